@@ -1,0 +1,1 @@
+//! Undo and redo for any coding agent.
