@@ -1,1 +1,4 @@
-//! Undo and redo for any coding agent.
+//! Undo and redo for any coding agent, on git.
+
+pub mod error;
+pub mod model;

@@ -1,0 +1,118 @@
+//! Paths are bytes. This is how they are shown to people, given in JSON, and
+//! kept in oxundo's own records, without ever losing one.
+
+use gix::bstr::{BStr, BString, ByteSlice};
+
+/// A path as git prints it: as it is, or C-quoted where it is not UTF-8.
+///
+/// # Examples
+///
+/// ```
+/// use oxundo::model::bytes::quoted;
+/// assert_eq!(quoted(b"caf\xc3\xa9".as_slice().into()), "café");
+/// assert_eq!(quoted(b"caf\xe9".as_slice().into()), r#""caf\351""#);
+/// ```
+pub fn quoted(path: &BStr) -> String {
+    match path.to_str() {
+        Ok(text) => text.to_owned(),
+        Err(_) => c_quoted(path),
+    }
+}
+
+/// A path fit for a terminal: C-quoted where it holds control characters or is not UTF-8.
+pub fn shown(path: &BStr) -> String {
+    match path.to_str() {
+        Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
+        _ => c_quoted(path),
+    }
+}
+
+/// Text that someone else wrote, with its control characters made visible.
+pub fn sanitized(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+fn c_quoted(path: &BStr) -> String {
+    let mut out = String::from("\"");
+    for &byte in path.iter() {
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\t' => out.push_str("\\t"),
+            b'\r' => out.push_str("\\r"),
+            0x20..=0x7e => out.push(char::from(byte)),
+            _ => out.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Serialises a path so that every byte survives JSON: UTF-8 as it is, all
+/// else in hex behind a NUL, which no path can hold.
+pub mod exact {
+    use super::{BString, ByteSlice};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// The string that stands for `path`.
+    pub fn encode(path: &[u8]) -> String {
+        match path.to_str() {
+            Ok(text) => text.to_owned(),
+            Err(_) => path.iter().fold(String::from("\0"), |mut out, byte| {
+                out.push_str(&format!("{byte:02x}"));
+                out
+            }),
+        }
+    }
+
+    /// The path that `text` stands for, or `None` when it was not written by [`encode`].
+    pub fn decode(text: &str) -> Option<BString> {
+        let Some(hex) = text.strip_prefix('\0') else {
+            return Some(text.into());
+        };
+        let digits: Vec<u8> =
+            hex.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect::<Option<_>>()?;
+        let (pairs, rest) = digits.as_chunks::<2>();
+        rest.is_empty().then(|| pairs.iter().map(|[hi, lo]| hi << 4 | lo).collect::<Vec<u8>>().into())
+    }
+
+    /// For `#[serde(with)]`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the serialiser.
+    pub fn serialize<S: Serializer>(path: &BString, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&encode(path))
+    }
+
+    /// For `#[serde(with)]`.
+    ///
+    /// # Errors
+    ///
+    /// When the string does not stand for a path.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BString, D::Error> {
+        decode(&String::deserialize(from)?).ok_or_else(|| D::Error::custom("not a path"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_survives_its_record() {
+        for path in [b"a b".as_slice(), b"\xff\xfe", b"caf\xe9/\n", "目录".as_bytes(), b""] {
+            assert_eq!(exact::decode(&exact::encode(path)), Some(BString::from(path)));
+        }
+        assert_eq!(exact::decode("\0f"), None, "half a byte is no path");
+        assert_eq!(exact::decode("\0zz"), None, "hex only");
+    }
+
+    #[test]
+    fn control_characters_never_reach_a_terminal() {
+        assert_eq!(shown(b"a\x1b[2J".as_bstr()), r#""a\033[2J""#);
+        assert_eq!(shown(b"plain name".as_bstr()), "plain name");
+        assert_eq!(sanitized("a\x1b[31m"), "a\u{fffd}[31m");
+    }
+}

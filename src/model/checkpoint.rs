@@ -1,0 +1,352 @@
+//! A checkpoint is the whole state at one instant, as plain data.
+
+use super::bytes::exact;
+use gix::{ObjectId, bstr::BString};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where HEAD is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The full name of the branch HEAD is on; `None` when it is detached.
+    pub branch: Option<String>,
+    /// The commit HEAD is at; `None` on an unborn branch.
+    #[serde(with = "hex_option")]
+    pub commit: Option<ObjectId>,
+}
+
+impl Head {
+    /// The name under which the timeline keeps this HEAD's turns.
+    pub fn stack(&self) -> &str {
+        self.branch.as_deref().unwrap_or("HEAD")
+    }
+}
+
+/// A branch name as people write it.
+pub fn short_branch(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").unwrap_or(name)
+}
+
+/// What kind of file stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A regular file that its owner may execute.
+    Executable,
+    /// A symbolic link; its content is the target.
+    Symlink,
+}
+
+/// One captured file: what it is, its raw content, and its permission bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileState {
+    /// File, executable or link.
+    pub kind: Kind,
+    /// The blob of its raw bytes, as they are in the worktree, no filter applied.
+    #[serde(with = "hex")]
+    pub id: ObjectId,
+    /// The twelve mode bits; 0 for a link.
+    pub mode: u32,
+}
+
+impl FileState {
+    /// Whether `other` differs in its permission bits alone.
+    pub fn same_content(&self, other: &Self) -> bool {
+        self.id == other.id && (self.kind == Kind::Symlink) == (other.kind == Kind::Symlink)
+    }
+}
+
+/// One index entry with all that git keeps of it but the stat data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct IndexEntry {
+    /// The mode as git writes it, for example `0o100644`.
+    pub mode: u32,
+    /// The content.
+    #[serde(with = "hex")]
+    pub id: ObjectId,
+    /// 0, or 1 to 3 for an unmerged entry.
+    pub stage: u8,
+    /// Added with `git add -N`.
+    pub intent_to_add: bool,
+    /// Left out of the worktree by a sparse checkout.
+    pub skip_worktree: bool,
+    /// Marked with `git update-index --assume-unchanged`.
+    pub assume_unchanged: bool,
+}
+
+impl IndexEntry {
+    /// An ordinary entry: stage 0 and no flags.
+    pub fn plain(mode: u32, id: ObjectId) -> Self {
+        Self { mode, id, stage: 0, intent_to_add: false, skip_worktree: false, assume_unchanged: false }
+    }
+
+    /// Whether a tree can hold this entry: stage 0 and no flag set.
+    pub fn is_plain(&self) -> bool {
+        self.stage == 0 && !self.intent_to_add && !self.skip_worktree && !self.assume_unchanged
+    }
+}
+
+/// The index: its ordinary entries as a tree, and those with a flag or a stage one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexState {
+    /// All stage 0 entries that are not intent-to-add.
+    pub tree: ObjectId,
+    /// Every entry that carries a flag or a stage, by path.
+    pub special: BTreeMap<BString, Vec<IndexEntry>>,
+}
+
+/// One entry of `git stash list`, newest first, with its reflog line's exact data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StashEntry {
+    /// The stash commit.
+    #[serde(with = "hex")]
+    pub id: ObjectId,
+    /// The name in the reflog line.
+    pub name: String,
+    /// The e-mail address in the reflog line.
+    pub email: String,
+    /// Its date as `<seconds> <zone>`.
+    pub date: String,
+    /// The message that `git stash list` shows.
+    pub message: String,
+}
+
+/// The permission bits that need no record, and those that do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Modes {
+    /// What ordinary files, executables and directories have.
+    pub usual: UsualModes,
+    /// The files, and the directories (with a slash behind), that have other bits.
+    pub unusual: BTreeMap<BString, u32>,
+}
+
+/// The permission bits that most files and directories of a worktree have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsualModes {
+    /// Of a regular file.
+    pub file: u32,
+    /// Of an executable.
+    pub executable: u32,
+    /// Of a directory.
+    pub directory: u32,
+}
+
+impl UsualModes {
+    /// What a process with this umask gives to new files.
+    pub fn from_umask(umask: u32) -> Self {
+        Self { file: 0o666 & !umask, executable: 0o777 & !umask, directory: 0o777 & !umask }
+    }
+
+    /// The usual mode of a file of this kind.
+    pub fn of(&self, kind: Kind) -> u32 {
+        match kind {
+            Kind::File => self.file,
+            Kind::Executable => self.executable,
+            Kind::Symlink => 0,
+        }
+    }
+}
+
+/// Why something that exists is not in a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A file larger than `oxundo.maxFileSize`.
+    Large,
+    /// A directory with more files than `oxundo.maxDirEntries`.
+    Many,
+    /// A directory that `oxundo.skipDir` names.
+    SkipDir,
+    /// A path that `oxundo.exclude` names.
+    Excluded,
+    /// A submodule or another repository.
+    Repository,
+    /// A socket, a FIFO or a device.
+    Special,
+    /// A file that could not be read.
+    Unreadable,
+    /// A name that git refuses to store.
+    Name,
+}
+
+/// Something that exists in the worktree but was not captured.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Its path; a directory stands for all below it.
+    #[serde(with = "exact")]
+    pub path: BString,
+    /// Why.
+    pub reason: Reason,
+    /// Its size in bytes, or for a directory with too many files their number.
+    pub size: u64,
+    /// What tells whether it changed, where something does: a large file's size and time, a
+    /// repository's HEAD.
+    #[serde(default)]
+    pub state: Option<String>,
+}
+
+impl Skipped {
+    /// Whether a turn that makes such a thing can have it moved aside and back.
+    pub fn is_movable(&self) -> bool {
+        matches!(self.reason, Reason::Large | Reason::SkipDir | Reason::Excluded)
+    }
+}
+
+/// What was there but not captured before a turn, and has changed or is gone after it.
+pub fn uncovered_changes<'a>(before: &'a Checkpoint, after: &Checkpoint) -> Vec<&'a BString> {
+    let changed = |old: &&Skipped| {
+        let now = after.skipped.iter().find(|new| new.path == old.path);
+        now.is_none_or(|new| new.reason != old.reason || new.state != old.state)
+    };
+    before.skipped.iter().filter(changed).map(|old| &old.path).collect()
+}
+
+/// The whole state at one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// HEAD's branch and commit.
+    pub head: Head,
+    /// Every branch and where it points.
+    pub branches: BTreeMap<String, ObjectId>,
+    /// The stash list, newest first.
+    pub stash: Vec<StashEntry>,
+    /// The index.
+    pub index: IndexState,
+    /// A tree of every captured file with its raw bytes.
+    pub worktree: ObjectId,
+    /// Permission bits.
+    pub modes: Modes,
+    /// Directories that hold no captured file.
+    pub directories: BTreeSet<BString>,
+    /// What exists and was not captured.
+    pub skipped: Vec<Skipped>,
+    /// The ignore rules by which this was captured.
+    pub rules: ObjectId,
+}
+
+/// Something beyond the limits that a turn made: not captured, but moved aside by undo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aside {
+    /// Where it is kept while it is aside, below oxundo's scratch directory.
+    pub store: String,
+    /// What tells whether it is still what the turn left, where something does.
+    pub state: Option<String>,
+}
+
+/// A value before and after a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change<T> {
+    /// Where the change starts.
+    pub from: T,
+    /// Where it leads.
+    pub to: T,
+}
+
+impl<T> Change<T> {
+    /// From one value to another.
+    pub fn new(from: T, to: T) -> Self {
+        Self { from, to }
+    }
+
+    /// The way back.
+    #[must_use]
+    pub fn inverse(self) -> Self {
+        Self { from: self.to, to: self.from }
+    }
+}
+
+/// All that differs between two checkpoints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delta {
+    /// Files, by path.
+    pub files: BTreeMap<BString, Change<Option<FileState>>>,
+    /// Directories whose existence without captured files, or whose mode, changed.
+    /// `None` means that nothing but captured files keeps it.
+    pub directories: BTreeMap<BString, Change<Option<u32>>>,
+    /// What the turn made beyond the limits, by path: whether it is there, and its state.
+    pub aside: BTreeMap<BString, Change<Option<Aside>>>,
+    /// Index entries, by path.
+    pub index: BTreeMap<BString, Change<Vec<IndexEntry>>>,
+    /// Branches, by full name.
+    pub branches: BTreeMap<String, Change<Option<ObjectId>>>,
+    /// HEAD.
+    pub head: Option<Change<Head>>,
+    /// The stash list.
+    pub stash: Option<Change<Vec<StashEntry>>>,
+}
+
+impl Delta {
+    /// Whether the two checkpoints are the same.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The same change the other way round.
+    #[must_use]
+    pub fn inverse(self) -> Self {
+        fn turned<K: Ord, T>(map: BTreeMap<K, Change<T>>) -> BTreeMap<K, Change<T>> {
+            map.into_iter().map(|(key, change)| (key, change.inverse())).collect()
+        }
+        Self {
+            files: turned(self.files),
+            directories: turned(self.directories),
+            aside: turned(self.aside),
+            index: turned(self.index),
+            branches: turned(self.branches),
+            head: self.head.map(Change::inverse),
+            stash: self.stash.map(Change::inverse),
+        }
+    }
+}
+
+/// Object ids as hexadecimal strings in records and JSON.
+pub mod hex {
+    use gix::ObjectId;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// For `#[serde(with)]`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the serialiser.
+    pub fn serialize<S: Serializer>(id: &ObjectId, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(id)
+    }
+
+    /// For `#[serde(with)]`.
+    ///
+    /// # Errors
+    ///
+    /// When the string is no object id.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectId, D::Error> {
+        ObjectId::from_hex(String::deserialize(from)?.as_bytes()).map_err(D::Error::custom)
+    }
+}
+
+/// Optional object ids as hexadecimal strings or null.
+pub mod hex_option {
+    use gix::ObjectId;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    /// For `#[serde(with)]`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the serialiser.
+    pub fn serialize<S: Serializer>(id: &Option<ObjectId>, to: S) -> Result<S::Ok, S::Error> {
+        id.map(|id| id.to_string()).serialize(to)
+    }
+
+    /// For `#[serde(with)]`.
+    ///
+    /// # Errors
+    ///
+    /// When the string is no object id.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ObjectId>, D::Error> {
+        Option::<String>::deserialize(from)?
+            .map(|text| ObjectId::from_hex(text.as_bytes()).map_err(D::Error::custom))
+            .transpose()
+    }
+}

@@ -1,0 +1,134 @@
+//! What must not be undone: published, merge and foreign commits.
+
+use super::checkpoint::short_branch;
+use super::plan::Op;
+use crate::error::{Code, Refusal};
+use gix::ObjectId;
+
+/// A commit that a plan would take off a branch, and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// The commit.
+    pub id: ObjectId,
+    /// How many parents it has.
+    pub parents: usize,
+    /// The first line of its message.
+    pub subject: String,
+    /// Where it was published, for example `origin/main`.
+    pub published: Option<String>,
+    /// What the timeline and the notes say of it.
+    pub origin: Origin,
+}
+
+/// What the timeline and the notes say of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// One of the walk's turns recorded it, and so does its note.
+    Recorded,
+    /// The timeline knows it, but its note is gone.
+    NoteMissing(u64),
+    /// Its note was copied from a commit of this turn: an amend or a rebase.
+    Copied(u64, ObjectId),
+    /// Nobody recorded it.
+    Unknown,
+}
+
+/// Checks every commit that would leave a branch.
+///
+/// # Errors
+///
+/// A refusal `published`, `merge` or `foreign`, in this order, naming the commits.
+pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
+    let branch = short_branch(branch);
+    let word = op.word();
+    if let Some(first) = leaving.iter().find(|commit| commit.published.is_some()) {
+        let place = first.published.as_deref().unwrap_or_default();
+        return Err(Refusal::new(Code::Published, format!("commit {} has been published ({place})", named(first)))
+            .hint(format!("run 'git revert {}' for a commit that takes it back", first.id.to_hex_with_len(7)))
+            .commits(ids(leaving, |commit| commit.published.is_some())));
+    }
+    if let Some(first) = leaving.iter().find(|commit| commit.parents > 1) {
+        return Err(Refusal::new(Code::Merge, format!("commit {} is a merge", named(first)))
+            .hint(format!("run 'git revert -m 1 {}' for a commit that takes it back", first.id.to_hex_with_len(7)))
+            .commits(ids(leaving, |commit| commit.parents > 1)));
+    }
+    let foreign = |commit: &Leaving| commit.origin != Origin::Recorded;
+    let Some(first) = leaving.iter().find(|commit| foreign(commit)) else {
+        return Ok(());
+    };
+    let message = match &first.origin {
+        Origin::Copied(turn, original) => format!(
+            "commit {} was rewritten since turn {turn} made it as {}",
+            named(first),
+            original.to_hex_with_len(7)
+        ),
+        Origin::NoteMissing(turn) => {
+            format!("commit {} of turn {turn} has lost its note in refs/notes/oxundo", named(first))
+        }
+        Origin::Recorded | Origin::Unknown => {
+            format!("commit {} on '{branch}' was not made by a turn", named(first))
+        }
+    };
+    Err(Refusal::new(Code::Foreign, message)
+        .hint(format!(
+            "run 'git log --notes=oxundo {branch}' to see it; {word} does not take back what no turn recorded"
+        ))
+        .hint("run 'git revert' on the turn's commits for commits that take them back")
+        .commits(ids(leaving, foreign)))
+}
+
+fn named(commit: &Leaving) -> String {
+    format!("{} ({})", commit.id.to_hex_with_len(7), commit.subject)
+}
+
+fn ids(leaving: &[Leaving], which: impl Fn(&Leaving) -> bool) -> Vec<ObjectId> {
+    leaving.iter().filter(|commit| which(commit)).map(|commit| commit.id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commit(n: u8) -> Leaving {
+        Leaving {
+            id: ObjectId::from_bytes_or_panic(&[n; 20]),
+            parents: 1,
+            subject: "a change".into(),
+            published: None,
+            origin: Origin::Recorded,
+        }
+    }
+
+    fn code(leaving: &[Leaving]) -> Option<Code> {
+        check(Op::Undo, "refs/heads/main", leaving).err().map(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn recorded_commits_may_go() {
+        assert_eq!(code(&[commit(1), commit(2)]), None);
+    }
+
+    #[test]
+    fn each_obstacle_has_its_code_and_names_its_commits() {
+        let published = Leaving { published: Some("origin/main".into()), ..commit(2) };
+        let merge = Leaving { parents: 2, ..commit(3) };
+        let foreign = Leaving { origin: Origin::Unknown, ..commit(4) };
+        assert_eq!(code(&[commit(1), published.clone()]), Some(Code::Published));
+        assert_eq!(code(&[commit(1), merge.clone()]), Some(Code::Merge));
+        assert_eq!(code(&[foreign.clone(), commit(1)]), Some(Code::Foreign));
+        assert_eq!(
+            code(&[foreign.clone(), merge, published]),
+            Some(Code::Published),
+            "what others have seen is said first"
+        );
+        let refusal = check(Op::Undo, "main", &[commit(1), foreign]).expect_err("foreign");
+        assert_eq!(refusal.commits, ["04".repeat(20)]);
+    }
+
+    #[test]
+    fn a_rewritten_commit_is_traced_to_its_turn() {
+        let copied = Leaving { origin: Origin::Copied(17, commit(9).id), ..commit(1) };
+        let refusal = check(Op::Undo, "main", &[copied]).expect_err("rewritten");
+        assert!(refusal.message.contains("turn 17"), "{}", refusal.message);
+    }
+}

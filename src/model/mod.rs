@@ -1,0 +1,9 @@
+//! The pure part: what turns, checkpoints and the timeline are, and every
+//! decision about them. Nothing in here reads a file, a ref or the clock.
+
+pub mod bytes;
+pub mod checkpoint;
+pub mod guard;
+pub mod plan;
+pub mod timeline;
+pub mod turn;

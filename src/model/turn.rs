@@ -1,0 +1,170 @@
+//! The record of one turn.
+
+use super::checkpoint::{hex, hex_option, short_branch};
+use gix::ObjectId;
+use serde::{Deserialize, Serialize};
+
+/// How a turn is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// On the user's branch, as commits.
+    #[default]
+    Commit,
+    /// As checkpoints alone.
+    Ghost,
+}
+
+/// What a commit of a turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommitKind {
+    /// The auto-commit, or a commit that the agent itself made.
+    Agent,
+    /// The user's uncommitted work, committed before the turn.
+    Dirty,
+    /// A commit that was there before and that the turn brought onto the branch.
+    Found,
+}
+
+/// A commit that belongs to a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnCommit {
+    /// Its id.
+    #[serde(with = "hex")]
+    pub id: ObjectId,
+    /// What it is.
+    pub kind: CommitKind,
+}
+
+/// How one file differs between a turn's two checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// The path, quoted as git does where it is not UTF-8.
+    pub path: String,
+    /// `A`, `M`, `D` or `T`.
+    pub status: char,
+    /// Lines added; 0 for what is not text.
+    pub insertions: u64,
+    /// Lines removed; 0 for what is not text.
+    pub deletions: u64,
+}
+
+/// The totals of a turn's changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Files.
+    pub files: u64,
+    /// Lines added.
+    pub insertions: u64,
+    /// Lines removed.
+    pub deletions: u64,
+}
+
+/// Everything about a turn but its two checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The version of this record's format.
+    pub v: u32,
+    /// Its number.
+    pub turn: u64,
+    /// Who made it.
+    pub agent: String,
+    /// The agent's session, where it has one.
+    pub session: Option<String>,
+    /// The message given, or the prompt.
+    pub message: Option<String>,
+    /// Commit or ghost.
+    pub mode: Mode,
+    /// The branch on which it began; `None` for a detached HEAD.
+    pub began_on: Option<String>,
+    /// The branch on which it ended, to which it belongs.
+    pub branch: Option<String>,
+    /// When it began, RFC 3339.
+    pub began_at: String,
+    /// When it ended, RFC 3339; `None` while it is open.
+    pub ended_at: Option<String>,
+    /// How the agent exited.
+    pub exit_code: Option<i32>,
+    /// Whether it was cut off.
+    pub interrupted: bool,
+    /// The dirty commit made for it.
+    #[serde(with = "hex_option")]
+    pub dirty_commit: Option<ObjectId>,
+    /// Every commit that it made or found, oldest first.
+    pub commits: Vec<TurnCommit>,
+    /// The turn below it on its branch when it ended.
+    pub previous: Option<u64>,
+    /// How many turns of its branch were done when it ended, itself included.
+    pub depth: u64,
+    /// The totals of its changes.
+    pub totals: Totals,
+}
+
+impl Turn {
+    /// The first line of its message, or what stands in for it.
+    pub fn title(&self) -> String {
+        subject(self.message.as_deref(), &self.agent, self.turn)
+    }
+
+    /// Its agent, and its message where it has one: `claude: add a cache`.
+    pub fn label(&self) -> String {
+        match first_line(self.message.as_deref()) {
+            Some(line) => format!("{}: {line}", self.agent),
+            None => self.agent.clone(),
+        }
+    }
+
+    /// Its branch as people write it.
+    pub fn branch_name(&self) -> Option<&str> {
+        self.branch.as_deref().map(short_branch)
+    }
+
+    /// Whether this turn made or found the commit.
+    pub fn knows(&self, id: &ObjectId) -> bool {
+        self.commits.iter().any(|commit| commit.id == *id)
+    }
+}
+
+/// The subject of a turn's commits.
+pub fn subject(message: Option<&str>, agent: &str, turn: u64) -> String {
+    first_line(message).map_or_else(|| format!("{agent}: turn {turn}"), str::to_owned)
+}
+
+fn first_line(message: Option<&str>) -> Option<&str> {
+    message?.lines().map(str::trim).find(|line| !line.is_empty())
+}
+
+/// What the note on a commit says; one JSON object on a line of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// The version of this format.
+    pub v: u32,
+    /// The turn.
+    pub turn: u64,
+    /// What the commit is.
+    pub kind: CommitKind,
+    /// The commit's own id, so that a copied note is seen to be one.
+    #[serde(with = "hex")]
+    pub commit: ObjectId,
+    /// Who made the turn.
+    pub agent: String,
+    /// The agent's session.
+    pub session: Option<String>,
+    /// The worktree whose timeline holds the turn.
+    pub worktree: String,
+    /// When the note was written, RFC 3339.
+    pub at: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_subject_is_the_first_line_that_says_something() {
+        assert_eq!(subject(Some("\n  add a cache \nand more"), "claude", 3), "add a cache");
+        assert_eq!(subject(Some(" \n"), "claude", 3), "claude: turn 3");
+        assert_eq!(subject(None, "sh", 1), "sh: turn 1");
+    }
+}
