@@ -1,4 +1,5 @@
 //! Undo and redo for any coding agent, on git.
 
 pub mod error;
+pub mod git;
 pub mod model;

@@ -1,0 +1,472 @@
+//! Carrying a plan out, all of it or nothing.
+//!
+//! ```text
+//! objects ─▶ journal ─▶ files ─▶ index ─▶ branches, HEAD ─▶ stash ─▶ notes ─▶ timeline ─▶ journal gone
+//!                                         └ the commit point
+//! ```
+//!
+//! The journal is a ref, `refs/oxundo/pending`: a commit that holds the plan and
+//! keeps every object of it alive. Whoever finds one goes on if a branch has moved,
+//! and goes back if none has. Either way is the plan, or its inverse, applied
+//! leniently: what is already as it shall be is left, and so is what the user
+//! changed meanwhile, which is named.
+
+use super::Repo;
+use super::index::IndexLock;
+use super::refs::Own;
+use super::worktree::{Found, Worktree};
+use crate::error::{Code, Refusal};
+use crate::model::bytes::quoted;
+use crate::model::plan::{AsideMove, DirectoryMove, FileMove, IndexMove, Plan};
+use crate::model::turn::Note;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use gix::objs::Tree;
+use gix::objs::tree::{Entry, EntryKind};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What goes with a plan: the timeline that records it, and the notes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The timeline's commit before.
+    #[serde(with = "crate::model::checkpoint::hex_option")]
+    pub timeline_from: Option<ObjectId>,
+    /// The timeline's commit after.
+    #[serde(with = "crate::model::checkpoint::hex_option")]
+    pub timeline_to: Option<ObjectId>,
+    /// What the reflogs say.
+    pub message: String,
+    /// Notes to add.
+    pub notes: Vec<Note>,
+}
+
+/// A plan in progress, as the journal keeps it.
+#[derive(Serialize, Deserialize)]
+struct Journal {
+    v: u32,
+    plan: Plan,
+    record: Record,
+}
+
+/// How an interrupted apply ended after all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// What it was for.
+    pub what: String,
+    /// Whether it was finished; else it was rolled back.
+    pub finished: bool,
+    /// Paths that were left as they are, because they changed since.
+    pub left: Vec<BString>,
+}
+
+impl Repo {
+    /// Applies a plan under the worktree's lock. `prepared` is an index that has been made
+    /// ready; without it the index is changed as the plan says.
+    ///
+    /// # Errors
+    ///
+    /// When any part fails; then all is as it was before.
+    pub fn apply(&self, plan: &Plan, record: &Record, prepared: Option<IndexLock<'_>>) -> Result<()> {
+        self.check_names(plan)?;
+        let lock = match prepared {
+            Some(lock) => Some(lock),
+            None if plan.index.is_empty() => None,
+            None => Some(self.lock_index()?),
+        };
+        if !self.needs_journal(plan) {
+            self.add_notes(&record.notes)?;
+            return self.record(record);
+        }
+        let pending = self.write_journal(plan, record)?;
+        match self.carry_out(plan, record, lock) {
+            Ok(()) => {}
+            Err(error) => {
+                // All or nothing: what was done is taken back, then the cause is told.
+                let rolled_back = self.force(&plan.clone().inverse(), &record.message);
+                return match rolled_back.and_then(|_| self.end_journal(pending)) {
+                    Ok(()) => Err(error),
+                    Err(second) => Err(error
+                        .context(format!("rolling back failed too ({second:#}); the next oxundo command tries again"))),
+                };
+            }
+        }
+        self.add_notes(&record.notes)?;
+        self.record(record)?;
+        self.end_journal(pending)
+    }
+
+    fn carry_out(&self, plan: &Plan, record: &Record, lock: Option<IndexLock<'_>>) -> Result<()> {
+        let mut files = Files { repo: self, lenient: false, left: BTreeSet::new() };
+        files.apply(plan)?;
+        if let Some(lock) = lock {
+            self.apply_index(&plan.index, &lock)?;
+            lock.commit()?;
+        }
+        self.move_refs(plan, &record.message)?;
+        if let Some(stash) = &plan.stash {
+            self.set_stash(&stash.to)?;
+        }
+        Ok(())
+    }
+
+    /// A plan that only records something is one move of one ref.
+    #[expect(clippy::unused_self, reason = "reads as a question to the repository")]
+    fn needs_journal(&self, plan: &Plan) -> bool {
+        !(plan.files.is_empty()
+            && plan.directories.is_empty()
+            && plan.aside.is_empty()
+            && plan.index.is_empty()
+            && plan.branches.is_empty()
+            && plan.stash.is_none()
+            && !plan.moves_head())
+    }
+
+    fn record(&self, record: &Record) -> Result<()> {
+        if record.timeline_from == record.timeline_to {
+            return Ok(());
+        }
+        self.move_own_ref(&self.own_ref(Own::Timeline), record.timeline_from, record.timeline_to, &record.message)
+    }
+
+    fn apply_index(&self, moves: &[IndexMove], lock: &IndexLock<'_>) -> Result<()> {
+        let fresh = |entry: &IndexMove| match &entry.to[..] {
+            [to] => {
+                to.is_plain() && entry.from.iter().all(|from| !from.skip_worktree && !from.assume_unchanged) && {
+                    // Where no filter stands between, the worktree's bytes must be the entry's.
+                    to.mode & 0o170_000 != 0o160_000 && self.worktree.has_file(entry.path.as_bstr())
+                }
+            }
+            _ => false,
+        };
+        lock.set(moves, fresh)
+    }
+
+    /// Whether an interrupted command left a journal.
+    ///
+    /// # Errors
+    ///
+    /// When the ref cannot be read.
+    pub fn is_interrupted(&self) -> Result<bool> {
+        let left = |lock: &PathBuf| lock.symlink_metadata().is_ok();
+        Ok(self.ref_id(&self.own_ref(Own::Pending))?.is_some()
+            || self.own_ref_locks().iter().any(left)
+            || left(&self.scratch_path("index.mark")))
+    }
+
+    /// The lock files of the refs that only holders of this worktree's lock write.
+    fn own_ref_locks(&self) -> [PathBuf; 2] {
+        [Own::Timeline, Own::Pending].map(|own| self.common_dir.join(format!("{}.lock", self.own_ref(own))))
+    }
+
+    fn clear_own_ref_locks(&self) -> Result<()> {
+        self.own_ref_locks().iter().try_for_each(|lock| remove_if_there(lock))
+    }
+
+    /// The lock files that a killed apply may have left on refs that git writes too. One that
+    /// is younger than the journal and older than any git command holds it is ours.
+    fn clear_plan_locks(&self, plan: &Plan) -> Result<()> {
+        let Ok(journal) = self.common_dir.join(self.own_ref(Own::Pending)).metadata() else {
+            return Ok(());
+        };
+        let branches = plan.branches.iter().map(|branch| self.common_dir.join(format!("{}.lock", branch.name)));
+        let others = [self.git_dir.join("HEAD.lock"), self.common_dir.join("packed-refs.lock")];
+        for lock in branches.chain(others) {
+            let Ok(about) = lock.metadata() else { continue };
+            let (made, began) = (about.modified()?, journal.modified()?);
+            if made < began {
+                continue;
+            }
+            let age = made.elapsed().unwrap_or_default();
+            std::thread::sleep(HELD_AT_MOST.saturating_sub(age));
+            if lock.metadata().and_then(|now| now.modified()).is_ok_and(|now| now == made) {
+                remove_if_there(&lock)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes or rolls back what an interrupted command left. To be called with the
+    /// worktree's lock held.
+    ///
+    /// # Errors
+    ///
+    /// When the journal cannot be read, or the way on fails.
+    pub fn recover(&self) -> Result<Option<Recovered>> {
+        self.clear_own_index_lock()?;
+        self.clear_own_ref_locks()?;
+        let Some(pending) = self.ref_id(&self.own_ref(Own::Pending))? else {
+            return Ok(None);
+        };
+        let journal = self.read_journal(pending).context("read the journal of an interrupted command")?;
+        let Journal { plan, record, .. } = journal;
+        self.clear_plan_locks(&plan)?;
+        let finished = self.committed(&plan, &record)?;
+        let left = if finished {
+            let left = self.force(&plan, &record.message)?;
+            self.add_notes(&record.notes)?;
+            if self.ref_id(&self.own_ref(Own::Timeline))? == record.timeline_from {
+                self.record(&record)?;
+            }
+            left
+        } else {
+            self.force(&plan.clone().inverse(), &record.message)?
+        };
+        self.end_journal(pending)?;
+        Ok(Some(Recovered { what: record.message, finished, left: left.into_iter().collect() }))
+    }
+
+    /// Whether an interrupted apply got beyond its commit point.
+    fn committed(&self, plan: &Plan, record: &Record) -> Result<bool> {
+        let timeline = self.ref_id(&self.own_ref(Own::Timeline))?;
+        if record.timeline_to != record.timeline_from && timeline == record.timeline_to {
+            return Ok(true);
+        }
+        for branch in &plan.branches {
+            if self.ref_id(&branch.name)? == branch.to {
+                return Ok(true);
+            }
+        }
+        Ok(plan.moves_head() && self.head()? == plan.head.to)
+    }
+
+    /// Brings everything to where the plan leads, from wherever it is between the plan's two
+    /// ends. Gives the paths that are at neither end, which are left.
+    fn force(&self, plan: &Plan, message: &str) -> Result<BTreeSet<BString>> {
+        self.check_names(plan)?;
+        let mut files = Files { repo: self, lenient: true, left: BTreeSet::new() };
+        files.sweep(plan)?;
+        files.apply(plan)?;
+        let mut left = files.left;
+        if !plan.index.is_empty() {
+            let lock = self.lock_index()?;
+            let index = lock.read()?;
+            let between = |entry: &&IndexMove| {
+                let now = Self::index_entries(&index, entry.path.as_bstr());
+                now == entry.from || now == entry.to
+            };
+            left.extend(plan.index.iter().filter(|entry| !between(entry)).map(|entry| entry.path.clone()));
+            let moves: Vec<_> = plan.index.iter().filter(between).cloned().collect();
+            self.apply_index(&moves, &lock)?;
+            lock.commit()?;
+        }
+        let branches = self.branches()?;
+        let head = self.head()?;
+        let mut rest = plan.clone();
+        rest.branches.retain(|branch| branches.get(&branch.name).copied() == branch.from);
+        if head != rest.head.from {
+            rest.head.from = head.clone();
+            rest.head.to = head;
+        }
+        self.move_refs(&rest, message)?;
+        if let Some(stash) = &plan.stash {
+            self.set_stash(&stash.to)?;
+        }
+        Ok(left)
+    }
+
+    fn write_journal(&self, plan: &Plan, record: &Record) -> Result<ObjectId> {
+        let journal = Journal { v: 1, plan: plan.clone(), record: record.clone() };
+        let text = self.gix.write_blob(serde_json::to_vec(&journal)?)?.detach();
+        let entry = |name: String, kind: EntryKind, oid| Entry { mode: kind.into(), filename: name.into(), oid };
+        let states = plan.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);
+        let entries = (plan.index.iter()).flat_map(|entry| entry.from.iter().chain(&entry.to));
+        let staged = entries.filter(|entry| entry.mode & 0o170_000 != 0o160_000).map(|entry| entry.id);
+        let blobs: BTreeSet<ObjectId> = states.chain(staged).filter(|id| self.gix.has_object(id)).collect();
+        let mut kept: Vec<Entry> = blobs.into_iter().map(|id| entry(id.to_string(), EntryKind::Blob, id)).collect();
+        kept.sort();
+        let kept = self.gix.write_object(&Tree { entries: kept })?.detach();
+        let tree = Tree {
+            entries: vec![
+                entry("journal.json".to_owned(), EntryKind::Blob, text),
+                entry("kept".to_owned(), EntryKind::Tree, kept),
+            ],
+        };
+        let tree = self.gix.write_object(&tree)?.detach();
+        let tips = plan.tips().into_iter().flat_map(|(_, from, to)| [from, to]).flatten();
+        let stash = plan.stash.iter().flat_map(|change| change.from.iter().chain(&change.to));
+        let timeline = [record.timeline_from, record.timeline_to].into_iter().flatten();
+        let parents: BTreeSet<ObjectId> =
+            tips.chain(stash.map(|entry| entry.id)).chain(timeline).filter(|id| self.gix.has_object(id)).collect();
+        let commit = self.write_own_commit(tree, parents.into_iter().collect(), &record.message)?;
+        self.move_own_ref(&self.own_ref(Own::Pending), None, Some(commit), &record.message)?;
+        Ok(commit)
+    }
+
+    fn read_journal(&self, commit: ObjectId) -> Result<Journal> {
+        let tree = self.commit_tree(commit)?;
+        let (_, id) = self.tree_entry(tree, "journal.json".into())?.context("it has no plan")?;
+        Ok(serde_json::from_slice(&self.gix.find_blob(id)?.data)?)
+    }
+
+    fn end_journal(&self, pending: ObjectId) -> Result<()> {
+        self.move_own_ref(&self.own_ref(Own::Pending), Some(pending), None, "done")
+    }
+
+    /// No plan, whoever wrote it, leads out of the worktree or into a git directory.
+    #[expect(clippy::unused_self, reason = "reads as a question to the repository")]
+    fn check_names(&self, plan: &Plan) -> Result<()> {
+        let options =
+            gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
+        let paths = plan.files.iter().map(|file| &file.path);
+        let directories = plan.directories.iter().map(|directory| &directory.path);
+        let aside = plan.aside.iter().map(|aside| &aside.path);
+        if plan.aside.iter().any(|aside| !is_store(&aside.store)) {
+            return Err(Refusal::new(Code::Corrupt, "a plan names a place that is not oxundo's").into());
+        }
+        for path in paths.chain(directories).chain(aside) {
+            for component in path.split(|byte| *byte == b'/') {
+                if gix::validate::path::component(component.as_bstr(), None, options).is_err() {
+                    return Err(Refusal::new(
+                        Code::Corrupt,
+                        format!("'{}' is not a path that git would write", quoted(path.as_bstr())),
+                    )
+                    .paths([quoted(path.as_bstr())])
+                    .into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// No git command holds a ref's lock for longer.
+const HELD_AT_MOST: Duration = Duration::from_secs(2);
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `aside/<turn>/<number>`, and nothing that leads elsewhere.
+fn is_store(name: &str) -> bool {
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(name.split('/').collect::<Vec<_>>()[..], ["aside", turn, n] if number(turn) && number(n))
+}
+
+/// The worktree's part of a plan.
+struct Files<'a> {
+    repo: &'a Repo,
+    /// Leave what is at neither end of the plan, instead of refusing.
+    lenient: bool,
+    left: BTreeSet<BString>,
+}
+
+impl Files<'_> {
+    fn worktree(&self) -> &Worktree {
+        &self.repo.worktree
+    }
+
+    fn apply(&mut self, plan: &Plan) -> Result<()> {
+        for file in plan.files.iter().filter(|file| file.to.is_none()) {
+            self.delete(file)?;
+        }
+        for aside in plan.aside.iter().filter(|aside| aside.out) {
+            self.move_aside(aside)?;
+        }
+        for directory in plan.directories.iter().rev().filter(|directory| directory.to.is_none()) {
+            self.worktree().remove_empty_directory(directory.path.as_bstr())?;
+        }
+        for directory in plan.directories.iter().filter(|directory| directory.to.is_some()) {
+            self.make_directory(directory)?;
+        }
+        for aside in plan.aside.iter().filter(|aside| !aside.out) {
+            self.move_aside(aside)?;
+        }
+        for file in &plan.files {
+            if let Some(to) = &file.to {
+                self.write(file, to)?;
+            }
+        }
+        // Last, and the deepest first: a directory may lose its write permission.
+        for directory in plan.directories.iter().rev() {
+            if let (Some(from), Some(to)) = (directory.from, directory.to)
+                && from != to
+                && self.worktree().open_directory(directory.path.as_bstr())?.is_some()
+            {
+                self.worktree().set_mode(directory.path.as_bstr(), to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file is at the plan's beginning, so that it may be changed.
+    fn ready(&mut self, file: &FileMove) -> Result<bool> {
+        let now = self.worktree().state(file.path.as_bstr(), self.repo.hash_kind())?;
+        if now == file.from {
+            return Ok(true);
+        }
+        if self.lenient {
+            if now != file.to {
+                self.left.insert(file.path.clone());
+            }
+            return Ok(false);
+        }
+        let path = quoted(file.path.as_bstr());
+        Err(Refusal::new(Code::Conflict, format!("'{path}' was changed meanwhile"))
+            .hint("run the same command again")
+            .paths([path])
+            .into())
+    }
+
+    fn delete(&mut self, file: &FileMove) -> Result<()> {
+        if self.ready(file)? {
+            self.worktree().delete(file.path.as_bstr())?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, file: &FileMove, to: &crate::model::checkpoint::FileState) -> Result<()> {
+        if !self.ready(file)? {
+            return Ok(());
+        }
+        let path = file.path.as_bstr();
+        if let Some(from) = &file.from
+            && from.same_content(to)
+        {
+            return self.worktree().set_mode(path, to.mode);
+        }
+        let blob = self.repo.gix.find_blob(to.id).with_context(|| format!("read what '{path}' was"))?;
+        self.worktree().write(path, to, &blob.data, file.from.is_some())
+    }
+
+    fn move_aside(&mut self, aside: &AsideMove) -> Result<()> {
+        let store = self.repo.scratch_path(&aside.store);
+        let path = aside.path.as_bstr();
+        let there = matches!(self.worktree().find(path)?, Found::There(_));
+        let kept = store.symlink_metadata().is_ok();
+        // A lenient apply finds it at either end, or, if the user changed that, at both or none.
+        if self.lenient && (there, kept) != (aside.out, !aside.out) {
+            if there == kept {
+                self.left.insert(aside.path.clone());
+            }
+            return Ok(());
+        }
+        self.worktree().move_aside(path, &store, aside.out)
+    }
+
+    fn make_directory(&mut self, directory: &DirectoryMove) -> Result<()> {
+        match (directory.from, directory.to) {
+            (None, Some(mode)) => self.worktree().make_directory(directory.path.as_bstr(), mode),
+            _ => Ok(()),
+        }
+    }
+
+    /// Clears what a killed write left beside the plan's files.
+    fn sweep(&self, plan: &Plan) -> Result<()> {
+        let parents: BTreeSet<&[u8]> = (plan.files.iter())
+            .map(|file| file.path.rfind_byte(b'/').map_or(&b""[..], |slash| &file.path[..slash]))
+            .collect();
+        for parent in parents {
+            self.worktree().sweep(parent.as_bstr())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! Making commits: the user's and the agent's with the configured identity, and
+//! oxundo's own, which only its refs hold.
+
+use super::Repo;
+use anyhow::{Context, Result, bail};
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use std::collections::HashSet;
+
+impl Repo {
+    /// Makes a commit by the configured user. No ref moves.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written or, with `sign`, not be signed.
+    pub fn make_commit(&self, tree: ObjectId, parents: &[ObjectId], message: &str, sign: bool) -> Result<ObjectId> {
+        if !sign {
+            let commit = self.gix.new_commit(message, tree, parents.iter().copied());
+            return Ok(commit.context("write a commit")?.id().detach());
+        }
+        let mut args = vec!["commit-tree".to_owned(), "-S".to_owned()];
+        for parent in parents {
+            args.extend(["-p".to_owned(), parent.to_string()]);
+        }
+        args.push(tree.to_string());
+        let printed = self.git(args).run(message.as_bytes()).context("sign the commit")?;
+        ObjectId::from_hex(printed.trim()).context("read the signed commit's id")
+    }
+
+    /// Makes one of oxundo's own commits, never signed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn write_own_commit(&self, tree: ObjectId, parents: Vec<ObjectId>, message: &str) -> Result<ObjectId> {
+        let who = self.gix.committer().context("no committer")??.to_owned()?;
+        let commit = gix::objs::Commit {
+            tree,
+            parents: parents.into(),
+            author: who.clone(),
+            committer: who,
+            encoding: None,
+            message: message.into(),
+            extra_headers: Vec::new(),
+        };
+        Ok(self.gix.write_object(&commit)?.detach())
+    }
+
+    /// The commits that `from` reaches and `hidden` does not, newest first.
+    ///
+    /// # Errors
+    ///
+    /// When history cannot be read.
+    pub fn commits_between(&self, hidden: &[ObjectId], from: ObjectId) -> Result<Vec<ObjectId>> {
+        let hidden: Vec<_> = hidden.iter().copied().filter(|id| self.gix.has_object(id)).collect();
+        if hidden.contains(&from) {
+            return Ok(Vec::new());
+        }
+        // The usual case needs no walk of history: a line of commits straight down.
+        if let Some(line) = self.straight_line(&hidden, from)? {
+            return Ok(line);
+        }
+        let walk = self.gix.rev_walk([from]).with_hidden(hidden).all().context("walk history")?;
+        walk.map(|info| Ok(info?.id)).collect()
+    }
+
+    fn straight_line(&self, hidden: &[ObjectId], from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
+        let mut line = Vec::new();
+        let mut at = from;
+        while line.len() < 64 {
+            if hidden.contains(&at) {
+                return Ok(Some(line));
+            }
+            let parents = self.parents(at)?;
+            let [parent] = parents[..] else { return Ok(None) };
+            line.push(at);
+            at = parent;
+        }
+        Ok(None)
+    }
+
+    /// Whether a commit of this id is there.
+    pub fn has_commit(&self, id: ObjectId) -> bool {
+        self.gix.find_commit(id).is_ok()
+    }
+
+    /// The parents of a commit.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>> {
+        let commit = self.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        Ok(commit.parent_ids().map(gix::Id::detach).collect())
+    }
+
+    /// The first line of a commit's message.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn commit_subject(&self, id: ObjectId) -> Result<String> {
+        let commit = self.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        let message = commit.message_raw()?;
+        let first = message.lines().next().unwrap_or_default();
+        Ok(crate::model::bytes::sanitized(&first.to_str_lossy()))
+    }
+
+    /// Whether one commit is another's ancestor, or the same.
+    ///
+    /// # Errors
+    ///
+    /// When history cannot be read.
+    pub fn is_ancestor(&self, ancestor: ObjectId, of: ObjectId) -> Result<bool> {
+        if ancestor == of {
+            return Ok(true);
+        }
+        if !self.gix.has_object(ancestor) {
+            return Ok(false);
+        }
+        if self.straight_line(&[ancestor], of)?.is_some() {
+            return Ok(true);
+        }
+        let base = self.gix.merge_bases_many(of, &[ancestor]).context("walk history")?;
+        Ok(base.iter().any(|base| base.detach() == ancestor))
+    }
+
+    /// The one commit whose id begins with these digits.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or more than one.
+    pub fn find_commit_id(&self, digits: &str) -> Result<ObjectId> {
+        let Ok(id) = self.gix.rev_parse_single(digits.as_bytes().as_bstr()) else {
+            bail!("'{digits}' is not a commit");
+        };
+        Ok(id.detach())
+    }
+
+    /// Which of these commits these tips reach.
+    ///
+    /// # Errors
+    ///
+    /// When history cannot be read.
+    pub fn reachable_from(&self, tips: &[ObjectId], commits: &[ObjectId]) -> Result<HashSet<ObjectId>> {
+        let mut reached: HashSet<ObjectId> = commits.iter().copied().collect();
+        let tips: Vec<_> = tips.iter().copied().filter(|id| self.gix.has_object(id)).collect();
+        if tips.is_empty() || commits.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let walk = self.gix.rev_walk(commits.iter().copied()).with_hidden(tips).all().context("walk history")?;
+        for info in walk {
+            reached.remove(&info?.id);
+        }
+        Ok(reached)
+    }
+}

@@ -1,0 +1,278 @@
+//! What differs between two checkpoints.
+
+use super::Repo;
+use super::capture::file_kind;
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind};
+use crate::model::plan::parents;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::object::tree::diff::ChangeDetached as TreeDiff;
+use gix::objs::tree::{EntryKind, EntryMode};
+use std::collections::{BTreeMap, BTreeSet};
+
+type Entry = Option<(EntryMode, ObjectId)>;
+
+impl Repo {
+    /// All that differs between two checkpoints, except files of which it is not proven that
+    /// the turn made them: an ignored file that it began to track may have been there before.
+    ///
+    /// # Errors
+    ///
+    /// When a record cannot be read.
+    pub fn delta(&self, turn: u64, before: &Checkpoint, after: &Checkpoint) -> Result<Delta> {
+        let mut files = self.file_changes(before, after)?;
+        self.drop_unproven(before, &mut files)?;
+        let directories = self.directory_changes(before, after, &files)?;
+        let branches = changes(&before.branches, &after.branches);
+        Ok(Delta {
+            files,
+            directories,
+            aside: self.made_beyond_limits(turn, before, after)?,
+            index: self.index_changes(before, after)?,
+            branches,
+            head: (before.head != after.head).then(|| Change::new(before.head.clone(), after.head.clone())),
+            stash: (before.stash != after.stash).then(|| Change::new(before.stash.clone(), after.stash.clone())),
+        })
+    }
+
+    /// The entries that differ between two trees, submodules and directories left out or not
+    /// as the trees have them; no tree itself is listed.
+    fn tree_changes(&self, before: ObjectId, after: ObjectId) -> Result<BTreeMap<BString, Change<Entry>>> {
+        let mut all: BTreeMap<BString, Change<Entry>> = BTreeMap::new();
+        if before == after {
+            return Ok(all);
+        }
+        let (before, after) = (self.gix.find_tree(before)?, self.gix.find_tree(after)?);
+        let mut options = gix::diff::Options::default();
+        options.track_rewrites(None);
+        let entry = |mode: EntryMode, id| (!mode.is_tree()).then_some((mode, id));
+        let none = || Change::new(None, None);
+        for change in self.gix.diff_tree_to_tree(Some(&before), Some(&after), options)? {
+            match change {
+                TreeDiff::Addition { location, entry_mode, id, .. } => {
+                    all.entry(location).or_insert_with(none).to = entry(entry_mode, id);
+                }
+                TreeDiff::Deletion { location, entry_mode, id, .. } => {
+                    all.entry(location).or_insert_with(none).from = entry(entry_mode, id);
+                }
+                TreeDiff::Modification { location, previous_entry_mode, previous_id, entry_mode, id } => {
+                    let change = all.entry(location).or_insert_with(none);
+                    change.from = change.from.or(entry(previous_entry_mode, previous_id));
+                    change.to = change.to.or(entry(entry_mode, id));
+                }
+                TreeDiff::Rewrite { .. } => {}
+            }
+        }
+        all.retain(|_, change| change.from.is_some() || change.to.is_some());
+        Ok(all)
+    }
+
+    /// The files that one tree has and another has not.
+    ///
+    /// # Errors
+    ///
+    /// When a tree cannot be read.
+    pub fn removed_paths(&self, before: ObjectId, after: ObjectId) -> Result<Vec<BString>> {
+        let changes = self.tree_changes(before, after)?;
+        Ok(changes.into_iter().filter(|(_, change)| change.to.is_none()).map(|(path, _)| path).collect())
+    }
+
+    /// The files that differ between two trees.
+    ///
+    /// # Errors
+    ///
+    /// When a tree cannot be read.
+    pub fn changed_paths(&self, before: ObjectId, after: ObjectId) -> Result<Vec<BString>> {
+        Ok(self.tree_changes(before, after)?.into_keys().collect())
+    }
+
+    fn file_changes(
+        &self,
+        before: &Checkpoint,
+        after: &Checkpoint,
+    ) -> Result<BTreeMap<BString, Change<Option<FileState>>>> {
+        let mut files = BTreeMap::new();
+        for (path, change) in self.tree_changes(before.worktree, after.worktree)? {
+            let from = change.from.and_then(|entry| file_state(before, path.as_bstr(), entry));
+            let to = change.to.and_then(|entry| file_state(after, path.as_bstr(), entry));
+            if from != to {
+                files.insert(path, Change::new(from, to));
+            }
+        }
+        for path in changed_keys(&before.modes.unusual, &after.modes.unusual) {
+            if path.ends_with(b"/") || files.contains_key(&path) {
+                continue;
+            }
+            let from = self.captured_file(before, path.as_bstr())?;
+            let to = self.captured_file(after, path.as_bstr())?;
+            if from != to {
+                files.insert(path, Change::new(from, to));
+            }
+        }
+        Ok(files)
+    }
+
+    /// The file that a checkpoint captured at a path.
+    ///
+    /// # Errors
+    ///
+    /// When its tree cannot be read.
+    pub fn captured_file(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<Option<FileState>> {
+        let found = self.tree_file(checkpoint.worktree, path)?;
+        Ok(found.map(|(kind, id)| with_mode(checkpoint, path, kind, id)))
+    }
+
+    fn drop_unproven(
+        &self,
+        before: &Checkpoint,
+        files: &mut BTreeMap<BString, Change<Option<FileState>>>,
+    ) -> Result<()> {
+        if files.values().all(|change| change.from.is_some()) {
+            return Ok(());
+        }
+        let rules = self.rules_of(before)?;
+        let mut unproven = Vec::new();
+        for (path, change) in files.iter() {
+            if change.from.is_some() || self.was_tracked(before, path.as_bstr())? {
+                continue;
+            }
+            let skipped = before
+                .skipped
+                .iter()
+                .any(|skipped| skipped.path == *path || parents(path.as_bstr()).any(|p| p == skipped.path));
+            if skipped || rules.matches_with_parents(path.as_bstr()) {
+                unproven.push(path.clone());
+            }
+        }
+        files.retain(|path, _| !unproven.contains(path));
+        Ok(())
+    }
+
+    /// What is beyond the limits and was not there before: the scan before the turn would
+    /// have listed it, since the same ignore rules and limits held.
+    fn made_beyond_limits(
+        &self,
+        turn: u64,
+        before: &Checkpoint,
+        after: &Checkpoint,
+    ) -> Result<BTreeMap<BString, Change<Option<Aside>>>> {
+        let mut made = BTreeMap::new();
+        let movable = after.skipped.iter().filter(|skipped| skipped.is_movable());
+        for (number, skipped) in movable.enumerate() {
+            let path = skipped.path.as_bstr();
+            let there = |at: &BStr| before.skipped.iter().any(|old| old.path == at);
+            if there(path) || parents(path).any(there) || self.captured_directory(before, &skipped.path)?.is_some() {
+                continue;
+            }
+            let aside = Aside { store: format!("aside/{turn}/{number}"), state: skipped.state.clone() };
+            made.insert(skipped.path.clone(), Change::new(None, Some(aside)));
+        }
+        Ok(made)
+    }
+
+    fn was_tracked(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<bool> {
+        Ok(checkpoint.index.special.contains_key(path) || self.tree_entry(checkpoint.index.tree, path)?.is_some())
+    }
+
+    fn directory_changes(
+        &self,
+        before: &Checkpoint,
+        after: &Checkpoint,
+        files: &BTreeMap<BString, Change<Option<FileState>>>,
+    ) -> Result<BTreeMap<BString, Change<Option<u32>>>> {
+        let mut candidates: BTreeSet<BString> =
+            before.directories.symmetric_difference(&after.directories).cloned().collect();
+        for (path, change) in files {
+            if change.from.is_none() || change.to.is_none() {
+                candidates.extend(parents(path.as_bstr()).map(ToOwned::to_owned));
+            }
+        }
+        for path in changed_keys(&before.modes.unusual, &after.modes.unusual) {
+            candidates.extend(path.strip_suffix(b"/").map(BString::from));
+        }
+        let mut directories = BTreeMap::new();
+        for path in candidates {
+            let from = self.captured_directory(before, &path)?;
+            let to = self.captured_directory(after, &path)?;
+            if from != to {
+                directories.insert(path, Change::new(from, to));
+            }
+        }
+        Ok(directories)
+    }
+
+    /// The mode of a directory that was there when a checkpoint was taken.
+    fn captured_directory(&self, checkpoint: &Checkpoint, path: &BString) -> Result<Option<u32>> {
+        let exists = checkpoint.directories.contains(path)
+            || matches!(self.tree_entry(checkpoint.worktree, path.as_bstr())?, Some((EntryKind::Tree, _)));
+        if !exists {
+            return Ok(None);
+        }
+        let key = BString::from([path.as_slice(), b"/"].concat());
+        let modes = &checkpoint.modes;
+        Ok(Some(modes.unusual.get(&key).copied().unwrap_or(modes.usual.directory)))
+    }
+
+    fn index_changes(
+        &self,
+        before: &Checkpoint,
+        after: &Checkpoint,
+    ) -> Result<BTreeMap<BString, Change<Vec<IndexEntry>>>> {
+        let mut paths: BTreeSet<BString> =
+            self.tree_changes(before.index.tree, after.index.tree)?.into_keys().collect();
+        paths.extend(changed_keys(&before.index.special, &after.index.special));
+        let mut index = BTreeMap::new();
+        for path in paths {
+            let from = self.captured_entries(before, &path)?;
+            let to = self.captured_entries(after, &path)?;
+            if from != to {
+                index.insert(path, Change::new(from, to));
+            }
+        }
+        Ok(index)
+    }
+
+    fn captured_entries(&self, checkpoint: &Checkpoint, path: &BString) -> Result<Vec<IndexEntry>> {
+        if let Some(special) = checkpoint.index.special.get(path) {
+            return Ok(special.clone());
+        }
+        let entry = self.tree_entry(checkpoint.index.tree, path.as_bstr())?;
+        Ok(entry
+            .filter(|(kind, _)| *kind != EntryKind::Tree)
+            .map(|(kind, id)| IndexEntry::plain(u32::from(EntryMode::from(kind).value()), id))
+            .into_iter()
+            .collect())
+    }
+}
+
+fn file_state(checkpoint: &Checkpoint, path: &BStr, (mode, id): (EntryMode, ObjectId)) -> Option<FileState> {
+    Some(with_mode(checkpoint, path, file_kind(mode.kind())?, id))
+}
+
+fn with_mode(checkpoint: &Checkpoint, path: &BStr, kind: Kind, id: ObjectId) -> FileState {
+    let mode = match kind {
+        Kind::Symlink => 0,
+        _ => (checkpoint.modes.unusual.get(path).copied()).unwrap_or_else(|| checkpoint.modes.usual.of(kind)),
+    };
+    FileState { kind, id, mode }
+}
+
+fn changed_keys<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap<K, V>) -> Vec<K> {
+    let gone = before.iter().filter(|(key, value)| after.get(*key) != Some(*value));
+    let new = after.keys().filter(|key| !before.contains_key(*key));
+    gone.map(|(key, _)| key).chain(new).cloned().collect()
+}
+
+fn changes<V: PartialEq + Copy>(
+    before: &BTreeMap<String, V>,
+    after: &BTreeMap<String, V>,
+) -> BTreeMap<String, Change<Option<V>>> {
+    changed_keys(before, after)
+        .into_iter()
+        .map(|key| {
+            let change = Change::new(before.get(&key).copied(), after.get(&key).copied());
+            (key, change)
+        })
+        .collect()
+}

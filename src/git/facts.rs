@@ -1,0 +1,83 @@
+//! The present state of just what a walk would touch.
+
+use super::Repo;
+use super::scan::kind_of;
+use super::worktree::Found;
+use crate::model::checkpoint::{Checkpoint, Delta};
+use crate::model::plan::{Facts, Present};
+use anyhow::Result;
+use gix::bstr::{BStr, BString, ByteSlice};
+use rustix::fs::FileType;
+use std::collections::BTreeSet;
+
+impl Repo {
+    /// Looks at everything that the deltas touch. `now` is the rescue checkpoint, `start` the
+    /// checkpoint at which the walk would begin if nothing had changed since.
+    ///
+    /// # Errors
+    ///
+    /// When something cannot be read.
+    pub fn facts(
+        &self,
+        deltas: &[(u64, Delta)],
+        now: &Checkpoint,
+        index: &gix::index::State,
+        start: &Checkpoint,
+    ) -> Result<Facts> {
+        let mut facts = Facts {
+            branches: now.branches.clone(),
+            head: now.head.clone(),
+            stash: now.stash.clone(),
+            edited: self.changed_paths(start.worktree, now.worktree)?,
+            ..Facts::default()
+        };
+        let deltas = || deltas.iter().map(|(_, delta)| delta);
+        let files: BTreeSet<&BString> = deltas().flat_map(|delta| delta.files.keys()).collect();
+        for path in files {
+            facts.files.insert(path.clone(), self.present(now, path.as_bstr())?);
+        }
+        for path in deltas().flat_map(|delta| delta.directories.keys()) {
+            if let Found::There(stat) = self.worktree.find(path.as_bstr())?
+                && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+            {
+                facts.directories.insert(path.clone(), super::worktree::mode_of(&stat));
+            }
+        }
+        for (path, change) in deltas().flat_map(|delta| &delta.aside) {
+            let store = change.from.iter().chain(&change.to).map(|aside| self.scratch_path(&aside.store));
+            let kept = store.into_iter().any(|store| store.symlink_metadata().is_ok());
+            let state = match self.worktree.find(path.as_bstr())? {
+                Found::There(found) => Some(super::scan::file_state(&found)),
+                Found::Absent | Found::Behind(_) => None,
+            };
+            facts.aside.insert(path.clone(), (state, kept));
+        }
+        for path in deltas().flat_map(|delta| delta.index.keys()) {
+            let entries = Self::index_entries(index, path.as_bstr());
+            if !entries.is_empty() {
+                facts.index.insert(path.clone(), entries);
+            }
+        }
+        Ok(facts)
+    }
+
+    fn present(&self, now: &Checkpoint, path: &BStr) -> Result<Present> {
+        if let Some(state) = self.captured_file(now, path)? {
+            return Ok(Present::File(state));
+        }
+        Ok(match self.worktree.find(path)? {
+            Found::Absent => Present::Absent,
+            Found::Behind(parent) => Present::Behind(parent),
+            Found::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                Present::Directory(self.worktree.list_below(path)?)
+            }
+            // There, but not captured: ignored by now, or over a limit.
+            Found::There(stat) if kind_of(&stat).is_some() => match self.worktree.state(path, self.hash_kind()) {
+                Ok(Some(state)) => Present::File(state),
+                Ok(None) => Present::Absent,
+                Err(_) => Present::Other,
+            },
+            Found::There(_) => Present::Other,
+        })
+    }
+}

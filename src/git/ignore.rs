@@ -1,0 +1,172 @@
+//! Ignore rules as values: read once, frozen in a checkpoint, and applied again
+//! when the turn ends, whatever the agent did to the files they came from.
+
+use anyhow::{Context, Result};
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::glob::pattern::Case;
+use gix::ignore::search::{Ignore, pattern_matching_relative_path};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+type List = gix::glob::search::pattern::List<Ignore>;
+
+/// The record's names for what is no file of the worktree: no path begins with a slash.
+const EXCLUDE: &str = "/exclude";
+const GLOBAL: &str = "/global";
+
+/// All ignore rules of a worktree at one instant.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    sources: BTreeMap<BString, Vec<u8>>,
+    directories: BTreeMap<BString, List>,
+    shared: Vec<List>,
+    case: Case,
+}
+
+impl Rules {
+    /// The rules of `info/exclude` and of `core.excludesFile`, which hold everywhere.
+    pub fn new(exclude: Option<Vec<u8>>, global: Option<Vec<u8>>, ignore_case: bool) -> Self {
+        let mut rules = Self {
+            sources: BTreeMap::new(),
+            directories: BTreeMap::new(),
+            shared: Vec::new(),
+            case: if ignore_case { Case::Fold } else { Case::Sensitive },
+        };
+        for (name, text) in [(EXCLUDE, exclude), (GLOBAL, global)] {
+            if let Some(text) = text {
+                rules.add(name.into(), text);
+            }
+        }
+        rules
+    }
+
+    /// Adds the rules of a `.gitignore` file at this path.
+    pub fn add(&mut self, path: BString, text: Vec<u8>) {
+        let mut list = List {
+            patterns: gix::ignore::parse(&text, false)
+                .map(|(pattern, sequence_number, value)| gix::glob::search::pattern::Mapping {
+                    pattern,
+                    value,
+                    sequence_number,
+                })
+                .collect(),
+            source: None,
+            base: None,
+        };
+        if path.starts_with(b"/") {
+            self.shared.push(list);
+        } else {
+            let directory = directory_of(path.as_bstr());
+            list.base = (!directory.is_empty()).then(|| directory.to_owned());
+            self.directories.insert(directory.to_owned(), list);
+        }
+        self.sources.insert(path, text);
+    }
+
+    /// Whether a path is ignored, given that no directory above it is.
+    pub fn matches(&self, path: &BStr, is_directory: bool) -> bool {
+        let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
+        let matching = |list: &List| {
+            pattern_matching_relative_path(list, path, basename, Some(is_directory), self.case)
+                .map(|found| !found.pattern.is_negative())
+        };
+        let mut directory = directory_of(path);
+        loop {
+            if let Some(verdict) = self.directories.get(directory).and_then(matching) {
+                return verdict;
+            }
+            if directory.is_empty() {
+                break;
+            }
+            directory = directory_of(directory[..directory.len() - 1].as_bstr());
+        }
+        self.shared.iter().find_map(matching).unwrap_or(false)
+    }
+
+    /// Whether a path, or a directory above it, is ignored.
+    pub fn matches_with_parents(&self, path: &BStr) -> bool {
+        (path.find_iter(b"/").any(|slash| self.matches(path[..slash].as_bstr(), true))) || self.matches(path, false)
+    }
+
+    /// The record of these rules: each file as `<bytes> <path>`, a NUL, the bytes, a newline.
+    pub fn to_record(&self) -> Vec<u8> {
+        let mut record = Vec::new();
+        for (path, text) in &self.sources {
+            record.extend_from_slice(text.len().to_string().as_bytes());
+            record.push(b' ');
+            record.extend_from_slice(path);
+            record.push(0);
+            record.extend_from_slice(text);
+            record.push(b'\n');
+        }
+        record
+    }
+
+    /// The rules that a record holds.
+    ///
+    /// # Errors
+    ///
+    /// When it was not written by [`Rules::to_record`].
+    pub fn from_record(record: &[u8], ignore_case: bool) -> Result<Self> {
+        let mut rules = Self::new(None, None, ignore_case);
+        let mut rest = record;
+        while !rest.is_empty() {
+            let (path, text, next) = one_source(rest).context("the record of ignore rules is damaged")?;
+            rules.add(path.into(), text.to_vec());
+            rest = next;
+        }
+        Ok(rules)
+    }
+}
+
+fn one_source(record: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (length, rest) = record.split_once_str(" ")?;
+    let (path, rest) = rest.split_once_str("\0")?;
+    let length: usize = length.to_str().ok()?.parse().ok()?;
+    let text = rest.get(..length)?;
+    Some((path, text, rest[length..].strip_prefix(b"\n")?))
+}
+
+/// The directory of a path with a slash behind; empty for the top.
+fn directory_of(path: &BStr) -> &BStr {
+    path[..path.rfind_byte(b'/').map_or(0, |slash| slash + 1)].as_bstr()
+}
+
+/// The bytes of a file of rules, where there is one.
+pub fn read_rules(path: &Path) -> Option<Vec<u8>> {
+    std::fs::read(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ignored(rules: &Rules, path: &str) -> bool {
+        rules.matches_with_parents(path.into())
+    }
+
+    #[test]
+    fn nearer_rules_win_and_survive_their_record() {
+        let mut rules = Rules::new(Some(b"*.tmp\n".to_vec()), Some(b"*.log\n".to_vec()), false);
+        rules.add(".gitignore".into(), b"build/\n!keep.log\n*.o\n".to_vec());
+        rules.add("sub/.gitignore".into(), b"!*.o\n/only-here\n".to_vec());
+        let again = Rules::from_record(&rules.to_record(), false).expect("own record");
+        for rules in [rules, again] {
+            assert!(ignored(&rules, "a.tmp"));
+            assert!(ignored(&rules, "x/a.log"));
+            assert!(!ignored(&rules, "keep.log"));
+            assert!(ignored(&rules, "build/anything"));
+            assert!(ignored(&rules, "a.o"));
+            assert!(!ignored(&rules, "sub/a.o"));
+            assert!(ignored(&rules, "sub/only-here"));
+            assert!(!ignored(&rules, "only-here"));
+        }
+    }
+
+    #[test]
+    fn a_damaged_record_is_an_error() {
+        for bad in [b"3 .gitignore\0ab".as_slice(), b"x y\0", b"5", b"1 a\0bc"] {
+            assert!(Rules::from_record(bad, false).is_err(), "{bad:?}");
+        }
+    }
+}

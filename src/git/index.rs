@@ -1,0 +1,441 @@
+//! The index. It is read with gix and written by git alone: git knows its
+//! extensions, its racy entries and the filters. Writing happens on a copy
+//! while `index.lock` is held, and the copy is renamed over the index.
+
+use super::Repo;
+use crate::error::{Code, Refusal};
+use crate::model::checkpoint::{IndexEntry, IndexState};
+use crate::model::plan::IndexMove;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::entry::{Flags, Mode};
+use gix::index::{File as IndexFile, State};
+use gix::objs::tree::EntryKind;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a lock that git holds for a moment is waited for.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+impl Repo {
+    /// Reads the index; an empty one where there is none.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn read_index(&self) -> Result<IndexFile> {
+        self.read_index_at(&self.index_path())
+    }
+
+    /// Where git keeps this worktree's index, whatever `GIT_INDEX_FILE` says: a hook sets that
+    /// to a file of its own.
+    fn index_path(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    fn read_index_at(&self, path: &Path) -> Result<IndexFile> {
+        IndexFile::at_or_default(path, self.hash_kind(), false, gix::index::decode::Options::default())
+            .map_err(|error| anyhow::Error::msg(error.to_string()))
+            .context("read the index")
+    }
+
+    /// The index as a value. `base` is a tree that most of it is in, such as HEAD's.
+    ///
+    /// # Errors
+    ///
+    /// When a tree cannot be read or written.
+    pub fn index_state(&self, index: &State, base: ObjectId) -> Result<IndexState> {
+        let tree = self.index_tree(index, base)?;
+        let mut special: BTreeMap<BString, Vec<IndexEntry>> = BTreeMap::new();
+        for entry in index.entries() {
+            let value = entry_of(entry);
+            if !value.is_plain() && entry.mode != Mode::DIR {
+                special.entry(entry.path(index).to_owned()).or_default().push(value);
+            }
+        }
+        Ok(IndexState { tree, special })
+    }
+
+    /// What `git write-tree` would give, made from `base` by the differences alone.
+    fn index_tree(&self, index: &State, base: ObjectId) -> Result<ObjectId> {
+        let mut changes = Vec::new();
+        let walk = TreeWalk { repo: self, index };
+        walk.compare(index.tree(), Some(base), b"", 0..index.entries().len(), &mut changes)?;
+        self.edited_tree(base, &changes)
+    }
+
+    /// A tree with some paths replaced or removed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn edited_tree(&self, base: ObjectId, changes: &[TreeChange]) -> Result<ObjectId> {
+        if changes.is_empty() {
+            return Ok(base);
+        }
+        let mut editor = self.gix.edit_tree(base)?;
+        // Removals first: a file may make place for a directory, or a directory for a file.
+        for (path, _) in changes.iter().filter(|(_, entry)| entry.is_none()) {
+            editor.remove(path.as_bstr())?;
+        }
+        for (path, entry) in changes {
+            if let Some((kind, id)) = entry {
+                editor.upsert(path.as_bstr(), *kind, *id)?;
+            }
+        }
+        Ok(editor.write().context("write a tree")?.detach())
+    }
+
+    /// The entries of some paths.
+    pub fn index_entries(index: &State, path: &BStr) -> Vec<IndexEntry> {
+        let Some(range) = index.entry_range(path) else {
+            return Vec::new();
+        };
+        index.entries()[range].iter().map(entry_of).collect()
+    }
+
+    /// Takes `index.lock` and makes a copy of the index to work on.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `locked` when something else holds it for good.
+    pub fn lock_index(&self) -> Result<IndexLock<'_>> {
+        let index = self.index_path();
+        let lock = lock_path(&index);
+        let scratch = self.scratch()?;
+        let (mark, copy) = (scratch.join("index.mark"), scratch.join("index.new"));
+        File::create(&mark).with_context(|| format!("make {}", mark.display()))?;
+        let started = std::time::Instant::now();
+        // A link to our own file, so that what a kill leaves behind is known to be ours.
+        while let Err(error) = std::fs::hard_link(&mark, &lock) {
+            if error.kind() != std::io::ErrorKind::AlreadyExists {
+                return Err(error).with_context(|| format!("make {}", lock.display()));
+            }
+            if started.elapsed() > PATIENCE {
+                return Err(Refusal::new(Code::Locked, format!("'{}' exists: git holds the index", lock.display()))
+                    .hint("wait for the git command that is running, then run this again")
+                    .hint(format!("if none is running, a crashed one left it: remove '{}'", lock.display()))
+                    .into());
+            }
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        let held = IndexLock { repo: self, index, lock, mark, copy };
+        held.start_copy()?;
+        Ok(held)
+    }
+
+    /// Waits a moment for the index to be free.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `locked` when something else holds it for good.
+    pub fn check_index_is_free(&self) -> Result<()> {
+        self.lock_index().map(drop)
+    }
+
+    /// Removes an `index.lock` that an oxundo which was killed left behind. To be called with
+    /// the worktree's lock held.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed.
+    pub fn clear_own_index_lock(&self) -> Result<()> {
+        let mark = self.scratch()?.join("index.mark");
+        let lock = lock_path(&self.index_path());
+        let Ok(ours) = std::fs::symlink_metadata(&mark) else {
+            return Ok(());
+        };
+        let left = std::fs::symlink_metadata(&lock);
+        if left.is_ok_and(|left| (ours.ino(), ours.dev()) == (left.ino(), left.dev())) {
+            std::fs::remove_file(&lock).with_context(|| format!("remove {}", lock.display()))?;
+        }
+        // Last: while it is there, the next command knows that there is something to clear.
+        std::fs::remove_file(&mark).with_context(|| format!("remove {}", mark.display()))
+    }
+}
+
+fn lock_path(index: &Path) -> PathBuf {
+    let mut name = index.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+/// A path and what a tree shall have there.
+pub type TreeChange = (BString, Option<(EntryKind, ObjectId)>);
+
+/// git's index, locked, with a copy to work on. Dropping it leaves the index as it was.
+#[derive(Debug)]
+pub struct IndexLock<'repo> {
+    repo: &'repo Repo,
+    index: PathBuf,
+    lock: PathBuf,
+    mark: PathBuf,
+    copy: PathBuf,
+}
+
+impl IndexLock<'_> {
+    fn start_copy(&self) -> Result<()> {
+        let _ = std::fs::remove_file(&self.copy);
+        if !self.index.exists() {
+            return Ok(());
+        }
+        std::fs::copy(&self.index, &self.copy).context("copy the index")?;
+        // git takes the index file's time to tell which entries may have changed unseen.
+        let modified = std::fs::metadata(&self.index)?.modified()?;
+        File::options().write(true).open(&self.copy)?.set_modified(modified)?;
+        Ok(())
+    }
+
+    /// The copy as it is now.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn read(&self) -> Result<IndexFile> {
+        self.repo.read_index_at(&self.copy)
+    }
+
+    /// Stages these paths as `git add` and `git rm` would: what is there with its content,
+    /// filters applied, and what is gone removed.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn stage<'a>(&self, paths: impl IntoIterator<Item = &'a BStr>) -> Result<()> {
+        let (behind, paths): (Vec<&BStr>, Vec<&BStr>) =
+            paths.into_iter().partition(|path| self.repo.worktree.is_behind_a_file(path));
+        // git does not look behind what is no directory any more: such entries go by name.
+        let gone: Vec<IndexMove> = behind.into_iter().map(IndexMove::removal).collect();
+        self.write_exactly(&gone.iter().collect::<Vec<_>>())?;
+        let input = nul_separated(paths);
+        if input.is_empty() {
+            return Ok(());
+        }
+        self.git(&["-c", "core.safecrlf=false", "update-index", "-z", "--add", "--remove", "--replace", "--stdin"])
+            .run(&input)
+            .map(drop)
+    }
+
+    /// Makes the entries of each path what the move says. `fresh` tells whether the worktree
+    /// now has the content that the entry names, so that git can record its stat data.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn set(&self, moves: &[IndexMove], fresh: impl Fn(&IndexMove) -> bool) -> Result<()> {
+        let staged: Vec<_> = moves.iter().filter(|entry| fresh(entry)).collect();
+        self.stage(staged.iter().map(|entry| entry.path.as_bstr()))?;
+        let now = self.read()?;
+        let wrong = |entry: &&IndexMove| Repo::index_entries(&now, entry.path.as_bstr()) != entry.to;
+        let wrong: Vec<_> = moves.iter().filter(wrong).collect();
+        self.write_exactly(&wrong)
+    }
+
+    fn write_exactly(&self, moves: &[&IndexMove]) -> Result<()> {
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let null = ObjectId::null(self.repo.hash_kind());
+        let mut input = Vec::new();
+        let mut line = |mode: u32, id: ObjectId, stage: u8, path: &BString| {
+            input.extend_from_slice(format!("{mode:o} {id} {stage}\t").as_bytes());
+            input.extend_from_slice(path);
+            input.push(0);
+        };
+        for entry in moves {
+            line(0, null, 0, &entry.path);
+        }
+        for entry in moves {
+            for to in entry.to.iter().filter(|to| !to.intent_to_add) {
+                line(to.mode, to.id, to.stage, &entry.path);
+            }
+        }
+        self.git(&["update-index", "-z", "--index-info"]).run(&input)?;
+        let having = |flag: fn(&IndexEntry) -> bool| -> Vec<(&BStr, u32)> {
+            let flagged = moves.iter().filter_map(|entry| {
+                let to = entry.to.iter().find(|to| flag(to))?;
+                Some((entry.path.as_bstr(), to.mode))
+            });
+            flagged.collect()
+        };
+        self.intend_to_add(&having(|to| to.intent_to_add))?;
+        for (option, paths) in [
+            ("--assume-unchanged", having(|to| to.assume_unchanged)),
+            ("--skip-worktree", having(|to| to.skip_worktree)),
+        ] {
+            if !paths.is_empty() {
+                let input = nul_separated(paths.iter().map(|(path, _)| *path));
+                self.git(&["update-index", "-z", option, "--stdin"]).run(&input)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `git add -N` wants the files to be there; the user's may not be. So it is shown a
+    /// worktree of stand-ins.
+    fn intend_to_add(&self, paths: &[(&BStr, u32)]) -> Result<()> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let stand_in = self.repo.scratch()?.join("stand-in");
+        let _ = std::fs::remove_dir_all(&stand_in);
+        std::fs::create_dir(&stand_in)?;
+        for (path, mode) in paths {
+            let file = stand_in.join(OsStr::from_bytes(path));
+            if let Some(parent) = file.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            if *mode == 0o120_000 {
+                std::os::unix::fs::symlink("stand-in", &file)?;
+            } else {
+                std::fs::write(&file, b"")?;
+                let bits = if *mode == 0o100_755 { 0o755 } else { 0o644 };
+                std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(bits))?;
+            }
+        }
+        let input = nul_separated(paths.iter().map(|(path, _)| *path));
+        let added = self
+            .git(&["add", "-N", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"])
+            .env("GIT_WORK_TREE", &stand_in)
+            .directory(&stand_in)
+            .run(&input);
+        std::fs::remove_dir_all(&stand_in)?;
+        added.map(drop)
+    }
+
+    /// Puts the copy in the index's place.
+    ///
+    /// # Errors
+    ///
+    /// When the rename fails; the index is then as it was.
+    pub fn commit(self) -> Result<()> {
+        if self.copy.exists() {
+            std::fs::rename(&self.copy, &self.index).context("replace the index")?;
+        }
+        Ok(())
+    }
+
+    fn git(&self, args: &[&str]) -> super::process::Git {
+        self.repo.git(args).index(&self.copy)
+    }
+
+    /// The copy, for a hook of the user's to look at.
+    pub fn path(&self) -> &Path {
+        &self.copy
+    }
+}
+
+impl Drop for IndexLock<'_> {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here; the next command clears them.
+        let _ = std::fs::remove_file(&self.copy);
+        let _ = std::fs::remove_file(&self.lock);
+        let _ = std::fs::remove_file(&self.mark);
+    }
+}
+
+fn nul_separated<'a>(paths: impl IntoIterator<Item = &'a BStr>) -> Vec<u8> {
+    let mut input = Vec::new();
+    for path in paths {
+        input.extend_from_slice(path);
+        input.push(0);
+    }
+    input
+}
+
+fn entry_of(entry: &gix::index::Entry) -> IndexEntry {
+    IndexEntry {
+        mode: entry.mode.bits(),
+        id: entry.id,
+        stage: entry.stage_raw().try_into().unwrap_or_default(),
+        intent_to_add: entry.flags.contains(Flags::INTENT_TO_ADD),
+        skip_worktree: entry.flags.contains(Flags::SKIP_WORKTREE),
+        assume_unchanged: entry.flags.contains(Flags::ASSUME_VALID),
+    }
+}
+
+/// Compares an index with a tree by the index's own record of trees, so that only those
+/// below which something was staged are read.
+struct TreeWalk<'a> {
+    repo: &'a Repo,
+    index: &'a State,
+}
+
+impl TreeWalk<'_> {
+    fn compare(
+        &self,
+        node: Option<&gix::index::extension::Tree>,
+        tree: Option<ObjectId>,
+        prefix: &[u8],
+        range: std::ops::Range<usize>,
+        changes: &mut Vec<TreeChange>,
+    ) -> Result<()> {
+        if let (Some(node), Some(tree)) = (node, tree)
+            && node.num_entries.is_some_and(|n| n as usize == range.len())
+            && node.id == tree
+        {
+            return Ok(());
+        }
+        let mut have = self.tree_entries(tree)?;
+        let mut at = range.start;
+        while at < range.end {
+            let entry = &self.index.entries()[at];
+            let path = entry.path(self.index);
+            let rest = &path[prefix.len()..];
+            if let Some(slash) = rest.find_byte(b'/').filter(|_| entry.mode != Mode::DIR) {
+                let inner = [prefix, &rest[..=slash]].concat();
+                let entries = &self.index.entries()[at..range.end];
+                let end = at + entries.partition_point(|e| e.path(self.index).starts_with(&inner));
+                let name = &rest[..slash];
+                let child = node.and_then(|node| node.children.iter().find(|c| c.name.as_slice() == name));
+                let subtree = match have.get(name) {
+                    Some((EntryKind::Tree, id)) => Some(*id),
+                    _ => None,
+                };
+                if subtree.is_some() {
+                    have.remove(name);
+                }
+                self.compare(child, subtree, &inner, at..end, changes)?;
+                at = end;
+                continue;
+            }
+            at += 1;
+            // Intent-to-add entries are in no tree; unmerged ones in none that could be made.
+            if entry.flags.contains(Flags::INTENT_TO_ADD) || entry.stage_raw() != 0 {
+                continue;
+            }
+            let name = rest.strip_suffix(b"/").unwrap_or(rest);
+            let kind = match entry.mode {
+                Mode::DIR => EntryKind::Tree,
+                Mode::FILE_EXECUTABLE => EntryKind::BlobExecutable,
+                Mode::SYMLINK => EntryKind::Link,
+                Mode::COMMIT => EntryKind::Commit,
+                _ => EntryKind::Blob,
+            };
+            if have.remove(name) != Some((kind, entry.id)) {
+                let path = path.strip_suffix(b"/").unwrap_or(path);
+                changes.push((path.into(), Some((kind, entry.id))));
+            }
+        }
+        for name in have.into_keys() {
+            changes.push(([prefix, &name].concat().into(), None));
+        }
+        Ok(())
+    }
+
+    fn tree_entries(&self, tree: Option<ObjectId>) -> Result<BTreeMap<Vec<u8>, (EntryKind, ObjectId)>> {
+        let Some(id) = tree else {
+            return Ok(BTreeMap::new());
+        };
+        let tree = self.repo.gix.find_tree(id)?;
+        let tree = tree.decode()?;
+        let entries = tree.entries.iter();
+        Ok(entries.map(|e| (e.filename.to_vec(), (e.mode.kind(), e.oid.to_owned()))).collect())
+    }
+}

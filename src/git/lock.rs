@@ -1,0 +1,58 @@
+//! One kernel lock per worktree. It goes with the process, however that ends,
+//! and the agent never inherits it.
+
+use super::Repo;
+use crate::error::{Code, Refusal};
+use anyhow::{Context, Result};
+use std::fs::{File, TryLockError};
+use std::io::Write;
+
+/// Held while a command changes the worktree or its timeline.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Repo {
+    /// Takes the worktree's lock, in the name of `who`.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `busy` that names the one who has it.
+    pub fn lock(&self, who: &str) -> Result<Lock> {
+        if let Some(lock) = self.try_lock(who)? {
+            Ok(lock)
+        } else {
+            let holder = std::fs::read_to_string(self.scratch()?.join("lock")).unwrap_or_default();
+            let holder = crate::model::bytes::sanitized(holder.trim());
+            Err(Refusal::new(Code::Busy, format!("another oxundo is at work in this worktree: {holder}"))
+                .hint("wait until it is done, or end it, and run this again")
+                .into())
+        }
+    }
+
+    /// Takes the worktree's lock if it is free.
+    ///
+    /// # Errors
+    ///
+    /// When the lock file cannot be made.
+    pub fn try_lock(&self, who: &str) -> Result<Option<Lock>> {
+        let path = self.scratch()?.join("lock");
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .with_context(|| format!("open {}", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error).context("lock the worktree"),
+        }
+        // Only for the message of those who find it taken.
+        file.set_len(0)?;
+        writeln!(file, "{who} (pid {})", std::process::id())?;
+        Ok(Some(Lock { _file: file }))
+    }
+}

@@ -1,0 +1,268 @@
+//! The git layer: the only place with gix handles, and the only door to the
+//! `git` binary. It reads the present, keeps checkpoints and the timeline, and
+//! carries plans out. It decides nothing.
+
+pub mod apply;
+pub mod capture;
+pub mod commit;
+pub mod delta;
+pub mod facts;
+pub mod ignore;
+pub mod index;
+pub mod lock;
+pub mod notes;
+pub mod process;
+pub mod published;
+pub mod refs;
+pub mod scan;
+pub mod store;
+pub mod turn_work;
+pub mod worktree;
+
+use crate::error::{Code, Refusal};
+use crate::model::checkpoint::UsualModes;
+use anyhow::{Context, Result};
+use gix::bstr::BString;
+use process::Git;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use worktree::Worktree;
+
+/// A git repository with its worktree, as oxundo works on it.
+#[derive(Debug)]
+pub struct Repo {
+    gix: gix::Repository,
+    worktree: Worktree,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    scratch: PathBuf,
+    prefix: PathBuf,
+    from_environment: bool,
+}
+
+impl Repo {
+    /// Finds and opens the repository that `directory` is in, or the one that `GIT_DIR` names
+    /// when `directory` is in its worktree.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `not_found` where there is none, where it has no worktree, or where it
+    /// cannot be read, and `io` for one that belongs to another user.
+    pub fn open(directory: &Path) -> Result<Self> {
+        let directory = process::absolute(directory)?;
+        if let Some(repo) = Self::open_from_environment(&directory)? {
+            return Ok(repo);
+        }
+        let found = gix::discover::upwards(&directory).map_err(|_| {
+            Refusal::new(Code::NotFound, format!("'{}' is not in a git repository", directory.display()))
+                .hint("run 'git init' first, or give another directory with -C")
+        })?;
+        let (path, top) = found.0.into_repository_and_work_tree_directories();
+        let mut gix = open_gix(&path)?;
+        if std::env::var_os("GIT_WORK_TREE").is_some() {
+            // It belongs to a GIT_DIR that is not meant here.
+            gix.set_workdir(top)?;
+        }
+        Self::new(gix, &directory, false)
+    }
+
+    /// A hook or an alias may have left `GIT_DIR` behind; it counts only where it fits.
+    fn open_from_environment(directory: &Path) -> Result<Option<Self>> {
+        let Some(git_dir) = std::env::var_os("GIT_DIR").filter(|value| !value.is_empty()) else {
+            return Ok(None);
+        };
+        let Ok(git_dir) = process::absolute(&directory.join(git_dir)) else {
+            return Ok(None);
+        };
+        let Ok(mut gix) = open_gix(&git_dir) else {
+            return Ok(None);
+        };
+        let given = std::env::var_os("GIT_WORK_TREE").filter(|value| !value.is_empty());
+        if let Some(given) = given {
+            gix.set_workdir(process::absolute(&directory.join(given))?)?;
+        }
+        let fits = match gix.workdir() {
+            Some(top) => directory.starts_with(process::absolute(top)?),
+            None => false,
+        };
+        if !fits {
+            return Ok(None);
+        }
+        Self::new(gix, directory, true).map(Some)
+    }
+
+    fn new(mut gix: gix::Repository, directory: &Path, from_environment: bool) -> Result<Self> {
+        check_format(&gix)?;
+        let Some(top) = gix.workdir() else {
+            return Err(Refusal::new(Code::NotFound, "this repository is bare: it has no worktree")
+                .hint("run oxundo in a worktree; 'git worktree add' makes one")
+                .into());
+        };
+        let top = process::absolute(top)?;
+        let prefix = directory.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
+        let git_dir = process::absolute(gix.git_dir())?;
+        let common_dir = process::absolute(gix.common_dir())?;
+        gix.committer_or_set_fallback("oxundo", "oxundo@localhost")?;
+        gix.object_cache_size_if_unset(4 * 1024 * 1024);
+        Ok(Self {
+            worktree: Worktree::open(&top)?,
+            scratch: git_dir.join("oxundo"),
+            git_dir,
+            common_dir,
+            prefix,
+            gix,
+            from_environment,
+        })
+    }
+
+    /// The top of the worktree.
+    pub fn top(&self) -> &Path {
+        self.worktree.path()
+    }
+
+    /// Where the command was called, relative to the top.
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// Whether nothing but `GIT_DIR` leads here.
+    pub fn only_by_environment(&self) -> bool {
+        self.from_environment && gix::discover::upwards(self.top()).is_err()
+    }
+
+    /// The git directory of this worktree.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The directory for locks, logs and other scratch; made when first needed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made.
+    pub fn scratch(&self) -> Result<&Path> {
+        std::fs::create_dir_all(&self.scratch).with_context(|| format!("make {}", self.scratch.display()))?;
+        Ok(&self.scratch)
+    }
+
+    /// A path below the scratch directory.
+    pub fn scratch_path(&self, name: &str) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    /// How this worktree is called in notes and refs: `main`, or a linked worktree's id.
+    pub fn worktree_id(&self) -> String {
+        self.linked_id().unwrap_or_else(|| "main".to_owned())
+    }
+
+    fn linked_id(&self) -> Option<String> {
+        let linked = self.git_dir != self.common_dir;
+        let name = self.git_dir.file_name()?;
+        linked.then(|| name.to_string_lossy().into_owned())
+    }
+
+    /// A git command in this repository.
+    pub fn git<I, S>(&self, args: I) -> Git
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        Git::new(&self.git_dir, self.top(), args)
+    }
+
+    /// The last value of a configuration key, whatever its scope.
+    pub fn setting(&self, key: &str) -> Option<BString> {
+        self.gix.config_snapshot().string(key)
+    }
+
+    /// All values of a configuration key.
+    pub fn settings(&self, key: &str) -> Vec<BString> {
+        let snapshot = self.gix.config_snapshot();
+        let values = snapshot.plumbing().strings(key).unwrap_or_default();
+        values.into_iter().collect()
+    }
+
+    /// The user's name and e-mail address for commits.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `no_identity` where none is configured.
+    pub fn check_identity(&self) -> Result<()> {
+        let snapshot = self.gix.config_snapshot();
+        let known = |role: &str, field: &str| {
+            let variable = format!("GIT_{}_{}", role.to_uppercase(), field.to_uppercase());
+            std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+                || snapshot.string(format!("{role}.{field}").as_str()).is_some()
+                || snapshot.string(format!("user.{field}").as_str()).is_some()
+                || (field == "email" && std::env::var_os("EMAIL").is_some())
+        };
+        let missing = ["author", "committer"].iter().any(|role| !known(role, "name") || !known(role, "email"));
+        if missing {
+            return Err(Refusal::new(Code::NoIdentity, "no name and e-mail address for commits is configured")
+                .hint("run 'git config user.name NAME' and 'git config user.email ADDRESS'")
+                .hint("or pass --ghost, which makes no commits")
+                .into());
+        }
+        Ok(())
+    }
+
+    /// The operation that git is in the middle of, in git's words.
+    pub fn in_progress(&self) -> Option<&'static str> {
+        use gix::state::InProgress as P;
+        self.gix.state().map(|state| match state {
+            P::ApplyMailbox => "am",
+            P::ApplyMailboxRebase | P::Rebase | P::RebaseInteractive => "rebase",
+            P::Bisect => "bisect",
+            P::CherryPick | P::CherryPickSequence => "cherry-pick",
+            P::Merge => "merge",
+            P::Revert | P::RevertSequence => "revert",
+        })
+    }
+
+    /// The permission bits that this process gives to new files.
+    pub fn umask_modes() -> UsualModes {
+        let umask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+        rustix::process::umask(umask);
+        UsualModes::from_umask(umask.bits())
+    }
+
+    fn hash_kind(&self) -> gix::hash::Kind {
+        self.gix.object_hash()
+    }
+
+    fn empty_tree(&self) -> gix::ObjectId {
+        gix::ObjectId::empty_tree(self.hash_kind())
+    }
+
+    fn write_empty_tree(&self) -> Result<gix::ObjectId> {
+        Ok(self.gix.write_object(gix::objs::Tree::empty())?.detach())
+    }
+}
+
+fn open_gix(path: &Path) -> Result<gix::Repository> {
+    let mut permissions = gix::open::Permissions::default();
+    permissions.config.git_binary = true;
+    // A hook may run with an object directory of its own.
+    permissions.env.objects = gix::sec::Permission::Deny;
+    let mut options = gix::open::Options::default().permissions(permissions).bail_if_untrusted(true);
+    if let Ok(parameters) = std::env::var("GIT_CONFIG_PARAMETERS") {
+        options = options.cli_overrides(process::config_parameters(&parameters));
+    }
+    gix::open_opts(path, options)
+        .map_err(|error| anyhow::Error::msg(error.to_string()))
+        .with_context(|| format!("open the repository at {}", path.display()))
+}
+
+/// Refuses what gix cannot read, before anything is recorded.
+fn check_format(gix: &gix::Repository) -> Result<()> {
+    let format = gix.config_snapshot().string("extensions.refStorage").map(|value| value.to_string());
+    if format.as_deref().is_some_and(|format| format != "files") {
+        return Err(Refusal::new(
+            Code::NotFound,
+            "this repository keeps its refs in the reftable format, which oxundo cannot read yet",
+        )
+        .hint("run 'git refs migrate --ref-format=files' to convert it")
+        .into());
+    }
+    Ok(())
+}

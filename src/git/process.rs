@@ -1,0 +1,205 @@
+//! The one door to the `git` binary, for what gix cannot do correctly.
+
+use anyhow::{Context, Result, bail};
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Variables that bind a git process to a repository; as `git rev-parse --local-env-vars`
+/// lists them, without those that hold configuration.
+pub const LOCAL_ENVIRONMENT: [&str; 12] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// A git command in one repository.
+#[derive(Debug)]
+pub struct Git {
+    command: Command,
+    name: String,
+}
+
+impl Git {
+    /// A git command for the repository with this git directory and worktree.
+    pub fn new<I, S>(git_dir: &Path, worktree: &Path, args: I) -> Self
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+        let at = if args.first().is_some_and(|arg| arg == "-c") { 2 } else { 0 };
+        let name = args.get(at);
+        let name = name.map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut command = Command::new("git");
+        for variable in LOCAL_ENVIRONMENT {
+            command.env_remove(variable);
+        }
+        command
+            .current_dir(worktree)
+            .env("GIT_DIR", git_dir)
+            .env("GIT_WORK_TREE", worktree)
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .args(args);
+        Self { command, name }
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(key, value);
+        self
+    }
+
+    /// Takes a variable away.
+    #[must_use]
+    pub fn env_remove(mut self, key: &str) -> Self {
+        self.command.env_remove(key);
+        self
+    }
+
+    /// Runs in this directory instead of the top of the worktree.
+    #[must_use]
+    pub fn directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// Works on another index file than the repository's.
+    #[must_use]
+    pub fn index(self, index: &Path) -> Self {
+        self.env("GIT_INDEX_FILE", index)
+    }
+
+    /// Feeds `input`, and gives what the command prints.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started, or fails: then with what it said.
+    pub fn run(mut self, input: &[u8]) -> Result<Vec<u8>> {
+        self.command.env("LC_ALL", "C");
+        fed(self.command, input, &format!("git {}", self.name))
+    }
+
+    /// Runs with the terminal as it is, so that git's pager and colours work.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started.
+    pub fn interactive(mut self) -> Result<ExitStatus> {
+        self.command.env_remove("GIT_LITERAL_PATHSPECS");
+        self.command.status().context("run git")
+    }
+}
+
+/// A command line of the user's configuration, run by the shell.
+#[derive(Debug)]
+pub struct Shell(Command);
+
+impl Shell {
+    /// The command line, to run in this directory.
+    pub fn new(line: &str, directory: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(line).current_dir(directory);
+        Self(command)
+    }
+
+    /// Feeds `input`, and gives what the command prints.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, or fails.
+    pub fn run(self, input: &[u8]) -> Result<Vec<u8>> {
+        fed(self.0, input, "sh")
+    }
+}
+
+fn fed(mut command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("run {name}"))?;
+    let mut stdin = child.stdin.take().context("no way to its input")?;
+    let output = std::thread::scope(|scope| {
+        // What has read enough closes the pipe: its exit status decides.
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output()
+    })
+    .with_context(|| format!("run {name}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{name}: {}", said.trim());
+    }
+    Ok(output.stdout)
+}
+
+/// The `-c` settings that git hands to the commands it starts, as `key=value`.
+pub fn config_parameters(value: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = value.trim_start();
+    while let Some(start) = rest.strip_prefix('\'') {
+        let (mut word, mut after) = shell_unquoted(start);
+        // The newer form quotes key and value apart: 'key'='value'.
+        if let Some(quoted) = after.strip_prefix("='") {
+            let (value, next) = shell_unquoted(quoted);
+            word = format!("{word}={value}");
+            after = next;
+        } else if let Some(next) = after.strip_prefix('=') {
+            after = next;
+        }
+        words.push(word);
+        rest = after.trim_start();
+    }
+    words
+}
+
+/// What stands between single quotes, and what comes behind; git writes `'` and `!` as `'\''` and `'\!'`.
+fn shell_unquoted(text: &str) -> (String, &str) {
+    let mut word = String::new();
+    let mut rest = text;
+    while let Some(end) = rest.find('\'') {
+        word.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        let mut inner = rest.chars();
+        match (inner.next(), inner.next(), inner.next()) {
+            (Some('\\'), Some(escaped @ ('\'' | '!')), Some('\'')) => {
+                word.push(escaped);
+                rest = inner.as_str();
+            }
+            _ => return (word, rest),
+        }
+    }
+    (word + rest, "")
+}
+
+/// A path that does not depend on the current directory.
+///
+/// # Errors
+///
+/// When the path does not exist.
+pub fn absolute(path: &Path) -> Result<PathBuf> {
+    std::fs::canonicalize(path).with_context(|| format!("find {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::config_parameters;
+
+    #[test]
+    fn settings_given_to_git_are_read_in_both_of_its_forms() {
+        assert_eq!(config_parameters(r"'oxundo.mode'='ghost' 'a.b=c d'"), ["oxundo.mode=ghost", "a.b=c d"]);
+        assert_eq!(config_parameters(r"'a.b'='it'\''s'"), ["a.b=it's"]);
+        assert_eq!(config_parameters(r"'a.flag'="), ["a.flag"]);
+        assert!(config_parameters("").is_empty());
+        assert!(config_parameters("junk").is_empty());
+    }
+}

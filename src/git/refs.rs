@@ -1,0 +1,267 @@
+//! Reading and moving refs: every move names the value it expects.
+
+use super::Repo;
+use crate::error::{Code, Refusal};
+use crate::model::checkpoint::{Head, StashEntry};
+use crate::model::plan::Plan;
+use anyhow::{Context, Result, bail};
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
+use gix::refs::{FullName, Target};
+use std::collections::BTreeMap;
+
+/// Where a worktree's records are.
+#[derive(Clone, Copy, Debug)]
+pub enum Own {
+    /// The timeline.
+    Timeline,
+    /// The journal of an apply in progress.
+    Pending,
+}
+
+impl Repo {
+    /// The full name of one of this worktree's own refs.
+    pub fn own_ref(&self, own: Own) -> String {
+        let word = match own {
+            Own::Timeline => "timeline",
+            Own::Pending => "pending",
+        };
+        match self.linked_id() {
+            Some(id) => format!("refs/oxundo/worktrees/{id}/{word}"),
+            None => format!("refs/oxundo/{word}"),
+        }
+    }
+
+    /// Where HEAD is now.
+    ///
+    /// # Errors
+    ///
+    /// When HEAD cannot be read.
+    pub fn head(&self) -> Result<Head> {
+        let head = self.gix.head().context("read HEAD")?;
+        let branch = head.referent_name().map(|name| name.as_bstr().to_string());
+        let commit = match head.kind {
+            gix::head::Kind::Unborn(_) => None,
+            _ => head.id().map(gix::Id::detach),
+        };
+        Ok(Head { branch, commit })
+    }
+
+    /// Every branch and where it points.
+    ///
+    /// # Errors
+    ///
+    /// When the refs cannot be read.
+    pub fn branches(&self) -> Result<BTreeMap<String, ObjectId>> {
+        let mut branches = BTreeMap::new();
+        for reference in self.gix.references()?.local_branches()? {
+            let reference = reference.map_err(|error| anyhow::anyhow!("read the branches: {error}"))?;
+            if let Some(id) = reference.target().try_id() {
+                branches.insert(reference.name().as_bstr().to_string(), id.to_owned());
+            }
+        }
+        Ok(branches)
+    }
+
+    /// The stash list, newest first.
+    ///
+    /// # Errors
+    ///
+    /// When its reflog cannot be read.
+    pub fn stash(&self) -> Result<Vec<StashEntry>> {
+        let Some(reference) = self.gix.try_find_reference("refs/stash")? else {
+            return Ok(Vec::new());
+        };
+        let mut log = reference.log_iter();
+        let Some(lines) = log.rev()? else {
+            return Ok(Vec::new());
+        };
+        lines
+            .map(|line| {
+                let line = line?;
+                Ok(StashEntry {
+                    id: line.new_oid,
+                    name: line.signature.name.to_string(),
+                    email: line.signature.email.to_string(),
+                    date: line.signature.time.to_string(),
+                    message: line.message.to_str_lossy().into_owned(),
+                })
+            })
+            .collect()
+    }
+
+    /// Where a ref points; `None` when there is no such ref.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn ref_id(&self, name: &str) -> Result<Option<ObjectId>> {
+        let reference = self.gix.try_find_reference(name).with_context(|| format!("read {name}"))?;
+        Ok(reference.and_then(|reference| reference.target().try_id().map(ToOwned::to_owned)))
+    }
+
+    /// Moves one of oxundo's refs, with a reflog entry. `None` means that it is not there.
+    ///
+    /// # Errors
+    ///
+    /// When it is not at `from`.
+    pub fn move_own_ref(&self, name: &str, from: Option<ObjectId>, to: Option<ObjectId>, message: &str) -> Result<()> {
+        let mut gix = self.gix.clone();
+        // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
+        gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
+        gix.edit_reference(edit(name, from, to, message)?).map(drop).with_context(|| format!("move {name}"))
+    }
+
+    /// Moves the branches, HEAD and its reflog as a plan says, all or none.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `branch` when one of them is not where the plan expects it.
+    pub fn move_refs(&self, plan: &Plan, message: &str) -> Result<()> {
+        let message = &format!("oxundo: {message}");
+        let edits = ref_edits(plan, message)?;
+        if edits.is_empty() {
+            return Ok(());
+        }
+        if self.head()? != plan.head.from {
+            return Err(moved_meanwhile("HEAD"));
+        }
+        // A deleted branch makes place for one below its name, or above: its reflog must go first.
+        let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
+        let edited = if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
+            self.gix.edit_references(moved.into_iter().chain(gone))
+        } else {
+            self.gix.edit_references(gone).and_then(|_| self.gix.edit_references(moved))
+        };
+        match edited {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                // Tell a lost race from a failure of the disk.
+                let branches = self.branches()?;
+                let lost = plan.branches.iter().find(|branch| branches.get(&branch.name).copied() != branch.from);
+                match lost {
+                    Some(branch) => Err(moved_meanwhile(&branch.name)),
+                    None => Err(anyhow::Error::msg(error.to_string()).context("move the branch")),
+                }
+            }
+        }
+    }
+
+    /// Makes the stash list what `to` says, entry by entry, keeping what both have.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn set_stash(&self, to: &[StashEntry]) -> Result<()> {
+        let now = self.stash()?;
+        if now.is_empty() && !to.is_empty() && self.ref_id("refs/stash")?.is_some() {
+            // Its reflog was wiped: git would not log a move to where the ref is already.
+            self.git(["update-ref", "-d", "refs/stash"]).run(b"")?;
+        }
+        let shared = now.iter().rev().zip(to.iter().rev()).take_while(|(a, b)| a == b).count();
+        for _ in shared..now.len() {
+            self.git(["stash", "drop", "-q", "stash@{0}"]).run(b"")?;
+        }
+        for entry in to[..to.len() - shared].iter().rev() {
+            self.git(["stash", "store", "-q", "-m", &entry.message, &entry.id.to_string()])
+                .env("GIT_COMMITTER_NAME", &entry.name)
+                .env("GIT_COMMITTER_EMAIL", &entry.email)
+                .env("GIT_COMMITTER_DATE", format!("@{}", entry.date))
+                .run(b"")?;
+        }
+        Ok(())
+    }
+
+    /// The branches that other worktrees have checked out, with these worktrees' directories.
+    ///
+    /// # Errors
+    ///
+    /// When the worktrees cannot be listed.
+    pub fn branches_elsewhere(&self) -> Result<BTreeMap<String, String>> {
+        let mut elsewhere = BTreeMap::new();
+        for worktree in self.gix.worktrees_including_main()? {
+            let Ok(other) = worktree else { continue };
+            if process_same(other.git_dir(), &self.git_dir) {
+                continue;
+            }
+            let Ok(Some(name)) = other.head_name() else { continue };
+            let place = other.workdir().unwrap_or(other.git_dir()).display().to_string();
+            elsewhere.insert(name.as_bstr().to_string(), place);
+        }
+        Ok(elsewhere)
+    }
+}
+
+fn process_same(a: &std::path::Path, b: &std::path::Path) -> bool {
+    std::fs::canonicalize(a).is_ok_and(|a| a == b)
+}
+
+fn moved_meanwhile(name: &str) -> anyhow::Error {
+    let name = crate::model::checkpoint::short_branch(name);
+    Refusal::new(Code::Branch, format!("'{name}' was moved by something else meanwhile"))
+        .hint("run the same command again")
+        .into()
+}
+
+fn ref_edits(plan: &Plan, message: &str) -> Result<Vec<RefEdit>> {
+    let mut edits = Vec::new();
+    let mut through_head = false;
+    for branch in &plan.branches {
+        let current = plan.head.from.branch.as_ref() == Some(&branch.name);
+        if current && !plan.moves_head() && branch.to.is_some() {
+            // Through HEAD, so that its reflog tells of the move too.
+            through_head = true;
+            edits.push(edit("HEAD", branch.from, branch.to, message)?.with_deref(true));
+        } else {
+            edits.push(edit(&branch.name, branch.from, branch.to, message)?);
+        }
+    }
+    if plan.moves_head() && !through_head {
+        edits.push(head_edit(plan, message)?);
+    }
+    Ok(edits)
+}
+
+fn head_edit(plan: &Plan, message: &str) -> Result<RefEdit> {
+    let new = match (&plan.head.to.branch, plan.head.to.commit) {
+        (Some(branch), _) => Target::Symbolic(full_name(branch)?),
+        (None, Some(commit)) => Target::Object(commit),
+        (None, None) => bail!("a detached HEAD needs a commit"),
+    };
+    let old = match (&plan.head.from.branch, plan.head.from.commit) {
+        (Some(branch), _) => Target::Symbolic(full_name(branch)?),
+        (None, Some(commit)) => Target::Object(commit),
+        (None, None) => bail!("a detached HEAD needs a commit"),
+    };
+    Ok(RefEdit::update_with_log(full_name("HEAD")?, new, PreviousValue::MustExistAndMatch(old), log(message)))
+}
+
+/// Whether a ref that goes stands above or below one that comes.
+fn nests(gone: &[RefEdit], moved: &[RefEdit]) -> bool {
+    let below = |a: &RefEdit, b: &RefEdit| {
+        let (a, b) = (a.name.as_bstr(), b.name.as_bstr());
+        a.strip_prefix(b.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+    };
+    gone.iter().any(|old| moved.iter().any(|new| below(old, new) || below(new, old)))
+}
+
+fn full_name(name: &str) -> Result<FullName> {
+    FullName::try_from(name).map_err(|error| anyhow::anyhow!("'{name}' is no ref: {error}"))
+}
+
+fn log(message: &str) -> LogChange {
+    LogChange { mode: RefLog::AndReference, force_create_reflog: false, message: message.into() }
+}
+
+fn edit(name: &str, from: Option<ObjectId>, to: Option<ObjectId>, message: &str) -> Result<RefEdit> {
+    let expected = match from {
+        Some(id) => PreviousValue::MustExistAndMatch(Target::Object(id)),
+        None => PreviousValue::MustNotExist,
+    };
+    let name = full_name(name)?;
+    Ok(match to {
+        Some(id) => RefEdit::update_with_log(name, Target::Object(id), expected, log(message)),
+        None => RefEdit::new(name, Change::Delete { expected, log: RefLog::AndReference }),
+    })
+}

@@ -1,0 +1,744 @@
+//! One pass over the worktree, merged with the sorted index: what differs from
+//! the index, what is not in it, and which permission bits are unusual.
+//! Directories are read in parallel; only names unknown to the index are held
+//! against the ignore rules.
+
+use super::ignore::Rules;
+use super::worktree::{Worktree, mode_of};
+use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
+use anyhow::Result;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Time};
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Which untracked content is captured.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The largest file captured, in bytes.
+    pub max_file_size: u64,
+    /// The most files in an untracked directory.
+    pub max_directory_entries: u64,
+    /// Names of directories that are not entered.
+    pub skip_directories: HashSet<BString>,
+    /// Paths that are not captured.
+    pub exclude: globset::GlobSet,
+    /// Ignored paths that are captured all the same.
+    pub include: globset::GlobSet,
+}
+
+/// What a capture already knows from the one before it in the same turn.
+pub struct Earlier<'a> {
+    /// What was skipped then stays skipped.
+    pub skipped: &'a [Skipped],
+    /// Whether a path was captured then, and so must be again.
+    pub captured: &'a dyn Fn(&BStr) -> bool,
+}
+
+/// A file on disk whose content is not known from the index.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    /// Its path.
+    pub path: BString,
+    /// What it is.
+    pub kind: Kind,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+/// How a tracked path differs from its index entry.
+#[derive(Clone, Debug)]
+pub enum Difference {
+    /// Its stat data differ; its content has to be read.
+    Suspect(Unread),
+    /// It is not there, or something that is no file is.
+    Gone,
+}
+
+/// What a scan found.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Index entries that are not exactly as the index says, by their position.
+    pub tracked: Vec<(usize, Difference)>,
+    /// Files that are not in the index and not ignored.
+    pub untracked: Vec<Unread>,
+    /// Permission bits that are not the usual ones; directories with a slash behind.
+    pub unusual: BTreeMap<BString, u32>,
+    /// Directories without a captured file below them.
+    pub directories: BTreeSet<BString>,
+    /// What is there but not captured.
+    pub skipped: Vec<Skipped>,
+    /// The paths of `.gitattributes` files seen.
+    pub attributes: Vec<BString>,
+}
+
+/// What the scan works with.
+pub struct Scanner<'a> {
+    /// The worktree.
+    pub worktree: &'a Worktree,
+    /// The index.
+    pub index: &'a gix::index::State,
+    /// How stat data are compared.
+    pub stat_options: gix::index::entry::stat::Options,
+    /// `core.fileMode`.
+    pub file_mode: bool,
+    /// The permission bits not worth a record.
+    pub usual: UsualModes,
+    /// What is captured of untracked content.
+    pub limits: &'a Limits,
+}
+
+impl Scanner<'_> {
+    /// Scans with `rules`. Without an `earlier` capture in the same turn, which froze them, the
+    /// `.gitignore` files that the scan meets are added to them.
+    ///
+    /// # Errors
+    ///
+    /// When a directory cannot be read.
+    pub fn scan(&self, rules: &mut Rules, earlier: Option<&Earlier<'_>>) -> Result<Scan> {
+        let frozen = earlier.is_some();
+        let found = self.walk_tracked()?;
+        let mut scan = Scan {
+            tracked: found.tracked,
+            unusual: found.unusual,
+            skipped: found.skipped,
+            attributes: found.attributes,
+            ..Scan::default()
+        };
+        if !frozen {
+            for path in found.ignore_files {
+                if let Some(text) = self.worktree.read_plain_file(path.as_bstr()) {
+                    rules.add(path, text);
+                }
+            }
+        }
+        let mut unknown = UnknownWalk {
+            scanner: self,
+            rules,
+            earlier,
+            scan: &mut scan,
+            excluded: HashMap::new(),
+            occupied: found.occupied,
+            empty: found.empty,
+            earlier_skips: (earlier.iter())
+                .flat_map(|earlier| earlier.skipped)
+                .map(|skipped| (skipped.path.clone(), skipped.clone()))
+                .collect(),
+        };
+        unknown.run(found.unknown)?;
+        scan.tracked.sort_by_key(|(at, _)| *at);
+        Ok(scan)
+    }
+
+    fn walk_tracked(&self) -> Result<Found> {
+        let queue = Queue {
+            state: Mutex::new((vec![Job { path: BString::default(), from: 0, to: self.index.entries().len() }], 0)),
+            ready: Condvar::new(),
+        };
+        let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(8));
+        let mut all = Found::default();
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| self.work(&queue))).collect();
+            for worker in workers {
+                match worker.join() {
+                    Ok(found) => all.merge(found?),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            anyhow::Ok(())
+        })?;
+        Ok(all)
+    }
+
+    fn work(&self, queue: &Queue) -> Result<Found> {
+        let mut found = Found::default();
+        while let Some(job) = queue.take() {
+            let outcome = self.directory(&job, &mut found);
+            queue.done(outcome.as_ref().ok().cloned().unwrap_or_default());
+            outcome?;
+        }
+        Ok(found)
+    }
+
+    /// Compares one directory with its range of the index; gives the subdirectories to go on with.
+    fn directory(&self, job: &Job, found: &mut Found) -> Result<Vec<Job>> {
+        let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
+        let Some(fd) = self.worktree.open_directory(path)? else {
+            (job.from..job.to).for_each(|at| self.gone(at, found));
+            return Ok(Vec::new());
+        };
+        let names = names_in(&fd)?;
+        self.note_directory(&fd, job, found)?;
+        let nested = !job.path.is_empty() && names.binary_search_by(|n| n.0.as_slice().cmp(b".git")).is_ok();
+        let mut merge = Merge { scanner: self, job, fd: &fd, found, jobs: Vec::new(), occupied: false, nested };
+        merge.run(&names);
+        let (jobs, occupied) = (merge.jobs, merge.occupied);
+        let list = if occupied { &mut found.occupied } else { &mut found.empty };
+        if !job.path.is_empty() {
+            list.push(path.to_owned());
+        }
+        Ok(jobs)
+    }
+
+    fn note_directory(&self, fd: &OwnedFd, job: &Job, found: &mut Found) -> Result<()> {
+        if !job.path.is_empty() {
+            let mode = mode_of(&rustix::fs::fstat(fd)?);
+            if mode != self.usual.directory {
+                found.unusual.insert(job.path.clone(), mode);
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, at: usize) -> &BStr {
+        self.index.entries()[at].path(self.index)
+    }
+
+    fn gone(&self, at: usize, found: &mut Found) {
+        let mode = self.index.entries()[at].mode;
+        if mode != Mode::COMMIT && mode != Mode::DIR {
+            found.tracked.push((at, Difference::Gone));
+        }
+    }
+
+    /// The state of a tracked path of which `stat` tells.
+    fn entry(&self, at: usize, stat: &rustix::fs::Stat, found: &mut Found) {
+        let entry = &self.index.entries()[at];
+        let path = entry.path(self.index);
+        let mode = mode_of(stat);
+        let Some(mut kind) = kind_of(stat) else {
+            found.skipped.push(special(path));
+            self.gone(at, found);
+            return;
+        };
+        if !self.file_mode && kind != Kind::Symlink {
+            kind = if entry.mode == Mode::FILE_EXECUTABLE { Kind::Executable } else { Kind::File };
+        }
+        if kind != Kind::Symlink && mode != self.usual.of(kind) {
+            found.unusual.insert(path.to_owned(), mode);
+        }
+        let same_kind = match entry.mode {
+            Mode::FILE => kind == Kind::File,
+            Mode::FILE_EXECUTABLE => kind == Kind::Executable,
+            Mode::SYMLINK => kind == Kind::Symlink,
+            _ => false,
+        };
+        let now = index_stat(stat);
+        let clean = same_kind
+            && entry.stage() == Stage::Unconflicted
+            && !entry.flags.contains(Flags::INTENT_TO_ADD)
+            && now.matches(&entry.stat, self.stat_options)
+            && !now.is_racy(self.index.timestamp(), self.stat_options);
+        if !clean {
+            let path = path.to_owned();
+            found.tracked.push((at, Difference::Suspect(Unread { path, kind, mode })));
+        }
+    }
+}
+
+/// What one thread found among the tracked directories.
+#[derive(Default)]
+struct Found {
+    tracked: Vec<(usize, Difference)>,
+    unusual: BTreeMap<BString, u32>,
+    skipped: Vec<Skipped>,
+    attributes: Vec<BString>,
+    ignore_files: Vec<BString>,
+    unknown: Vec<(BString, FileType)>,
+    occupied: Vec<BString>,
+    empty: Vec<BString>,
+}
+
+impl Found {
+    fn merge(&mut self, other: Self) {
+        self.tracked.extend(other.tracked);
+        self.unusual.extend(other.unusual);
+        self.skipped.extend(other.skipped);
+        self.attributes.extend(other.attributes);
+        self.ignore_files.extend(other.ignore_files);
+        self.unknown.extend(other.unknown);
+        self.occupied.extend(other.occupied);
+        self.empty.extend(other.empty);
+    }
+}
+
+/// A directory to read: its path with a slash behind, and its range of the index.
+#[derive(Clone)]
+struct Job {
+    path: BString,
+    from: usize,
+    to: usize,
+}
+
+/// The directories still to read, and how many are being read.
+struct Queue {
+    state: Mutex<(Vec<Job>, usize)>,
+    ready: Condvar,
+}
+
+impl Queue {
+    fn take(&self) -> Option<Job> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(job) = state.0.pop() {
+                state.1 += 1;
+                return Some(job);
+            }
+            if state.1 == 0 {
+                return None;
+            }
+            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn done(&self, jobs: Vec<Job>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.0.extend(jobs);
+        state.1 -= 1;
+        drop(state);
+        self.ready.notify_all();
+    }
+}
+
+/// The merge of one directory's names with its range of the index.
+struct Merge<'a, 'b> {
+    scanner: &'a Scanner<'b>,
+    job: &'a Job,
+    fd: &'a OwnedFd,
+    found: &'a mut Found,
+    jobs: Vec<Job>,
+    occupied: bool,
+    nested: bool,
+}
+
+impl Merge<'_, '_> {
+    fn run(&mut self, names: &[(Vec<u8>, FileType)]) {
+        let (mut at, mut k) = (self.job.from, 0);
+        while at < self.job.to || k < names.len() {
+            if k < names.len() && names[k].0 == b".git" {
+                k += 1;
+                continue;
+            }
+            if at < self.job.to && self.scanner.index.entries()[at].mode == Mode::DIR {
+                at += 1;
+                continue;
+            }
+            let component = (at < self.job.to).then(|| self.component(at));
+            let order = match (component, names.get(k)) {
+                (Some(component), Some((name, _))) => component.cmp(name.as_slice()),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, _) => std::cmp::Ordering::Greater,
+            };
+            match order {
+                std::cmp::Ordering::Less => at = self.only_in_index(at, names),
+                std::cmp::Ordering::Greater => {
+                    self.only_on_disk(&names[k]);
+                    k += 1;
+                }
+                std::cmp::Ordering::Equal => {
+                    at = self.in_both(at, &names[k]);
+                    k += 1;
+                }
+            }
+        }
+    }
+
+    /// The next name in the index: a file's, or a directory's with its slash.
+    fn component(&self, at: usize) -> &[u8] {
+        let rest = &self.scanner.path(at)[self.job.path.len()..];
+        rest.find_byte(b'/').map_or(rest, |slash| &rest[..=slash])
+    }
+
+    fn group_end(&self, at: usize) -> usize {
+        let component = self.component(at);
+        let start = self.job.path.len();
+        let entries = &self.scanner.index.entries()[at..self.job.to];
+        at + entries.partition_point(|entry| entry.path(self.scanner.index)[start..].starts_with(component))
+    }
+
+    fn only_in_index(&mut self, at: usize, names: &[(Vec<u8>, FileType)]) -> usize {
+        if self.component(at).ends_with(b"/") {
+            let end = self.group_end(at);
+            (at..end).for_each(|at| self.scanner.gone(at, self.found));
+            return end;
+        }
+        if self.scanner.index.entries()[at].mode == Mode::COMMIT {
+            // A submodule: `sub` in the index, `sub/` on disk. The name comes by as unknown.
+            let directory = [self.component(at), b"/"].concat();
+            if names.binary_search_by(|n| n.0.cmp(&directory)).is_ok() {
+                self.occupied = true;
+            }
+            return at + 1;
+        }
+        let end = self.stages_end(at);
+        self.scanner.gone(at, self.found);
+        end
+    }
+
+    fn only_on_disk(&mut self, (name, kind): &(Vec<u8>, FileType)) {
+        self.special_files(name);
+        if !self.nested {
+            let path = [self.job.path.as_slice(), name].concat();
+            self.found.unknown.push((path.into(), *kind));
+        }
+    }
+
+    fn special_files(&mut self, name: &[u8]) {
+        let list = match name {
+            b".gitignore" => &mut self.found.ignore_files,
+            b".gitattributes" => &mut self.found.attributes,
+            _ => return,
+        };
+        list.push([self.job.path.as_slice(), name].concat().into());
+    }
+
+    fn in_both(&mut self, at: usize, (name, _): &(Vec<u8>, FileType)) -> usize {
+        if name.ends_with(b"/") {
+            let end = self.group_end(at);
+            self.jobs.push(Job { path: [self.job.path.as_slice(), name].concat().into(), from: at, to: end });
+            return end;
+        }
+        self.occupied = true;
+        self.special_files(name);
+        let end = self.stages_end(at);
+        match statat(self.fd, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => self.scanner.entry(at, &stat, self.found),
+            Err(_) => self.scanner.gone(at, self.found),
+        }
+        end
+    }
+
+    /// Behind the last of the entries with this path: more than one only when unmerged.
+    fn stages_end(&self, at: usize) -> usize {
+        let path = self.scanner.path(at);
+        let mut end = at + 1;
+        while end < self.job.to && self.scanner.path(end) == path {
+            end += 1;
+        }
+        end
+    }
+}
+
+/// The walk over all that the index does not know.
+struct UnknownWalk<'a, 'b> {
+    scanner: &'a Scanner<'b>,
+    rules: &'a mut Rules,
+    earlier: Option<&'a Earlier<'b>>,
+    scan: &'a mut Scan,
+    excluded: HashMap<BString, bool>,
+    occupied: Vec<BString>,
+    empty: Vec<BString>,
+    earlier_skips: BTreeMap<BString, Skipped>,
+}
+
+/// What was found below one untracked directory.
+#[derive(Default)]
+struct Below {
+    files: Vec<Unread>,
+    unusual: Vec<(BString, u32)>,
+    skipped: Vec<Skipped>,
+    directories: Vec<BString>,
+}
+
+impl Below {
+    fn merge(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.unusual.extend(other.unusual);
+        self.skipped.extend(other.skipped);
+        self.directories.extend(other.directories);
+    }
+}
+
+impl UnknownWalk<'_, '_> {
+    fn run(&mut self, mut unknown: Vec<(BString, FileType)>) -> Result<()> {
+        unknown.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let submodules: HashSet<&BStr> = (self.scanner.index.entries().iter())
+            .filter(|entry| entry.mode == Mode::COMMIT)
+            .map(|entry| entry.path(self.scanner.index))
+            .collect();
+        for (path, kind) in unknown {
+            let below = match path.strip_suffix(b"/") {
+                Some(directory) if submodules.contains(directory.as_bstr()) => {
+                    Below { skipped: vec![self.repository(directory.as_bstr())], ..Below::default() }
+                }
+                Some(directory) => {
+                    let excluded = self.in_excluded(directory.as_bstr());
+                    self.directory(directory.as_bstr(), excluded)?
+                }
+                None => {
+                    let excluded = self.in_excluded(path.as_bstr());
+                    self.file(path.as_bstr(), kind, excluded)?
+                }
+            };
+            self.keep(below);
+        }
+        self.empty_directories();
+        Ok(())
+    }
+
+    fn keep(&mut self, below: Below) {
+        for file in &below.files {
+            self.occupied.extend(parent_of(file.path.as_bstr()));
+        }
+        self.scan.untracked.extend(below.files);
+        self.scan.unusual.extend(below.unusual);
+        self.scan.skipped.extend(below.skipped);
+        self.empty.extend(below.directories);
+    }
+
+    /// A directory read but without a captured file anywhere below is kept by name.
+    fn empty_directories(&mut self) {
+        let mut occupied: HashSet<&BStr> = HashSet::with_capacity(self.occupied.len());
+        for path in &self.occupied {
+            let mut path = path.as_bstr();
+            while occupied.insert(path) {
+                let Some(slash) = path.rfind_byte(b'/') else { break };
+                path = path[..slash].as_bstr();
+            }
+        }
+        self.scan.directories =
+            (self.empty.iter()).filter(|path| !occupied.contains(path.as_bstr())).cloned().collect();
+    }
+
+    /// Whether a directory above `path` is ignored.
+    fn in_excluded(&mut self, path: &BStr) -> bool {
+        let Some(parent) = parent_of(path) else { return false };
+        if let Some(known) = self.excluded.get(&parent) {
+            return *known;
+        }
+        let verdict = self.in_excluded(parent.as_bstr()) || self.rules.matches(parent.as_bstr(), true);
+        self.excluded.insert(parent, verdict);
+        verdict
+    }
+
+    fn file(&self, path: &BStr, kind: FileType, excluded: bool) -> Result<Below> {
+        let mut below = Below::default();
+        let included = self.scanner.limits.include.is_match(as_path(path));
+        if (excluded || self.rules.matches(path, false)) && !included {
+            return Ok(below);
+        }
+        if let Some(earlier) = self.earlier_skips.get(path) {
+            let state = self.scanner.worktree.stat(path)?.and_then(|(stat, _)| file_state(&stat));
+            below.skipped.push(Skipped { state, ..earlier.clone() });
+            return Ok(below);
+        }
+        if !matches!(kind, FileType::RegularFile | FileType::Symlink) {
+            below.skipped.push(special(path));
+            return Ok(below);
+        }
+        let Some((stat, _)) = self.scanner.worktree.stat(path)? else {
+            return Ok(below);
+        };
+        let Some(kind) = kind_of(&stat) else { return Ok(below) };
+        let mode = mode_of(&stat);
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        let captured = self.earlier.is_some_and(|earlier| (earlier.captured)(path));
+        let reason = if captured {
+            None
+        } else if !storable(path) {
+            Some(Reason::Name)
+        } else if self.scanner.limits.exclude.is_match(as_path(path)) {
+            Some(Reason::Excluded)
+        } else {
+            (size > self.scanner.limits.max_file_size).then_some(Reason::Large)
+        };
+        if let Some(reason) = reason {
+            below.skipped.push(Skipped { state: file_state(&stat), ..skipped(path, reason, size) });
+            return Ok(below);
+        }
+        if kind != Kind::Symlink && mode != self.scanner.usual.of(kind) {
+            below.unusual.push((path.to_owned(), mode));
+        }
+        below.files.push(Unread { path: path.to_owned(), kind, mode });
+        Ok(below)
+    }
+
+    /// All that is captured below an untracked directory.
+    fn directory(&mut self, path: &BStr, excluded: bool) -> Result<Below> {
+        let mut below = Below::default();
+        if excluded || self.rules.matches(path, true) {
+            return Ok(below);
+        }
+        if let Some(earlier) = self.earlier_skips.get(path).filter(|skip| skip.reason != Reason::Repository) {
+            below.skipped.push(earlier.clone());
+            return Ok(below);
+        }
+        if let Some(reason) = self.directory_reason(path) {
+            below.skipped.push(skipped(path, reason, 0));
+            return Ok(below);
+        }
+        let Some(fd) = self.scanner.worktree.open_directory(path)? else {
+            return Ok(below);
+        };
+        let names = names_in(&fd)?;
+        if is_repository(&fd, &names) {
+            below.skipped.push(self.repository(path));
+            return Ok(below);
+        }
+        let inside = |name: &[u8]| BString::from([path.as_bytes(), b"/", name].concat());
+        if self.earlier.is_none() && names.iter().any(|name| name.0 == b".gitignore") {
+            let ignore_file = inside(b".gitignore");
+            if let Some(text) = self.scanner.worktree.read_plain_file(ignore_file.as_bstr()) {
+                self.rules.add(ignore_file, text);
+            }
+        }
+        let mode = mode_of(&rustix::fs::fstat(&fd)?);
+        if mode != self.scanner.usual.directory {
+            below.unusual.push((inside(b""), mode));
+        }
+        below.directories.push(path.to_owned());
+        drop(fd);
+        for (name, kind) in &names {
+            if name == b".git" {
+                continue;
+            }
+            if name == b".gitattributes" {
+                self.scan.attributes.push(inside(name));
+            }
+            let inner = match name.strip_suffix(b"/") {
+                Some(name) => self.directory(inside(name).as_bstr(), false)?,
+                None => self.file(inside(name).as_bstr(), *kind, false)?,
+            };
+            below.merge(inner);
+        }
+        // The limit is for what was there before the turn.
+        let count = below.files.len() as u64;
+        if self.earlier.is_none() && count > self.scanner.limits.max_directory_entries {
+            return Ok(Below { skipped: vec![skipped(path, Reason::Many, count)], ..Below::default() });
+        }
+        Ok(below)
+    }
+
+    fn repository(&self, path: &BStr) -> Skipped {
+        let state = repository_state(&self.scanner.worktree.path().join(as_path(path)));
+        Skipped { state, ..skipped(path, Reason::Repository, 0) }
+    }
+
+    fn directory_reason(&self, path: &BStr) -> Option<Reason> {
+        let name = &path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..];
+        if !storable(path) {
+            Some(Reason::Name)
+        } else if self.scanner.limits.exclude.is_match(as_path(path)) {
+            Some(Reason::Excluded)
+        } else {
+            let skip = self.scanner.limits.skip_directories.contains(name.as_bstr());
+            skip.then_some(Reason::SkipDir)
+        }
+    }
+}
+
+fn skipped(path: &BStr, reason: Reason, size: u64) -> Skipped {
+    Skipped { path: path.to_owned(), reason, size, state: None }
+}
+
+fn special(path: &BStr) -> Skipped {
+    skipped(path, Reason::Special, 0)
+}
+
+fn parent_of(path: &BStr) -> Option<BString> {
+    path.rfind_byte(b'/').map(|slash| path[..slash].into())
+}
+
+fn as_path(path: &BStr) -> &std::path::Path {
+    std::path::Path::new(std::ffi::OsStr::from_bytes(path))
+}
+
+/// Whether git would store a file of this name, under the rules of every file system.
+fn storable(path: &BStr) -> bool {
+    let options =
+        gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
+    path.split(|byte| *byte == b'/')
+        .all(|component| gix::validate::path::component(component.as_bstr(), None, options).is_ok())
+}
+
+/// A directory with a `.git` in it that is a repository, or points to one.
+fn is_repository(fd: &OwnedFd, names: &[(Vec<u8>, FileType)]) -> bool {
+    if !names.iter().any(|name| name.0 == b".git") {
+        return false;
+    }
+    match statat(fd, c".git", AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+            statat(fd, c".git/HEAD", AtFlags::SYMLINK_NOFOLLOW).is_ok()
+        }
+        Ok(_) => true,
+        Err(_) => false,
+    }
+}
+
+/// The names in a directory, sorted as the index sorts them: a directory with its slash.
+fn names_in(fd: &OwnedFd) -> Result<Vec<(Vec<u8>, FileType)>> {
+    let mut names = Vec::with_capacity(32);
+    for entry in Dir::read_from(fd)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown {
+            let Ok(stat) = statat(fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            kind = FileType::from_raw_mode(stat.st_mode);
+        }
+        if name == b".git" {
+            // Only a directory's being a repository matters; its name sorts as a file's.
+            names.push((name.to_vec(), FileType::Unknown));
+            continue;
+        }
+        let mut name = name.to_vec();
+        if kind == FileType::Directory {
+            name.push(b'/');
+        }
+        names.push((name, kind));
+    }
+    names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    Ok(names)
+}
+
+/// What tells whether a file changed that is not read; directories have nothing such.
+pub fn file_state(stat: &rustix::fs::Stat) -> Option<String> {
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    is_file.then(|| format!("{} {}.{:09}", stat.st_size, stat.st_mtime, stat.st_mtime_nsec))
+}
+
+/// What tells whether another repository changed, without entering it: its HEAD, and when its
+/// index was last written.
+fn repository_state(path: &std::path::Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let repo = gix::open(path).ok()?;
+    let head = repo.head_id().map_or_else(|_| "unborn".to_owned(), |id| id.to_string());
+    let index = std::fs::metadata(repo.git_dir().join("index"));
+    let written = index.map_or_else(|_| String::new(), |index| format!(" {}.{:09}", index.mtime(), index.mtime_nsec()));
+    Some(head + &written)
+}
+
+/// What kind of file a stat tells of; `None` for what is neither file nor link.
+pub fn kind_of(stat: &rustix::fs::Stat) -> Option<Kind> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink => Some(Kind::Symlink),
+        FileType::RegularFile if stat.st_mode & 0o100 != 0 => Some(Kind::Executable),
+        FileType::RegularFile => Some(Kind::File),
+        _ => None,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the index keeps the lower 32 bits, as git does"
+)]
+fn index_stat(stat: &rustix::fs::Stat) -> Stat {
+    Stat {
+        mtime: Time { secs: stat.st_mtime as u32, nsecs: stat.st_mtime_nsec as u32 },
+        ctime: Time { secs: stat.st_ctime as u32, nsecs: stat.st_ctime_nsec as u32 },
+        dev: stat.st_dev as u32,
+        ino: stat.st_ino as u32,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        size: stat.st_size as u32,
+    }
+}

@@ -1,0 +1,377 @@
+//! The timeline as git keeps it: one commit, whose tree holds the state of the
+//! stack, every turn's record and its two checkpoints, and whose parents are
+//! the commits that no branch holds any more.
+//!
+//! ```text
+//! state.json
+//! turns/00/00/17/turn.json        the record
+//!                files            a line of JSON for each file changed
+//!                before/ after/   the checkpoints
+//! rescues/00/00/04/               a checkpoint taken before undo or redo
+//! ```
+
+use super::Repo;
+use super::refs::Own;
+use crate::error::{Code, Refusal};
+use crate::model::bytes::exact;
+use crate::model::checkpoint::{Checkpoint, Head, IndexEntry, IndexState, Modes, Skipped, StashEntry, UsualModes};
+use crate::model::timeline::{Step, Timeline};
+use crate::model::turn::{FileChange, Turn};
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use gix::objs::Tree;
+use gix::objs::tree::{Entry, EntryKind};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The timeline as it was read: its commit, its tree and its state.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The commit; `None` before the first turn.
+    pub commit: Option<ObjectId>,
+    /// The tree.
+    pub tree: ObjectId,
+    /// The state of the stack.
+    pub state: Timeline,
+}
+
+/// Which of a turn's checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one at its beginning.
+    Before,
+    /// The one at its end.
+    After,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::After => "after",
+        }
+    }
+}
+
+impl Repo {
+    /// Reads the timeline.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `corrupt` when it cannot be read, or a newer oxundo wrote it.
+    pub fn timeline(&self) -> Result<Stored> {
+        let name = self.own_ref(Own::Timeline);
+        match self.ref_id(&name)? {
+            None => Ok(Stored { commit: None, tree: self.write_empty_tree()?, state: Timeline::default() }),
+            Some(commit) => self.timeline_at(commit).map_err(|error| self.corrupt(&format!("{error:#}"))),
+        }
+    }
+
+    /// Reads the timeline that a commit holds.
+    ///
+    /// # Errors
+    ///
+    /// When it is none.
+    pub fn timeline_at(&self, commit: ObjectId) -> Result<Stored> {
+        let tree = self.commit_tree(commit)?;
+        let state: Timeline = self.json_at(tree, "state.json")?.context("state.json is missing")?;
+        anyhow::ensure!(state.v == 1, "version {} is not known to this oxundo", state.v);
+        Ok(Stored { commit: Some(commit), tree, state })
+    }
+
+    fn corrupt(&self, what: &str) -> anyhow::Error {
+        let name = self.own_ref(Own::Timeline);
+        Refusal::new(Code::Corrupt, format!("the timeline in {name} cannot be read: {what}"))
+            .hint(format!("run 'git reflog show {name}' for its earlier states"))
+            .hint(format!("run 'git update-ref {name} {name}@{{1}}' to go back to the one before"))
+            .into()
+    }
+
+    /// The record of a turn; `None` where there is none of this number.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `corrupt` when it cannot be read.
+    pub fn turn(&self, stored: &Stored, number: u64) -> Result<Option<Turn>> {
+        self.json_at(stored.tree, &format!("{}/turn.json", turn_directory(number)))
+            .map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))
+    }
+
+    /// The record of a turn that the timeline refers to.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `corrupt` when it is missing or cannot be read.
+    pub fn known_turn(&self, stored: &Stored, number: u64) -> Result<Turn> {
+        self.turn(stored, number)?.ok_or_else(|| self.corrupt(&format!("turn {number} is missing")))
+    }
+
+    /// The files that a turn changed.
+    ///
+    /// # Errors
+    ///
+    /// When their record cannot be read.
+    pub fn turn_files(&self, stored: &Stored, number: u64) -> Result<Vec<FileChange>> {
+        let path = format!("{}/files", turn_directory(number));
+        let Some(text) = self.blob_at(stored.tree, &path)? else {
+            return Ok(Vec::new());
+        };
+        lines(&text)
+    }
+
+    /// A checkpoint of a turn.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `corrupt` when it is missing or cannot be read.
+    pub fn checkpoint(&self, stored: &Stored, number: u64, side: Side) -> Result<Checkpoint> {
+        let path = format!("{}/{}", turn_directory(number), side.name());
+        self.checkpoint_at(stored.tree, &path).map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))
+    }
+
+    fn checkpoint_at(&self, tree: ObjectId, path: &str) -> Result<Checkpoint> {
+        let entry = self.tree_entry(tree, path.into())?;
+        let (_, id) = entry.with_context(|| format!("{path} is missing"))?;
+        self.read_checkpoint(id)
+    }
+
+    /// Where a step over this turn begins, ends, and leads.
+    pub fn step(turn: &Turn) -> Step {
+        let stack = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "HEAD".to_owned());
+        Step {
+            turn: turn.turn,
+            began_on: stack(&turn.began_on),
+            ended_on: stack(&turn.branch),
+            previous: turn.previous,
+        }
+    }
+
+    fn blob_at(&self, tree: ObjectId, path: &str) -> Result<Option<Vec<u8>>> {
+        let Some((_, id)) = self.tree_entry(tree, path.into())? else {
+            return Ok(None);
+        };
+        Ok(Some(self.gix.find_blob(id)?.data.clone()))
+    }
+
+    fn json_at<T: DeserializeOwned>(&self, tree: ObjectId, path: &str) -> Result<Option<T>> {
+        let Some(text) = self.blob_at(tree, path)? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(&text).with_context(|| format!("read {path}")).map(Some)
+    }
+
+    /// Starts to change the timeline.
+    pub fn update(&self, stored: &Stored) -> Update<'_> {
+        Update { repo: self, base: stored.clone(), state: stored.state.clone(), entries: Vec::new() }
+    }
+
+    /// Writes a checkpoint as a tree.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ObjectId> {
+        let about = About { v: 1, head: checkpoint.head.clone(), usual_modes: checkpoint.modes.usual };
+        let branches: String = (checkpoint.branches.iter()).map(|(name, id)| format!("{id} {name}\n")).collect();
+        let modes: BTreeMap<String, String> = (checkpoint.modes.unusual.iter())
+            .map(|(path, mode)| (exact::encode(path), format!("{mode:04o}")))
+            .collect();
+        let directories: Vec<String> = checkpoint.directories.iter().map(|path| exact::encode(path)).collect();
+        let special: Vec<Special> = (checkpoint.index.special.iter())
+            .map(|(path, entries)| Special { path: path.clone(), entries: entries.clone() })
+            .collect();
+        let blob = |name: &str, bytes: Vec<u8>| -> Result<Entry> {
+            let id = self.gix.write_blob(bytes)?.detach();
+            Ok(tree_entry(name, EntryKind::Blob, id))
+        };
+        let mut entries = vec![
+            blob("checkpoint.json", serde_json::to_vec(&about)?)?,
+            blob("branches", branches.into_bytes())?,
+            blob("stash", json_lines(&checkpoint.stash)?)?,
+            blob("special", json_lines(&special)?)?,
+            blob("modes", serde_json::to_vec(&modes)?)?,
+            blob("directories", serde_json::to_vec(&directories)?)?,
+            blob("skipped", json_lines(&checkpoint.skipped)?)?,
+            tree_entry("rules", EntryKind::Blob, checkpoint.rules),
+            tree_entry("index", EntryKind::Tree, checkpoint.index.tree),
+            tree_entry("worktree", EntryKind::Tree, checkpoint.worktree),
+        ];
+        entries.sort();
+        Ok(self.gix.write_object(&Tree { entries })?.detach())
+    }
+
+    fn read_checkpoint(&self, tree: ObjectId) -> Result<Checkpoint> {
+        let about: About = self.json_at(tree, "checkpoint.json")?.context("checkpoint.json is missing")?;
+        let blob = |name: &str| self.blob_at(tree, name)?.with_context(|| format!("{name} is missing"));
+        let id = |name: &str| -> Result<ObjectId> {
+            let entry = self.tree_entry(tree, name.into())?;
+            Ok(entry.with_context(|| format!("{name} is missing"))?.1)
+        };
+        let modes: BTreeMap<String, String> = serde_json::from_slice(&blob("modes")?)?;
+        let directories: Vec<String> = serde_json::from_slice(&blob("directories")?)?;
+        let special: Vec<Special> = lines(&blob("special")?)?;
+        let path = |text: &str| exact::decode(text).context("a path is damaged");
+        Ok(Checkpoint {
+            head: about.head,
+            branches: parse_branches(&blob("branches")?)?,
+            stash: lines::<StashEntry>(&blob("stash")?)?,
+            index: IndexState {
+                tree: id("index")?,
+                special: special.into_iter().map(|special| (special.path, special.entries)).collect(),
+            },
+            worktree: id("worktree")?,
+            modes: Modes {
+                usual: about.usual_modes,
+                unusual: (modes.iter())
+                    .map(|(name, mode)| Ok((path(name)?, u32::from_str_radix(mode, 8)?)))
+                    .collect::<Result<_>>()?,
+            },
+            directories: directories.iter().map(|name| path(name)).collect::<Result<BTreeSet<_>>>()?,
+            skipped: lines::<Skipped>(&blob("skipped")?)?,
+            rules: id("rules")?,
+        })
+    }
+}
+
+/// What a checkpoint says of itself.
+#[derive(Serialize, Deserialize)]
+struct About {
+    v: u32,
+    head: Head,
+    usual_modes: UsualModes,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Special {
+    #[serde(with = "exact")]
+    path: BString,
+    entries: Vec<IndexEntry>,
+}
+
+/// The next timeline in the making.
+pub struct Update<'repo> {
+    repo: &'repo Repo,
+    base: Stored,
+    /// The state of the stack.
+    pub state: Timeline,
+    entries: Vec<(String, Option<(EntryKind, ObjectId)>)>,
+}
+
+impl Update<'_> {
+    /// Keeps a turn's record.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_turn(&mut self, turn: &Turn) -> Result<()> {
+        let path = format!("{}/turn.json", turn_directory(turn.turn));
+        self.put(path, serde_json::to_vec_pretty(turn)?)
+    }
+
+    /// Keeps the list of files that a turn changed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_files(&mut self, number: u64, files: &[FileChange]) -> Result<()> {
+        self.put(format!("{}/files", turn_directory(number)), json_lines(files)?)
+    }
+
+    /// Keeps one of a turn's checkpoints.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_checkpoint(&mut self, number: u64, side: Side, checkpoint: &Checkpoint) -> Result<()> {
+        let id = self.repo.write_checkpoint(checkpoint)?;
+        let path = format!("{}/{}", turn_directory(number), side.name());
+        self.entries.push((path, Some((EntryKind::Tree, id))));
+        Ok(())
+    }
+
+    /// Keeps a rescue checkpoint; gives its tree.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_rescue(&mut self, checkpoint: &Checkpoint) -> Result<ObjectId> {
+        let id = self.repo.write_checkpoint(checkpoint)?;
+        let path = format!("rescues/{}", fan(self.state.next_rescue));
+        self.state.next_rescue += 1;
+        self.entries.push((path, Some((EntryKind::Tree, id))));
+        Ok(id)
+    }
+
+    /// Removes a turn.
+    pub fn remove_turn(&mut self, number: u64) {
+        self.entries.push((turn_directory(number), None));
+    }
+
+    fn put(&mut self, path: String, bytes: Vec<u8>) -> Result<()> {
+        let id = self.repo.gix.write_blob(bytes)?.detach();
+        self.entries.push((path, Some((EntryKind::Blob, id))));
+        Ok(())
+    }
+
+    /// Writes the timeline's commit; no ref moves yet.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn write(mut self, message: &str) -> Result<ObjectId> {
+        self.put("state.json".to_owned(), serde_json::to_vec_pretty(&self.state)?)?;
+        let changes: Vec<_> = (self.entries.into_iter()).map(|(path, entry)| (path.into(), entry)).collect();
+        let tree = self.repo.edited_tree(self.base.tree, &changes)?;
+        let pins = self.state.pins.iter().chain(&self.state.held).map(|pin| pin.0);
+        let parents: BTreeSet<ObjectId> = pins.filter(|id| self.repo.gix.has_object(id)).collect();
+        self.repo.write_own_commit(tree, parents.into_iter().collect(), message)
+    }
+}
+
+/// Two digits a level, so that one more turn rewrites three small trees.
+fn fan(number: u64) -> String {
+    format!("{:02}/{:02}/{:02}", number / 10_000, number / 100 % 100, number % 100)
+}
+
+fn turn_directory(number: u64) -> String {
+    format!("turns/{}", fan(number))
+}
+
+fn tree_entry(name: &str, kind: EntryKind, oid: ObjectId) -> Entry {
+    Entry { mode: kind.into(), filename: name.into(), oid }
+}
+
+fn json_lines<T: Serialize>(values: &[T]) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for value in values {
+        serde_json::to_writer(&mut text, value)?;
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+fn lines<T: DeserializeOwned>(text: &[u8]) -> Result<Vec<T>> {
+    text.lines().map(|line| Ok(serde_json::from_slice(line)?)).collect()
+}
+
+fn parse_branches(text: &[u8]) -> Result<BTreeMap<String, ObjectId>> {
+    text.lines()
+        .map(|line| {
+            let (id, name) = line.split_once_str(" ").context("a branch is damaged")?;
+            Ok((name.to_str()?.to_owned(), ObjectId::from_hex(id)?))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_fan_out_two_digits_a_level() {
+        assert_eq!(turn_directory(17), "turns/00/00/17");
+        assert_eq!(turn_directory(1_234_567), "turns/123/45/67");
+    }
+}

@@ -1,0 +1,428 @@
+//! The worktree's files. Every path is walked from the top, one component at a
+//! time, never through a symbolic link: what looks like a parent and is a link
+//! leads nowhere. Files are written beside their place, with their final mode,
+//! and renamed.
+
+use crate::model::checkpoint::{FileState, Kind};
+use anyhow::{Context, Result, bail};
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, openat, statat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How the files begin that a write leaves behind when it is killed.
+pub const TEMPORARY: &[u8] = b".oxundo-tmp-";
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A worktree, held open at its top.
+#[derive(Debug)]
+pub struct Worktree {
+    top: OwnedFd,
+    path: PathBuf,
+}
+
+/// Where a path leads.
+enum Place<'a> {
+    /// Into this directory, under this name.
+    In(OwnedFd, &'a OsStr),
+    /// Nowhere: this parent does not exist.
+    Missing,
+    /// Nowhere: this parent is not a directory.
+    Blocked(&'a BStr),
+}
+
+/// What stands at a path.
+pub enum Found {
+    /// Nothing.
+    Absent,
+    /// Nothing, because this parent is not a directory.
+    Behind(BString),
+    /// Something, of which this tells.
+    There(Box<rustix::fs::Stat>),
+}
+
+impl Worktree {
+    /// Opens the worktree at this directory.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened.
+    pub fn open(path: &Path) -> Result<Self> {
+        let top = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .with_context(|| format!("open {}", path.display()))?;
+        Ok(Self { top, path: path.to_owned() })
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens a directory below the top; `None` when there is none at this path.
+    ///
+    /// # Errors
+    ///
+    /// When it is there but cannot be opened.
+    pub fn open_directory(&self, path: &BStr) -> Result<Option<OwnedFd>> {
+        if path.is_empty() {
+            return Ok(Some(openat(&self.top, c".", DIRECTORY, Mode::empty())?));
+        }
+        let Place::In(parent, name) = self.place(path)? else {
+            return Ok(None);
+        };
+        match openat(&parent, name, DIRECTORY, Mode::empty()) {
+            Ok(fd) => Ok(Some(fd)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("read directory '{path}'")),
+        }
+    }
+
+    fn place<'a>(&self, path: &'a BStr) -> Result<Place<'a>> {
+        if path.is_empty() || path.split(|byte| *byte == b'/').any(is_unsafe) {
+            bail!("'{path}' is not a path in the worktree");
+        }
+        let mut directory = openat(&self.top, c".", DIRECTORY, Mode::empty())?;
+        let mut start = 0;
+        while let Some(slash) = path[start..].find_byte(b'/') {
+            let name = OsStr::from_bytes(&path[start..start + slash]);
+            directory = match openat(&directory, name, DIRECTORY, Mode::empty()) {
+                Ok(fd) => fd,
+                Err(Errno::NOENT) => return Ok(Place::Missing),
+                Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Place::Blocked(path[..start + slash].as_bstr())),
+                Err(error) => {
+                    return Err(error).with_context(|| format!("open directory '{}'", path[..start + slash].as_bstr()));
+                }
+            };
+            start += slash + 1;
+        }
+        Ok(Place::In(directory, OsStr::from_bytes(&path[start..])))
+    }
+
+    /// What stands at a path.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be found out.
+    pub fn find(&self, path: &BStr) -> Result<Found> {
+        match self.place(path)? {
+            Place::Missing => Ok(Found::Absent),
+            Place::Blocked(parent) => Ok(Found::Behind(parent.to_owned())),
+            Place::In(directory, name) => match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Ok(Found::There(Box::new(stat))),
+                Err(Errno::NOENT) => Ok(Found::Absent),
+                Err(error) => Err(error).with_context(|| format!("look at '{path}'")),
+            },
+        }
+    }
+
+    /// The stat of a path, and the directory it is in.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be found out.
+    pub fn stat(&self, path: &BStr) -> Result<Option<(rustix::fs::Stat, OwnedFd)>> {
+        let Place::In(directory, name) = self.place(path)? else {
+            return Ok(None);
+        };
+        match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some((stat, directory))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("look at '{path}'")),
+        }
+    }
+
+    /// Whether a parent of this path is there and is no directory.
+    pub fn is_behind_a_file(&self, path: &BStr) -> bool {
+        matches!(self.place(path), Ok(Place::Blocked(_)))
+    }
+
+    /// Whether a file or link is there.
+    pub fn has_file(&self, path: &BStr) -> bool {
+        matches!(self.stat(path), Ok(Some((stat, _))) if super::scan::kind_of(&stat).is_some())
+    }
+
+    /// The bytes of a regular file that is no link, where it can be read.
+    pub fn read_plain_file(&self, path: &BStr) -> Option<Vec<u8>> {
+        self.read(path, Kind::File).ok().flatten()
+    }
+
+    /// The raw content of a file, or the target of a link. `None` when it is gone or another kind.
+    ///
+    /// # Errors
+    ///
+    /// When it is there and cannot be read.
+    pub fn read(&self, path: &BStr, kind: Kind) -> Result<Option<Vec<u8>>> {
+        let Place::In(directory, name) = self.place(path)? else {
+            return Ok(None);
+        };
+        if kind == Kind::Symlink {
+            return match rustix::fs::readlinkat(&directory, name, Vec::new()) {
+                Ok(target) => Ok(Some(target.into_bytes())),
+                Err(Errno::NOENT | Errno::INVAL) => Ok(None),
+                Err(error) => Err(error).with_context(|| format!("read link '{path}'")),
+            };
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = match openat(&directory, name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("read '{path}'")),
+        };
+        if !file.metadata()?.is_file() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).with_context(|| format!("read '{path}'"))?;
+        Ok(Some(bytes))
+    }
+
+    /// The state of the file at a path, its content hashed now. `None` where no file or link is.
+    ///
+    /// # Errors
+    ///
+    /// When it is there and cannot be read.
+    pub fn state(&self, path: &BStr, hash: gix::hash::Kind) -> Result<Option<FileState>> {
+        let Some((stat, _)) = self.stat(path)? else {
+            return Ok(None);
+        };
+        let Some(kind) = super::scan::kind_of(&stat) else {
+            return Ok(None);
+        };
+        let Some(bytes) = self.read(path, kind)? else {
+            return Ok(None);
+        };
+        Ok(Some(FileState {
+            kind,
+            id: blob_id(&bytes, hash)?,
+            mode: if kind == Kind::Symlink { 0 } else { mode_of(&stat) },
+        }))
+    }
+
+    /// Puts a file or link with this content at a path, in one step. With `replace`, over
+    /// the file that is there; without, only where nothing is.
+    ///
+    /// # Errors
+    ///
+    /// When something is there without `replace`, or writing fails; then nothing is left behind.
+    pub fn write(&self, path: &BStr, state: &FileState, bytes: &[u8], replace: bool) -> Result<()> {
+        let Place::In(directory, name) = self.place(path)? else {
+            bail!("'{path}' has no directory to be in");
+        };
+        let temporary = temporary_name();
+        let temporary = OsStr::from_bytes(&temporary);
+        let made = make_file(&directory, temporary, state, bytes).and_then(|()| {
+            if replace {
+                rustix::fs::renameat(&directory, temporary, &directory, name)?;
+            } else {
+                rename_to_nothing(&directory, temporary, &directory, name)?;
+            }
+            Ok(())
+        });
+        if made.is_err() {
+            // The error to report is the one above.
+            let _ = rustix::fs::unlinkat(&directory, temporary, AtFlags::empty());
+        }
+        made.with_context(|| format!("write '{path}'"))
+    }
+
+    /// Sets the permission bits of a file or directory.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or the system refuses.
+    pub fn set_mode(&self, path: &BStr, mode: u32) -> Result<()> {
+        let Place::In(directory, name) = self.place(path)? else {
+            bail!("'{path}' is not there");
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match openat(&directory, name, flags, Mode::empty()) {
+            Ok(fd) => rustix::fs::fchmod(&fd, bits(mode)),
+            // A file that even its owner may not read.
+            Err(Errno::ACCESS) => rustix::fs::chmodat(&directory, name, bits(mode), AtFlags::empty()),
+            Err(error) => Err(error),
+        }
+        .with_context(|| format!("set the mode of '{path}'"))
+    }
+
+    /// Deletes a file or link.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses. That it is gone already is no error.
+    pub fn delete(&self, path: &BStr) -> Result<()> {
+        let Place::In(directory, name) = self.place(path)? else {
+            return Ok(());
+        };
+        match rustix::fs::unlinkat(&directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("delete '{path}'")),
+        }
+    }
+
+    /// Makes a directory with this mode, unless there is one.
+    ///
+    /// # Errors
+    ///
+    /// When something else is there, or the system refuses.
+    pub fn make_directory(&self, path: &BStr, mode: u32) -> Result<()> {
+        let Place::In(directory, name) = self.place(path)? else {
+            bail!("'{path}' has no directory to be in");
+        };
+        match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o700)) {
+            Ok(()) => self.set_mode(path, mode),
+            Err(Errno::EXIST) if self.open_directory(path)?.is_some() => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("make directory '{path}'")),
+        }
+    }
+
+    /// Removes a directory if it is empty; says whether it is gone.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses for another reason than what is in it.
+    pub fn remove_empty_directory(&self, path: &BStr) -> Result<bool> {
+        let Place::In(directory, name) = self.place(path)? else {
+            return Ok(true);
+        };
+        match rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("remove directory '{path}'")),
+        }
+    }
+
+    /// Moves whatever is at a path to a place outside the worktree, or back to where nothing is.
+    ///
+    /// # Errors
+    ///
+    /// When something is at its goal, or the system refuses, for example across file systems.
+    pub fn move_aside(&self, path: &BStr, store: &Path, out: bool) -> Result<()> {
+        let Place::In(directory, name) = self.place(path)? else {
+            bail!("'{path}' has no directory to be in");
+        };
+        if let Some(parent) = store.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let moved = if out {
+            rename_to_nothing(&directory, name, rustix::fs::CWD, store.as_os_str())
+        } else {
+            rename_to_nothing(rustix::fs::CWD, store.as_os_str(), &directory, name)
+        };
+        moved.with_context(|| format!("move '{path}' {}", if out { "aside" } else { "back" }))
+    }
+
+    /// Every file, and every empty directory with a slash behind, below a directory.
+    ///
+    /// # Errors
+    ///
+    /// When a directory cannot be read.
+    pub fn list_below(&self, path: &BStr) -> Result<Vec<BString>> {
+        let mut all = Vec::new();
+        let mut directories = vec![path.to_owned()];
+        while let Some(directory) = directories.pop() {
+            let Some(fd) = self.open_directory(directory.as_bstr())? else {
+                continue;
+            };
+            let mut empty = true;
+            for entry in rustix::fs::Dir::new(fd)? {
+                let entry = entry?;
+                let name = entry.file_name().to_bytes();
+                if name == b"." || name == b".." {
+                    continue;
+                }
+                empty = false;
+                let inner = BString::from([directory.as_slice(), b"/", name].concat());
+                match self.find(inner.as_bstr())? {
+                    Found::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                        directories.push(inner);
+                    }
+                    _ => all.push(inner),
+                }
+            }
+            if empty {
+                all.push([directory.as_slice(), b"/"].concat().into());
+            }
+        }
+        Ok(all)
+    }
+
+    /// Deletes what a killed write left in a directory.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read.
+    pub fn sweep(&self, path: &BStr) -> Result<()> {
+        let Some(fd) = self.open_directory(path)? else {
+            return Ok(());
+        };
+        for entry in rustix::fs::Dir::read_from(&fd)? {
+            let entry = entry?;
+            if entry.file_name().to_bytes().starts_with(TEMPORARY) {
+                rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::empty())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A component that would lead out of the worktree, or into a git directory.
+fn is_unsafe(component: &[u8]) -> bool {
+    matches!(component, b"" | b"." | b"..") || component.eq_ignore_ascii_case(b".git") || component.contains(&0)
+}
+
+fn temporary_name() -> Vec<u8> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    [TEMPORARY, format!("{}-{number}", std::process::id()).as_bytes()].concat()
+}
+
+fn make_file(directory: &OwnedFd, name: &OsStr, state: &FileState, bytes: &[u8]) -> Result<()> {
+    if state.kind == Kind::Symlink {
+        rustix::fs::symlinkat(OsStr::from_bytes(bytes), directory, name)?;
+        return Ok(());
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // Private until it is whole; the umask must not take bits away that the file had.
+    let mut file = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
+    file.write_all(bytes)?;
+    rustix::fs::fchmod(&file, bits(state.mode))?;
+    Ok(())
+}
+
+/// Renames only if nothing has the new name.
+fn rename_to_nothing(from_directory: impl AsFd, from: &OsStr, to_directory: impl AsFd, to: &OsStr) -> Result<()> {
+    match rustix::fs::renameat_with(&from_directory, from, &to_directory, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            rustix::fs::linkat(&from_directory, from, &to_directory, to, AtFlags::empty())?;
+            rustix::fs::unlinkat(&from_directory, from, AtFlags::empty())?;
+            Ok(())
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
+fn bits(mode: u32) -> Mode {
+    Mode::from_bits_truncate(mode & 0o7777)
+}
+
+/// The twelve permission bits.
+pub fn mode_of(stat: &rustix::fs::Stat) -> u32 {
+    stat.st_mode & 0o7777
+}
+
+/// The id that these bytes have as a blob.
+///
+/// # Errors
+///
+/// When the hash finds that they were made to collide.
+pub fn blob_id(bytes: &[u8], hash: gix::hash::Kind) -> Result<ObjectId> {
+    Ok(gix::objs::compute_hash(hash, gix::objs::Kind::Blob, bytes)?)
+}
