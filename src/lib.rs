@@ -1,5 +1,125 @@
 //! Undo and redo for any coding agent, on git.
+//!
+//! A **turn** is one piece of an agent's work. Around it oxundo takes two
+//! **checkpoints**: HEAD, branches, index, and every tracked and untracked file,
+//! as they were at one instant. The turns of a worktree are its **timeline**,
+//! with a cursor on each branch: the turns below it are done, those above it are
+//! undone. Undo and redo move the cursor and apply the difference. Four things
+//! always hold:
+//!
+//! 1. *Exact*: if nothing else changed, undo brings back the very state before the
+//!    turn, and redo the very state after it.
+//! 2. *Nothing is lost*: before anything is touched, the present is kept as a rescue
+//!    checkpoint; only what the turn is proven to have made is ever deleted.
+//! 3. *All or nothing*: every check comes before the first write, and what is
+//!    interrupted is finished or rolled back by the next command.
+//! 4. *The user's edits are the user's*: what no turn changed is never touched.
+//!
+//! [`model`] decides, purely; [`git`] reads and acts; [`cmd`] is the glue, a file a
+//! subcommand; [`turns`] is the life of a turn from its beginning to its end.
 
+pub mod agent;
+pub mod cli;
+pub mod cmd;
+pub mod config;
 pub mod error;
 pub mod git;
 pub mod model;
+pub mod turns;
+pub mod ui;
+
+use anyhow::Result;
+use clap::Parser;
+use cli::{Cli, Command};
+use error::{Code, Refusal, refusal_of};
+use git::Repo;
+use model::plan::Op;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use ui::Ui;
+
+/// Runs a command line; gives the process's exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, &args),
+    };
+    Ui::colors(cli.color);
+    let mut ui = Ui { json: cli.json, quiet: cli.quiet, hints: true };
+    if let Some(directory) = &cli.directory
+        && let Err(error) = std::env::set_current_dir(directory)
+    {
+        let refusal = Refusal::new(Code::NotFound, format!("cannot go to '{}': {error}", directory.display()))
+            .hint("give a directory that is there with -C");
+        ui.refuse(&refusal);
+        return ExitCode::from(refusal.code.exit());
+    }
+    let directory = PathBuf::from(".");
+    if let Command::Run(args) = &cli.command {
+        return ExitCode::from(cmd::run::run(&directory, &ui, args));
+    }
+    match answer(&cli, &directory, &mut ui) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let refusal = refusal_of(&error);
+            ui.refuse(&refusal);
+            ExitCode::from(refusal.code.exit())
+        }
+    }
+}
+
+fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<()> {
+    let repo = Repo::open(directory)?;
+    ui.hints = config::Config(&repo).hints();
+    let ui = &*ui;
+    match &cli.command {
+        Command::Undo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Undo, &args.distance)?)?,
+        Command::Redo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Redo, &args.distance)?)?,
+        Command::Run(_) => {}
+        Command::Log(args) => {
+            cmd::settle_if_idle(&repo, ui, "log")?;
+            ui.answer(&*cmd::log::run(&repo, args)?)?;
+        }
+        Command::Status => {
+            cmd::settle_if_idle(&repo, ui, "status")?;
+            ui.answer(&cmd::status::run(&repo)?)?;
+        }
+        Command::Show(args) => {
+            cmd::settle_if_idle(&repo, ui, "show")?;
+            if let Some(shown) = cmd::show::run(&repo, ui, args)? {
+                ui.answer(&shown)?;
+            }
+        }
+        Command::Diff(args) => {
+            cmd::settle_if_idle(&repo, ui, "diff")?;
+            if let Some(changes) = cmd::diff::run(&repo, ui, args)? {
+                ui.answer(&changes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// clap's own words, or one JSON object where that was asked for.
+fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    // What comes behind `--` is the agent's.
+    let ours = args.iter().take_while(|arg| *arg != "--");
+    if error.use_stderr() && ours.into_iter().any(|arg| arg == "--json") {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let message = first.strip_prefix("error: ").unwrap_or(first);
+        let ui = Ui { json: true, quiet: false, hints: true };
+        ui.refuse(&Refusal::new(Code::Usage, message).hint("run 'oxundo --help'"));
+        return ExitCode::from(Code::Usage.exit());
+    }
+    // With the terminal gone there is nobody left to tell.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { Code::Usage.exit() } else { 0 })
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,149 @@
+//! Every command-line type, and nothing else.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Undo and redo for any coding agent, exactly
+#[derive(Debug, Parser)]
+#[command(name = "oxundo", version, max_term_width = 100, infer_subcommands = false)]
+pub struct Cli {
+    /// Run as if started in this directory
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// Print errors and answers only
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an agent as one turn: save your work, let it work, commit what it did
+    Run(RunArgs),
+    /// Take turns back: exactly the state before them
+    Undo(UndoArgs),
+    /// Bring undone turns back: exactly the state after them
+    Redo(RedoArgs),
+    /// Show the timeline, newest first
+    Log(LogArgs),
+    /// Show what a turn changed, or a file as it was
+    Show(ShowArgs),
+    /// Show what changed since a turn, or between two
+    Diff(DiffArgs),
+    /// Show where the timeline stands and what undo would do
+    Status,
+}
+
+/// Arguments of `run`.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// The message of the turn's commit
+    #[arg(short, long, value_name = "MSG")]
+    pub message: Option<String>,
+    /// The agent's name [default: the command's]
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The agent's session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Make no commits: keep checkpoints only
+    #[arg(long)]
+    pub ghost: bool,
+    /// The agent and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// How far to go.
+#[derive(Args, Clone, Debug)]
+pub struct Distance {
+    /// How many turns
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "to")]
+    pub steps: Option<u64>,
+    /// Until this turn is the last one done
+    #[arg(long, value_name = "TURN")]
+    pub to: Option<String>,
+    /// Change nothing, print the plan
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `undo`.
+#[derive(Args, Debug)]
+pub struct UndoArgs {
+    /// How far
+    #[command(flatten)]
+    pub distance: Distance,
+}
+
+/// Arguments of `redo`.
+#[derive(Args, Debug)]
+pub struct RedoArgs {
+    /// How far
+    #[command(flatten)]
+    pub distance: Distance,
+}
+
+/// Arguments of `log`.
+#[derive(Args, Debug)]
+pub struct LogArgs {
+    /// At most this many turns
+    #[arg(short = 'n', long, value_name = "N")]
+    pub number: Option<usize>,
+    /// Turns of every branch, and those that can be redone no more
+    #[arg(long, conflicts_with = "ops")]
+    pub all: bool,
+    /// The operations instead of the turns
+    #[arg(long)]
+    pub ops: bool,
+}
+
+/// Arguments of `show`.
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// The turn; `17:src/a.rs` for a file after it, `17:before:src/a.rs` before it
+    #[arg(value_name = "TURN", default_value = "@")]
+    pub turn: OsString,
+    /// Only this path
+    #[arg(value_name = "PATH")]
+    pub path: Option<OsString>,
+    /// Show a summary of the changed files only
+    #[arg(long)]
+    pub stat: bool,
+}
+
+/// Arguments of `diff`.
+#[derive(Args, Debug)]
+pub struct DiffArgs {
+    /// From the state after this turn (default: @), to the state after the second or the worktree
+    #[arg(value_name = "TURN", num_args = 0..=2)]
+    pub turns: Vec<String>,
+    /// Show a summary of the changed files only
+    #[arg(long)]
+    pub stat: bool,
+    /// Only these paths
+    #[arg(last = true, value_name = "PATHSPEC")]
+    pub pathspecs: Vec<OsString>,
+}

@@ -1,0 +1,78 @@
+//! `oxundo run`: one turn around a command.
+
+use crate::agent::{self, Missing};
+use crate::cli::RunArgs;
+use crate::config::Config;
+use crate::error::{Code, Refusal, refusal_of};
+use crate::git::Repo;
+use crate::model::turn::Mode;
+use crate::turns::{self, Who};
+use crate::ui::Ui;
+use anyhow::Result;
+use std::path::Path;
+
+/// oxundo itself failed or refused, as env(1) has it.
+const FAILED: u8 = 125;
+
+/// Runs the agent as a turn; gives the exit code. What goes wrong is reported here, since
+/// `run` has exit codes of its own.
+pub fn run(directory: &Path, ui: &Ui, args: &RunArgs) -> u8 {
+    let name = args.command[0].to_string_lossy();
+    let program = match agent::find(&args.command[0]) {
+        Ok(program) => program,
+        Err(missing) => {
+            let (what, code) = match missing {
+                Missing::NotFound => ("no such command", 127),
+                Missing::NotExecutable => ("not executable", 126),
+            };
+            ui.refuse(
+                &Refusal::new(Code::NotFound, format!("'{name}': {what}"))
+                    .hint("nothing was recorded; check the command's name and PATH"),
+            );
+            return code;
+        }
+    };
+    match turn(directory, ui, args, &program) {
+        Ok(code) => code,
+        Err(error) => {
+            ui.refuse(&refusal_of(&error));
+            FAILED
+        }
+    }
+}
+
+fn turn(directory: &Path, ui: &Ui, args: &RunArgs, program: &Path) -> Result<u8> {
+    let repo = Repo::open(directory)?;
+    let inside = std::env::var_os(agent::INSIDE).is_some_and(|outer| Path::new(&outer) == repo.git_dir());
+    // The variable may outlive its turn, in a terminal that the agent opened: the lock does not.
+    if inside && repo.try_lock("run")?.is_none() {
+        // Within a turn of this worktree: what this agent does is part of it.
+        let status = agent::run(program, &args.command, None)?;
+        return Ok(agent::exit_code(status));
+    }
+    let agent = args.agent.clone().unwrap_or_else(|| agent::name_of(&args.command[0]));
+    let config = Config(&repo);
+    let who = Who {
+        mode: if args.ghost { Mode::Ghost } else { config.mode()? },
+        session: args.session.clone(),
+        message: args.message.clone(),
+        agent,
+    };
+    let _lock = repo.lock(&format!("run {}", who.agent))?;
+    turns::settle(&repo, ui)?;
+    turns::begin(&repo, ui, &who)?;
+    let ended = match agent::run(program, &args.command, Some(&repo)) {
+        Ok(status) => status,
+        Err(error) => {
+            // It never ran: the turn changed nothing and goes without a trace.
+            turns::end_after_run(&repo, ui, FAILED)?;
+            return Err(error);
+        }
+    };
+    let code = agent::exit_code(ended);
+    if let Err(error) = turns::end_after_run(&repo, ui, code) {
+        ui.refuse(&refusal_of(&error).hint("the turn is still open; 'oxundo status' closes it"));
+        return Ok(if code == 0 { FAILED } else { code });
+    }
+    Ok(code)
+}

@@ -1,0 +1,142 @@
+//! `oxundo show`: what a turn changed, through git's own diff, or a file as it
+//! was before or after a turn.
+
+use super::resolve;
+use crate::cli::ShowArgs;
+use crate::error::{Code, Refusal};
+use crate::git::Repo;
+use crate::git::store::{Side, Stored};
+use crate::model::bytes::{sanitized, shown};
+use crate::model::turn::{FileChange, Turn};
+use crate::ui::{Answer, Ui};
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use serde_json::json;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Shows a turn or a file. Gives what is to be answered, or nothing when git has printed it.
+///
+/// # Errors
+///
+/// A refusal when there is no such turn or file.
+pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
+    let stored = repo.timeline()?;
+    let spec = args.turn.as_bytes();
+    let (turn, rest) = match spec.find_byte(b':') {
+        Some(colon) => (&spec[..colon], Some(&spec[colon + 1..])),
+        None => (spec, None),
+    };
+    let number = existing(repo, &stored, &turn.to_str_lossy())?;
+    if let Some(rest) = rest {
+        let (side, path) = match rest {
+            b"before" => (Side::Before, args.path.as_deref().map(OsStr::as_bytes)),
+            b"after" => (Side::After, args.path.as_deref().map(OsStr::as_bytes)),
+            _ => match rest.strip_prefix(b"before:") {
+                Some(path) => (Side::Before, Some(path)),
+                None => (Side::After, Some(rest.strip_prefix(b"after:").unwrap_or(rest))),
+            },
+        };
+        let tree = repo.checkpoint(&stored, number, side)?.worktree;
+        let Some(path) = path else {
+            return repo.print_tree(tree).map(|()| None);
+        };
+        let path = repo.from_prefix(path)?;
+        return print_file(repo, tree, path.as_bstr(), number).map(|()| None);
+    }
+    let turn = repo.known_turn(&stored, number)?;
+    let files = repo.turn_files(&stored, number)?;
+    if ui.json {
+        return Ok(Some(Shown { turn, files }));
+    }
+    Ui::raw(heading(&turn).as_bytes())?;
+    let before = repo.checkpoint(&stored, number, Side::Before)?.worktree;
+    let after = repo.checkpoint(&stored, number, Side::After)?.worktree;
+    let paths: Vec<OsString> = args.path.iter().cloned().collect();
+    repo.print_diff(before, after, args.stat, &paths)?;
+    Ok(None)
+}
+
+/// The number of a turn that has two checkpoints.
+///
+/// # Errors
+///
+/// A refusal `not_found` when there is none.
+pub fn existing(repo: &Repo, stored: &Stored, text: &str) -> Result<u64> {
+    let number = resolve(repo, stored, text)?;
+    let missing =
+        |why: &str| Refusal::new(Code::NotFound, why.to_owned()).hint("run 'oxundo log --all' to see the turns");
+    if number == 0 {
+        return Err(missing("0 is the state before the first turn, not a turn").into());
+    }
+    if stored.state.open == Some(number) {
+        return Err(missing(&format!("turn {number} is still in progress")).into());
+    }
+    Ok(number)
+}
+
+fn print_file(repo: &Repo, tree: ObjectId, path: &BStr, number: u64) -> Result<()> {
+    let Some((_, id)) = repo.tree_file(tree, path)? else {
+        return Err(Refusal::new(Code::NotFound, format!("there was no file '{}' then", shown(path)))
+            .hint(format!("run 'oxundo show {number}' to see the turn's files"))
+            .into());
+    };
+    Ok(Ui::raw(&repo.blob(id)?)?)
+}
+
+fn heading(turn: &Turn) -> String {
+    let mut text = format!("turn {} ({})\n", turn.turn, sanitized(&turn.label()));
+    let ended = turn.ended_at.as_deref().unwrap_or("still open");
+    text.push_str(&format!("began {}, ended {ended}\n", turn.began_at));
+    for commit in &turn.commits {
+        text.push_str(&format!("commit {} ({:?})\n", commit.id, commit.kind).to_lowercase());
+    }
+    text.push('\n');
+    text
+}
+
+impl Repo {
+    /// A path that the user gave, seen from the top of the worktree.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `usage` when it leads out of the worktree.
+    pub fn from_prefix(&self, path: &[u8]) -> Result<BString> {
+        let full = self.prefix().join(OsStr::from_bytes(path));
+        let mut parts: Vec<&[u8]> = Vec::new();
+        for part in full.as_os_str().as_bytes().split(|byte| *byte == b'/') {
+            match part {
+                b"" | b"." => {}
+                b".." => {
+                    if parts.pop().is_none() {
+                        let given = shown(path.as_bstr());
+                        return Err(Refusal::new(Code::Usage, format!("'{given}' leads out of the worktree")).into());
+                    }
+                }
+                _ => parts.push(part),
+            }
+        }
+        Ok(parts.join(&b'/').into())
+    }
+}
+
+/// A turn and its files.
+pub struct Shown {
+    turn: Turn,
+    files: Vec<FileChange>,
+}
+
+impl Answer for Shown {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let mut value = serde_json::to_value(&self.turn)?;
+        if let serde_json::Value::Object(keys) = &mut value {
+            keys.insert("files".to_owned(), json!(self.files));
+        }
+        Ok(value)
+    }
+
+    fn text(&self) -> String {
+        heading(&self.turn)
+    }
+}

@@ -1,0 +1,105 @@
+//! `oxundo status`: where the timeline stands, and what undo would do now.
+
+use super::travel;
+use crate::config::Config;
+use crate::error::Refusal;
+use crate::git::Repo;
+use crate::git::store::Side;
+use crate::model::bytes::{quoted, sanitized, shown};
+use crate::model::checkpoint::{Skipped, short_branch};
+use crate::model::turn::{Mode, Turn};
+use crate::ui::Answer;
+use anyhow::Result;
+use gix::bstr::ByteSlice;
+use serde_json::json;
+
+/// The status.
+pub struct Status {
+    branch: Option<String>,
+    mode: Mode,
+    top: Option<Turn>,
+    open: Option<u64>,
+    redo_depth: usize,
+    refusal: Option<Refusal>,
+    not_covered: Vec<Skipped>,
+}
+
+/// Looks.
+///
+/// # Errors
+///
+/// When something cannot be read.
+pub fn run(repo: &Repo) -> Result<Status> {
+    let stored = repo.timeline()?;
+    let head = repo.head()?;
+    let top = match stored.state.top(head.stack()) {
+        Some(number) => Some(repo.known_turn(&stored, number)?),
+        None => None,
+    };
+    let refusal = match &top {
+        Some(_) => travel::would_refuse(repo, &stored)?,
+        None => None,
+    };
+    let not_covered = match &top {
+        Some(turn) => repo.checkpoint(&stored, turn.turn, Side::After)?.skipped,
+        None => Vec::new(),
+    };
+    Ok(Status {
+        mode: Config(repo).mode()?,
+        open: stored.state.open,
+        redo_depth: stored.state.stack(head.stack()).undone.len(),
+        branch: head.branch,
+        top,
+        refusal,
+        not_covered,
+    })
+}
+
+impl Answer for Status {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let not_covered: Vec<_> = (self.not_covered.iter())
+            .map(|skipped| json!({"path": quoted(skipped.path.as_bstr()), "reason": skipped.reason}))
+            .collect();
+        Ok(json!({
+            "branch": self.branch.as_deref().map(short_branch),
+            "mode": self.mode,
+            "turn": self.top.as_ref().map(|turn| turn.turn),
+            "open_turn": self.open,
+            "undo_depth": self.top.as_ref().map_or(0, |turn| turn.depth),
+            "redo_depth": self.redo_depth,
+            "refusal": self.refusal,
+            "not_covered": not_covered,
+        }))
+    }
+
+    fn text(&self) -> String {
+        let branch = self.branch.as_deref().map_or("detached HEAD", short_branch);
+        let mut text = match &self.top {
+            Some(turn) => format!(
+                "On '{}': turn {} ({}) is the last of {}\n",
+                sanitized(branch),
+                turn.turn,
+                sanitized(&turn.label()),
+                turn.depth
+            ),
+            None => format!("On '{}': no turns to undo\n", sanitized(branch)),
+        };
+        if let Some(open) = self.open {
+            text.push_str(&format!("Turn {open} is in progress\n"));
+        }
+        if self.redo_depth > 0 {
+            text.push_str(&format!("{} to redo\n", self.redo_depth));
+        }
+        if let Some(refusal) = &self.refusal {
+            text.push_str(&format!("undo would refuse: {}\n", refusal.message));
+        }
+        for skipped in &self.not_covered {
+            text.push_str(&format!("not covered: {}\n", shown(skipped.path.as_bstr())));
+        }
+        text
+    }
+
+    fn hints(&self) -> Vec<String> {
+        self.refusal.as_ref().map(|refusal| refusal.hints.clone()).unwrap_or_default()
+    }
+}

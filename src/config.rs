@@ -1,0 +1,280 @@
+//! The `oxundo.*` keys of git's configuration, one function each with its
+//! default. `OXUNDO_*` in the environment stands over them: `oxundo.maxFileSize`
+//! is `OXUNDO_MAX_FILE_SIZE`.
+
+use crate::error::{Code, Refusal};
+use crate::git::Repo;
+use crate::git::scan::Limits;
+use crate::model::turn::Mode;
+use anyhow::Result;
+use gix::bstr::{BStr, BString, ByteSlice};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// Directories whose content tools can make again.
+const SKIP_DIRECTORIES: &str =
+    "node_modules .venv venv env dist build target __pycache__ .cache .tox .gradle .mypy_cache .pytest_cache";
+
+/// Names that tell of a secret.
+const SECRETS: &str = ".env .env.* *.pem *.key *.p12 *.pfx id_* credentials* .netrc .npmrc .pypirc *.keystore";
+
+/// Reads the configuration of one repository.
+#[derive(Clone, Copy)]
+pub struct Config<'repo>(pub &'repo Repo);
+
+/// What is done with the user's uncommitted work and untracked files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untracked {
+    /// They stay untracked.
+    Leave,
+    /// They go into the dirty commit.
+    Commit,
+}
+
+impl Config<'_> {
+    fn text(self, key: &str) -> Option<String> {
+        let variable = environment_name(key);
+        std::env::var(variable).ok().or_else(|| {
+            let value = self.0.setting(&format!("oxundo.{key}"))?;
+            Some(value.to_str_lossy().into_owned())
+        })
+    }
+
+    /// A list: every value of the key, each of one or more words. An empty value clears
+    /// what came before it.
+    fn words(self, key: &str, default: &str) -> Vec<String> {
+        let given: Vec<BString> = match std::env::var(environment_name(key)) {
+            Ok(value) => vec![value.into()],
+            Err(_) => self.0.settings(&format!("oxundo.{key}")),
+        };
+        let mut words: Vec<String> = default.split_whitespace().map(str::to_owned).collect();
+        for value in given {
+            if value.is_empty() {
+                words.clear();
+            }
+            words.extend(value.to_str_lossy().split_whitespace().map(str::to_owned));
+        }
+        words
+    }
+
+    fn choice<T>(self, key: &str, default: T, choices: &[(&str, T)]) -> Result<T>
+    where
+        T: Copy,
+    {
+        let Some(text) = self.text(key) else { return Ok(default) };
+        let found = choices.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
+            bad(key, &text, &format!("one of {}", words.join(", ")))
+        })
+    }
+
+    fn flag(self, key: &str, default: bool) -> Result<bool> {
+        let yes_no = [
+            ("true", true),
+            ("yes", true),
+            ("on", true),
+            ("1", true),
+            ("", true),
+            ("false", false),
+            ("no", false),
+            ("off", false),
+            ("0", false),
+        ];
+        self.choice(key, default, &yes_no)
+    }
+
+    fn number(self, key: &str, default: u64) -> Result<u64> {
+        let Some(text) = self.text(key) else { return Ok(default) };
+        size(&text).ok_or_else(|| bad(key, &text, "a number, with k, m or g behind it if need be"))
+    }
+
+    /// `oxundo.mode`: `commit` (default) or `ghost`.
+    ///
+    /// # Errors
+    ///
+    /// When the value is neither.
+    pub fn mode(self) -> Result<Mode> {
+        self.choice("mode", Mode::Commit, &[("commit", Mode::Commit), ("ghost", Mode::Ghost)])
+    }
+
+    /// `oxundo.untracked`: `leave` (default) or `commit`.
+    ///
+    /// # Errors
+    ///
+    /// When the value is neither.
+    pub fn untracked(self) -> Result<Untracked> {
+        let choices = [("leave", Untracked::Leave), ("commit", Untracked::Commit)];
+        self.choice("untracked", Untracked::Leave, &choices)
+    }
+
+    /// `oxundo.dirty=keep`: undo leaves the dirty commit where it is.
+    ///
+    /// # Errors
+    ///
+    /// When the value is neither `keep` nor `undo`.
+    pub fn keep_dirty(self) -> Result<bool> {
+        self.choice("dirty", false, &[("undo", false), ("keep", true)])
+    }
+
+    /// `oxundo.trailer`: what is put before the agent's name at the end of the auto-commit's
+    /// message; `Assisted-by` by default, none when empty.
+    pub fn trailer(self) -> String {
+        self.text("trailer").unwrap_or_else(|| "Assisted-by".to_owned())
+    }
+
+    /// `oxundo.messageCommand`: reads the diff and prints the auto-commit's message.
+    pub fn message_command(self) -> Option<String> {
+        self.text("messageCommand").filter(|command| !command.trim().is_empty())
+    }
+
+    /// `oxundo.verify`: whether the repository's commit hooks run.
+    ///
+    /// # Errors
+    ///
+    /// When the value is no boolean.
+    pub fn verify(self) -> Result<bool> {
+        self.flag("verify", false)
+    }
+
+    /// `oxundo.sign`: `auto` (as `commit.gpgSign` says), `always` or `never`.
+    ///
+    /// # Errors
+    ///
+    /// When the value is none of these.
+    pub fn sign(self) -> Result<bool> {
+        let auto = self.0.setting("commit.gpgSign").is_some_and(|value| {
+            !matches!(value.to_str_lossy().to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
+        });
+        self.choice("sign", auto, &[("auto", auto), ("always", true), ("never", false)])
+    }
+
+    /// `oxundo.hints`: whether hints are printed.
+    pub fn hints(self) -> bool {
+        self.flag("hints", true).unwrap_or(true)
+    }
+
+    /// `oxundo.secret`: globs of names that are never committed for the agent.
+    ///
+    /// # Errors
+    ///
+    /// When one is no glob.
+    pub fn secrets(self) -> Result<Names> {
+        Names::new("secret", &self.words("secret", SECRETS))
+    }
+
+    /// `oxundo.maxFileSize`, `maxDirEntries`, `skipDir`, `exclude` and `include`.
+    ///
+    /// # Errors
+    ///
+    /// When a value is no number or no glob.
+    pub fn limits(self) -> Result<Limits> {
+        Ok(Limits {
+            max_file_size: self.number("maxFileSize", 10 << 20)?,
+            max_directory_entries: self.number("maxDirEntries", 200)?,
+            skip_directories: self
+                .words("skipDir", SKIP_DIRECTORIES)
+                .into_iter()
+                .map(BString::from)
+                .collect::<HashSet<_>>(),
+            exclude: globs("exclude", &self.words("exclude", ""))?,
+            include: globs("include", &self.words("include", ""))?,
+        })
+    }
+}
+
+/// Globs that are held against a path's last component, or against all of it where they have a slash.
+#[derive(Clone, Debug)]
+pub struct Names(GlobSet);
+
+impl Names {
+    fn new(key: &str, patterns: &[String]) -> Result<Self> {
+        Ok(Self(globs(key, patterns)?))
+    }
+
+    /// Whether the path has such a name.
+    pub fn matches(&self, path: &BStr) -> bool {
+        self.0.is_match(OsStr::from_bytes(path))
+    }
+}
+
+/// As in .gitignore: a pattern without a slash is for every directory.
+fn globs(key: &str, patterns: &[String]) -> Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let anywhere = if pattern.trim_end_matches('/').contains('/') {
+            pattern.trim_start_matches('/').to_owned()
+        } else {
+            format!("**/{pattern}")
+        };
+        let glob = GlobBuilder::new(anywhere.trim_end_matches('/'))
+            .literal_separator(true)
+            .build()
+            .map_err(|error| bad(key, pattern, &error.to_string()))?;
+        set.add(glob);
+    }
+    Ok(set.build()?)
+}
+
+fn bad(key: &str, value: &str, wanted: &str) -> anyhow::Error {
+    Refusal::new(Code::Usage, format!("oxundo.{key} is '{value}': {wanted} is wanted"))
+        .hint(format!("run 'git config oxundo.{key} VALUE' to change it"))
+        .into()
+}
+
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let (digits, shift) = match text.strip_suffix(['k', 'm', 'g']) {
+        Some(digits) if text.ends_with('k') => (digits, 10),
+        Some(digits) if text.ends_with('m') => (digits, 20),
+        Some(digits) => (digits, 30),
+        None => (text.as_str(), 0),
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn environment_name(key: &str) -> String {
+    let mut name = String::from("OXUNDO_");
+    for c in key.chars() {
+        if c.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_uppercase());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_their_names_in_the_environment() {
+        assert_eq!(environment_name("mode"), "OXUNDO_MODE");
+        assert_eq!(environment_name("maxFileSize"), "OXUNDO_MAX_FILE_SIZE");
+    }
+
+    #[test]
+    fn sizes_are_numbers_with_gits_units() {
+        assert_eq!(size("10m"), Some(10 << 20));
+        assert_eq!(size(" 3 K "), Some(3 << 10));
+        assert_eq!(size("7"), Some(7));
+        for bad in ["", "m", "-1", "1t", "99999999999999999999", "18446744073709551615k"] {
+            assert_eq!(size(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn secret_names_are_found_in_every_directory() {
+        let words: Vec<String> = SECRETS.split_whitespace().map(str::to_owned).collect();
+        let secrets = Names::new("secret", &words).expect("the defaults are globs");
+        for path in [".env", "a/b/.env.local", "deploy/server.pem", "id_rsa", "x/credentials.json"] {
+            assert!(secrets.matches(path.into()), "{path} is a secret");
+        }
+        for path in ["env.rs", "src/identity.rs", "keyboard.rs"] {
+            assert!(!secrets.matches(path.into()), "{path} is not");
+        }
+    }
+}
