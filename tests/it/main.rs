@@ -1,0 +1,14 @@
+//! What oxundo promises, held against the real git: one binary, a file per subject.
+//!
+//! The agent is `sh -c`, the oracle is git. `OXUNDO_CASE=words` runs only the cases of the tables
+//! whose name has these words; `OXUNDO_CASES=200` makes the property tests run that many cases, and
+//! `OXUNDO_THOROUGH=1` tries every combination in the tables. `TMPDIR=/dev/shm` makes it all faster.
+
+mod commits;
+mod json;
+mod keeps;
+mod property;
+mod refusals;
+mod roundtrip;
+mod run;
+mod sandbox;

@@ -1,0 +1,700 @@
+//! A hermetic home and repository to run git and oxundo in, and git's own view of it.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Whether turns make commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Commit,
+    Ghost,
+}
+
+impl Mode {
+    pub(crate) const BOTH: [Self; 2] = [Self::Commit, Self::Ghost];
+}
+
+/// A temporary directory with `home/` and `repo/`, and nothing of the machine's configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Sandbox {
+    dir: Arc<TempDir>,
+    root: PathBuf,
+    cwd: PathBuf,
+}
+
+/// Repositories.
+impl Sandbox {
+    /// A repository on `main` with `README.txt` in one commit, "base".
+    pub(crate) fn new() -> Self {
+        let sandbox = Self::unborn();
+        sandbox.write("README.txt", "readme\n");
+        sandbox.sh("git add -A && git commit -qm base");
+        sandbox
+    }
+
+    /// A repository without a commit, with an identity.
+    pub(crate) fn unborn() -> Self {
+        let sandbox = Self::init(&[]);
+        sandbox.identify();
+        sandbox
+    }
+
+    /// A repository without a commit or an identity.
+    pub(crate) fn init(options: &[&str]) -> Self {
+        let sandbox = Self::empty();
+        fs::create_dir(sandbox.home()).expect("make home");
+        fs::create_dir(&sandbox.root).expect("make repo");
+        let mut args = vec!["init", "-q", "-b", "main", "--template="];
+        args.extend(options);
+        sandbox.git(args);
+        fs::create_dir(sandbox.root.join(".git/info")).expect("make a directory for the user's own rules");
+        sandbox
+    }
+
+    fn empty() -> Self {
+        let dir = TempDir::with_prefix("oxundo-").expect("make a temporary directory");
+        let base = fs::canonicalize(dir.path()).expect("resolve the temporary directory");
+        let root = base.join("repo");
+        Self { dir: Arc::new(dir), cwd: root.clone(), root }
+    }
+
+    /// Configures the user's name and address.
+    pub(crate) fn identify(&self) {
+        let mut config =
+            fs::OpenOptions::new().append(true).open(self.root.join(".git/config")).expect("open the configuration");
+        config.write_all(b"[user]\n\tname = User Name\n\temail = user@example.com\n").expect("write the configuration");
+    }
+
+    /// The same home, with a linked worktree on a new branch as the place to be.
+    pub(crate) fn linked(&self, name: &str) -> Self {
+        let root = self.base().join(name);
+        self.git([
+            OsStr::new("worktree"),
+            OsStr::new("add"),
+            OsStr::new("-q"),
+            OsStr::new("-b"),
+            OsStr::new(name),
+            root.as_os_str(),
+        ]);
+        Self { dir: Arc::clone(&self.dir), cwd: root.clone(), root }
+    }
+
+    /// The same home, with another directory beside `repo/` as the place to be.
+    pub(crate) fn beside(&self, name: &str) -> Self {
+        let root = self.base().join(name);
+        Self { dir: Arc::clone(&self.dir), cwd: root.clone(), root }
+    }
+
+    /// Another sandbox with all that is in this one. Much faster than to build it again.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = Self::empty();
+        let root = copy.base().join(self.root.strip_prefix(self.base()).expect("the root is in the sandbox"));
+        let cwd = root.join(self.cwd.strip_prefix(&self.root).expect("it is started in the root"));
+        let mut command = self.command("cp", &self.base());
+        Output::of(command.arg("-a").args(["home", "repo"]).arg(copy.base())).success();
+        let copy = Self { root, cwd, ..copy };
+        // The index knows each file by its inode.
+        let _ = copy.try_git(["update-index", "-q", "--refresh"]);
+        copy
+    }
+
+    /// A bare repository beside this one, as a remote of that name.
+    pub(crate) fn remote(&self, name: &str) -> &Self {
+        self.sh(&format!("git init -q --bare -b main ../{name}.git && git remote add {name} ../{name}.git"));
+        self
+    }
+}
+
+/// Paths and files.
+impl Sandbox {
+    fn base(&self) -> PathBuf {
+        self.root.parent().expect("the repository has a parent").to_owned()
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.base().join("home")
+    }
+
+    /// From now on oxundo is started in this subdirectory.
+    pub(crate) fn start_in(&mut self, directory: &str) {
+        self.cwd = self.root.join(directory);
+    }
+
+    pub(crate) fn path(&self, path: impl AsRef<[u8]>) -> PathBuf {
+        self.root.join(OsStr::from_bytes(path.as_ref()))
+    }
+
+    /// Writes a file, and the directories above it.
+    pub(crate) fn write(&self, path: impl AsRef<[u8]>, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).expect("make the directories of a file");
+        }
+        fs::write(&path, content).unwrap_or_else(|error| panic!("write {}: {error}", path.display()));
+        self
+    }
+
+    pub(crate) fn chmod(&self, path: impl AsRef<[u8]>, mode: u32) -> &Self {
+        fs::set_permissions(self.path(path), fs::Permissions::from_mode(mode)).expect("change a mode");
+        self
+    }
+
+    pub(crate) fn link(&self, path: impl AsRef<[u8]>, target: &str) -> &Self {
+        symlink(target, self.path(path)).expect("make a symlink");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn read(&self, path: impl AsRef<[u8]>) -> Vec<u8> {
+        let path = self.path(path);
+        fs::read(&path).unwrap_or_else(|error| panic!("read {}: {error}", path.display()))
+    }
+
+    /// Whether there is anything at that path, be it a dangling symlink.
+    pub(crate) fn exists(&self, path: impl AsRef<[u8]>) -> bool {
+        self.path(path).symlink_metadata().is_ok()
+    }
+
+    pub(crate) fn mode(&self, path: impl AsRef<[u8]>) -> u32 {
+        let path = self.path(path);
+        path.symlink_metadata().expect("look at a file").permissions().mode() & 0o7777
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_file(&self, path: &str, content: impl AsRef<[u8]>, why: &str) {
+        let found = fs::read(self.path(path)).map(|bytes| bytes.escape_ascii().to_string());
+        let wanted = content.as_ref().escape_ascii().to_string();
+        assert_eq!(found.ok(), Some(wanted), "{path}: {why}");
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_absent(&self, path: &str, why: &str) {
+        assert!(!self.exists(path), "{path} should not be there: {why}");
+    }
+}
+
+/// Programs.
+impl Sandbox {
+    fn command(&self, program: impl AsRef<OsStr>, directory: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(directory)
+            .env_clear()
+            .env("PATH", search_path())
+            .env("HOME", self.home())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("TZ", "UTC")
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// A git command that may fail.
+    #[must_use]
+    pub(crate) fn try_git<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
+        let mut command = self.command("git", &self.root);
+        command.args(args);
+        Output::of(&mut command)
+    }
+
+    /// What a git command prints, without the last newline.
+    #[track_caller]
+    pub(crate) fn git<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> String {
+        let output = self.try_git(args);
+        output.success();
+        output.out()
+    }
+
+    /// What a shell script prints, without the last newline.
+    #[track_caller]
+    pub(crate) fn sh(&self, script: &str) -> String {
+        let mut command = self.command("sh", &self.root);
+        command.args(["-ec", script]);
+        let output = Output::of(&mut command);
+        output.success();
+        output.out()
+    }
+
+    /// The user commits a file; gives the commit's id.
+    #[track_caller]
+    pub(crate) fn commit(&self, path: &str, content: &str) -> String {
+        self.write(path, content);
+        self.git(["add", "--", path]);
+        self.git(["commit", "-qm", &format!("user: {path}")]);
+        self.head()
+    }
+
+    #[track_caller]
+    pub(crate) fn head(&self) -> String {
+        self.git(["rev-parse", "HEAD"])
+    }
+
+    /// The command line `oxundo ARGS…`, ready to be started.
+    pub(crate) fn oxundo_command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_oxundo"), &self.cwd);
+        command.args(args);
+        command
+    }
+
+    #[must_use]
+    pub(crate) fn oxundo<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
+        Output::of(&mut self.oxundo_command(args))
+    }
+
+    /// Runs `oxundo --json ARGS…`; gives the exit code and the one object on stdout.
+    #[track_caller]
+    pub(crate) fn json<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> (i32, Value) {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        let output = self.oxundo([OsString::from("--json")].into_iter().chain(args));
+        let Ok(value) = serde_json::from_slice::<Value>(&output.stdout) else {
+            panic!("--json prints exactly one object on stdout\n{output:?}");
+        };
+        assert_eq!(value["v"], 1, "every object says its version\n{output:?}");
+        (output.code, value)
+    }
+
+    /// The turns of `oxundo log --json`, newest first.
+    #[track_caller]
+    pub(crate) fn log(&self) -> Vec<Value> {
+        let (code, log) = self.json(["log"]);
+        assert_eq!(code, 0, "log works: {log}");
+        log["turns"].as_array().unwrap_or_else(|| panic!("log has turns: {log}")).clone()
+    }
+
+    /// A turn by `sh -c SCRIPT`, in commit mode.
+    #[track_caller]
+    pub(crate) fn agent(&self, script: &str) -> Output {
+        self.turn(Mode::Commit, script)
+    }
+
+    /// A turn by `sh -c SCRIPT`.
+    #[track_caller]
+    pub(crate) fn turn(&self, mode: Mode, script: &str) -> Output {
+        let output = match mode {
+            Mode::Commit => self.oxundo(["run", "--", "sh", "-ec", script]),
+            Mode::Ghost => self.oxundo(["run", "--ghost", "--", "sh", "-ec", script]),
+        };
+        output.success();
+        output
+    }
+
+    #[track_caller]
+    pub(crate) fn undo(&self) {
+        self.oxundo(["undo"]).success();
+    }
+
+    #[track_caller]
+    pub(crate) fn redo(&self) {
+        self.oxundo(["redo"]).success();
+    }
+
+    /// Sees to it that the command is refused with this code and that nothing at all changes: as
+    /// JSON, for people, and as a dry run where it is an undo or a redo. Gives the error object.
+    #[track_caller]
+    pub(crate) fn refuses(&self, args: &[&str], code: &str) -> Value {
+        let error = self.refuses_any(args, &[code]);
+        assert_eq!(error["code"], code);
+        error
+    }
+
+    /// As [`Sandbox::refuses`], where more than one code fits.
+    #[track_caller]
+    pub(crate) fn refuses_any(&self, args: &[&str], codes: &[&str]) -> Value {
+        let exit = if codes == ["nothing"] { 4 } else { 3 };
+        let before = self.everything();
+        let (status, value) = self.json(args);
+        self.everything().assert_is(&before, "a refusal changes nothing");
+        let error = value["error"].clone();
+        let found = error["code"].as_str().unwrap_or_default();
+        assert!(codes.contains(&found), "{args:?} is refused with {codes:?}: {value}");
+        assert_eq!(status, exit, "the exit code of a refusal: {value}");
+        assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "it says why: {value}");
+
+        let mut spoken = self.oxundo(args);
+        assert_eq!(spoken.code, exit, "JSON or not, the exit code is the same\n{spoken:?}");
+        assert!(spoken.err().starts_with("error: "), "a refusal is an error on stderr\n{spoken:?}");
+        assert!(
+            exit == 4 || spoken.err().lines().any(|line| line.starts_with("hint: ")),
+            "a refusal says what to do next\n{spoken:?}"
+        );
+        assert!(spoken.stdout.is_empty(), "no answer on stdout\n{spoken:?}");
+
+        // A dry run takes no lock.
+        if matches!(args[0], "undo" | "redo") && found != "locked" {
+            spoken = self.oxundo(args.iter().chain(&["--dry-run"]));
+            assert_eq!(spoken.code, exit, "a dry run is refused like the real one\n{spoken:?}");
+        }
+        self.everything().assert_is(&before, "a refusal changes nothing");
+        error
+    }
+
+    /// Starts `oxundo ARGS…` and leaves it running.
+    pub(crate) fn spawn(&self, args: &[&str]) -> Child {
+        let mut command = self.oxundo_command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("start oxundo")
+    }
+
+    /// Waits until a file in home is there.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, name: &str) {
+        let file = self.home().join(name);
+        let start = Instant::now();
+        while !file.exists() {
+            assert!(start.elapsed() < Duration::from_secs(60), "{name} appears");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Writes a file in home.
+    pub(crate) fn signal(&self, name: &str) {
+        fs::write(self.home().join(name), "").expect("write a file in home");
+    }
+
+    /// What throws away all that only a reflog holds.
+    pub(crate) fn prune(&self) {
+        self.sh("git reflog expire --expire=now --all && git gc -q --prune=now");
+    }
+
+    /// Sees to it that git finds no fault with the repository.
+    #[track_caller]
+    pub(crate) fn assert_sound(&self) {
+        let output = self.try_git(["fsck", "--full", "--strict", "--no-dangling", "--no-progress"]);
+        output.success();
+        let faults: Vec<_> =
+            output.err().lines().filter(|line| !line.starts_with("notice: ")).map(str::to_owned).collect();
+        assert_eq!((output.out().as_str(), faults), ("", Vec::new()), "fsck finds nothing");
+    }
+}
+
+/// Where git and both binaries are found.
+fn search_path() -> OsString {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_git-oxundo")).parent().expect("binaries have a directory");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(binaries.to_owned()).chain(std::env::split_paths(&path));
+    std::env::join_paths(all).expect("directories of PATH have no colon")
+}
+
+/// What a program said, and how it ended.
+#[derive(Clone)]
+pub(crate) struct Output {
+    what: String,
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+}
+
+impl Output {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let what = format!("{command:?}");
+        let output = command.output().unwrap_or_else(|error| panic!("start {what}: {error}"));
+        Self::new(&what, output)
+    }
+
+    /// Starts the command and feeds it these bytes.
+    pub(crate) fn fed(command: &mut Command, input: &[u8]) -> Self {
+        let what = format!("{command:?}");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("start {what}: {error}"));
+        let mut stdin = child.stdin.take().expect("stdin is a pipe");
+        let input = input.to_owned();
+        let feeder = std::thread::spawn(move || stdin.write_all(&input));
+        let output = child.wait_with_output().expect("wait for the program");
+        feeder.join().expect("join the feeder").expect("the program reads its input");
+        Self::new(&what, output)
+    }
+
+    /// Waits for a program that was left running.
+    pub(crate) fn awaited(child: Child) -> Self {
+        Self::new("a program in the background", child.wait_with_output().expect("wait for a program"))
+    }
+
+    fn new(what: &str, output: std::process::Output) -> Self {
+        // Never the environment: it only makes failures hard to read.
+        let what = what.rsplit_once(" TZ=\"UTC\" ").map_or(what, |(_, what)| what);
+        let code = output.status.code().or_else(|| output.status.signal().map(|signal| -signal));
+        Self {
+            what: what.to_owned(),
+            code: code.expect("a program that ended has a code or a signal"),
+            stdout: output.stdout,
+            stderr: output.stderr,
+        }
+    }
+
+    /// stdout as text, without the last newline.
+    pub(crate) fn out(&self) -> String {
+        text(&self.stdout)
+    }
+
+    /// stderr as text, without the last newline.
+    pub(crate) fn err(&self) -> String {
+        text(&self.stderr)
+    }
+
+    #[track_caller]
+    pub(crate) fn success(&self) {
+        assert_eq!(self.code, 0, "it succeeds\n{self:?}");
+    }
+
+    #[track_caller]
+    pub(crate) fn exits(&self, code: i32) {
+        assert_eq!(self.code, code, "the exit code\n{self:?}");
+    }
+
+    #[track_caller]
+    pub(crate) fn says(&self, part: &str) {
+        assert!(self.out().contains(part), "stdout says {part:?}\n{self:?}");
+    }
+
+    #[track_caller]
+    pub(crate) fn warns(&self, part: &str) {
+        assert!(self.err().contains(part), "stderr says {part:?}\n{self:?}");
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.strip_suffix('\n').unwrap_or(&text).to_owned()
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "$ {}\n-- exit code {}", self.what, self.code)?;
+        writeln!(f, "-- stdout\n{}", self.out())?;
+        writeln!(f, "-- stderr\n{}", self.err())
+    }
+}
+
+/// The name of the fact that is the stash.
+const STASH: &str = "git stash list";
+
+/// Git's whole view of a repository, and every file and directory of its worktree: facts by name.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct State(BTreeMap<String, Vec<u8>>);
+
+impl Sandbox {
+    /// The state that undo and redo are to bring back. Looking changes nothing, not even the index.
+    #[track_caller]
+    pub(crate) fn state(&self) -> State {
+        let mut facts = BTreeMap::new();
+        // First: it says what is what after a refresh, in memory only.
+        let status = self.look(&["status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all"]);
+        let (branch, status): (Vec<_>, Vec<_>) =
+            status.split(|byte| *byte == 0).partition(|line| line.starts_with(b"# "));
+        for line in branch.iter().filter(|line| !line.starts_with(b"# branch.ab")) {
+            let at = line.iter().skip(2).position(|byte| *byte == b' ').map_or(line.len(), |at| at + 2);
+            facts.insert(line[..at].escape_ascii().to_string(), line[at..].to_vec());
+        }
+        facts.insert("git status".to_owned(), status.join(&b'\n'));
+        let refs = self.look(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/stash"]);
+        for line in lines(&refs) {
+            let (name, id) = line.split_once(' ').expect("a ref has an id");
+            if name == "refs/stash" {
+                facts.insert(STASH.to_owned(), self.look(&["stash", "list", "--format=%gd %H %gs"]));
+            } else {
+                facts.insert(format!("ref {name}"), id.into());
+            }
+        }
+        facts.entry(STASH.to_owned()).or_default();
+        for entry in self.look(&["ls-files", "-s", "-v", "-z"]).split(|byte| *byte == 0) {
+            let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
+            let (meta, path) = (&entry[..tab], &entry[tab + 1..]);
+            let stage = char::from(meta[tab - 1]);
+            facts.insert(format!("index {} {stage}", path.escape_ascii()), meta.to_vec());
+        }
+        walk(&self.root, &mut Vec::new(), &mut facts);
+        State(facts)
+    }
+
+    /// The state, and what git's other commands print. It follows from the state: a few tests
+    /// see to that.
+    #[track_caller]
+    pub(crate) fn printed(&self) -> State {
+        let mut state = self.state();
+        for args in [
+            &["diff", "--binary"] as &[_],
+            &["diff", "--cached", "--binary"],
+            &["status", "--porcelain=v2"],
+            &["stash", "list", "-p"],
+            &["symbolic-ref", "-q", "HEAD"],
+        ] {
+            let output = Output::of(self.command("git", &self.root).env("GIT_OPTIONAL_LOCKS", "0").args(args));
+            state.0.insert(format!("git {}", args.join(" ")), output.stdout);
+        }
+        state
+    }
+
+    /// The state, what git prints, and every ref there is.
+    #[track_caller]
+    pub(crate) fn everything(&self) -> State {
+        let mut state = self.printed();
+        for (name, id) in self.refs() {
+            state.0.insert(format!("any ref {name}"), id.into());
+        }
+        state
+    }
+
+    /// Every ref there is, with its id.
+    #[track_caller]
+    pub(crate) fn refs(&self) -> BTreeMap<String, String> {
+        let refs = lines(&self.look(&["for-each-ref", "--format=%(refname) %(objectname)"]));
+        let pairs = refs.iter().filter_map(|line| line.split_once(' '));
+        pairs.map(|(name, id)| (name.to_owned(), id.to_owned())).collect()
+    }
+
+    #[track_caller]
+    fn look(&self, args: &[&str]) -> Vec<u8> {
+        let mut command = self.command("git", &self.root);
+        let output = Output::of(command.env("GIT_OPTIONAL_LOCKS", "0").args(args));
+        output.success();
+        output.stdout
+    }
+}
+
+fn lines(bytes: &[u8]) -> Vec<String> {
+    bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(text).collect()
+}
+
+/// Gathers each file's type, mode and content, and each directory's mode.
+fn walk(directory: &Path, prefix: &mut Vec<u8>, facts: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(directory).expect("list a directory") {
+        let entry = entry.expect("read a directory's entry");
+        let name = entry.file_name().into_vec();
+        if prefix.is_empty() && name == b".git" {
+            continue;
+        }
+        let length = prefix.len();
+        prefix.extend(&name);
+        let metadata = entry.metadata().expect("look at a file");
+        let mode = metadata.permissions().mode() & 0o7777;
+        let (kind, content) = if metadata.is_dir() {
+            ("directory", Vec::new())
+        } else if metadata.is_symlink() {
+            let target = fs::read_link(entry.path()).expect("read a symlink");
+            ("symlink", target.into_os_string().into_vec())
+        } else {
+            ("file", fs::read(entry.path()).expect("read a file"))
+        };
+        let mode = if metadata.is_symlink() { 0 } else { mode };
+        let mut fact = format!("{kind} {mode:04o} ").into_bytes();
+        fact.extend(content);
+        facts.insert(format!("on disk {}", prefix.escape_ascii()), fact);
+        if metadata.is_dir() {
+            prefix.push(b'/');
+            walk(&entry.path(), prefix, facts);
+        }
+        prefix.truncate(length);
+    }
+}
+
+impl State {
+    /// All but the facts whose name starts so.
+    pub(crate) fn without(mut self, prefix: &str) -> Self {
+        self.0.retain(|name, _| !name.starts_with(prefix));
+        self
+    }
+
+    /// Only the facts with such a name.
+    pub(crate) fn only(mut self, wanted: impl Fn(&str) -> bool) -> Self {
+        self.0.retain(|name, _| wanted(name));
+        self
+    }
+
+    /// The first lines of `git status` about tracked files.
+    pub(crate) fn tracked_changes(&self) -> Vec<String> {
+        let status = self.0.get("git status").map_or("".into(), |status| String::from_utf8_lossy(status));
+        let tracked = |line: &&str| ["1 ", "2 ", "u "].iter().any(|start| line.starts_with(start));
+        status.lines().filter(tracked).take(9).map(str::to_owned).collect()
+    }
+
+    /// What HEAD is: a branch's name, or `(detached)`.
+    pub(crate) fn branch(&self) -> &[u8] {
+        self.0.get("# branch.head").map_or(b"", Vec::as_slice)
+    }
+
+    /// Sees to it that this is the wanted state; else says what differs, and only that.
+    #[track_caller]
+    pub(crate) fn assert_is(&self, wanted: &Self, invariant: &str) {
+        let difference = self.difference(wanted);
+        assert!(difference.is_empty(), "{invariant}; (-) wanted, (+) found:\n{difference}");
+    }
+
+    fn difference(&self, wanted: &Self) -> String {
+        let mut difference = String::new();
+        let mut names: Vec<&String> = wanted.0.keys().chain(self.0.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let (old, new) = (wanted.0.get(name), self.0.get(name));
+            if old != new {
+                for (sign, value) in [('-', old), ('+', new)] {
+                    let value = value.map_or("(not there)".to_owned(), |value| abridged(value));
+                    let _ = writeln!(difference, "{sign} {name}: {value}");
+                }
+            }
+        }
+        difference
+    }
+}
+
+fn abridged(bytes: &[u8]) -> String {
+    const MOST: usize = 400;
+    let text = bytes[..bytes.len().min(MOST)].escape_ascii().to_string().replace("\\n", "\n    ");
+    if bytes.len() > MOST { format!("{text}… ({} bytes)", bytes.len()) } else { text }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.0 {
+            writeln!(f, "{name}: {}", abridged(value))?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks every case of a table and then names all that failed, not only the first.
+#[track_caller]
+pub(crate) fn check_all<T>(cases: impl IntoIterator<Item = (String, T)>, check: impl Fn(&T)) {
+    let wanted = std::env::var("OXUNDO_CASE").unwrap_or_default();
+    let (mut count, mut failures) = (0, Vec::new());
+    for (name, case) in cases.into_iter().filter(|(name, _)| name.contains(&wanted)) {
+        count += 1;
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(&case))) {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+            failures.push((name, text.to_owned()));
+        }
+    }
+    let names: Vec<_> = failures.iter().map(|(name, _)| format!("  {name}")).collect();
+    let texts: Vec<_> = failures.iter().map(|(name, text)| format!("== {name}\n{text}")).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {count} cases failed:\n{}\n\n{}",
+        failures.len(),
+        names.join("\n"),
+        texts.join("\n\n")
+    );
+}
