@@ -155,6 +155,8 @@ impl Repo {
         if left.is_ok_and(|left| (ours.ino(), ours.dev()) == (left.ino(), left.dev())) {
             std::fs::remove_file(&lock).with_context(|| format!("remove {}", lock.display()))?;
         }
+        // What a git that was killed with its oxundo left beside the copy.
+        let _ = std::fs::remove_file(lock_path(&self.scratch_path("index.new")));
         // Last: while it is there, the next command knows that there is something to clear.
         std::fs::remove_file(&mark).with_context(|| format!("remove {}", mark.display()))
     }
@@ -182,6 +184,7 @@ pub struct IndexLock<'repo> {
 impl IndexLock<'_> {
     fn start_copy(&self) -> Result<()> {
         let _ = std::fs::remove_file(&self.copy);
+        let _ = std::fs::remove_file(lock_path(&self.copy));
         if !self.index.exists() {
             return Ok(());
         }
