@@ -175,7 +175,7 @@ fn dirty_commit<'repo>(
         lock.stage(paths.iter().map(|path| path.as_bstr()))?;
         let staged = lock.read()?;
         let tree = repo.index_state(&staged, head_tree)?.tree;
-        (tree, index_moves(&paths, &capture.index, &staged), Some(lock))
+        (tree, Repo::index_moves(&paths, &capture.index, &staged), Some(lock))
     };
     if tree == head_tree {
         return Ok(None);
@@ -193,15 +193,6 @@ fn unsigned(error: anyhow::Error) -> anyhow::Error {
             .into();
     }
     error
-}
-
-fn index_moves(paths: &[BString], before: &gix::index::State, after: &gix::index::State) -> Vec<IndexMove> {
-    let moves = paths.iter().map(|path| IndexMove {
-        path: path.clone(),
-        from: Repo::index_entries(before, path.as_bstr()),
-        to: Repo::index_entries(after, path.as_bstr()),
-    });
-    moves.filter(|entry| entry.from != entry.to).collect()
 }
 
 /// Whether content that was staged and not committed gives way to other content: the index
@@ -438,7 +429,7 @@ fn auto_commit<'repo>(
         // What is staged and nowhere else stays staged: it may be the only copy.
         return Ok(None);
     }
-    let index = index_moves(&choice.stage, &capture.index, &staged);
+    let index = Repo::index_moves(&choice.stage, &capture.index, &staged);
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
     let commit = repo.make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
     Ok(Some(Made { commit, index, state: repo.index_state(&staged, tree)?, lock }))
@@ -485,7 +476,7 @@ fn choose(
             continue;
         }
         let tracked = !entries.is_empty();
-        let in_head = repo.tree_entry(head_tree, path.as_bstr())?.is_some_and(|(kind, _)| !is_tree(kind));
+        let in_head = repo.tree_has_entry(head_tree, path.as_bstr())?;
         let file = repo.captured_file(&capture.checkpoint, path.as_bstr())?;
         let was_there = repo.captured_file(start, path.as_bstr())?.is_some();
         if !tracked && !in_head && (was_there || file.is_none() || ignored.contains(path)) {
@@ -503,10 +494,6 @@ fn choose(
         }
     }
     Ok(choice)
-}
-
-fn is_tree(kind: gix::objs::tree::EntryKind) -> bool {
-    kind == gix::objs::tree::EntryKind::Tree
 }
 
 fn name_left_out(ui: &Ui, secrets: &[BString], skipped: &[Skipped], before: &[Skipped]) {

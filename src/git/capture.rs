@@ -161,6 +161,15 @@ impl Repo {
         Ok(entry.and_then(|(kind, id)| Some((file_kind(kind)?, id))))
     }
 
+    /// Whether a tree has a file, link or submodule at a path.
+    ///
+    /// # Errors
+    ///
+    /// When the tree cannot be read.
+    pub fn tree_has_entry(&self, tree: ObjectId, path: &BStr) -> Result<bool> {
+        Ok(self.tree_entry(tree, path)?.is_some_and(|(kind, _)| kind != EntryKind::Tree))
+    }
+
     /// Whatever is at a path of a tree.
     ///
     /// # Errors

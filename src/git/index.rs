@@ -100,6 +100,16 @@ impl Repo {
         index.entries()[range].iter().map(entry_of).collect()
     }
 
+    /// How these paths differ between two readings of the index.
+    pub fn index_moves(paths: &[BString], before: &State, after: &State) -> Vec<IndexMove> {
+        let moves = paths.iter().map(|path| IndexMove {
+            path: path.clone(),
+            from: Self::index_entries(before, path.as_bstr()),
+            to: Self::index_entries(after, path.as_bstr()),
+        });
+        moves.filter(|entry| entry.from != entry.to).collect()
+    }
+
     /// Takes `index.lock` and makes a copy of the index to work on.
     ///
     /// # Errors
