@@ -72,6 +72,7 @@ impl Repo {
     /// When any part fails; then all is as it was before.
     pub fn apply(&self, plan: &Plan, record: &Record, prepared: Option<IndexLock<'_>>) -> Result<()> {
         self.check_names(plan)?;
+        let ready = prepared.is_some();
         let lock = match prepared {
             Some(lock) => Some(lock),
             None if plan.index.is_empty() => None,
@@ -82,7 +83,7 @@ impl Repo {
             return self.record(record);
         }
         let pending = self.write_journal(plan, record)?;
-        match self.carry_out(plan, record, lock) {
+        match self.carry_out(plan, record, lock, ready) {
             Ok(()) => {}
             Err(error) => {
                 // All or nothing: what was done is taken back, then the cause is told.
@@ -99,11 +100,14 @@ impl Repo {
         self.end_journal(pending)
     }
 
-    fn carry_out(&self, plan: &Plan, record: &Record, lock: Option<IndexLock<'_>>) -> Result<()> {
+    /// With `ready`, the locked index holds what the plan says already.
+    fn carry_out(&self, plan: &Plan, record: &Record, lock: Option<IndexLock<'_>>, ready: bool) -> Result<()> {
         let mut files = Files { repo: self, lenient: false, left: BTreeSet::new() };
         files.apply(plan)?;
         if let Some(lock) = lock {
-            self.apply_index(&plan.index, &lock)?;
+            if !ready {
+                self.apply_index(&plan.index, &lock)?;
+            }
             lock.commit()?;
         }
         self.move_refs(plan, &record.message)?;
@@ -307,7 +311,6 @@ impl Repo {
     }
 
     /// No plan, whoever wrote it, leads out of the worktree or into a git directory.
-    #[expect(clippy::unused_self, reason = "reads as a question to the repository")]
     fn check_names(&self, plan: &Plan) -> Result<()> {
         let options =
             gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
@@ -315,7 +318,9 @@ impl Repo {
         let directories = plan.directories.iter().map(|directory| &directory.path);
         let aside = plan.aside.iter().map(|aside| &aside.path);
         if plan.aside.iter().any(|aside| !is_store(&aside.store)) {
-            return Err(Refusal::new(Code::Corrupt, "a plan names a place that is not oxundo's").into());
+            return Err(Refusal::new(Code::Corrupt, "a plan names a place that is not oxundo's")
+                .hint(format!("run 'git show {}' to see it", self.own_ref(Own::Pending)))
+                .into());
         }
         for path in paths.chain(directories).chain(aside) {
             for component in path.split(|byte| *byte == b'/') {
@@ -324,6 +329,7 @@ impl Repo {
                         Code::Corrupt,
                         format!("'{}' is not a path that git would write", quoted(path.as_bstr())),
                     )
+                    .hint(format!("run 'git show {}' to see where it comes from", self.own_ref(Own::Timeline)))
                     .paths([quoted(path.as_bstr())])
                     .into());
                 }

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a lock that git holds for a moment is waited for.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -121,19 +121,13 @@ impl Repo {
         let scratch = self.scratch()?;
         let (mark, copy) = (scratch.join("index.mark"), scratch.join("index.new"));
         File::create(&mark).with_context(|| format!("make {}", mark.display()))?;
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         // A link to our own file, so that what a kill leaves behind is known to be ours.
         while let Err(error) = std::fs::hard_link(&mark, &lock) {
             if error.kind() != std::io::ErrorKind::AlreadyExists {
                 return Err(error).with_context(|| format!("make {}", lock.display()));
             }
-            if started.elapsed() > PATIENCE {
-                return Err(Refusal::new(Code::Locked, format!("'{}' exists: git holds the index", lock.display()))
-                    .hint("wait for the git command that is running, then run this again")
-                    .hint(format!("if none is running, a crashed one left it: remove '{}'", lock.display()))
-                    .into());
-            }
-            std::thread::sleep(Duration::from_millis(25));
+            wait_for_lock(&lock, started)?;
         }
         let held = IndexLock { repo: self, index, lock, mark, copy };
         held.start_copy()?;
@@ -146,7 +140,12 @@ impl Repo {
     ///
     /// A refusal `locked` when something else holds it for good.
     pub fn check_index_is_free(&self) -> Result<()> {
-        self.lock_index().map(drop)
+        let lock = lock_path(&self.index_path());
+        let started = Instant::now();
+        while lock.symlink_metadata().is_ok() {
+            wait_for_lock(&lock, started)?;
+        }
+        Ok(())
     }
 
     /// Removes an `index.lock` that an oxundo which was killed left behind. To be called with
@@ -170,6 +169,18 @@ impl Repo {
         // Last: while it is there, the next command knows that there is something to clear.
         std::fs::remove_file(&mark).with_context(|| format!("remove {}", mark.display()))
     }
+}
+
+/// Waits a little for a lock that was first met at `started`; refuses once that was long enough.
+fn wait_for_lock(lock: &Path, started: Instant) -> Result<()> {
+    if started.elapsed() > PATIENCE {
+        return Err(Refusal::new(Code::Locked, format!("'{}' exists: git holds the index", lock.display()))
+            .hint("wait for the git command that is running, then run this again")
+            .hint(format!("if none is running, a crashed one left it: remove '{}'", lock.display()))
+            .into());
+    }
+    std::thread::sleep(Duration::from_millis(25));
+    Ok(())
 }
 
 fn lock_path(index: &Path) -> PathBuf {
