@@ -74,7 +74,10 @@ pub fn settle(repo: &Repo, ui: &Ui) -> Result<()> {
 pub fn begin(repo: &Repo, ui: &Ui, who: &Who) -> Result<u64> {
     let config = Config(repo);
     if who.mode == Mode::Commit {
-        check_ready_for_commits(repo)?;
+        check_idle(repo).map_err(|error| match error.downcast::<Refusal>() {
+            Ok(refusal) => refusal.hint("or pass --ghost, which makes no commits").into(),
+            Err(error) => error,
+        })?;
         repo.check_identity()?;
     }
     let stored = repo.timeline()?;
@@ -134,17 +137,19 @@ pub fn begin(repo: &Repo, ui: &Ui, who: &Who) -> Result<u64> {
     Ok(number)
 }
 
-fn check_ready_for_commits(repo: &Repo) -> Result<()> {
-    let unmerged = repo.first_unmerged()?;
-    let what = match (repo.in_progress(), &unmerged) {
+/// Checks that git is not in the middle of something.
+///
+/// # Errors
+///
+/// A refusal `in_progress` that says of what.
+pub fn check_idle(repo: &Repo) -> Result<()> {
+    let what = match (repo.in_progress(), repo.first_unmerged()?) {
         (Some(what), _) => format!("a {what} is in progress"),
         (None, Some(path)) => format!("'{}' is unmerged", shown(path.as_bstr())),
         (None, None) => return Ok(()),
     };
-    Err(Refusal::new(Code::InProgress, what)
-        .hint("finish or abort it first: 'git status' says how")
-        .hint("or pass --ghost, which makes no commits")
-        .into())
+    let refusal = Refusal::new(Code::InProgress, what);
+    Err(refusal.hint("finish or abort it first: 'git status' says how").into())
 }
 
 /// The user's uncommitted work as a commit that no ref holds yet.

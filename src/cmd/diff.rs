@@ -34,7 +34,9 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     };
     if ui.json {
         if !args.pathspecs.is_empty() {
-            return Err(Refusal::new(Code::Usage, "--json lists every file: it takes no pathspec").into());
+            return Err(Refusal::new(Code::Usage, "--json lists every file: it takes no pathspec")
+                .hint("leave the pathspec out, or leave '--json' out")
+                .into());
         }
         return Ok(Some(Changes(repo.file_stats(&repo.delta(0, &from, &to)?)?)));
     }

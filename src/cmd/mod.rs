@@ -35,7 +35,7 @@ pub fn settle_if_idle(repo: &Repo, ui: &Ui, who: &str) -> Result<()> {
 ///
 /// # Errors
 ///
-/// A refusal `usage` for words that mean none, `not_found` for a turn that is not there.
+/// A refusal `not_found` for words that mean none, and for a turn that is not there.
 pub fn resolve(repo: &Repo, stored: &Stored, text: &str) -> Result<u64> {
     let spec = TurnSpec::parse(text)
         .map_err(|message| Refusal::new(Code::NotFound, message).hint("run 'oxundo log --all' to see the turns"))?;

@@ -111,7 +111,9 @@ impl Repo {
                 b".." => {
                     if parts.pop().is_none() {
                         let given = shown(path.as_bstr());
-                        return Err(Refusal::new(Code::Usage, format!("'{given}' leads out of the worktree")).into());
+                        return Err(Refusal::new(Code::Usage, format!("'{given}' leads out of the worktree"))
+                            .hint("give a path below the top of the worktree")
+                            .into());
                     }
                 }
                 _ => parts.push(part),

@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Travelled> {
     let _lock = repo.lock(op.word())?;
     turns::settle(repo, ui)?;
-    check_idle(repo)?;
+    turns::check_idle(repo)?;
     let stored = repo.timeline()?;
     let route = Route::find(repo, &stored, op, distance)?;
     let prepared = Prepared::new(repo, &stored, op, &route)?;
@@ -51,7 +51,7 @@ pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Travelle
 /// When that cannot be found out.
 pub fn would_refuse(repo: &Repo, stored: &Stored) -> Result<Option<Refusal>> {
     let distance = Distance { steps: Some(1), to: None, dry_run: true };
-    let outcome = check_idle(repo)
+    let outcome = turns::check_idle(repo)
         .and_then(|()| Route::find(repo, stored, Op::Undo, &distance))
         .and_then(|route| Prepared::new(repo, stored, Op::Undo, &route));
     match outcome {
@@ -61,15 +61,6 @@ pub fn would_refuse(repo: &Repo, stored: &Stored) -> Result<Option<Refusal>> {
             Err(error) => Err(error),
         },
     }
-}
-
-fn check_idle(repo: &Repo) -> Result<()> {
-    let what = match (repo.in_progress(), repo.first_unmerged()?) {
-        (Some(what), _) => format!("a {what} is in progress"),
-        (None, Some(path)) => format!("'{}' is unmerged", shown(path.as_bstr())),
-        (None, None) => return Ok(()),
-    };
-    Err(Refusal::new(Code::InProgress, what).hint("finish or abort it first: 'git status' says how").into())
 }
 
 /// The turns to walk over, in walking order, and the state of the stack behind them.
