@@ -55,3 +55,31 @@ fn a_killed_undo_or_redo_is_finished_or_rolled_back() {
     }
     repo.assert_sound();
 }
+
+#[test]
+fn a_turn_whose_process_was_killed_is_closed_as_interrupted_and_undone() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.write("mine.txt", "mine\n");
+        let before = repo.state();
+        let script = "echo more >>README.txt; echo new >new.txt; : >\"$HOME/ready\"; exec sleep 30";
+        let mut args = vec!["run"];
+        args.extend((mode == Mode::Ghost).then_some("--ghost"));
+        args.extend(["--", "sh", "-c", script]);
+        let mut child = repo.spawn(&args);
+        repo.wait_for("ready");
+        child.kill().expect("kill it");
+        child.wait().expect("it is gone");
+        let output = repo.oxundo(["status"]);
+        output.success();
+        output.warns("interrupted");
+        let log = repo.log();
+        assert_eq!((log.len(), &log[0]["interrupted"], &log[0]["state"]), (1, &true.into(), &"done".into()), "{log:?}");
+        assert_eq!(log[0]["commits"].as_array().map(Vec::len), Some(usize::from(mode == Mode::Commit)), "{log:?}");
+        let after = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, "an interrupted turn is undone like any other");
+        repo.redo();
+        repo.state().assert_is(&after, "and redone");
+    }
+}
