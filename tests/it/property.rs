@@ -159,10 +159,12 @@ impl Story {
 
     fn repository(&self) -> Sandbox {
         let repo = Sandbox::new();
+        // In the first commit: no `reset` may bring to light what `clean` then destroys.
+        repo.write(".gitignore", "*.ignored\n").write("x.ignored", "never touched\n");
+        repo.sh("git add -A; git commit -q --amend --no-edit");
         for name in NAMES {
             repo.write(name, [name, b"\n"].concat());
         }
-        repo.write(".gitignore", "*.ignored\n").write("x.ignored", "never touched\n");
         repo.sh("chmod 755 run.sh; git add -A; git commit -qm names; echo 2 >>p/one; git commit -qam second; git branch side HEAD~1");
         repo.sh(STARTS[self.start]);
         repo
