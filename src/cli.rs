@@ -54,6 +54,8 @@ pub enum Command {
     Diff(DiffArgs),
     /// Show where the timeline stands and what undo would do
     Status,
+    /// Check the records and say what is wrong and how to mend it
+    Doctor,
 }
 
 /// Arguments of `run`.

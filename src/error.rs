@@ -107,12 +107,3 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-/// The refusal that an error is, whatever was said around it.
-/// What is not a refusal is an input or output error.
-pub fn refusal_of(error: &anyhow::Error) -> Refusal {
-    match error.downcast_ref::<Refusal>() {
-        Some(refusal) => refusal.clone(),
-        None => Refusal::new(Code::Io, format!("{error:#}")),
-    }
-}

@@ -31,8 +31,9 @@ pub mod ui;
 use anyhow::Result;
 use clap::Parser;
 use cli::{Cli, Command};
-use error::{Code, Refusal, refusal_of};
+use error::{Code, Refusal};
 use git::Repo;
+use git::faults::refusal_of;
 use model::plan::Op;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(cmd::run::run(&directory, &ui, args));
     }
     match answer(&cli, &directory, &mut ui) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let refusal = refusal_of(&error);
@@ -71,7 +72,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<()> {
+fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
     let repo = Repo::open(directory)?;
     ui.hints = config::Config(&repo).hints();
     let ui = &*ui;
@@ -99,8 +100,13 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<()> {
                 ui.answer(&changes)?;
             }
         }
+        Command::Doctor => {
+            let diagnosis = cmd::doctor::run(&repo)?;
+            ui.answer(&diagnosis)?;
+            return Ok(diagnosis.exit());
+        }
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// clap's own words, or one JSON object where that was asked for.

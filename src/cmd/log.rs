@@ -2,6 +2,7 @@
 
 use crate::cli::LogArgs;
 use crate::git::Repo;
+use crate::git::health::Operation;
 use crate::git::store::Stored;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::short_branch;
@@ -54,7 +55,7 @@ pub struct Log {
 }
 
 /// The operations.
-pub struct Operations(Vec<(String, String, String)>);
+pub struct Operations(Vec<Operation>);
 
 /// Reads the timeline, newest first.
 ///
@@ -63,7 +64,9 @@ pub struct Operations(Vec<(String, String, String)>);
 /// When it cannot be read.
 pub fn run(repo: &Repo, args: &LogArgs) -> Result<Box<dyn Answer>> {
     if args.ops {
-        return Ok(Box::new(Operations(repo.operations(args.number.unwrap_or(usize::MAX))?)));
+        let mut operations = repo.operations()?;
+        operations.truncate(args.number.unwrap_or(usize::MAX));
+        return Ok(Box::new(Operations(operations)));
     }
     let stored = repo.timeline()?;
     let head = repo.head()?;
@@ -205,8 +208,9 @@ fn one_line(line: &Line, width: usize, ages: usize) -> String {
 
 impl Answer for Operations {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
-        let operations: Vec<_> =
-            (self.0.iter()).map(|(id, at, message)| json!({"timeline": id, "at": at, "message": message})).collect();
+        let operations: Vec<_> = (self.0.iter())
+            .map(|op| json!({"timeline": op.commit.to_string(), "at": op.at, "message": op.what}))
+            .collect();
         Ok(json!({"operations": operations}))
     }
 
@@ -214,8 +218,9 @@ impl Answer for Operations {
         if self.0.is_empty() {
             return "no operations yet\n".to_owned();
         }
-        let line = |(id, at, message): &(String, String, String)| {
-            format!("{}  {}  {}\n", style(&id[..7]).yellow(), style(at).dim(), sanitized(message))
+        let line = |op: &Operation| {
+            let id = op.commit.to_hex_with_len(7);
+            format!("{}  {}  {}\n", style(id).yellow(), style(&op.at).dim(), sanitized(&op.what))
         };
         self.0.iter().map(line).collect()
     }

@@ -2,6 +2,7 @@
 //! repository, decides with the model, lets the git layer act, and answers.
 
 pub mod diff;
+pub mod doctor;
 pub mod log;
 pub mod run;
 pub mod show;

@@ -3,8 +3,9 @@
 use crate::agent::{self, Missing};
 use crate::cli::RunArgs;
 use crate::config::Config;
-use crate::error::{Code, Refusal, refusal_of};
+use crate::error::{Code, Refusal};
 use crate::git::Repo;
+use crate::git::faults::refusal_of;
 use crate::model::turn::Mode;
 use crate::turns::{self, Who};
 use crate::ui::Ui;

@@ -133,7 +133,10 @@ impl Repo {
         if record.timeline_from == record.timeline_to {
             return Ok(());
         }
-        self.move_own_ref(&self.own_ref(Own::Timeline), record.timeline_from, record.timeline_to, &record.message)
+        let timeline = self.own_ref(Own::Timeline);
+        self.move_own_ref(&timeline, record.timeline_from, record.timeline_to, &record.message)?;
+        self.remember_timeline(record.timeline_to);
+        Ok(())
     }
 
     fn apply_index(&self, moves: &[IndexMove], lock: &IndexLock<'_>) -> Result<()> {
@@ -205,7 +208,10 @@ impl Repo {
         let Some(pending) = self.ref_id(&self.own_ref(Own::Pending))? else {
             return Ok(None);
         };
-        let journal = self.read_journal(pending).context("read the journal of an interrupted command")?;
+        let journal = self.read_journal(pending).map_err(|error| {
+            let what = format!("the journal of an interrupted command cannot be read: {error:#}");
+            Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
+        })?;
         let Journal { plan, record, .. } = journal;
         self.clear_plan_locks(&plan)?;
         let finished = self.committed(&plan, &record)?;
@@ -304,6 +310,11 @@ impl Repo {
         let tree = self.commit_tree(commit)?;
         let (_, id) = self.tree_entry(tree, "journal.json".into())?.context("it has no plan")?;
         Ok(serde_json::from_slice(&self.gix.find_blob(id)?.data)?)
+    }
+
+    /// Whether a journal can be read.
+    pub(super) fn check_journal(&self, commit: ObjectId) -> Result<()> {
+        self.read_journal(commit).map(drop)
     }
 
     fn end_journal(&self, pending: ObjectId) -> Result<()> {

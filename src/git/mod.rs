@@ -7,6 +7,8 @@ pub mod capture;
 pub mod commit;
 pub mod delta;
 pub mod facts;
+pub mod faults;
+pub mod health;
 pub mod ignore;
 pub mod index;
 pub mod lock;

@@ -92,6 +92,16 @@ impl Git {
         fed(self.command, input, &format!("git {}", self.name))
     }
 
+    /// Gives what the command prints, also when it fails.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started.
+    pub fn run_whatever(mut self) -> Result<Vec<u8>> {
+        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
+        Ok(self.command.output().with_context(|| format!("run git {}", self.name))?.stdout)
+    }
+
     /// Runs with the terminal as it is, so that git's pager and colours work.
     ///
     /// # Errors

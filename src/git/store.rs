@@ -63,7 +63,8 @@ impl Repo {
     /// A refusal `corrupt` when it cannot be read, or a newer oxundo wrote it.
     pub fn timeline(&self) -> Result<Stored> {
         let name = self.own_ref(Own::Timeline);
-        match self.ref_id(&name)? {
+        match self.ref_id(&name).map_err(|error| self.corrupt(&format!("{error:#}")))? {
+            None if self.had_timeline() => Err(self.corrupt("it is gone, and turns were recorded here")),
             None => Ok(Stored { commit: None, tree: self.write_empty_tree()?, state: Timeline::default() }),
             Some(commit) => self.timeline_at(commit).map_err(|error| self.corrupt(&format!("{error:#}"))),
         }
@@ -84,8 +85,7 @@ impl Repo {
     fn corrupt(&self, what: &str) -> anyhow::Error {
         let name = self.own_ref(Own::Timeline);
         Refusal::new(Code::Corrupt, format!("the timeline in {name} cannot be read: {what}"))
-            .hint(format!("run 'git reflog show {name}' for its earlier states"))
-            .hint(format!("run 'git update-ref {name} {name}@{{1}}' to go back to the one before"))
+            .hint("run 'oxundo doctor': it names the last good state and the command that brings it back")
             .into()
     }
 
@@ -95,8 +95,16 @@ impl Repo {
     ///
     /// A refusal `corrupt` when it cannot be read.
     pub fn turn(&self, stored: &Stored, number: u64) -> Result<Option<Turn>> {
-        self.json_at(stored.tree, &format!("{}/turn.json", turn_directory(number)))
-            .map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))
+        let damaged = |what: &str| self.corrupt(&format!("turn {number}: {what}"));
+        let turn: Option<Turn> = (self.json_at(stored.tree, &format!("{}/turn.json", turn_directory(number))))
+            .map_err(|error| damaged(&format!("{error:#}")))?;
+        // A chain that does not go down would never end.
+        match turn {
+            Some(turn) if turn.turn != number || turn.previous.is_some_and(|previous| previous >= number) => {
+                Err(damaged("its record contradicts itself"))
+            }
+            turn => Ok(turn),
+        }
     }
 
     /// The record of a turn that the timeline refers to.
@@ -118,7 +126,7 @@ impl Repo {
         let Some(text) = self.blob_at(stored.tree, &path)? else {
             return Ok(Vec::new());
         };
-        lines(&text)
+        lines(&text).map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))
     }
 
     /// A checkpoint of a turn.
@@ -335,7 +343,8 @@ fn fan(number: u64) -> String {
     format!("{:02}/{:02}/{:02}", number / 10_000, number / 100 % 100, number % 100)
 }
 
-fn turn_directory(number: u64) -> String {
+/// Where a timeline's tree has a turn.
+pub(super) fn turn_directory(number: u64) -> String {
     format!("turns/{}", fan(number))
 }
 

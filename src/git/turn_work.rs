@@ -247,30 +247,6 @@ impl Repo {
         Ok(())
     }
 
-    /// The timeline's operations, newest first: its commit, when, and what.
-    ///
-    /// # Errors
-    ///
-    /// When the reflog cannot be read.
-    pub fn operations(&self, most: usize) -> Result<Vec<(String, String, String)>> {
-        let name = self.own_ref(super::refs::Own::Timeline);
-        let Some(reference) = self.gix.try_find_reference(&*name)? else {
-            return Ok(Vec::new());
-        };
-        let mut log = reference.log_iter();
-        let Some(lines) = log.rev()? else {
-            return Ok(Vec::new());
-        };
-        lines
-            .take(most)
-            .map(|line| {
-                let line = line?;
-                let at = line.signature.time.format_or_unix(gix::date::time::format::ISO8601_STRICT);
-                Ok((line.new_oid.to_string(), at, line.message.to_string()))
-            })
-            .collect()
-    }
-
     /// How long ago a time was, as git would say it shortly.
     pub fn age(time: &str) -> String {
         let Ok(then) = gix::date::parse(time, None) else {

@@ -6,6 +6,7 @@
 
 mod commits;
 mod crash;
+mod damage;
 mod house;
 mod json;
 mod keeps;

@@ -319,7 +319,11 @@ impl Sandbox {
     /// As [`Sandbox::refuses`], where more than one code fits.
     #[track_caller]
     pub(crate) fn refuses_any(&self, args: &[&str], codes: &[&str]) -> Value {
-        let exit = if codes == ["nothing"] { 4 } else { 3 };
+        let exit = match codes {
+            ["nothing"] => 4,
+            ["corrupt" | "io"] => 1,
+            _ => 3,
+        };
         let before = self.everything();
         let (status, value) = self.json(args);
         self.everything().assert_is(&before, "a refusal changes nothing");
