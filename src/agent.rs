@@ -4,12 +4,16 @@
 use crate::git::Repo;
 use crate::git::process::LOCAL_ENVIRONMENT;
 use anyhow::{Context, Result};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 /// The variable by which a `run` inside a `run` knows that it is.
 pub const INSIDE: &str = "OXUNDO_RUN";
@@ -52,7 +56,8 @@ pub fn name_of(command: &OsStr) -> String {
 }
 
 /// Runs the agent to its end. SIGINT and SIGQUIT reach it from the terminal and are its
-/// own; SIGTERM and SIGHUP are passed on to it.
+/// own; SIGTERM and SIGHUP are passed on to it. While it is stopped, so are we: the shell has
+/// its prompt back, as it would without us.
 ///
 /// # Errors
 ///
@@ -74,25 +79,77 @@ pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<
     // Handlers, not "ignore": an ignored signal would be ignored by the agent as well.
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).context("watch signals")?;
     let handle = signals.handle();
-    let mut child = agent.spawn().with_context(|| format!("start '{}'", program.display()))?;
-    let pid = rustix::process::Pid::from_child(&child);
+    let child = agent.spawn().with_context(|| format!("start '{}'", program.display()))?;
+    let pid = Pid::from_child(&child);
     let status = std::thread::scope(|scope| {
         scope.spawn(move || {
             for signal in signals.forever() {
                 let passed_on = match signal {
-                    SIGTERM => rustix::process::Signal::TERM,
-                    SIGHUP => rustix::process::Signal::HUP,
+                    SIGTERM => Signal::TERM,
+                    SIGHUP => Signal::HUP,
                     _ => continue,
                 };
                 // An agent that is gone already needs no signal.
-                let _ = rustix::process::kill_process(pid, passed_on);
+                let _ = kill_process(pid, passed_on);
             }
         });
-        let status = child.wait();
+        let status = wait(pid);
         handle.close();
         status
     });
     status.context("wait for the agent")
+}
+
+/// Gives the shell the time to go on with every process of its job: it does so with one after
+/// the other. In slices, since a sleep goes on while we ourselves are stopped.
+fn pause() {
+    for _ in 0..4 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits for the agent's end, and stops whenever it is stopped.
+fn wait(agent: Pid) -> io::Result<ExitStatus> {
+    loop {
+        let mut news = wait_for(agent, WaitOptions::UNTRACED)?;
+        if news.is_some_and(WaitStatus::stopped) {
+            news = stop_with(agent)?;
+        }
+        if let Some(end) = news.filter(|news| news.exited() || news.signaled()) {
+            return Ok(ExitStatus::from_raw(end.as_raw()));
+        }
+    }
+}
+
+/// Stops until the shell goes on with us, as long as the agent is stopped; gives what became
+/// of the agent then.
+fn stop_with(agent: Pid) -> io::Result<Option<WaitStatus>> {
+    let since = || {
+        pause();
+        wait_for(agent, WaitOptions::UNTRACED | WaitOptions::CONTINUED | WaitOptions::NOHANG)
+    };
+    // It may be going on already, if we were stopped with it.
+    let mut news = since()?;
+    while news.is_none_or(WaitStatus::stopped) {
+        kill_process(getpid(), Signal::STOP)?;
+        news = since()?;
+        if news.is_none() {
+            // We alone were told to go on.
+            kill_process(agent, Signal::CONT)?;
+            break;
+        }
+    }
+    Ok(news)
+}
+
+fn wait_for(agent: Pid, what: WaitOptions) -> io::Result<Option<WaitStatus>> {
+    let news = retry_on_intr(|| waitpid(Some(agent), what))?;
+    Ok(news.map(|(_, status)| status))
+}
+
+/// Whether a signal ended it.
+pub fn was_killed(status: ExitStatus) -> bool {
+    status.signal().is_some()
 }
 
 /// The exit code by which a shell tells of this end.

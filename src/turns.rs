@@ -14,7 +14,7 @@ use crate::model::plan::{BranchMove, IndexMove, Op, Plan, travel};
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Mode, Note, Totals, Turn, TurnCommit, subject};
 use crate::ui::Ui;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -610,14 +610,4 @@ pub fn refs_delta(plan: &Plan) -> Delta {
     let branches: BTreeMap<_, _> =
         (plan.branches.iter()).map(|branch| (branch.name.clone(), Change::new(branch.from, branch.to))).collect();
     Delta { branches, head: Some(plan.head.clone()), stash: plan.stash.clone(), ..Delta::default() }
-}
-
-/// Reports a turn's end as `run` does: nothing when all is well.
-///
-/// # Errors
-///
-/// When the turn could not be ended.
-pub fn end_after_run(repo: &Repo, ui: &Ui, exit_code: u8) -> Result<()> {
-    let ending = Ending { exit_code: Some(i32::from(exit_code)), interrupted: false };
-    end(repo, ui, ending).context("record the turn").map(drop)
 }

@@ -7,9 +7,9 @@ use crate::error::{Code, Refusal};
 use crate::git::Repo;
 use crate::git::faults::refusal_of;
 use crate::model::turn::Mode;
-use crate::turns::{self, Who};
+use crate::turns::{self, Ending, Who};
 use crate::ui::Ui;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::path::Path;
 
 /// oxundo itself failed or refused, as env(1) has it.
@@ -66,14 +66,19 @@ fn turn(directory: &Path, ui: &Ui, args: &RunArgs, program: &Path) -> Result<u8>
         Ok(status) => status,
         Err(error) => {
             // It never ran: the turn changed nothing and goes without a trace.
-            turns::end_after_run(&repo, ui, FAILED)?;
+            end(&repo, ui, FAILED, false)?;
             return Err(error);
         }
     };
     let code = agent::exit_code(ended);
-    if let Err(error) = turns::end_after_run(&repo, ui, code) {
+    if let Err(error) = end(&repo, ui, code, agent::was_killed(ended)) {
         ui.refuse(&refusal_of(&error).hint("the turn is still open; 'oxundo status' closes it"));
         return Ok(if code == 0 { FAILED } else { code });
     }
     Ok(code)
+}
+
+fn end(repo: &Repo, ui: &Ui, exit_code: u8, interrupted: bool) -> Result<()> {
+    let ending = Ending { exit_code: Some(i32::from(exit_code)), interrupted };
+    turns::end(repo, ui, ending).context("record the turn").map(drop)
 }

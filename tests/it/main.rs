@@ -15,3 +15,5 @@ mod refusals;
 mod roundtrip;
 mod run;
 mod sandbox;
+mod signals;
+mod terminal;
