@@ -476,10 +476,12 @@ impl Files<'_> {
         }
     }
 
-    /// Clears what a killed write left beside the plan's files.
+    /// Clears what a killed write left beside the plan's files and directories.
     fn sweep(&self, plan: &Plan) -> Result<()> {
-        let parents: BTreeSet<&[u8]> = (plan.files.iter())
-            .map(|file| file.path.rfind_byte(b'/').map_or(&b""[..], |slash| &file.path[..slash]))
+        let files = plan.files.iter().map(|file| &file.path);
+        let parents: BTreeSet<&[u8]> = files
+            .chain(plan.directories.iter().map(|directory| &directory.path))
+            .map(|path| path.rfind_byte(b'/').map_or(&b""[..], |slash| &path[..slash]))
             .collect();
         for parent in parents {
             self.worktree().sweep(parent.as_bstr())?;

@@ -267,20 +267,30 @@ impl Worktree {
         }
     }
 
-    /// Makes a directory with this mode, unless there is one.
+    /// Makes a directory with this mode, in one step, unless there is one.
     ///
     /// # Errors
     ///
     /// When something else is there, or the system refuses.
     pub fn make_directory(&self, path: &BStr, mode: u32) -> Result<()> {
+        if self.open_directory(path)?.is_some() {
+            return Ok(());
+        }
         let Place::In(directory, name) = self.place(path)? else {
             bail!("'{path}' has no directory to be in");
         };
-        match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o700)) {
-            Ok(()) => self.set_mode(path, mode),
-            Err(Errno::EXIST) if self.open_directory(path)?.is_some() => Ok(()),
-            Err(error) => Err(error).with_context(|| format!("make directory '{path}'")),
+        let temporary = temporary_name();
+        let temporary = OsStr::from_bytes(&temporary);
+        // Renamed, a directory takes the place of nothing, or of one that is empty.
+        let outcome = rustix::fs::mkdirat(&directory, temporary, Mode::from_raw_mode(0o700))
+            .and_then(|()| openat(&directory, temporary, DIRECTORY, Mode::empty()))
+            .and_then(|fd| rustix::fs::fchmod(&fd, bits(mode)))
+            .and_then(|()| rustix::fs::renameat(&directory, temporary, &directory, name));
+        if outcome.is_err() {
+            // The error to report is the one above.
+            let _ = rustix::fs::unlinkat(&directory, temporary, AtFlags::REMOVEDIR);
         }
+        outcome.with_context(|| format!("make directory '{path}'"))
     }
 
     /// Removes a directory if it is empty; says whether it is gone.
@@ -366,7 +376,12 @@ impl Worktree {
         for entry in rustix::fs::Dir::read_from(&fd)? {
             let entry = entry?;
             if entry.file_name().to_bytes().starts_with(TEMPORARY) {
-                rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::empty())?;
+                match rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::empty()) {
+                    Err(Errno::ISDIR | Errno::PERM) => {
+                        rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::REMOVEDIR)?;
+                    }
+                    outcome => outcome?,
+                }
             }
         }
         Ok(())
