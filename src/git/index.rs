@@ -164,8 +164,11 @@ impl Repo {
         if left.is_ok_and(|left| (ours.ino(), ours.dev()) == (left.ino(), left.dev())) {
             std::fs::remove_file(&lock).with_context(|| format!("remove {}", lock.display()))?;
         }
-        // What a git that was killed with its oxundo left beside the copy.
-        let _ = std::fs::remove_file(lock_path(&self.scratch_path("index.new")));
+        // The copy, what a git that was killed with its oxundo left beside it, and the stand-ins.
+        let copy = self.scratch_path("index.new");
+        let _ = std::fs::remove_file(&copy);
+        let _ = std::fs::remove_file(lock_path(&copy));
+        let _ = std::fs::remove_dir_all(self.scratch_path("stand-in"));
         // Last: while it is there, the next command knows that there is something to clear.
         std::fs::remove_file(&mark).with_context(|| format!("remove {}", mark.display()))
     }
