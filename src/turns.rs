@@ -384,9 +384,10 @@ fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, capture: &Captur
         notes: Vec::new(),
         message,
     };
+    // The notes first: as long as the turn is open, somebody will come back to this.
     let dirty: Vec<_> = repo.known_turn(stored, number)?.dirty_commit.into_iter().collect();
-    repo.apply(&plan, &record, None)?;
-    repo.remove_notes(&dirty)
+    repo.remove_notes(&dirty)?;
+    repo.apply(&plan, &record, None)
 }
 
 /// The auto-commit, which no ref holds yet, and the index that goes with it.
