@@ -13,7 +13,7 @@
 
 use super::Repo;
 use super::index::IndexLock;
-use super::refs::Own;
+use super::refs::{HELD_AT_MOST, Own, remove_if_there};
 use super::worktree::{Found, Worktree};
 use crate::error::{Code, Refusal};
 use crate::model::bytes::quoted;
@@ -26,8 +26,7 @@ use gix::objs::Tree;
 use gix::objs::tree::{Entry, EntryKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 /// What goes with a plan: the timeline that records it, and the notes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -347,18 +346,6 @@ impl Repo {
             }
         }
         Ok(())
-    }
-}
-
-/// No git command holds a ref's lock for longer.
-const HELD_AT_MOST: Duration = Duration::from_secs(2);
-
-fn remove_if_there(path: &Path) -> Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("remove {}", path.display()))
-        }
-        _ => Ok(()),
     }
 }
 

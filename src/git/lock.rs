@@ -31,6 +31,22 @@ impl Repo {
         }
     }
 
+    /// Takes the lock that all worktrees share for writing the notes; waits while another oxundo
+    /// has it.
+    ///
+    /// # Errors
+    ///
+    /// When the lock file cannot be made.
+    pub fn lock_notes(&self) -> Result<Lock> {
+        let directory = self.common_dir.join("oxundo");
+        std::fs::create_dir_all(&directory).with_context(|| format!("make {}", directory.display()))?;
+        let path = directory.join("notes");
+        let file = File::options().write(true).create(true).truncate(false).open(&path);
+        let file = file.with_context(|| format!("open {}", path.display()))?;
+        file.lock().context("lock the notes")?;
+        Ok(Lock { _file: file })
+    }
+
     /// Takes the worktree's lock if it is free.
     ///
     /// # Errors

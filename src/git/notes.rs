@@ -1,5 +1,6 @@
 //! One note on every commit of a turn, under `refs/notes/oxundo`. `git notes add`
 //! loses notes when two write at once; this compares and swaps, and tries again.
+//! oxundos take turns by a kernel lock; git itself may write the ref all the same.
 
 use super::Repo;
 use crate::model::turn::Note;
@@ -24,6 +25,7 @@ impl Repo {
         if notes.is_empty() {
             return Ok(());
         }
+        let _lock = self.lock_notes()?;
         for attempt in 0..TRIES {
             let parent = self.ref_id(NOTES)?;
             let Some(commit) = self.notes_commit(parent, notes)? else {
@@ -36,6 +38,7 @@ impl Repo {
             if self.ref_id(NOTES)? == parent && attempt > 20 {
                 return moved.context("write the notes");
             }
+            self.clear_lock_of_the_dead(NOTES)?;
             std::thread::sleep(pause(attempt));
         }
         bail!("the notes in {NOTES} keep changing");
@@ -47,6 +50,10 @@ impl Repo {
     ///
     /// When the notes cannot be written.
     pub fn remove_notes(&self, commits: &[ObjectId]) -> Result<()> {
+        if commits.is_empty() {
+            return Ok(());
+        }
+        let _lock = self.lock_notes()?;
         for attempt in 0..TRIES {
             let Some(parent) = self.ref_id(NOTES)? else { return Ok(()) };
             let root = self.commit_tree(parent)?;
@@ -67,6 +74,7 @@ impl Repo {
             if self.move_own_ref(NOTES, Some(parent), to, "oxundo: notes").is_ok() {
                 return Ok(());
             }
+            self.clear_lock_of_the_dead(NOTES)?;
             std::thread::sleep(pause(attempt));
         }
         bail!("the notes in {NOTES} keep changing");

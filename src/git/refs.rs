@@ -10,6 +10,11 @@ use gix::bstr::ByteSlice;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target};
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// No git command holds a ref's lock for longer.
+pub const HELD_AT_MOST: Duration = Duration::from_secs(2);
 
 /// Where a worktree's records are.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +118,20 @@ impl Repo {
         gix.edit_reference(edit(name, from, to, message)?).map(drop).with_context(|| format!("move {name}"))
     }
 
+    /// Removes the lock file of a ref if nobody alive can have it any more.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed.
+    pub fn clear_lock_of_the_dead(&self, name: &str) -> Result<()> {
+        let lock = self.common_dir.join(format!("{name}.lock"));
+        let made = lock.metadata().and_then(|about| about.modified());
+        match made.map(|made| made.elapsed().unwrap_or_default()) {
+            Ok(age) if age > HELD_AT_MOST => remove_if_there(&lock),
+            _ => Ok(()),
+        }
+    }
+
     /// Moves the branches, HEAD and its reflog as a plan says, all or none.
     ///
     /// # Errors
@@ -193,7 +212,21 @@ impl Repo {
     }
 }
 
-fn process_same(a: &std::path::Path, b: &std::path::Path) -> bool {
+/// Removes a file; that it is gone already is no error.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub fn remove_if_there(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn process_same(a: &Path, b: &Path) -> bool {
     std::fs::canonicalize(a).is_ok_and(|a| a == b)
 }
 
