@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The lock files below a directory.
-fn locks(directory: &Path) -> Vec<String> {
+pub(crate) fn locks(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).expect("read the git directory").flatten() {
         let path = entry.path();

@@ -10,6 +10,8 @@ mod damage;
 mod house;
 mod json;
 mod keeps;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod kill_points;
 mod property;
 mod refusals;
 mod roundtrip;
@@ -17,3 +19,5 @@ mod run;
 mod sandbox;
 mod signals;
 mod terminal;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod tracer;

@@ -255,6 +255,13 @@ impl Sandbox {
         command
     }
 
+    /// The same behind `sh -c LAUNCH`.
+    pub(crate) fn launched_command(&self, launch: &str, args: &[&str]) -> Command {
+        let mut command = self.command("sh", &self.cwd);
+        command.args(["-c", launch, env!("CARGO_BIN_EXE_oxundo")]).args(args);
+        command
+    }
+
     #[must_use]
     pub(crate) fn oxundo<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
         Output::of(&mut self.oxundo_command(args))
@@ -637,6 +644,17 @@ impl State {
     /// What HEAD is: a branch's name, or `(detached)`.
     pub(crate) fn branch(&self) -> &[u8] {
         self.0.get("# branch.head").map_or(b"", Vec::as_slice)
+    }
+
+    /// One fact.
+    pub(crate) fn fact(&self, name: &str) -> Option<&[u8]> {
+        self.0.get(name).map(Vec::as_slice)
+    }
+
+    /// Adds a fact, or puts it in the place of the one with its name.
+    pub(crate) fn with(mut self, name: &str, fact: impl Into<Vec<u8>>) -> Self {
+        self.0.insert(name.to_owned(), fact.into());
+        self
     }
 
     /// Sees to it that this is the wanted state; else says what differs, and only that.

@@ -1,0 +1,492 @@
+//! Killed at any system call that changes something, `run`, `undo` and `redo` leave a state that
+//! the next command, whichever it is, makes whole: the one before or the one after.
+//!
+//! `cargo test` kills at a few points spread over all of them; `OXUNDO_THOROUGH=1` at every one, in
+//! every way. `OXUNDO_CASE=words` takes only the operations whose name has these words, and
+//! `OXUNDO_POINT=n` only that point.
+
+use crate::crash::locks;
+use crate::sandbox::{Mode, Output, Sandbox, State};
+use crate::tracer::{Kill, LAUNCH, Point, Trace, Victim, trace};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// What the user has committed, staged, changed and left untracked when the agent comes.
+const USER: &str = "
+git config oxundo.maxFileSize 2k
+for f in edit gone swap staged both cold hidden; do echo $f >$f.txt; done
+echo run >mode.sh; chmod 755 mode.sh; ln -s edit.txt link; mkdir tree; echo 1 >tree/one; echo 2 >tree/two
+echo key >private; chmod 600 private; echo '*.ignored' >.gitignore; echo never >x.ignored
+git add -A; git commit -qm files
+echo edited >>edit.txt; echo staged >>staged.txt; git add staged.txt; echo staged >>both.txt; git add both.txt
+echo unstaged >>both.txt; rm tree/two; echo intent >intent.txt; git add -N intent.txt; git rm -q --cached cold.txt
+git update-index --skip-worktree hidden.txt
+echo untracked >untracked.txt; chmod 600 untracked.txt; mkdir -p void/void; ln -s nowhere dangling";
+
+/// A turn with everything that is to be put back in one way or another.
+const FIRST: &str = "
+echo more >>edit.txt; echo more >>untracked.txt; mkdir -p new/deep; echo new >new/deep/file; rm gone.txt
+chmod 600 mode.sh; git commit -qam own; rm swap.txt; mkdir swap.txt; echo in >swap.txt/in
+rm link; echo plain >link; rm -r void; mkdir hollow; head -c 5000 /dev/zero >big.bin
+echo more >>both.txt; git add both.txt; git branch made; echo later >>edit.txt; chmod 644 private; echo k >.env";
+
+/// A turn that leaves the branch and puts something on the stash.
+const SECOND: &str = "
+git checkout -q -b topic; echo second >>staged.txt; echo stashed >>edit.txt; git stash -q; echo s >second.txt
+rm -r swap.txt; echo file >swap.txt; git mv new/deep/file moved";
+
+/// Something that is killed, with all that it takes to judge what is left of it.
+struct Operation {
+    name: &'static str,
+    /// The repository in which it starts.
+    repo: Sandbox,
+    /// What is killed.
+    args: Vec<&'static str>,
+    judge: Judge,
+}
+
+enum Judge {
+    /// It leads from one state to another, and back again.
+    Travel(Box<Travel>),
+    /// It makes a turn, from this state; the turn may have been begun, and killed, before.
+    Turn(Box<State>),
+}
+
+struct Travel {
+    ends: [State; 2],
+    /// The arguments that lead to the second end, and to the first.
+    there: Vec<&'static str>,
+    back: Vec<&'static str>,
+    /// Whether all of git's reflogs may be emptied in between: the stash hangs on one.
+    prunable: bool,
+}
+
+/// The state with all that oxundo keeps, but for what the clock puts into it.
+fn whole(repo: &Sandbox) -> State {
+    let mut state = repo.printed();
+    for (name, id) in repo.refs() {
+        let fact = match name.as_str() {
+            "refs/oxundo/timeline" => repo.git(["log", "-1", "--no-notes", "--format=%T %P", &id]),
+            "refs/notes/oxundo" => repo.git(["rev-parse", &format!("{id}^{{tree}}")]),
+            _ => id,
+        };
+        state = state.with(&format!("any ref {name}"), fact);
+    }
+    state
+}
+
+/// What only oxundo's records say.
+fn without_records(state: &State) -> State {
+    state.clone().without("any ref refs/oxundo/timeline")
+}
+
+fn user() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.sh(USER);
+    repo
+}
+
+fn in_mode(mode: Mode, script: &'static str) -> Vec<&'static str> {
+    let mut args = vec!["run"];
+    args.extend((mode == Mode::Ghost).then_some("--ghost"));
+    args.extend(["--", "sh", "-ec", script]);
+    args
+}
+
+/// The repository after undo or redo was killed at this part of its way.
+fn killed_at(repo: &Sandbox, args: &[&str], call: &str) -> Sandbox {
+    let points = points_of(repo, args).expect("it can be traced: it was before");
+    let number = points.iter().position(|point| point.text.contains(call));
+    let number = number.unwrap_or_else(|| panic!("{args:?} makes the call {call}: {points:#?}"));
+    let copy = repo.copy();
+    let kill = Kill { number, done: true, victim: Victim::All };
+    assert!(traced(&copy, args, Some(kill)).expect("it was traced before").killed);
+    copy
+}
+
+fn traced(repo: &Sandbox, args: &[&str], kill: Option<Kill>) -> nix::Result<Trace> {
+    trace(&mut repo.launched_command(LAUNCH, args), kill)
+}
+
+/// All the points of an operation, of which it has a few more or less from one time to the next.
+fn points_of(repo: &Sandbox, args: &[&str]) -> nix::Result<Vec<Point>> {
+    let copy = repo.copy();
+    let trace = traced(&copy, args, None)?;
+    assert_eq!(trace.code, Some(0), "{args:?} succeeds when nothing disturbs it\n{}", trace.stderr);
+    Ok(trace.points)
+}
+
+fn travel(
+    name: &'static str,
+    repo: Sandbox,
+    there: &[&'static str],
+    back: &[&'static str],
+    prunable: bool,
+) -> Operation {
+    let goal = repo.copy();
+    goal.oxundo(there).success();
+    let ends = [whole(&repo), whole(&goal)];
+    let travel = Travel { ends, there: there.to_vec(), back: back.to_vec(), prunable };
+    Operation { name, repo, args: there.to_vec(), judge: Judge::Travel(Box::new(travel)) }
+}
+
+impl Operation {
+    /// The recovery of this operation, killed in its turn.
+    fn recovery(&self, name: &'static str, call: &str) -> Self {
+        let Judge::Travel(of) = &self.judge else { panic!("only what travels is recovered like this") };
+        let repo = killed_at(&self.repo, &self.args, call);
+        let Travel { ends, there, back, prunable } = &**of;
+        let travel = Travel { ends: ends.clone(), there: there.clone(), back: back.clone(), prunable: *prunable };
+        Operation { name, repo, args: vec!["status"], judge: Judge::Travel(Box::new(travel)) }
+    }
+}
+
+fn operations() -> Vec<Operation> {
+    let mut all = Vec::new();
+    let both = |commit, ghost, mode| if mode == Mode::Commit { commit } else { ghost };
+    for mode in Mode::BOTH {
+        let start = user();
+        let done = start.copy();
+        done.turn(mode, FIRST);
+        let undone = done.copy();
+        undone.undo();
+        let before = start.printed();
+        // A turn of its own comes before in ghost mode, none in commit mode.
+        if mode == Mode::Ghost {
+            start.turn(mode, "echo earlier >earlier.txt");
+        }
+        let undo = travel(both("undo", "undo, ghost", mode), done.copy(), &["undo"], &["redo"], true);
+        if mode == Mode::Commit {
+            all.push(undo.recovery("recovery of undo, in the files", "renameat .oxundo-tmp"));
+            all.push(undo.recovery("recovery of undo, before the branch", "index.new"));
+        }
+        all.push(undo);
+        let redo = travel(both("redo", "redo, ghost", mode), undone, &["redo"], &["undo"], true);
+        if mode == Mode::Commit {
+            all.push(redo.recovery("recovery of redo, behind the branch", "refs/heads/main"));
+        }
+        all.push(redo);
+        if mode == Mode::Commit {
+            done.turn(mode, SECOND);
+            let two = ["undo", "--steps", "2"];
+            let back = ["redo", "--steps", "2"];
+            all.push(travel("undo of two", done, &two, &back, false));
+        }
+        let before = if mode == Mode::Ghost { start.printed() } else { before };
+        let args = in_mode(mode, FIRST);
+        if mode == Mode::Commit {
+            let killed = killed_at(&start, &args, "big.bin");
+            let judge = Judge::Turn(Box::new(before.clone()));
+            all.push(Operation { name: "undo after a killed run", repo: killed, args: vec!["undo"], judge });
+        }
+        let name = both("run", "run, ghost", mode);
+        all.push(Operation { name, repo: start, args, judge: Judge::Turn(Box::new(before)) });
+    }
+    all
+}
+
+/// What happens between the kill and the next command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meanwhile {
+    Nothing,
+    /// git throws away all that hangs on no ref.
+    Pruned,
+    /// The user edits a file that the operation changes.
+    Edited,
+}
+
+/// One way to kill an operation, and to go on.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    kill: Kill,
+    meanwhile: Meanwhile,
+    next: usize,
+}
+
+/// The file that the user edits meanwhile: a turn's operations all change it.
+const AFFECTED: &str = "edit.txt";
+
+impl Case {
+    /// The way that falls to a point: all of them take turns.
+    fn nth(number: usize, way: usize) -> Self {
+        let (done, victim) = match way {
+            0 => (false, Victim::All),
+            1 => (true, Victim::All),
+            2 => (false, Victim::Oxundo),
+            _ => (false, Victim::Caller),
+        };
+        let meanwhile = match (number + way) % 4 {
+            1 => Meanwhile::Pruned,
+            3 => Meanwhile::Edited,
+            _ => Meanwhile::Nothing,
+        };
+        Self { kill: Kill { number, done, victim }, meanwhile, next: number + 2 * way }
+    }
+}
+
+impl Operation {
+    /// Kills, goes on, and judges; whether the point was reached. Panics where anything is not as it should be.
+    fn check(&self, case: Case) -> bool {
+        let repo = self.repo.copy();
+        let trace = traced(&repo, &self.args, Some(case.kill)).expect("it was traced before");
+        if !trace.killed {
+            return false;
+        }
+        let point = trace.points.last().expect("it was reached");
+        let outcome = catch_unwind(AssertUnwindSafe(|| match &self.judge {
+            Judge::Travel(travel) => travel.judge(&repo, case, &trace),
+            Judge::Turn(before) => judge_turn(&repo, before, case, &trace, self.args[0] == "undo"),
+        }));
+        if let Err(panic) = outcome {
+            let text = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic".to_owned());
+            panic!("killed at {}, it said: {}\n{text}", point.text, trace.stderr);
+        }
+        true
+    }
+}
+
+impl Travel {
+    fn judge(&self, repo: &Sandbox, mut case: Case, trace: &Trace) {
+        let journal = has_journal(repo);
+        if case.meanwhile == Meanwhile::Pruned && !self.prunable {
+            case.meanwhile = Meanwhile::Nothing;
+        }
+        match case.meanwhile {
+            Meanwhile::Nothing => {}
+            Meanwhile::Pruned => prune_what_can_be(repo),
+            Meanwhile::Edited => drop(repo.write(AFFECTED, "by the user, meanwhile\n")),
+        }
+        let edited = case.meanwhile == Meanwhile::Edited;
+        // With an edit in its way neither undo nor redo would go on.
+        let next = if edited { case.next % 5 } else { case.next % 7 };
+        let args: Vec<&str> = match next {
+            0 => vec!["status"],
+            1 => vec!["log"],
+            2 => vec!["show", "1"],
+            3 => vec!["diff", "1"],
+            4 => vec!["run", "--ghost", "--", "true"],
+            5 => self.there.clone(),
+            _ => self.back.clone(),
+        };
+        let output = repo.oxundo(&args);
+        if journal {
+            output.warns("an interrupted operation");
+        }
+        let may_be_nothing = next > 4;
+        assert!(output.code == 0 || (may_be_nothing && output.code == 4), "the next command works\n{output:?}");
+        if edited {
+            repo.assert_file(AFFECTED, "by the user, meanwhile\n", "the user's edit is left");
+            if journal {
+                output.warns(&format!("left '{AFFECTED}'"));
+            }
+            let put_back = |end: &State| {
+                let path = format!("on disk {AFFECTED}");
+                let fact = end.fact(&path).expect("it is there at both ends");
+                let content = fact.splitn(3, |byte| *byte == b' ').nth(2).expect("a mode stands before it");
+                repo.write(AFFECTED, content);
+            };
+            // Whichever end it is: all else says.
+            let rest = |state: &State| without_records(state).without("on disk edit.txt").without("git ");
+            let now = rest(&repo.printed());
+            let end = usize::from(now != rest(&self.ends[0]));
+            put_back(&self.ends[end]);
+        }
+        settled(repo);
+        let found = whole(repo);
+        let at = match next {
+            5 => 1,
+            6 => 0,
+            _ => usize::from(without_records(&found) != without_records(&self.ends[0])),
+        };
+        let view = if next == 6 { without_records } else { State::clone };
+        view(&found).assert_is(&view(&self.ends[at]), "the state is the one before or the one after");
+        let _ = trace;
+        // From there, there and back again.
+        for (args, end) in match at {
+            0 => [(&self.there, 1), (&self.back, 0)],
+            _ => [(&self.back, 0), (&self.there, 1)],
+        } {
+            repo.oxundo(args).success();
+            without_records(&whole(repo)).assert_is(&without_records(&self.ends[end]), "there and back again");
+        }
+        repo.assert_sound();
+    }
+}
+
+fn judge_turn(repo: &Sandbox, before: &State, case: Case, trace: &Trace, undoing: bool) {
+    let earlier = before.fact("on disk earlier.txt").is_some();
+    let number = if earlier { 2 } else { 1 };
+    let point = trace.points.last().expect("it was reached");
+    if point.by_agent {
+        // git's hint, which oxundo repeats, is to remove what a crashed git left.
+        for lock in locks(&repo.root().join(".git")) {
+            std::fs::remove_file(lock).expect("remove a lock");
+        }
+    }
+    if case.meanwhile == Meanwhile::Pruned {
+        prune_what_can_be(repo);
+    }
+    let on_disk = |state: State| state.only(|fact| fact.starts_with("on disk "));
+    let at_death = on_disk(repo.state());
+    let journal = has_journal(repo);
+    let next = case.next % 6;
+    let args: Vec<&str> = match next {
+        0 => vec!["status"],
+        1 => vec!["log"],
+        2 => vec!["show", "1"],
+        3 => vec!["diff", "1"],
+        4 => vec!["run", "--ghost", "--", "true"],
+        _ => vec!["redo"],
+    };
+    let output = repo.oxundo(&args);
+    let no_turn = output.err().contains("there is no turn") || output.err().contains("nothing to redo");
+    assert!(output.code == 0 || no_turn, "the next command works\n{output:?}");
+    if journal {
+        output.warns("an interrupted operation");
+    }
+    settled(repo);
+    let turns = repo.log();
+    let turn = turns.iter().find(|turn| turn["turn"] == number);
+    if !undoing {
+        on_disk(repo.state()).assert_is(&at_death, "what the agent had done is kept as it is");
+    }
+    let here = repo.printed();
+    let Some(turn) = turn else {
+        here.assert_is(before, "without a turn all is as it was");
+        let notes = repo.refs().contains_key("refs/notes/oxundo");
+        assert!(!notes, "no note without a turn");
+        return repo.assert_sound();
+    };
+    for commit in turn["commits"].as_array().expect("a turn has commits") {
+        let commit = commit.as_str().expect("a commit has an id");
+        repo.git(["notes", "--ref=oxundo", "show", commit]);
+    }
+    if turn["state"] == "done" {
+        repo.undo();
+        repo.printed().assert_is(before, "undo of a killed turn is the state before it");
+        repo.redo();
+        repo.printed().assert_is(&here, "redo of a killed turn is what there was of it");
+    } else {
+        here.assert_is(before, "an undone turn is the state before it");
+        repo.redo();
+        repo.undo();
+        repo.printed().assert_is(before, "undone once more");
+    }
+    repo.assert_sound();
+}
+
+fn has_journal(repo: &Sandbox) -> bool {
+    !repo.git(["for-each-ref", "refs/oxundo/pending"]).is_empty()
+}
+
+/// As [`Sandbox::prune`], as far as what a kill left lets git.
+fn prune_what_can_be(repo: &Sandbox) {
+    let _ = repo.try_git(["reflog", "expire", "--expire=now", "--all"]);
+    let _ = repo.try_git(["gc", "-q", "--prune=now"]);
+}
+
+/// Nothing is left of the kill, and a second command finds nothing to do.
+#[track_caller]
+fn settled(repo: &Sandbox) {
+    assert_eq!(locks(&repo.root().join(".git")), Vec::<String>::new(), "no lock stands in git's way");
+    let left: Vec<_> = std::fs::read_dir(repo.root().join(".git/oxundo"))
+        .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
+        .unwrap_or_default();
+    let kept = ["lock", "notes", "aside"];
+    let left: Vec<_> = left.iter().filter(|name| !kept.iter().any(|kept| name == kept)).collect();
+    assert!(left.is_empty(), "no scratch is left: {left:?}");
+    assert!(!has_journal(repo), "the journal is gone");
+    let second: Output = repo.oxundo(["status"]);
+    second.success();
+    assert!(!second.err().contains("interrupted"), "a second recovery finds nothing to do\n{second:?}");
+}
+
+/// Does all the work on as many threads as there are processors. Each case that panics is a failure.
+fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Vec<(usize, String)> {
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(case) = cases.get(at) else { return };
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(case))) {
+                        let text = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic".to_owned());
+                        failures.lock().expect("nobody panics with it").push((at, text));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().expect("nobody panics with it");
+    failures.sort();
+    failures
+}
+
+/// Says it whether or not the test harness shows what tests print.
+fn announce(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Points of one operation that `cargo test` kills at.
+const SAMPLE: usize = 9;
+
+#[test]
+fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
+    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let wanted = std::env::var("OXUNDO_CASE").unwrap_or_default();
+    let only: Option<usize> = std::env::var("OXUNDO_POINT").ok().and_then(|point| point.parse().ok());
+    if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
+        let skipped = format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})");
+        assert!(!thorough, "{skipped}");
+        return announce(&skipped);
+    }
+    let mut failures = String::new();
+    let all: Vec<_> = operations().into_iter().filter(|operation| operation.name.contains(&wanted)).collect();
+    let mut cases = Vec::new();
+    for operation in &all {
+        let points = points_of(&operation.repo, &operation.args).expect("it was traced before");
+        let ways = if thorough { 4 } else { 1 };
+        let numbers: Vec<usize> = match (only, thorough) {
+            (Some(point), _) => vec![point],
+            (None, true) => (0..points.len()).collect(),
+            (None, false) => (0..SAMPLE).map(|nth| (2 * nth + 1) * points.len() / (2 * SAMPLE)).collect(),
+        };
+        for number in numbers {
+            for way in 0..ways {
+                // In the short form the ways take turns.
+                let way = if thorough { way } else { number % 4 };
+                let by_child = points.get(number).is_some_and(|point| !point.text.starts_with("oxundo"));
+                // Where oxundo itself makes the call, the caller is oxundo.
+                if way == 3 && !by_child {
+                    continue;
+                }
+                cases.push((operation, Case::nth(number, way)));
+            }
+        }
+    }
+    let begun = Instant::now();
+    let reached: Mutex<BTreeMap<&str, (usize, usize)>> = Mutex::default();
+    let failed = in_parallel(&cases, |(operation, case)| {
+        let was_reached = operation.check(*case);
+        let mut reached = reached.lock().expect("nobody panics with it");
+        let (kills, beyond) = reached.entry(operation.name).or_default();
+        *(if was_reached { kills } else { beyond }) += 1;
+    });
+    for (at, text) in &failed {
+        let (operation, case) = &cases[*at];
+        let _ = writeln!(failures, "== {}: {case:?}\n{text}\n", operation.name);
+    }
+    if thorough {
+        for (name, (kills, beyond)) in &*reached.lock().expect("nobody panics with it") {
+            announce(&format!("{name}: made whole after {kills} kills ({beyond} more were beyond its end)"));
+        }
+        announce(&format!("{} of {} kills were bad, in {:?}", failed.len(), cases.len(), begun.elapsed()));
+    }
+    assert!(failures.is_empty(), "{} of {} kills lost something:\n{failures}", failed.len(), cases.len());
+}

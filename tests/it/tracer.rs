@@ -1,0 +1,351 @@
+//! Runs a program under ptrace, counts the system calls by which it and whatever it starts change
+//! something on disk, and kills at the one that is asked for.
+//!
+//! ptrace sees every process and thread, and every way to the kernel: libc, raw system calls, git
+//! and what git starts. Calls are counted in the order in which they come, over all of them.
+
+use nix::errno::Errno;
+use nix::libc::{self, c_long};
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::process::{Command, Stdio};
+
+/// Who is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Victim {
+    /// oxundo and all that it has started.
+    All,
+    /// oxundo alone: what it has started lives on.
+    Oxundo,
+    /// The process that is about to make the call, be it a child of oxundo.
+    Caller,
+}
+
+/// Where to kill: at the `number`th call, before the kernel makes it or when it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kill {
+    pub(crate) number: usize,
+    pub(crate) done: bool,
+    pub(crate) victim: Victim,
+}
+
+/// A call that changes something.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    /// Whether the agent makes it, or what the agent has started.
+    pub(crate) by_agent: bool,
+    /// Who makes it, and what it is.
+    pub(crate) text: String,
+}
+
+/// How a traced program went.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    /// The calls that it made, as far as it came.
+    pub(crate) points: Vec<Point>,
+    /// Whether the point was reached.
+    pub(crate) killed: bool,
+    /// The exit code, if it ended by itself.
+    pub(crate) code: Option<i32>,
+    /// What it said on stderr.
+    pub(crate) stderr: String,
+}
+
+/// What `sh` is to do so that the program's first call is seen: stop, and become the program.
+pub(crate) const LAUNCH: &str = "kill -STOP $$; exec \"$0\" \"$@\"";
+
+#[derive(Debug, Default)]
+struct Process {
+    parent: i32,
+    agent: bool,
+    name: String,
+}
+
+struct Tracer {
+    root: i32,
+    started: bool,
+    /// By thread, the process.
+    threads: BTreeMap<i32, i32>,
+    processes: BTreeMap<i32, Process>,
+    points: Vec<Point>,
+    kill: Option<Kill>,
+    /// The thread that is in the call after which to kill.
+    leaving: Option<i32>,
+    killed: bool,
+    dead: BTreeSet<i32>,
+}
+
+/// Runs the command, which is `sh -c LAUNCH PROGRAM ARGS…`, to its end or to the point. Fails where
+/// the system does not allow a program to be traced.
+#[expect(clippy::zombie_processes, reason = "the tracer waits for all that there is")]
+pub(crate) fn trace(command: &mut Command, at: Option<Kill>) -> Result<Trace, Errno> {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("start a program");
+    let root = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+    waitpid(root, Some(WaitPidFlag::WUNTRACED))?;
+    let options = Options::PTRACE_O_TRACESYSGOOD
+        | Options::PTRACE_O_TRACEFORK
+        | Options::PTRACE_O_TRACEVFORK
+        | Options::PTRACE_O_TRACECLONE
+        | Options::PTRACE_O_TRACEEXEC
+        | Options::PTRACE_O_EXITKILL;
+    if let Err(error) = ptrace::seize(root, options) {
+        kill(root, Signal::SIGKILL)?;
+        child.wait().expect("it is gone");
+        return Err(error);
+    }
+    kill(root, Signal::SIGCONT)?;
+    let mut tracer = Tracer {
+        root: root.as_raw(),
+        started: false,
+        threads: BTreeMap::new(),
+        processes: BTreeMap::new(),
+        points: Vec::new(),
+        kill: at,
+        leaving: None,
+        killed: false,
+        dead: BTreeSet::new(),
+    };
+    let code = tracer.run()?;
+    let mut stderr = Vec::new();
+    child.stderr.take().expect("stderr is a pipe").read_to_end(&mut stderr).expect("read stderr");
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
+    Ok(Trace { points: tracer.points, killed: tracer.killed, code, stderr })
+}
+
+impl Tracer {
+    fn run(&mut self) -> Result<Option<i32>, Errno> {
+        let mut code = None;
+        loop {
+            // Only what this thread has started: others of this process trace and wait too.
+            let status = match waitpid(None, Some(WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD)) {
+                Err(Errno::ECHILD) => return Ok(code),
+                Err(Errno::EINTR) => continue,
+                status => status?,
+            };
+            let signal = match status {
+                WaitStatus::Exited(pid, status) => {
+                    if pid.as_raw() == self.root {
+                        code = Some(status);
+                    }
+                    continue;
+                }
+                WaitStatus::Stopped(_, signal) => Some(signal),
+                WaitStatus::PtraceEvent(pid, _, libc::PTRACE_EVENT_EXEC) => {
+                    self.executed(pid.as_raw());
+                    None
+                }
+                WaitStatus::PtraceSyscall(pid) => {
+                    self.at_call(pid);
+                    None
+                }
+                WaitStatus::PtraceEvent(..) => None,
+                _ => continue,
+            };
+            let Some(pid) = status.pid() else { continue };
+            let process = self.process_of(pid.as_raw());
+            if self.dead.contains(&process) || (self.killed && self.kills_all()) {
+                self.end(process);
+                continue;
+            }
+            match ptrace::syscall(pid, signal) {
+                // It was killed meanwhile.
+                Ok(()) | Err(Errno::ESRCH) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn kills_all(&self) -> bool {
+        self.kill.is_some_and(|kill| kill.victim == Victim::All)
+    }
+
+    /// The process that a thread belongs to; noted with its parent when it is met first.
+    fn process_of(&mut self, thread: i32) -> i32 {
+        if let Some(process) = self.threads.get(&thread) {
+            return *process;
+        }
+        let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+        let field = |name: &str| -> Option<i32> {
+            status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+        };
+        let process = field("Tgid:").unwrap_or(thread);
+        let parent = field("PPid:").unwrap_or_default();
+        self.threads.insert(thread, process);
+        let agent = self.processes.get(&parent).is_some_and(|parent| parent.agent);
+        let name = self.processes.get(&parent).map(|parent| parent.name.clone()).unwrap_or_default();
+        self.processes.entry(process).or_insert(Process { parent, agent, name });
+        process
+    }
+
+    fn executed(&mut self, thread: i32) {
+        let process = self.process_of(thread);
+        let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        let words: Vec<_> = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+        let program = words[0].rsplit('/').next().unwrap_or_default().to_owned();
+        let known = self.processes.get_mut(&process).expect("it was met");
+        // oxundo starts git, and the agent.
+        known.agent |= process != self.root && known.parent == self.root && program != "git";
+        let first = words[1..].iter().find(|word| !word.starts_with('-') && !word.contains('='));
+        known.name = match first {
+            Some(word) if program == "git" => format!("git {word}"),
+            _ => program,
+        };
+        self.started |= process == self.root;
+    }
+
+    fn at_call(&mut self, pid: Pid) {
+        let thread = pid.as_raw();
+        let process = self.process_of(thread);
+        if !self.started || self.killed {
+            return;
+        }
+        let Ok(info) = ptrace::syscall_info(pid) else { return };
+        if info.op == libc::PTRACE_SYSCALL_INFO_EXIT && self.leaving == Some(thread) {
+            self.kill_now(process);
+            return;
+        }
+        if info.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
+            return;
+        }
+        let Some(call) = Call::read(pid) else { return };
+        let Some(text) = call.changes() else { return };
+        let by = &self.processes[&process];
+        self.points.push(Point { by_agent: by.agent, text: format!("{}: {text}", by.name) });
+        match self.kill {
+            Some(kill) if kill.number == self.points.len() - 1 => {
+                if kill.done {
+                    self.leaving = Some(thread);
+                } else {
+                    self.kill_now(process);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn kill_now(&mut self, caller: i32) {
+        self.killed = true;
+        let all: Vec<i32> = match self.kill.map(|kill| kill.victim) {
+            Some(Victim::All) => self.processes.keys().copied().collect(),
+            Some(Victim::Oxundo) => vec![self.root],
+            _ => vec![caller],
+        };
+        for process in all {
+            self.end(process);
+        }
+    }
+
+    fn end(&mut self, process: i32) {
+        self.dead.insert(process);
+        // It may be gone already.
+        let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+    }
+}
+
+/// A call as its registers tell it.
+struct Call {
+    pid: Pid,
+    number: c_long,
+    args: [u64; 5],
+}
+
+impl Call {
+    fn read(pid: Pid) -> Option<Self> {
+        let regs = ptrace::getregs(pid).ok()?;
+        let number = c_long::try_from(regs.orig_rax).ok()?;
+        Some(Self { pid, number, args: [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8] })
+    }
+
+    /// What this call changes on disk; `None` for one that changes nothing there.
+    fn changes(&self) -> Option<String> {
+        let [a, b, c, d, _] = self.args;
+        match self.number {
+            libc::SYS_open => self.opened("open", a, b),
+            libc::SYS_openat => self.opened("openat", b, c),
+            libc::SYS_creat => self.opened("creat", a, 0o1),
+            libc::SYS_write => self.written("write", a),
+            libc::SYS_pwrite64 => self.written("pwrite", a),
+            libc::SYS_writev => self.written("writev", a),
+            libc::SYS_pwritev | libc::SYS_pwritev2 => self.written("pwritev", a),
+            libc::SYS_ftruncate => self.written("ftruncate", a),
+            libc::SYS_fallocate => self.written("fallocate", a),
+            libc::SYS_fchmod => self.written("fchmod", a),
+            libc::SYS_fchown => self.written("fchown", a),
+            libc::SYS_sendfile => self.written("sendfile", a),
+            libc::SYS_copy_file_range => self.written("copy_file_range", c),
+            libc::SYS_rename => Some(self.named("rename", &[a, b])),
+            libc::SYS_renameat | libc::SYS_renameat2 => Some(self.named("renameat", &[b, d])),
+            libc::SYS_link => Some(self.named("link", &[a, b])),
+            libc::SYS_linkat => Some(self.named("linkat", &[b, d])),
+            libc::SYS_symlink => Some(self.named("symlink", &[a, b])),
+            libc::SYS_symlinkat => Some(self.named("symlinkat", &[a, c])),
+            libc::SYS_unlink => Some(self.named("unlink", &[a])),
+            libc::SYS_unlinkat => Some(self.named("unlinkat", &[b])),
+            libc::SYS_mkdir => Some(self.named("mkdir", &[a])),
+            libc::SYS_mkdirat => Some(self.named("mkdirat", &[b])),
+            libc::SYS_rmdir => Some(self.named("rmdir", &[a])),
+            libc::SYS_truncate => Some(self.named("truncate", &[a])),
+            libc::SYS_chmod => Some(self.named("chmod", &[a])),
+            libc::SYS_fchmodat => Some(self.named("fchmodat", &[b])),
+            libc::SYS_utimensat => Some(self.named("utimensat", &[b])),
+            libc::SYS_utime | libc::SYS_utimes => Some(self.named("utimes", &[a])),
+            libc::SYS_futimesat => Some(self.named("futimesat", &[b])),
+            libc::SYS_mknod => Some(self.named("mknod", &[a])),
+            libc::SYS_mknodat => Some(self.named("mknodat", &[b])),
+            // Not a change, but between two programs.
+            libc::SYS_execve => std::path::Path::new(&self.string(a)).exists().then(|| self.named("execve", &[a])),
+            // A shared, writable mapping of a file is written to without another call.
+            libc::SYS_mmap => {
+                let shared = d & 0xf == 1 && c & 0x2 != 0;
+                shared.then(|| self.written("mmap", self.args[4])).flatten()
+            }
+            _ => None,
+        }
+    }
+
+    fn opened(&self, name: &str, path: u64, flags: u64) -> Option<String> {
+        let writes = flags & 0o3 != 0 || flags & 0o1100 != 0;
+        if !writes {
+            return None;
+        }
+        let path = self.string(path);
+        is_on_disk(&path).then(|| format!("{name} {path}"))
+    }
+
+    fn written(&self, name: &str, file: u64) -> Option<String> {
+        let file = i32::try_from(file).ok().filter(|file| *file >= 0)?;
+        let path = std::fs::read_link(format!("/proc/{}/fd/{file}", self.pid)).ok()?;
+        let path = path.to_string_lossy();
+        is_on_disk(&path).then(|| format!("{name} {path}"))
+    }
+
+    fn named(&self, name: &str, paths: &[u64]) -> String {
+        let paths: Vec<_> = paths.iter().map(|path| self.string(*path)).collect();
+        format!("{name} {}", paths.join(" "))
+    }
+
+    /// The string at an address of the process.
+    fn string(&self, address: u64) -> String {
+        let mut bytes = vec![0; 4096];
+        let memory = std::fs::File::open(format!("/proc/{}/mem", self.pid));
+        // Up to the end of the page, behind which there may be nothing.
+        let most = 4096 - usize::try_from(address % 4096).expect("less than a page");
+        let read = |at: u64, into: &mut [u8]| memory.as_ref().map_or(0, |file| file.read_at(into, at).unwrap_or(0));
+        let mut length = read(address, &mut bytes[..most]);
+        if !bytes[..length].contains(&0) && length == most {
+            length += read(address + most as u64, &mut bytes[most..]);
+        }
+        let end = bytes[..length].iter().position(|byte| *byte == 0).unwrap_or(length);
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}
+
+/// Neither a pipe nor a terminal nor nothing.
+fn is_on_disk(path: &str) -> bool {
+    !path.contains(":[") && !path.starts_with("/proc/") && (!path.starts_with("/dev/") || path.starts_with("/dev/shm/"))
+}
