@@ -119,7 +119,8 @@ impl Repo {
         let index = self.index_path();
         let lock = lock_path(&index);
         let scratch = self.scratch()?;
-        let (mark, copy) = (scratch.join("index.mark"), scratch.join("index.new"));
+        // A git that outlives its killed oxundo works on that one's copy, never on another's.
+        let (mark, copy) = (scratch.join("index.mark"), scratch.join(format!("{COPY}{}", std::process::id())));
         File::create(&mark).with_context(|| format!("make {}", mark.display()))?;
         let started = Instant::now();
         // A link to our own file, so that what a kill leaves behind is known to be ours.
@@ -164,15 +165,20 @@ impl Repo {
         if left.is_ok_and(|left| (ours.ino(), ours.dev()) == (left.ino(), left.dev())) {
             std::fs::remove_file(&lock).with_context(|| format!("remove {}", lock.display()))?;
         }
-        // The copy, what a git that was killed with its oxundo left beside it, and the stand-ins.
-        let copy = self.scratch_path("index.new");
-        let _ = std::fs::remove_file(&copy);
-        let _ = std::fs::remove_file(lock_path(&copy));
+        // The copies, what a git that was killed with its oxundo left beside one, and the stand-ins.
+        for entry in std::fs::read_dir(self.scratch()?)?.flatten() {
+            if entry.file_name().as_bytes().starts_with(COPY.as_bytes()) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
         let _ = std::fs::remove_dir_all(self.scratch_path("stand-in"));
         // Last: while it is there, the next command knows that there is something to clear.
         std::fs::remove_file(&mark).with_context(|| format!("remove {}", mark.display()))
     }
 }
+
+/// How the names of the index's copies begin.
+const COPY: &str = "index.new.";
 
 /// Waits a little for a lock that was first met at `started`; refuses once that was long enough.
 fn wait_for_lock(lock: &Path, started: Instant) -> Result<()> {
@@ -362,6 +368,7 @@ impl Drop for IndexLock<'_> {
     fn drop(&mut self) {
         // Nothing can be done about a failure here; the next command clears them.
         let _ = std::fs::remove_file(&self.copy);
+        let _ = std::fs::remove_file(lock_path(&self.copy));
         let _ = std::fs::remove_file(&self.lock);
         let _ = std::fs::remove_file(&self.mark);
     }

@@ -147,7 +147,10 @@ fn fed(mut command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
     .with_context(|| format!("run {name}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{name}: {}", said.trim());
+        match said.trim() {
+            "" => bail!("{name}: {}", output.status),
+            said => bail!("{name}: {said}"),
+        }
     }
     Ok(output.stdout)
 }
