@@ -70,9 +70,10 @@ impl Repo {
         ObjectId::from_hex(std::fs::read(self.timeline_mark()).ok()?.trim()).ok()
     }
 
-    /// Whether this worktree has had a timeline that oxundo itself did not take back.
+    /// Whether this worktree has had a timeline that oxundo itself did not take back. A reflog
+    /// alone says nothing: git writes it before the ref.
     pub(super) fn had_timeline(&self) -> bool {
-        self.timeline_mark().exists() || self.operations().is_ok_and(|operations| !operations.is_empty())
+        self.timeline_mark().exists()
     }
 
     /// The newest state of the timeline that has no damage and no turn in progress: from the
