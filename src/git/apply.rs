@@ -13,7 +13,7 @@
 
 use super::Repo;
 use super::index::IndexLock;
-use super::refs::{HELD_AT_MOST, Own, remove_if_there};
+use super::refs::{Own, clear_lock_of_the_dead, remove_if_there};
 use super::worktree::{Found, Worktree};
 use crate::error::{Code, Refusal};
 use crate::model::bytes::quoted;
@@ -27,6 +27,7 @@ use gix::objs::tree::{Entry, EntryKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 /// What goes with a plan: the timeline that records it, and the notes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,9 +48,15 @@ pub struct Record {
 #[derive(Serialize, Deserialize)]
 struct Journal {
     v: u32,
+    /// When it was begun, in milliseconds of Unix time.
+    #[serde(default)]
+    at: u64,
     plan: Plan,
     record: Record,
 }
+
+/// By how much the clock of a file system may be behind.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
 
 /// How an interrupted apply ended after all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,8 +140,14 @@ impl Repo {
             return Ok(());
         }
         let timeline = self.own_ref(Own::Timeline);
+        if record.timeline_to.is_none() {
+            // First: killed in between, nobody misses the ref that oxundo itself takes away.
+            self.remember_timeline(None);
+        }
         self.move_own_ref(&timeline, record.timeline_from, record.timeline_to, &record.message)?;
-        self.remember_timeline(record.timeline_to);
+        if record.timeline_to.is_some() {
+            self.remember_timeline(record.timeline_to);
+        }
         Ok(())
     }
 
@@ -174,25 +187,15 @@ impl Repo {
 
     /// The lock files that a killed apply may have left on refs that git writes too. One that
     /// is younger than the journal and older than any git command holds it is ours.
-    fn clear_plan_locks(&self, plan: &Plan) -> Result<()> {
-        let Ok(journal) = self.common_dir.join(self.own_ref(Own::Pending)).metadata() else {
-            return Ok(());
-        };
-        let branches = plan.branches.iter().map(|branch| self.common_dir.join(format!("{}.lock", branch.name)));
-        let others = [self.git_dir.join("HEAD.lock"), self.common_dir.join("packed-refs.lock")];
-        for lock in branches.chain(others) {
-            let Ok(about) = lock.metadata() else { continue };
-            let (made, began) = (about.modified()?, journal.modified()?);
-            if made < began {
-                continue;
-            }
-            let age = made.elapsed().unwrap_or_default();
-            std::thread::sleep(HELD_AT_MOST.saturating_sub(age));
-            if lock.metadata().and_then(|now| now.modified()).is_ok_and(|now| now == made) {
-                remove_if_there(&lock)?;
-            }
-        }
-        Ok(())
+    fn clear_plan_locks(&self, journal: &Journal) -> Result<()> {
+        // File systems tell the time by a clock that is a little behind.
+        let since = SystemTime::UNIX_EPOCH + Duration::from_millis(journal.at).saturating_sub(CLOCKS_DIFFER);
+        let branches = journal.plan.branches.iter().map(|branch| format!("{}.lock", branch.name));
+        // A git that was killed with its oxundo leaves its own.
+        let others = ["packed-refs.lock", "packed-refs.new", "refs/stash.lock", "logs/refs/stash.lock"];
+        let mut locks = branches.chain(others.map(str::to_owned)).map(|lock| self.common_dir.join(lock));
+        locks.try_for_each(|lock| clear_lock_of_the_dead(&lock, since))?;
+        clear_lock_of_the_dead(&self.git_dir.join("HEAD.lock"), since)
     }
 
     /// Finishes or rolls back what an interrupted command left. To be called with the
@@ -211,8 +214,8 @@ impl Repo {
             let what = format!("the journal of an interrupted command cannot be read: {error:#}");
             Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
         })?;
+        self.clear_plan_locks(&journal)?;
         let Journal { plan, record, .. } = journal;
-        self.clear_plan_locks(&plan)?;
         let finished = self.committed(&plan, &record)?;
         let left = if finished {
             let left = self.force(&plan, &record.message)?;
@@ -278,7 +281,9 @@ impl Repo {
     }
 
     fn write_journal(&self, plan: &Plan, record: &Record) -> Result<ObjectId> {
-        let journal = Journal { v: 1, plan: plan.clone(), record: record.clone() };
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let at = now.as_millis().try_into().unwrap_or(u64::MAX);
+        let journal = Journal { v: 1, at, plan: plan.clone(), record: record.clone() };
         let text = self.gix.write_blob(serde_json::to_vec(&journal)?)?.detach();
         let entry = |name: String, kind: EntryKind, oid| Entry { mode: kind.into(), filename: name.into(), oid };
         let states = plan.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);

@@ -2,10 +2,13 @@
 //! and the agent never inherits it.
 
 use super::Repo;
+use super::notes::NOTES;
+use super::refs::clear_lock_of_the_dead;
 use crate::error::{Code, Refusal};
 use anyhow::{Context, Result};
 use std::fs::{File, TryLockError};
 use std::io::Write;
+use std::time::SystemTime;
 
 /// Held while a command changes the worktree or its timeline.
 #[derive(Debug)]
@@ -44,6 +47,8 @@ impl Repo {
         let file = File::options().write(true).create(true).truncate(false).open(&path);
         let file = file.with_context(|| format!("open {}", path.display()))?;
         file.lock().context("lock the notes")?;
+        // No oxundo has it now: what stands there is git's, or was left by a kill.
+        clear_lock_of_the_dead(&self.common_dir.join(format!("{NOTES}.lock")), SystemTime::UNIX_EPOCH)?;
         Ok(Lock { _file: file })
     }
 

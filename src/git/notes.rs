@@ -38,7 +38,6 @@ impl Repo {
             if self.ref_id(NOTES)? == parent && attempt > 20 {
                 return moved.context("write the notes");
             }
-            self.clear_lock_of_the_dead(NOTES)?;
             std::thread::sleep(pause(attempt));
         }
         bail!("the notes in {NOTES} keep changing");
@@ -74,7 +73,6 @@ impl Repo {
             if self.move_own_ref(NOTES, Some(parent), to, "oxundo: notes").is_ok() {
                 return Ok(());
             }
-            self.clear_lock_of_the_dead(NOTES)?;
             std::thread::sleep(pause(attempt));
         }
         bail!("the notes in {NOTES} keep changing");

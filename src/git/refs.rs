@@ -11,10 +11,10 @@ use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// No git command holds a ref's lock for longer.
-pub const HELD_AT_MOST: Duration = Duration::from_secs(2);
+const HELD_AT_MOST: Duration = Duration::from_secs(2);
 
 /// Where a worktree's records are.
 #[derive(Clone, Copy, Debug)]
@@ -118,20 +118,6 @@ impl Repo {
         gix.edit_reference(edit(name, from, to, message)?).map(drop).with_context(|| format!("move {name}"))
     }
 
-    /// Removes the lock file of a ref if nobody alive can have it any more.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be removed.
-    pub fn clear_lock_of_the_dead(&self, name: &str) -> Result<()> {
-        let lock = self.common_dir.join(format!("{name}.lock"));
-        let made = lock.metadata().and_then(|about| about.modified());
-        match made.map(|made| made.elapsed().unwrap_or_default()) {
-            Ok(age) if age > HELD_AT_MOST => remove_if_there(&lock),
-            _ => Ok(()),
-        }
-    }
-
     /// Moves the branches, HEAD and its reflog as a plan says, all or none.
     ///
     /// # Errors
@@ -210,6 +196,21 @@ impl Repo {
         }
         Ok(elsewhere)
     }
+}
+
+/// Removes a ref's lock file if nobody alive can have it: waits until it is older than any git
+/// command holds one. One that was made before `since` is left.
+///
+/// # Errors
+///
+/// When it cannot be removed.
+pub fn clear_lock_of_the_dead(lock: &Path, since: SystemTime) -> Result<()> {
+    let made = |lock: &Path| lock.metadata().and_then(|about| about.modified());
+    let Some(first) = made(lock).ok().filter(|made| *made >= since) else {
+        return Ok(());
+    };
+    std::thread::sleep(HELD_AT_MOST.saturating_sub(first.elapsed().unwrap_or_default()));
+    if made(lock).is_ok_and(|now| now == first) { remove_if_there(lock) } else { Ok(()) }
 }
 
 /// Removes a file; that it is gone already is no error.
