@@ -12,7 +12,7 @@ pub(crate) fn locks(directory: &Path) -> Vec<String> {
         let path = entry.path();
         if path.is_dir() {
             found.extend(locks(&path));
-        } else if path.extension().is_some_and(|extension| extension == "lock") {
+        } else if path.extension().is_some_and(|extension| extension == "lock") || path.ends_with("packed-refs.new") {
             found.push(path.display().to_string());
         }
     }

@@ -173,6 +173,7 @@ fn operations() -> Vec<Operation> {
         all.push(redo);
         if mode == Mode::Commit {
             done.turn(mode, SECOND);
+            done.git(["pack-refs", "--all"]);
             let two = ["undo", "--steps", "2"];
             let back = ["redo", "--steps", "2"];
             all.push(travel("undo of two", done, &two, &back, false));
@@ -183,6 +184,10 @@ fn operations() -> Vec<Operation> {
             let killed = killed_at(&start, &args, ["openat", "big.bin"]);
             let judge = Judge::Turn(Box::new(before.clone()));
             all.push(Operation { name: "undo after a killed run", repo: killed, args: vec!["undo"], judge });
+        }
+        if mode == Mode::Commit {
+            let judge = Judge::Turn(Box::new(before.clone()));
+            all.push(Operation { name: "run of nothing", repo: start.copy(), args: in_mode(mode, "true"), judge });
         }
         let name = both("run", "run, ghost", mode);
         all.push(Operation { name, repo: start, args, judge: Judge::Turn(Box::new(before)) });
@@ -397,7 +402,7 @@ fn settled(repo: &Sandbox) {
     let left: Vec<_> = std::fs::read_dir(repo.root().join(".git/oxundo"))
         .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
         .unwrap_or_default();
-    let kept = ["lock", "notes", "aside"];
+    let kept = ["lock", "notes", "aside", "timeline"];
     let left: Vec<_> = left.iter().filter(|name| !kept.iter().any(|kept| name == kept)).collect();
     assert!(left.is_empty(), "no scratch is left: {left:?}");
     assert!(!has_journal(repo), "the journal is gone");
@@ -454,23 +459,18 @@ fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
         if thorough {
             announce(&format!("{}: {} points", operation.name, points.len()));
         }
-        let ways = if thorough { 4 } else { 1 };
         let numbers: Vec<usize> = match (only, thorough) {
             (Some(point), _) => vec![point],
             (None, true) => (0..points.len()).collect(),
             (None, false) => (0..SAMPLE).map(|nth| (2 * nth + 1) * points.len() / (2 * SAMPLE)).collect(),
         };
         for number in numbers {
-            for way in 0..ways {
-                // In the short form the ways take turns.
-                let way = if thorough { way } else { number % 4 };
-                let by_child = points.get(number).is_some_and(|point| !point.text.starts_with("oxundo"));
-                // Where oxundo itself makes the call, the caller is oxundo.
-                if way == 3 && !by_child {
-                    continue;
-                }
-                cases.push((operation, Case::nth(number, way)));
-            }
+            // Where oxundo itself makes the call, it mostly is alone.
+            let alone = points.get(number).is_none_or(|point| point.text.starts_with("oxundo: "));
+            let ways = if alone { 2 } else { 4 };
+            // In the short form the ways take turns.
+            let chosen = if thorough { 0..ways } else { number % ways..number % ways + 1 };
+            cases.extend(chosen.map(|way| (operation, Case::nth(number, way))));
         }
     }
     let begun = Instant::now();
