@@ -11,7 +11,7 @@ pub fn refusal_of(error: &anyhow::Error) -> Refusal {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         return refusal.clone();
     }
-    let text = format!("{error:#}");
+    let text = told(error);
     match Cause::of(error, &text) {
         Cause::Damage => Refusal::new(Code::Corrupt, format!("something that git keeps is missing or damaged: {text}"))
             .hint("run 'oxundo doctor': it says what is damaged and how to go on"),
@@ -23,6 +23,15 @@ pub fn refusal_of(error: &anyhow::Error) -> Refusal {
             Refusal::new(Code::Io, text).hint("run the same command again, and 'oxundo doctor' if that fails too")
         }
     }
+}
+
+/// The error and its causes in a line; what a cause only repeats is left out.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+        "" => cause,
+        told if told.ends_with(&cause) => told.to_owned(),
+        told => format!("{told}: {cause}"),
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -171,11 +171,14 @@ impl Repo {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
-        let _ = std::fs::remove_dir_all(self.scratch_path("stand-in"));
+        let _ = std::fs::remove_dir_all(self.scratch_path(STAND_IN));
         // Last: while it is there, the next command knows that there is something to clear.
         std::fs::remove_file(&mark).with_context(|| format!("remove {}", mark.display()))
     }
 }
+
+/// The worktree of stand-ins, in the scratch directory.
+const STAND_IN: &str = "stand-in";
 
 /// How the names of the index's copies begin.
 const COPY: &str = "index.new.";
@@ -220,9 +223,9 @@ impl IndexLock<'_> {
         }
         std::fs::copy(&self.index, &self.copy).context("copy the index")?;
         // git takes the index file's time to tell which entries may have changed unseen.
-        let modified = std::fs::metadata(&self.index)?.modified()?;
-        File::options().write(true).open(&self.copy)?.set_modified(modified)?;
-        Ok(())
+        let modified = std::fs::metadata(&self.index).and_then(|about| about.modified());
+        let copy = File::options().write(true).open(&self.copy);
+        modified.and_then(|modified| copy?.set_modified(modified)).context("copy the index's time")
     }
 
     /// The copy as it is now.
@@ -316,29 +319,15 @@ impl IndexLock<'_> {
         if paths.is_empty() {
             return Ok(());
         }
-        let stand_in = self.repo.scratch()?.join("stand-in");
-        let _ = std::fs::remove_dir_all(&stand_in);
-        std::fs::create_dir(&stand_in)?;
-        for (path, mode) in paths {
-            let file = stand_in.join(OsStr::from_bytes(path));
-            if let Some(parent) = file.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
-            if *mode == 0o120_000 {
-                std::os::unix::fs::symlink("stand-in", &file)?;
-            } else {
-                std::fs::write(&file, b"")?;
-                let bits = if *mode == 0o100_755 { 0o755 } else { 0o644 };
-                std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(bits))?;
-            }
-        }
+        let stand_in = self.repo.scratch_path(STAND_IN);
+        make_stand_ins(&stand_in, paths).with_context(|| format!("make files in {}", stand_in.display()))?;
         let input = nul_separated(paths.iter().map(|(path, _)| *path));
         let added = self
             .git(&["add", "-N", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"])
             .env("GIT_WORK_TREE", &stand_in)
             .directory(&stand_in)
             .run(&input);
-        std::fs::remove_dir_all(&stand_in)?;
+        std::fs::remove_dir_all(&stand_in).with_context(|| format!("remove {}", stand_in.display()))?;
         added.map(drop)
     }
 
@@ -369,9 +358,29 @@ impl Drop for IndexLock<'_> {
         // Nothing can be done about a failure here; the next command clears them.
         let _ = std::fs::remove_file(&self.copy);
         let _ = std::fs::remove_file(lock_path(&self.copy));
-        let _ = std::fs::remove_file(&self.lock);
-        let _ = std::fs::remove_file(&self.mark);
+        let _ = std::fs::remove_dir_all(self.repo.scratch_path(STAND_IN));
+        // The mark tells the next command that the lock is ours.
+        let _ = std::fs::remove_file(&self.lock).and_then(|()| std::fs::remove_file(&self.mark));
     }
+}
+
+fn make_stand_ins(stand_in: &Path, paths: &[(&BStr, u32)]) -> std::io::Result<()> {
+    let _ = std::fs::remove_dir_all(stand_in);
+    std::fs::create_dir(stand_in)?;
+    for (path, mode) in paths {
+        let file = stand_in.join(OsStr::from_bytes(path));
+        if let Some(parent) = file.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        if *mode == 0o120_000 {
+            std::os::unix::fs::symlink("stand-in", &file)?;
+        } else {
+            std::fs::write(&file, b"")?;
+            let bits = if *mode == 0o100_755 { 0o755 } else { 0o644 };
+            std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(bits))?;
+        }
+    }
+    Ok(())
 }
 
 fn nul_separated<'a>(paths: impl IntoIterator<Item = &'a BStr>) -> Vec<u8> {

@@ -71,9 +71,8 @@ impl Repo {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error).context("lock the worktree"),
         }
-        // Only for the message of those who find it taken.
-        file.set_len(0)?;
-        writeln!(file, "{who} (pid {})", std::process::id())?;
+        // Only for the message of those who find it taken: a full disk is no reason not to work.
+        let _ = file.set_len(0).and_then(|()| writeln!(file, "{who} (pid {})", std::process::id()));
         Ok(Some(Lock { _file: file }))
     }
 }

@@ -144,10 +144,13 @@ impl Repo {
             Err(error) => {
                 // Tell a lost race from a failure of the disk.
                 let branches = self.branches()?;
-                let lost = plan.branches.iter().find(|branch| branches.get(&branch.name).copied() != branch.from);
+                let lost = plan.branches.iter().find(|branch| {
+                    let now = branches.get(&branch.name).copied();
+                    now != branch.from && now != branch.to
+                });
                 match lost {
                     Some(branch) => Err(moved_meanwhile(&branch.name)),
-                    None => Err(anyhow::Error::msg(error.to_string()).context("move the branch")),
+                    None => Err(error).context("move the branch"),
                 }
             }
         }

@@ -319,7 +319,7 @@ impl Worktree {
             bail!("'{path}' has no directory to be in");
         };
         if let Some(parent) = store.parent() {
-            std::fs::create_dir_all(parent)?;
+            std::fs::create_dir_all(parent).with_context(|| format!("make {}", parent.display()))?;
         }
         let moved = if out {
             rename_to_nothing(&directory, name, rustix::fs::CWD, store.as_os_str())

@@ -41,24 +41,24 @@ git checkout -q -b topic; echo second >>staged.txt; echo stashed >>edit.txt; git
 rm -r swap.txt; echo file >swap.txt; git mv new/deep/file moved";
 
 /// Something that is killed, with all that it takes to judge what is left of it.
-struct Operation {
-    name: &'static str,
+pub(crate) struct Operation {
+    pub(crate) name: &'static str,
     /// The repository in which it starts.
-    repo: Sandbox,
+    pub(crate) repo: Sandbox,
     /// What is killed.
-    args: Vec<&'static str>,
-    judge: Judge,
+    pub(crate) args: Vec<&'static str>,
+    pub(crate) judge: Judge,
 }
 
-enum Judge {
+pub(crate) enum Judge {
     /// It leads from one state to another, and back again.
     Travel(Box<Travel>),
     /// It makes a turn, from this state; the turn may have been begun, and killed, before.
     Turn(Box<State>),
 }
 
-struct Travel {
-    ends: [State; 2],
+pub(crate) struct Travel {
+    pub(crate) ends: [State; 2],
     /// The arguments that lead to the second end, and to the first.
     there: Vec<&'static str>,
     back: Vec<&'static str>,
@@ -67,7 +67,7 @@ struct Travel {
 }
 
 /// The state with all that oxundo keeps, but for what the clock puts into it.
-fn whole(repo: &Sandbox) -> State {
+pub(crate) fn whole(repo: &Sandbox) -> State {
     let mut state = repo.printed();
     for (name, id) in repo.refs() {
         let fact = match name.as_str() {
@@ -81,7 +81,7 @@ fn whole(repo: &Sandbox) -> State {
 }
 
 /// What only oxundo's records say.
-fn without_records(state: &State) -> State {
+pub(crate) fn without_records(state: &State) -> State {
     state.clone().without("any ref refs/oxundo/timeline")
 }
 
@@ -114,7 +114,7 @@ fn traced(repo: &Sandbox, args: &[&str], kill: Option<Kill>) -> nix::Result<Trac
 }
 
 /// All the points of an operation, of which it has a few more or less from one time to the next.
-fn points_of(repo: &Sandbox, args: &[&str]) -> nix::Result<Vec<Point>> {
+pub(crate) fn points_of(repo: &Sandbox, args: &[&str]) -> nix::Result<Vec<Point>> {
     let copy = repo.copy();
     let trace = traced(&copy, args, None)?;
     assert_eq!(trace.code, Some(0), "{args:?} succeeds when nothing disturbs it\n{}", trace.stderr);
@@ -146,7 +146,7 @@ impl Operation {
     }
 }
 
-fn operations() -> Vec<Operation> {
+pub(crate) fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     let both = |commit, ghost, mode| if mode == Mode::Commit { commit } else { ghost };
     for mode in Mode::BOTH {
@@ -244,7 +244,7 @@ impl Operation {
         }
         let point = trace.points.last().expect("it was reached");
         let outcome = catch_unwind(AssertUnwindSafe(|| match &self.judge {
-            Judge::Travel(travel) => travel.judge(&repo, case, &trace),
+            Judge::Travel(travel) => travel.judge(&repo, case),
             Judge::Turn(before) => judge_turn(&repo, before, case, &trace, self.args[0] == "undo"),
         }));
         if let Err(panic) = outcome {
@@ -255,8 +255,25 @@ impl Operation {
     }
 }
 
+impl Judge {
+    /// Lets the next command, one after the other in turn, go on from what a failure left; panics
+    /// where anything is not as it should be.
+    pub(crate) fn go_on(&self, repo: &Sandbox, trace: &Trace, undoing: bool) {
+        let number = trace.points.len();
+        let case = Case {
+            kill: Kill { number, done: true, victim: Victim::All },
+            meanwhile: Meanwhile::Nothing,
+            next: number,
+        };
+        match self {
+            Self::Travel(travel) => travel.judge(repo, case),
+            Self::Turn(before) => judge_turn(repo, before, case, trace, undoing),
+        }
+    }
+}
+
 impl Travel {
-    fn judge(&self, repo: &Sandbox, mut case: Case, trace: &Trace) {
+    fn judge(&self, repo: &Sandbox, mut case: Case) {
         let journal = has_journal(repo);
         if case.meanwhile == Meanwhile::Pruned && !self.prunable {
             case.meanwhile = Meanwhile::Nothing;
@@ -310,7 +327,6 @@ impl Travel {
         };
         let view = if next == 6 { without_records } else { State::clone };
         view(&found).assert_is(&view(&self.ends[at]), "the state is the one before or the one after");
-        let _ = trace;
         // From there, there and back again.
         for (args, end) in match at {
             0 => [(&self.there, 1), (&self.back, 0)],
@@ -385,7 +401,7 @@ fn judge_turn(repo: &Sandbox, before: &State, case: Case, trace: &Trace, undoing
     repo.assert_sound();
 }
 
-fn has_journal(repo: &Sandbox) -> bool {
+pub(crate) fn has_journal(repo: &Sandbox) -> bool {
     !repo.git(["for-each-ref", "refs/oxundo/pending"]).is_empty()
 }
 
@@ -412,7 +428,7 @@ fn settled(repo: &Sandbox) {
 }
 
 /// Does all the work on as many threads as there are processors. Each case that panics is a failure.
-fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Vec<(usize, String)> {
+pub(crate) fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Vec<(usize, String)> {
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
@@ -434,7 +450,7 @@ fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Vec<(usize, S
 }
 
 /// Says it whether or not the test harness shows what tests print.
-fn announce(text: &str) {
+pub(crate) fn announce(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 

@@ -7,6 +7,8 @@
 mod commits;
 mod crash;
 mod damage;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod faults;
 mod house;
 mod json;
 mod keeps;

@@ -1,5 +1,5 @@
 //! Runs a program under ptrace, counts the system calls by which it and whatever it starts change
-//! something on disk, and kills at the one that is asked for.
+//! something on disk, and kills at the one that is asked for, or lets it fail.
 //!
 //! ptrace sees every process and thread, and every way to the kernel: libc, raw system calls, git
 //! and what git starts. Calls are counted in the order in which they come, over all of them.
@@ -32,6 +32,15 @@ pub(crate) struct Kill {
     pub(crate) number: usize,
     pub(crate) done: bool,
     pub(crate) victim: Victim,
+}
+
+/// Which call fails, though the kernel would have made it, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) number: usize,
+    pub(crate) errno: Errno,
+    /// From then on all calls that need space fail: the disk stays full.
+    pub(crate) lasting: bool,
 }
 
 /// A call that changes something.
@@ -74,6 +83,9 @@ struct Tracer {
     processes: BTreeMap<i32, Process>,
     points: Vec<Point>,
     kill: Option<Kill>,
+    failure: Option<Failure>,
+    /// The threads that are in a call that shall have failed.
+    failing: BTreeSet<i32>,
     /// The thread that is in the call after which to kill.
     leaving: Option<i32>,
     killed: bool,
@@ -82,8 +94,17 @@ struct Tracer {
 
 /// Runs the command, which is `sh -c LAUNCH PROGRAM ARGS…`, to its end or to the point. Fails where
 /// the system does not allow a program to be traced.
-#[expect(clippy::zombie_processes, reason = "the tracer waits for all that there is")]
 pub(crate) fn trace(command: &mut Command, at: Option<Kill>) -> Result<Trace, Errno> {
+    run(command, at, None)
+}
+
+/// As [`trace`], but to its end, with a call that fails.
+pub(crate) fn fail(command: &mut Command, failure: Failure) -> Result<Trace, Errno> {
+    run(command, None, Some(failure))
+}
+
+#[expect(clippy::zombie_processes, reason = "the tracer waits for all that there is")]
+fn run(command: &mut Command, at: Option<Kill>, failure: Option<Failure>) -> Result<Trace, Errno> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("start a program");
     let root = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
     waitpid(root, Some(WaitPidFlag::WUNTRACED))?;
@@ -106,6 +127,8 @@ pub(crate) fn trace(command: &mut Command, at: Option<Kill>) -> Result<Trace, Er
         processes: BTreeMap::new(),
         points: Vec::new(),
         kill: at,
+        failure,
+        failing: BTreeSet::new(),
         leaving: None,
         killed: false,
         dead: BTreeSet::new(),
@@ -209,13 +232,27 @@ impl Tracer {
             self.kill_now(process);
             return;
         }
+        if info.op == libc::PTRACE_SYSCALL_INFO_EXIT && self.failing.remove(&thread) {
+            self.fail_now(pid);
+            return;
+        }
         if info.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
             return;
         }
         let Some(call) = Call::read(pid) else { return };
         let Some(text) = call.changes() else { return };
         let by = &self.processes[&process];
-        self.points.push(Point { by_agent: by.agent, text: format!("{}: {text}", by.name) });
+        let by_agent = by.agent;
+        self.points.push(Point { by_agent, text: format!("{}: {text}", by.name) });
+        let at = self.points.len() - 1;
+        let fails = self.failure.is_some_and(|failure| {
+            failure.number == at || (failure.lasting && failure.number < at && call.needs_space())
+        });
+        if fails && !by_agent {
+            // A call of no number: the kernel does nothing.
+            let _ = call.renumbered(u64::MAX);
+            self.failing.insert(thread);
+        }
         match self.kill {
             Some(kill) if kill.number == self.points.len() - 1 => {
                 if kill.done {
@@ -226,6 +263,13 @@ impl Tracer {
             }
             _ => {}
         }
+    }
+
+    fn fail_now(&self, pid: Pid) {
+        let (Some(failure), Ok(mut regs)) = (self.failure, ptrace::getregs(pid)) else { return };
+        regs.rax = (-i64::from(failure.errno as i32)).cast_unsigned();
+        // It was killed meanwhile.
+        let _ = ptrace::setregs(pid, regs);
     }
 
     fn kill_now(&mut self, caller: i32) {
@@ -259,6 +303,40 @@ impl Call {
         let regs = ptrace::getregs(pid).ok()?;
         let number = c_long::try_from(regs.orig_rax).ok()?;
         Some(Self { pid, number, args: [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8] })
+    }
+
+    /// Makes it another call.
+    fn renumbered(&self, number: u64) -> Result<(), Errno> {
+        let mut regs = ptrace::getregs(self.pid)?;
+        regs.orig_rax = number;
+        ptrace::setregs(self.pid, regs)
+    }
+
+    /// Whether a full disk would refuse it.
+    fn needs_space(&self) -> bool {
+        let creates = |flags: u64| flags & 0o100 != 0;
+        match self.number {
+            libc::SYS_open => creates(self.args[1]),
+            libc::SYS_openat => creates(self.args[2]),
+            number => [
+                libc::SYS_creat,
+                libc::SYS_write,
+                libc::SYS_pwrite64,
+                libc::SYS_writev,
+                libc::SYS_pwritev,
+                libc::SYS_pwritev2,
+                libc::SYS_fallocate,
+                libc::SYS_sendfile,
+                libc::SYS_copy_file_range,
+                libc::SYS_link,
+                libc::SYS_linkat,
+                libc::SYS_symlink,
+                libc::SYS_symlinkat,
+                libc::SYS_mkdir,
+                libc::SYS_mkdirat,
+            ]
+            .contains(&number),
+        }
     }
 
     /// What this call changes on disk; `None` for one that changes nothing there.
