@@ -12,6 +12,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 /// Directories whose content tools can make again.
 const SKIP_DIRECTORIES: &str =
@@ -149,6 +150,16 @@ impl Config<'_> {
             !matches!(value.to_str_lossy().to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
         });
         self.choice("sign", auto, &[("auto", auto), ("always", true), ("never", false)])
+    }
+
+    /// `oxundo.lockTimeout`: for how many milliseconds a lock on git's index is waited for; 1500
+    /// by default.
+    ///
+    /// # Errors
+    ///
+    /// When the value is no number.
+    pub fn lock_timeout(self) -> Result<Duration> {
+        Ok(Duration::from_millis(self.number("lockTimeout", 1500)?))
     }
 
     /// `oxundo.hints`: whether hints are printed.

@@ -9,7 +9,9 @@ use crate::git::capture::{Before, Capture};
 use crate::git::index::IndexLock;
 use crate::git::store::{Side, Stored};
 use crate::model::bytes::shown;
-use crate::model::checkpoint::{Change, Checkpoint, Delta, IndexEntry, IndexState, Skipped, uncovered_changes};
+use crate::model::checkpoint::{
+    Change, Checkpoint, Delta, IndexEntry, IndexState, Skipped, branch_changes, uncovered_changes,
+};
 use crate::model::plan::{BranchMove, IndexMove, Op, Plan, travel};
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Mode, Note, Totals, Turn, TurnCommit, subject};
@@ -528,8 +530,9 @@ fn commit_message(repo: &Repo, config: Config<'_>, turn: &Turn, start: &Checkpoi
 /// Every commit between the turn's beginning and its end, on HEAD and on each branch that moved.
 fn commits_of(repo: &Repo, start: &Checkpoint, after: &Checkpoint, dirty: Option<ObjectId>) -> Result<Vec<TurnCommit>> {
     let old_tips: Vec<ObjectId> = (start.branches.values().copied()).chain(start.head.commit).collect();
+    let moved = branch_changes(start, after);
     let mut tips: Vec<(Option<ObjectId>, ObjectId)> =
-        (after.branches.iter()).map(|(name, tip)| (start.branches.get(name).copied(), *tip)).collect();
+        moved.values().filter_map(|change| Some((change.from, change.to?))).collect();
     if after.head.branch.is_none() {
         tips.extend(after.head.commit.map(|tip| (start.head.commit, tip)));
     }

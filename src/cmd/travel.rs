@@ -349,15 +349,13 @@ fn rewritten_from(repo: &Repo, route: &Route, id: ObjectId) -> Result<Origin> {
 
 /// A branch that another worktree has checked out is never moved under it.
 fn check_elsewhere(repo: &Repo, plan: &Plan) -> Result<()> {
-    let others: Vec<_> =
-        plan.branches.iter().filter(|branch| plan.head.from.branch.as_ref() != Some(&branch.name)).collect();
     let switches = plan.head.from.branch != plan.head.to.branch;
-    if others.is_empty() && !switches {
+    if plan.branches.is_empty() && !switches {
         return Ok(());
     }
     let elsewhere = repo.branches_elsewhere()?;
     let to = plan.head.to.branch.as_ref().filter(|_| switches);
-    let taken = others.iter().map(|branch| &branch.name).chain(to).find_map(|name| {
+    let taken = plan.branches.iter().map(|branch| &branch.name).chain(to).find_map(|name| {
         let place = elsewhere.get(name)?;
         Some((short_branch(name), place))
     });

@@ -89,6 +89,7 @@ impl Repo {
         Ok(Capture {
             checkpoint: Checkpoint {
                 branches: self.branches()?,
+                elsewhere: self.branches_elsewhere()?.into_keys().collect(),
                 stash: self.stash()?,
                 head,
                 index: state,

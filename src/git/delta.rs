@@ -2,7 +2,9 @@
 
 use super::Repo;
 use super::capture::file_kind;
-use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind};
+use crate::model::checkpoint::{
+    Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change,
+};
 use crate::model::plan::parents;
 use anyhow::Result;
 use gix::ObjectId;
@@ -24,15 +26,14 @@ impl Repo {
         let mut files = self.file_changes(before, after)?;
         self.drop_unproven(before, &mut files)?;
         let directories = self.directory_changes(before, after, &files)?;
-        let branches = changes(&before.branches, &after.branches);
         Ok(Delta {
             files,
             directories,
             aside: self.made_beyond_limits(turn, before, after)?,
             index: self.index_changes(before, after)?,
-            branches,
+            branches: branch_changes(before, after),
             head: (before.head != after.head).then(|| Change::new(before.head.clone(), after.head.clone())),
-            stash: (before.stash != after.stash).then(|| Change::new(before.stash.clone(), after.stash.clone())),
+            stash: stash_change(before, after),
         })
     }
 
@@ -262,17 +263,4 @@ fn changed_keys<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &B
     let gone = before.iter().filter(|(key, value)| after.get(*key) != Some(*value));
     let new = after.keys().filter(|key| !before.contains_key(*key));
     gone.map(|(key, _)| key).chain(new).cloned().collect()
-}
-
-fn changes<V: PartialEq + Copy>(
-    before: &BTreeMap<String, V>,
-    after: &BTreeMap<String, V>,
-) -> BTreeMap<String, Change<Option<V>>> {
-    changed_keys(before, after)
-        .into_iter()
-        .map(|key| {
-            let change = Change::new(before.get(&key).copied(), after.get(&key).copied());
-            (key, change)
-        })
-        .collect()
 }

@@ -3,6 +3,7 @@
 //! while `index.lock` is held, and the copy is renamed over the index.
 
 use super::Repo;
+use crate::config::Config;
 use crate::error::{Code, Refusal};
 use crate::model::checkpoint::{IndexEntry, IndexState};
 use crate::model::plan::IndexMove;
@@ -19,9 +20,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// How long a lock that git holds for a moment is waited for.
-const PATIENCE: Duration = Duration::from_millis(1500);
 
 impl Repo {
     /// Reads the index; an empty one where there is none.
@@ -120,7 +118,7 @@ impl Repo {
         let lock = lock_path(&index);
         let scratch = self.scratch()?;
         // A git that outlives its killed oxundo works on that one's copy, never on another's.
-        let (mark, copy) = (scratch.join("index.mark"), scratch.join(format!("{COPY}{}", std::process::id())));
+        let (mark, copy) = (scratch.join("index.mark"), self.git_dir.join(format!("{COPY}{}", std::process::id())));
         File::create(&mark).with_context(|| format!("make {}", mark.display()))?;
         let started = Instant::now();
         // A link to our own file, so that what a kill leaves behind is known to be ours.
@@ -128,7 +126,7 @@ impl Repo {
             if error.kind() != std::io::ErrorKind::AlreadyExists {
                 return Err(error).with_context(|| format!("make {}", lock.display()));
             }
-            wait_for_lock(&lock, started)?;
+            self.wait_for_lock(&lock, started)?;
         }
         let held = IndexLock { repo: self, index, lock, mark, copy };
         held.start_copy()?;
@@ -144,8 +142,20 @@ impl Repo {
         let lock = lock_path(&self.index_path());
         let started = Instant::now();
         while lock.symlink_metadata().is_ok() {
-            wait_for_lock(&lock, started)?;
+            self.wait_for_lock(&lock, started)?;
         }
+        Ok(())
+    }
+
+    /// Waits a little for a lock that was first met at `started`; refuses once that was long enough.
+    fn wait_for_lock(&self, lock: &Path, started: Instant) -> Result<()> {
+        if started.elapsed() >= Config(self).lock_timeout()? {
+            return Err(Refusal::new(Code::Locked, format!("'{}' exists: git holds the index", lock.display()))
+                .hint("wait for the git command that is running, then run this again")
+                .hint(format!("if none is running, a crashed one left it: remove '{}'", lock.display()))
+                .into());
+        }
+        std::thread::sleep(Duration::from_millis(25));
         Ok(())
     }
 
@@ -166,7 +176,7 @@ impl Repo {
             std::fs::remove_file(&lock).with_context(|| format!("remove {}", lock.display()))?;
         }
         // The copies, what a git that was killed with its oxundo left beside one, and the stand-ins.
-        for entry in std::fs::read_dir(self.scratch()?)?.flatten() {
+        for entry in std::fs::read_dir(&self.git_dir)?.flatten() {
             if entry.file_name().as_bytes().starts_with(COPY.as_bytes()) {
                 let _ = std::fs::remove_file(entry.path());
             }
@@ -180,20 +190,9 @@ impl Repo {
 /// The worktree of stand-ins, in the scratch directory.
 const STAND_IN: &str = "stand-in";
 
-/// How the names of the index's copies begin.
-const COPY: &str = "index.new.";
-
-/// Waits a little for a lock that was first met at `started`; refuses once that was long enough.
-fn wait_for_lock(lock: &Path, started: Instant) -> Result<()> {
-    if started.elapsed() > PATIENCE {
-        return Err(Refusal::new(Code::Locked, format!("'{}' exists: git holds the index", lock.display()))
-            .hint("wait for the git command that is running, then run this again")
-            .hint(format!("if none is running, a crashed one left it: remove '{}'", lock.display()))
-            .into());
-    }
-    std::thread::sleep(Duration::from_millis(25));
-    Ok(())
-}
+/// How the names of the index's copies begin. They are beside it: a split index finds its other
+/// half there.
+const COPY: &str = "index.oxundo-";
 
 fn lock_path(index: &Path) -> PathBuf {
     let mut name = index.as_os_str().to_owned();

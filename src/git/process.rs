@@ -51,6 +51,8 @@ impl Git {
             .env("GIT_WORK_TREE", worktree)
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_LITERAL_PATHSPECS", "1")
+            // What oxundo does is none of the hooks' business, unless they are asked for.
+            .args(if name == "hook" { &[][..] } else { &["-c", "core.hooksPath=/dev/null"] })
             .args(args);
         Self { command, name }
     }

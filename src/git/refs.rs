@@ -188,6 +188,9 @@ impl Repo {
     /// When the worktrees cannot be listed.
     pub fn branches_elsewhere(&self) -> Result<BTreeMap<String, String>> {
         let mut elsewhere = BTreeMap::new();
+        if !self.common_dir.join("worktrees").exists() {
+            return Ok(elsewhere);
+        }
         for worktree in self.gix.worktrees_including_main()? {
             let Ok(other) = worktree else { continue };
             if process_same(other.git_dir(), &self.git_dir) {

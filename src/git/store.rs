@@ -181,7 +181,12 @@ impl Repo {
     ///
     /// When it cannot be written.
     pub fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ObjectId> {
-        let about = About { v: 1, head: checkpoint.head.clone(), usual_modes: checkpoint.modes.usual };
+        let about = About {
+            v: 1,
+            head: checkpoint.head.clone(),
+            elsewhere: checkpoint.elsewhere.clone(),
+            usual_modes: checkpoint.modes.usual,
+        };
         let branches: String = (checkpoint.branches.iter()).map(|(name, id)| format!("{id} {name}\n")).collect();
         let modes: BTreeMap<String, String> = (checkpoint.modes.unusual.iter())
             .map(|(path, mode)| (exact::encode(path), format!("{mode:04o}")))
@@ -223,6 +228,7 @@ impl Repo {
         let path = |text: &str| exact::decode(text).context("a path is damaged");
         Ok(Checkpoint {
             head: about.head,
+            elsewhere: about.elsewhere,
             branches: parse_branches(&blob("branches")?)?,
             stash: lines::<StashEntry>(&blob("stash")?)?,
             index: IndexState {
@@ -248,6 +254,8 @@ impl Repo {
 struct About {
     v: u32,
     head: Head,
+    #[serde(default)]
+    elsewhere: BTreeSet<String>,
     usual_modes: UsualModes,
 }
 

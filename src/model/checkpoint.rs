@@ -194,6 +194,37 @@ impl Skipped {
     }
 }
 
+/// Whether a branch belongs to another worktree: all worktrees share their branches, and what
+/// another did meanwhile is no part of a turn.
+fn is_elsewhere(before: &Checkpoint, after: &Checkpoint, name: &String) -> bool {
+    let ends = [before, after];
+    let ours = ends.iter().any(|end| end.head.branch.as_ref() == Some(name));
+    !ours && ends.iter().any(|end| end.elsewhere.contains(name))
+}
+
+/// The branches that a turn moved, made or deleted.
+pub fn branch_changes(before: &Checkpoint, after: &Checkpoint) -> BTreeMap<String, Change<Option<ObjectId>>> {
+    let names = before.branches.keys().chain(after.branches.keys());
+    let changes = names.filter(|name| !is_elsewhere(before, after, name)).map(|name| {
+        let (from, to) = (before.branches.get(name), after.branches.get(name));
+        (name.clone(), Change::new(from.copied(), to.copied()))
+    });
+    changes.filter(|(_, change)| change.from != change.to).collect()
+}
+
+/// What a turn did to the stash list; what was put there in another worktree is left out.
+pub fn stash_change(before: &Checkpoint, after: &Checkpoint) -> Option<Change<Vec<StashEntry>>> {
+    // An entry tells the branch that it was made on.
+    let made_elsewhere = |entry: &StashEntry| {
+        let on = entry.message.strip_prefix("WIP on ").or_else(|| entry.message.strip_prefix("On "));
+        let branch = on.and_then(|on| on.split_once(':')).map(|(branch, _)| format!("refs/heads/{branch}"));
+        branch.is_some_and(|branch| is_elsewhere(before, after, &branch))
+    };
+    let ours = after.stash.iter().filter(|entry| before.stash.contains(entry) || !made_elsewhere(entry));
+    let stash = Change::new(before.stash.clone(), ours.cloned().collect());
+    (stash.from != stash.to).then_some(stash)
+}
+
 /// What was there but not captured before a turn, and has changed or is gone after it.
 pub fn uncovered_changes<'a>(before: &'a Checkpoint, after: &Checkpoint) -> Vec<&'a BString> {
     let changed = |old: &&Skipped| {
@@ -210,6 +241,8 @@ pub struct Checkpoint {
     pub head: Head,
     /// Every branch and where it points.
     pub branches: BTreeMap<String, ObjectId>,
+    /// The branches that other worktrees have checked out: what happens to them is theirs.
+    pub elsewhere: BTreeSet<String>,
     /// The stash list, newest first.
     pub stash: Vec<StashEntry>,
     /// The index.

@@ -34,10 +34,8 @@ fn whatever_call_fails_nothing_is_changed_and_the_next_command_is_fine() {
         let points = points_of(&operation.repo, &operation.args).expect("it was traced before");
         let ours: Vec<usize> =
             (0..points.len()).filter(|at| !points[*at].by_agent && !points[*at].text.contains(": execve ")).collect();
-        let chosen: Vec<usize> = match thorough {
-            true => ours,
-            false => (0..SAMPLE).map(|nth| ours[(2 * nth + 1) * ours.len() / (2 * SAMPLE)]).collect(),
-        };
+        let sample = |nth| ours[(2 * nth + 1) * ours.len() / (2 * SAMPLE)];
+        let chosen = if thorough { ours } else { (0..SAMPLE).map(sample).collect() };
         for number in chosen {
             // In the short form the ways take turns.
             let ways = if thorough { 0..WAYS.len() } else { number % WAYS.len()..number % WAYS.len() + 1 };
@@ -74,13 +72,6 @@ fn check(operation: &Operation, failure: Failure) -> bool {
         let text = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic".to_owned());
         let point = trace.points.get(failure.number).map_or("none", |point| point.text.as_str());
         panic!("failed at {point}, exit code {:?}, it said: {}\n{text}", trace.code, trace.stderr);
-    }
-    if std::env::var_os("OXUNDO_SAY").is_some() && trace.code != Some(0) {
-        announce(&format!(
-            "SAY {} | {}",
-            trace.points.get(failure.number).map_or("none", |p| p.text.as_str()),
-            trace.stderr.lines().filter(|l| l.contains("error:")).collect::<Vec<_>>().join("; ")
-        ));
     }
     trace.code != Some(0)
 }

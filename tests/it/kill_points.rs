@@ -163,7 +163,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         let undo = travel(both("undo", "undo, ghost", mode), done.copy(), &["undo"], &["redo"], true);
         if mode == Mode::Commit {
             all.push(undo.recovery("recovery of undo, in the files", ["renameat", ".oxundo-tmp"]));
-            all.push(undo.recovery("recovery of undo, before the branch", ["oxundo: rename", "index.new"]));
+            all.push(undo.recovery("recovery of undo, before the branch", ["oxundo: rename", "index.oxundo-"]));
         }
         all.push(undo);
         let redo = travel(both("redo", "redo, ghost", mode), undone, &["redo"], &["undo"], true);

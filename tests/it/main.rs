@@ -21,5 +21,6 @@ mod run;
 mod sandbox;
 mod signals;
 mod terminal;
+mod together;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;

@@ -1,0 +1,309 @@
+//! Several oxundos at once, and git beside them.
+
+use crate::sandbox::{Mode, Output, Sandbox, State};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+// Several oxundos
+
+/// Turns of eight at once in one worktree, and the state before each of them.
+fn eight_turns() -> (Sandbox, Vec<State>) {
+    let repo = Sandbox::new();
+    let mut states = vec![repo.state()];
+    for turn in 1..=8 {
+        repo.agent(&format!("echo {turn} >>README.txt; echo {turn} >new{turn}"));
+        states.push(repo.state());
+    }
+    (repo, states)
+}
+
+#[test]
+fn of_eight_undos_at_once_each_undoes_a_turn_or_is_refused() {
+    let (repo, states) = eight_turns();
+    for (op, ends) in [("undo", [8, 0]), ("redo", [0, 8])] {
+        let children: Vec<_> = (0..8).map(|_| repo.spawn(&[op])).collect();
+        let mut done: usize = 0;
+        for child in children {
+            let output = Output::awaited(child);
+            match output.code {
+                0 => done += 1,
+                3 => assert!(output.err().contains("another oxundo is at work"), "{output:?}"),
+                _ => panic!("{op} works or is busy: {output:?}"),
+            }
+        }
+        assert!(done > 0, "one of them works");
+        let at = usize::abs_diff(ends[0], done);
+        repo.state().assert_is(&states[at], &format!("{done} of eight {op}s were done, each whole"));
+        let left = usize::abs_diff(at, ends[1]);
+        if left > 0 {
+            repo.oxundo([op, "--steps", &left.to_string()]).success();
+        }
+        repo.state().assert_is(&states[ends[1]], op);
+    }
+    repo.assert_sound();
+}
+
+#[test]
+fn whoever_comes_second_is_told_who_was_first() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >>README.txt");
+    let first = repo.spawn(&[
+        "run",
+        "--agent",
+        "slow",
+        "--",
+        "sh",
+        "-c",
+        ": >../home/ready; until [ -e ../home/go ]; do sleep 0.05; done",
+    ]);
+    repo.wait_for("ready");
+    let pid = first.id().to_string();
+    for command in [&["undo"][..], &["redo"], &["undo", "--steps", "7"]] {
+        let error = repo.refuses(command, "busy");
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(message.contains("run slow") && message.contains(&pid), "{message}");
+    }
+    repo.signal("go");
+    Output::awaited(first).success();
+    repo.undo();
+}
+
+#[test]
+fn eight_worktrees_lose_no_turn_no_note_and_no_commit() {
+    let turns = if std::env::var_os("OXUNDO_THOROUGH").is_some() { 25 } else { 5 };
+    let repo = Sandbox::new();
+    let trees: Vec<Sandbox> = (0..8).map(|n| repo.linked(&format!("tree{n}"))).collect();
+    let before: Vec<State> = trees.iter().map(Sandbox::state).collect();
+    std::thread::scope(|scope| {
+        for tree in &trees {
+            scope.spawn(move || {
+                for turn in 0..turns {
+                    tree.write("README.txt", format!("the user, before turn {turn}\n"));
+                    let own = if turn % 3 == 0 { "git add work; git commit -qm own; " } else { "" };
+                    tree.agent(&format!("echo {turn} >>work; {own}echo {turn} >>more"));
+                }
+            });
+        }
+    });
+    for (tree, before) in trees.iter().zip(&before) {
+        let log = tree.log();
+        assert_eq!(log.len(), turns, "every turn is there");
+        for turn in &log {
+            let mut commits: Vec<&str> =
+                turn["commits"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            commits.extend(turn["dirty_commit"].as_str());
+            assert!(commits.len() > 1, "{turn}");
+            for commit in commits {
+                let note = tree.git(["notes", "--ref=oxundo", "show", commit]);
+                assert!(note.contains(&format!("\"turn\":{}", turn["turn"])), "{note}");
+                tree.git(["merge-base", "--is-ancestor", commit, "HEAD"]);
+            }
+        }
+        tree.oxundo(["undo", "--steps", &turns.to_string()]).success();
+        // The user's first edit is theirs.
+        tree.write("README.txt", "readme\n");
+        tree.git(["update-index", "-q", "--refresh"]);
+        tree.state()
+            .only(|fact| !fact.starts_with("ref "))
+            .assert_is(&before.clone().only(|fact| !fact.starts_with("ref ")), "all are undone");
+    }
+    repo.assert_sound();
+}
+
+#[test]
+fn what_happens_in_another_worktree_during_a_turn_is_not_undone() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        let other = repo.linked("other");
+        let leaves = repo.linked("leaves");
+        let before = repo.state();
+        let script = "echo 1 >>README.txt; : >../home/ready; until [ -e ../home/go ]; do sleep 0.05; done
+            echo stashed >s; git add s; git stash -q; git branch made";
+        let mut args = vec!["run"];
+        args.extend((mode == Mode::Ghost).then_some("--ghost"));
+        args.extend(["--", "sh", "-ec", script]);
+        let turn = repo.spawn(&args);
+        repo.wait_for("ready");
+        other.agent("echo other >>README.txt");
+        other.sh("echo theirs >>README.txt; git stash -q");
+        leaves.sh("git commit -q --allow-empty -m theirs; git checkout -q --detach");
+        repo.signal("go");
+        Output::awaited(turn).success();
+        let shared = |repo: &Sandbox| {
+            let theirs = ["ref refs/heads/other", "ref refs/heads/leaves"];
+            repo.state().only(|fact| theirs.contains(&fact))
+        };
+        let theirs = shared(&repo);
+        let tip = other.head();
+        for _ in 0..2 {
+            repo.undo();
+            assert_eq!(repo.git(["stash", "list", "--format=%gs"]).lines().count(), 1, "their stash stays");
+            shared(&repo).assert_is(&theirs, "their branches stay");
+            let theirs_too = ["git stash list", "ref refs/heads/other", "ref refs/heads/leaves"];
+            let ours = |state: State| state.only(|fact| !theirs_too.contains(&fact));
+            ours(repo.state()).assert_is(&ours(before.clone()), "ours are undone");
+            repo.redo();
+            assert_eq!(repo.git(["stash", "list", "--format=%gs"]).lines().count(), 2, "ours is back");
+            shared(&repo).assert_is(&theirs, "their branches stay");
+        }
+        assert_eq!(other.head(), tip);
+        other.undo();
+    }
+}
+
+#[test]
+fn a_branch_that_two_worktrees_have_checked_out_is_not_moved_under_the_other() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >>README.txt");
+    repo.git(["worktree", "add", "-qf", "../twin", "main"]);
+    let error = repo.refuses(&["undo"], "branch");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("twin")), "{error}");
+    repo.git(["worktree", "remove", "-f", "../twin"]);
+    repo.undo();
+}
+
+// git beside them
+
+#[test]
+fn a_lock_that_git_holds_for_a_moment_is_waited_for() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    repo.agent("echo 1 >>README.txt");
+    let lock = repo.path(".git/index.lock");
+    fs::write(&lock, "").expect("git locks the index");
+    repo.git(["config", "oxundo.lockTimeout", "60000"]);
+    let undo = repo.spawn(&["undo"]);
+    std::thread::sleep(Duration::from_millis(300));
+    fs::remove_file(&lock).expect("git unlocks it");
+    Output::awaited(undo).success();
+    repo.git(["config", "--unset", "oxundo.lockTimeout"]);
+    repo.state().assert_is(&before, "it is undone");
+}
+
+#[test]
+fn a_lock_that_is_held_for_good_stops_everything_that_needs_it_and_stays() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >>README.txt");
+    repo.git(["config", "oxundo.lockTimeout", "0"]);
+    repo.sh("echo dirty >>README.txt");
+    repo.write(".git/index.lock", "git's");
+    let before = repo.everything();
+    let run = repo.oxundo(["run", "--", "sh", "-c", "echo ran >ran"]);
+    run.exits(125);
+    assert!(run.err().contains("index.lock"), "{run:?}");
+    repo.everything().assert_is(&before, "no turn begins, and the agent does not run");
+    repo.assert_file(".git/index.lock", "git's", "the lock stays");
+}
+
+/// A `git` in front of the real one, which does something before the first command with these words.
+fn git_that_first(repo: &Sandbox, words: &str, act: &str) -> String {
+    let directory = repo.home().join("bin");
+    fs::create_dir_all(&directory).expect("make a directory");
+    let real = repo.sh("command -v git");
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *{words}*) [ -e {0}/done ] || {{ : >{0}/done; (unset GIT_INDEX_FILE; {act}) >&2; }};; esac\nexec {real} \"$@\"\n",
+        directory.display()
+    );
+    fs::write(directory.join("git"), script.replace("git commit", &format!("{real} commit"))).expect("write a program");
+    fs::set_permissions(directory.join("git"), fs::Permissions::from_mode(0o755)).expect("make it one");
+    let path = repo
+        .oxundo_command([""; 0])
+        .get_envs()
+        .find(|(key, _)| *key == "PATH")
+        .and_then(|(_, value)| Some(value?.to_owned()));
+    format!("{}:{}", directory.display(), path.expect("there is a PATH").to_string_lossy())
+}
+
+#[test]
+fn a_commit_that_lands_between_plan_and_apply_stops_the_apply_and_stays() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >>README.txt; echo new >new; mkdir empty");
+    repo.write("mine.txt", "mine\n");
+    for op in ["undo", "redo"] {
+        let before = repo.printed();
+        // The index is git's until it is replaced: what commits then goes around it.
+        let act = "c=$(GIT_AUTHOR_NAME=u git commit-tree -p HEAD -m user HEAD^{tree}) && git update-ref HEAD $c";
+        let _ = fs::remove_file(repo.home().join("bin/done"));
+        let path = git_that_first(&repo, "update-index", act);
+        let output = Output::of(repo.oxundo_command([op]).env("PATH", path));
+        output.exits(3);
+        assert!(output.err().contains("moved by something else"), "{output:?}");
+        assert_eq!(repo.git(["log", "-1", "--format=%s"]), "user", "the user's commit stays");
+        repo.git(["update-ref", "HEAD", "HEAD~1"]);
+        repo.printed().assert_is(&before, &format!("all else is as it was before {op}"));
+        assert_eq!(repo.git(["for-each-ref", "refs/oxundo/pending"]), "", "the journal is gone");
+        repo.oxundo([op]).success();
+    }
+}
+
+/// Whether the index has an extension of this signature.
+fn has_extension(repo: &Sandbox, signature: &str) -> bool {
+    repo.read(".git/index").windows(4).any(|bytes| bytes == signature.as_bytes())
+}
+
+#[test]
+fn what_the_user_has_switched_on_in_the_index_survives() {
+    for (name, setup, has) in [
+        (
+            "untracked cache",
+            "git config core.untrackedCache true; git update-index --untracked-cache; git status -s",
+            Some("UNTR"),
+        ),
+        ("split index", "git config core.splitIndex true; git update-index --split-index", Some("link")),
+        ("version 4", "git config index.version 4; git update-index --index-version 4", None),
+        (
+            "fsmonitor",
+            "printf '#!/bin/sh\\nprintf \"t\\\\0/\\\\0\"\\n' >../home/monitor; chmod +x ../home/monitor
+             git config core.fsmonitor \"$PWD/../home/monitor\"; git update-index --fsmonitor; git status -s",
+            Some("FSMN"),
+        ),
+    ] {
+        for mode in Mode::BOTH {
+            let repo = Sandbox::new();
+            repo.sh("for i in 1 2 3 4 5; do mkdir d$i; echo $i >d$i/f; done; git add -A; git commit -qm files");
+            repo.sh(setup);
+            repo.sh("echo staged >>d1/f; git add d1/f; echo unstaged >>d2/f; echo untracked >u");
+            let version = repo.read(".git/index")[7];
+            let before = repo.printed();
+            repo.turn(mode, "echo x >>d3/f; rm d4/f; echo n >n; git add n; echo s >>d1/f");
+            let after = repo.printed();
+            for _ in 0..2 {
+                repo.undo();
+                repo.printed().assert_is(&before, &format!("{name}, {mode:?}: undone"));
+                repo.redo();
+                repo.printed().assert_is(&after, &format!("{name}, {mode:?}: redone"));
+            }
+            assert_eq!(repo.read(".git/index")[7], version, "{name}, {mode:?}: the index's version is kept");
+            assert!(has.is_none_or(|signature| has_extension(&repo, signature)), "{name}, {mode:?}: it is still on");
+        }
+    }
+}
+
+#[test]
+fn no_hook_of_the_repository_runs_unasked() {
+    let repo = Sandbox::new();
+    repo.sh("mkdir hooks.d; for hook in pre-commit prepare-commit-msg commit-msg post-commit post-checkout post-index-change \
+         reference-transaction pre-auto-gc post-rewrite post-merge pre-push; do
+           printf '#!/bin/sh\\necho %s >>../home/hooks\\nexit 0\\n' $hook >hooks.d/$hook; chmod +x hooks.d/$hook
+         done; git add -A; git commit -qm hooks");
+    repo.agent("echo stashed >>README.txt; git stash -q");
+    repo.undo();
+    repo.git(["config", "core.hooksPath", "hooks.d"]);
+    repo.sh("echo dirty >>README.txt; echo staged >s; git add -N s; rm ../home/hooks");
+    let before = repo.everything();
+    repo.agent("echo 1 >>README.txt; rm s; echo new >new");
+    repo.undo();
+    repo.redo();
+    repo.undo();
+    assert!(
+        !repo.home().join("hooks").exists(),
+        "these ran: {}",
+        fs::read_to_string(repo.home().join("hooks")).unwrap_or_default()
+    );
+    repo.everything().only(|fact| !fact.contains("refs/oxundo") && !fact.contains("refs/notes")).assert_is(
+        &before.only(|fact| !fact.contains("refs/oxundo") && !fact.contains("refs/notes")),
+        "and core.hooksPath is as it was",
+    );
+}
