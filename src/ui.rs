@@ -2,6 +2,7 @@
 
 use crate::cli::Color;
 use crate::error::Refusal;
+use crate::model::bytes::sanitized;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -117,8 +118,10 @@ impl Ui {
             "warning" => label.yellow(),
             _ => label.cyan(),
         };
+        // Whoever wrote the paths and messages in it: a terminal is shown lines of text.
+        let text: Vec<_> = text.lines().map(sanitized).collect();
         // With stderr gone there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "{label} {text}");
+        let _ = writeln!(io::stderr(), "{label} {}", text.join("\n"));
     }
 }
 

@@ -88,7 +88,7 @@ fn print_file(repo: &Repo, tree: ObjectId, path: &BStr, number: u64) -> Result<(
 fn heading(turn: &Turn) -> String {
     let mut text = format!("turn {} ({})\n", turn.turn, sanitized(&turn.label()));
     let ended = turn.ended_at.as_deref().unwrap_or("still open");
-    text.push_str(&format!("began {}, ended {ended}\n", turn.began_at));
+    text.push_str(&format!("began {}, ended {}\n", sanitized(&turn.began_at), sanitized(ended)));
     for commit in &turn.commits {
         text.push_str(&format!("commit {} ({:?})\n", commit.id, commit.kind).to_lowercase());
     }

@@ -91,7 +91,7 @@ impl Answer for Status {
             text.push_str(&format!("{} to redo\n", self.redo_depth));
         }
         if let Some(refusal) = &self.refusal {
-            text.push_str(&format!("undo would refuse: {}\n", refusal.message));
+            text.push_str(&format!("undo would refuse: {}\n", sanitized(&refusal.message)));
         }
         for skipped in &self.not_covered {
             text.push_str(&format!("not covered: {}\n", shown(skipped.path.as_bstr())));

@@ -250,9 +250,9 @@ impl Repo {
     /// How long ago a time was, as git would say it shortly.
     pub fn age(time: &str) -> String {
         let Ok(then) = gix::date::parse(time, None) else {
-            return time.to_owned();
+            return crate::model::bytes::sanitized(time);
         };
-        let seconds = (gix::date::Time::now_utc().seconds - then.seconds).max(0);
+        let seconds = gix::date::Time::now_utc().seconds.saturating_sub(then.seconds).max(0);
         let (n, unit) = match seconds {
             0..60 => (seconds, "s"),
             60..3_600 => (seconds / 60, "min"),
