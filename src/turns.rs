@@ -322,7 +322,7 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
     let ended_on = after.head.stack();
     turn.previous = stored.state.top(ended_on);
     turn.depth = match turn.previous {
-        Some(previous) => repo.known_turn(&stored, previous)?.depth + 1,
+        Some(previous) => repo.known_turn(&stored, previous)?.depth.saturating_add(1),
         None => 1,
     };
     update.state.open = None;

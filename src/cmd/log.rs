@@ -118,7 +118,7 @@ fn every(repo: &Repo, stored: &Stored, most: usize) -> Result<Vec<(Turn, State)>
         }
     }
     let mut turns = Vec::new();
-    for number in (1..stored.state.next).rev() {
+    for number in repo.turn_numbers(stored)?.into_iter().rev() {
         if turns.len() == most {
             break;
         }

@@ -141,7 +141,10 @@ impl Repo {
         let needed: BTreeSet<u64> =
             stored.state.stacks.values().flat_map(|stack| stack.top.iter().chain(&stack.undone)).copied().collect();
         let mut damaged = BTreeMap::new();
-        for number in 1..stored.state.next {
+        // What the tree itself does not list is missing.
+        let all: BTreeSet<u64> =
+            self.turn_numbers(stored).unwrap_or_default().into_iter().chain(needed.iter().copied()).collect();
+        for number in all {
             match self.check_turn(stored, number, &mut sound) {
                 Ok(found) if found || !needed.contains(&number) => {}
                 Ok(_) => drop(damaged.insert(number, "it is missing".to_owned())),

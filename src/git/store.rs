@@ -79,6 +79,7 @@ impl Repo {
         let tree = self.commit_tree(commit)?;
         let state: Timeline = self.json_at(tree, "state.json")?.context("state.json is missing")?;
         anyhow::ensure!(state.v == 1, "version {} is not known to this oxundo", state.v);
+        anyhow::ensure!(state.next.max(state.next_rescue) < BEYOND_COUNT, "a number is beyond counting");
         Ok(Stored { commit: Some(commit), tree, state })
     }
 
@@ -105,6 +106,32 @@ impl Repo {
             }
             turn => Ok(turn),
         }
+    }
+
+    /// The numbers of all turns that are recorded, in order.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    pub fn turn_numbers(&self, stored: &Stored) -> Result<Vec<u64>> {
+        let Some((_, turns)) = self.tree_entry(stored.tree, "turns".into())? else {
+            return Ok(Vec::new());
+        };
+        let mut level = vec![(0_u64, turns)];
+        for _ in 0..3 {
+            let mut below = Vec::new();
+            for (above, tree) in level {
+                for entry in self.gix.find_tree(tree)?.decode()?.entries {
+                    let name = entry.filename.to_str().ok().and_then(|name| name.parse::<u64>().ok());
+                    let number = name.and_then(|name| above.checked_mul(100)?.checked_add(name));
+                    below.extend(number.filter(|_| entry.mode.is_tree()).map(|number| (number, entry.oid.to_owned())));
+                }
+            }
+            level = below;
+        }
+        let mut numbers: Vec<u64> = level.into_iter().map(|(number, _)| number).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
     }
 
     /// The record of a turn that the timeline refers to.
@@ -345,6 +372,9 @@ impl Update<'_> {
         self.repo.write_own_commit(tree, parents.into_iter().collect(), message)
     }
 }
+
+/// No worktree gets to so many turns, and one more is always a number.
+const BEYOND_COUNT: u64 = 1 << 53;
 
 /// Two digits a level, so that one more turn rewrites three small trees.
 fn fan(number: u64) -> String {
