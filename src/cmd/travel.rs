@@ -189,6 +189,7 @@ impl Prepared {
         check_commits(repo, op, route, &steps, &start, &capture.checkpoint)?;
         let facts = repo.facts(&steps, &capture.checkpoint, &capture.index, &start)?;
         let plan = travel(op, &steps, &facts)?;
+        repo.check_names(&plan)?;
         check_elsewhere(repo, &plan)?;
         if !plan.index.is_empty() {
             repo.check_index_is_free()?;

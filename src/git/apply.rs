@@ -14,7 +14,7 @@
 use super::Repo;
 use super::index::IndexLock;
 use super::refs::{Own, clear_lock_of_the_dead, remove_if_there};
-use super::worktree::{Found, Worktree};
+use super::worktree::{Found, Worktree, astray, is_storable};
 use crate::error::{Code, Refusal};
 use crate::model::bytes::quoted;
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, IndexMove, Plan};
@@ -214,6 +214,7 @@ impl Repo {
             let what = format!("the journal of an interrupted command cannot be read: {error:#}");
             Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
         })?;
+        self.check_names(&journal.plan)?;
         self.clear_plan_locks(&journal)?;
         let Journal { plan, record, .. } = journal;
         let finished = self.committed(&plan, &record)?;
@@ -325,33 +326,35 @@ impl Repo {
         self.move_own_ref(&self.own_ref(Own::Pending), Some(pending), None, "done")
     }
 
-    /// No plan, whoever wrote it, leads out of the worktree or into a git directory.
-    fn check_names(&self, plan: &Plan) -> Result<()> {
-        let options =
-            gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
-        let paths = plan.files.iter().map(|file| &file.path);
+    /// No plan, whoever wrote it, leads out of the worktree, into a git directory, or to a ref
+    /// that is no branch.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `corrupt` that names what does.
+    pub fn check_names(&self, plan: &Plan) -> Result<()> {
+        let files = plan.files.iter().map(|file| &file.path);
         let directories = plan.directories.iter().map(|directory| &directory.path);
         let aside = plan.aside.iter().map(|aside| &aside.path);
-        if plan.aside.iter().any(|aside| !is_store(&aside.store)) {
-            return Err(Refusal::new(Code::Corrupt, "a plan names a place that is not oxundo's")
-                .hint(format!("run 'git show {}' to see it", self.own_ref(Own::Pending)))
-                .into());
+        let bad_file = files.chain(directories).chain(aside).find(|path| !is_storable(path.as_bstr(), true));
+        // What is tracked already has passed git's own rules.
+        let bad_entry = plan.index.iter().map(|entry| &entry.path).find(|path| !is_storable(path.as_bstr(), false));
+        if let Some(path) = bad_file.or(bad_entry) {
+            return Err(astray(path.as_bstr()));
         }
-        for path in paths.chain(directories).chain(aside) {
-            for component in path.split(|byte| *byte == b'/') {
-                if gix::validate::path::component(component.as_bstr(), None, options).is_err() {
-                    return Err(Refusal::new(
-                        Code::Corrupt,
-                        format!("'{}' is not a path that git would write", quoted(path.as_bstr())),
-                    )
-                    .hint(format!("run 'git show {}' to see where it comes from", self.own_ref(Own::Timeline)))
-                    .paths([quoted(path.as_bstr())])
-                    .into());
-                }
-            }
+        let heads = [&plan.head.from, &plan.head.to].into_iter().filter(|_| plan.moves_head());
+        let mut branches =
+            plan.branches.iter().map(|branch| &branch.name).chain(heads.filter_map(|head| head.branch.as_ref()));
+        let place = plan.aside.iter().map(|aside| &aside.store).find(|store| !is_store(store));
+        match branches.find(|name| !is_branch(name)).or(place) {
+            Some(name) => Err(astray(name.as_bytes().as_bstr())),
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+fn is_branch(name: &str) -> bool {
+    name.starts_with("refs/heads/") && gix::refs::FullName::try_from(name).is_ok()
 }
 
 /// `aside/<turn>/<number>`, and nothing that leads elsewhere.

@@ -4,7 +4,7 @@
 //! against the ignore rules.
 
 use super::ignore::Rules;
-use super::worktree::{Worktree, mode_of};
+use super::worktree::{Worktree, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -538,7 +538,7 @@ impl UnknownWalk<'_, '_> {
         let captured = self.earlier.is_some_and(|earlier| (earlier.captured)(path));
         let reason = if captured {
             None
-        } else if !storable(path) {
+        } else if !is_storable(path, true) {
             Some(Reason::Name)
         } else if self.scanner.limits.exclude.is_match(as_path(path)) {
             Some(Reason::Excluded)
@@ -619,7 +619,7 @@ impl UnknownWalk<'_, '_> {
 
     fn directory_reason(&self, path: &BStr) -> Option<Reason> {
         let name = &path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..];
-        if !storable(path) {
+        if !is_storable(path, true) {
             Some(Reason::Name)
         } else if self.scanner.limits.exclude.is_match(as_path(path)) {
             Some(Reason::Excluded)
@@ -644,14 +644,6 @@ fn parent_of(path: &BStr) -> Option<BString> {
 
 fn as_path(path: &BStr) -> &std::path::Path {
     std::path::Path::new(std::ffi::OsStr::from_bytes(path))
-}
-
-/// Whether git would store a file of this name, under the rules of every file system.
-fn storable(path: &BStr) -> bool {
-    let options =
-        gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
-    path.split(|byte| *byte == b'/')
-        .all(|component| gix::validate::path::component(component.as_bstr(), None, options).is_ok())
 }
 
 /// A directory with a `.git` in it that is a repository, or points to one.

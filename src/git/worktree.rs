@@ -3,6 +3,8 @@
 //! leads nowhere. Files are written beside their place, with their final mode,
 //! and renamed.
 
+use crate::error::{Code, Refusal};
+use crate::model::bytes::quoted;
 use crate::model::checkpoint::{FileState, Kind};
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
@@ -87,7 +89,7 @@ impl Worktree {
 
     fn place<'a>(&self, path: &'a BStr) -> Result<Place<'a>> {
         if path.is_empty() || path.split(|byte| *byte == b'/').any(is_unsafe) {
-            bail!("'{path}' is not a path in the worktree");
+            return Err(astray(path));
         }
         let mut directory = openat(&self.top, c".", DIRECTORY, Mode::empty())?;
         let mut start = 0;
@@ -386,6 +388,23 @@ impl Worktree {
         }
         Ok(())
     }
+}
+
+/// Whether git would store a file of this name: under the rules of every file system, or, where
+/// git itself looks at what is tracked, without those of Apple's.
+pub fn is_storable(path: &BStr, protect_hfs: bool) -> bool {
+    let options = gix::validate::path::component::Options { protect_windows: false, protect_hfs, protect_ntfs: true };
+    path.split(|byte| *byte == b'/')
+        .all(|component| gix::validate::path::component(component.as_bstr(), None, options).is_ok())
+}
+
+/// The refusal of a record that names what is not oxundo's to touch.
+pub fn astray(name: &BStr) -> anyhow::Error {
+    let path = quoted(name);
+    Refusal::new(Code::Corrupt, format!("oxundo's records name '{path}', which no turn can have changed"))
+        .hint("run 'oxundo doctor': it says how to go on")
+        .paths([path])
+        .into()
 }
 
 /// A component that would lead out of the worktree, or into a git directory.
