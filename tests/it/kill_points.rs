@@ -99,7 +99,7 @@ fn in_mode(mode: Mode, script: &'static str) -> Vec<&'static str> {
 }
 
 /// The repository after undo or redo was killed at this part of its way.
-fn killed_at(repo: &Sandbox, args: &[&str], call: [&str; 2]) -> Sandbox {
+pub(crate) fn killed_at(repo: &Sandbox, args: &[&str], call: [&str; 2]) -> Sandbox {
     let points = points_of(repo, args).expect("it can be traced: it was before");
     let number = points.iter().position(|point| call.iter().all(|part| point.text.contains(part)));
     let number = number.unwrap_or_else(|| panic!("{args:?} makes the call {call:?}: {points:#?}"));

@@ -9,6 +9,7 @@ mod crash;
 mod damage;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
+mod hostile;
 mod house;
 mod json;
 mod keeps;

@@ -120,7 +120,7 @@ impl Sandbox {
 
 /// Paths and files.
 impl Sandbox {
-    fn base(&self) -> PathBuf {
+    pub(crate) fn base(&self) -> PathBuf {
         self.root.parent().expect("the repository has a parent").to_owned()
     }
 
@@ -214,6 +214,14 @@ impl Sandbox {
         let mut command = self.command("git", &self.root);
         command.args(args);
         Output::of(&mut command)
+    }
+
+    /// What a git command prints that is fed these bytes, without the last newline.
+    #[track_caller]
+    pub(crate) fn git_fed(&self, args: &[&str], input: &[u8]) -> String {
+        let output = Output::fed(self.command("git", &self.root).args(args), input);
+        output.success();
+        output.out()
     }
 
     /// What a git command prints, without the last newline.
@@ -568,6 +576,19 @@ impl Sandbox {
         state
     }
 
+    /// All that is outside the repository, and of the git directory what oxundo never writes.
+    pub(crate) fn outside(&self) -> State {
+        let mut facts = BTreeMap::new();
+        walk(&self.base(), &mut Vec::new(), &mut facts);
+        let ours = ["objects", "logs", "refs", "oxundo", "index", "packed-refs"];
+        State(facts).only(|fact| match fact.strip_prefix("on disk repo/") {
+            Some(inside) => {
+                inside.strip_prefix(".git/").is_some_and(|it| !ours.iter().any(|ours| it.starts_with(ours)))
+            }
+            None => true,
+        })
+    }
+
     /// Every ref there is, with its id.
     #[track_caller]
     pub(crate) fn refs(&self) -> BTreeMap<String, String> {
@@ -664,7 +685,7 @@ impl State {
         assert!(difference.is_empty(), "{invariant}; (-) wanted, (+) found:\n{difference}");
     }
 
-    fn difference(&self, wanted: &Self) -> String {
+    pub(crate) fn difference(&self, wanted: &Self) -> String {
         let mut difference = String::new();
         let mut names: Vec<&String> = wanted.0.keys().chain(self.0.keys()).collect();
         names.sort();

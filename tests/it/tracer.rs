@@ -75,7 +75,7 @@ struct Process {
     name: String,
 }
 
-struct Tracer {
+struct Tracer<'a> {
     root: i32,
     started: bool,
     /// By thread, the process.
@@ -86,6 +86,8 @@ struct Tracer {
     failure: Option<Failure>,
     /// The threads that are in a call that shall have failed.
     failing: BTreeSet<i32>,
+    /// What to do meanwhile at the first call that has these words.
+    meanwhile: Option<(&'a str, &'a dyn Fn())>,
     /// The thread that is in the call after which to kill.
     leaving: Option<i32>,
     killed: bool,
@@ -95,16 +97,30 @@ struct Tracer {
 /// Runs the command, which is `sh -c LAUNCH PROGRAM ARGS…`, to its end or to the point. Fails where
 /// the system does not allow a program to be traced.
 pub(crate) fn trace(command: &mut Command, at: Option<Kill>) -> Result<Trace, Errno> {
-    run(command, at, None)
+    run(command, Meddling { kill: at, ..Meddling::default() })
 }
 
 /// As [`trace`], but to its end, with a call that fails.
 pub(crate) fn fail(command: &mut Command, failure: Failure) -> Result<Trace, Errno> {
-    run(command, None, Some(failure))
+    run(command, Meddling { failure: Some(failure), ..Meddling::default() })
+}
+
+/// As [`trace`], but does something just before the first call that has these words.
+pub(crate) fn interrupt(command: &mut Command, call: &str, meanwhile: &dyn Fn()) -> Result<Trace, Errno> {
+    run(command, Meddling { meanwhile: Some((call, meanwhile)), ..Meddling::default() })
+}
+
+/// What is done to a program on its way.
+#[derive(Default)]
+struct Meddling<'a> {
+    kill: Option<Kill>,
+    failure: Option<Failure>,
+    meanwhile: Option<(&'a str, &'a dyn Fn())>,
 }
 
 #[expect(clippy::zombie_processes, reason = "the tracer waits for all that there is")]
-fn run(command: &mut Command, at: Option<Kill>, failure: Option<Failure>) -> Result<Trace, Errno> {
+fn run(command: &mut Command, meddling: Meddling<'_>) -> Result<Trace, Errno> {
+    let Meddling { kill: at, failure, meanwhile } = meddling;
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("start a program");
     let root = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
     waitpid(root, Some(WaitPidFlag::WUNTRACED))?;
@@ -129,6 +145,7 @@ fn run(command: &mut Command, at: Option<Kill>, failure: Option<Failure>) -> Res
         kill: at,
         failure,
         failing: BTreeSet::new(),
+        meanwhile,
         leaving: None,
         killed: false,
         dead: BTreeSet::new(),
@@ -140,7 +157,7 @@ fn run(command: &mut Command, at: Option<Kill>, failure: Option<Failure>) -> Res
     Ok(Trace { points: tracer.points, killed: tracer.killed, code, stderr })
 }
 
-impl Tracer {
+impl Tracer<'_> {
     fn run(&mut self) -> Result<Option<i32>, Errno> {
         let mut code = None;
         loop {
@@ -242,6 +259,9 @@ impl Tracer {
         let Some(call) = Call::read(pid) else { return };
         let Some(text) = call.changes() else { return };
         let by = &self.processes[&process];
+        if let Some((_, act)) = self.meanwhile.take_if(|(call, _)| text.contains(*call)) {
+            act();
+        }
         let by_agent = by.agent;
         self.points.push(Point { by_agent, text: format!("{}: {text}", by.name) });
         let at = self.points.len() - 1;
