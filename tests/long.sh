@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The long form of the tests, about an hour on two quiet cores: every kill point in every way,
+# kills at random instants, long random walks, every forged record, and the fuzz targets. Ends with
+# the figures for docs/reliability.md. Usage: tests/long.sh [SECONDS-PER-FUZZ-TARGET]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-60}
+if [[ -z ${TMPDIR:-} && -w /dev/shm ]]; then
+    export TMPDIR=/dev/shm
+fi
+export RUST_BACKTRACE=0
+cargo test --locked --no-run
+figures=()
+
+# What to say of it, the filter, and the variables that make it long.
+part() {
+    local what=$1 filter=$2 began=$SECONDS
+    shift 2
+    echo "== $what"
+    env "$@" cargo test --locked --test it "$filter" -- --nocapture
+    figures+=("$what: nothing lost, in $((SECONDS - began)) s")
+}
+
+part "every kill point" kill_points OXUNDO_THOROUGH=1
+part "6000 kills at random instants" crash OXUNDO_CASES=6000
+part "every record led astray, and nonsense" hostile OXUNDO_THOROUGH=1
+part "2 x 1000 random walks" property OXUNDO_CASES=1000
+
+if cargo +nightly fuzz --version >/dev/null 2>&1; then
+    for target in $(cargo +nightly fuzz list); do
+        echo "== fuzz $target"
+        cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -print_final_stats=1 2>&1 | tee /dev/stderr |
+            grep -q 'stat::number_of_executed_units'
+        figures+=("fuzz $target: $seconds s")
+    done
+else
+    figures+=("FUZZING SKIPPED: it needs 'rustup toolchain install nightly' and 'cargo install cargo-fuzz'")
+fi
+
+printf '%s\n' "${figures[@]}"
