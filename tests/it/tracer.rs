@@ -111,7 +111,7 @@ pub(crate) fn interrupt(command: &mut Command, call: &str, meanwhile: &dyn Fn())
 }
 
 /// What is done to a program on its way.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Meddling<'a> {
     kill: Option<Kill>,
     failure: Option<Failure>,
