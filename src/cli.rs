@@ -56,6 +56,10 @@ pub enum Command {
     Status,
     /// Check the records and say what is wrong and how to mend it
     Doctor,
+    /// Tell where a turn begins and ends, from a script or an editor
+    Turn(TurnArgs),
+    /// Be called by an agent's own hook: reads its JSON, prints nothing, always exits 0
+    Hook(HookArgs),
 }
 
 /// Arguments of `run`.
@@ -148,4 +152,43 @@ pub struct DiffArgs {
     /// Only these paths
     #[arg(last = true, value_name = "PATHSPEC")]
     pub pathspecs: Vec<OsString>,
+}
+
+/// Which end of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TurnEnd {
+    /// A turn begins; one of the same session that is still open is closed as interrupted
+    Begin,
+    /// The turn ends
+    End,
+    /// The turn was cut off: it ends, marked as interrupted
+    Abort,
+}
+
+/// Arguments of `turn`.
+#[derive(Args, Debug)]
+pub struct TurnArgs {
+    /// Which end of a turn
+    #[arg(value_name = "begin|end|abort")]
+    pub end: TurnEnd,
+    /// The message of the turn's commit
+    #[arg(short, long, value_name = "MSG")]
+    pub message: Option<String>,
+    /// The agent's name [default: script]
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The agent's session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// The agent's own id of the turn: the same one twice is told once
+    #[arg(long, value_name = "ID")]
+    pub turn: Option<String>,
+}
+
+/// Arguments of `hook`.
+#[derive(Args, Debug)]
+pub struct HookArgs {
+    /// The agent, the event where its JSON does not tell, and the JSON where it is not on stdin
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "AGENT [EVENT]")]
+    pub words: Vec<OsString>,
 }

@@ -24,6 +24,8 @@ pub mod cmd;
 pub mod config;
 pub mod error;
 pub mod git;
+pub mod hooks;
+pub mod liveness;
 pub mod model;
 pub mod turns;
 pub mod ui;
@@ -45,10 +47,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
+        // An agent takes any other exit code for a verdict on its work.
+        Err(error) if cmd::hook::is_meant(&args) => {
+            Ui::complain(&error.to_string());
+            return ExitCode::SUCCESS;
+        }
         Err(error) => return usage(&error, &args),
     };
     Ui::colors(cli.color);
     let mut ui = Ui { json: cli.json, quiet: cli.quiet, hints: true };
+    if let Command::Hook(hook) = &cli.command {
+        cmd::hook::run(cli.directory.as_deref(), &ui, hook);
+        return ExitCode::SUCCESS;
+    }
     if let Some(directory) = &cli.directory
         && let Err(error) = std::env::set_current_dir(directory)
     {
@@ -79,7 +90,8 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
     match &cli.command {
         Command::Undo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Undo, &args.distance)?)?,
         Command::Redo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Redo, &args.distance)?)?,
-        Command::Run(_) => {}
+        Command::Run(_) | Command::Hook(_) => {}
+        Command::Turn(args) => ui.answer(&cmd::turn::run(&repo, ui, args)?)?,
         Command::Log(args) => {
             cmd::settle_if_idle(&repo, ui, "log")?;
             ui.answer(&*cmd::log::run(&repo, args)?)?;

@@ -1,6 +1,8 @@
 //! The life of a turn: what is recorded when it begins, and what is committed
 //! and recorded when it ends, whichever way it ends.
 
+pub mod session;
+
 use crate::config::{Config, Untracked};
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
@@ -13,6 +15,7 @@ use crate::model::checkpoint::{
     Change, Checkpoint, Delta, IndexEntry, IndexState, Skipped, branch_changes, uncovered_changes,
 };
 use crate::model::plan::{BranchMove, IndexMove, Op, Plan, travel};
+use crate::model::session::Origin;
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Mode, Note, Totals, Turn, TurnCommit, subject};
 use crate::ui::Ui;
@@ -51,18 +54,35 @@ pub struct Ending {
 ///
 /// When either fails.
 pub fn settle(repo: &Repo, ui: &Ui) -> Result<()> {
+    recover(repo, ui)?;
+    let stored = repo.timeline()?;
+    match stored.state.open {
+        Some(open) => session::close(repo, ui, &stored, open),
+        None => Ok(()),
+    }
+}
+
+/// As [`settle`], but lets a turn be in which a session is at work.
+///
+/// # Errors
+///
+/// When either fails.
+pub fn settle_unless_live(repo: &Repo, ui: &Ui) -> Result<()> {
+    recover(repo, ui)?;
+    let stored = repo.timeline()?;
+    match stored.state.open {
+        Some(open) if !session::is_live(&repo.known_turn(&stored, open)?) => session::close(repo, ui, &stored, open),
+        _ => Ok(()),
+    }
+}
+
+fn recover(repo: &Repo, ui: &Ui) -> Result<()> {
     if let Some(recovered) = repo.recover()? {
         let how = if recovered.finished { "finished" } else { "rolled back" };
         ui.warn(&format!("{how} an interrupted operation: {}", recovered.what));
         for path in &recovered.left {
             ui.warn(&format!("left '{}' as it is: it was changed since", shown(path.as_bstr())));
         }
-    }
-    let stored = repo.timeline()?;
-    if let Some(open) = stored.state.open {
-        let ending = Ending { exit_code: None, interrupted: true };
-        end(repo, ui, ending)?;
-        ui.warn(&format!("closed turn {open}, which was interrupted"));
     }
     Ok(())
 }
@@ -74,6 +94,10 @@ pub fn settle(repo: &Repo, ui: &Ui) -> Result<()> {
 ///
 /// A refusal, with nothing changed, or a failure.
 pub fn begin(repo: &Repo, ui: &Ui, who: &Who) -> Result<u64> {
+    begin_as(repo, ui, who, Origin::default())
+}
+
+fn begin_as(repo: &Repo, ui: &Ui, who: &Who, origin: Origin) -> Result<u64> {
     let config = Config(repo);
     if who.mode == Mode::Commit {
         check_idle(repo).map_err(|error| match error.downcast::<Refusal>() {
@@ -104,10 +128,13 @@ pub fn begin(repo: &Repo, ui: &Ui, who: &Who) -> Result<u64> {
         previous: None,
         depth: 0,
         totals: Totals::default(),
+        origin,
     };
     let mut plan = Plan::empty(Op::Begin, capture.checkpoint.head.clone());
     let mut lock = None;
+    // Between two prompts nothing is committed: it is not known yet whose the changes are.
     if who.mode == Mode::Commit
+        && !turn.origin.waiting
         && let Some(dirty) = dirty_commit(repo, config, &capture, &turn)?
     {
         turn.dirty_commit = Some(dirty.commit);
@@ -269,17 +296,15 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
         return Ok(None);
     };
     let mut turn = repo.known_turn(&stored, number)?;
-    let before = repo.checkpoint(&stored, number, Side::Before)?;
-    let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
-    let rules = repo.rules_of(&before)?;
-    let limits = config.limits()?;
-    let mut capture = repo.capture(before.modes.usual, &limits, Some(Before { checkpoint: &before, rules }))?;
+    let (before, start, mut capture) = since(repo, &stored, &turn)?;
     turn.ended_at = Some(Repo::now());
-    turn.exit_code = ending.exit_code;
+    turn.exit_code = ending.exit_code.or(turn.exit_code);
     turn.interrupted = ending.interrupted;
+    turn.origin.waiting = false;
+    turn.origin.parts.iter_mut().for_each(session::finish);
     let changed = repo.delta(number, &start, &capture.checkpoint)?;
     if changed.is_empty() {
-        take_back(repo, &stored, &before, &capture)?;
+        take_back(repo, &stored, &before, &start, &capture)?;
         return Ok(None);
     }
     let mut plan = Plan::empty(Op::End, capture.checkpoint.head.clone());
@@ -366,12 +391,37 @@ pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectI
     Ok(start)
 }
 
+/// Whether nothing has changed since an open turn began.
+fn is_unchanged(repo: &Repo, stored: &Stored, turn: &Turn) -> Result<bool> {
+    let (_, start, capture) = since(repo, stored, turn)?;
+    Ok(repo.delta(turn.turn, &start, &capture.checkpoint)?.is_empty())
+}
+
+/// Takes back the record of the open turn and its dirty commit. What changed since it began
+/// stays as it is, uncommitted.
+fn drop_open(repo: &Repo) -> Result<()> {
+    let stored = repo.timeline()?;
+    let Some(number) = stored.state.open else { return Ok(()) };
+    let (before, start, capture) = since(repo, &stored, &repo.known_turn(&stored, number)?)?;
+    take_back(repo, &stored, &before, &start, &capture)
+}
+
+/// The state before an open turn, the one right after it began, and the present by its rules.
+fn since(repo: &Repo, stored: &Stored, turn: &Turn) -> Result<(Checkpoint, Checkpoint, Capture)> {
+    let before = repo.checkpoint(stored, turn.turn, Side::Before)?;
+    let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
+    let rules = repo.rules_of(&before)?;
+    let known = Some(Before { checkpoint: &before, rules });
+    let capture = repo.capture(before.modes.usual, &Config(repo).limits()?, known)?;
+    Ok((before, start, capture))
+}
+
 /// Takes back the dirty commit and the record of a turn that changed nothing.
-fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, capture: &Capture) -> Result<()> {
+fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, start: &Checkpoint, capture: &Capture) -> Result<()> {
     let number = stored.state.open.unwrap_or_default();
-    let back = repo.delta(number, before, &capture.checkpoint)?.inverse();
+    let back = repo.delta(number, before, start)?.inverse();
     let steps = [(number, back)];
-    let facts = repo.facts(&steps, &capture.checkpoint, &capture.index, &capture.checkpoint)?;
+    let facts = repo.facts(&steps, &capture.checkpoint, &capture.index, start)?;
     let plan = travel(Op::End, &steps, &facts)?;
     let mut update = repo.update(stored);
     update.state.open = None;

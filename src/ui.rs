@@ -88,6 +88,12 @@ impl Ui {
         }
     }
 
+    /// Says on stderr what went wrong where nothing may come of it.
+    pub fn complain(text: &str) {
+        // With stderr gone there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "oxundo: {}", text.trim_end());
+    }
+
     /// Reports an error or refusal.
     pub fn refuse(&self, refusal: &Refusal) {
         if self.json {

@@ -158,6 +158,8 @@ impl Answer for Log {
                     "ended_at": turn.ended_at,
                     "exit_code": turn.exit_code,
                     "interrupted": turn.interrupted,
+                    "shared": turn.origin.shared,
+                    "model": turn.origin.parts.iter().find_map(|part| part.model.clone()),
                     "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
                     "commits": commits,
                     "files": line.files,
@@ -186,6 +188,9 @@ fn one_line(line: &Line, width: usize, ages: usize) -> String {
     }
     if turn.interrupted {
         marks.push("interrupted");
+    }
+    if turn.origin.shared {
+        marks.push("shared");
     }
     let mark = if marks.is_empty() { String::new() } else { format!(" [{}]", marks.join(", ")) };
     let totals = turn.totals;

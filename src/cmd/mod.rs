@@ -3,11 +3,13 @@
 
 pub mod diff;
 pub mod doctor;
+pub mod hook;
 pub mod log;
 pub mod run;
 pub mod show;
 pub mod status;
 pub mod travel;
+pub mod turn;
 
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
@@ -27,7 +29,7 @@ pub fn settle_if_idle(repo: &Repo, ui: &Ui, who: &str) -> Result<()> {
         return Ok(());
     }
     match repo.try_lock(who)? {
-        Some(_lock) => crate::turns::settle(repo, ui),
+        Some(_lock) => crate::turns::settle_unless_live(repo, ui),
         None => Ok(()),
     }
 }

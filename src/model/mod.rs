@@ -5,5 +5,6 @@ pub mod bytes;
 pub mod checkpoint;
 pub mod guard;
 pub mod plan;
+pub mod session;
 pub mod timeline;
 pub mod turn;

@@ -1,6 +1,7 @@
 //! The record of one turn.
 
 use super::checkpoint::{hex, hex_option, short_branch};
+use super::session::Origin;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +63,7 @@ pub struct Totals {
 }
 
 /// Everything about a turn but its two checkpoints.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The version of this record's format.
     pub v: u32,
@@ -99,6 +100,9 @@ pub struct Turn {
     pub depth: u64,
     /// The totals of its changes.
     pub totals: Totals,
+    /// How its bounds are known, and the sessions at work in it.
+    #[serde(default)]
+    pub origin: Origin,
 }
 
 impl Turn {

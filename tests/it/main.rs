@@ -10,6 +10,7 @@ mod damage;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
 mod hostile;
+mod hooks;
 mod house;
 mod json;
 mod keeps;

@@ -208,12 +208,17 @@ impl Sandbox {
         command
     }
 
+    /// The command line `git ARGS…`, ready to be started.
+    pub(crate) fn git_command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
+        let mut command = self.command("git", &self.root);
+        command.args(args);
+        command
+    }
+
     /// A git command that may fail.
     #[must_use]
     pub(crate) fn try_git<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
-        let mut command = self.command("git", &self.root);
-        command.args(args);
-        Output::of(&mut command)
+        Output::of(&mut self.git_command(args))
     }
 
     /// What a git command prints that is fed these bytes, without the last newline.
