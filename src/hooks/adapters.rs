@@ -117,7 +117,7 @@ pub const ADAPTERS: &[Adapter] = &[
         name: "cursor",
         title: "Cursor",
         programs: &["cursor-agent", "cursor"],
-        events: &[("beforeSubmitPrompt", Begin), ("stop", End), ("sessionEnd", Gone)],
+        events: &[("beforeSubmitPrompt", Begin), ("UserPromptSubmit", Begin), ("stop", End), ("sessionEnd", Gone)],
         directory_variable: Some("CURSOR_PROJECT_DIR"),
         resume: Some("cursor-agent --resume {}"),
         ..PLAIN

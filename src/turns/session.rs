@@ -213,7 +213,7 @@ fn claim(repo: &Repo, ui: &Ui, call: &Call, stored: &Stored, mut turn: Turn) -> 
     }
     let message = turn.message.or_else(|| call.message.clone());
     let part = Part { agent: turn.agent, ..call.part.clone() };
-    open_turn(repo, ui, &Call { message, part, ..call.clone() }, false, turn.mode)
+    open_turn(repo, ui, &Call { part, message, ..call.clone() }, false, turn.mode)
 }
 
 /// Inside a `run` there is always an open turn: what no hook tells of is not lost.

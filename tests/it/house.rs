@@ -53,6 +53,8 @@ fn the_model_reads_nothing() {
         "cmd/",
         "git/",
         "turns.rs",
+        "turns/",
+        "liveness.rs",
         "agent.rs",
         "config.rs",
         "cli.rs",
