@@ -131,6 +131,16 @@ impl Config<'_> {
         self.text("messageCommand").filter(|command| !command.trim().is_empty())
     }
 
+    /// `oxundo.onUndo`: is given what undo did, as JSON.
+    pub fn on_undo(self) -> Option<String> {
+        self.text("onUndo").filter(|command| !command.trim().is_empty())
+    }
+
+    /// `oxundo.onRedo`: is given what redo did, as JSON.
+    pub fn on_redo(self) -> Option<String> {
+        self.text("onRedo").filter(|command| !command.trim().is_empty())
+    }
+
     /// `oxundo.verify`: whether the repository's commit hooks run.
     ///
     /// # Errors

@@ -88,8 +88,8 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
     ui.hints = config::Config(&repo).hints();
     let ui = &*ui;
     match &cli.command {
-        Command::Undo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Undo, &args.distance)?)?,
-        Command::Redo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Redo, &args.distance)?)?,
+        Command::Undo(args) => travel(&repo, ui, Op::Undo, &args.distance)?,
+        Command::Redo(args) => travel(&repo, ui, Op::Redo, &args.distance)?,
         Command::Run(_) | Command::Hook(_) => {}
         Command::Turn(args) => ui.answer(&cmd::turn::run(&repo, ui, args)?)?,
         Command::Log(args) => {
@@ -119,6 +119,12 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn travel(repo: &Repo, ui: &Ui, op: Op, distance: &cli::Distance) -> Result<()> {
+    let travelled = cmd::travel::run(repo, ui, op, distance)?;
+    cmd::conversation::hand_over(repo, ui, op, &travelled);
+    ui.answer(&travelled).map_err(Into::into)
 }
 
 /// clap's own words, or one JSON object where that was asked for.

@@ -131,7 +131,8 @@ impl Ui {
     }
 }
 
-fn versioned(value: serde_json::Value) -> serde_json::Value {
+/// The object that a command prints: its keys behind the version of their format.
+pub fn versioned(value: serde_json::Value) -> serde_json::Value {
     let mut object = serde_json::Map::new();
     object.insert("v".to_owned(), 1.into());
     if let serde_json::Value::Object(keys) = value {

@@ -1,6 +1,7 @@
 //! One file per subcommand. Each opens nothing and prints nothing: it gets the
 //! repository, decides with the model, lets the git layer act, and answers.
 
+pub mod conversation;
 pub mod diff;
 pub mod doctor;
 pub mod hook;

@@ -1,7 +1,7 @@
 //! `oxundo undo` and `oxundo redo`: both move the timeline's cursor and apply
 //! the difference.
 
-use super::resolve;
+use super::{conversation, resolve};
 use crate::cli::Distance;
 use crate::config::Config;
 use crate::error::{Code, Refusal};
@@ -445,6 +445,7 @@ impl Answer for Travelled {
             "files": files,
             "kept_edits": kept,
             "rescue": id(self.rescue),
+            "conversations": conversation::described(&self.turns),
         }))
     }
 
@@ -477,9 +478,10 @@ impl Answer for Travelled {
             1 => String::new(),
             n => format!(" --steps {n}"),
         };
-        match self.plan.op {
-            Op::Redo => vec![format!("'oxundo undo{steps}' takes it back")],
-            _ => vec![format!("'oxundo redo{steps}' brings it back")],
+        if self.plan.op == Op::Redo {
+            return vec![format!("'oxundo undo{steps}' takes it back")];
         }
+        let redo = format!("'oxundo redo{steps}' brings it back");
+        [redo].into_iter().chain(conversation::hints(&self.turns)).collect()
     }
 }

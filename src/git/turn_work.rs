@@ -142,6 +142,15 @@ impl Repo {
         (!text.is_empty()).then_some(text)
     }
 
+    /// Runs the user's command on what was done, at the top of the worktree.
+    ///
+    /// # Errors
+    ///
+    /// When it fails.
+    pub fn hand_over(&self, command: &str, what: &[u8]) -> Result<()> {
+        Shell::new(command, self.top()).run(what).map(drop)
+    }
+
     /// How each file of a delta changed, with lines added and removed.
     ///
     /// # Errors

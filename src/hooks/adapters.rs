@@ -26,6 +26,8 @@ pub struct Adapter {
     pub sessionless: bool,
     /// The command that takes a conversation up again, with `{}` for the session's id.
     pub resume: Option<&'static str>,
+    /// What is typed there to go back to an earlier prompt.
+    pub rewind: Option<&'static str>,
 }
 
 /// What an event means.
@@ -69,6 +71,7 @@ const PLAIN: Adapter = Adapter {
     directory_variable: None,
     sessionless: false,
     resume: None,
+    rewind: None,
 };
 
 /// Claude Code's events, which others took over.
@@ -87,6 +90,7 @@ pub const ADAPTERS: &[Adapter] = &[
         events: CLAUDES,
         directory_variable: Some("CLAUDE_PROJECT_DIR"),
         resume: Some("claude --resume {}"),
+        rewind: Some("/rewind"),
         ..PLAIN
     },
     Adapter {
@@ -111,6 +115,7 @@ pub const ADAPTERS: &[Adapter] = &[
         events: &[("BeforeAgent", Begin), ("AfterAgent", End), ("SessionEnd", Gone)],
         directory_variable: Some("GEMINI_PROJECT_DIR"),
         resume: Some("gemini --resume {}"),
+        rewind: Some("/rewind"),
         ..PLAIN
     },
     Adapter {

@@ -630,3 +630,63 @@ fn a_script_that_begins_again_closes_what_it_left_open() {
     repo.oxundo(["turn", "end"]).success();
     assert_eq!(turns(&repo), [(1, "first".to_owned(), true, false)]);
 }
+
+// The conversation
+
+#[test]
+fn undo_says_how_to_take_the_agent_back_too() {
+    let repo = repo();
+    let transcript = repo.home().join("transcript.jsonl");
+    std::fs::write(&transcript, "12345\n").expect("write a transcript");
+    let with_transcript = |mut payload: Value| {
+        payload["transcript_path"] = json!(transcript.to_string_lossy());
+        payload
+    };
+    hook(&repo, &["claude"], &with_transcript(prompt("sess-1", "p1", "add two")));
+    repo.sh("echo two >>a.txt");
+    let text = "12345\n{\"type\":\"assistant\",\"message\":{\"model\":\"claude-x\"}}\n";
+    std::fs::write(&transcript, text).expect("write a transcript");
+    hook(&repo, &["claude"], &with_transcript(stop("sess-1", "p1")));
+    assert_eq!(repo.log()[0]["model"], "claude-x", "the transcript names the model");
+    let output = repo.oxundo(["undo"]);
+    output.success();
+    output.warns("hint: Claude Code still remembers it: 'claude --resume sess-1', then '/rewind' takes");
+    repo.redo();
+    let (_, undone) = repo.json(["undo"]);
+    assert_eq!(
+        undone["conversations"],
+        json!([{"turn": 1, "agent": "claude", "session": "sess-1", "prompt": "p1", "resume": "claude --resume sess-1",
+            "transcript": transcript.to_string_lossy(), "from": 6, "to": text.len()}])
+    );
+}
+
+#[test]
+fn a_session_id_that_is_a_command_is_not_offered_as_one() {
+    let repo = repo();
+    hook(&repo, &["claude"], &prompt("x; rm -rf ~", "1", "p"));
+    repo.sh("echo two >>a.txt");
+    hook(&repo, &["claude"], &stop("x; rm -rf ~", "1"));
+    let output = repo.oxundo(["undo"]);
+    output.success();
+    assert!(!output.err().contains("rm -rf"), "{output:?}");
+}
+
+#[test]
+fn the_users_commands_are_told_of_undo_and_redo() {
+    let repo = repo();
+    repo.git(["config", "oxundo.onUndo", "cat >../home/undone; oxundo log >../home/log"]);
+    repo.git(["config", "oxundo.onRedo", "cat >../home/redone; echo noise; echo failed >&2; exit 3"]);
+    repo.agent("echo two >>a.txt");
+    let told = |name: &str| std::fs::read(repo.home().join(name)).ok();
+    repo.oxundo(["undo", "--dry-run"]).success();
+    assert_eq!(told("undone"), None, "a dry run does nothing");
+    let (_, printed) = repo.json(["undo"]);
+    assert_eq!(serde_json::from_slice::<Value>(&told("undone").expect("it was told")).ok(), Some(printed));
+    assert!(told("log").is_some_and(|log| !log.is_empty()), "it may call oxundo");
+    let output = repo.oxundo(["redo"]);
+    output.success();
+    output.warns("warning: oxundo.onRedo failed: sh: failed");
+    assert!(!output.out().contains("noise"), "{output:?}");
+    assert!(told("redone").is_some());
+    repo.assert_file("a.txt", "one\ntwo\n", "redone all the same");
+}
