@@ -27,6 +27,7 @@ pub mod git;
 pub mod hooks;
 pub mod liveness;
 pub mod model;
+pub mod setup;
 pub mod turns;
 pub mod ui;
 
@@ -91,6 +92,8 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
         Command::Undo(args) => travel(&repo, ui, Op::Undo, &args.distance)?,
         Command::Redo(args) => travel(&repo, ui, Op::Redo, &args.distance)?,
         Command::Run(_) | Command::Hook(_) => {}
+        Command::Init(args) => return report(ui, &cmd::init::install(&repo, ui, args)?),
+        Command::Uninstall(args) => return report(ui, &cmd::init::uninstall(&repo, ui, args)?),
         Command::Turn(args) => ui.answer(&cmd::turn::run(&repo, ui, args)?)?,
         Command::Log(args) => {
             cmd::settle_if_idle(&repo, ui, "log")?;
@@ -119,6 +122,12 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was left undone is an error, though all else was done.
+fn report(ui: &Ui, report: &cmd::init::Report) -> Result<ExitCode> {
+    ui.answer(report)?;
+    Ok(u8::from(report.has_failed()).into())
 }
 
 fn travel(repo: &Repo, ui: &Ui, op: Op, distance: &cli::Distance) -> Result<()> {

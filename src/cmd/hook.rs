@@ -72,6 +72,9 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
         None => input()?,
     };
     let name = words.first().map_or("", String::as_str);
+    if name == "git" {
+        return Repo::open(directory.unwrap_or(Path::new(".")))?.record_pushed(&text);
+    }
     anyhow::ensure!(
         adapters::adapter(name).is_some(),
         "there are no hooks of '{name}'; known are {}",

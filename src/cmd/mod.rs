@@ -5,6 +5,7 @@ pub mod conversation;
 pub mod diff;
 pub mod doctor;
 pub mod hook;
+pub mod init;
 pub mod log;
 pub mod run;
 pub mod show;

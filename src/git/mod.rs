@@ -17,6 +17,7 @@ pub mod process;
 pub mod published;
 pub mod refs;
 pub mod scan;
+pub mod setup;
 pub mod store;
 pub mod turn_work;
 pub mod worktree;

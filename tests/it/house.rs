@@ -55,6 +55,7 @@ fn the_model_reads_nothing() {
         "turns.rs",
         "turns/",
         "liveness.rs",
+        "setup.rs",
         "agent.rs",
         "config.rs",
         "cli.rs",

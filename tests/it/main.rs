@@ -12,6 +12,7 @@ mod faults;
 mod hostile;
 mod hooks;
 mod house;
+mod init;
 mod json;
 mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
