@@ -95,6 +95,36 @@ impl Repo {
         Ok(file.write_all(&added)?)
     }
 
+    /// git's version; none where git cannot be run.
+    pub fn git_version(&self) -> Option<String> {
+        let printed = self.git(["--version"]).run(b"").ok()?;
+        let text = printed.to_str_lossy();
+        text.trim().strip_prefix("git version ").map(str::to_owned)
+    }
+
+    /// The remotes to which a push copies all refs: the remote, and the key and value that say so.
+    pub fn mirrors(&self) -> Vec<(String, String, String)> {
+        let args = ["config", "-z", "--get-regexp", r"^remote\..*\.(mirror|push)$"];
+        // git fails where there is none.
+        let printed = self.git(args).run(b"").unwrap_or_default();
+        let mut found = Vec::new();
+        for entry in printed.split(|byte| *byte == 0) {
+            let Ok(text) = entry.to_str() else { continue };
+            let (key, value) = text.split_once('\n').unwrap_or((text, "true"));
+            let Some((remote, what)) = key.strip_prefix("remote.").and_then(|rest| rest.rsplit_once('.')) else {
+                continue;
+            };
+            let all = match what {
+                "mirror" => !matches!(value, "false" | "no" | "off" | "0"),
+                _ => value.trim_start_matches('+').starts_with("refs/*:"),
+            };
+            if all {
+                found.push((remote.to_owned(), key.to_owned(), value.to_owned()));
+            }
+        }
+        found
+    }
+
     /// Every ref of oxundo's, of all worktrees.
     ///
     /// # Errors

@@ -31,6 +31,11 @@ impl Repo {
         time.format_or_unix(gix::date::time::format::ISO8601_STRICT)
     }
 
+    /// A time in seconds since the epoch, RFC 3339.
+    pub fn at(seconds: i64) -> String {
+        gix::date::Time { seconds, offset: 0 }.format_or_unix(gix::date::time::format::ISO8601_STRICT)
+    }
+
     /// The first path that is unmerged.
     ///
     /// # Errors
