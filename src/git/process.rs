@@ -23,6 +23,12 @@ pub const LOCAL_ENVIRONMENT: [&str; 12] = [
     "GIT_WORK_TREE",
 ];
 
+/// What oxundo does is none of the repository's hooks' business, unless they are asked for.
+const NO_HOOKS: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
+
+/// The commands that run hooks for oxundo, or tell where they are.
+const ABOUT_HOOKS: [&str; 2] = ["hook", "rev-parse"];
+
 /// A git command in one repository.
 #[derive(Debug)]
 pub struct Git {
@@ -51,8 +57,7 @@ impl Git {
             .env("GIT_WORK_TREE", worktree)
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_LITERAL_PATHSPECS", "1")
-            // What oxundo does is none of the hooks' business, unless they are asked for.
-            .args(if name == "hook" { &[][..] } else { &["-c", "core.hooksPath=/dev/null"] })
+            .args(if ABOUT_HOOKS.contains(&name.as_str()) { &[][..] } else { &NO_HOOKS })
             .args(args);
         Self { command, name }
     }

@@ -58,7 +58,7 @@ fn agents_that_are_installed_set_up_and_have_fired_are_told_of() {
     nothing(&found);
     assert!(found["about"]["agents"][0]["last_fired"].is_string(), "what has fired is trusted: {found}");
     let text = Output::of(repo.oxundo_command(["doctor"]).env("PATH", &path));
-    text.says("Claude Code: its hooks last fired 0 s ago");
+    text.says("Claude Code: its hooks last fired ");
     text.says("Goose: its hooks are not set up: 'oxundo init goose'");
     text.says("nothing is wrong");
 }

@@ -10,8 +10,8 @@ mod damage;
 mod doctor;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
-mod hostile;
 mod hooks;
+mod hostile;
 mod house;
 mod init;
 mod json;
