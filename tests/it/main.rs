@@ -10,6 +10,7 @@ mod damage;
 mod doctor;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
+mod filters;
 mod hooks;
 mod hostile;
 mod house;

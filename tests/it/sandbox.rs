@@ -237,12 +237,17 @@ impl Sandbox {
         output.out()
     }
 
+    /// A shell script, ready to be started.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut command = self.command("sh", &self.root);
+        command.args(["-ec", script]);
+        command
+    }
+
     /// What a shell script prints, without the last newline.
     #[track_caller]
     pub(crate) fn sh(&self, script: &str) -> String {
-        let mut command = self.command("sh", &self.root);
-        command.args(["-ec", script]);
-        let output = Output::of(&mut command);
+        let output = Output::of(&mut self.shell(script));
         output.success();
         output.out()
     }
@@ -325,6 +330,20 @@ impl Sandbox {
     #[track_caller]
     pub(crate) fn redo(&self) {
         self.oxundo(["redo"]).success();
+    }
+
+    /// A turn by `sh -c SCRIPT`, undone, redone and undone again: each time the very state is back.
+    #[track_caller]
+    pub(crate) fn there_and_back(&self, mode: Mode, script: &str) {
+        let before = self.state();
+        self.turn(mode, script);
+        let after = self.state();
+        assert_ne!(before, after, "the turn changes something");
+        for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+            self.oxundo([op]).success();
+            self.state().assert_is(wanted, &format!("{op} brings back the very state ({mode:?})"));
+        }
+        self.assert_sound();
     }
 
     /// Sees to it that the command is refused with this code and that nothing at all changes: as
