@@ -252,11 +252,13 @@ fn file_state(checkpoint: &Checkpoint, path: &BStr, (mode, id): (EntryMode, Obje
 }
 
 fn with_mode(checkpoint: &Checkpoint, path: &BStr, kind: Kind, id: ObjectId) -> FileState {
-    let mode = match kind {
-        Kind::Symlink => 0,
-        _ => (checkpoint.modes.unusual.get(path).copied()).unwrap_or_else(|| checkpoint.modes.usual.of(kind)),
-    };
-    FileState { kind, id, mode }
+    if kind == Kind::Symlink {
+        return FileState { kind, id, mode: 0 };
+    }
+    let recorded = checkpoint.modes.unusual.get(path).copied();
+    let mode = recorded.unwrap_or_else(|| checkpoint.modes.usual.of(kind));
+    // Without core.fileMode a tree says what the index says, which the file need not be.
+    FileState { kind: Kind::of_mode(mode), id, mode }
 }
 
 fn changed_keys<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap<K, V>) -> Vec<K> {

@@ -712,8 +712,7 @@ fn repository_state(path: &std::path::Path) -> Option<String> {
 pub fn kind_of(stat: &rustix::fs::Stat) -> Option<Kind> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Symlink => Some(Kind::Symlink),
-        FileType::RegularFile if stat.st_mode & 0o100 != 0 => Some(Kind::Executable),
-        FileType::RegularFile => Some(Kind::File),
+        FileType::RegularFile => Some(Kind::of_mode(stat.st_mode)),
         _ => None,
     }
 }

@@ -39,6 +39,13 @@ pub enum Kind {
     Symlink,
 }
 
+impl Kind {
+    /// What a regular file with these permission bits is: git looks at the owner's alone.
+    pub fn of_mode(mode: u32) -> Self {
+        if mode & 0o100 == 0 { Self::File } else { Self::Executable }
+    }
+}
+
 /// One captured file: what it is, its raw content, and its permission bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {

@@ -19,6 +19,7 @@ mod json;
 mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
+mod modes;
 mod payloads;
 mod property;
 mod refusals;
