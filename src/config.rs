@@ -186,6 +186,14 @@ impl Config<'_> {
         Names::new("secret", &self.words("secret", SECRETS))
     }
 
+    fn include(self) -> Result<Vec<String>> {
+        let patterns = self.words("include", "");
+        match patterns.iter().find(|pattern| pattern.split('/').any(|part| part == "..")) {
+            Some(outside) => Err(bad("include", outside, "a pattern for paths in the worktree")),
+            None => Ok(patterns),
+        }
+    }
+
     /// `oxundo.maxFileSize`, `maxDirEntries`, `skipDir`, `exclude` and `include`.
     ///
     /// # Errors
@@ -201,7 +209,7 @@ impl Config<'_> {
                 .map(BString::from)
                 .collect::<HashSet<_>>(),
             exclude: globs("exclude", &self.words("exclude", ""))?,
-            include: globs("include", &self.words("include", ""))?,
+            include: self.include()?,
         })
     }
 }

@@ -62,7 +62,11 @@ impl Repo {
         let same_turn = earlier.map(|checkpoint| Earlier { skipped: &checkpoint.skipped, captured: &captured });
         let mut rules = match before {
             Some(before) => before.rules,
-            None => self.shared_rules(capabilities.ignore_case)?,
+            None => {
+                let mut rules = self.shared_rules(capabilities.ignore_case)?;
+                rules.include(&limits.include);
+                rules
+            }
         };
         let scan = scanner.scan(&mut rules, same_turn.as_ref())?;
         let mut content = Content {

@@ -142,7 +142,8 @@ impl Repo {
                 .skipped
                 .iter()
                 .any(|skipped| skipped.path == *path || parents(path.as_bstr()).any(|p| p == skipped.path));
-            if skipped || rules.matches_with_parents(path.as_bstr()) {
+            let ignored = || rules.matches_with_parents(path.as_bstr()) && !rules.includes(path.as_bstr(), false);
+            if skipped || ignored() {
                 unproven.push(path.clone());
             }
         }

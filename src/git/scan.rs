@@ -26,8 +26,8 @@ pub struct Limits {
     pub skip_directories: HashSet<BString>,
     /// Paths that are not captured.
     pub exclude: globset::GlobSet,
-    /// Ignored paths that are captured all the same.
-    pub include: globset::GlobSet,
+    /// Patterns of ignored paths that are captured all the same.
+    pub include: Vec<String>,
 }
 
 /// What a capture already knows from the one before it in the same turn.
@@ -444,6 +444,10 @@ struct Below {
 }
 
 impl Below {
+    fn skipped(skipped: Skipped) -> Self {
+        Self { skipped: vec![skipped], ..Self::default() }
+    }
+
     fn merge(&mut self, other: Self) {
         self.files.extend(other.files);
         self.unusual.extend(other.unusual);
@@ -462,7 +466,7 @@ impl UnknownWalk<'_, '_> {
         for (path, kind) in unknown {
             let below = match path.strip_suffix(b"/") {
                 Some(directory) if submodules.contains(directory.as_bstr()) => {
-                    Below { skipped: vec![self.repository(directory.as_bstr())], ..Below::default() }
+                    Below::skipped(self.repository(directory.as_bstr()))
                 }
                 Some(directory) => {
                     let excluded = self.in_excluded(directory.as_bstr());
@@ -516,8 +520,7 @@ impl UnknownWalk<'_, '_> {
 
     fn file(&self, path: &BStr, kind: FileType, excluded: bool) -> Result<Below> {
         let mut below = Below::default();
-        let included = self.scanner.limits.include.is_match(as_path(path));
-        if (excluded || self.rules.matches(path, false)) && !included {
+        if (excluded || self.rules.matches(path, false)) && !self.rules.includes(path, false) {
             return Ok(below);
         }
         if let Some(earlier) = self.earlier_skips.get(path) {
@@ -558,38 +561,39 @@ impl UnknownWalk<'_, '_> {
 
     /// All that is captured below an untracked directory.
     fn directory(&mut self, path: &BStr, excluded: bool) -> Result<Below> {
-        let mut below = Below::default();
         if excluded || self.rules.matches(path, true) {
-            return Ok(below);
+            if !self.rules.includes_below(path) || !storable(path) {
+                return Ok(Below::default());
+            }
+            return self.content(path, true);
         }
         if let Some(earlier) = self.earlier_skips.get(path).filter(|skip| skip.reason != Reason::Repository) {
-            below.skipped.push(earlier.clone());
-            return Ok(below);
+            return Ok(Below::skipped(earlier.clone()));
         }
         if let Some(reason) = self.directory_reason(path) {
-            below.skipped.push(skipped(path, reason, 0));
-            return Ok(below);
+            return Ok(Below::skipped(skipped(path, reason, 0)));
         }
+        self.content(path, false)
+    }
+
+    /// What is captured in a directory; of an ignored one only what is included.
+    fn content(&mut self, path: &BStr, ignored: bool) -> Result<Below> {
+        let mut below = Below::default();
         let Some(fd) = self.scanner.worktree.open_directory(path)? else {
             return Ok(below);
         };
         let names = names_in(&fd)?;
         if is_repository(&fd, &names) {
-            below.skipped.push(self.repository(path));
-            return Ok(below);
+            return Ok(if ignored { below } else { Below::skipped(self.repository(path)) });
         }
         let inside = |name: &[u8]| BString::from([path.as_bytes(), b"/", name].concat());
-        if self.earlier.is_none() && names.iter().any(|name| name.0 == b".gitignore") {
+        if self.earlier.is_none() && !ignored && names.iter().any(|name| name.0 == b".gitignore") {
             let ignore_file = inside(b".gitignore");
             if let Some(text) = self.scanner.worktree.read_plain_file(ignore_file.as_bstr()) {
                 self.rules.add(ignore_file, text);
             }
         }
         let mode = mode_of(&rustix::fs::fstat(&fd)?);
-        if mode != self.scanner.usual.directory {
-            below.unusual.push((inside(b""), mode));
-        }
-        below.directories.push(path.to_owned());
         drop(fd);
         for (name, kind) in &names {
             if name == b".git" {
@@ -599,15 +603,22 @@ impl UnknownWalk<'_, '_> {
                 self.scan.attributes.push(inside(name));
             }
             let inner = match name.strip_suffix(b"/") {
-                Some(name) => self.directory(inside(name).as_bstr(), false)?,
-                None => self.file(inside(name).as_bstr(), *kind, false)?,
+                Some(name) => self.directory(inside(name).as_bstr(), ignored)?,
+                None => self.file(inside(name).as_bstr(), *kind, ignored)?,
             };
             below.merge(inner);
         }
+        if ignored && below.files.is_empty() {
+            return Ok(below);
+        }
+        if mode != self.scanner.usual.directory {
+            below.unusual.push((inside(b""), mode));
+        }
+        below.directories.push(path.to_owned());
         // The limit is for what was there before the turn.
         let count = below.files.len() as u64;
         if self.earlier.is_none() && count > self.scanner.limits.max_directory_entries {
-            return Ok(Below { skipped: vec![skipped(path, Reason::Many, count)], ..Below::default() });
+            return Ok(Below::skipped(skipped(path, Reason::Many, count)));
         }
         Ok(below)
     }

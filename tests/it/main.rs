@@ -14,6 +14,7 @@ mod filters;
 mod hooks;
 mod hostile;
 mod house;
+mod ignore;
 mod init;
 mod json;
 mod keeps;
