@@ -12,7 +12,7 @@ use crate::git::index::IndexLock;
 use crate::git::store::{Side, Stored};
 use crate::model::bytes::shown;
 use crate::model::checkpoint::{
-    Change, Checkpoint, Delta, IndexEntry, IndexState, Skipped, branch_changes, uncovered_changes,
+    Change, Checkpoint, Delta, IndexEntry, IndexState, Reason, Skipped, branch_changes, uncovered_changes,
 };
 use crate::model::plan::{BranchMove, IndexMove, Op, Plan, travel};
 use crate::model::session::Origin;
@@ -250,16 +250,21 @@ fn advance(plan: &mut Plan, commit: ObjectId) {
     }
 }
 
+/// Whether this was skipped before, be it that it has changed.
+fn knows(before: &[Skipped], new: &Skipped) -> bool {
+    before.iter().any(|old| (&old.path, old.reason) == (&new.path, new.reason))
+}
+
 /// What is not captured is said once, not before every turn.
 fn announce_skipped(repo: &Repo, ui: &Ui, stored: &Stored, skipped: &[Skipped]) -> Result<()> {
-    use crate::model::checkpoint::Reason as R;
+    use Reason as R;
     let newest = stored.state.next.checked_sub(1).filter(|number| *number > 0);
     let said = match newest {
         Some(number) if repo.turn(stored, number)?.is_some() => repo.checkpoint(stored, number, Side::Before)?.skipped,
         _ => Vec::new(),
     };
     let new: Vec<_> =
-        (skipped.iter()).filter(|skipped| skipped.reason != R::Repository && !said.contains(skipped)).collect();
+        (skipped.iter()).filter(|skipped| skipped.reason != R::Repository && !knows(&said, skipped)).collect();
     if new.is_empty() {
         return Ok(());
     }
@@ -332,8 +337,9 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
         }
     }
     let after = &capture.checkpoint;
-    for path in uncovered_changes(&before, after) {
-        ui.warn(&format!("the turn changed '{}', which undo does not cover", shown(path.as_bstr())));
+    // What tools make again changes with every turn: undo says so when it matters.
+    for skipped in uncovered_changes(&before, after).into_iter().filter(|old| old.reason != Reason::SkipDir) {
+        ui.warn(&format!("the turn changed '{}', which undo does not cover", shown(skipped.path.as_bstr())));
     }
     turn.branch.clone_from(&after.head.branch);
     turn.commits.extend(commits_of(repo, &start, after, turn.dirty_commit)?);
@@ -556,7 +562,7 @@ fn choose(
 
 fn name_left_out(ui: &Ui, secrets: &[BString], skipped: &[Skipped], before: &[Skipped]) {
     let mut left: Vec<String> = secrets.iter().map(|path| shown(path.as_bstr())).collect();
-    left.extend((skipped.iter()).filter(|new| !before.contains(new)).map(|new| shown(new.path.as_bstr())));
+    left.extend((skipped.iter()).filter(|new| !knows(before, new)).map(|new| shown(new.path.as_bstr())));
     if !left.is_empty() {
         ui.warn(&format!("not committed: {}", left.join(", ")));
     }

@@ -178,7 +178,7 @@ impl Prepared {
             let last = at + 1 == route.turns.len();
             let (before, after) = ends(repo, stored, op, turn, last, &head)?;
             let delta = repo.delta(turn.turn, &before, &after)?;
-            uncovered.extend(uncovered_changes(&before, &after).into_iter().cloned());
+            uncovered.extend(uncovered_changes(&before, &after).into_iter().map(|old| old.path.clone()));
             let from = if op == Op::Redo { before } else { after };
             start.get_or_insert(from);
             steps.push((turn.turn, if op == Op::Redo { delta } else { delta.inverse() }));

@@ -60,13 +60,12 @@ impl Repo {
             limits,
         };
         let same_turn = earlier.map(|checkpoint| Earlier { skipped: &checkpoint.skipped, captured: &captured });
-        let mut rules = match before {
-            Some(before) => before.rules,
-            None => {
-                let mut rules = self.shared_rules(capabilities.ignore_case)?;
-                rules.include(&limits.include);
-                rules
-            }
+        let mut rules = if let Some(before) = before {
+            before.rules
+        } else {
+            let mut rules = self.shared_rules(capabilities.ignore_case)?;
+            rules.include(&limits.include);
+            rules
         };
         let scan = scanner.scan(&mut rules, same_turn.as_ref())?;
         let mut content = Content {

@@ -2,6 +2,7 @@
 
 use super::Repo;
 use super::capture::file_kind;
+use super::scan::own_state;
 use crate::model::checkpoint::{
     Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change,
 };
@@ -167,7 +168,7 @@ impl Repo {
             if there(path) || parents(path).any(there) || self.captured_directory(before, &skipped.path)?.is_some() {
                 continue;
             }
-            let aside = Aside { store: format!("aside/{turn}/{number}"), state: skipped.state.clone() };
+            let aside = Aside { store: format!("aside/{turn}/{number}"), state: own_state(skipped) };
             made.insert(skipped.path.clone(), Change::new(None, Some(aside)));
         }
         Ok(made)

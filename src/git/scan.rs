@@ -9,7 +9,7 @@ use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Time};
-use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, openat, statat};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -568,10 +568,10 @@ impl UnknownWalk<'_, '_> {
             return self.content(path, true);
         }
         if let Some(earlier) = self.earlier_skips.get(path).filter(|skip| skip.reason != Reason::Repository) {
-            return Ok(Below::skipped(earlier.clone()));
+            return Ok(Below::skipped(Skipped { state: self.tree_state(path), ..earlier.clone() }));
         }
         if let Some(reason) = self.directory_reason(path) {
-            return Ok(Below::skipped(skipped(path, reason, 0)));
+            return Ok(Below::skipped(Skipped { state: self.tree_state(path), ..skipped(path, reason, 0) }));
         }
         self.content(path, false)
     }
@@ -618,7 +618,7 @@ impl UnknownWalk<'_, '_> {
         // The limit is for what was there before the turn.
         let count = below.files.len() as u64;
         if self.earlier.is_none() && count > self.scanner.limits.max_directory_entries {
-            return Ok(Below::skipped(skipped(path, Reason::Many, count)));
+            return Ok(Below::skipped(Skipped { state: self.tree_state(path), ..skipped(path, Reason::Many, count) }));
         }
         Ok(below)
     }
@@ -626,6 +626,13 @@ impl UnknownWalk<'_, '_> {
     fn repository(&self, path: &BStr) -> Skipped {
         let state = repository_state(&self.scanner.worktree.path().join(as_path(path)));
         Skipped { state, ..skipped(path, Reason::Repository, 0) }
+    }
+
+    /// What tells whether anything in a directory changed that is not captured.
+    fn tree_state(&self, path: &BStr) -> Option<String> {
+        let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+        add_tree(&self.scanner.worktree.open_directory(path).ok()??, &mut hasher);
+        Some(format!("{TREE_STATE}{}", hasher.try_finalize().ok()?))
     }
 
     fn directory_reason(&self, path: &BStr) -> Option<Reason> {
@@ -700,6 +707,34 @@ fn names_in(fd: &OwnedFd) -> Result<Vec<(Vec<u8>, FileType)>> {
     }
     names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     Ok(names)
+}
+
+/// How the state of a directory begins.
+const TREE_STATE: &str = "tree ";
+
+/// Adds the names below a directory, and the sizes, times and modes of its files.
+fn add_tree(directory: &OwnedFd, hasher: &mut gix::hash::Hasher) {
+    // What cannot be read cannot be seen to change.
+    for (name, kind) in names_in(directory).unwrap_or_default() {
+        hasher.update(&name);
+        if kind == FileType::Directory {
+            let inner = name.strip_suffix(b"/").unwrap_or(&name);
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            if let Ok(inner) = openat(directory, inner, flags, rustix::fs::Mode::empty()) {
+                add_tree(&inner, hasher);
+            }
+        } else if let Ok(stat) = statat(directory, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+            let state = format!("\0{} {}.{} {}\n", stat.st_size, stat.st_mtime, stat.st_mtime_nsec, stat.st_mode);
+            hasher.update(state.as_bytes());
+        }
+    }
+    hasher.update(b"/");
+}
+
+/// The part of a skipped thing's state that must be the same when it is moved aside: a directory is
+/// moved with all that is in it.
+pub fn own_state(skipped: &Skipped) -> Option<String> {
+    skipped.state.clone().filter(|state| !state.starts_with(TREE_STATE))
 }
 
 /// What tells whether a file changed that is not read; directories have nothing such.
