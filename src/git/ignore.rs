@@ -48,6 +48,13 @@ impl Rules {
         rules
     }
 
+    /// The rules that hold in another repository, with its own `info/exclude`.
+    #[must_use]
+    pub fn elsewhere(&self, exclude: Option<Vec<u8>>) -> Self {
+        let global = self.sources.get(BStr::new(GLOBAL)).cloned();
+        Self::new(exclude, global, self.case == Case::Fold)
+    }
+
     /// Sets what is captured although it is ignored: patterns as in a `.gitignore` file at the top.
     pub fn include(&mut self, patterns: &[String]) {
         if !patterns.is_empty() {

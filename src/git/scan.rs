@@ -3,7 +3,7 @@
 //! Directories are read in parallel; only names unknown to the index are held
 //! against the ignore rules.
 
-use super::ignore::Rules;
+use super::ignore::{Rules, read_rules};
 use super::worktree::{Worktree, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use anyhow::Result;
@@ -562,7 +562,7 @@ impl UnknownWalk<'_, '_> {
     /// All that is captured below an untracked directory.
     fn directory(&mut self, path: &BStr, excluded: bool) -> Result<Below> {
         if excluded || self.rules.matches(path, true) {
-            if !self.rules.includes_below(path) || !storable(path) {
+            if !self.rules.includes_below(path) || !is_storable(path, true) {
                 return Ok(Below::default());
             }
             return self.content(path, true);
@@ -624,8 +624,44 @@ impl UnknownWalk<'_, '_> {
     }
 
     fn repository(&self, path: &BStr) -> Skipped {
-        let state = repository_state(&self.scanner.worktree.path().join(as_path(path)));
-        Skipped { state, ..skipped(path, Reason::Repository, 0) }
+        Skipped { state: self.repository_state(path), ..skipped(path, Reason::Repository, 0) }
+    }
+
+    /// What tells whether another repository changed: its HEAD, its index, and what differs from
+    /// that or is not in it. It is only looked at, and nothing that it configures is run.
+    fn repository_state(&self, path: &BStr) -> Option<String> {
+        let top = self.scanner.worktree.path().join(as_path(path));
+        let repo = gix::open(&top).ok()?;
+        let (worktree, index) = (Worktree::open(&top).ok()?, repo.index_or_empty().ok()?);
+        let mut rules = self.rules.elsewhere(read_rules(&repo.common_dir().join("info/exclude")));
+        let scan = Scanner { worktree: &worktree, index: &index, ..*self.scanner }.scan(&mut rules, None).ok()?;
+        let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+        let mut add =
+            |path: &BStr, state: String| hasher.update(&[path.as_bytes(), b"\0", state.as_bytes(), b"\n"].concat());
+        for entry in index.entries() {
+            add(entry.path(&index), format!("{} {:o} {}", entry.id, entry.mode.bits(), entry.stage_raw()));
+        }
+        for (at, difference) in &scan.tracked {
+            let entry = &index.entries()[*at];
+            let path = entry.path(&index);
+            let now = match difference {
+                Difference::Gone => None,
+                Difference::Suspect(_) => worktree.state(path, entry.id.kind()).ok()?,
+            };
+            // What only looks different may look so no more when git has looked at it.
+            if now.is_none_or(|now| now.id != entry.id) {
+                add(path, format!("{now:?}"));
+            }
+        }
+        for file in &scan.untracked {
+            let state = worktree.stat(file.path.as_bstr()).ok()?.and_then(|(stat, _)| file_state(&stat));
+            add(file.path.as_bstr(), format!("{state:?}"));
+        }
+        for skipped in &scan.skipped {
+            add(skipped.path.as_bstr(), format!("{:?}", skipped.state));
+        }
+        let head = repo.head_id().map_or_else(|_| "unborn".to_owned(), |id| id.to_string());
+        Some(format!("{head} {}", hasher.try_finalize().ok()?))
     }
 
     /// What tells whether anything in a directory changed that is not captured.
@@ -741,17 +777,6 @@ pub fn own_state(skipped: &Skipped) -> Option<String> {
 pub fn file_state(stat: &rustix::fs::Stat) -> Option<String> {
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     is_file.then(|| format!("{} {}.{:09}", stat.st_size, stat.st_mtime, stat.st_mtime_nsec))
-}
-
-/// What tells whether another repository changed, without entering it: its HEAD, and when its
-/// index was last written.
-fn repository_state(path: &std::path::Path) -> Option<String> {
-    use std::os::unix::fs::MetadataExt;
-    let repo = gix::open(path).ok()?;
-    let head = repo.head_id().map_or_else(|_| "unborn".to_owned(), |id| id.to_string());
-    let index = std::fs::metadata(repo.git_dir().join("index"));
-    let written = index.map_or_else(|_| String::new(), |index| format!(" {}.{:09}", index.mtime(), index.mtime_nsec()));
-    Some(head + &written)
 }
 
 /// What kind of file a stat tells of; `None` for what is neither file nor link.

@@ -29,6 +29,7 @@ mod roundtrip;
 mod run;
 mod sandbox;
 mod signals;
+mod special;
 mod terminal;
 mod together;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

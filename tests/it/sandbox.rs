@@ -651,6 +651,9 @@ fn walk(directory: &Path, prefix: &mut Vec<u8>, facts: &mut BTreeMap<String, Vec
         } else if metadata.is_symlink() {
             let target = fs::read_link(entry.path()).expect("read a symlink");
             ("symlink", target.into_os_string().into_vec())
+        } else if !metadata.is_file() {
+            // To read a pipe is to wait for a writer.
+            ("special", Vec::new())
         } else {
             ("file", fs::read(entry.path()).expect("read a file"))
         };
