@@ -84,12 +84,15 @@ impl Repo {
         self.gix.find_commit(id).is_ok()
     }
 
-    /// The parents of a commit.
+    /// The parents of a commit; none where a shallow clone ends.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
     pub fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>> {
+        if self.gix.shallow_commits()?.is_some_and(|shallow| shallow.iter().any(|end| *end == id)) {
+            return Ok(Vec::new());
+        }
         let commit = self.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
         Ok(commit.parent_ids().map(gix::Id::detach).collect())
     }

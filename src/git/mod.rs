@@ -102,9 +102,14 @@ impl Repo {
                 .into());
         };
         let top = process::absolute(top)?;
+        let git_dirs = [process::absolute(gix.git_dir())?, process::absolute(gix.common_dir())?];
+        if git_dirs.iter().any(|git_dir| directory.starts_with(git_dir) && !top.starts_with(git_dir)) {
+            return Err(Refusal::new(Code::NotFound, format!("'{}' is in a git directory", directory.display()))
+                .hint(format!("run oxundo in the worktree, '{}'", top.display()))
+                .into());
+        }
+        let [git_dir, common_dir] = git_dirs;
         let prefix = directory.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
-        let git_dir = process::absolute(gix.git_dir())?;
-        let common_dir = process::absolute(gix.common_dir())?;
         gix.committer_or_set_fallback("oxundo", "oxundo@localhost")?;
         gix.object_cache_size_if_unset(4 * 1024 * 1024);
         Ok(Self {
@@ -251,9 +256,17 @@ fn open_gix(path: &Path) -> Result<gix::Repository> {
     if let Ok(parameters) = std::env::var("GIT_CONFIG_PARAMETERS") {
         options = options.cli_overrides(process::config_parameters(&parameters));
     }
-    gix::open_opts(path, options)
-        .map_err(|error| anyhow::Error::msg(error.to_string()))
-        .with_context(|| format!("open the repository at {}", path.display()))
+    gix::open_opts(path, options).map_err(|error| not_opened(path, &error.to_string()))
+}
+
+fn not_opened(path: &Path, error: &str) -> anyhow::Error {
+    let refusal = Refusal::new(Code::Io, format!("the repository at '{}' cannot be opened: {error}", path.display()));
+    if error.contains("unsafe") {
+        let directory = path.parent().filter(|_| path.ends_with(".git")).unwrap_or(path).display();
+        let hint = format!("if you trust it, run 'git config --global --add safe.directory {directory}'");
+        return refusal.hint(hint).into();
+    }
+    refusal.hint("run 'git status' to see what git says of it").into()
 }
 
 /// Refuses what gix cannot read, before anything is recorded.

@@ -20,6 +20,7 @@ mod json;
 mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
+mod kinds;
 mod limits;
 mod modes;
 mod payloads;
