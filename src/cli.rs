@@ -64,6 +64,19 @@ pub enum Command {
     Turn(TurnArgs),
     /// Be called by an agent's own hook: reads its JSON, prints nothing, always exits 0
     Hook(HookArgs),
+    /// Let old turns go and free the space that they take
+    Gc(GcArgs),
+}
+
+/// Arguments of `gc`.
+#[derive(Args, Debug)]
+pub struct GcArgs {
+    /// Expire turns older than this: `30d`, `2 weeks`, `now`, `never` [default: `oxundo.keep`, 30 days]
+    #[arg(long, value_name = "AGE")]
+    pub keep: Option<String>,
+    /// Change nothing, say what would go
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `run`.

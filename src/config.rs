@@ -186,6 +186,20 @@ impl Config<'_> {
         Names::new("secret", &self.words("secret", SECRETS))
     }
 
+    /// `oxundo.keep`: for how many seconds turns are kept; `None` for ever.
+    ///
+    /// # Errors
+    ///
+    /// When it is no age.
+    pub fn keep(self, given: Option<&str>) -> Result<Option<u64>> {
+        let configured = self.text("keep").unwrap_or_else(|| "30d".to_owned());
+        let text = given.unwrap_or(&configured);
+        if text.trim().eq_ignore_ascii_case("never") {
+            return Ok(None);
+        }
+        age(text).map(Some).ok_or_else(|| bad("keep", text, "an age, like 30d, 2 weeks, now or never,"))
+    }
+
     fn include(self) -> Result<Vec<String>> {
         let patterns = self.words("include", "");
         match patterns.iter().find(|pattern| pattern.split('/').any(|part| part == "..")) {
@@ -264,6 +278,27 @@ fn size(text: &str) -> Option<u64> {
     digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
+/// `30d`, `2 weeks`, `90` (days), `1.month.ago` or `now` in seconds.
+fn age(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase().replace('.', " ");
+    if text == "now" {
+        return Some(0);
+    }
+    let text = text.strip_suffix(" ago").unwrap_or(&text);
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match text[end..].trim() {
+        "s" | "sec" | "second" | "seconds" => 1,
+        "min" | "minute" | "minutes" => 60,
+        "h" | "hour" | "hours" => 3_600,
+        "" | "d" | "day" | "days" => 86_400,
+        "w" | "week" | "weeks" => 7 * 86_400,
+        "m" | "month" | "months" => 30 * 86_400,
+        "y" | "year" | "years" => 365 * 86_400,
+        _ => return None,
+    };
+    text[..end].parse::<u64>().ok()?.checked_mul(unit)
+}
+
 fn environment_name(key: &str) -> String {
     let mut name = String::from("OXUNDO_");
     for c in key.chars() {
@@ -292,6 +327,18 @@ mod tests {
         assert_eq!(size("7"), Some(7));
         for bad in ["", "m", "-1", "1t", "99999999999999999999", "18446744073709551615k"] {
             assert_eq!(size(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn ages_are_numbers_with_units() {
+        for (text, days) in [("30", 30), ("30d", 30), ("2 weeks", 14), ("1.month.ago", 30), ("1 year", 365), ("now", 0)]
+        {
+            assert_eq!(age(text), Some(days * 86_400), "{text:?}");
+        }
+        assert_eq!(age("90min"), Some(5_400));
+        for bad in ["", "d", "-1d", "1 fortnight", "1.5 days", "99999999999999999999"] {
+            assert_eq!(age(bad), None, "{bad:?}");
         }
     }
 

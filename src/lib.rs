@@ -115,6 +115,7 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
                 ui.answer(&changes)?;
             }
         }
+        Command::Gc(args) => ui.answer(&cmd::gc::run(&repo, ui, args)?)?,
         Command::Doctor => {
             let diagnosis = cmd::doctor::run(&repo)?;
             ui.answer(&diagnosis)?;

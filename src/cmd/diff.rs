@@ -1,6 +1,6 @@
 //! `oxundo diff`: what changed since a turn, or between two, through git's own diff.
 
-use super::show::existing;
+use super::show::{existing, missing};
 use crate::cli::DiffArgs;
 use crate::config::Config;
 use crate::error::{Code, Refusal};
@@ -21,7 +21,8 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let first = args.turns.first().map_or("@", String::as_str);
     let state_after = |text: &str| {
         if text == "0" {
-            return repo.checkpoint(&stored, 1, Side::Before);
+            let first = repo.turn(&stored, 1)?.ok_or_else(|| missing("there is no first turn, or it has expired"))?;
+            return repo.checkpoint(&stored, first.turn, Side::Before);
         }
         repo.checkpoint(&stored, existing(repo, &stored, text)?, Side::After)
     };

@@ -4,6 +4,7 @@
 pub mod conversation;
 pub mod diff;
 pub mod doctor;
+pub mod gc;
 pub mod hook;
 pub mod init;
 pub mod log;

@@ -18,6 +18,7 @@ pub mod published;
 pub mod refs;
 pub mod scan;
 pub mod setup;
+pub mod space;
 pub mod store;
 pub mod turn_work;
 pub mod worktree;
@@ -136,6 +137,11 @@ impl Repo {
     /// Whether nothing but `GIT_DIR` leads here.
     pub fn only_by_environment(&self) -> bool {
         self.from_environment && gix::discover::upwards(self.top()).is_err()
+    }
+
+    /// Whether this is oxundo's own store for a directory without a repository.
+    pub fn is_private(&self) -> bool {
+        false
     }
 
     /// The git directory of this worktree.

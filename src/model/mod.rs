@@ -3,6 +3,7 @@
 
 pub mod bytes;
 pub mod checkpoint;
+pub mod expiry;
 pub mod guard;
 pub mod plan;
 pub mod session;

@@ -82,6 +82,8 @@ pub enum Op {
     Begin,
     /// Commit what a turn changed.
     End,
+    /// Let old turns go.
+    Gc,
 }
 
 impl Op {
@@ -92,6 +94,7 @@ impl Op {
             Self::Redo => "redo",
             Self::Begin => "begin",
             Self::End => "end",
+            Self::Gc => "gc",
         }
     }
 }

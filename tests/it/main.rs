@@ -11,6 +11,7 @@ mod doctor;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
 mod filters;
+mod gc;
 mod hooks;
 mod hostile;
 mod house;
