@@ -77,6 +77,12 @@ pub struct GcArgs {
     /// Change nothing, say what would go
     #[arg(long)]
     pub dry_run: bool,
+    /// List the stores of directories that are in no git repository
+    #[arg(long, conflicts_with = "keep")]
+    pub stores: bool,
+    /// Remove the store of this directory with all its turns (can be repeated)
+    #[arg(long, value_name = "DIR", requires = "stores")]
+    pub remove: Vec<PathBuf>,
 }
 
 /// Arguments of `run`.

@@ -92,12 +92,16 @@ impl Config<'_> {
         size(&text).ok_or_else(|| bad(key, &text, "a number, with k, m or g behind it if need be"))
     }
 
-    /// `oxundo.mode`: `commit` (default) or `ghost`.
+    /// `oxundo.mode`: `commit` (default) or `ghost`. Without a repository of the user's there is
+    /// nothing to commit to.
     ///
     /// # Errors
     ///
     /// When the value is neither.
     pub fn mode(self) -> Result<Mode> {
+        if self.0.is_private() {
+            return Ok(Mode::Ghost);
+        }
         self.choice("mode", Mode::Commit, &[("commit", Mode::Commit), ("ghost", Mode::Ghost)])
     }
 
@@ -214,9 +218,11 @@ impl Config<'_> {
     ///
     /// When a value is no number or no glob.
     pub fn limits(self) -> Result<Limits> {
+        // Without a repository every file is untracked, the user's work too.
+        let entries = if self.0.is_private() { 10_000 } else { 200 };
         Ok(Limits {
             max_file_size: self.number("maxFileSize", 10 << 20)?,
-            max_directory_entries: self.number("maxDirEntries", 200)?,
+            max_directory_entries: self.number("maxDirEntries", entries)?,
             skip_directories: self
                 .words("skipDir", SKIP_DIRECTORIES)
                 .into_iter()

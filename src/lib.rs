@@ -85,9 +85,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
+    if let Command::Gc(args) = &cli.command
+        && args.stores
+    {
+        ui.answer(&cmd::stores::run(args)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let repo = Repo::open(directory)?;
     ui.hints = config::Config(&repo).hints();
     let ui = &*ui;
+    cmd::tell_of_earlier_store(&repo, ui);
     match &cli.command {
         Command::Undo(args) => travel(&repo, ui, Op::Undo, &args.distance)?,
         Command::Redo(args) => travel(&repo, ui, Op::Redo, &args.distance)?,

@@ -11,6 +11,7 @@ pub mod log;
 pub mod run;
 pub mod show;
 pub mod status;
+pub mod stores;
 pub mod travel;
 pub mod turn;
 
@@ -34,6 +35,17 @@ pub fn settle_if_idle(repo: &Repo, ui: &Ui, who: &str) -> Result<()> {
     match repo.try_lock(who)? {
         Some(_lock) => crate::turns::settle_unless_live(repo, ui),
         None => Ok(()),
+    }
+}
+
+/// Says where the turns are that were made before this was a git repository.
+pub fn tell_of_earlier_store(repo: &Repo, ui: &Ui) {
+    if let Some(store) = repo.earlier_store() {
+        let (directory, git_dir) = (store.directory.display(), store.git_dir.display());
+        ui.warn(&format!(
+            "the turns in '{directory}' from before 'git init' are in a store of their own: \
+             'GIT_DIR={git_dir} oxundo log' shows them, and undo works likewise"
+        ));
     }
 }
 

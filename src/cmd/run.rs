@@ -47,7 +47,7 @@ pub fn run(directory: &Path, ui: &Ui, args: &RunArgs) -> u8 {
 }
 
 fn turn(directory: &Path, ui: &Ui, args: &RunArgs, program: &Path) -> Result<u8> {
-    let repo = Repo::open(directory)?;
+    let repo = Repo::open_or_make(directory)?;
     // The variable may outlive its turn, in a terminal that the agent opened: the lock does not.
     if (agent::is_inside(&repo) && repo.is_running()?) || turns::session::is_within(&repo)? {
         // Within a turn of this worktree: what this agent does is part of it.
@@ -63,6 +63,9 @@ fn turn(directory: &Path, ui: &Ui, args: &RunArgs, program: &Path) -> Result<u8>
         agent,
     };
     let (_run, lock) = repo.lock_for_run(&format!("run {}", who.agent))?;
+    if repo.timeline().is_ok_and(|stored| stored.commit.is_none()) {
+        super::tell_of_earlier_store(&repo, ui);
+    }
     turns::session::begin_run(&repo, ui, &who)?;
     drop(lock);
     let ended = match agent::run(program, &args.command, Some(&repo)) {

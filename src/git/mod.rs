@@ -13,6 +13,7 @@ pub mod ignore;
 pub mod index;
 pub mod lock;
 pub mod notes;
+pub mod private;
 pub mod process;
 pub mod published;
 pub mod refs;
@@ -46,28 +47,45 @@ pub struct Repo {
 
 impl Repo {
     /// Finds and opens the repository that `directory` is in, or the one that `GIT_DIR` names
-    /// when `directory` is in its worktree.
+    /// when `directory` is in its worktree, or oxundo's own store for the directory.
     ///
     /// # Errors
     ///
     /// A refusal `not_found` where there is none, where it has no worktree, or where it
     /// cannot be read, and `io` for one that belongs to another user.
     pub fn open(directory: &Path) -> Result<Self> {
+        Self::open_existing(directory)?.ok_or_else(|| {
+            let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+            let message = format!("'{}' is in no git repository, and no turn is recorded for it", directory.display());
+            Refusal::new(Code::NotFound, message)
+                .hint("run 'oxundo run -- COMMAND' to record a turn, or give another directory with -C")
+                .hint("run 'oxundo gc --stores' to see the directories that have turns")
+                .into()
+        })
+    }
+
+    fn open_existing(directory: &Path) -> Result<Option<Self>> {
         let directory = process::absolute(directory)?;
         if let Some(repo) = Self::open_from_environment(&directory)? {
-            return Ok(repo);
+            return Ok(Some(repo));
         }
-        let found = gix::discover::upwards(&directory).map_err(|_| {
-            Refusal::new(Code::NotFound, format!("'{}' is not in a git repository", directory.display()))
-                .hint("run 'git init' first, or give another directory with -C")
-        })?;
+        let Ok(found) = gix::discover::upwards(&directory) else {
+            let store = private::Store::find(&directory)?;
+            return store.map(|store| Self::open_store(&store, &directory)).transpose();
+        };
         let (path, top) = found.0.into_repository_and_work_tree_directories();
         let mut gix = open_gix(&path)?;
         if std::env::var_os("GIT_WORK_TREE").is_some() {
             // It belongs to a GIT_DIR that is not meant here.
             gix.set_workdir(top)?;
         }
-        Self::new(gix, &directory, false)
+        Self::new(gix, &directory, false).map(Some)
+    }
+
+    fn open_store(store: &private::Store, directory: &Path) -> Result<Self> {
+        let mut gix = open_gix(&store.git_dir)?;
+        gix.set_workdir(store.directory.clone())?;
+        Self::new(gix, &process::absolute(directory)?, false)
     }
 
     /// A hook or an alias may have left `GIT_DIR` behind; it counts only where it fits.
@@ -136,12 +154,12 @@ impl Repo {
 
     /// Whether nothing but `GIT_DIR` leads here.
     pub fn only_by_environment(&self) -> bool {
-        self.from_environment && gix::discover::upwards(self.top()).is_err()
+        self.from_environment && !self.is_private() && gix::discover::upwards(self.top()).is_err()
     }
 
     /// Whether this is oxundo's own store for a directory without a repository.
     pub fn is_private(&self) -> bool {
-        false
+        private::is_store(&self.git_dir)
     }
 
     /// The git directory of this worktree.

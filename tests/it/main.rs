@@ -24,6 +24,7 @@ mod kill_points;
 mod kinds;
 mod limits;
 mod modes;
+mod no_repository;
 mod payloads;
 mod property;
 mod refusals;

@@ -64,6 +64,14 @@ impl Sandbox {
         sandbox
     }
 
+    /// A home, and a directory that is in no repository, with `README.txt`.
+    pub(crate) fn without_repository() -> Self {
+        let sandbox = Self::empty();
+        fs::create_dir(sandbox.home()).expect("make home");
+        sandbox.write("README.txt", "readme\n");
+        sandbox
+    }
+
     fn empty() -> Self {
         let dir = TempDir::with_prefix("oxundo-").expect("make a temporary directory");
         let base = fs::canonicalize(dir.path()).expect("resolve the temporary directory");
@@ -121,7 +129,7 @@ impl Sandbox {
 /// Paths and files.
 impl Sandbox {
     pub(crate) fn base(&self) -> PathBuf {
-        self.root.parent().expect("the repository has a parent").to_owned()
+        fs::canonicalize(self.dir.path()).expect("resolve the temporary directory")
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -568,6 +576,13 @@ impl Sandbox {
             let stage = char::from(meta[tab - 1]);
             facts.insert(format!("index {} {stage}", path.escape_ascii()), meta.to_vec());
         }
+        walk(&self.root, &mut Vec::new(), &mut facts);
+        State(facts)
+    }
+
+    /// Every file and directory, `.git` at the top left out.
+    pub(crate) fn files(&self) -> State {
+        let mut facts = BTreeMap::new();
         walk(&self.root, &mut Vec::new(), &mut facts);
         State(facts)
     }
