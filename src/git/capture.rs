@@ -5,12 +5,13 @@ use super::Repo;
 use super::ignore::{Rules, read_rules};
 use super::index::TreeChange;
 use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread};
-use super::worktree::{Found, blob_id, mode_of};
+use super::worktree::{Exactly, Found, file_id, mode_of};
 use crate::model::checkpoint::{Checkpoint, Head, Kind, Modes, Reason, Skipped, UsualModes};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode};
+use gix::objs::Write;
 use gix::objs::tree::EntryKind;
 use std::collections::{BTreeMap, HashSet};
 
@@ -33,6 +34,9 @@ pub struct Before<'a> {
     /// Its ignore rules, which stay in force.
     pub rules: Rules,
 }
+
+/// Larger files are never held in memory as a whole.
+const IN_MEMORY: u64 = 4 << 20;
 
 /// How often a file that changes while it is read is read again.
 const READS: u32 = 3;
@@ -210,6 +214,26 @@ fn entry_kind(kind: Kind) -> EntryKind {
     }
 }
 
+/// What became of a file that was to be written as a blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// It is not there.
+    Gone,
+    /// It cannot be read.
+    Unreadable,
+    /// It is this blob.
+    Blob(ObjectId),
+}
+
+impl Written {
+    fn id(self) -> Option<ObjectId> {
+        match self {
+            Self::Blob(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
 /// The reading of what a scan found.
 struct Content<'a> {
     repo: &'a Repo,
@@ -270,30 +294,23 @@ impl Content<'_> {
 
     /// The raw content of a file as a blob; `None` when it is gone, or unreadable and said so.
     fn blob(&mut self, file: &Unread) -> Result<Option<ObjectId>> {
-        let mut bytes = None;
+        let path = file.path.as_bstr();
+        let time = |stat: Option<(rustix::fs::Stat, _)>| {
+            stat.map(|(stat, _): (_, std::os::fd::OwnedFd)| (stat.st_mtime, stat.st_mtime_nsec, stat.st_size))
+        };
+        let mut written = Written::Gone;
         for _ in 0..READS {
-            let before = self.repo.worktree.stat(file.path.as_bstr())?;
-            if let Ok(read) = self.repo.worktree.read(file.path.as_bstr(), file.kind) {
-                bytes = read;
-            } else {
-                self.skipped.push(Skipped {
-                    path: file.path.clone(),
-                    reason: Reason::Unreadable,
-                    size: 0,
-                    state: None,
-                });
-                return Ok(None);
-            }
-            let after = self.repo.worktree.stat(file.path.as_bstr())?;
-            let time = |stat: Option<(rustix::fs::Stat, _)>| {
-                stat.map(|(stat, _): (_, std::os::fd::OwnedFd)| (stat.st_mtime, stat.st_mtime_nsec, stat.st_size))
-            };
-            if time(before) == time(after) {
+            let before = self.repo.worktree.stat(path)?;
+            written = self.repo.write_file(path, file.kind)?;
+            if time(before) == time(self.repo.worktree.stat(path)?) {
                 break;
             }
         }
-        let Some(bytes) = bytes else { return Ok(None) };
-        Ok(Some(self.repo.gix.write_blob(bytes)?.detach()))
+        if written == Written::Unreadable {
+            let path = file.path.clone();
+            self.skipped.push(Skipped { path, reason: Reason::Unreadable, size: 0, state: None });
+        }
+        Ok(written.id())
     }
 
     /// A file that a filter stands between may have other bytes than its blob, even where
@@ -339,9 +356,8 @@ impl Content<'_> {
                 continue;
             }
             let kind = if entry.mode == Mode::FILE { Kind::File } else { Kind::Executable };
-            let Some(bytes) = self.repo.worktree.read(path, kind)? else { continue };
-            if blob_id(&bytes, self.repo.hash_kind())? != entry.id {
-                let id = self.repo.gix.write_blob(bytes)?.detach();
+            let Some(id) = self.repo.write_file(path, kind)?.id() else { continue };
+            if id != entry.id {
                 self.changes.push((path.to_owned(), Some((entry_kind(kind), id))));
             }
         }
@@ -374,6 +390,43 @@ impl Content<'_> {
 }
 
 impl Repo {
+    /// Copies a blob's content. git reads one that is large, which it does in pieces, and one that
+    /// is not here, which it may know where to fetch.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read or written.
+    pub fn copy_blob(&self, id: ObjectId, out: &mut dyn std::io::Write) -> Result<()> {
+        if self.gix.find_header(id).is_ok_and(|header| header.size() <= IN_MEMORY) {
+            return Ok(out.write_all(&self.gix.find_blob(id)?.data)?);
+        }
+        let threshold = format!("core.bigFileThreshold={IN_MEMORY}");
+        self.git(["-c", &threshold, "cat-file", "blob", &id.to_string()]).copy_to(out)
+    }
+
+    /// Writes a file's raw content, or a link's target, as a blob unless it is one already.
+    fn write_file(&self, path: &BStr, kind: Kind) -> Result<Written> {
+        let file = if kind == Kind::Symlink { Ok(None) } else { self.worktree.open_file(path) };
+        let Ok(file) = file else { return Ok(Written::Unreadable) };
+        let Some(file) = file.filter(|file| file.metadata().is_ok_and(|about| about.len() > IN_MEMORY)) else {
+            return Ok(match self.worktree.read(path, kind) {
+                Ok(Some(bytes)) => Written::Blob(self.gix.write_blob(bytes)?.detach()),
+                Ok(None) => Written::Gone,
+                Err(_) => Written::Unreadable,
+            });
+        };
+        let Ok(id) = file_id(&file, self.hash_kind()) else { return Ok(Written::Unreadable) };
+        if self.gix.has_object(id) {
+            return Ok(Written::Blob(id));
+        }
+        let mut bytes = Exactly::of(&file)?;
+        match self.gix.objects.write_stream(gix::objs::Kind::Blob, bytes.left, &mut bytes) {
+            Ok(id) => Ok(Written::Blob(id)),
+            Err(_) if bytes.failed => Ok(Written::Unreadable),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn converts_line_ends(&self) -> bool {
         let value = self.setting("core.autocrlf").map(|value| value.to_string().to_ascii_lowercase());
         value.is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"))

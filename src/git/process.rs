@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 /// Variables that bind a git process to a repository; as `git rev-parse --local-env-vars`
 /// lists them, without those that hold configuration.
@@ -99,6 +99,24 @@ impl Git {
         fed(self.command, input, &format!("git {}", self.name))
     }
 
+    /// Writes what the command prints to `out`, as it comes.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started, or fails: then with what it said.
+    pub fn copy_to(mut self, out: &mut dyn Write) -> Result<()> {
+        let name = format!("git {}", self.name);
+        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().with_context(|| format!("run {name}"))?;
+        let mut stdout = child.stdout.take().context("no way to its output")?;
+        let copied = std::io::copy(&mut stdout, out);
+        // Without a reader it ends, be it that not all was wanted.
+        drop(stdout);
+        let output = child.wait_with_output().with_context(|| format!("run {name}"))?;
+        copied?;
+        succeeded(&output, &name)
+    }
+
     /// Gives what the command prints, also when it fails.
     ///
     /// # Errors
@@ -152,6 +170,11 @@ fn fed(mut command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
         child.wait_with_output()
     })
     .with_context(|| format!("run {name}"))?;
+    succeeded(&output, name)?;
+    Ok(output.stdout)
+}
+
+fn succeeded(output: &Output, name: &str) -> Result<()> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         match said.trim() {
@@ -159,7 +182,7 @@ fn fed(mut command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
             said => bail!("{name}: {said}"),
         }
     }
-    Ok(output.stdout)
+    Ok(())
 }
 
 /// The `-c` settings that git hands to the commands it starts, as `key=value`.
