@@ -4,6 +4,7 @@
 use super::Repo;
 use super::ignore::{Rules, read_rules};
 use super::index::TreeChange;
+use super::known::Known;
 use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread};
 use super::worktree::{Exactly, Found, file_id, mode_of};
 use crate::model::checkpoint::{Checkpoint, Head, Kind, Modes, Reason, Skipped, UsualModes};
@@ -256,11 +257,17 @@ impl Content<'_> {
         for (at, difference) in &scan.tracked {
             self.tracked(*at, difference)?;
         }
+        let mut known = Known::load(self.repo, scan.untracked.len());
         for file in &scan.untracked {
-            if let Some(id) = self.blob(file)? {
-                self.changes.push((file.path.clone(), Some((entry_kind(file.kind), id))));
+            let found = known.find(self.repo, file);
+            let read = if found.is_none() { self.blob(file)? } else { None };
+            if let Some(id) = read {
+                known.learn(file, id);
             }
+            let entry = found.or(read).map(|id| (entry_kind(file.kind), id));
+            self.changes.extend(entry.map(|entry| (file.path.clone(), Some(entry))));
         }
+        known.save(self.repo)?;
         self.filtered(scan)
     }
 
@@ -377,7 +384,7 @@ impl Content<'_> {
             };
             let Some(kind) = super::scan::kind_of(&stat) else { continue };
             let mode = mode_of(&stat);
-            let file = Unread { path: path.clone(), kind, mode };
+            let file = Unread { path: path.clone(), kind, mode, stamp: None };
             if let Some(id) = self.blob(&file)? {
                 if kind != Kind::Symlink && mode != usual.of(kind) {
                     self.unusual.insert(path.clone(), mode);

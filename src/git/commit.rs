@@ -79,6 +79,11 @@ impl Repo {
         Ok(None)
     }
 
+    /// Whether git has this object.
+    pub fn has_object(&self, id: ObjectId) -> bool {
+        self.gix.has_object(id)
+    }
+
     /// Whether a commit of this id is there.
     pub fn has_commit(&self, id: ObjectId) -> bool {
         self.gix.find_commit(id).is_ok()

@@ -11,6 +11,7 @@ pub mod faults;
 pub mod health;
 pub mod ignore;
 pub mod index;
+pub mod known;
 pub mod lock;
 pub mod notes;
 pub mod private;

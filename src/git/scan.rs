@@ -4,6 +4,7 @@
 //! against the ignore rules.
 
 use super::ignore::{Rules, read_rules};
+use super::known::stamp_of;
 use super::worktree::{Worktree, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use anyhow::Result;
@@ -47,6 +48,8 @@ pub struct Unread {
     pub kind: Kind,
     /// Its permission bits.
     pub mode: u32,
+    /// What changes whenever its content does, unless that was just now.
+    pub stamp: Option<u64>,
 }
 
 /// How a tracked path differs from its index entry.
@@ -234,7 +237,7 @@ impl Scanner<'_> {
             && !now.is_racy(self.index.timestamp(), self.stat_options);
         if !clean {
             let path = path.to_owned();
-            found.tracked.push((at, Difference::Suspect(Unread { path, kind, mode })));
+            found.tracked.push((at, Difference::Suspect(Unread { path, kind, mode, stamp: None })));
         }
     }
 }
@@ -555,7 +558,7 @@ impl UnknownWalk<'_, '_> {
         if kind != Kind::Symlink && mode != self.scanner.usual.of(kind) {
             below.unusual.push((path.to_owned(), mode));
         }
-        below.files.push(Unread { path: path.to_owned(), kind, mode });
+        below.files.push(Unread { path: path.to_owned(), kind, mode, stamp: stamp_of(&stat) });
         Ok(below)
     }
 

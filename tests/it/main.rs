@@ -37,3 +37,4 @@ mod terminal;
 mod together;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
+mod untracked;
