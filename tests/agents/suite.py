@@ -69,11 +69,9 @@ class Home:
         return json.loads(self.oxundo("--json", "log").stdout)["turns"]
 
     def state(self):
-        files = {}
-        for path in sorted(self.repo.rglob("*")):
-            name = path.relative_to(self.repo).as_posix()
-            if not name.startswith(".git/") and path.is_file():
-                files[name] = path.read_bytes()
+        # What is ignored is the agent's own, and not covered.
+        names = [name for name in self.sh("git ls-files -z -co --exclude-standard").split("\0") if name]
+        files = {name: (self.repo / name).read_bytes() for name in sorted(names) if (self.repo / name).is_file()}
         return files, self.sh("git rev-parse HEAD; git status --porcelain; git diff")
 
     def close(self):
