@@ -56,19 +56,22 @@ impl Repo {
         if hidden.contains(&from) {
             return Ok(Vec::new());
         }
-        // The usual case needs no walk of history: a line of commits straight down.
-        if let Some(line) = self.straight_line(&hidden, from)? {
+        // The usual case needs no walk of history: a line of commits straight down. With more
+        // than one tip, what is above the first may still be below another.
+        if let [tip] = hidden[..]
+            && let Some(line) = self.straight_line(tip, from)?
+        {
             return Ok(line);
         }
         let walk = self.gix.rev_walk([from]).with_hidden(hidden).all().context("walk history")?;
         walk.map(|info| Ok(info?.id)).collect()
     }
 
-    fn straight_line(&self, hidden: &[ObjectId], from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
+    fn straight_line(&self, tip: ObjectId, from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
         let mut line = Vec::new();
         let mut at = from;
         while line.len() < 64 {
-            if hidden.contains(&at) {
+            if at == tip {
                 return Ok(Some(line));
             }
             let parents = self.parents(at)?;
@@ -126,7 +129,7 @@ impl Repo {
         if !self.gix.has_object(ancestor) {
             return Ok(false);
         }
-        if self.straight_line(&[ancestor], of)?.is_some() {
+        if self.straight_line(ancestor, of)?.is_some() {
             return Ok(true);
         }
         let base = self.gix.merge_bases_many(of, &[ancestor]).context("walk history")?;
