@@ -56,19 +56,22 @@ impl Repo {
         if hidden.contains(&from) {
             return Ok(Vec::new());
         }
-        // The usual case needs no walk of history: a line of commits straight down.
-        if let Some(line) = self.straight_line(&hidden, from)? {
+        // The usual case needs no walk of history: a line of commits straight down to the one
+        // that is hidden. With more than one, what is above the first may be below the second.
+        if hidden.len() == 1
+            && let Some(line) = self.straight_line(hidden[0], from)?
+        {
             return Ok(line);
         }
         let walk = self.gix.rev_walk([from]).with_hidden(hidden).all().context("walk history")?;
         walk.map(|info| Ok(info?.id)).collect()
     }
 
-    fn straight_line(&self, hidden: &[ObjectId], from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
+    fn straight_line(&self, hidden: ObjectId, from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
         let mut line = Vec::new();
         let mut at = from;
         while line.len() < 64 {
-            if hidden.contains(&at) {
+            if at == hidden {
                 return Ok(Some(line));
             }
             let parents = self.parents(at)?;
@@ -118,7 +121,7 @@ impl Repo {
         if !self.gix.has_object(ancestor) {
             return Ok(false);
         }
-        if self.straight_line(&[ancestor], of)?.is_some() {
+        if self.straight_line(ancestor, of)?.is_some() {
             return Ok(true);
         }
         let base = self.gix.merge_bases_many(of, &[ancestor]).context("walk history")?;
