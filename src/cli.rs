@@ -1,5 +1,6 @@
 //! Every command-line type, and nothing else.
 
+use crate::model::merge::Edits;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -87,6 +88,9 @@ pub struct Distance {
     /// Until this turn is the last one done
     #[arg(long, value_name = "TURN")]
     pub to: Option<String>,
+    /// What to do with your own edits to what the turns changed [default: merge]
+    #[arg(long, value_name = "HOW")]
+    pub edits: Option<Edits>,
     /// Change nothing, print the plan
     #[arg(long)]
     pub dry_run: bool,

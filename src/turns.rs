@@ -12,9 +12,11 @@ use crate::model::bytes::shown;
 use crate::model::checkpoint::{
     Change, Checkpoint, Delta, IndexEntry, IndexState, Skipped, branch_changes, uncovered_changes,
 };
-use crate::model::plan::{BranchMove, IndexMove, Op, Plan, travel};
+use crate::model::merge::{Carried, Cause, Edits, Merged};
+use crate::model::plan::{BranchMove, IndexMove, Op, Plan};
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Mode, Note, Totals, Turn, TurnCommit, subject};
+use crate::model::walk::{Leg, travel};
 use crate::ui::Ui;
 use anyhow::Result;
 use gix::ObjectId;
@@ -369,10 +371,10 @@ pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectI
 /// Takes back the dirty commit and the record of a turn that changed nothing.
 fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, capture: &Capture) -> Result<()> {
     let number = stored.state.open.unwrap_or_default();
-    let back = repo.delta(number, before, &capture.checkpoint)?.inverse();
-    let steps = [(number, back)];
-    let facts = repo.facts(&steps, &capture.checkpoint, &capture.index, &capture.checkpoint)?;
-    let plan = travel(Op::End, &steps, &facts)?;
+    let delta = repo.delta(number, before, &capture.checkpoint)?.inverse();
+    let legs = [Leg { turn: number, delta, carried: Carried::default() }];
+    let facts = repo.facts(&legs, &capture.checkpoint, &capture.index)?;
+    let plan = travel(Op::End, &legs, &facts, Edits::Refuse, &mut |_, _| Ok(Merged::Overlap(Cause::Edited)))?;
     let mut update = repo.update(stored);
     update.state.open = None;
     update.state.held.clear();

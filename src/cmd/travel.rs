@@ -9,16 +9,18 @@ use crate::git::Repo;
 use crate::git::apply::Record;
 use crate::git::store::{Side, Stored};
 use crate::model::bytes::{quoted, sanitized, shown};
-use crate::model::checkpoint::{Checkpoint, Delta, Head, short_branch, uncovered_changes};
+use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};
 use crate::model::guard::{self, Leaving, Origin};
-use crate::model::plan::{Op, Plan, travel};
+use crate::model::merge::Edits;
+use crate::model::plan::{Op, Plan};
 use crate::model::timeline::Timeline;
 use crate::model::turn::Turn;
+use crate::model::walk::{Facts, Leg, travel};
 use crate::turns;
 use crate::ui::{Answer, Ui};
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +35,11 @@ pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Travelle
     turns::check_idle(repo)?;
     let stored = repo.timeline()?;
     let route = Route::find(repo, &stored, op, distance)?;
-    let prepared = Prepared::new(repo, &stored, op, &route)?;
+    let edits = match distance.edits {
+        Some(edits) => edits,
+        None => Config(repo).edits()?,
+    };
+    let prepared = Prepared::new(repo, &stored, op, &route, edits)?;
     for path in &prepared.uncovered {
         ui.warn(&format!("'{}' was changed too, and is not covered", shown(path.as_bstr())));
     }
@@ -50,10 +56,11 @@ pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Travelle
 ///
 /// When that cannot be found out.
 pub fn would_refuse(repo: &Repo, stored: &Stored) -> Result<Option<Refusal>> {
-    let distance = Distance { steps: Some(1), to: None, dry_run: true };
+    let distance = Distance { steps: Some(1), to: None, edits: None, dry_run: true };
+    let edits = Config(repo).edits()?;
     let outcome = turns::check_idle(repo)
         .and_then(|()| Route::find(repo, stored, Op::Undo, &distance))
-        .and_then(|route| Prepared::new(repo, stored, Op::Undo, &route));
+        .and_then(|route| Prepared::new(repo, stored, Op::Undo, &route, edits));
     match outcome {
         Ok(_) => Ok(None),
         Err(error) => match error.downcast::<Refusal>() {
@@ -168,27 +175,43 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(repo: &Repo, stored: &Stored, op: Op, route: &Route) -> Result<Self> {
+    fn new(repo: &Repo, stored: &Stored, op: Op, route: &Route, edits: Edits) -> Result<Self> {
         let config = Config(repo);
         let head = repo.head()?;
-        let mut steps: Vec<(u64, Delta)> = Vec::new();
-        let mut start = None;
+        let mut legs: Vec<Leg> = Vec::new();
+        let mut ends_met: Vec<(Checkpoint, Checkpoint)> = Vec::new();
         let mut uncovered = BTreeSet::new();
         for (at, turn) in route.turns.iter().enumerate() {
             let last = at + 1 == route.turns.len();
             let (before, after) = ends(repo, stored, op, turn, last, &head)?;
             let delta = repo.delta(turn.turn, &before, &after)?;
             uncovered.extend(uncovered_changes(&before, &after).into_iter().cloned());
-            let from = if op == Op::Redo { before } else { after };
-            start.get_or_insert(from);
-            steps.push((turn.turn, if op == Op::Redo { delta } else { delta.inverse() }));
+            let carried = repo.carried(stored, turn.turn)?;
+            let (delta, met) =
+                if op == Op::Redo { (delta, (before, after)) } else { (delta.inverse(), (after, before)) };
+            legs.push(Leg { turn: turn.turn, delta, carried });
+            ends_met.push(met);
         }
-        let start = start.ok_or_else(|| nothing(op, "no turn was asked for"))?;
+        let (Some((start, _)), Some((_, goal))) = (ends_met.first(), ends_met.last()) else {
+            return Err(nothing(op, "no turn was asked for").into());
+        };
         let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
         let capture = repo.capture(usual, &config.limits()?, None)?;
-        check_commits(repo, op, route, &steps, &start, &capture.checkpoint)?;
-        let facts = repo.facts(&steps, &capture.checkpoint, &capture.index, &start)?;
-        let plan = travel(op, &steps, &facts)?;
+        let now = &capture.checkpoint;
+        check_commits(repo, op, route, &legs, start, now)?;
+        let since = (start, now);
+        let between = ends_met.windows(2).map(|pair| (&pair[0].1, &pair[1].0));
+        let gaps: Vec<_> = between.chain([since]).collect();
+        let facts = Facts { edited: repo.edited(&gaps, now, goal)?, ..repo.facts(&legs, now, &capture.index)? };
+        let mut merger = None;
+        let mut merge = |path: &BStr, blobs| {
+            let merger = match &mut merger {
+                Some(merger) => merger,
+                None => merger.insert(repo.merger(&capture.index)?),
+            };
+            merger.merge(path, blobs)
+        };
+        let plan = travel(op, &legs, &facts, edits, &mut merge)?;
         repo.check_names(&plan)?;
         check_elsewhere(repo, &plan)?;
         if !plan.index.is_empty() {
@@ -223,14 +246,7 @@ fn ends(
 }
 
 /// Checks every commit that the walk would take off a branch, for all its steps.
-fn check_commits(
-    repo: &Repo,
-    op: Op,
-    route: &Route,
-    steps: &[(u64, Delta)],
-    start: &Checkpoint,
-    now: &Checkpoint,
-) -> Result<()> {
+fn check_commits(repo: &Repo, op: Op, route: &Route, legs: &[Leg], start: &Checkpoint, now: &Checkpoint) -> Result<()> {
     if now.head.branch != start.head.branch {
         let wanted = start.head.branch.as_deref().map_or("a detached HEAD", short_branch);
         return Err(Refusal::new(
@@ -240,7 +256,7 @@ fn check_commits(
         .hint(format!("run 'git switch {wanted}' first"))
         .into());
     }
-    for (name, at, goal) in moving_tips(steps, start, now) {
+    for (name, at, goal) in moving_tips(legs, start, now) {
         let from = match op {
             // What the turn itself took off a branch goes off it again; only later commits count.
             Op::Redo => start.branches.get(&name).copied().or(start.head.commit),
@@ -249,7 +265,7 @@ fn check_commits(
         let hidden = match from {
             Some(from) => vec![from],
             // A branch that goes: what stays on the others does not count as leaving.
-            None => staying_tips(steps, now),
+            None => staying_tips(legs, now),
         };
         let leaving = repo.commits_between(&hidden, at)?;
         guard::check(op, &name, &described(repo, route, &leaving)?)?;
@@ -258,13 +274,9 @@ fn check_commits(
 }
 
 /// Every branch that the walk moves, and a detached HEAD: where it is, and where it would go.
-fn moving_tips(
-    steps: &[(u64, Delta)],
-    start: &Checkpoint,
-    now: &Checkpoint,
-) -> Vec<(String, ObjectId, Option<ObjectId>)> {
+fn moving_tips(legs: &[Leg], start: &Checkpoint, now: &Checkpoint) -> Vec<(String, ObjectId, Option<ObjectId>)> {
     let mut goals = BTreeMap::new();
-    for (_, delta) in steps {
+    for Leg { delta, .. } in legs {
         for (name, change) in &delta.branches {
             goals.insert(name.clone(), change.to);
         }
@@ -290,11 +302,11 @@ fn moving_tips(
 }
 
 /// Where the branches are that the walk leaves in place or moves somewhere, and HEAD behind it.
-fn staying_tips(steps: &[(u64, Delta)], now: &Checkpoint) -> Vec<ObjectId> {
+fn staying_tips(legs: &[Leg], now: &Checkpoint) -> Vec<ObjectId> {
     let mut tips = now.branches.clone();
-    let last = steps.iter().rev().find_map(|(_, delta)| delta.head.as_ref());
+    let last = legs.iter().rev().find_map(|leg| leg.delta.head.as_ref());
     let head = last.map_or(now.head.commit, |change| change.to.commit);
-    for (_, delta) in steps {
+    for Leg { delta, .. } in legs {
         for (name, change) in &delta.branches {
             match change.to {
                 Some(to) => tips.insert(name.clone(), to),
@@ -375,6 +387,9 @@ fn apply(repo: &Repo, stored: &Stored, prepared: &Prepared, route: &Route) -> Re
     let mut update = repo.update(stored);
     update.state.stacks.clone_from(&route.state.stacks);
     let rescue = update.put_rescue(&prepared.now)?;
+    for (turn, carried) in &plan.carried {
+        update.put_carried(*turn, carried)?;
+    }
     turns::pin_displaced(repo, &mut update.state, &turns::refs_delta(plan))?;
     let labels: Vec<String> = route.turns.iter().map(|turn| format!("{} ({})", turn.turn, turn.label())).collect();
     let message = format!("{} {}", plan.op.word(), labels.join(", "));
@@ -421,6 +436,20 @@ impl Travelled {
     }
 }
 
+/// How many paths a line of the answer names.
+const NAMED: usize = 5;
+
+fn line(words: &str, paths: &[BString]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let mut named: Vec<String> = paths.iter().take(NAMED).map(|path| shown(path.as_bstr())).collect();
+    if paths.len() > NAMED {
+        named.push(format!("{} more", paths.len() - NAMED));
+    }
+    format!("{words} {}\n", named.join(", "))
+}
+
 impl Answer for Travelled {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         let plan = &self.plan;
@@ -431,7 +460,8 @@ impl Answer for Travelled {
         let branches: Vec<_> = (plan.branches.iter())
             .map(|b| json!({"branch": short_branch(&b.name), "from": id(b.from), "to": id(b.to)}))
             .collect();
-        let kept: Vec<_> = plan.kept_edits.iter().map(|path| quoted(path.as_bstr())).collect();
+        let list = |paths: &[BString]| paths.iter().map(|path| quoted(path.as_bstr())).collect::<Vec<_>>();
+        let (kept, unstaged, overwritten) = (list(&plan.kept_edits), list(&plan.unstaged), list(&plan.overwritten));
         Ok(json!({
             "op": plan.op.word(),
             "dry_run": self.dry_run,
@@ -444,6 +474,8 @@ impl Answer for Travelled {
             "branches": branches,
             "files": files,
             "kept_edits": kept,
+            "unstaged": unstaged,
+            "overwritten": overwritten,
             "rescue": id(self.rescue),
         }))
     }
@@ -463,6 +495,13 @@ impl Answer for Travelled {
             }
         };
         let mut text = format!("{word} {what}: {}\n", self.summary());
+        let (keeps, overwrites) = if self.dry_run { ("Would keep", "Would overwrite") } else { ("Kept", "Overwrote") };
+        text.push_str(&line(&format!("{keeps} your edits in"), &self.plan.kept_edits));
+        text.push_str(&line("No longer staged:", &self.plan.unstaged));
+        text.push_str(&line(&format!("{overwrites} your edits in"), &self.plan.overwritten));
+        if let (Some(rescue), false) = (self.rescue, self.plan.overwritten.is_empty()) {
+            text.push_str(&format!("They are in the rescue checkpoint {rescue}\n"));
+        }
         if self.dry_run {
             text.push_str(&self.preview());
         }

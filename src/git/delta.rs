@@ -88,7 +88,12 @@ impl Repo {
         Ok(self.tree_changes(before, after)?.into_keys().collect())
     }
 
-    fn file_changes(
+    /// The files that differ between two checkpoints, in content or mode.
+    ///
+    /// # Errors
+    ///
+    /// When a tree cannot be read.
+    pub fn file_changes(
         &self,
         before: &Checkpoint,
         after: &Checkpoint,

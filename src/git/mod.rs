@@ -12,6 +12,7 @@ pub mod health;
 pub mod ignore;
 pub mod index;
 pub mod lock;
+pub mod merge;
 pub mod notes;
 pub mod process;
 pub mod published;

@@ -7,6 +7,7 @@
 //! turns/00/00/17/turn.json        the record
 //!                files            a line of JSON for each file changed
 //!                before/ after/   the checkpoints
+//!                carried/         what undo and redo did with the user's edits
 //! rescues/00/00/04/               a checkpoint taken before undo or redo
 //! ```
 
@@ -15,6 +16,7 @@ use super::refs::Own;
 use crate::error::{Code, Refusal};
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Checkpoint, Head, IndexEntry, IndexState, Modes, Skipped, StashEntry, UsualModes};
+use crate::model::merge::Carried;
 use crate::model::timeline::{Step, Timeline};
 use crate::model::turn::{FileChange, Turn};
 use anyhow::{Context, Result};
@@ -170,6 +172,17 @@ impl Repo {
         let entry = self.tree_entry(tree, path.into())?;
         let (_, id) = entry.with_context(|| format!("{path} is missing"))?;
         self.read_checkpoint(id)
+    }
+
+    /// What the next walk over a turn has to remember of the last one.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `corrupt` when it cannot be read.
+    pub fn carried(&self, stored: &Stored, number: u64) -> Result<Carried> {
+        let path = format!("{}/carried/carried.json", turn_directory(number));
+        let found = self.json_at(stored.tree, &path);
+        Ok(found.map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))?.unwrap_or_default())
     }
 
     /// Where a step over this turn begins, ends, and leads.
@@ -345,6 +358,23 @@ impl Update<'_> {
         self.state.next_rescue += 1;
         self.entries.push((path, Some((EntryKind::Tree, id))));
         Ok(id)
+    }
+
+    /// Keeps what the next walk over a turn has to remember, and the blobs that it needs.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_carried(&mut self, number: u64, carried: &Carried) -> Result<()> {
+        let directory = format!("{}/carried", turn_directory(number));
+        self.entries.push((directory.clone(), None));
+        if carried.is_empty() {
+            return Ok(());
+        }
+        for id in carried.blobs().filter(|id| self.repo.gix.has_object(id)) {
+            self.entries.push((format!("{directory}/kept/{id}"), Some((EntryKind::Blob, id))));
+        }
+        self.put(format!("{directory}/carried.json"), serde_json::to_vec(carried)?)
     }
 
     /// Removes a turn.

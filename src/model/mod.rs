@@ -4,6 +4,8 @@
 pub mod bytes;
 pub mod checkpoint;
 pub mod guard;
+pub mod merge;
 pub mod plan;
 pub mod timeline;
 pub mod turn;
+pub mod walk;

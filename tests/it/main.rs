@@ -7,6 +7,7 @@
 mod commits;
 mod crash;
 mod damage;
+mod edits;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
 mod hostile;
