@@ -132,6 +132,15 @@ impl Config<'_> {
         self.choice("edits", Edits::Merge, &choices)
     }
 
+    /// What was asked for on the command line, else `oxundo.edits`.
+    ///
+    /// # Errors
+    ///
+    /// When the value is none of these.
+    pub fn edits_or(self, asked: Option<Edits>) -> Result<Edits> {
+        asked.map_or_else(|| self.edits(), Ok)
+    }
+
     /// `oxundo.trailer`: what is put before the agent's name at the end of the auto-commit's
     /// message; `Assisted-by` by default, none when empty.
     pub fn trailer(self) -> String {

@@ -77,7 +77,14 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
     ui.hints = config::Config(&repo).hints();
     let ui = &*ui;
     match &cli.command {
+        Command::Undo(args) if args.revert || args.only.is_some() || !args.pathspecs.is_empty() => {
+            ui.answer(&cmd::take_out::run(&repo, ui, args)?)?;
+        }
         Command::Undo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Undo, &args.distance)?)?,
+        Command::Checkpoint(args) => ui.answer(&*cmd::checkpoint::run(&repo, ui, args)?)?,
+        Command::Restore(args) => ui.answer(&cmd::restore::run(&repo, ui, args)?)?,
+        Command::Branch(args) => ui.answer(&cmd::branch::run(&repo, ui, args)?)?,
+        Command::Squash(args) => ui.answer(&cmd::squash::run(&repo, ui, args)?)?,
         Command::Redo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Redo, &args.distance)?)?,
         Command::Run(_) => {}
         Command::Log(args) => {

@@ -47,7 +47,8 @@ pub fn run(repo: &Repo) -> Result<Status> {
     Ok(Status {
         mode: Config(repo).mode()?,
         open: stored.state.open,
-        redo_depth: stored.state.stack(head.stack()).undone.len(),
+        redo_depth: stored.state.stack(head.stack()).undone.len()
+            + usize::from(travel::taken_out_last(repo, &stored, head.stack())?.is_some()),
         branch: head.branch,
         top,
         refusal,

@@ -36,8 +36,9 @@ impl Repo {
     /// # Errors
     ///
     /// When the attributes cannot be read.
-    pub fn merger(&self, index: &gix::index::State) -> Result<Merger<'_>> {
-        Ok(Merger { repo: self, attributes: self.gix.attributes_only(index, Source::WorktreeThenIdMapping)? })
+    pub fn merger(&self) -> Result<Merger<'_>> {
+        let index = self.read_index()?;
+        Ok(Merger { repo: self, attributes: self.gix.attributes_only(&index, Source::WorktreeThenIdMapping)? })
     }
 }
 

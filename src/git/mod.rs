@@ -18,6 +18,7 @@ pub mod process;
 pub mod published;
 pub mod refs;
 pub mod scan;
+pub mod select;
 pub mod store;
 pub mod turn_work;
 pub mod worktree;

@@ -8,6 +8,7 @@
 //!                files            a line of JSON for each file changed
 //!                before/ after/   the checkpoints
 //!                carried/         what undo and redo did with the user's edits
+//! named/00/00/02/                 a checkpoint that the user named
 //! rescues/00/00/04/               a checkpoint taken before undo or redo
 //! ```
 
@@ -166,6 +167,26 @@ impl Repo {
     pub fn checkpoint(&self, stored: &Stored, number: u64, side: Side) -> Result<Checkpoint> {
         let path = format!("{}/{}", turn_directory(number), side.name());
         self.checkpoint_at(stored.tree, &path).map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))
+    }
+
+    /// A checkpoint that the user named.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `corrupt` when it is missing or cannot be read.
+    pub fn named_checkpoint(&self, stored: &Stored, number: u64) -> Result<Checkpoint> {
+        let path = named_directory(number);
+        self.checkpoint_at(stored.tree, &path).map_err(|error| self.corrupt(&format!("{error:#}")))
+    }
+
+    /// Where a checkpoint of a turn is kept.
+    ///
+    /// # Errors
+    ///
+    /// When the timeline cannot be read.
+    pub fn checkpoint_id(&self, stored: &Stored, number: u64, side: Side) -> Result<Option<ObjectId>> {
+        let path = format!("{}/{}", turn_directory(number), side.name());
+        Ok(self.tree_entry(stored.tree, path.as_str().into())?.map(|(_, id)| id))
     }
 
     fn checkpoint_at(&self, tree: ObjectId, path: &str) -> Result<Checkpoint> {
@@ -377,6 +398,22 @@ impl Update<'_> {
         self.put(format!("{directory}/carried.json"), serde_json::to_vec(carried)?)
     }
 
+    /// Keeps a checkpoint that the user named.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_named(&mut self, number: u64, checkpoint: &Checkpoint) -> Result<()> {
+        let id = self.repo.write_checkpoint(checkpoint)?;
+        self.entries.push((named_directory(number), Some((EntryKind::Tree, id))));
+        Ok(())
+    }
+
+    /// Lets go of a checkpoint that the user named.
+    pub fn remove_named(&mut self, number: u64) {
+        self.entries.push((named_directory(number), None));
+    }
+
     /// Removes a turn.
     pub fn remove_turn(&mut self, number: u64) {
         self.entries.push((turn_directory(number), None));
@@ -414,6 +451,10 @@ fn fan(number: u64) -> String {
 /// Where a timeline's tree has a turn.
 pub(super) fn turn_directory(number: u64) -> String {
     format!("turns/{}", fan(number))
+}
+
+fn named_directory(number: u64) -> String {
+    format!("named/{}", fan(number))
 }
 
 fn tree_entry(name: &str, kind: EntryKind, oid: ObjectId) -> Entry {

@@ -93,6 +93,8 @@ pub enum Cause {
     NotCaptured,
     /// What is staged is nowhere else.
     Staged,
+    /// A later commit changed it.
+    Committed,
     /// The user changed it, and edits are to be refused.
     Edited,
 }
@@ -121,6 +123,7 @@ impl Cause {
             Self::InTheWay => "in the way".to_owned(),
             Self::NotCaptured => "not covered".to_owned(),
             Self::Staged => "staged".to_owned(),
+            Self::Committed => "changed by a later commit".to_owned(),
             Self::Edited => "changed since".to_owned(),
         }
     }

@@ -17,6 +17,14 @@ pub enum Op {
     Undo,
     /// Bring turns back.
     Redo,
+    /// Bring files of an earlier state into the worktree.
+    Restore,
+    /// Start a branch at a turn.
+    Branch,
+    /// Make one commit out of several.
+    Squash,
+    /// Name the present state.
+    Checkpoint,
     /// Save the user's work in a dirty commit before a turn.
     Begin,
     /// Commit what a turn changed.
@@ -29,6 +37,10 @@ impl Op {
         match self {
             Self::Undo => "undo",
             Self::Redo => "redo",
+            Self::Restore => "restore",
+            Self::Branch => "branch",
+            Self::Squash => "squash",
+            Self::Checkpoint => "checkpoint",
             Self::Begin => "begin",
             Self::End => "end",
         }
@@ -170,6 +182,17 @@ impl Plan {
             overwritten: Vec::new(),
             carried: Vec::new(),
         }
+    }
+
+    /// Whether nothing moves.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+            && self.directories.is_empty()
+            && self.aside.is_empty()
+            && self.index.is_empty()
+            && self.branches.is_empty()
+            && self.stash.is_none()
+            && !self.moves_head()
     }
 
     /// The way back from where this plan leads.

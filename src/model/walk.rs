@@ -427,7 +427,8 @@ fn moved_ref(name: &str, op: Op) -> Refusal {
 /// How many paths are named in one line.
 const NAMED: usize = 3;
 
-fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Refusal {
+/// The refusal that names what overlaps.
+pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Refusal {
     let named = overlaps.iter().take(NAMED);
     let mut list: Vec<String> =
         named.map(|(path, cause)| format!("'{}' ({})", shown(path.as_bstr()), cause.words())).collect();
