@@ -47,6 +47,8 @@ pub enum Command {
     Undo(UndoArgs),
     /// Bring undone turns back: exactly the state after them
     Redo(RedoArgs),
+    /// Choose a turn from a list and go there, back or forward
+    Rewind(RewindArgs),
     /// Show the timeline, newest first
     Log(LogArgs),
     /// Show what a turn changed, or a file as it was
@@ -110,6 +112,9 @@ pub struct UndoArgs {
     /// How far
     #[command(flatten)]
     pub distance: Distance,
+    /// Choose the turn from a list, forward too; look at the files, then confirm
+    #[arg(short, long, conflicts_with_all = ["steps", "to", "dry_run", "only", "revert", "pathspecs"])]
+    pub interactive: bool,
     /// Take this one turn out and leave later ones; in commit mode by a commit on top
     #[arg(long, value_name = "TURN", conflicts_with_all = ["steps", "to"])]
     pub only: Option<String>,
@@ -119,6 +124,14 @@ pub struct UndoArgs {
     /// Take only these paths out, of the worktree alone
     #[arg(last = true, value_name = "PATHSPEC", conflicts_with = "revert")]
     pub pathspecs: Vec<OsString>,
+}
+
+/// Arguments of `rewind`.
+#[derive(Args, Debug)]
+pub struct RewindArgs {
+    /// What to do with your own edits to what the turns changed [default: merge]
+    #[arg(long, value_name = "HOW")]
+    pub edits: Option<Edits>,
 }
 
 /// Arguments of `restore`.

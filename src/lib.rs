@@ -77,6 +77,8 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
     ui.hints = config::Config(&repo).hints();
     let ui = &*ui;
     match &cli.command {
+        Command::Rewind(args) => return cmd::rewind::run(&repo, ui, args.edits),
+        Command::Undo(args) if args.interactive => return cmd::rewind::run(&repo, ui, args.distance.edits),
         Command::Undo(args) if args.revert || args.only.is_some() || !args.pathspecs.is_empty() => {
             ui.answer(&cmd::take_out::run(&repo, ui, args)?)?;
         }

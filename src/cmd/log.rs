@@ -119,7 +119,7 @@ pub fn run(repo: &Repo, args: &LogArgs) -> Result<Box<dyn Answer>> {
     Ok(Box::new(Log { branch: head.branch, lines }))
 }
 
-fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
+pub(super) fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
     let stack = stored.state.stack(name);
     let mut turns = Vec::new();
     if let Some(open) = stored.state.open {

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod log;
 pub mod outcome;
 pub mod restore;
+pub mod rewind;
 pub mod run;
 pub mod show;
 pub mod squash;

@@ -16,6 +16,7 @@ mod json;
 mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
+mod looks;
 mod parts;
 mod property;
 mod refusals;
