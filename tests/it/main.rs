@@ -20,6 +20,7 @@ mod looks;
 mod parts;
 mod property;
 mod refusals;
+mod replay;
 mod roundtrip;
 mod run;
 mod sandbox;
