@@ -20,7 +20,8 @@
 //! | one the kind (file, link, nothing), the other anything | overlaps |
 //! | a file where a directory stays, or behind a link | overlaps |
 //!
-//! A rename is a deletion and an addition. An index entry follows the same rule; where it
+//! Edits to a file that was renamed, and nothing else, go along with it; any other rename is a
+//! deletion and an addition. An index entry follows the same rule; where it
 //! overlaps and the worktree holds what was staged, it is unstaged and named instead. What
 //! overlaps is refused, all of it named, or overwritten when that was asked for.
 

@@ -93,6 +93,7 @@ pub fn travel(op: Op, legs: &[Leg], facts: &Facts, edits: Edits, merge: &mut Mer
         head: facts.head.clone(),
         stash: facts.stash.clone(),
         unstaged: BTreeSet::new(),
+        went_along: BTreeSet::new(),
         overwritten: BTreeSet::new(),
         overlaps: BTreeMap::new(),
         moved: Vec::new(),
@@ -120,6 +121,8 @@ struct Walk<'a, 'm> {
     head: Head,
     stash: Vec<StashEntry>,
     unstaged: BTreeSet<BString>,
+    /// Where edits are that went along with a renamed file.
+    went_along: BTreeSet<BString>,
     overwritten: BTreeSet<BString>,
     overlaps: BTreeMap<BString, Cause>,
     moved: Vec<String>,
@@ -153,10 +156,15 @@ impl Walk<'_, '_> {
             }
             self.index.insert(path.clone(), next);
         }
+        let moved = self.moved_edits(leg);
+        self.went_along.extend(moved.iter().filter(|(_, next)| next.is_some()).map(|(path, _)| path.clone()));
         for (path, change) in &leg.delta.files {
             let remembered = leg.carried.file(path);
             let now = self.file_at(path);
-            let next = self.file(path, now, change, remembered.as_ref())?;
+            let next = match moved.get(path) {
+                Some(next) => *next,
+                None => self.file(path, now, change, remembered.as_ref())?,
+            };
             if (now, next) != (change.from, change.to) && !(forget && remembered.is_some()) {
                 way_back.files.push(FileMove { path: path.clone(), from: next, to: now });
             }
@@ -178,6 +186,37 @@ impl Walk<'_, '_> {
         }
         self.refs(&leg.delta);
         Ok(way_back)
+    }
+
+    /// The user's edits to files that the leg only renames: they go along. Each file at its old
+    /// name, where nothing stays, and at its new one.
+    fn moved_edits(&self, leg: &Leg) -> BTreeMap<BString, Option<FileState>> {
+        let mut moved = BTreeMap::new();
+        if self.edits != Edits::Merge {
+            return moved;
+        }
+        let led = |path: &BString, change: &Change<Option<FileState>>| {
+            leg.carried.file(path).map_or((change.from, change.to), |remembered| (remembered.from, remembered.to))
+        };
+        for (old, change) in &leg.delta.files {
+            let ((Some(from), None), Some(now)) = (led(old, change), self.file_at(old)) else { continue };
+            if now == from || !matches!(self.present(old), Present::File(_)) {
+                continue;
+            }
+            let same = |state: Option<FileState>| state.is_some_and(|state| state.same_content(&from));
+            let files = || leg.delta.files.iter().map(|(path, change)| (path, led(path, change)));
+            let gone = files().filter(|(_, led)| same(led.0) && led.1.is_none()).count();
+            let mut come = files().filter(|(_, led)| led.0.is_none() && same(led.1));
+            // Only where there is no doubt which file became which.
+            let (1, Some((new, (_, to))), None) = (gone, come.next(), come.next()) else { continue };
+            if self.file_at(new).is_none()
+                && let Verdict::Becomes(next) = merge::file(Some(now), &Change::new(Some(from), to))
+            {
+                moved.insert(old.clone(), None);
+                moved.insert(new.clone(), next);
+            }
+        }
+        moved
     }
 
     fn refs(&mut self, delta: &Delta) {
@@ -365,7 +404,7 @@ impl Walk<'_, '_> {
             return Err(conflict(&self.overlaps, op, self.edits));
         }
         let facts = self.facts;
-        let kept_edits = kept_edits(facts, &self.files);
+        let kept_edits = kept_edits(facts, &self.files, self.went_along);
         let files = self.files.into_iter().filter_map(|(path, to)| {
             let from = facts.files.get(&path).and_then(Present::file);
             (from != to).then_some(FileMove { path, from, to })
@@ -413,9 +452,15 @@ fn settled<T: PartialEq + Clone>(
 }
 
 /// The edits that are there after the walk: what is not as it was at the walk's goal.
-fn kept_edits(facts: &Facts, files: &BTreeMap<BString, Option<FileState>>) -> Vec<BString> {
+fn kept_edits(
+    facts: &Facts,
+    files: &BTreeMap<BString, Option<FileState>>,
+    went_along: BTreeSet<BString>,
+) -> Vec<BString> {
     let kept = facts.edited.iter().filter(|(path, edit)| *files.get(*path).unwrap_or(&edit.from) != edit.to);
-    kept.map(|(path, _)| path.clone()).collect()
+    let there = went_along.into_iter().filter(|path| files.get(path).is_some_and(Option::is_some));
+    let all: BTreeSet<BString> = kept.map(|(path, _)| path.clone()).chain(there).collect();
+    all.into_iter().collect()
 }
 
 fn moved_ref(name: &str, op: Op) -> Refusal {
@@ -527,6 +572,24 @@ mod tests {
         let plan = plan_of(&[delta(&[("a", Some(file(2)), Some(file(1)))])], &facts(&[("a", Present::File(private))]))
             .expect("no obstacle");
         assert_eq!(plan.files[0].to, Some(FileState { mode: 0o600, ..file(1) }));
+    }
+
+    #[test]
+    fn edits_go_along_with_a_file_that_is_only_renamed() {
+        let renamed = delta(&[("new", Some(file(1)), None), ("old", None, Some(file(1)))]);
+        let edited = facts(&[("new", Present::File(file(9))), ("old", Present::Absent)]);
+        let plan = plan_of(std::slice::from_ref(&renamed), &edited).expect("no obstacle");
+        let ends: Vec<_> = plan.files.iter().map(|file| (file.path.to_string(), file.to)).collect();
+        assert_eq!(ends, [("new".to_owned(), None), ("old".to_owned(), Some(file(9)))]);
+        assert_eq!(
+            plan_by(std::slice::from_ref(&renamed), &edited, Edits::Refuse).expect_err("an edit").paths,
+            ["new"]
+        );
+        let in_doubt =
+            delta(&[("new", Some(file(1)), None), ("old", None, Some(file(1))), ("older", None, Some(file(1)))]);
+        assert_eq!(plan_of(&[in_doubt], &edited).expect_err("which of them was it?").paths, ["new"]);
+        let changed = delta(&[("new", Some(file(1)), None), ("old", None, Some(file(2)))]);
+        assert_eq!(plan_of(&[changed], &edited).expect_err("it was not only renamed").paths, ["new"]);
     }
 
     #[test]
