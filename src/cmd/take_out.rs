@@ -43,11 +43,21 @@ pub fn run(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
         let route = Route::find(repo, &stored, Op::Undo, &args.distance)?;
         route.turns.into_iter().filter(|turn| !turn.is_part()).collect()
     };
-    let edits = Config(repo).edits_or(args.distance.edits)?;
+    // Later turns' work is there to stay, whatever is to become of the user's edits.
+    let later_stay = args.only.is_some() || args.revert;
+    if later_stay && args.distance.edits == Some(Edits::Overwrite) {
+        return Err(Refusal::new(Code::Usage, "--edits=overwrite would take out later turns' work too")
+            .hint("leave it out: edits are merged where they go together")
+            .into());
+    }
+    let edits = match Config(repo).edits_or(args.distance.edits)? {
+        Edits::Overwrite if later_stay => Edits::Merge,
+        edits => edits,
+    };
     let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
     let capture = repo.capture(usual, &Config(repo).limits()?, None)?;
     let job = Job { repo, stored: &stored, taken: &taken, capture: &capture, edits };
-    let plan = job.plan(args).map_err(|error| job.with_later_turns(error))?;
+    let plan = job.plan(args).map_err(|error| job.with_later_turns(error, later_stay))?;
     let numbers: Vec<u64> = taken.iter().map(|turn| turn.turn).collect();
     let listed = numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let (made, message) = if args.pathspecs.is_empty() {
@@ -180,12 +190,15 @@ impl Job<'_> {
     }
 
     /// A conflict, with the later turn that changed each path.
-    fn with_later_turns(&self, error: anyhow::Error) -> anyhow::Error {
+    fn with_later_turns(&self, error: anyhow::Error, later_stay: bool) -> anyhow::Error {
         let mut refusal = match error.downcast::<Refusal>() {
             Ok(refusal) if refusal.code == Code::Conflict => refusal,
             Ok(refusal) => return refusal.into(),
             Err(error) => return error,
         };
+        if later_stay {
+            refusal.hints.retain(|hint| !hint.contains("--edits=overwrite"));
+        }
         let oldest = self.taken.iter().map(|turn| turn.turn).min().unwrap_or_default();
         let mut at = self.stored.state.top(self.capture.checkpoint.head.stack());
         while let Some(number) = at.filter(|number| *number > oldest) {

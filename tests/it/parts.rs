@@ -96,6 +96,7 @@ fn what_goes_together_with_what_and_what_not() {
         &["undo", "--only", "2", "--to", "1"],
         &["undo", "--revert", "--", "a.txt"],
         &["undo", "--only", "0"],
+        &["undo", "--only", "1", "--edits=overwrite"],
         &["redo", "--", "a.txt"],
         &["squash", "2..2"],
         &["checkpoint", "17"],

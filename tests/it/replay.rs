@@ -222,6 +222,7 @@ impl Replay<'_> {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a measurement is to be read")]
 fn a_history_with_edits_of_the_users_between_its_turns_loses_nothing() {
     let count = std::env::var("OXUNDO_CASES").ok().and_then(|cases| cases.parse().ok());
     let mut dice = Dice(0x2545_F491_4F6C_DD1D);
