@@ -18,6 +18,11 @@ use std::time::Duration;
 /// The variable by which a `run` inside a `run` knows that it is.
 pub const INSIDE: &str = "OXUNDO_RUN";
 
+/// Whether this process was started by an agent that a `run` in this worktree runs, or ran.
+pub fn is_inside(repo: &Repo) -> bool {
+    std::env::var_os(INSIDE).is_some_and(|outer| Path::new(&outer) == repo.git_dir())
+}
+
 /// Why an agent cannot be started, as env(1) has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {

@@ -67,6 +67,33 @@ pub enum Command {
     Status,
     /// Check the records and say what is wrong and how to mend it
     Doctor,
+    /// Set up agents' hooks, so that each of their prompts is a turn
+    Init(InitArgs),
+    /// Take away what init set up
+    Uninstall(UninstallArgs),
+    /// Tell where a turn begins and ends, from a script or an editor
+    Turn(TurnArgs),
+    /// Be called by an agent's own hook: reads its JSON, prints nothing, always exits 0
+    Hook(HookArgs),
+    /// Let old turns go and free the space that they take
+    Gc(GcArgs),
+}
+
+/// Arguments of `gc`.
+#[derive(Args, Debug)]
+pub struct GcArgs {
+    /// Expire turns older than this: `30d`, `2 weeks`, `now`, `never` [default: `oxundo.keep`, 30 days]
+    #[arg(long, value_name = "AGE")]
+    pub keep: Option<String>,
+    /// Change nothing, say what would go
+    #[arg(long)]
+    pub dry_run: bool,
+    /// List the stores of directories that are in no git repository
+    #[arg(long, conflicts_with = "keep")]
+    pub stores: bool,
+    /// Remove the store of this directory with all its turns (can be repeated)
+    #[arg(long, value_name = "DIR", requires = "stores")]
+    pub remove: Vec<PathBuf>,
 }
 
 /// Arguments of `run`.
@@ -250,4 +277,96 @@ pub struct DiffArgs {
     /// Only these paths
     #[arg(last = true, value_name = "PATHSPEC")]
     pub pathspecs: Vec<OsString>,
+}
+
+/// Which end of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TurnEnd {
+    /// A turn begins; one of the same session that is still open is closed as interrupted
+    Begin,
+    /// The turn ends
+    End,
+    /// The turn was cut off: it ends, marked as interrupted
+    Abort,
+}
+
+/// Arguments of `turn`.
+#[derive(Args, Debug)]
+pub struct TurnArgs {
+    /// Which end of a turn
+    #[arg(value_name = "begin|end|abort")]
+    pub end: TurnEnd,
+    /// The message of the turn's commit
+    #[arg(short, long, value_name = "MSG")]
+    pub message: Option<String>,
+    /// The agent's name [default: script]
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The agent's session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// The agent's own id of the turn: the same one twice is told once
+    #[arg(long, value_name = "ID")]
+    pub turn: Option<String>,
+}
+
+/// Arguments of `hook`.
+#[derive(Args, Debug)]
+pub struct HookArgs {
+    /// The agent, the event where its JSON does not tell, and the JSON where it is not on stdin
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "AGENT [EVENT]")]
+    pub words: Vec<OsString>,
+}
+
+/// For whom hooks are set up.
+#[derive(Args, Clone, Copy, Debug)]
+#[group(multiple = false)]
+pub struct ScopeArgs {
+    /// For everybody who works on this project: in the files that are committed
+    #[arg(long)]
+    pub project: bool,
+    /// For all your repositories
+    #[arg(long)]
+    pub user: bool,
+}
+
+/// Arguments of `init`.
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct InitArgs {
+    /// The agents [default: asks]
+    #[arg(value_name = "AGENT", conflicts_with = "all")]
+    pub agents: Vec<String>,
+    /// Every agent that is installed
+    #[arg(long)]
+    pub all: bool,
+    /// For whom
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    /// Make it 'git undo' and 'git redo' as well
+    #[arg(long)]
+    pub alias: bool,
+    /// Install git's pre-push hook, which remembers what was pushed
+    #[arg(long)]
+    pub pre_push: bool,
+    /// Change nothing, print the difference
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `uninstall`.
+#[derive(Args, Debug)]
+pub struct UninstallArgs {
+    /// The agents [default: all, and the configuration]
+    #[arg(value_name = "AGENT")]
+    pub agents: Vec<String>,
+    /// What was set up for all your repositories, instead of for this one
+    #[arg(long)]
+    pub user: bool,
+    /// Every turn, checkpoint and note as well: nothing can be undone any more
+    #[arg(long, conflicts_with = "agents")]
+    pub purge: bool,
+    /// Change nothing, print the difference
+    #[arg(long)]
+    pub dry_run: bool,
 }

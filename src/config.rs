@@ -93,12 +93,16 @@ impl Config<'_> {
         size(&text).ok_or_else(|| bad(key, &text, "a number, with k, m or g behind it if need be"))
     }
 
-    /// `oxundo.mode`: `commit` (default) or `ghost`.
+    /// `oxundo.mode`: `commit` (default) or `ghost`. Without a repository of the user's there is
+    /// nothing to commit to.
     ///
     /// # Errors
     ///
     /// When the value is neither.
     pub fn mode(self) -> Result<Mode> {
+        if self.0.is_private() {
+            return Ok(Mode::Ghost);
+        }
         self.choice("mode", Mode::Commit, &[("commit", Mode::Commit), ("ghost", Mode::Ghost)])
     }
 
@@ -152,6 +156,16 @@ impl Config<'_> {
         self.text("messageCommand").filter(|command| !command.trim().is_empty())
     }
 
+    /// `oxundo.onUndo`: is given what undo did, as JSON.
+    pub fn on_undo(self) -> Option<String> {
+        self.text("onUndo").filter(|command| !command.trim().is_empty())
+    }
+
+    /// `oxundo.onRedo`: is given what redo did, as JSON.
+    pub fn on_redo(self) -> Option<String> {
+        self.text("onRedo").filter(|command| !command.trim().is_empty())
+    }
+
     /// `oxundo.verify`: whether the repository's commit hooks run.
     ///
     /// # Errors
@@ -197,22 +211,46 @@ impl Config<'_> {
         Names::new("secret", &self.words("secret", SECRETS))
     }
 
+    /// `oxundo.keep`: for how many seconds turns are kept; `None` for ever.
+    ///
+    /// # Errors
+    ///
+    /// When it is no age.
+    pub fn keep(self, given: Option<&str>) -> Result<Option<u64>> {
+        let configured = self.text("keep").unwrap_or_else(|| "30d".to_owned());
+        let text = given.unwrap_or(&configured);
+        if text.trim().eq_ignore_ascii_case("never") {
+            return Ok(None);
+        }
+        age(text).map(Some).ok_or_else(|| bad("keep", text, "an age, like 30d, 2 weeks, now or never,"))
+    }
+
+    fn include(self) -> Result<Vec<String>> {
+        let patterns = self.words("include", "");
+        match patterns.iter().find(|pattern| pattern.split('/').any(|part| part == "..")) {
+            Some(outside) => Err(bad("include", outside, "a pattern for paths in the worktree")),
+            None => Ok(patterns),
+        }
+    }
+
     /// `oxundo.maxFileSize`, `maxDirEntries`, `skipDir`, `exclude` and `include`.
     ///
     /// # Errors
     ///
     /// When a value is no number or no glob.
     pub fn limits(self) -> Result<Limits> {
+        // Without a repository every file is untracked, the user's work too.
+        let entries = if self.0.is_private() { 10_000 } else { 200 };
         Ok(Limits {
             max_file_size: self.number("maxFileSize", 10 << 20)?,
-            max_directory_entries: self.number("maxDirEntries", 200)?,
+            max_directory_entries: self.number("maxDirEntries", entries)?,
             skip_directories: self
                 .words("skipDir", SKIP_DIRECTORIES)
                 .into_iter()
                 .map(BString::from)
                 .collect::<HashSet<_>>(),
             exclude: globs("exclude", &self.words("exclude", ""))?,
-            include: globs("include", &self.words("include", ""))?,
+            include: self.include()?,
         })
     }
 }
@@ -267,6 +305,27 @@ fn size(text: &str) -> Option<u64> {
     digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
+/// `30d`, `2 weeks`, `90` (days), `1.month.ago` or `now` in seconds.
+fn age(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase().replace('.', " ");
+    if text == "now" {
+        return Some(0);
+    }
+    let text = text.strip_suffix(" ago").unwrap_or(&text);
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match text[end..].trim() {
+        "s" | "sec" | "second" | "seconds" => 1,
+        "min" | "minute" | "minutes" => 60,
+        "h" | "hour" | "hours" => 3_600,
+        "" | "d" | "day" | "days" => 86_400,
+        "w" | "week" | "weeks" => 7 * 86_400,
+        "m" | "month" | "months" => 30 * 86_400,
+        "y" | "year" | "years" => 365 * 86_400,
+        _ => return None,
+    };
+    text[..end].parse::<u64>().ok()?.checked_mul(unit)
+}
+
 fn environment_name(key: &str) -> String {
     let mut name = String::from("OXUNDO_");
     for c in key.chars() {
@@ -295,6 +354,18 @@ mod tests {
         assert_eq!(size("7"), Some(7));
         for bad in ["", "m", "-1", "1t", "99999999999999999999", "18446744073709551615k"] {
             assert_eq!(size(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn ages_are_numbers_with_units() {
+        for (text, days) in [("30", 30), ("30d", 30), ("2 weeks", 14), ("1.month.ago", 30), ("1 year", 365), ("now", 0)]
+        {
+            assert_eq!(age(text), Some(days * 86_400), "{text:?}");
+        }
+        assert_eq!(age("90min"), Some(5_400));
+        for bad in ["", "d", "-1d", "1 fortnight", "1.5 days", "99999999999999999999"] {
+            assert_eq!(age(bad), None, "{bad:?}");
         }
     }
 

@@ -24,7 +24,10 @@ pub mod cmd;
 pub mod config;
 pub mod error;
 pub mod git;
+pub mod hooks;
+pub mod liveness;
 pub mod model;
+pub mod setup;
 pub mod turns;
 pub mod ui;
 
@@ -45,10 +48,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
+        // An agent takes any other exit code for a verdict on its work.
+        Err(error) if cmd::hook::is_meant(&args) => {
+            Ui::complain(&error.to_string());
+            return ExitCode::SUCCESS;
+        }
         Err(error) => return usage(&error, &args),
     };
     Ui::colors(cli.color);
     let mut ui = Ui { json: cli.json, quiet: cli.quiet, hints: true };
+    if let Command::Hook(hook) = &cli.command {
+        cmd::hook::run(cli.directory.as_deref(), &ui, hook);
+        return ExitCode::SUCCESS;
+    }
     if let Some(directory) = &cli.directory
         && let Err(error) = std::env::set_current_dir(directory)
     {
@@ -73,22 +85,32 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
+    if let Command::Gc(args) = &cli.command
+        && args.stores
+    {
+        ui.answer(&cmd::stores::run(args)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let repo = Repo::open(directory)?;
     ui.hints = config::Config(&repo).hints();
     let ui = &*ui;
+    cmd::tell_of_earlier_store(&repo, ui);
     match &cli.command {
         Command::Rewind(args) => return cmd::rewind::run(&repo, ui, args.edits),
         Command::Undo(args) if args.interactive => return cmd::rewind::run(&repo, ui, args.distance.edits),
         Command::Undo(args) if args.revert || args.only.is_some() || !args.pathspecs.is_empty() => {
             ui.answer(&cmd::take_out::run(&repo, ui, args)?)?;
         }
-        Command::Undo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Undo, &args.distance)?)?,
+        Command::Undo(args) => travel(&repo, ui, Op::Undo, &args.distance)?,
         Command::Checkpoint(args) => ui.answer(&*cmd::checkpoint::run(&repo, ui, args)?)?,
         Command::Restore(args) => ui.answer(&cmd::restore::run(&repo, ui, args)?)?,
         Command::Branch(args) => ui.answer(&cmd::branch::run(&repo, ui, args)?)?,
         Command::Squash(args) => ui.answer(&cmd::squash::run(&repo, ui, args)?)?,
-        Command::Redo(args) => ui.answer(&cmd::travel::run(&repo, ui, Op::Redo, &args.distance)?)?,
-        Command::Run(_) => {}
+        Command::Redo(args) => travel(&repo, ui, Op::Redo, &args.distance)?,
+        Command::Run(_) | Command::Hook(_) => {}
+        Command::Init(args) => return report(ui, &cmd::init::install(&repo, ui, args)?),
+        Command::Uninstall(args) => return report(ui, &cmd::init::uninstall(&repo, ui, args)?),
+        Command::Turn(args) => ui.answer(&cmd::turn::run(&repo, ui, args)?)?,
         Command::Log(args) => {
             cmd::settle_if_idle(&repo, ui, "log")?;
             ui.answer(&*cmd::log::run(&repo, args)?)?;
@@ -109,6 +131,7 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
                 ui.answer(&changes)?;
             }
         }
+        Command::Gc(args) => ui.answer(&cmd::gc::run(&repo, ui, args)?)?,
         Command::Doctor => {
             let diagnosis = cmd::doctor::run(&repo)?;
             ui.answer(&diagnosis)?;
@@ -116,6 +139,18 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was left undone is an error, though all else was done.
+fn report(ui: &Ui, report: &cmd::init::Report) -> Result<ExitCode> {
+    ui.answer(report)?;
+    Ok(u8::from(report.has_failed()).into())
+}
+
+fn travel(repo: &Repo, ui: &Ui, op: Op, distance: &cli::Distance) -> Result<()> {
+    let travelled = cmd::travel::run(repo, ui, op, distance)?;
+    cmd::conversation::hand_over(repo, ui, op, &travelled);
+    ui.answer(&travelled).map_err(Into::into)
 }
 
 /// clap's own words, or one JSON object where that was asked for.

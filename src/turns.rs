@@ -1,6 +1,8 @@
 //! The life of a turn: what is recorded when it begins, and what is committed
 //! and recorded when it ends, whichever way it ends.
 
+pub mod session;
+
 use crate::config::{Config, Untracked};
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
@@ -10,10 +12,11 @@ use crate::git::index::IndexLock;
 use crate::git::store::{Side, Stored};
 use crate::model::bytes::shown;
 use crate::model::checkpoint::{
-    Change, Checkpoint, Delta, IndexEntry, IndexState, Skipped, branch_changes, uncovered_changes,
+    Change, Checkpoint, Delta, IndexEntry, IndexState, Reason, Skipped, branch_changes, uncovered_changes,
 };
 use crate::model::merge::{Carried, Cause, Edits, Merged};
 use crate::model::plan::{BranchMove, IndexMove, Op, Plan};
+use crate::model::session::Origin;
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Made, Mode, Note, Totals, Turn, TurnCommit, subject};
 use crate::model::walk::{Leg, travel};
@@ -53,18 +56,35 @@ pub struct Ending {
 ///
 /// When either fails.
 pub fn settle(repo: &Repo, ui: &Ui) -> Result<()> {
+    recover(repo, ui)?;
+    let stored = repo.timeline()?;
+    match stored.state.open {
+        Some(open) => session::close(repo, ui, &stored, open),
+        None => Ok(()),
+    }
+}
+
+/// As [`settle`], but lets a turn be in which a session is at work.
+///
+/// # Errors
+///
+/// When either fails.
+pub fn settle_unless_live(repo: &Repo, ui: &Ui) -> Result<()> {
+    recover(repo, ui)?;
+    let stored = repo.timeline()?;
+    match stored.state.open {
+        Some(open) if !session::is_live(&repo.known_turn(&stored, open)?) => session::close(repo, ui, &stored, open),
+        _ => Ok(()),
+    }
+}
+
+fn recover(repo: &Repo, ui: &Ui) -> Result<()> {
     if let Some(recovered) = repo.recover()? {
         let how = if recovered.finished { "finished" } else { "rolled back" };
         ui.warn(&format!("{how} an interrupted operation: {}", recovered.what));
         for path in &recovered.left {
             ui.warn(&format!("left '{}' as it is: it was changed since", shown(path.as_bstr())));
         }
-    }
-    let stored = repo.timeline()?;
-    if let Some(open) = stored.state.open {
-        let ending = Ending { exit_code: None, interrupted: true };
-        end(repo, ui, ending)?;
-        ui.warn(&format!("closed turn {open}, which was interrupted"));
     }
     Ok(())
 }
@@ -76,10 +96,14 @@ pub fn settle(repo: &Repo, ui: &Ui) -> Result<()> {
 ///
 /// A refusal, with nothing changed, or a failure.
 pub fn begin(repo: &Repo, ui: &Ui, who: &Who) -> Result<u64> {
-    begin_as(repo, ui, who, None)
+    begin_as(repo, ui, who, Origin::default())
 }
 
-fn begin_as(repo: &Repo, ui: &Ui, who: &Who, made: Option<Made>) -> Result<u64> {
+fn begin_as(repo: &Repo, ui: &Ui, who: &Who, origin: Origin) -> Result<u64> {
+    begin_made(repo, ui, who, origin, None)
+}
+
+fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made>) -> Result<u64> {
     let config = Config(repo);
     if who.mode == Mode::Commit {
         check_idle(repo).map_err(|error| match error.downcast::<Refusal>() {
@@ -110,11 +134,14 @@ fn begin_as(repo: &Repo, ui: &Ui, who: &Who, made: Option<Made>) -> Result<u64> 
         previous: None,
         depth: 0,
         totals: Totals::default(),
+        origin,
         made,
     };
     let mut plan = Plan::empty(Op::Begin, capture.checkpoint.head.clone());
     let mut lock = None;
+    // Between two prompts nothing is committed: it is not known yet whose the changes are.
     if who.mode == Mode::Commit
+        && !turn.origin.waiting
         && let Some(dirty) = dirty_commit(repo, config, &capture, &turn)?
     {
         turn.dirty_commit = Some(dirty.commit);
@@ -230,16 +257,21 @@ fn advance(plan: &mut Plan, commit: ObjectId) {
     }
 }
 
+/// Whether this was skipped before, be it that it has changed.
+fn knows(before: &[Skipped], new: &Skipped) -> bool {
+    before.iter().any(|old| (&old.path, old.reason) == (&new.path, new.reason))
+}
+
 /// What is not captured is said once, not before every turn.
 fn announce_skipped(repo: &Repo, ui: &Ui, stored: &Stored, skipped: &[Skipped]) -> Result<()> {
-    use crate::model::checkpoint::Reason as R;
+    use Reason as R;
     let newest = stored.state.next.checked_sub(1).filter(|number| *number > 0);
     let said = match newest {
         Some(number) if repo.turn(stored, number)?.is_some() => repo.checkpoint(stored, number, Side::Before)?.skipped,
         _ => Vec::new(),
     };
     let new: Vec<_> =
-        (skipped.iter()).filter(|skipped| skipped.reason != R::Repository && !said.contains(skipped)).collect();
+        (skipped.iter()).filter(|skipped| skipped.reason != R::Repository && !knows(&said, skipped)).collect();
     if new.is_empty() {
         return Ok(());
     }
@@ -276,17 +308,15 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
         return Ok(None);
     };
     let mut turn = repo.known_turn(&stored, number)?;
-    let before = repo.checkpoint(&stored, number, Side::Before)?;
-    let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
-    let rules = repo.rules_of(&before)?;
-    let limits = config.limits()?;
-    let mut capture = repo.capture(before.modes.usual, &limits, Some(Before { checkpoint: &before, rules }))?;
+    let (before, start, mut capture) = since(repo, &stored, &turn)?;
     turn.ended_at = Some(Repo::now());
-    turn.exit_code = ending.exit_code;
+    turn.exit_code = ending.exit_code.or(turn.exit_code);
     turn.interrupted = ending.interrupted;
+    turn.origin.waiting = false;
+    turn.origin.parts.iter_mut().for_each(session::finish);
     let changed = repo.delta(number, &start, &capture.checkpoint)?;
     if changed.is_empty() {
-        take_back(repo, &stored, &before, &capture)?;
+        take_back(repo, &stored, &before, &start, &capture)?;
         return Ok(None);
     }
     let mut plan = Plan::empty(Op::End, capture.checkpoint.head.clone());
@@ -314,8 +344,9 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
         }
     }
     let after = &capture.checkpoint;
-    for path in uncovered_changes(&before, after) {
-        ui.warn(&format!("the turn changed '{}', which undo does not cover", shown(path.as_bstr())));
+    // What tools make again changes with every turn: undo says so when it matters.
+    for skipped in uncovered_changes(&before, after).into_iter().filter(|old| old.reason != Reason::SkipDir) {
+        ui.warn(&format!("the turn changed '{}', which undo does not cover", shown(skipped.path.as_bstr())));
     }
     turn.branch.clone_from(&after.head.branch);
     turn.commits.extend(commits_of(repo, &start, after, turn.dirty_commit)?);
@@ -374,10 +405,35 @@ pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectI
     Ok(start)
 }
 
+/// Whether nothing has changed since an open turn began.
+fn is_unchanged(repo: &Repo, stored: &Stored, turn: &Turn) -> Result<bool> {
+    let (_, start, capture) = since(repo, stored, turn)?;
+    Ok(repo.delta(turn.turn, &start, &capture.checkpoint)?.is_empty())
+}
+
+/// Takes back the record of the open turn and its dirty commit. What changed since it began
+/// stays as it is, uncommitted.
+fn drop_open(repo: &Repo) -> Result<()> {
+    let stored = repo.timeline()?;
+    let Some(number) = stored.state.open else { return Ok(()) };
+    let (before, start, capture) = since(repo, &stored, &repo.known_turn(&stored, number)?)?;
+    take_back(repo, &stored, &before, &start, &capture)
+}
+
+/// The state before an open turn, the one right after it began, and the present by its rules.
+fn since(repo: &Repo, stored: &Stored, turn: &Turn) -> Result<(Checkpoint, Checkpoint, Capture)> {
+    let before = repo.checkpoint(stored, turn.turn, Side::Before)?;
+    let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
+    let rules = repo.rules_of(&before)?;
+    let known = Some(Before { checkpoint: &before, rules });
+    let capture = repo.capture(before.modes.usual, &Config(repo).limits()?, known)?;
+    Ok((before, start, capture))
+}
+
 /// Takes back the dirty commit and the record of a turn that changed nothing.
-fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, capture: &Capture) -> Result<()> {
+fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, start: &Checkpoint, capture: &Capture) -> Result<()> {
     let number = stored.state.open.unwrap_or_default();
-    let delta = repo.delta(number, before, &capture.checkpoint)?.inverse();
+    let delta = repo.delta(number, before, start)?.inverse();
     let legs = [Leg { turn: number, delta, carried: Carried::default() }];
     let facts = repo.facts(&legs, &capture.checkpoint, &capture.index)?;
     let plan = travel(Op::End, &legs, &facts, Edits::Refuse, &mut |_, _| Ok(Merged::Overlap(Cause::Edited)))?;
@@ -514,7 +570,7 @@ fn choose(
 
 fn name_left_out(ui: &Ui, secrets: &[BString], skipped: &[Skipped], before: &[Skipped]) {
     let mut left: Vec<String> = secrets.iter().map(|path| shown(path.as_bstr())).collect();
-    left.extend((skipped.iter()).filter(|new| !before.contains(new)).map(|new| shown(new.path.as_bstr())));
+    left.extend((skipped.iter()).filter(|new| !knows(before, new)).map(|new| shown(new.path.as_bstr())));
     if !left.is_empty() {
         ui.warn(&format!("not committed: {}", left.join(", ")));
     }
@@ -633,7 +689,7 @@ pub fn refs_delta(plan: &Plan) -> Delta {
 /// A refusal or failure, with everything as it was.
 pub fn make(repo: &Repo, ui: &Ui, made: Made, message: String, plan: &Plan) -> Result<Option<Turn>> {
     let who = Who { agent: "oxundo".to_owned(), session: None, message: Some(message), mode: Mode::Ghost };
-    let number = begin_as(repo, ui, &who, Some(made))?;
+    let number = begin_made(repo, ui, &who, Origin::default(), Some(made))?;
     let stored = repo.timeline()?;
     let message = format!("{} as turn {number}", plan.op.word());
     let record = Record { timeline_from: stored.commit, timeline_to: stored.commit, notes: Vec::new(), message };

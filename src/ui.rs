@@ -132,6 +132,12 @@ impl Ui {
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
+    /// Says on stderr what went wrong where nothing may come of it.
+    pub fn complain(text: &str) {
+        // With stderr gone there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "oxundo: {}", text.trim_end());
+    }
+
     /// Reports an error or refusal.
     pub fn refuse(&self, refusal: &Refusal) {
         if self.json {
@@ -169,7 +175,8 @@ impl Ui {
     }
 }
 
-fn versioned(value: serde_json::Value) -> serde_json::Value {
+/// The object that a command prints: its keys behind the version of their format.
+pub fn versioned(value: serde_json::Value) -> serde_json::Value {
     let mut object = serde_json::Map::new();
     object.insert("v".to_owned(), 1.into());
     if let serde_json::Value::Object(keys) = value {

@@ -53,6 +53,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &BranchArgs) -> Result<Outcome> {
         hints: vec!["'oxundo undo' takes it away and goes back".to_owned()],
         plan,
         rescue: None,
+        conversations: Vec::new(),
         dry_run: args.dry_run,
     };
     if !args.dry_run {

@@ -1,9 +1,13 @@
 //! `oxundo doctor`: what is wrong, and the command that mends it. It changes nothing.
 
+mod agents;
+mod repository;
+
 use crate::error::Refusal;
 use crate::git::Repo;
 use crate::git::health::Operation;
 use crate::git::refs::Own;
+use crate::hooks::setup;
 use crate::model::bytes::sanitized;
 use crate::ui::Answer;
 use anyhow::Result;
@@ -47,13 +51,31 @@ impl Finding {
     }
 }
 
+/// What is there, right or wrong.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct About {
+    /// git's version.
+    git: Option<String>,
+    /// Where git's hooks are, where that is configured.
+    hooks_path: Option<String>,
+    /// How many turns have been recorded.
+    turns: u64,
+    /// How much oxundo keeps outside git's objects.
+    scratch_bytes: u64,
+    /// The agents that are installed or set up.
+    agents: Vec<serde_json::Value>,
+}
+
 /// All that is wrong.
-pub struct Diagnosis(Vec<Finding>);
+pub struct Diagnosis {
+    findings: Vec<Finding>,
+    about: About,
+}
 
 impl Diagnosis {
     /// 0 when everything works, 1 when something does not.
     pub fn exit(&self) -> ExitCode {
-        u8::from(self.0.iter().any(|finding| finding.severity == Severity::Error)).into()
+        u8::from(self.findings.iter().any(|finding| finding.severity == Severity::Error)).into()
     }
 }
 
@@ -67,7 +89,10 @@ pub fn run(repo: &Repo) -> Result<Diagnosis> {
     findings.extend(journal(repo)?);
     findings.extend(timeline(repo)?);
     findings.extend(locks(repo));
-    Ok(Diagnosis(findings))
+    let mut about = About::default();
+    findings.extend(repository::check(repo, &mut about));
+    findings.extend(agents::check(repo, &mut about));
+    Ok(Diagnosis { findings, about })
 }
 
 fn journal(repo: &Repo) -> Result<Option<Finding>> {
@@ -150,18 +175,33 @@ fn locks(repo: &Repo) -> Vec<Finding> {
     repo.stale_locks().into_iter().map(finding).collect()
 }
 
+impl About {
+    fn text(&self) -> String {
+        let line = |agent: &serde_json::Value| {
+            let word = |key: &str| agent[key].as_str().map(sanitized);
+            let state = match (word("set_up_with"), word("last_fired")) {
+                (Some(command), _) => format!("its hooks are not set up: '{command}'"),
+                (None, Some(fired)) => format!("its hooks last fired {}", Repo::age(&fired)),
+                (None, None) => "its hooks are set up, and have not fired yet".to_owned(),
+            };
+            format!("{}: {state}\n", setup::title(&word("agent").unwrap_or_default()))
+        };
+        self.agents.iter().map(line).collect()
+    }
+}
+
 impl Answer for Diagnosis {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
-        let ok = self.0.iter().all(|finding| finding.severity != Severity::Error);
-        Ok(json!({"ok": ok, "findings": self.0}))
+        let ok = self.findings.iter().all(|finding| finding.severity != Severity::Error);
+        Ok(json!({"ok": ok, "findings": self.findings, "about": self.about}))
     }
 
     fn text(&self) -> String {
-        if self.0.is_empty() {
-            return "nothing is wrong\n".to_owned();
+        let mut text = self.about.text();
+        if self.findings.is_empty() {
+            text.push_str("nothing is wrong\n");
         }
-        let mut text = String::new();
-        for finding in &self.0 {
+        for finding in &self.findings {
             let word = match finding.severity {
                 Severity::Error => style("error:").red().bold(),
                 Severity::Warning => style("warning:").yellow(),

@@ -191,6 +191,8 @@ impl Answer for Log {
                     "ended_at": turn.ended_at,
                     "exit_code": turn.exit_code,
                     "interrupted": turn.interrupted,
+                    "shared": turn.origin.shared,
+                    "model": turn.origin.parts.iter().find_map(|part| part.model.clone()),
                     "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
                     "commits": commits,
                     "taken_out": line.taken_out.map(Taken::word),
@@ -222,6 +224,9 @@ fn one_line(line: &Line, width: usize, ages: usize) -> String {
         marks.push("interrupted");
     }
     marks.extend(line.taken_out.map(Taken::word));
+    if turn.origin.shared {
+        marks.push("shared");
+    }
     let mark = if marks.is_empty() { String::new() } else { format!(" [{}]", marks.join(", ")) };
     let totals = turn.totals;
     let files = if totals.files == 1 { "1 file".to_owned() } else { format!("{} files", totals.files) };

@@ -3,8 +3,12 @@
 
 pub mod branch;
 pub mod checkpoint;
+pub mod conversation;
 pub mod diff;
 pub mod doctor;
+pub mod gc;
+pub mod hook;
+pub mod init;
 pub mod log;
 pub mod outcome;
 pub mod restore;
@@ -13,8 +17,10 @@ pub mod run;
 pub mod show;
 pub mod squash;
 pub mod status;
+pub mod stores;
 pub mod take_out;
 pub mod travel;
+pub mod turn;
 
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
@@ -37,8 +43,19 @@ pub fn settle_if_idle(repo: &Repo, ui: &Ui, who: &str) -> Result<()> {
         return Ok(());
     }
     match repo.try_lock(who)? {
-        Some(_lock) => crate::turns::settle(repo, ui),
+        Some(_lock) => crate::turns::settle_unless_live(repo, ui),
         None => Ok(()),
+    }
+}
+
+/// Says where the turns are that were made before this was a git repository.
+pub fn tell_of_earlier_store(repo: &Repo, ui: &Ui) {
+    if let Some(store) = repo.earlier_store() {
+        let (directory, git_dir) = (store.directory.display(), store.git_dir.display());
+        ui.warn(&format!(
+            "the turns in '{directory}' from before 'git init' are in a store of their own: \
+             'GIT_DIR={git_dir} oxundo log' shows them, and undo works likewise"
+        ));
     }
 }
 
@@ -119,7 +136,8 @@ pub fn state_at(repo: &Repo, stored: &Stored, text: &str) -> Result<Checkpoint> 
         _ => (text, Side::After),
     };
     if turn == "0" {
-        return repo.checkpoint(stored, 1, Side::Before);
+        let first = repo.turn(stored, 1)?.ok_or_else(|| show::missing("there is no first turn, or it has expired"))?;
+        return repo.checkpoint(stored, first.turn, Side::Before);
     }
     repo.checkpoint(stored, show::existing(repo, stored, turn)?, side)
 }

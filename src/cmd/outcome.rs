@@ -25,6 +25,8 @@ pub struct Outcome {
     pub hints: Vec<String>,
     /// The rescue checkpoint.
     pub rescue: Option<ObjectId>,
+    /// The agents' conversations that went with the turns.
+    pub conversations: Vec<serde_json::Value>,
     /// Whether nothing was done.
     pub dry_run: bool,
 }
@@ -84,6 +86,7 @@ impl Answer for Outcome {
             "unstaged": list(&plan.unstaged),
             "overwritten": list(&plan.overwritten),
             "rescue": id(self.rescue),
+            "conversations": self.conversations,
         }))
     }
 

@@ -63,6 +63,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &RestoreArgs) -> Result<Outcome> {
         hints: vec!["'oxundo undo' takes it back".to_owned()],
         plan,
         rescue: None,
+        conversations: Vec::new(),
         dry_run: args.dry_run,
     };
     if !args.dry_run {

@@ -2,7 +2,7 @@
 //! there changes, a question, and then an undo or a redo to it.
 
 use super::log::{State, on_branch};
-use super::{last_whole, settle_if_idle, travel};
+use super::{conversation, last_whole, settle_if_idle, travel};
 use crate::cli::Distance;
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
@@ -58,7 +58,9 @@ pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
     match answered(Ui::confirm("Go there?"))? {
         None => Ok(ExitCode::from(INTERRUPTED)),
         Some(Some(true)) => {
-            ui.answer(&travel::run(repo, ui, op, &distance(false))?)?;
+            let done = travel::run(repo, ui, op, &distance(false))?;
+            conversation::hand_over(repo, ui, op, &done);
+            ui.answer(&done)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(_) => Ok(left()),

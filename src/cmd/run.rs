@@ -11,9 +11,13 @@ use crate::turns::{self, Ending, Who};
 use crate::ui::Ui;
 use anyhow::{Context, Result};
 use std::path::Path;
+use std::time::Duration;
 
 /// oxundo itself failed or refused, as env(1) has it.
 const FAILED: u8 = 125;
+
+/// How long the end of a turn waits for a hook of its agent that is still at it.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs the agent as a turn; gives the exit code. What goes wrong is reported here, since
 /// `run` has exit codes of its own.
@@ -43,10 +47,9 @@ pub fn run(directory: &Path, ui: &Ui, args: &RunArgs) -> u8 {
 }
 
 fn turn(directory: &Path, ui: &Ui, args: &RunArgs, program: &Path) -> Result<u8> {
-    let repo = Repo::open(directory)?;
-    let inside = std::env::var_os(agent::INSIDE).is_some_and(|outer| Path::new(&outer) == repo.git_dir());
+    let repo = Repo::open_or_make(directory)?;
     // The variable may outlive its turn, in a terminal that the agent opened: the lock does not.
-    if inside && repo.try_lock("run")?.is_none() {
+    if (agent::is_inside(&repo) && repo.is_running()?) || turns::session::is_within(&repo)? {
         // Within a turn of this worktree: what this agent does is part of it.
         let status = agent::run(program, &args.command, None)?;
         return Ok(agent::exit_code(status));
@@ -59,9 +62,12 @@ fn turn(directory: &Path, ui: &Ui, args: &RunArgs, program: &Path) -> Result<u8>
         message: args.message.clone(),
         agent,
     };
-    let _lock = repo.lock(&format!("run {}", who.agent))?;
-    turns::settle(&repo, ui)?;
-    turns::begin(&repo, ui, &who)?;
+    let (_run, lock) = repo.lock_for_run(&format!("run {}", who.agent))?;
+    if repo.timeline().is_ok_and(|stored| stored.commit.is_none()) {
+        super::tell_of_earlier_store(&repo, ui);
+    }
+    turns::session::begin_run(&repo, ui, &who)?;
+    drop(lock);
     let ended = match agent::run(program, &args.command, Some(&repo)) {
         Ok(status) => status,
         Err(error) => {
@@ -79,6 +85,7 @@ fn turn(directory: &Path, ui: &Ui, args: &RunArgs, program: &Path) -> Result<u8>
 }
 
 fn end(repo: &Repo, ui: &Ui, exit_code: u8, interrupted: bool) -> Result<()> {
+    let _lock = repo.lock_beside_run("run", PATIENCE)?;
     let ending = Ending { exit_code: Some(i32::from(exit_code)), interrupted };
-    turns::end(repo, ui, ending).context("record the turn").map(drop)
+    turns::session::run_is_over(repo, ui, ending).context("record the turn")
 }

@@ -71,8 +71,6 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
 /// A refusal `not_found` when there is none.
 pub fn existing(repo: &Repo, stored: &Stored, text: &str) -> Result<u64> {
     let number = resolve(repo, stored, text)?;
-    let missing =
-        |why: &str| Refusal::new(Code::NotFound, why.to_owned()).hint("run 'oxundo log --all' to see the turns");
     if number == 0 {
         return Err(missing("0 is the state before the first turn, not a turn").into());
     }
@@ -80,6 +78,11 @@ pub fn existing(repo: &Repo, stored: &Stored, text: &str) -> Result<u64> {
         return Err(missing(&format!("turn {number} is still in progress")).into());
     }
     Ok(number)
+}
+
+/// That a turn is not there.
+pub fn missing(why: &str) -> Refusal {
+    Refusal::new(Code::NotFound, why.to_owned()).hint("run 'oxundo log --all' to see the turns")
 }
 
 fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Result<Option<Shown>> {

@@ -68,6 +68,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &SquashArgs) -> Result<Outcome> {
         ],
         plan,
         rescue: None,
+        conversations: Vec::new(),
         dry_run: args.dry_run,
     };
     if !args.dry_run {

@@ -18,7 +18,7 @@ pub struct Status {
     branch: Option<String>,
     mode: Mode,
     top: Option<Turn>,
-    open: Option<u64>,
+    open: Option<Turn>,
     redo_depth: usize,
     refusal: Option<Refusal>,
     not_covered: Vec<Skipped>,
@@ -46,7 +46,10 @@ pub fn run(repo: &Repo) -> Result<Status> {
     };
     Ok(Status {
         mode: Config(repo).mode()?,
-        open: stored.state.open,
+        open: match stored.state.open {
+            Some(number) => Some(repo.known_turn(&stored, number)?),
+            None => None,
+        },
         redo_depth: stored.state.stack(head.stack()).undone.len()
             + usize::from(travel::taken_out_last(repo, &stored, head.stack())?.is_some()),
         branch: head.branch,
@@ -65,7 +68,7 @@ impl Answer for Status {
             "branch": self.branch.as_deref().map(short_branch),
             "mode": self.mode,
             "turn": self.top.as_ref().map(|turn| turn.turn),
-            "open_turn": self.open,
+            "open_turn": self.open.as_ref().map(|turn| turn.turn),
             "undo_depth": self.top.as_ref().map_or(0, |turn| turn.depth),
             "redo_depth": self.redo_depth,
             "refusal": self.refusal,
@@ -85,8 +88,9 @@ impl Answer for Status {
             ),
             None => format!("On '{}': no turns to undo\n", sanitized(branch)),
         };
-        if let Some(open) = self.open {
-            text.push_str(&format!("Turn {open} is in progress\n"));
+        if let Some(open) = &self.open {
+            let what = if open.origin.waiting { "waits for a prompt" } else { "is in progress" };
+            text.push_str(&format!("Turn {} ({}) {what}\n", open.turn, sanitized(&open.label())));
         }
         if self.redo_depth > 0 {
             text.push_str(&format!("{} to redo\n", self.redo_depth));

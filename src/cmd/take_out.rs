@@ -78,6 +78,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
         hints: vec!["'oxundo redo' brings it back".to_owned()],
         plan,
         rescue: None,
+        conversations: super::conversation::described(&taken),
         dry_run: args.distance.dry_run,
     };
     if !outcome.dry_run {

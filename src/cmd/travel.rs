@@ -2,7 +2,7 @@
 //! the difference.
 
 use super::outcome::Outcome;
-use super::resolve;
+use super::{conversation, resolve};
 use crate::cli::Distance;
 use crate::config::Config;
 use crate::error::{Code, Refusal};
@@ -223,7 +223,7 @@ impl Prepared {
             let last = at + 1 == route.turns.len();
             let (before, after) = ends(repo, stored, route.back, turn, last, &head)?;
             let delta = repo.delta(turn.turn, &before, &after)?;
-            uncovered.extend(uncovered_changes(&before, &after).into_iter().cloned());
+            uncovered.extend(uncovered_changes(&before, &after).into_iter().map(|old| old.path.clone()));
             let carried = repo.carried(stored, turn.turn)?;
             let (delta, met) = if route.back { (delta.inverse(), (after, before)) } else { (delta, (before, after)) };
             legs.push(Leg { turn: turn.turn, delta, carried });
@@ -484,11 +484,13 @@ fn outcome(op: Op, route: &Route, plan: Plan, rescue: Option<ObjectId>, dry_run:
         Op::Redo => Some(format!("'oxundo undo{steps}' takes it back")),
         _ => Some(format!("'oxundo redo{steps}' brings it back")),
     };
+    let rewinds = if op == Op::Redo { Vec::new() } else { conversation::hints(&route.turns) };
     Outcome {
         turns: shown.iter().map(|turn| turn.turn).collect(),
         turn: None,
         what: format!("{words} {what}"),
-        hints: hint.into_iter().collect(),
+        hints: hint.into_iter().chain(rewinds).collect(),
+        conversations: conversation::described(&route.turns),
         plan,
         rescue,
         dry_run,

@@ -434,8 +434,9 @@ impl Files<'_> {
         {
             return self.worktree().set_mode(path, to.mode);
         }
-        let blob = self.repo.gix.find_blob(to.id).with_context(|| format!("read what '{path}' was"))?;
-        self.worktree().write(path, to, &blob.data, file.from.is_some())
+        self.worktree().write(path, to, file.from.is_some(), |out| {
+            self.repo.copy_blob(to.id, out).with_context(|| format!("read what '{path}' was"))
+        })
     }
 
     fn move_aside(&mut self, aside: &AsideMove) -> Result<()> {

@@ -4,13 +4,15 @@
 use super::Repo;
 use super::ignore::{Rules, read_rules};
 use super::index::TreeChange;
+use super::known::Known;
 use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread};
-use super::worktree::{Found, blob_id, mode_of};
+use super::worktree::{Exactly, Found, file_id, mode_of};
 use crate::model::checkpoint::{Checkpoint, Head, Kind, Modes, Reason, Skipped, UsualModes};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode};
+use gix::objs::Write;
 use gix::objs::tree::EntryKind;
 use std::collections::{BTreeMap, HashSet};
 
@@ -33,6 +35,9 @@ pub struct Before<'a> {
     /// Its ignore rules, which stay in force.
     pub rules: Rules,
 }
+
+/// Larger files are never held in memory as a whole.
+const IN_MEMORY: u64 = 4 << 20;
 
 /// How often a file that changes while it is read is read again.
 const READS: u32 = 3;
@@ -60,9 +65,12 @@ impl Repo {
             limits,
         };
         let same_turn = earlier.map(|checkpoint| Earlier { skipped: &checkpoint.skipped, captured: &captured });
-        let mut rules = match before {
-            Some(before) => before.rules,
-            None => self.shared_rules(capabilities.ignore_case)?,
+        let mut rules = if let Some(before) = before {
+            before.rules
+        } else {
+            let mut rules = self.shared_rules(capabilities.ignore_case)?;
+            rules.include(&limits.include);
+            rules
         };
         let scan = scanner.scan(&mut rules, same_turn.as_ref())?;
         let mut content = Content {
@@ -207,6 +215,26 @@ fn entry_kind(kind: Kind) -> EntryKind {
     }
 }
 
+/// What became of a file that was to be written as a blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// It is not there.
+    Gone,
+    /// It cannot be read.
+    Unreadable,
+    /// It is this blob.
+    Blob(ObjectId),
+}
+
+impl Written {
+    fn id(self) -> Option<ObjectId> {
+        match self {
+            Self::Blob(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
 /// The reading of what a scan found.
 struct Content<'a> {
     repo: &'a Repo,
@@ -229,11 +257,17 @@ impl Content<'_> {
         for (at, difference) in &scan.tracked {
             self.tracked(*at, difference)?;
         }
+        let mut known = Known::load(self.repo, scan.untracked.len());
         for file in &scan.untracked {
-            if let Some(id) = self.blob(file)? {
-                self.changes.push((file.path.clone(), Some((entry_kind(file.kind), id))));
+            let found = known.find(self.repo, file);
+            let read = if found.is_none() { self.blob(file)? } else { None };
+            if let Some(id) = read {
+                known.learn(file, id);
             }
+            let entry = found.or(read).map(|id| (entry_kind(file.kind), id));
+            self.changes.extend(entry.map(|entry| (file.path.clone(), Some(entry))));
         }
+        known.save(self.repo)?;
         self.filtered(scan)
     }
 
@@ -267,30 +301,23 @@ impl Content<'_> {
 
     /// The raw content of a file as a blob; `None` when it is gone, or unreadable and said so.
     fn blob(&mut self, file: &Unread) -> Result<Option<ObjectId>> {
-        let mut bytes = None;
+        let path = file.path.as_bstr();
+        let time = |stat: Option<(rustix::fs::Stat, _)>| {
+            stat.map(|(stat, _): (_, std::os::fd::OwnedFd)| (stat.st_mtime, stat.st_mtime_nsec, stat.st_size))
+        };
+        let mut written = Written::Gone;
         for _ in 0..READS {
-            let before = self.repo.worktree.stat(file.path.as_bstr())?;
-            if let Ok(read) = self.repo.worktree.read(file.path.as_bstr(), file.kind) {
-                bytes = read;
-            } else {
-                self.skipped.push(Skipped {
-                    path: file.path.clone(),
-                    reason: Reason::Unreadable,
-                    size: 0,
-                    state: None,
-                });
-                return Ok(None);
-            }
-            let after = self.repo.worktree.stat(file.path.as_bstr())?;
-            let time = |stat: Option<(rustix::fs::Stat, _)>| {
-                stat.map(|(stat, _): (_, std::os::fd::OwnedFd)| (stat.st_mtime, stat.st_mtime_nsec, stat.st_size))
-            };
-            if time(before) == time(after) {
+            let before = self.repo.worktree.stat(path)?;
+            written = self.repo.write_file(path, file.kind)?;
+            if time(before) == time(self.repo.worktree.stat(path)?) {
                 break;
             }
         }
-        let Some(bytes) = bytes else { return Ok(None) };
-        Ok(Some(self.repo.gix.write_blob(bytes)?.detach()))
+        if written == Written::Unreadable {
+            let path = file.path.clone();
+            self.skipped.push(Skipped { path, reason: Reason::Unreadable, size: 0, state: None });
+        }
+        Ok(written.id())
     }
 
     /// A file that a filter stands between may have other bytes than its blob, even where
@@ -336,9 +363,8 @@ impl Content<'_> {
                 continue;
             }
             let kind = if entry.mode == Mode::FILE { Kind::File } else { Kind::Executable };
-            let Some(bytes) = self.repo.worktree.read(path, kind)? else { continue };
-            if blob_id(&bytes, self.repo.hash_kind())? != entry.id {
-                let id = self.repo.gix.write_blob(bytes)?.detach();
+            let Some(id) = self.repo.write_file(path, kind)?.id() else { continue };
+            if id != entry.id {
                 self.changes.push((path.to_owned(), Some((entry_kind(kind), id))));
             }
         }
@@ -358,7 +384,7 @@ impl Content<'_> {
             };
             let Some(kind) = super::scan::kind_of(&stat) else { continue };
             let mode = mode_of(&stat);
-            let file = Unread { path: path.clone(), kind, mode };
+            let file = Unread { path: path.clone(), kind, mode, stamp: None };
             if let Some(id) = self.blob(&file)? {
                 if kind != Kind::Symlink && mode != usual.of(kind) {
                     self.unusual.insert(path.clone(), mode);
@@ -371,6 +397,43 @@ impl Content<'_> {
 }
 
 impl Repo {
+    /// Copies a blob's content. git reads one that is large, which it does in pieces, and one that
+    /// is not here, which it may know where to fetch.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read or written.
+    pub fn copy_blob(&self, id: ObjectId, out: &mut dyn std::io::Write) -> Result<()> {
+        if self.gix.find_header(id).is_ok_and(|header| header.size() <= IN_MEMORY) {
+            return Ok(out.write_all(&self.gix.find_blob(id)?.data)?);
+        }
+        let threshold = format!("core.bigFileThreshold={IN_MEMORY}");
+        self.git(["-c", &threshold, "cat-file", "blob", &id.to_string()]).copy_to(out)
+    }
+
+    /// Writes a file's raw content, or a link's target, as a blob unless it is one already.
+    fn write_file(&self, path: &BStr, kind: Kind) -> Result<Written> {
+        let file = if kind == Kind::Symlink { Ok(None) } else { self.worktree.open_file(path) };
+        let Ok(file) = file else { return Ok(Written::Unreadable) };
+        let Some(file) = file.filter(|file| file.metadata().is_ok_and(|about| about.len() > IN_MEMORY)) else {
+            return Ok(match self.worktree.read(path, kind) {
+                Ok(Some(bytes)) => Written::Blob(self.gix.write_blob(bytes)?.detach()),
+                Ok(None) => Written::Gone,
+                Err(_) => Written::Unreadable,
+            });
+        };
+        let Ok(id) = file_id(&file, self.hash_kind()) else { return Ok(Written::Unreadable) };
+        if self.gix.has_object(id) {
+            return Ok(Written::Blob(id));
+        }
+        let mut bytes = Exactly::of(&file)?;
+        match self.gix.objects.write_stream(gix::objs::Kind::Blob, bytes.left, &mut bytes) {
+            Ok(id) => Ok(Written::Blob(id)),
+            Err(_) if bytes.failed => Ok(Written::Unreadable),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn converts_line_ends(&self) -> bool {
         let value = self.setting("core.autocrlf").map(|value| value.to_string().to_ascii_lowercase());
         value.is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"))

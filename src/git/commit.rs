@@ -116,17 +116,25 @@ impl Repo {
         Ok(None)
     }
 
+    /// Whether git has this object.
+    pub fn has_object(&self, id: ObjectId) -> bool {
+        self.gix.has_object(id)
+    }
+
     /// Whether a commit of this id is there.
     pub fn has_commit(&self, id: ObjectId) -> bool {
         self.gix.find_commit(id).is_ok()
     }
 
-    /// The parents of a commit.
+    /// The parents of a commit; none where a shallow clone ends.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
     pub fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>> {
+        if self.gix.shallow_commits()?.is_some_and(|shallow| shallow.iter().any(|end| *end == id)) {
+            return Ok(Vec::new());
+        }
         let commit = self.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
         Ok(commit.parent_ids().map(gix::Id::detach).collect())
     }

@@ -2,6 +2,7 @@
 
 use super::Repo;
 use super::capture::file_kind;
+use super::scan::own_state;
 use crate::model::checkpoint::{
     Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change,
 };
@@ -187,7 +188,8 @@ impl Repo {
                 .skipped
                 .iter()
                 .any(|skipped| skipped.path == *path || parents(path.as_bstr()).any(|p| p == skipped.path));
-            if skipped || rules.matches_with_parents(path.as_bstr()) {
+            let ignored = || rules.matches_with_parents(path.as_bstr()) && !rules.includes(path.as_bstr(), false);
+            if skipped || ignored() {
                 unproven.push(path.clone());
             }
         }
@@ -211,7 +213,7 @@ impl Repo {
             if there(path) || parents(path).any(there) || self.captured_directory(before, &skipped.path)?.is_some() {
                 continue;
             }
-            let aside = Aside { store: format!("aside/{turn}/{number}"), state: skipped.state.clone() };
+            let aside = Aside { store: format!("aside/{turn}/{number}"), state: own_state(skipped) };
             made.insert(skipped.path.clone(), Change::new(None, Some(aside)));
         }
         Ok(made)
@@ -298,11 +300,13 @@ fn file_state(checkpoint: &Checkpoint, path: &BStr, (mode, id): (EntryMode, Obje
 }
 
 fn with_mode(checkpoint: &Checkpoint, path: &BStr, kind: Kind, id: ObjectId) -> FileState {
-    let mode = match kind {
-        Kind::Symlink => 0,
-        _ => (checkpoint.modes.unusual.get(path).copied()).unwrap_or_else(|| checkpoint.modes.usual.of(kind)),
-    };
-    FileState { kind, id, mode }
+    if kind == Kind::Symlink {
+        return FileState { kind, id, mode: 0 };
+    }
+    let recorded = checkpoint.modes.unusual.get(path).copied();
+    let mode = recorded.unwrap_or_else(|| checkpoint.modes.usual.of(kind));
+    // Without core.fileMode a tree says what the index says, which the file need not be.
+    FileState { kind: Kind::of_mode(mode), id, mode }
 }
 
 fn changed_keys<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap<K, V>) -> Vec<K> {

@@ -1,6 +1,8 @@
 //! Ignore rules as values: read once, frozen in a checkpoint, and applied again
-//! when the turn ends, whatever the agent did to the files they came from.
+//! when the turn ends, whatever the agent did to the files they came from. With
+//! them goes `oxundo.include`: what is captured although it is ignored.
 
+use crate::model::plan::parents;
 use anyhow::{Context, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::glob::pattern::Case;
@@ -13,6 +15,7 @@ type List = gix::glob::search::pattern::List<Ignore>;
 /// The record's names for what is no file of the worktree: no path begins with a slash.
 const EXCLUDE: &str = "/exclude";
 const GLOBAL: &str = "/global";
+const INCLUDE: &str = "/include";
 
 /// All ignore rules of a worktree at one instant.
 #[derive(Clone, Debug)]
@@ -20,6 +23,9 @@ pub struct Rules {
     sources: BTreeMap<BString, Vec<u8>>,
     directories: BTreeMap<BString, List>,
     shared: Vec<List>,
+    include: Vec<List>,
+    /// The directories in which something can be included.
+    above_included: Vec<List>,
     case: Case,
 }
 
@@ -30,6 +36,8 @@ impl Rules {
             sources: BTreeMap::new(),
             directories: BTreeMap::new(),
             shared: Vec::new(),
+            include: Vec::new(),
+            above_included: Vec::new(),
             case: if ignore_case { Case::Fold } else { Case::Sensitive },
         };
         for (name, text) in [(EXCLUDE, exclude), (GLOBAL, global)] {
@@ -40,20 +48,27 @@ impl Rules {
         rules
     }
 
+    /// The rules that hold in another repository, with its own `info/exclude`.
+    #[must_use]
+    pub fn elsewhere(&self, exclude: Option<Vec<u8>>) -> Self {
+        let global = self.sources.get(BStr::new(GLOBAL)).cloned();
+        Self::new(exclude, global, self.case == Case::Fold)
+    }
+
+    /// Sets what is captured although it is ignored: patterns as in a `.gitignore` file at the top.
+    pub fn include(&mut self, patterns: &[String]) {
+        if !patterns.is_empty() {
+            self.add(INCLUDE.into(), patterns.join("\n").into_bytes());
+        }
+    }
+
     /// Adds the rules of a `.gitignore` file at this path.
     pub fn add(&mut self, path: BString, text: Vec<u8>) {
-        let mut list = List {
-            patterns: gix::ignore::parse(&text, false)
-                .map(|(pattern, sequence_number, value)| gix::glob::search::pattern::Mapping {
-                    pattern,
-                    value,
-                    sequence_number,
-                })
-                .collect(),
-            source: None,
-            base: None,
-        };
-        if path.starts_with(b"/") {
+        let mut list = list_of(&text);
+        if path == INCLUDE {
+            self.above_included.push(list_of(&directories_above(&text)));
+            self.include.push(list);
+        } else if path.starts_with(b"/") {
             self.shared.push(list);
         } else {
             let directory = directory_of(path.as_bstr());
@@ -63,13 +78,31 @@ impl Rules {
         self.sources.insert(path, text);
     }
 
+    /// What a list says of a path, if it says anything.
+    fn verdict(&self, list: &List, path: &BStr, is_directory: bool) -> Option<bool> {
+        let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
+        pattern_matching_relative_path(list, path, basename, Some(is_directory), self.case)
+            .map(|found| !found.pattern.is_negative())
+    }
+
+    /// Whether a path is captured even where it is ignored.
+    pub fn includes(&self, path: &BStr, is_directory: bool) -> bool {
+        let named = |path: &BStr, is_directory| {
+            (self.include.iter()).find_map(|list| self.verdict(list, path, is_directory)).unwrap_or(false)
+        };
+        named(path, is_directory) || parents(path).any(|parent| named(parent, true))
+    }
+
+    /// Whether something in an ignored directory may be captured all the same. A pattern without a
+    /// slash reaches into no ignored directory: there may be a hundred thousand files in there.
+    pub fn includes_below(&self, directory: &BStr) -> bool {
+        self.includes(directory, true)
+            || self.above_included.iter().any(|list| self.verdict(list, directory, true) == Some(true))
+    }
+
     /// Whether a path is ignored, given that no directory above it is.
     pub fn matches(&self, path: &BStr, is_directory: bool) -> bool {
-        let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
-        let matching = |list: &List| {
-            pattern_matching_relative_path(list, path, basename, Some(is_directory), self.case)
-                .map(|found| !found.pattern.is_negative())
-        };
+        let matching = |list: &List| self.verdict(list, path, is_directory);
         let mut directory = directory_of(path);
         loop {
             if let Some(verdict) = self.directories.get(directory).and_then(matching) {
@@ -85,7 +118,7 @@ impl Rules {
 
     /// Whether a path, or a directory above it, is ignored.
     pub fn matches_with_parents(&self, path: &BStr) -> bool {
-        (path.find_iter(b"/").any(|slash| self.matches(path[..slash].as_bstr(), true))) || self.matches(path, false)
+        parents(path).any(|parent| self.matches(parent, true)) || self.matches(path, false)
     }
 
     /// The record of these rules: each file as `<bytes> <path>`, a NUL, the bytes, a newline.
@@ -117,6 +150,24 @@ impl Rules {
         }
         Ok(rules)
     }
+}
+
+fn list_of(text: &[u8]) -> List {
+    let patterns = gix::ignore::parse(text, false).map(|(pattern, sequence_number, value)| {
+        gix::glob::search::pattern::Mapping { pattern, value, sequence_number }
+    });
+    List { patterns: patterns.collect(), source: None, base: None }
+}
+
+/// Of every pattern with a slash, the patterns of the directories that lead to what it names.
+fn directories_above(patterns: &[u8]) -> Vec<u8> {
+    let mut above = Vec::new();
+    for pattern in patterns.lines() {
+        for directory in parents(pattern.trim_end_with(|c| c == '/').trim_start_with(|c| c == '/').as_bstr()) {
+            above.extend_from_slice(&[b"/", directory.as_bytes(), b"/\n"].concat());
+        }
+    }
+    above
 }
 
 fn one_source(record: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
@@ -160,6 +211,27 @@ mod tests {
             assert!(!ignored(&rules, "sub/a.o"));
             assert!(ignored(&rules, "sub/only-here"));
             assert!(!ignored(&rules, "only-here"));
+        }
+    }
+
+    #[test]
+    fn included_paths_are_found_in_ignored_directories() {
+        let mut rules = Rules::new(None, None, false);
+        rules.include(&[".env", "secrets/*.key", "/a/*/deep/", "!x.key"].map(str::to_owned));
+        let again = Rules::from_record(&rules.to_record(), false).expect("own record");
+        for rules in [rules, again] {
+            for path in [".env", "any/.env", "secrets/a.key", "a/b/deep/all/of/it"] {
+                assert!(rules.includes(path.into(), false), "{path} is included");
+            }
+            for path in ["secrets/b.txt", "other/a.key", "a/deep/x", "env", "x.key"] {
+                assert!(!rules.includes(path.into(), false), "{path} is not");
+            }
+            for directory in ["secrets", "a", "a/b", "a/b/deep", "a/b/deep/all"] {
+                assert!(rules.includes_below(directory.into()), "{directory} is entered");
+            }
+            for directory in ["node_modules", "secrets/more", "b"] {
+                assert!(!rules.includes_below(directory.into()), "{directory} is not");
+            }
         }
     }
 

@@ -38,9 +38,51 @@ impl Repo {
     }
 
     fn read_index_at(&self, path: &Path) -> Result<IndexFile> {
-        IndexFile::at_or_default(path, self.hash_kind(), false, gix::index::decode::Options::default())
-            .map_err(|error| anyhow::Error::msg(error.to_string()))
-            .context("read the index")
+        let index = self.decode_index(path)?;
+        if index.is_sparse() { self.expanded_index(path) } else { Ok(index) }
+    }
+
+    fn decode_index(&self, path: &Path) -> Result<IndexFile> {
+        let decode = || IndexFile::at_or_default(path, self.hash_kind(), false, gix::index::decode::Options::default());
+        let decoded = decode().or_else(|error| {
+            // The shared part of a split index is looked for beside it, where a copy has none.
+            let lent = self.lend_shared_parts(path).map_err(|_| error)?;
+            let decoded = decode();
+            for part in lent {
+                let _ = std::fs::remove_file(part);
+            }
+            decoded
+        });
+        decoded.map_err(|error| anyhow::Error::msg(error.to_string())).context("read the index")
+    }
+
+    /// Puts links to the shared parts of split indexes beside a copy of the index.
+    fn lend_shared_parts(&self, copy: &Path) -> std::io::Result<Vec<PathBuf>> {
+        let mut lent = Vec::new();
+        for entry in std::fs::read_dir(&self.git_dir)? {
+            let entry = entry?;
+            let link = copy.with_file_name(entry.file_name());
+            if entry.file_name().as_bytes().starts_with(b"sharedindex.") && !link.exists() {
+                std::fs::hard_link(entry.path(), &link)?;
+                lent.push(link);
+            }
+        }
+        Ok(lent)
+    }
+
+    /// A sparse index with an entry for every file, as git itself expands it when a command needs
+    /// that. The index stays as it is.
+    fn expanded_index(&self, path: &Path) -> Result<IndexFile> {
+        let full = self.scratch()?.join(format!("index.full-{}", std::process::id()));
+        let made = copy_index(path, &full).and_then(|()| {
+            let modified = std::fs::metadata(path)?.modified()?;
+            self.git(["-c", "index.sparse=false", "update-index", "--force-write-index"]).index(&full).run(b"")?;
+            File::options().write(true).open(&full)?.set_modified(modified)?;
+            self.decode_index(&full)
+        });
+        // What a kill leaves behind is of no use to anyone, and in nobody's way.
+        let _ = std::fs::remove_file(&full);
+        made.context("expand the sparse index")
     }
 
     /// The index as a value. `base` is a tree that most of it is in, such as HEAD's.
@@ -220,11 +262,7 @@ impl IndexLock<'_> {
         if !self.index.exists() {
             return Ok(());
         }
-        std::fs::copy(&self.index, &self.copy).context("copy the index")?;
-        // git takes the index file's time to tell which entries may have changed unseen.
-        let modified = std::fs::metadata(&self.index).and_then(|about| about.modified());
-        let copy = File::options().write(true).open(&self.copy);
-        modified.and_then(|modified| copy?.set_modified(modified)).context("copy the index's time")
+        copy_index(&self.index, &self.copy)
     }
 
     /// The copy as it is now.
@@ -379,6 +417,15 @@ fn make_stand_ins(stand_in: &Path, paths: &[(&BStr, u32)]) -> std::io::Result<()
             std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(bits))?;
         }
     }
+    Ok(())
+}
+
+/// Copies an index with its time: git takes that to tell which entries may have changed unseen.
+fn copy_index(from: &Path, to: &Path) -> Result<()> {
+    std::fs::copy(from, to).context("copy the index")?;
+    let modified = std::fs::metadata(from).and_then(|about| about.modified());
+    let copy = File::options().write(true).open(to);
+    modified.and_then(|modified| copy?.set_modified(modified)).context("copy the index's time")?;
     Ok(())
 }
 

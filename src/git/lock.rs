@@ -1,5 +1,9 @@
-//! One kernel lock per worktree. It goes with the process, however that ends,
-//! and the agent never inherits it.
+//! Two kernel locks per worktree. They go with the process, however that ends,
+//! and the agent never inherits them.
+//!
+//! - `lock` is held by every command while it changes the worktree or its timeline: for a moment.
+//! - `run` is held by `oxundo run` as long as its agent is at work: the agent's hooks, which
+//!   are processes of their own, take `lock` meanwhile.
 
 use super::Repo;
 use super::notes::NOTES;
@@ -8,9 +12,15 @@ use crate::error::{Code, Refusal};
 use anyhow::{Context, Result};
 use std::fs::{File, TryLockError};
 use std::io::Write;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
-/// Held while a command changes the worktree or its timeline.
+/// How long a command waits for another one's moment to pass.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it looks.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Held while a command changes the worktree or its timeline, or while an agent is at work.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
@@ -21,17 +31,13 @@ impl Repo {
     ///
     /// # Errors
     ///
-    /// A refusal `busy` that names the one who has it.
+    /// A refusal `busy` that names the one who has it, or the `run` whose agent is at work.
     pub fn lock(&self, who: &str) -> Result<Lock> {
-        if let Some(lock) = self.try_lock(who)? {
-            Ok(lock)
-        } else {
-            let holder = std::fs::read_to_string(self.scratch()?.join("lock")).unwrap_or_default();
-            let holder = crate::model::bytes::sanitized(holder.trim());
-            Err(Refusal::new(Code::Busy, format!("another oxundo is at work in this worktree: {holder}"))
-                .hint("wait until it is done, or end it, and run this again")
-                .into())
+        let lock = self.lock_beside_run(who, PATIENCE)?;
+        if self.is_running()? && !self.run_is_waiting()? {
+            return Err(self.busy("run"));
         }
+        Ok(lock)
     }
 
     /// Takes the lock that all worktrees share for writing the notes; waits while another oxundo
@@ -52,13 +58,77 @@ impl Repo {
         Ok(Lock { _file: file })
     }
 
-    /// Takes the worktree's lock if it is free.
+    /// Takes the worktree's lock if it is free and no `run` is at work.
     ///
     /// # Errors
     ///
     /// When the lock file cannot be made.
     pub fn try_lock(&self, who: &str) -> Result<Option<Lock>> {
-        let path = self.scratch()?.join("lock");
+        let lock = self.take("lock", who, Duration::ZERO)?;
+        Ok(if self.is_running()? { None } else { lock })
+    }
+
+    /// Takes the worktree's lock, whether or not a `run` is at work.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `busy` when it stays taken for so long.
+    pub fn lock_beside_run(&self, who: &str, patience: Duration) -> Result<Lock> {
+        self.take("lock", who, patience)?.ok_or_else(|| self.busy("lock"))
+    }
+
+    /// Takes both locks: the one to be held while the agent is at work, and the worktree's.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `busy` that names the one who has either.
+    pub fn lock_for_run(&self, who: &str) -> Result<(Lock, Lock)> {
+        let lock = self.lock_beside_run(who, PATIENCE)?;
+        if self.is_running()? {
+            return Err(self.busy("run"));
+        }
+        // Nobody else can begin one now; those who look hold it for an instant.
+        let run = self.take("run", who, PATIENCE)?.ok_or_else(|| self.busy("run"))?;
+        Ok((run, lock))
+    }
+
+    /// Whether a `run` is at work in this worktree.
+    ///
+    /// # Errors
+    ///
+    /// When its lock cannot be looked at.
+    pub fn is_running(&self) -> Result<bool> {
+        let path = self.scratch_path("run");
+        if !path.exists() {
+            return Ok(false);
+        }
+        let file = File::open(&path).with_context(|| format!("open {}", path.display()))?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error).context("look at the lock of a run"),
+        }
+    }
+
+    /// Whether the agent in a `run` waits for its next prompt.
+    fn run_is_waiting(&self) -> Result<bool> {
+        let stored = self.timeline()?;
+        match stored.state.open {
+            Some(open) => Ok(self.known_turn(&stored, open)?.origin.waiting),
+            None => Ok(true),
+        }
+    }
+
+    fn busy(&self, name: &str) -> anyhow::Error {
+        let holder = std::fs::read_to_string(self.scratch_path(name)).unwrap_or_default();
+        let holder = crate::model::bytes::sanitized(holder.trim());
+        Refusal::new(Code::Busy, format!("another oxundo is at work in this worktree: {holder}"))
+            .hint("wait until it is done, or end it, and run this again")
+            .into()
+    }
+
+    fn take(&self, name: &str, who: &str, patience: Duration) -> Result<Option<Lock>> {
+        let path = self.scratch()?.join(name);
         let mut file = File::options()
             .read(true)
             .write(true)
@@ -66,10 +136,14 @@ impl Repo {
             .truncate(false)
             .open(&path)
             .with_context(|| format!("open {}", path.display()))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(error).context("lock the worktree"),
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error).context("lock the worktree"),
+            }
         }
         // Only for the message of those who find it taken: a full disk is no reason not to work.
         let _ = file.set_len(0).and_then(|()| writeln!(file, "{who} (pid {})", std::process::id()));

@@ -11,14 +11,18 @@ pub mod faults;
 pub mod health;
 pub mod ignore;
 pub mod index;
+pub mod known;
 pub mod lock;
 pub mod merge;
 pub mod notes;
+pub mod private;
 pub mod process;
 pub mod published;
 pub mod refs;
 pub mod scan;
 pub mod select;
+pub mod setup;
+pub mod space;
 pub mod store;
 pub mod turn_work;
 pub mod worktree;
@@ -46,28 +50,45 @@ pub struct Repo {
 
 impl Repo {
     /// Finds and opens the repository that `directory` is in, or the one that `GIT_DIR` names
-    /// when `directory` is in its worktree.
+    /// when `directory` is in its worktree, or oxundo's own store for the directory.
     ///
     /// # Errors
     ///
     /// A refusal `not_found` where there is none, where it has no worktree, or where it
     /// cannot be read, and `io` for one that belongs to another user.
     pub fn open(directory: &Path) -> Result<Self> {
+        Self::open_existing(directory)?.ok_or_else(|| {
+            let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+            let message = format!("'{}' is in no git repository, and no turn is recorded for it", directory.display());
+            Refusal::new(Code::NotFound, message)
+                .hint("run 'oxundo run -- COMMAND' to record a turn, or give another directory with -C")
+                .hint("run 'oxundo gc --stores' to see the directories that have turns")
+                .into()
+        })
+    }
+
+    fn open_existing(directory: &Path) -> Result<Option<Self>> {
         let directory = process::absolute(directory)?;
         if let Some(repo) = Self::open_from_environment(&directory)? {
-            return Ok(repo);
+            return Ok(Some(repo));
         }
-        let found = gix::discover::upwards(&directory).map_err(|_| {
-            Refusal::new(Code::NotFound, format!("'{}' is not in a git repository", directory.display()))
-                .hint("run 'git init' first, or give another directory with -C")
-        })?;
+        let Ok(found) = gix::discover::upwards(&directory) else {
+            let store = private::Store::find(&directory)?;
+            return store.map(|store| Self::open_store(&store, &directory)).transpose();
+        };
         let (path, top) = found.0.into_repository_and_work_tree_directories();
         let mut gix = open_gix(&path)?;
         if std::env::var_os("GIT_WORK_TREE").is_some() {
             // It belongs to a GIT_DIR that is not meant here.
             gix.set_workdir(top)?;
         }
-        Self::new(gix, &directory, false)
+        Self::new(gix, &directory, false).map(Some)
+    }
+
+    fn open_store(store: &private::Store, directory: &Path) -> Result<Self> {
+        let mut gix = open_gix(&store.git_dir)?;
+        gix.set_workdir(store.directory.clone())?;
+        Self::new(gix, &process::absolute(directory)?, false)
     }
 
     /// A hook or an alias may have left `GIT_DIR` behind; it counts only where it fits.
@@ -103,9 +124,14 @@ impl Repo {
                 .into());
         };
         let top = process::absolute(top)?;
+        let git_dirs = [process::absolute(gix.git_dir())?, process::absolute(gix.common_dir())?];
+        if git_dirs.iter().any(|git_dir| directory.starts_with(git_dir) && !top.starts_with(git_dir)) {
+            return Err(Refusal::new(Code::NotFound, format!("'{}' is in a git directory", directory.display()))
+                .hint(format!("run oxundo in the worktree, '{}'", top.display()))
+                .into());
+        }
+        let [git_dir, common_dir] = git_dirs;
         let prefix = directory.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
-        let git_dir = process::absolute(gix.git_dir())?;
-        let common_dir = process::absolute(gix.common_dir())?;
         gix.committer_or_set_fallback("oxundo", "oxundo@localhost")?;
         gix.object_cache_size_if_unset(4 * 1024 * 1024);
         Ok(Self {
@@ -131,7 +157,12 @@ impl Repo {
 
     /// Whether nothing but `GIT_DIR` leads here.
     pub fn only_by_environment(&self) -> bool {
-        self.from_environment && gix::discover::upwards(self.top()).is_err()
+        self.from_environment && !self.is_private() && gix::discover::upwards(self.top()).is_err()
+    }
+
+    /// Whether this is oxundo's own store for a directory without a repository.
+    pub fn is_private(&self) -> bool {
+        private::is_store(&self.git_dir)
     }
 
     /// The git directory of this worktree.
@@ -252,9 +283,17 @@ fn open_gix(path: &Path) -> Result<gix::Repository> {
     if let Ok(parameters) = std::env::var("GIT_CONFIG_PARAMETERS") {
         options = options.cli_overrides(process::config_parameters(&parameters));
     }
-    gix::open_opts(path, options)
-        .map_err(|error| anyhow::Error::msg(error.to_string()))
-        .with_context(|| format!("open the repository at {}", path.display()))
+    gix::open_opts(path, options).map_err(|error| not_opened(path, &error.to_string()))
+}
+
+fn not_opened(path: &Path, error: &str) -> anyhow::Error {
+    let refusal = Refusal::new(Code::Io, format!("the repository at '{}' cannot be opened: {error}", path.display()));
+    if error.contains("unsafe") {
+        let directory = path.parent().filter(|_| path.ends_with(".git")).unwrap_or(path).display();
+        let hint = format!("if you trust it, run 'git config --global --add safe.directory {directory}'");
+        return refusal.hint(hint).into();
+    }
+    refusal.hint("run 'git status' to see what git says of it").into()
 }
 
 /// Refuses what gix cannot read, before anything is recorded.

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 /// Variables that bind a git process to a repository; as `git rev-parse --local-env-vars`
 /// lists them, without those that hold configuration.
@@ -22,6 +22,12 @@ pub const LOCAL_ENVIRONMENT: [&str; 12] = [
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 ];
+
+/// What oxundo does is none of the repository's hooks' business, unless they are asked for.
+const NO_HOOKS: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
+
+/// The commands that run hooks for oxundo, or tell where they are.
+const ABOUT_HOOKS: [&str; 2] = ["hook", "rev-parse"];
 
 /// A git command in one repository.
 #[derive(Debug)]
@@ -51,8 +57,7 @@ impl Git {
             .env("GIT_WORK_TREE", worktree)
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_LITERAL_PATHSPECS", "1")
-            // What oxundo does is none of the hooks' business, unless they are asked for.
-            .args(if name == "hook" { &[][..] } else { &["-c", "core.hooksPath=/dev/null"] })
+            .args(if ABOUT_HOOKS.contains(&name.as_str()) { &[][..] } else { &NO_HOOKS })
             .args(args);
         Self { command, name }
     }
@@ -92,6 +97,24 @@ impl Git {
     pub fn run(mut self, input: &[u8]) -> Result<Vec<u8>> {
         self.command.env("LC_ALL", "C");
         fed(self.command, input, &format!("git {}", self.name))
+    }
+
+    /// Writes what the command prints to `out`, as it comes.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started, or fails: then with what it said.
+    pub fn copy_to(mut self, out: &mut dyn Write) -> Result<()> {
+        let name = format!("git {}", self.name);
+        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().with_context(|| format!("run {name}"))?;
+        let mut stdout = child.stdout.take().context("no way to its output")?;
+        let copied = std::io::copy(&mut stdout, out);
+        // Without a reader it ends, be it that not all was wanted.
+        drop(stdout);
+        let output = child.wait_with_output().with_context(|| format!("run {name}"))?;
+        copied?;
+        succeeded(&output, &name)
     }
 
     /// As [`Git::run`], for a command that says something by its exit code: gives it too.
@@ -149,6 +172,11 @@ fn fed(mut command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
         child.wait_with_output()
     })
     .with_context(|| format!("run {name}"))?;
+    succeeded(&output, name)?;
+    Ok(output.stdout)
+}
+
+fn succeeded(output: &Output, name: &str) -> Result<()> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         match said.trim() {
@@ -156,7 +184,7 @@ fn fed(mut command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
             said => bail!("{name}: {said}"),
         }
     }
-    Ok(output.stdout)
+    Ok(())
 }
 
 /// The `-c` settings that git hands to the commands it starts, as `key=value`.

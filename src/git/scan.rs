@@ -3,13 +3,14 @@
 //! Directories are read in parallel; only names unknown to the index are held
 //! against the ignore rules.
 
-use super::ignore::Rules;
+use super::ignore::{Rules, read_rules};
+use super::known::stamp_of;
 use super::worktree::{Worktree, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Time};
-use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, openat, statat};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -26,8 +27,8 @@ pub struct Limits {
     pub skip_directories: HashSet<BString>,
     /// Paths that are not captured.
     pub exclude: globset::GlobSet,
-    /// Ignored paths that are captured all the same.
-    pub include: globset::GlobSet,
+    /// Patterns of ignored paths that are captured all the same.
+    pub include: Vec<String>,
 }
 
 /// What a capture already knows from the one before it in the same turn.
@@ -47,6 +48,8 @@ pub struct Unread {
     pub kind: Kind,
     /// Its permission bits.
     pub mode: u32,
+    /// What changes whenever its content does, unless that was just now.
+    pub stamp: Option<u64>,
 }
 
 /// How a tracked path differs from its index entry.
@@ -234,7 +237,7 @@ impl Scanner<'_> {
             && !now.is_racy(self.index.timestamp(), self.stat_options);
         if !clean {
             let path = path.to_owned();
-            found.tracked.push((at, Difference::Suspect(Unread { path, kind, mode })));
+            found.tracked.push((at, Difference::Suspect(Unread { path, kind, mode, stamp: None })));
         }
     }
 }
@@ -444,6 +447,10 @@ struct Below {
 }
 
 impl Below {
+    fn skipped(skipped: Skipped) -> Self {
+        Self { skipped: vec![skipped], ..Self::default() }
+    }
+
     fn merge(&mut self, other: Self) {
         self.files.extend(other.files);
         self.unusual.extend(other.unusual);
@@ -462,7 +469,7 @@ impl UnknownWalk<'_, '_> {
         for (path, kind) in unknown {
             let below = match path.strip_suffix(b"/") {
                 Some(directory) if submodules.contains(directory.as_bstr()) => {
-                    Below { skipped: vec![self.repository(directory.as_bstr())], ..Below::default() }
+                    Below::skipped(self.repository(directory.as_bstr()))
                 }
                 Some(directory) => {
                     let excluded = self.in_excluded(directory.as_bstr());
@@ -516,8 +523,7 @@ impl UnknownWalk<'_, '_> {
 
     fn file(&self, path: &BStr, kind: FileType, excluded: bool) -> Result<Below> {
         let mut below = Below::default();
-        let included = self.scanner.limits.include.is_match(as_path(path));
-        if (excluded || self.rules.matches(path, false)) && !included {
+        if (excluded || self.rules.matches(path, false)) && !self.rules.includes(path, false) {
             return Ok(below);
         }
         if let Some(earlier) = self.earlier_skips.get(path) {
@@ -552,44 +558,45 @@ impl UnknownWalk<'_, '_> {
         if kind != Kind::Symlink && mode != self.scanner.usual.of(kind) {
             below.unusual.push((path.to_owned(), mode));
         }
-        below.files.push(Unread { path: path.to_owned(), kind, mode });
+        below.files.push(Unread { path: path.to_owned(), kind, mode, stamp: stamp_of(&stat) });
         Ok(below)
     }
 
     /// All that is captured below an untracked directory.
     fn directory(&mut self, path: &BStr, excluded: bool) -> Result<Below> {
-        let mut below = Below::default();
         if excluded || self.rules.matches(path, true) {
-            return Ok(below);
+            if !self.rules.includes_below(path) || !is_storable(path, true) {
+                return Ok(Below::default());
+            }
+            return self.content(path, true);
         }
         if let Some(earlier) = self.earlier_skips.get(path).filter(|skip| skip.reason != Reason::Repository) {
-            below.skipped.push(earlier.clone());
-            return Ok(below);
+            return Ok(Below::skipped(Skipped { state: self.tree_state(path), ..earlier.clone() }));
         }
         if let Some(reason) = self.directory_reason(path) {
-            below.skipped.push(skipped(path, reason, 0));
-            return Ok(below);
+            return Ok(Below::skipped(Skipped { state: self.tree_state(path), ..skipped(path, reason, 0) }));
         }
+        self.content(path, false)
+    }
+
+    /// What is captured in a directory; of an ignored one only what is included.
+    fn content(&mut self, path: &BStr, ignored: bool) -> Result<Below> {
+        let mut below = Below::default();
         let Some(fd) = self.scanner.worktree.open_directory(path)? else {
             return Ok(below);
         };
         let names = names_in(&fd)?;
         if is_repository(&fd, &names) {
-            below.skipped.push(self.repository(path));
-            return Ok(below);
+            return Ok(if ignored { below } else { Below::skipped(self.repository(path)) });
         }
         let inside = |name: &[u8]| BString::from([path.as_bytes(), b"/", name].concat());
-        if self.earlier.is_none() && names.iter().any(|name| name.0 == b".gitignore") {
+        if self.earlier.is_none() && !ignored && names.iter().any(|name| name.0 == b".gitignore") {
             let ignore_file = inside(b".gitignore");
             if let Some(text) = self.scanner.worktree.read_plain_file(ignore_file.as_bstr()) {
                 self.rules.add(ignore_file, text);
             }
         }
         let mode = mode_of(&rustix::fs::fstat(&fd)?);
-        if mode != self.scanner.usual.directory {
-            below.unusual.push((inside(b""), mode));
-        }
-        below.directories.push(path.to_owned());
         drop(fd);
         for (name, kind) in &names {
             if name == b".git" {
@@ -599,22 +606,72 @@ impl UnknownWalk<'_, '_> {
                 self.scan.attributes.push(inside(name));
             }
             let inner = match name.strip_suffix(b"/") {
-                Some(name) => self.directory(inside(name).as_bstr(), false)?,
-                None => self.file(inside(name).as_bstr(), *kind, false)?,
+                Some(name) => self.directory(inside(name).as_bstr(), ignored)?,
+                None => self.file(inside(name).as_bstr(), *kind, ignored)?,
             };
             below.merge(inner);
         }
+        if ignored && below.files.is_empty() {
+            return Ok(below);
+        }
+        if mode != self.scanner.usual.directory {
+            below.unusual.push((inside(b""), mode));
+        }
+        below.directories.push(path.to_owned());
         // The limit is for what was there before the turn.
         let count = below.files.len() as u64;
         if self.earlier.is_none() && count > self.scanner.limits.max_directory_entries {
-            return Ok(Below { skipped: vec![skipped(path, Reason::Many, count)], ..Below::default() });
+            return Ok(Below::skipped(Skipped { state: self.tree_state(path), ..skipped(path, Reason::Many, count) }));
         }
         Ok(below)
     }
 
     fn repository(&self, path: &BStr) -> Skipped {
-        let state = repository_state(&self.scanner.worktree.path().join(as_path(path)));
-        Skipped { state, ..skipped(path, Reason::Repository, 0) }
+        Skipped { state: self.repository_state(path), ..skipped(path, Reason::Repository, 0) }
+    }
+
+    /// What tells whether another repository changed: its HEAD, its index, and what differs from
+    /// that or is not in it. It is only looked at, and nothing that it configures is run.
+    fn repository_state(&self, path: &BStr) -> Option<String> {
+        let top = self.scanner.worktree.path().join(as_path(path));
+        let repo = gix::open(&top).ok()?;
+        let (worktree, index) = (Worktree::open(&top).ok()?, repo.index_or_empty().ok()?);
+        let mut rules = self.rules.elsewhere(read_rules(&repo.common_dir().join("info/exclude")));
+        let scan = Scanner { worktree: &worktree, index: &index, ..*self.scanner }.scan(&mut rules, None).ok()?;
+        let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+        let mut add =
+            |path: &BStr, state: String| hasher.update(&[path.as_bytes(), b"\0", state.as_bytes(), b"\n"].concat());
+        for entry in index.entries() {
+            add(entry.path(&index), format!("{} {:o} {}", entry.id, entry.mode.bits(), entry.stage_raw()));
+        }
+        for (at, difference) in &scan.tracked {
+            let entry = &index.entries()[*at];
+            let path = entry.path(&index);
+            let now = match difference {
+                Difference::Gone => None,
+                Difference::Suspect(_) => worktree.state(path, entry.id.kind()).ok()?,
+            };
+            // What only looks different may look so no more when git has looked at it.
+            if now.is_none_or(|now| now.id != entry.id) {
+                add(path, format!("{now:?}"));
+            }
+        }
+        for file in &scan.untracked {
+            let state = worktree.stat(file.path.as_bstr()).ok()?.and_then(|(stat, _)| file_state(&stat));
+            add(file.path.as_bstr(), format!("{state:?}"));
+        }
+        for skipped in &scan.skipped {
+            add(skipped.path.as_bstr(), format!("{:?}", skipped.state));
+        }
+        let head = repo.head_id().map_or_else(|_| "unborn".to_owned(), |id| id.to_string());
+        Some(format!("{head} {}", hasher.try_finalize().ok()?))
+    }
+
+    /// What tells whether anything in a directory changed that is not captured.
+    fn tree_state(&self, path: &BStr) -> Option<String> {
+        let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+        add_tree(&self.scanner.worktree.open_directory(path).ok()??, &mut hasher);
+        Some(format!("{TREE_STATE}{}", hasher.try_finalize().ok()?))
     }
 
     fn directory_reason(&self, path: &BStr) -> Option<Reason> {
@@ -691,29 +748,45 @@ fn names_in(fd: &OwnedFd) -> Result<Vec<(Vec<u8>, FileType)>> {
     Ok(names)
 }
 
+/// How the state of a directory begins.
+const TREE_STATE: &str = "tree ";
+
+/// Adds the names below a directory, and the sizes, times and modes of its files.
+fn add_tree(directory: &OwnedFd, hasher: &mut gix::hash::Hasher) {
+    // What cannot be read cannot be seen to change.
+    for (name, kind) in names_in(directory).unwrap_or_default() {
+        hasher.update(&name);
+        if kind == FileType::Directory {
+            let inner = name.strip_suffix(b"/").unwrap_or(&name);
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            if let Ok(inner) = openat(directory, inner, flags, rustix::fs::Mode::empty()) {
+                add_tree(&inner, hasher);
+            }
+        } else if let Ok(stat) = statat(directory, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+            let state = format!("\0{} {}.{} {}\n", stat.st_size, stat.st_mtime, stat.st_mtime_nsec, stat.st_mode);
+            hasher.update(state.as_bytes());
+        }
+    }
+    hasher.update(b"/");
+}
+
+/// The part of a skipped thing's state that must be the same when it is moved aside: a directory is
+/// moved with all that is in it.
+pub fn own_state(skipped: &Skipped) -> Option<String> {
+    skipped.state.clone().filter(|state| !state.starts_with(TREE_STATE))
+}
+
 /// What tells whether a file changed that is not read; directories have nothing such.
 pub fn file_state(stat: &rustix::fs::Stat) -> Option<String> {
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     is_file.then(|| format!("{} {}.{:09}", stat.st_size, stat.st_mtime, stat.st_mtime_nsec))
 }
 
-/// What tells whether another repository changed, without entering it: its HEAD, and when its
-/// index was last written.
-fn repository_state(path: &std::path::Path) -> Option<String> {
-    use std::os::unix::fs::MetadataExt;
-    let repo = gix::open(path).ok()?;
-    let head = repo.head_id().map_or_else(|_| "unborn".to_owned(), |id| id.to_string());
-    let index = std::fs::metadata(repo.git_dir().join("index"));
-    let written = index.map_or_else(|_| String::new(), |index| format!(" {}.{:09}", index.mtime(), index.mtime_nsec()));
-    Some(head + &written)
-}
-
 /// What kind of file a stat tells of; `None` for what is neither file nor link.
 pub fn kind_of(stat: &rustix::fs::Stat) -> Option<Kind> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Symlink => Some(Kind::Symlink),
-        FileType::RegularFile if stat.st_mode & 0o100 != 0 => Some(Kind::Executable),
-        FileType::RegularFile => Some(Kind::File),
+        FileType::RegularFile => Some(Kind::of_mode(stat.st_mode)),
         _ => None,
     }
 }

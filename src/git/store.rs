@@ -117,10 +117,23 @@ impl Repo {
     ///
     /// When they cannot be read.
     pub fn turn_numbers(&self, stored: &Stored) -> Result<Vec<u64>> {
-        let Some((_, turns)) = self.tree_entry(stored.tree, "turns".into())? else {
+        self.numbers_in(stored, "turns")
+    }
+
+    /// The numbers of all rescue checkpoints, in order.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    pub fn rescue_numbers(&self, stored: &Stored) -> Result<Vec<u64>> {
+        self.numbers_in(stored, "rescues")
+    }
+
+    fn numbers_in(&self, stored: &Stored, directory: &str) -> Result<Vec<u64>> {
+        let Some((_, top)) = self.tree_entry(stored.tree, directory.into())? else {
             return Ok(Vec::new());
         };
-        let mut level = vec![(0_u64, turns)];
+        let mut level = vec![(0_u64, top)];
         for _ in 0..3 {
             let mut below = Vec::new();
             for (above, tree) in level {
@@ -204,6 +217,33 @@ impl Repo {
         let path = format!("{}/carried/carried.json", turn_directory(number));
         let found = self.json_at(stored.tree, &path);
         Ok(found.map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))?.unwrap_or_default())
+    }
+
+    /// The tree of a turn's records.
+    ///
+    /// # Errors
+    ///
+    /// When the timeline cannot be read.
+    pub fn turn_tree(&self, stored: &Stored, number: u64) -> Result<Option<ObjectId>> {
+        Ok(self.tree_entry(stored.tree, turn_directory(number).as_str().into())?.map(|(_, id)| id))
+    }
+
+    /// The tree of a rescue checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// When the timeline cannot be read.
+    pub fn rescue_tree(&self, stored: &Stored, number: u64) -> Result<Option<ObjectId>> {
+        Ok(self.tree_entry(stored.tree, rescue_directory(number).as_str().into())?.map(|(_, id)| id))
+    }
+
+    /// A rescue checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// When it is missing or cannot be read.
+    pub fn rescue(&self, stored: &Stored, number: u64) -> Result<Checkpoint> {
+        self.checkpoint_at(stored.tree, &rescue_directory(number))
     }
 
     /// Where a step over this turn begins, ends, and leads.
@@ -375,7 +415,7 @@ impl Update<'_> {
     /// When it cannot be written.
     pub fn put_rescue(&mut self, checkpoint: &Checkpoint) -> Result<ObjectId> {
         let id = self.repo.write_checkpoint(checkpoint)?;
-        let path = format!("rescues/{}", fan(self.state.next_rescue));
+        let path = rescue_directory(self.state.next_rescue);
         self.state.next_rescue += 1;
         self.entries.push((path, Some((EntryKind::Tree, id))));
         Ok(id)
@@ -419,6 +459,11 @@ impl Update<'_> {
         self.entries.push((turn_directory(number), None));
     }
 
+    /// Removes a rescue checkpoint.
+    pub fn remove_rescue(&mut self, number: u64) {
+        self.entries.push((rescue_directory(number), None));
+    }
+
     fn put(&mut self, path: String, bytes: Vec<u8>) -> Result<()> {
         let id = self.repo.gix.write_blob(bytes)?.detach();
         self.entries.push((path, Some((EntryKind::Blob, id))));
@@ -455,6 +500,10 @@ pub(super) fn turn_directory(number: u64) -> String {
 
 fn named_directory(number: u64) -> String {
     format!("named/{}", fan(number))
+}
+
+fn rescue_directory(number: u64) -> String {
+    format!("rescues/{}", fan(number))
 }
 
 fn tree_entry(name: &str, kind: EntryKind, oid: ObjectId) -> Entry {

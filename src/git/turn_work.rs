@@ -43,6 +43,11 @@ impl Repo {
         time.format_or_unix(gix::date::time::format::ISO8601_STRICT)
     }
 
+    /// A time in seconds since the epoch, RFC 3339.
+    pub fn at(seconds: i64) -> String {
+        gix::date::Time { seconds, offset: 0 }.format_or_unix(gix::date::time::format::ISO8601_STRICT)
+    }
+
     /// The first path that is unmerged.
     ///
     /// # Errors
@@ -141,6 +146,15 @@ impl Repo {
         let printed = Shell::new(command, self.top()).run(&diff).ok()?;
         let text = String::from_utf8_lossy(&printed).trim().to_owned();
         (!text.is_empty()).then_some(text)
+    }
+
+    /// Runs the user's command on what was done, at the top of the worktree.
+    ///
+    /// # Errors
+    ///
+    /// When it fails.
+    pub fn hand_over(&self, command: &str, what: &[u8]) -> Result<()> {
+        Shell::new(command, self.top()).run(what).map(drop)
     }
 
     /// How each file of a delta changed, with lines added and removed.

@@ -13,11 +13,11 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, openat, statat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// How the files begin that a write leaves behind when it is killed.
 pub const TEMPORARY: &[u8] = b".oxundo-tmp-";
@@ -172,18 +172,28 @@ impl Worktree {
                 Err(error) => Err(error).with_context(|| format!("read link '{path}'")),
             };
         }
+        let Some(mut file) = self.open_file(path)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).with_context(|| format!("read '{path}'"))?;
+        Ok(Some(bytes))
+    }
+
+    /// Opens a regular file that is no link. `None` when it is gone or another kind.
+    ///
+    /// # Errors
+    ///
+    /// When it is there and cannot be opened.
+    pub fn open_file(&self, path: &BStr) -> Result<Option<File>> {
+        let Place::In(directory, name) = self.place(path)? else {
+            return Ok(None);
+        };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = match openat(&directory, name, flags, Mode::empty()) {
+        let file = match openat(&directory, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("read '{path}'")),
         };
-        if !file.metadata()?.is_file() {
-            return Ok(None);
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).with_context(|| format!("read '{path}'"))?;
-        Ok(Some(bytes))
+        Ok(file.metadata()?.is_file().then_some(file))
     }
 
     /// The state of the file at a path, its content hashed now. `None` where no file or link is.
@@ -198,29 +208,34 @@ impl Worktree {
         let Some(kind) = super::scan::kind_of(&stat) else {
             return Ok(None);
         };
-        let Some(bytes) = self.read(path, kind)? else {
-            return Ok(None);
+        let id = if kind == Kind::Symlink {
+            self.read(path, kind)?.map(|target| blob_id(&target, hash)).transpose()?
+        } else {
+            self.open_file(path)?.map(|file| file_id(&file, hash)).transpose()?
         };
-        Ok(Some(FileState {
-            kind,
-            id: blob_id(&bytes, hash)?,
-            mode: if kind == Kind::Symlink { 0 } else { mode_of(&stat) },
-        }))
+        let mode = if kind == Kind::Symlink { 0 } else { mode_of(&stat) };
+        Ok(id.map(|id| FileState { kind, id, mode }))
     }
 
-    /// Puts a file or link with this content at a path, in one step. With `replace`, over
-    /// the file that is there; without, only where nothing is.
+    /// Puts a file or link at a path, in one step; `fill` writes its content. With `replace`,
+    /// over the file that is there; without, only where nothing is.
     ///
     /// # Errors
     ///
     /// When something is there without `replace`, or writing fails; then nothing is left behind.
-    pub fn write(&self, path: &BStr, state: &FileState, bytes: &[u8], replace: bool) -> Result<()> {
+    pub fn write(
+        &self,
+        path: &BStr,
+        state: &FileState,
+        replace: bool,
+        fill: impl FnOnce(&mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
         let Place::In(directory, name) = self.place(path)? else {
             bail!("'{path}' has no directory to be in");
         };
         let temporary = temporary_name();
         let temporary = OsStr::from_bytes(&temporary);
-        let made = make_file(&directory, temporary, state, bytes).and_then(|()| {
+        let made = make_file(&directory, temporary, state, fill).and_then(|()| {
             if replace {
                 rustix::fs::renameat(&directory, temporary, &directory, name)?;
             } else {
@@ -418,16 +433,23 @@ fn temporary_name() -> Vec<u8> {
     [TEMPORARY, format!("{}-{number}", std::process::id()).as_bytes()].concat()
 }
 
-fn make_file(directory: &OwnedFd, name: &OsStr, state: &FileState, bytes: &[u8]) -> Result<()> {
+fn make_file(
+    directory: &OwnedFd,
+    name: &OsStr,
+    state: &FileState,
+    fill: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
     if state.kind == Kind::Symlink {
-        rustix::fs::symlinkat(OsStr::from_bytes(bytes), directory, name)?;
+        let mut target = Vec::new();
+        fill(&mut target)?;
+        rustix::fs::symlinkat(OsStr::from_bytes(&target), directory, name)?;
         return Ok(());
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // Private until it is whole; the umask must not take bits away that the file had.
-    let mut file = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
-    file.write_all(bytes)?;
-    rustix::fs::fchmod(&file, bits(state.mode))?;
+    let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
+    fill(&mut made)?;
+    rustix::fs::fchmod(&made, bits(state.mode))?;
     Ok(())
 }
 
@@ -459,4 +481,49 @@ pub fn mode_of(stat: &rustix::fs::Stat) -> u32 {
 /// When the hash finds that they were made to collide.
 pub fn blob_id(bytes: &[u8], hash: gix::hash::Kind) -> Result<ObjectId> {
     Ok(gix::objs::compute_hash(hash, gix::objs::Kind::Blob, bytes)?)
+}
+
+/// The id that a file's bytes have as a blob, however large it is.
+///
+/// # Errors
+///
+/// When it cannot be read, or becomes shorter meanwhile.
+pub fn file_id(file: &File, hash: gix::hash::Kind) -> Result<ObjectId> {
+    let mut bytes = Exactly::of(file)?;
+    let (size, progress, go_on) = (bytes.left, &mut gix::progress::Discard, AtomicBool::new(false));
+    Ok(gix::objs::compute_stream_hash(hash, gix::objs::Kind::Blob, &mut bytes, size, progress, &go_on)?)
+}
+
+/// A file's bytes, just as many as it had when it was opened: an object says its size first.
+pub struct Exactly<'a> {
+    file: BufReader<&'a File>,
+    /// How many there are still to read.
+    pub left: u64,
+    /// Whether reading failed.
+    pub failed: bool,
+}
+
+impl<'a> Exactly<'a> {
+    /// All bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// When its size cannot be found out.
+    pub fn of(mut file: &'a File) -> Result<Self> {
+        file.rewind()?;
+        Ok(Self { left: file.metadata()?.len(), failed: false, file: BufReader::with_capacity(1 << 16, file) })
+    }
+}
+
+impl Read for Exactly<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = match self.file.read(&mut buffer[..most]) {
+            Ok(0) if most > 0 => Err(std::io::Error::other("the file became shorter")),
+            read => read,
+        };
+        self.failed |= read.is_err();
+        self.left -= read.as_ref().map_or(0, |read| *read as u64);
+        read
+    }
 }

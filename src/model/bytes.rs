@@ -32,6 +32,17 @@ pub fn sanitized(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
+/// A number of bytes as people say it.
+pub fn size(bytes: u64) -> String {
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let (mut tenths, mut unit) = (bytes.saturating_mul(10), 0);
+    while tenths >= 10_240 && unit + 1 < units.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} bytes") } else { format!("{}.{} {}", tenths / 10, tenths % 10, units[unit]) }
+}
+
 fn c_quoted(path: &BStr) -> String {
     let mut out = String::from("\"");
     for &byte in path.iter() {

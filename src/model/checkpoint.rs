@@ -39,6 +39,13 @@ pub enum Kind {
     Symlink,
 }
 
+impl Kind {
+    /// What a regular file with these permission bits is: git looks at the owner's alone.
+    pub fn of_mode(mode: u32) -> Self {
+        if mode & 0o100 == 0 { Self::File } else { Self::Executable }
+    }
+}
+
 /// One captured file: what it is, its raw content, and its permission bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
@@ -226,12 +233,12 @@ pub fn stash_change(before: &Checkpoint, after: &Checkpoint) -> Option<Change<Ve
 }
 
 /// What was there but not captured before a turn, and has changed or is gone after it.
-pub fn uncovered_changes<'a>(before: &'a Checkpoint, after: &Checkpoint) -> Vec<&'a BString> {
+pub fn uncovered_changes<'a>(before: &'a Checkpoint, after: &Checkpoint) -> Vec<&'a Skipped> {
     let changed = |old: &&Skipped| {
         let now = after.skipped.iter().find(|new| new.path == old.path);
         now.is_none_or(|new| new.reason != old.reason || new.state != old.state)
     };
-    before.skipped.iter().filter(changed).map(|old| &old.path).collect()
+    before.skipped.iter().filter(changed).collect()
 }
 
 /// The whole state at one instant.

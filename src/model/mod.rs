@@ -3,9 +3,11 @@
 
 pub mod bytes;
 pub mod checkpoint;
+pub mod expiry;
 pub mod guard;
 pub mod merge;
 pub mod plan;
+pub mod session;
 pub mod timeline;
 pub mod turn;
 pub mod walk;

@@ -29,6 +29,8 @@ pub enum Op {
     Begin,
     /// Commit what a turn changed.
     End,
+    /// Let old turns go.
+    Gc,
 }
 
 impl Op {
@@ -43,6 +45,7 @@ impl Op {
             Self::Checkpoint => "checkpoint",
             Self::Begin => "begin",
             Self::End => "end",
+            Self::Gc => "gc",
         }
     }
 }

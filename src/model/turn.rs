@@ -1,6 +1,7 @@
 //! The record of one turn.
 
 use super::checkpoint::{hex, hex_option, short_branch};
+use super::session::Origin;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +80,7 @@ pub enum Made {
 }
 
 /// Everything about a turn but its two checkpoints.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The version of this record's format.
     pub v: u32,
@@ -116,6 +117,9 @@ pub struct Turn {
     pub depth: u64,
     /// The totals of its changes.
     pub totals: Totals,
+    /// How its bounds are known, and the sessions at work in it.
+    #[serde(default)]
+    pub origin: Origin,
     /// What it is, when oxundo made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,

@@ -7,17 +7,28 @@
 mod commits;
 mod crash;
 mod damage;
+mod doctor;
 mod edits;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
+mod filters;
+mod gc;
+mod hooks;
 mod hostile;
 mod house;
+mod ignore;
+mod init;
 mod json;
 mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
+mod kinds;
+mod limits;
 mod looks;
+mod modes;
+mod no_repository;
 mod parts;
+mod payloads;
 mod property;
 mod refusals;
 mod replay;
@@ -25,7 +36,9 @@ mod roundtrip;
 mod run;
 mod sandbox;
 mod signals;
+mod special;
 mod terminal;
 mod together;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
+mod untracked;

@@ -64,6 +64,14 @@ impl Sandbox {
         sandbox
     }
 
+    /// A home, and a directory that is in no repository, with `README.txt`.
+    pub(crate) fn without_repository() -> Self {
+        let sandbox = Self::empty();
+        fs::create_dir(sandbox.home()).expect("make home");
+        sandbox.write("README.txt", "readme\n");
+        sandbox
+    }
+
     fn empty() -> Self {
         let dir = TempDir::with_prefix("oxundo-").expect("make a temporary directory");
         let base = fs::canonicalize(dir.path()).expect("resolve the temporary directory");
@@ -121,7 +129,7 @@ impl Sandbox {
 /// Paths and files.
 impl Sandbox {
     pub(crate) fn base(&self) -> PathBuf {
-        self.root.parent().expect("the repository has a parent").to_owned()
+        fs::canonicalize(self.dir.path()).expect("resolve the temporary directory")
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -208,12 +216,17 @@ impl Sandbox {
         command
     }
 
+    /// The command line `git ARGS…`, ready to be started.
+    pub(crate) fn git_command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
+        let mut command = self.command("git", &self.root);
+        command.args(args);
+        command
+    }
+
     /// A git command that may fail.
     #[must_use]
     pub(crate) fn try_git<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
-        let mut command = self.command("git", &self.root);
-        command.args(args);
-        Output::of(&mut command)
+        Output::of(&mut self.git_command(args))
     }
 
     /// What a git command prints that is fed these bytes, without the last newline.
@@ -232,12 +245,17 @@ impl Sandbox {
         output.out()
     }
 
+    /// A shell script, ready to be started.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut command = self.command("sh", &self.root);
+        command.args(["-ec", script]);
+        command
+    }
+
     /// What a shell script prints, without the last newline.
     #[track_caller]
     pub(crate) fn sh(&self, script: &str) -> String {
-        let mut command = self.command("sh", &self.root);
-        command.args(["-ec", script]);
-        let output = Output::of(&mut command);
+        let output = Output::of(&mut self.shell(script));
         output.success();
         output.out()
     }
@@ -320,6 +338,20 @@ impl Sandbox {
     #[track_caller]
     pub(crate) fn redo(&self) {
         self.oxundo(["redo"]).success();
+    }
+
+    /// A turn by `sh -c SCRIPT`, undone, redone and undone again: each time the very state is back.
+    #[track_caller]
+    pub(crate) fn there_and_back(&self, mode: Mode, script: &str) {
+        let before = self.state();
+        self.turn(mode, script);
+        let after = self.state();
+        assert_ne!(before, after, "the turn changes something");
+        for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+            self.oxundo([op]).success();
+            self.state().assert_is(wanted, &format!("{op} brings back the very state ({mode:?})"));
+        }
+        self.assert_sound();
     }
 
     /// Sees to it that the command is refused with this code and that nothing at all changes: as
@@ -548,6 +580,13 @@ impl Sandbox {
         State(facts)
     }
 
+    /// Every file and directory, `.git` at the top left out.
+    pub(crate) fn files(&self) -> State {
+        let mut facts = BTreeMap::new();
+        walk(&self.root, &mut Vec::new(), &mut facts);
+        State(facts)
+    }
+
     /// The state, and what git's other commands print. It follows from the state: a few tests
     /// see to that.
     #[track_caller]
@@ -627,6 +666,9 @@ fn walk(directory: &Path, prefix: &mut Vec<u8>, facts: &mut BTreeMap<String, Vec
         } else if metadata.is_symlink() {
             let target = fs::read_link(entry.path()).expect("read a symlink");
             ("symlink", target.into_os_string().into_vec())
+        } else if !metadata.is_file() {
+            // To read a pipe is to wait for a writer.
+            ("special", Vec::new())
         } else {
             ("file", fs::read(entry.path()).expect("read a file"))
         };

@@ -1,0 +1,158 @@
+//! `oxundo gc`: lets old turns go, and frees what was moved aside for them.
+
+use crate::cli::GcArgs;
+use crate::config::Config;
+use crate::git::Repo;
+use crate::git::apply::Record;
+use crate::git::store::Stored;
+use crate::model::bytes::size;
+use crate::model::expiry::{Expiry, NEWEST, expiry};
+use crate::model::plan::{Op, Plan};
+use crate::model::turn::Turn;
+use crate::turns;
+use crate::ui::{Answer, Ui};
+use anyhow::Result;
+use gix::ObjectId;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lets go what is older than the limit.
+///
+/// # Errors
+///
+/// A refusal `busy` while a turn is running, or a failure.
+pub fn run(repo: &Repo, ui: &Ui, args: &GcArgs) -> Result<Collected> {
+    let keep = Config(repo).keep(args.keep.as_deref())?;
+    let _lock = repo.lock("gc")?;
+    turns::settle(repo, ui)?;
+    let stored = repo.timeline()?;
+    // Times are whole seconds: what ended within this very one is older than now.
+    let limit = keep.map(|keep| Repo::seconds().saturating_sub_unsigned(keep) + i64::from(keep == 0));
+    let is_old = |time: &str| limit.is_some_and(|limit| Repo::seconds_of(time).is_some_and(|time| time < limit));
+    let turns = repo.turns(&stored)?;
+    let goes = Goes {
+        turns: expiry(&stored.state, &turns, |turn| turn.ended_at.as_deref().is_some_and(is_old)),
+        rescues: old_rescues(repo, &stored, limit)?,
+    };
+    let aside = repo.aside()?;
+    let gone = |turn: &u64| !turns.contains_key(turn) || goes.turns.expired.contains(turn);
+    let (freed, held): (BTreeMap<u64, u64>, BTreeMap<u64, u64>) = aside.into_iter().partition(|(turn, _)| gone(turn));
+    let collected = Collected {
+        kept: turns.len() - goes.turns.expired.len(),
+        rescues: goes.rescues.len(),
+        freed: freed.values().sum(),
+        aside: held.values().sum(),
+        released: released(repo, &stored, &turns.keys().copied().collect(), &goes)?,
+        expired: goes.turns.expired.iter().copied().collect(),
+        dry_run: args.dry_run,
+        own: repo.is_private(),
+    };
+    if !args.dry_run {
+        record(repo, &stored, &turns, goes)?;
+        freed.keys().try_for_each(|turn| repo.delete_aside(*turn))?;
+        if repo.is_private() {
+            repo.collect_garbage()?;
+        }
+    }
+    Ok(collected)
+}
+
+/// What goes.
+struct Goes {
+    turns: Expiry,
+    rescues: BTreeSet<u64>,
+}
+
+fn old_rescues(repo: &Repo, stored: &Stored, limit: Option<i64>) -> Result<BTreeSet<u64>> {
+    let rescues = repo.rescue_numbers(stored)?;
+    let first_young = limit.map_or(Ok(0), |limit| repo.first_rescue_since(limit))?;
+    Ok(rescues.into_iter().rev().skip(NEWEST).filter(|rescue| *rescue < first_young).collect())
+}
+
+fn released(repo: &Repo, stored: &Stored, turns: &BTreeSet<u64>, goes: &Goes) -> Result<u64> {
+    let (mut go, mut stay) = (Vec::new(), Vec::new());
+    for turn in turns {
+        let list = if goes.turns.expired.contains(turn) { &mut go } else { &mut stay };
+        list.extend(repo.turn_tree(stored, *turn)?);
+    }
+    for rescue in repo.rescue_numbers(stored)? {
+        let list = if goes.rescues.contains(&rescue) { &mut go } else { &mut stay };
+        list.extend(repo.rescue_tree(stored, rescue)?);
+    }
+    repo.released(&go, &stay)
+}
+
+fn record(repo: &Repo, stored: &Stored, turns: &BTreeMap<u64, Turn>, goes: Goes) -> Result<()> {
+    let Goes { turns: Expiry { expired, changed }, rescues } = goes;
+    if expired.is_empty() && rescues.is_empty() {
+        return Ok(());
+    }
+    let mut needed: BTreeSet<ObjectId> = BTreeSet::new();
+    let kept = || turns.values().filter(|turn| !expired.contains(&turn.turn));
+    for turn in kept() {
+        needed.extend(repo.needed_commits(stored, turn)?);
+    }
+    for number in repo.rescue_numbers(stored)?.into_iter().filter(|number| !rescues.contains(number)) {
+        needed.extend(repo.rescued_commits(stored, number)?);
+    }
+    // An operation from before every turn that stays leads back to nothing that can be undone.
+    if let Some(oldest) = kept().filter_map(|turn| Repo::seconds_of(&turn.began_at)).min() {
+        repo.expire_operations(oldest)?;
+    }
+    let mut update = repo.update(stored);
+    update.state.pins.retain(|pin| needed.contains(&pin.0));
+    for turn in &expired {
+        update.remove_turn(*turn);
+    }
+    for rescue in &rescues {
+        update.remove_rescue(*rescue);
+    }
+    for turn in &changed {
+        update.put_turn(turn)?;
+    }
+    let message = format!("gc: {} turns, {} rescue checkpoints", expired.len(), rescues.len());
+    let record =
+        Record { timeline_from: stored.commit, timeline_to: Some(update.write(&message)?), notes: Vec::new(), message };
+    repo.apply(&Plan::empty(Op::Gc, repo.head()?), &record, None)
+}
+
+/// What went, and what stays.
+pub struct Collected {
+    expired: Vec<u64>,
+    kept: usize,
+    rescues: usize,
+    freed: u64,
+    aside: u64,
+    released: u64,
+    dry_run: bool,
+    own: bool,
+}
+
+impl Answer for Collected {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        Ok(json!({
+            "dry_run": self.dry_run,
+            "expired": self.expired,
+            "kept": self.kept,
+            "rescues": self.rescues,
+            "freed_bytes": self.freed,
+            "aside_bytes": self.aside,
+            "released_bytes": self.released,
+        }))
+    }
+
+    fn text(&self) -> String {
+        let count = |n: usize| if n == 1 { "1 turn".to_owned() } else { format!("{n} turns") };
+        let word = if self.dry_run { "Would expire" } else { "Expired" };
+        let mut text = format!("{word} {}, {} kept\n", count(self.expired.len()), self.kept);
+        if self.freed > 0 || self.aside > 0 {
+            let word = if self.dry_run { "to be freed" } else { "freed" };
+            text.push_str(&format!("moved aside: {} {word}, {} kept\n", size(self.freed), size(self.aside)));
+        }
+        if self.released > 0 {
+            let whose = if self.own { "" } else { ", which 'git gc' frees once nothing else needs them" };
+            text.push_str(&format!("objects: {}{whose}\n", size(self.released)));
+        }
+        text
+    }
+}

@@ -1,0 +1,314 @@
+//! The table of agents: a row each.
+
+use crate::model::session::Signal;
+
+/// What is known of one agent's hooks. Names of events and fields are compared without regard
+/// to case and punctuation, so that `hook_event_name` is `hookEventName`.
+#[derive(Clone, Copy, Debug)]
+pub struct Adapter {
+    /// The name, as in `oxundo hook NAME`.
+    pub name: &'static str,
+    /// The name that people know it by.
+    pub title: &'static str,
+    /// Its programs, by any of which it is known to be installed.
+    pub programs: &'static [&'static str],
+    /// What its events mean; all others mean nothing.
+    pub events: &'static [(&'static str, Meaning)],
+    /// The field without which a beginning may be the continuation of a prompt.
+    pub proof: Option<&'static str>,
+    /// Tools that change nothing, where the use of a tool is the only sign of a beginning.
+    pub harmless_tools: &'static [&'static str],
+    /// Variables that hold the session's id where the payload does not.
+    pub session_variable: Option<&'static str>,
+    /// Variables that hold the project's directory, which outlasts an agent's `cd`.
+    pub directory_variable: Option<&'static str>,
+    /// Whether there is one session only, without an id.
+    pub sessionless: bool,
+    /// The command that takes a conversation up again, with `{}` for the session's id.
+    pub resume: Option<&'static str>,
+    /// What is typed there to go back to an earlier prompt.
+    pub rewind: Option<&'static str>,
+}
+
+/// What an event means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// A prompt was given.
+    Begin,
+    /// The agent is at work.
+    Work,
+    /// It is done.
+    End,
+    /// It was cut off.
+    Cut,
+    /// The session is over.
+    Gone,
+}
+
+impl Meaning {
+    /// The signal that it is, when the payload says nothing else.
+    pub fn signal(self) -> Signal {
+        match self {
+            Self::Begin => Signal::Begin,
+            Self::Work => Signal::Work,
+            Self::End => Signal::End { interrupted: false },
+            Self::Cut => Signal::End { interrupted: true },
+            Self::Gone => Signal::Gone,
+        }
+    }
+}
+
+use Meaning::{Begin, Cut, End, Gone, Work};
+
+const PLAIN: Adapter = Adapter {
+    name: "",
+    title: "",
+    programs: &[],
+    events: &[],
+    proof: None,
+    harmless_tools: &[],
+    session_variable: None,
+    directory_variable: None,
+    sessionless: false,
+    resume: None,
+    rewind: None,
+};
+
+/// Claude Code's events, which others took over.
+const CLAUDES: &[(&str, Meaning)] =
+    &[("UserPromptSubmit", Begin), ("Stop", End), ("StopFailure", Cut), ("SessionEnd", Gone)];
+
+/// What our own plugins say.
+const PLUGINS: &[(&str, Meaning)] = &[];
+
+/// Every agent whose hooks are known.
+pub const ADAPTERS: &[Adapter] = &[
+    Adapter {
+        name: "claude",
+        title: "Claude Code",
+        programs: &["claude"],
+        events: CLAUDES,
+        directory_variable: Some("CLAUDE_PROJECT_DIR"),
+        resume: Some("claude --resume {}"),
+        rewind: Some("/rewind"),
+        ..PLAIN
+    },
+    Adapter {
+        name: "codex",
+        title: "Codex",
+        programs: &["codex"],
+        events: &[
+            ("UserPromptSubmit", Begin),
+            ("Stop", End),
+            ("StopFailure", Cut),
+            ("Interrupt", Cut),
+            ("SessionEnd", Gone),
+            ("agent-turn-complete", End),
+        ],
+        resume: Some("codex resume {}"),
+        ..PLAIN
+    },
+    Adapter {
+        name: "gemini",
+        title: "Gemini CLI",
+        programs: &["gemini"],
+        events: &[("BeforeAgent", Begin), ("AfterAgent", End), ("SessionEnd", Gone)],
+        directory_variable: Some("GEMINI_PROJECT_DIR"),
+        resume: Some("gemini --resume {}"),
+        rewind: Some("/rewind"),
+        ..PLAIN
+    },
+    Adapter {
+        name: "cursor",
+        title: "Cursor",
+        programs: &["cursor-agent", "cursor"],
+        events: &[("beforeSubmitPrompt", Begin), ("UserPromptSubmit", Begin), ("stop", End), ("sessionEnd", Gone)],
+        directory_variable: Some("CURSOR_PROJECT_DIR"),
+        resume: Some("cursor-agent --resume {}"),
+        ..PLAIN
+    },
+    Adapter {
+        name: "copilot",
+        title: "Copilot CLI",
+        programs: &["copilot"],
+        events: &[
+            ("userPromptSubmitted", Begin),
+            ("UserPromptSubmit", Begin),
+            ("agentStop", End),
+            ("Stop", End),
+            ("sessionEnd", Gone),
+        ],
+        resume: Some("copilot --resume {}"),
+        ..PLAIN
+    },
+    Adapter {
+        name: "qwen",
+        title: "Qwen Code",
+        programs: &["qwen"],
+        events: CLAUDES,
+        // A result of a tool counts as a prompt there.
+        proof: Some("submitted_prompt"),
+        directory_variable: Some("QWEN_PROJECT_DIR"),
+        resume: Some("qwen --resume {}"),
+        ..PLAIN
+    },
+    Adapter {
+        name: "droid",
+        title: "Droid",
+        programs: &["droid"],
+        events: CLAUDES,
+        directory_variable: Some("FACTORY_PROJECT_DIR"),
+        resume: Some("droid --resume {}"),
+        ..PLAIN
+    },
+    Adapter { name: "goose", title: "Goose", programs: &["goose"], events: CLAUDES, ..PLAIN },
+    Adapter {
+        name: "crush",
+        title: "Crush",
+        programs: &["crush"],
+        // It has no event for a prompt, and none for its end.
+        events: &[("PreToolUse", Work)],
+        harmless_tools: &["view", "ls", "glob", "grep", "fetch", "sourcegraph", "diagnostics", "references"],
+        session_variable: Some("CRUSH_SESSION_ID"),
+        directory_variable: Some("CRUSH_CWD"),
+        ..PLAIN
+    },
+    Adapter {
+        name: "opencode",
+        title: "OpenCode",
+        programs: &["opencode"],
+        events: PLUGINS,
+        resume: Some("opencode --session {}"),
+        ..PLAIN
+    },
+    Adapter {
+        name: "amp",
+        title: "Amp",
+        programs: &["amp"],
+        events: PLUGINS,
+        resume: Some("amp threads continue {}"),
+        ..PLAIN
+    },
+    Adapter {
+        name: "cline",
+        title: "Cline",
+        programs: &["cline"],
+        events: &[
+            ("TaskStart", Work),
+            ("TaskResume", Work),
+            ("UserPromptSubmit", Begin),
+            ("TaskComplete", End),
+            ("TaskError", Cut),
+            ("TaskCancel", Cut),
+            ("SessionShutdown", Gone),
+        ],
+        ..PLAIN
+    },
+    Adapter { name: "pi", title: "pi", programs: &["pi"], events: PLUGINS, ..PLAIN },
+    Adapter {
+        name: "aider",
+        title: "Aider",
+        programs: &["aider"],
+        // Its notification command says nothing but that it waits for the user again.
+        events: &[("", End)],
+        sessionless: true,
+        ..PLAIN
+    },
+];
+
+/// Agents that run the hooks of Claude Code's settings as well, by the variable that tells of them.
+const HOSTS: &[(&str, &str)] = &[("CURSOR_VERSION", "cursor"), ("COPILOT_CLI", "copilot"), ("DROID_CLI", "droid")];
+
+/// The row of an agent.
+pub fn adapter(name: &str) -> Option<&'static Adapter> {
+    ADAPTERS.iter().find(|adapter| adapter.name == name)
+}
+
+/// The row of the agent that really runs a hook that was set up for `name`.
+pub fn host(name: &str, is_set: impl Fn(&str) -> bool, payload_key: impl Fn(&str) -> bool) -> Option<&'static Adapter> {
+    if name == "claude" {
+        if payload_key("cursor_version") {
+            return adapter("cursor");
+        }
+        if let Some((_, host)) = HOSTS.iter().find(|(variable, _)| is_set(variable)) {
+            return adapter(host);
+        }
+    }
+    adapter(name)
+}
+
+/// A name without regard to case and punctuation.
+pub fn folded(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+impl Adapter {
+    /// What an event means. Beside the agent's own names, `begin`, `work`, `end`, `abort` and
+    /// `gone` are understood.
+    pub fn meaning(&self, event: &str) -> Option<Meaning> {
+        let wanted = folded(event);
+        let own = self.events.iter().find(|(name, _)| folded(name) == wanted).map(|(_, meaning)| *meaning);
+        own.or(match wanted.as_str() {
+            "begin" => Some(Begin),
+            "work" => Some(Work),
+            "end" => Some(End),
+            "abort" => Some(Cut),
+            "gone" => Some(Gone),
+            _ => None,
+        })
+    }
+
+    /// The command that takes a session up again. An id with anything unusual in it is not
+    /// put on a command line.
+    pub fn resume_command(&self, session: &str) -> Option<String> {
+        let plain = !session.is_empty()
+            && !session.starts_with('-')
+            && session.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        self.resume.filter(|_| plain).map(|command| command.replace("{}", session))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_events_are_told_apart() {
+        for (at, adapter) in ADAPTERS.iter().enumerate() {
+            assert!(ADAPTERS[..at].iter().all(|other| other.name != adapter.name), "{}", adapter.name);
+            let mut names: Vec<String> = adapter.events.iter().map(|(name, _)| folded(name)).collect();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), adapter.events.len(), "{}", adapter.name);
+        }
+    }
+
+    #[test]
+    fn events_have_the_same_meaning_in_every_spelling() {
+        let claude = adapter("claude").expect("it is in the table");
+        for spelling in ["UserPromptSubmit", "user_prompt_submit", "userPromptSubmit", "user-prompt-submit", "begin"] {
+            assert_eq!(claude.meaning(spelling), Some(Begin), "{spelling}");
+        }
+        for other in ["SubagentStop", "PreToolUse", "SessionStart", "", "\u{0}"] {
+            assert_eq!(claude.meaning(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn only_a_plain_session_id_is_put_on_a_command_line() {
+        let claude = adapter("claude").expect("it is in the table");
+        assert_eq!(claude.resume_command("a-1_b.2").as_deref(), Some("claude --resume a-1_b.2"));
+        for bad in ["", "-p", "a b", "$(x)", "a;b", "a\nb", "é"] {
+            assert_eq!(claude.resume_command(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_hook_of_claudes_that_another_agent_runs_is_that_agents() {
+        let name = |set: &str, key: bool| host("claude", |name| name == set, |_| key).map(|adapter| adapter.name);
+        assert_eq!(name("", false), Some("claude"));
+        assert_eq!(name("COPILOT_CLI", false), Some("copilot"));
+        assert_eq!(name("", true), Some("cursor"));
+        assert_eq!(host("codex", |_| true, |_| true).map(|adapter| adapter.name), Some("codex"));
+    }
+}

@@ -1,0 +1,38 @@
+// Tells 'oxundo hook opencode' where each prompt's turn begins and ends.
+// Made by 'oxundo init opencode'; 'oxundo uninstall opencode' takes it away.
+import { spawnSync } from "node:child_process"
+
+const call = (event, payload) => {
+  try {
+    // At a turn's end opencode may exit at once: this must be done before.
+    spawnSync("oxundo", ["hook", "opencode", event], {
+      input: JSON.stringify(payload),
+      stdio: ["pipe", "ignore", "ignore"],
+      timeout: 30000,
+    })
+  } catch {}
+}
+
+export const Oxundo = async ({ directory }) => {
+  const children = new Set()
+  return {
+    "chat.message": async (input, output) => {
+      if (children.has(input.sessionID)) return
+      const texts = (output?.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
+      call("begin", {
+        session_id: input.sessionID,
+        message_id: input.messageID ?? output?.message?.id,
+        prompt: texts.map((part) => part.text).join("\n"),
+        model: input.model?.modelID,
+        cwd: directory,
+      })
+    },
+    event: async ({ event }) => {
+      const about = event.properties ?? {}
+      if (event.type === "session.created" && about.info?.parentID) children.add(about.info.id)
+      const idle = event.type === "session.idle" || (event.type === "session.status" && about.status?.type === "idle")
+      if (idle && !children.has(about.sessionID)) call("end", { session_id: about.sessionID, cwd: directory })
+      if (event.type === "session.deleted") call("gone", { session_id: about.info?.id, cwd: directory })
+    },
+  }
+}

@@ -1,0 +1,29 @@
+// Tells 'oxundo hook pi' where each prompt's turn begins and ends.
+// Made by 'oxundo init pi'; 'oxundo uninstall pi' takes it away.
+import { spawnSync } from "node:child_process"
+
+export default function (pi: any) {
+  let prompt: string | undefined
+  const call = (event: string, ctx: any) => {
+    try {
+      const session = ctx?.sessionManager
+      const payload = {
+        session_id: session?.getSessionId?.() ?? session?.getSessionFile?.() ?? String(process.pid),
+        session_file: session?.getSessionFile?.(),
+        prompt,
+        model: ctx?.model?.id,
+        cwd: ctx?.cwd,
+      }
+      spawnSync("oxundo", ["hook", "pi", event], {
+        input: JSON.stringify(payload),
+        stdio: ["pipe", "ignore", "ignore"],
+        timeout: 30000,
+      })
+    } catch {}
+  }
+  pi.on("before_agent_start", async (event: any) => {
+    prompt = event?.prompt
+  })
+  pi.on("agent_start", async (_event: any, ctx: any) => call("begin", ctx))
+  pi.on("agent_end", async (_event: any, ctx: any) => call("end", ctx))
+}

@@ -1,0 +1,143 @@
+//! Which turns expire: those older than the limit, but never a turn that can be
+//! redone, nor one of the newest that can be undone.
+
+use super::timeline::Timeline;
+use super::turn::Turn;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many turns of each branch, and so many rescue checkpoints, never expire.
+pub const NEWEST: usize = 50;
+
+/// What is to become of a timeline's turns.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Expiry {
+    /// The turns that go.
+    pub expired: BTreeSet<u64>,
+    /// The turns that stay and whose records change, since one below them goes.
+    pub changed: Vec<Turn>,
+}
+
+/// Decides. `is_old` tells whether a turn ended before the limit.
+pub fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(&Turn) -> bool) -> Expiry {
+    let mut kept: BTreeSet<u64> = timeline.open.into_iter().collect();
+    for stack in timeline.stacks.values() {
+        kept.extend(&stack.undone);
+        let mut newest = NEWEST.saturating_sub(stack.undone.len());
+        let mut at = stack.top.and_then(|top| turns.get(&top));
+        while let Some(turn) = at
+            && (newest > 0 || !is_old(turn))
+        {
+            newest = newest.saturating_sub(1);
+            kept.insert(turn.turn);
+            at = turn.previous.and_then(|below| turns.get(&below));
+        }
+    }
+    let stacked = stacked(timeline, turns);
+    kept.extend(turns.values().filter(|turn| !stacked.contains(&turn.turn) && !is_old(turn)).map(|turn| turn.turn));
+    Expiry {
+        expired: turns.keys().filter(|turn| !kept.contains(turn)).copied().collect(),
+        changed: changed(turns, &kept),
+    }
+}
+
+/// The turns that can be undone or redone.
+fn stacked(timeline: &Timeline, turns: &BTreeMap<u64, Turn>) -> BTreeSet<u64> {
+    let mut stacked: BTreeSet<u64> = timeline.stacks.values().flat_map(|stack| stack.undone.iter().copied()).collect();
+    for stack in timeline.stacks.values() {
+        let mut at = stack.top;
+        while let Some(turn) = at.filter(|turn| stacked.insert(*turn)).and_then(|turn| turns.get(&turn)) {
+            at = turn.previous;
+        }
+    }
+    stacked
+}
+
+/// A turn above one that goes is the lowest of its branch; those above it count from there.
+fn changed(turns: &BTreeMap<u64, Turn>, kept: &BTreeSet<u64>) -> Vec<Turn> {
+    let mut depths: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut changed = Vec::new();
+    for turn in kept.iter().filter_map(|number| turns.get(number)).filter(|turn| turn.ended_at.is_some()) {
+        let previous = turn.previous.filter(|below| kept.contains(below));
+        let depth = previous.and_then(|below| depths.get(&below)).map_or(1, |below| below + 1);
+        depths.insert(turn.turn, depth);
+        if (previous, depth) != (turn.previous, turn.depth) {
+            changed.push(Turn { previous, depth, ..turn.clone() });
+        }
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::session::Origin;
+    use crate::model::timeline::Step;
+    use crate::model::turn::{Mode, Totals};
+
+    /// Turns 1 to `count` on one branch, each on the one below it.
+    fn line(count: u64) -> (Timeline, BTreeMap<u64, Turn>) {
+        let mut timeline = Timeline::default();
+        let mut turns = BTreeMap::new();
+        for number in 1..=count {
+            let previous = (number > 1).then(|| number - 1);
+            timeline.push(&step(number, previous), false);
+            let turn = Turn {
+                v: 1,
+                turn: number,
+                agent: "sh".into(),
+                session: None,
+                message: None,
+                mode: Mode::Ghost,
+                began_on: None,
+                branch: None,
+                began_at: String::new(),
+                ended_at: Some(String::new()),
+                exit_code: None,
+                interrupted: false,
+                dirty_commit: None,
+                commits: Vec::new(),
+                previous,
+                depth: number,
+                totals: Totals::default(),
+                origin: Origin::default(),
+                made: None,
+            };
+            turns.insert(number, turn);
+        }
+        (timeline, turns)
+    }
+
+    fn step(turn: u64, previous: Option<u64>) -> Step {
+        Step { turn, began_on: "main".into(), ended_on: "main".into(), previous }
+    }
+
+    #[test]
+    fn the_newest_stay_however_old_and_count_from_the_lowest() {
+        let (timeline, turns) = line(60);
+        let expiry = expiry(&timeline, &turns, |_| true);
+        assert_eq!(expiry.expired, (1..=10).collect());
+        let ends: Vec<_> = expiry.changed.iter().map(|turn| (turn.turn, turn.previous, turn.depth)).collect();
+        assert_eq!((ends.len(), ends[0], ends[49]), (50, (11, None, 1), (60, Some(59), 50)));
+    }
+
+    #[test]
+    fn young_turns_stay_and_nothing_below_an_expired_one_does() {
+        let (timeline, turns) = line(80);
+        assert_eq!(expiry(&timeline, &turns, |turn| turn.turn <= 7).expired, (1..=7).collect());
+        let odd = expiry(&timeline, &turns, |turn| turn.turn == 20);
+        assert_eq!(odd.expired, (1..=20).collect(), "a chain has no gaps");
+        assert_eq!(expiry(&timeline, &turns, |_| false), Expiry::default());
+    }
+
+    #[test]
+    fn undone_turns_stay_and_dropped_ones_go_by_their_age() {
+        let (mut timeline, turns) = line(55);
+        for number in [55, 54] {
+            timeline.undo(&step(number, Some(number - 1)));
+        }
+        assert_eq!(expiry(&timeline, &turns, |_| true).expired, (1..=5).collect());
+        timeline.stacks.entry("main".into()).or_default().undone.clear();
+        let expired = expiry(&timeline, &turns, |turn| turn.turn != 54).expired;
+        assert_eq!(expired, [1, 2, 3, 55].into(), "55 was dropped and is old, 54 is young");
+    }
+}

@@ -1,0 +1,288 @@
+//! The agents' sessions that take part in a turn, and what each of their signals does to it.
+//!
+//! A turn is bounded either by a `run`, which lasts as long as its process, or by hooks alone,
+//! where no process holds it: then it is open while one of its sessions is at work. Inside a
+//! `run` the two go together: there is always a turn open, which the next prompt claims.
+
+use super::turn::Turn;
+use serde::{Deserialize, Serialize};
+
+/// How a turn's bounds are known, and the sessions at work in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Whether hooks alone bound it; else a `run` does.
+    pub by_hooks: bool,
+    /// Whether it was opened between two prompts of a `run`, to catch what no hook tells of.
+    pub waiting: bool,
+    /// Whether more than one session, or one beside a `run`, took part.
+    pub shared: bool,
+    /// The sessions that take part, in the order in which they came.
+    pub parts: Vec<Part>,
+}
+
+/// A session's part in a turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The agent.
+    pub agent: String,
+    /// Its session.
+    pub session: Option<String>,
+    /// The agent's own id of the prompt.
+    pub prompt: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Where the agent keeps the conversation.
+    pub transcript: Option<String>,
+    /// How long that was when the session began its part, in bytes.
+    pub from: Option<u64>,
+    /// How long it was when it ended it.
+    pub to: Option<u64>,
+    /// The agent's process, by which a dead session is told from one at work.
+    pub process: Option<Process>,
+    /// Whether it is the `run`'s own agent.
+    pub inside: bool,
+    /// Whether it has not ended its part yet.
+    pub at_work: bool,
+}
+
+/// A process, told from a later one with the same number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// When it was started, in its system's own words.
+    pub started: String,
+    /// Where its number counts: a container has numbers of its own.
+    pub space: String,
+}
+
+impl Part {
+    /// Whether both are of one session. Without an id, an agent has one session.
+    pub fn is_session_of(&self, other: &Self) -> bool {
+        match (&self.session, &other.session) {
+            (Some(a), Some(b)) => a == b,
+            (None, None) => self.agent == other.agent,
+            _ => false,
+        }
+    }
+
+    fn is_prompt_of(&self, other: &Self) -> bool {
+        self.prompt.is_some() && self.prompt == other.prompt
+    }
+
+    fn is_other_prompt_than(&self, other: &Self) -> bool {
+        self.prompt.is_some() && other.prompt.is_some() && self.prompt != other.prompt
+    }
+}
+
+impl Origin {
+    /// The part of a session.
+    pub fn part_of(&self, who: &Part) -> Option<&Part> {
+        self.parts.iter().find(|part| part.is_session_of(who))
+    }
+
+    /// Puts a session in beside others, or anew where it was in already.
+    pub fn join(&mut self, part: Part) {
+        self.shared = true;
+        match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
+            Some(known) => *known = part,
+            None => self.parts.push(part),
+        }
+    }
+}
+
+/// What an agent tells of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A prompt was given.
+    Begin,
+    /// It is at work; whether on a new prompt is not known.
+    Work,
+    /// It is done with the prompt, or was cut off.
+    End {
+        /// Whether it was cut off.
+        interrupted: bool,
+    },
+    /// The session is over.
+    Gone,
+}
+
+/// What is to be done about a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing.
+    Nothing,
+    /// Begin a turn.
+    Open,
+    /// The turn that a `run` opened, and in which no session is at work, is this session's.
+    Claim,
+    /// Close the open turn as interrupted, and begin one.
+    Renew,
+    /// The session takes part in the open turn.
+    Join,
+    /// The session is done, and the turn goes on.
+    Leave,
+    /// End the open turn.
+    Close {
+        /// Whether it was cut off.
+        interrupted: bool,
+    },
+}
+
+/// What a signal is held against.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene<'a> {
+    /// The open turn.
+    pub open: Option<&'a Turn>,
+    /// Whether the process of a `run` is at work here.
+    pub running: bool,
+    /// Whether the signal comes from within that `run`.
+    pub inside: bool,
+    /// Whether another session than the signal's is at work in the open turn.
+    pub others: bool,
+}
+
+/// What a signal of this session does.
+pub fn step(scene: Scene<'_>, who: &Part, signal: Signal) -> Step {
+    let Some(turn) = scene.open else {
+        return match signal {
+            Signal::Begin | Signal::Work => Step::Open,
+            Signal::End { .. } | Signal::Gone => Step::Nothing,
+        };
+    };
+    let mine = turn.origin.part_of(who);
+    let at_work = mine.is_some_and(|part| part.at_work);
+    let held = !turn.origin.by_hooks && scene.running;
+    let claimable = held && scene.inside && !at_work && !scene.others;
+    match signal {
+        Signal::Begin if mine.is_some_and(|part| part.is_prompt_of(who)) => Step::Nothing,
+        Signal::Work if at_work => Step::Nothing,
+        Signal::Begin | Signal::Work => match () {
+            () if claimable => Step::Claim,
+            () if scene.others || (held && !scene.inside) => Step::Join,
+            () => Step::Renew,
+        },
+        Signal::End { .. } if mine.is_some_and(|part| part.is_other_prompt_than(who)) && at_work => Step::Nothing,
+        Signal::End { interrupted } if at_work => leave_or_close(scene, held, interrupted),
+        Signal::Gone if at_work => leave_or_close(scene, held, true),
+        // Inside a run, an end whose beginning was never told of.
+        Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {
+            Step::Close { interrupted }
+        }
+        Signal::End { .. } | Signal::Gone => Step::Nothing,
+    }
+}
+
+fn leave_or_close(scene: Scene<'_>, held: bool, interrupted: bool) -> Step {
+    if scene.others || (held && !scene.inside) { Step::Leave } else { Step::Close { interrupted } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(session: &str, prompt: Option<&str>, at_work: bool) -> Part {
+        Part {
+            agent: "claude".to_owned(),
+            session: Some(session.to_owned()),
+            prompt: prompt.map(str::to_owned),
+            at_work,
+            ..Part::default()
+        }
+    }
+
+    fn turn(by_hooks: bool, parts: &[Part]) -> Turn {
+        Turn { origin: Origin { by_hooks, parts: parts.to_vec(), ..Origin::default() }, ..Turn::default() }
+    }
+
+    const END: Signal = Signal::End { interrupted: false };
+    const CLOSE: Step = Step::Close { interrupted: false };
+
+    /// The scene as it is when the other sessions' processes are alive.
+    fn scene<'a>(open: Option<&'a Turn>, who: &Part, running: bool, inside: bool) -> Scene<'a> {
+        let others = open.is_some_and(|turn| turn.origin.parts.iter().any(|p| p.at_work && !p.is_session_of(who)));
+        Scene { open, running, inside, others }
+    }
+
+    #[test]
+    fn without_an_open_turn_only_a_beginning_does_anything() {
+        let who = part("s", None, false);
+        for (signal, wanted) in [
+            (Signal::Begin, Step::Open),
+            (Signal::Work, Step::Open),
+            (END, Step::Nothing),
+            (Signal::Gone, Step::Nothing),
+        ] {
+            assert_eq!(step(scene(None, &who, false, false), &who, signal), wanted);
+        }
+    }
+
+    #[test]
+    fn hooks_alone() {
+        let open = turn(true, &[part("s", Some("1"), true)]);
+        let at = |who: &Part, signal| step(scene(Some(&open), who, false, false), who, signal);
+        let first = part("s", Some("1"), false);
+        let second = part("s", Some("2"), false);
+        let other = part("o", None, false);
+        assert_eq!(at(&first, Signal::Begin), Step::Nothing, "fired twice");
+        assert_eq!(at(&second, Signal::Begin), Step::Renew, "the first was cut off and nothing told of it");
+        assert_eq!(at(&part("s", None, false), Signal::Begin), Step::Renew);
+        assert_eq!(at(&second, Signal::Work), Step::Nothing);
+        assert_eq!(at(&first, END), CLOSE);
+        assert_eq!(at(&part("s", None, false), END), CLOSE);
+        assert_eq!(at(&second, END), Step::Nothing, "the end of a prompt that is not the turn's");
+        assert_eq!(at(&second, Signal::Gone), Step::Close { interrupted: true });
+        assert_eq!(at(&other, Signal::Begin), Step::Join, "two sessions share the turn");
+        assert_eq!(at(&other, END), Step::Nothing);
+        assert_eq!(at(&other, Signal::Gone), Step::Nothing);
+    }
+
+    #[test]
+    fn a_shared_turn_ends_with_the_last_of_its_sessions() {
+        let both = turn(true, &[part("a", Some("1"), true), part("b", Some("1"), true)]);
+        let (a, b) = (part("a", Some("1"), false), part("b", Some("1"), false));
+        assert_eq!(step(scene(Some(&both), &a, false, false), &a, END), Step::Leave);
+        let one = turn(true, &[part("a", Some("1"), false), part("b", Some("1"), true)]);
+        assert_eq!(step(scene(Some(&one), &a, false, false), &a, Signal::Begin), Step::Nothing, "fired late");
+        let again = part("a", Some("2"), false);
+        assert_eq!(step(scene(Some(&one), &again, false, false), &again, Signal::Begin), Step::Join);
+        assert_eq!(step(scene(Some(&one), &a, false, false), &a, END), Step::Nothing);
+        assert_eq!(step(scene(Some(&one), &b, false, false), &b, END), CLOSE);
+    }
+
+    #[test]
+    fn a_dead_session_is_no_company() {
+        let open = turn(true, &[part("dead", None, true)]);
+        let who = part("s", None, false);
+        let alone = Scene { open: Some(&open), running: false, inside: false, others: false };
+        assert_eq!(step(alone, &who, Signal::Begin), Step::Renew);
+    }
+
+    #[test]
+    fn inside_a_run_each_prompt_claims_the_turn_that_is_open() {
+        let fresh = turn(false, &[]);
+        let who = part("s", Some("1"), false);
+        let at = |open: &Turn, who: &Part, signal, inside| step(scene(Some(open), who, true, inside), who, signal);
+        assert_eq!(at(&fresh, &who, Signal::Begin, true), Step::Claim);
+        assert_eq!(at(&fresh, &who, END, true), CLOSE, "its beginning was not told of");
+        assert_eq!(at(&fresh, &who, Signal::Gone, true), Step::Nothing);
+        assert_eq!(at(&fresh, &who, Signal::Begin, false), Step::Join, "another session, beside the run");
+        assert_eq!(at(&fresh, &who, END, false), Step::Nothing);
+        let claimed = turn(false, &[part("s", Some("1"), true)]);
+        assert_eq!(at(&claimed, &part("s", Some("2"), false), Signal::Begin, true), Step::Renew);
+        assert_eq!(at(&claimed, &who, END, true), CLOSE);
+        assert_eq!(at(&claimed, &who, END, false), Step::Leave, "the run goes on");
+        let waiting = turn(false, &[part("s", Some("1"), false)]);
+        assert_eq!(at(&waiting, &who, END, true), Step::Nothing, "fired twice");
+        assert_eq!(at(&waiting, &part("s", Some("2"), false), Signal::Begin, true), Step::Claim);
+        assert_eq!(at(&waiting, &part("s", Some("2"), false), END, true), CLOSE);
+    }
+
+    #[test]
+    fn a_turn_whose_run_is_gone_is_renewed() {
+        let open = turn(false, &[]);
+        let who = part("s", None, false);
+        assert_eq!(step(scene(Some(&open), &who, false, false), &who, Signal::Begin), Step::Renew);
+        assert_eq!(step(scene(Some(&open), &who, false, false), &who, END), Step::Nothing);
+    }
+}

@@ -1,0 +1,162 @@
+//! What `doctor` says of agents' hooks and of git's configuration: each finding with the command
+//! that mends it.
+
+use crate::sandbox::{Output, Sandbox};
+use serde_json::{Value, json};
+
+/// Programs of these names on PATH, that do nothing.
+fn with_programs(repo: &Sandbox, names: &[&str]) -> String {
+    std::fs::create_dir_all(repo.home().join("bin")).expect("make a directory");
+    for name in names {
+        repo.sh(&format!("printf '#!/bin/sh\\n' >../home/bin/{name}; chmod +x ../home/bin/{name}"));
+    }
+    repo.sh("echo \"$HOME/bin:$PATH\"")
+}
+
+fn doctor(repo: &Sandbox, path: &str) -> Value {
+    let output = Output::of(repo.oxundo_command(["--json", "doctor"]).env("PATH", path));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+/// The one finding about these words: its message and its first remedy.
+#[track_caller]
+fn finding(diagnosis: &Value, words: &str) -> (String, String) {
+    let findings = diagnosis["findings"].as_array().expect("findings");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let mut found = findings.iter().filter(|finding| text(&finding["message"]).contains(words));
+    let one = found.next().unwrap_or_else(|| panic!("{words:?} is found: {diagnosis}"));
+    assert!(found.next().is_none(), "{words:?} is found once: {diagnosis}");
+    (text(&one["message"]), text(&one["mend"][0]))
+}
+
+#[track_caller]
+fn nothing(diagnosis: &Value) {
+    assert_eq!(diagnosis["findings"], json!([]), "{diagnosis}");
+}
+
+#[test]
+fn agents_that_are_installed_set_up_and_have_fired_are_told_of() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["claude", "goose"]);
+    let found = doctor(&repo, &path);
+    nothing(&found);
+    assert_eq!(found["about"]["agents"][0]["set_up_with"], "oxundo init claude");
+    assert_eq!(found["about"]["agents"][1]["agent"], "goose");
+
+    repo.oxundo(["init", "claude"]).success();
+    let found = doctor(&repo, &path);
+    let (_, mend) = finding(&found, "does not trust this folder");
+    assert!(mend.ends_with("&& claude"), "{mend}");
+    let trusted = json!({"projects": {repo.root().to_string_lossy(): {"hasTrustDialogAccepted": true}}});
+    std::fs::write(repo.home().join(".claude.json"), trusted.to_string()).expect("write it");
+    nothing(&doctor(&repo, &path));
+
+    std::fs::remove_file(repo.home().join(".claude.json")).expect("remove it");
+    let begin = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s"}).to_string();
+    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), begin.as_bytes()).success();
+    let found = doctor(&repo, &path);
+    nothing(&found);
+    assert!(found["about"]["agents"][0]["last_fired"].is_string(), "what has fired is trusted: {found}");
+    let text = Output::of(repo.oxundo_command(["doctor"]).env("PATH", &path));
+    text.says("Claude Code: its hooks last fired ");
+    text.says("Goose: its hooks are not set up: 'oxundo init goose'");
+    text.says("nothing is wrong");
+}
+
+#[test]
+fn an_agent_that_is_gone_leaves_its_hooks_to_be_taken_away() {
+    let repo = Sandbox::new();
+    repo.oxundo(["init", "qwen"]).success();
+    let (_, mend) = finding(&repo.json(["doctor"]).1, "it is not installed");
+    assert_eq!(mend, "oxundo uninstall qwen");
+    repo.sh(&mend);
+    nothing(&repo.json(["doctor"]).1);
+}
+
+#[test]
+fn time_outs_in_the_wrong_unit_are_mended_by_init() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["gemini", "qwen", "droid"]);
+    let trusted = json!({repo.root().to_string_lossy(): "TRUST_FOLDER"});
+    std::fs::create_dir_all(repo.home().join(".gemini")).expect("make a directory");
+    std::fs::write(repo.home().join(".gemini/trustedFolders.json"), trusted.to_string()).expect("write it");
+    for (agent, file, right, wrong, words) in [
+        ("gemini", ".gemini/settings.json", "30000", "30", "in milliseconds"),
+        ("qwen", ".qwen/settings.json", "30000", "30", "in milliseconds"),
+        ("droid", ".factory/hooks.json", "30", "30000", "in seconds"),
+    ] {
+        repo.oxundo(["init", agent]).success();
+        nothing(&doctor(&repo, &path));
+        repo.sh(&format!("sed -i.bak 's/\"timeout\": {right}$/\"timeout\": {wrong}/' {file}; rm {file}.bak"));
+        let (_, mend) = finding(&doctor(&repo, &path), words);
+        assert_eq!(mend, format!("oxundo init {agent}"));
+        repo.sh(&mend);
+        nothing(&doctor(&repo, &path));
+    }
+}
+
+#[test]
+fn files_that_an_agent_would_not_read_are_errors() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["cursor-agent"]);
+    repo.oxundo(["init", "cursor"]).success();
+    nothing(&doctor(&repo, &path));
+    repo.sh("sed -i.bak 's/\"stop\"/\"halt\": [],\\n\"stop\"/' .cursor/hooks.json; rm .cursor/hooks.json.bak");
+    let (message, mend) = finding(&doctor(&repo, &path), "drops the whole file");
+    assert!(message.contains("'halt'") && mend.contains(".cursor/hooks.json"), "{message} {mend}");
+    repo.write(".cursor/hooks.json", "{");
+    let found = doctor(&repo, &path);
+    finding(&found, "cannot be used: it is not JSON");
+    assert_eq!(found["ok"], false);
+}
+
+#[test]
+fn codexs_hooks_must_be_approved() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["codex"]);
+    repo.oxundo(["init", "codex"]).success();
+    let (_, mend) = finding(&doctor(&repo, &path), "has not been told that its hooks may run");
+    assert!(mend.ends_with("type '/hooks'"), "{mend}");
+    std::fs::create_dir_all(repo.home().join(".codex")).expect("make a directory");
+    let file = repo.path(".codex/hooks.json");
+    let state = format!("[hooks.state.\"{}:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n", file.display());
+    std::fs::write(repo.home().join(".codex/config.toml"), state).expect("write it");
+    nothing(&doctor(&repo, &path));
+}
+
+#[test]
+fn a_hook_that_failed_is_told_of_until_one_succeeds() {
+    let repo = Sandbox::new();
+    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), b"{").success();
+    let (message, _) = finding(&repo.json(["doctor"]).1, "the last call of a hook failed");
+    assert!(message.contains("read the hook's JSON"), "{message}");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let end = json!({"hook_event_name": "Stop", "session_id": "s"}).to_string();
+    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), end.as_bytes()).success();
+    nothing(&repo.json(["doctor"]).1);
+}
+
+#[test]
+fn gits_configuration_is_looked_at() {
+    let repo = Sandbox::new();
+    nothing(&repo.json(["doctor"]).1);
+    let cases = [
+        ("git config core.hooksPath no-such-directory", "which is not there"),
+        ("git remote add --mirror=push copy ../copy.git", "'git push copy' copies oxundo's refs"),
+        ("git remote add all ../all.git; git config remote.all.push '+refs/*:refs/*'", "'git push all' copies"),
+        (
+            "git checkout -qb side; echo side >README.txt; git commit -qam side; git checkout -q main; \
+          echo main >README.txt; git commit -qam main; ! git merge -q side",
+            "a merge is in progress",
+        ),
+        ("git config commit.gpgSign true", "no terminal to ask for a passphrase on"),
+    ];
+    for (spoil, words) in cases {
+        repo.sh(spoil);
+        let (_, mend) = finding(&repo.json(["doctor"]).1, words);
+        repo.sh(&mend);
+        nothing(&repo.json(["doctor"]).1);
+    }
+    let about = &repo.json(["doctor"]).1["about"];
+    assert!(about["git"].as_str().is_some_and(|version| version.starts_with("2.")), "{about}");
+}

@@ -1,0 +1,193 @@
+//! What stands between a file and its blob: line ends, encodings, filters. Undo and redo give back the
+//! very bytes of every captured file, tracked or not.
+
+use crate::sandbox::{Mode, Sandbox, check_all};
+use std::process::Command;
+
+/// A repository with attributes and settings, and files in every state: clean, dirty, staged, untracked.
+fn with(attributes: &str, settings: &[(&str, &str)], name: &str, contents: [&[u8]; 4]) -> Sandbox {
+    let repo = Sandbox::new();
+    for (key, value) in settings {
+        repo.git(["config", key, value]);
+    }
+    repo.commit(".gitattributes", attributes);
+    let [clean, dirty, staged, untracked] = contents;
+    for (state, content) in [("clean", clean), ("dirty", b"first\n"), ("staged", b"first\n")] {
+        repo.write(format!("{state}{name}"), content);
+    }
+    repo.sh("git add . 2>/dev/null && git commit -qm files");
+    repo.write(format!("dirty{name}"), dirty).write(format!("staged{name}"), staged);
+    repo.sh(&format!("git add staged{name} 2>/dev/null"));
+    repo.write(format!("untracked{name}"), untracked);
+    repo
+}
+
+/// The agent rewrites, deletes and adds such files.
+fn script(name: &str) -> String {
+    format!(
+        "printf 'agent\\r\\nmade\\n' >clean{name}; printf 'agent\\n' >dirty{name}; rm staged{name} untracked{name};
+         printf 'new\\r\\n' >new{name}; printf 'a\\r\\nb\\n' >other{name}; git add other{name} 2>/dev/null || :"
+    )
+}
+
+const MIXED: [&[u8]; 4] =
+    [b"one\r\ntwo\n$Id$\n", b"ONE\ntwo\r\n$Id: mine $\n", b"\r\n\r\none\n", b"mixed\r\nends\n$Id: x $\n"];
+
+#[test]
+fn line_ends_and_ident_come_back() {
+    let rules = [
+        "*.x text",
+        "*.x text=auto",
+        "*.x -text",
+        "*.x eol=crlf",
+        "*.x eol=lf",
+        "*.x text eol=crlf ident",
+        "*.x ident",
+        "",
+    ];
+    let mut cases = Vec::new();
+    for (at, rule) in rules.into_iter().enumerate() {
+        for (n, autocrlf) in ["false", "input", "true"].into_iter().enumerate() {
+            let mode = Mode::BOTH[(at + n) % 2];
+            cases.push((format!("'{rule}' autocrlf={autocrlf} {mode:?}"), (rule, autocrlf, mode)));
+        }
+    }
+    check_all(cases, |(rule, autocrlf, mode)| {
+        let settings = [("core.autocrlf", *autocrlf)];
+        let repo = with(&format!("{rule}\n"), &settings, ".x", MIXED);
+        repo.there_and_back(*mode, &script(".x"));
+    });
+}
+
+#[test]
+fn safecrlf_does_not_stop_a_turn() {
+    let repo = with("*.x text\n", &[("core.autocrlf", "true")], ".x", MIXED);
+    repo.git(["config", "core.safecrlf", "true"]);
+    repo.write("plain.txt", "one\ntwo\r\n");
+    repo.there_and_back(Mode::Commit, &script(".x"));
+}
+
+#[test]
+fn another_encoding_comes_back() {
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.commit(
+            ".gitattributes",
+            "*.u text working-tree-encoding=UTF-16LE eol=crlf\n*.l working-tree-encoding=ISO-8859-1\n",
+        );
+        repo.write("clean.u", utf16("ein\r\nzwei ä\r\n")).write("dirty.u", utf16("one\r\n")).write("a.l", b"caf\xe9\n");
+        repo.sh("git add . && git commit -qm files");
+        repo.write("dirty.u", utf16("mine\nwith other ends\r\n"));
+        repo.write("untracked.u", utf16("untracked\n")).write("broken.u", b"odd").write("b.l", b"\xe4\n");
+        repo.there_and_back(mode, "printf 'x\\0\\n\\0' >clean.u; printf 'y\\0' >dirty.u; rm untracked.u broken.u; printf '\\344\\n' >a.l; printf 'n\\0' >new.u");
+    }
+}
+
+#[test]
+fn a_filter_that_loses_bytes_loses_none() {
+    let settings =
+        [("filter.loss.clean", "tr a-z A-Z"), ("filter.loss.smudge", "tr A-Z a-z"), ("filter.loss.required", "true")];
+    let contents: [&[u8]; 4] = [b"Clean File\n", b"Dirty File\n", b"Staged File\n", b"Untracked File\n"];
+    for mode in Mode::BOTH {
+        let repo = with("*.x filter=loss\n", &settings, ".x", contents);
+        repo.there_and_back(mode, &script(".x"));
+    }
+}
+
+#[test]
+fn a_filter_that_fails_or_is_missing_does_not_lose_the_turn() {
+    let repo = Sandbox::new();
+    repo.commit(".gitattributes", "*.x filter=gone\n");
+    repo.git(["config", "filter.gone.clean", "false"]);
+    repo.git(["config", "filter.gone.required", "true"]);
+    repo.write("untracked.x", "mine\n");
+    let before = repo.state();
+    let output = repo.agent("echo agent >new.x; rm untracked.x; echo two >a.txt");
+    output.warns("not committed");
+    repo.undo();
+    repo.state().assert_is(&before, "the turn was recorded, and is undone");
+}
+
+/// Git's long-running filter protocol, in a shell's neighbour: it turns the case of letters.
+const PROCESS: &str = r#"
+use strict; binmode STDIN; binmode STDOUT; $| = 1;
+sub get { my ($h, $d); read(STDIN, $h, 4) == 4 or exit 0; my $n = hex $h; return undef if $n == 0; read(STDIN, $d, $n - 4); $d }
+sub put { print sprintf("%04x", length($_[0]) + 4), $_[0] }
+sub done { print "0000" }
+sub list { my @l; while (defined(my $p = get())) { push @l, $p } @l }
+list(); put("git-filter-server\n"); put("version=2\n"); done();
+list(); put("capability=clean\n"); put("capability=smudge\n"); done();
+open(my $log, '>>', $ARGV[0]); print $log "started\n"; close $log;
+while (1) {
+    my ($command) = list(); my $text = join '', list();
+    if ($command =~ /clean/) { $text =~ tr/a-z/A-Z/ } else { $text =~ tr/A-Z/a-z/ }
+    put("status=success\n"); done();
+    put(substr($text, 0, 65000, '')) while length $text;
+    done(); done();
+}
+"#;
+
+#[test]
+fn a_long_running_filter_is_spoken_to_and_loses_nothing() {
+    let contents: [&[u8]; 4] = [b"Clean File\n", b"Dirty File\n", b"Staged File\n", b"Untracked File\n"];
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        std::fs::write(repo.home().join("filter.pl"), PROCESS).expect("write the filter");
+        let (filter, log) = (repo.home().join("filter.pl"), repo.home().join("filter.log"));
+        let command = format!("perl {} {}", filter.display(), log.display());
+        let settings = [("filter.long.process", command.as_str()), ("filter.long.required", "true")];
+        let repo = with("*.x filter=long\n", &settings, ".x", contents);
+        repo.there_and_back(mode, &script(".x"));
+        if mode == Mode::Commit {
+            repo.redo();
+            assert_eq!(
+                repo.git(["show", "HEAD:clean.x"]),
+                "AGENT\r\nMADE",
+                "what is committed went through the filter"
+            );
+        }
+        assert!(log.exists(), "the filter was used");
+    }
+}
+
+#[test]
+fn git_lfs_files_come_back() {
+    if !Command::new("git-lfs").arg("version").output().is_ok_and(|output| output.status.success()) {
+        #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+        {
+            eprintln!("SKIPPED: git-lfs is not installed");
+        }
+        return;
+    }
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.git(["lfs", "install", "--local", "--skip-repo"]);
+        repo.commit(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
+        for name in ["clean", "dirty", "doomed", "staged"] {
+            repo.write(format!("{name}.bin"), format!("{name}\0one\r\n"));
+        }
+        repo.sh("git add . && git commit -qm files");
+        assert!(repo.git(["show", "HEAD:clean.bin"]).starts_with("version https://git-lfs"), "git-lfs is at work");
+        repo.write("dirty.bin", b"mine\0\r\n")
+            .write("staged.bin", b"mine\0 too\r\n")
+            .write("untracked.bin", b"\0untracked\n");
+        repo.git(["add", "staged.bin"]);
+        let script = "printf 'agent\\0' >clean.bin; printf 'agent\\0' >dirty.bin; rm doomed.bin untracked.bin; printf 'new\\0' >new.bin";
+        repo.there_and_back(mode, script);
+        repo.redo();
+        let listed = repo.git(["ls-files"]);
+        if mode == Mode::Commit {
+            assert!(
+                repo.git(["show", "HEAD:new.bin"]).starts_with("version https://git-lfs"),
+                "a pointer is committed"
+            );
+            assert!(listed.contains("new.bin") && !listed.contains("doomed.bin"), "{listed}");
+            assert_eq!(repo.git(["status", "--short", "--untracked-files=no"]), "", "and all is clean");
+        }
+        repo.undo();
+        // A pointer that was never smudged is a file like any other.
+        repo.sh("git -c filter.lfs.smudge=cat -c filter.lfs.process= -c filter.lfs.required=false checkout -q HEAD -- clean.bin");
+        repo.there_and_back(mode, "printf 'over the pointer' >clean.bin");
+    }
+}

@@ -1,0 +1,137 @@
+//! Old turns go; what can be undone, redone or was kept by age stays whole.
+
+use crate::sandbox::{Mode, Sandbox};
+
+/// Turns 1 to `count`, each of one line in `README.txt`.
+fn turns(repo: &Sandbox, count: usize) {
+    for n in 1..=count {
+        repo.agent(&format!("echo {n} >>README.txt"));
+    }
+}
+
+#[test]
+fn the_newest_turns_stay_and_lead_there_and_back() {
+    let repo = Sandbox::new();
+    repo.git(["config", "gc.auto", "0"]);
+    turns(&repo, 3);
+    let third = repo.state();
+    turns(&repo, 50);
+    let last = repo.state();
+    let (code, gc) = repo.json(["gc", "--keep", "now", "--dry-run"]);
+    assert_eq!((code, &gc["expired"], &gc["kept"]), (0, &serde_json::json!([1, 2, 3]), &50.into()), "{gc}");
+    assert_eq!(
+        repo.json(["log", "--all", "-n", "99"]).1["turns"].as_array().map(Vec::len),
+        Some(53),
+        "a dry run changes nothing"
+    );
+    let (_, gc) = repo.json(["gc", "--keep", "now"]);
+    assert_eq!((&gc["expired"], &gc["dry_run"]), (&serde_json::json!([1, 2, 3]), &false.into()), "{gc}");
+    assert!(gc["released_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{gc}");
+    repo.state().assert_is(&last, "nothing of the user's changes");
+    repo.prune();
+    let log = repo.log();
+    assert_eq!((log.len(), &log[49]["turn"]), (50, &4.into()), "the oldest that is left is the fourth");
+    assert_eq!(repo.json(["status"]).1["undo_depth"], 50);
+    repo.oxundo(["undo", "--steps", "50"]).success();
+    repo.state().assert_is(&third, "every kept turn is undone");
+    repo.oxundo(["undo"]).exits(4);
+    repo.oxundo(["redo", "--steps", "50"]).success();
+    repo.state().assert_is(&last, "and redone");
+    repo.oxundo(["show", "2"]).exits(1);
+    repo.oxundo(["diff", "0"]).exits(1);
+    assert_eq!(repo.json(["gc", "--keep", "now"]).1["expired"], serde_json::json!([]), "nothing more to do");
+    repo.assert_sound();
+}
+
+#[test]
+fn nothing_young_goes() {
+    let repo = Sandbox::new();
+    turns(&repo, 2);
+    repo.undo();
+    repo.agent("echo other >>README.txt");
+    let before = repo.everything();
+    for args in [&["gc"] as &[_], &["gc", "--keep", "1d"], &["gc", "--keep", "never"]] {
+        let output = repo.oxundo(args);
+        output.success();
+        output.says("Expired 0 turns, 3 kept");
+    }
+    repo.everything().assert_is(&before, "nothing changes");
+    repo.git(["config", "oxundo.keep", "now"]);
+    assert_eq!(repo.json(["gc"]).1["expired"], serde_json::json!([2]), "the turn that a new one took the place of");
+    repo.undo();
+    repo.undo();
+    repo.assert_file("README.txt", "readme\n", "the others can be undone");
+}
+
+#[test]
+fn old_rescue_checkpoints_go_too() {
+    let repo = Sandbox::new();
+    turns(&repo, 1);
+    for _ in 0..26 {
+        repo.undo();
+        repo.redo();
+    }
+    let rescues = |repo: &Sandbox| {
+        repo.git(["ls-tree", "-r", "-t", "--name-only", "refs/oxundo/timeline", "rescues/"])
+            .lines()
+            .filter(|path| path.ends_with("/checkpoint.json"))
+            .count()
+    };
+    assert_eq!((rescues(&repo), &repo.json(["gc", "--keep", "1d"]).1["rescues"]), (52, &0.into()), "they are young");
+    assert_eq!(repo.json(["gc", "--keep", "now"]).1["rescues"], 2);
+    assert_eq!(rescues(&repo), 50, "the newest stay");
+    repo.undo();
+    repo.assert_file("README.txt", "readme\n", "and undo works");
+}
+
+#[test]
+fn a_malformed_age_is_a_usage_error() {
+    let repo = Sandbox::new();
+    turns(&repo, 1);
+    for args in [["gc", "--keep", "soon"], ["gc", "--keep", "-1"], ["gc", "--keep", ""]] {
+        repo.oxundo(args).exits(2);
+    }
+}
+
+#[test]
+fn what_is_moved_aside_is_counted_and_freed() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        let make = "dd if=/dev/zero of=large.bin bs=1024 count=11264 2>/dev/null; mkdir -p node_modules/locked; echo x >node_modules/locked/file; chmod 500 node_modules/locked";
+        repo.turn(mode, make);
+        repo.undo();
+        let (_, gc) = repo.json(["gc", "--keep", "now"]);
+        let bytes = |gc: &serde_json::Value, key: &str| gc[key].as_u64().unwrap_or_else(|| panic!("{key}: {gc}"));
+        assert!(bytes(&gc, "aside_bytes") >= 11 << 20, "it can be redone: {gc}");
+        assert_eq!(bytes(&gc, "freed_bytes"), 0, "{gc}");
+        repo.redo();
+        assert_eq!(repo.read("large.bin").len(), 11 << 20, "and it is");
+        repo.undo();
+        repo.turn(mode, "echo two >README.txt");
+        let (_, gc) = repo.json(["gc", "--keep", "now", "--dry-run"]);
+        assert!(bytes(&gc, "freed_bytes") >= 11 << 20, "{gc}");
+        let output = repo.oxundo(["gc", "--keep", "now"]);
+        output.says("11.0 MiB freed");
+        assert_eq!(repo.sh("find .git/oxundo/aside -type f | wc -l").trim(), "0", "its space is free");
+        repo.undo();
+        repo.assert_file("README.txt", "readme\n", "what is left is undone");
+    }
+}
+
+#[test]
+fn an_amended_away_commit_is_held_as_long_as_its_turn() {
+    let repo = Sandbox::new();
+    let lost = {
+        repo.agent("echo a >a; git add a; git commit -qm a");
+        let lost = repo.head();
+        repo.agent("git commit -q --amend -m b");
+        lost
+    };
+    let after = repo.state();
+    repo.oxundo(["gc", "--keep", "now"]).success();
+    repo.prune();
+    repo.undo();
+    assert_eq!(repo.head(), lost, "both turns are among the newest");
+    repo.redo();
+    repo.state().assert_is(&after, "and redo works");
+}

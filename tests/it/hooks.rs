@@ -1,0 +1,692 @@
+//! Turns that an agent's own hooks bound, alone and inside `oxundo run`; and `oxundo turn`, for
+//! scripts. What the agents send is in `payloads/`, a file an event.
+
+use crate::sandbox::{Mode, Output, Sandbox};
+use serde_json::{Value, json};
+
+fn repo() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.commit("a.txt", "one\n");
+    repo
+}
+
+/// The agent's hook is called; it is silent and succeeds.
+#[track_caller]
+fn hook(repo: &Sandbox, args: &[&str], payload: &Value) -> Output {
+    fed(repo, args, payload.to_string().as_bytes())
+}
+
+#[track_caller]
+fn fed(repo: &Sandbox, args: &[&str], input: &[u8]) -> Output {
+    let output = Output::fed(&mut repo.oxundo_command(["hook"].iter().chain(args)), input);
+    output.success();
+    assert!(output.stdout.is_empty(), "a hook is silent on stdout\n{output:?}");
+    output
+}
+
+fn prompt(session: &str, id: &str, text: &str) -> Value {
+    json!({"hook_event_name": "UserPromptSubmit", "session_id": session, "prompt_id": id, "prompt": text})
+}
+
+fn stop(session: &str, id: &str) -> Value {
+    json!({"hook_event_name": "Stop", "session_id": session, "prompt_id": id})
+}
+
+fn gone(session: &str) -> Value {
+    json!({"hook_event_name": "SessionEnd", "session_id": session, "reason": "other"})
+}
+
+/// The turns, newest first: number, message, interrupted, shared.
+fn turns(repo: &Sandbox) -> Vec<(u64, String, bool, bool)> {
+    let turn = |turn: &Value| {
+        let flag = |name: &str| turn[name].as_bool().expect("a flag");
+        let message = turn["message"].as_str().expect("a message").to_owned();
+        (turn["turn"].as_u64().expect("a number"), message, flag("interrupted"), flag("shared"))
+    };
+    repo.log().iter().map(turn).collect()
+}
+
+fn done(number: u64, message: &str) -> (u64, String, bool, bool) {
+    (number, message.to_owned(), false, false)
+}
+
+fn subjects(repo: &Sandbox) -> Vec<String> {
+    repo.git(["log", "--format=%s"]).lines().map(str::to_owned).collect()
+}
+
+// Hooks alone
+
+#[test]
+fn each_prompt_is_a_turn() {
+    let repo = repo();
+    repo.write("mine.txt", "mine\n");
+    repo.sh("echo dirty >>README.txt");
+    let start = repo.state();
+    hook(&repo, &["claude"], &prompt("s", "1", "add two\n\nplease"));
+    repo.sh("echo two >>a.txt");
+    hook(&repo, &["claude"], &stop("s", "1"));
+    let first = repo.state();
+    repo.sh("echo edited >>mine.txt; echo user >>README.txt");
+    let between = repo.state();
+    hook(&repo, &["claude"], &prompt("s", "2", "add three"));
+    repo.sh("echo three >>a.txt; rm mine.txt");
+    hook(&repo, &["claude"], &stop("s", "2"));
+    hook(&repo, &["claude"], &gone("s"));
+    let second = repo.state();
+
+    assert_eq!(turns(&repo), [done(2, "add three"), done(1, "add two")]);
+    let log = repo.log();
+    assert_eq!((&log[0]["agent"], &log[0]["session"]), (&json!("claude"), &json!("s")), "{log:?}");
+    assert_eq!(
+        subjects(&repo),
+        [
+            "add three",
+            "oxundo: uncommitted changes before turn 2",
+            "add two",
+            "oxundo: uncommitted changes before turn 1",
+            "user: a.txt",
+            "base"
+        ]
+    );
+    repo.undo();
+    repo.state().assert_is(&between, "undo gives back the state before the second prompt");
+    repo.redo();
+    repo.state().assert_is(&second, "and redo the one after it");
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.state().without("on disk mine.txt").without("on disk README.txt").without("git status").assert_is(
+        &start.without("on disk mine.txt").without("on disk README.txt").without("git status"),
+        "the user's edits between the prompts aside, all is as it was",
+    );
+    drop(first);
+}
+
+#[test]
+fn a_prompt_that_changes_nothing_leaves_no_trace() {
+    let repo = repo();
+    repo.sh("echo dirty >>a.txt; git add a.txt; echo more >>a.txt; echo new >new");
+    let before = repo.everything();
+    for id in ["1", "2"] {
+        hook(&repo, &["claude"], &prompt("s", id, "what is this?"));
+        hook(&repo, &["claude"], &stop("s", id));
+        repo.everything().assert_is(&before, "no turn, no commit, no ref");
+    }
+    assert_eq!(repo.log().len(), 0);
+}
+
+#[test]
+fn a_hook_that_fires_twice_makes_one_turn() {
+    let repo = repo();
+    repo.sh("echo dirty >>a.txt");
+    for id in [json!("1"), Value::Null] {
+        let before = repo.log().len();
+        for _ in 0..3 {
+            hook(
+                &repo,
+                &["claude"],
+                &json!({"event": "UserPromptSubmit", "session_id": "s", "prompt_id": id, "prompt": "p"}),
+            );
+        }
+        repo.sh("echo two >>a.txt");
+        for _ in 0..3 {
+            hook(&repo, &["claude"], &json!({"event": "Stop", "session_id": "s", "prompt_id": id}));
+        }
+        assert_eq!(repo.log().len(), before + 1, "{id}");
+    }
+    let dirty = subjects(&repo).iter().filter(|subject| subject.starts_with("oxundo: ")).count();
+    assert_eq!(dirty, 1, "one dirty commit");
+}
+
+#[test]
+fn an_interrupted_prompt_is_closed_by_the_next_and_is_the_agents() {
+    let repo = repo();
+    hook(&repo, &["claude"], &prompt("s", "1", "first"));
+    repo.sh("echo half >>a.txt");
+    let half = repo.state();
+    // Escape: nothing fires.
+    hook(&repo, &["claude"], &prompt("s", "2", "second"));
+    repo.sh("echo whole >>a.txt");
+    hook(&repo, &["claude"], &stop("s", "2"));
+    assert_eq!(turns(&repo), [done(2, "second"), (1, "first".to_owned(), true, false)]);
+    assert!(subjects(&repo).iter().all(|subject| !subject.starts_with("oxundo: ")), "nothing counts as the user's");
+    repo.undo();
+    repo.assert_file("a.txt", "one\nhalf\n", "the second prompt is undone");
+    repo.undo();
+    repo.assert_file("a.txt", "one\n", "and the first");
+    repo.redo();
+    repo.state()
+        .only(|name| name.starts_with("on disk"))
+        .assert_is(&half.only(|name| name.starts_with("on disk")), "and comes back");
+}
+
+#[test]
+fn the_end_of_a_session_or_an_end_that_tells_of_it_is_an_interruption() {
+    let cases = [
+        ("claude", gone("s")),
+        ("claude", json!({"hook_event_name": "StopFailure", "session_id": "s"})),
+        ("codex", json!({"hook_event_name": "Interrupt", "session_id": "s"})),
+        ("cursor", json!({"hook_event_name": "stop", "session_id": "s", "status": "aborted"})),
+    ];
+    for (agent, end) in cases {
+        let repo = repo();
+        hook(&repo, &[agent, "begin"], &json!({"session_id": "s", "prompt": "p"}));
+        repo.sh("echo two >>a.txt");
+        hook(&repo, &[agent], &end);
+        assert_eq!(turns(&repo), [(1, "p".to_owned(), true, false)], "{agent}");
+        repo.undo();
+        repo.assert_file("a.txt", "one\n", "undone");
+    }
+}
+
+#[test]
+fn ends_without_a_beginning_and_sub_agents_do_nothing() {
+    let repo = repo();
+    repo.sh("echo dirty >>a.txt");
+    let before = repo.everything();
+    for payload in [stop("s", "1"), gone("s"), json!({"hook_event_name": "SubagentStop", "session_id": "s"})] {
+        hook(&repo, &["claude"], &payload);
+    }
+    hook(&repo, &["aider"], &Value::Null);
+    repo.everything().assert_is(&before, "nothing was open");
+
+    hook(&repo, &["claude"], &prompt("s", "1", "p"));
+    repo.sh("echo two >>a.txt");
+    let mut sub = stop("s", "1");
+    sub["agent_id"] = json!("sub");
+    hook(&repo, &["claude"], &sub);
+    hook(&repo, &["claude"], &stop("other", "1"));
+    hook(&repo, &["claude"], &stop("s", "0"));
+    assert_eq!(repo.json(["status"]).1["open_turn"], 1, "neither a sub-agent nor another session ends it");
+    hook(&repo, &["claude"], &stop("s", "1"));
+    assert_eq!(turns(&repo), [done(1, "p")]);
+}
+
+#[test]
+fn two_sessions_share_a_turn() {
+    for mode in Mode::BOTH {
+        let repo = repo();
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        let before = repo.state();
+        hook(&repo, &["claude"], &prompt("a", "1", "from a"));
+        repo.sh("echo a >>a.txt");
+        hook(&repo, &["codex"], &prompt("b", "1", "from b"));
+        repo.sh("echo b >b.txt");
+        hook(&repo, &["claude"], &stop("a", "1"));
+        repo.sh("echo more >>b.txt");
+        assert_eq!(repo.json(["status"]).1["open_turn"], 1, "the other one is still at work");
+        hook(&repo, &["codex"], &stop("b", "1"));
+        let after = repo.state();
+        assert_eq!(turns(&repo), [(1, "from a".to_owned(), false, true)]);
+        repo.oxundo(["log"]).says("[shared]");
+        repo.undo();
+        repo.state().assert_is(&before, "undone as one");
+        repo.redo();
+        repo.state().assert_is(&after, "redone as one");
+    }
+}
+
+/// As if by an agent that is gone when the hook has returned: git runs it.
+#[track_caller]
+fn hook_of_the_dead(repo: &Sandbox, session: &str) {
+    let payload = prompt(session, "1", "by the dead");
+    std::fs::write(repo.home().join("payload"), payload.to_string()).expect("write the payload");
+    repo.sh("git -c alias.dead='!oxundo hook claude <\"$HOME/payload\"; :' dead");
+}
+
+#[test]
+fn a_session_whose_agent_is_gone_holds_nothing_up() {
+    let repo = repo();
+    hook_of_the_dead(&repo, "dead");
+    repo.sh("echo half >>a.txt");
+    let output = repo.oxundo(["status"]);
+    output.warns("closed turn 1, which was interrupted");
+    assert_eq!(turns(&repo), [(1, "by the dead".to_owned(), true, false)]);
+
+    hook_of_the_dead(&repo, "dead too");
+    repo.sh("echo more >>a.txt");
+    hook(&repo, &["claude"], &prompt("s", "1", "by the living"));
+    repo.sh("echo two >>a.txt");
+    hook(&repo, &["claude"], &stop("s", "1"));
+    assert_eq!(
+        turns(&repo)[..2],
+        [done(3, "by the living"), (2, "by the dead".to_owned(), true, false)],
+        "it is not shared with the dead"
+    );
+}
+
+#[test]
+fn a_turn_that_hooks_opened_is_shown_and_closed_by_undo() {
+    let repo = repo();
+    let before = repo.state();
+    hook(&repo, &["claude"], &prompt("s", "1", "add two"));
+    repo.sh("echo two >>a.txt");
+    for args in [&["status"] as &[_], &["log"], &["diff", "0"]] {
+        assert_eq!(repo.oxundo(args).err(), "", "looking leaves it open");
+    }
+    repo.oxundo(["status"]).says("Turn 1 (claude: add two) is in progress");
+    assert_eq!(repo.log()[0]["state"], "open");
+    let output = repo.oxundo(["undo"]);
+    output.success();
+    output.warns("closed turn 1, in which claude was at work");
+    repo.state().assert_is(&before, "what it did until then is undone");
+    hook(&repo, &["claude"], &stop("s", "1"));
+    repo.state().assert_is(&before, "its end has nothing to end");
+    repo.redo();
+    repo.assert_file("a.txt", "one\ntwo\n", "it comes back");
+}
+
+#[test]
+fn where_no_commit_can_be_made_the_turn_is_kept_without() {
+    let repo = Sandbox::init(&[]);
+    repo.write("a.txt", "one\n");
+    let before = repo.state();
+    let output = hook(&repo, &["claude"], &prompt("s", "1", "p"));
+    output.warns("recorded without commits");
+    repo.sh("echo two >>a.txt");
+    hook(&repo, &["claude"], &stop("s", "1"));
+    assert_eq!(repo.log()[0]["mode"], "ghost");
+    repo.undo();
+    repo.state().assert_is(&before, "and undone");
+}
+
+#[test]
+fn the_turn_is_where_the_agent_is_at_work() {
+    let mut here = repo();
+    here.write("sub/x", "");
+    let top = here.root().to_string_lossy().into_owned();
+    here.start_in("sub");
+    let elsewhere = here.beside("home");
+    for (at, extra) in [
+        (&here, json!({})),
+        (&elsewhere, json!({"cwd": format!("{top}/sub")})),
+        (&elsewhere, json!({"workspace_roots": [top]})),
+    ] {
+        let mut payload = json!({"conversation_id": "s", "prompt": "p"});
+        payload.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
+        hook(at, &["cursor", "begin"], &payload);
+        assert_eq!(here.json(["status"]).1["open_turn"], 1, "{payload}");
+        hook(at, &["cursor", "end"], &payload);
+    }
+    // Where there is no repository there is no turn, and no complaint.
+    std::fs::create_dir(here.home().join("plain")).expect("make a directory");
+    let plain = here.beside("home/plain");
+    assert_eq!(hook(&plain, &["claude"], &prompt("s", "1", "p")).err(), "");
+}
+
+// Trouble
+
+#[test]
+fn a_hook_never_fails_as_its_agent_sees_it() {
+    let repo = repo();
+    let before = repo.everything();
+    let big = format!("{{\"session_id\": \"{}", "x".repeat(10 << 20));
+    let inputs: [&[u8]; 8] = [
+        b"",
+        b"{",
+        b"null",
+        b"[1, 2]",
+        b"\xff\xfe{}",
+        br#"{"session_id": 1, "hook_event_name": "UserPromptSubmit"}"#,
+        br#"{"session_id": "s", "hook_event_name": ["UserPromptSubmit"]}"#,
+        big.as_bytes(),
+    ];
+    for words in [&["claude"] as &[&str], &["nobody"], &[], &["claude", "NoSuchEvent"], &["claude", "--what", "-x"]] {
+        for input in inputs {
+            fed(&repo, words, input);
+        }
+    }
+    let bad = repo.oxundo(["--no-such-option", "hook", "claude"]);
+    bad.success();
+    assert!(bad.stdout.is_empty(), "{bad:?}");
+    repo.everything().assert_is(&before, "and nothing is done");
+    let log = std::fs::read_to_string(repo.path(".git/oxundo/hooks.log")).expect("there is a log");
+    assert!(log.contains("claude -: read the hook's JSON"), "{log}");
+}
+
+#[test]
+fn the_log_does_not_grow_without_end() {
+    let repo = repo();
+    fed(&repo, &["claude"], b"{");
+    let log = repo.path(".git/oxundo/hooks.log");
+    std::fs::write(&log, "x".repeat(65 << 10)).expect("write the log");
+    fed(&repo, &["claude"], b"{");
+    assert!(log.metadata().expect("it is there").len() < 1000);
+}
+
+#[test]
+fn a_hook_gives_up_where_another_oxundo_stays_at_work() {
+    let repo = repo();
+    fed(&repo, &["claude"], b"{");
+    let lock = std::fs::File::options().append(true).create(true).open(repo.path(".git/oxundo/lock")).expect("open it");
+    lock.lock().expect("take it");
+    let output = hook(&repo, &["claude"], &gone("s"));
+    output.warns("another oxundo is at work");
+    assert_eq!(repo.log().len(), 0, "looking needs no lock");
+}
+
+// Inside a run
+
+/// A `run` of a script with a function `hook`, which feeds its argument to claude's hook.
+#[track_caller]
+fn run_with_hooks(repo: &Sandbox, args: &[&str], script: &str) -> Output {
+    let script = format!("hook() {{ printf '%s' \"$1\" | oxundo hook claude || exit 99; }}\n{script}");
+    let output = repo.oxundo(["run"].iter().chain(args).chain(&["--agent", "claude", "--", "sh", "-ec", &script]));
+    output.success();
+    output
+}
+
+fn quoted(payload: &Value) -> String {
+    format!("hook '{payload}'\n")
+}
+
+#[test]
+fn inside_a_run_each_prompt_is_a_turn() {
+    for mode in Mode::BOTH {
+        let repo = repo();
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        repo.sh("echo dirty >>README.txt; echo mine >mine.txt");
+        let before = repo.state();
+        let script = [
+            quoted(&prompt("s", "1", "first")),
+            "echo two >>a.txt\n".to_owned(),
+            quoted(&stop("s", "1")),
+            quoted(&prompt("s", "2", "a question")),
+            quoted(&stop("s", "2")),
+            quoted(&prompt("s", "3", "third")),
+            "echo three >>a.txt; rm mine.txt\n".to_owned(),
+            quoted(&stop("s", "3")),
+            quoted(&gone("s")),
+        ];
+        run_with_hooks(&repo, &[], &script.concat());
+        let after = repo.state();
+        assert_eq!(turns(&repo), [done(2, "third"), done(1, "first")], "{mode:?}");
+        let dirty = subjects(&repo).iter().filter(|subject| subject.starts_with("oxundo: ")).count();
+        assert_eq!(dirty, usize::from(mode == Mode::Commit), "the user's work, once");
+        assert_eq!(repo.json(["status"]).1["open_turn"], Value::Null);
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        repo.state().assert_is(&before, "both undone");
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        repo.state().assert_is(&after, "both redone");
+    }
+}
+
+#[test]
+fn inside_a_run_nothing_is_lost_whichever_hook_fails_to_fire() {
+    let events = [
+        quoted(&prompt("s", "1", "first")),
+        "echo two >>a.txt\n".to_owned(),
+        quoted(&stop("s", "1")),
+        quoted(&prompt("s", "2", "second")),
+        "echo three >>a.txt\n".to_owned(),
+        quoted(&stop("s", "2")),
+        quoted(&gone("s")),
+    ];
+    let hooks: Vec<usize> = (0..events.len()).filter(|at| events[*at].starts_with("hook")).collect();
+    // Every subset of the five hooks.
+    for missing in 0..1_u32 << hooks.len() {
+        let repo = repo();
+        repo.sh("echo dirty >>README.txt");
+        let before = repo.state();
+        let fires = |at: &usize| hooks.iter().position(|hook| hook == at).is_none_or(|bit| missing & (1 << bit) == 0);
+        let script: String = (0..events.len()).filter(fires).map(|at| events[at].as_str()).collect();
+        run_with_hooks(&repo, &[], &script);
+        let found = turns(&repo);
+        let case = format!("missing {missing:05b}: {found:?}");
+        let [first, first_end, second, ..] = [1, 2, 4].map(|bit| missing & bit == 0);
+        let apart = first_end || (first && second);
+        assert_eq!(found.len(), if apart { 2 } else { 1 }, "one sign between the prompts is enough: {case}");
+        let dirty = subjects(&repo).iter().filter(|subject| subject.starts_with("oxundo: ")).count();
+        assert_eq!(dirty, 1, "the user's work, once: {case}");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "all is committed: {case}");
+        let steps = found.len().to_string();
+        repo.oxundo(["undo", "--steps", &steps]).success();
+        if !first && !first_end && second {
+            // What was there before the first sign of a prompt counts as the user's.
+            repo.assert_file("a.txt", "one\ntwo\n", &case);
+        } else {
+            repo.state().assert_is(&before, &case);
+        }
+    }
+}
+
+#[test]
+fn edits_between_the_prompts_of_a_run_are_the_users() {
+    let repo = repo();
+    let script = [
+        quoted(&prompt("s", "1", "first")),
+        "echo two >>a.txt\n".to_owned(),
+        quoted(&stop("s", "1")),
+        "echo user >>README.txt; echo new >user.txt\n".to_owned(),
+        quoted(&prompt("s", "2", "second")),
+        "echo three >>a.txt\n".to_owned(),
+        quoted(&stop("s", "2")),
+    ];
+    run_with_hooks(&repo, &[], &script.concat());
+    assert_eq!(
+        subjects(&repo)[..3],
+        ["second", "oxundo: uncommitted changes before turn 2", "first"].map(str::to_owned),
+        "the user's edits are the user's"
+    );
+    repo.undo();
+    repo.assert_file("README.txt", "readme\nuser\n", "they survive undo");
+    repo.assert_file("user.txt", "new\n", "new files too");
+    assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt\n?? user.txt");
+}
+
+#[test]
+fn edits_before_the_first_prompt_of_a_run_are_the_users() {
+    let repo = repo();
+    repo.sh("echo dirty >>README.txt");
+    let script = [
+        "echo user >>README.txt\n".to_owned(),
+        quoted(&prompt("s", "1", "first")),
+        "echo two >>a.txt\n".to_owned(),
+        quoted(&stop("s", "1")),
+    ];
+    run_with_hooks(&repo, &["-m", "given"], &script.concat());
+    assert_eq!(turns(&repo), [done(1, "given")], "the message that was given stays");
+    let dirty = subjects(&repo).iter().filter(|subject| subject.starts_with("oxundo: ")).count();
+    assert_eq!(dirty, 1, "one dirty commit");
+    repo.undo();
+    repo.assert_file("README.txt", "readme\ndirty\nuser\n", "the user's edits survive undo");
+    assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt");
+}
+
+#[test]
+fn an_agent_that_tells_only_of_ends_has_a_turn_a_prompt() {
+    let repo = repo();
+    let script = "for i in 1 2 3; do echo $i >>a.txt; oxundo hook aider </dev/null; done; oxundo hook aider </dev/null";
+    repo.oxundo(["run", "--agent", "aider", "--", "sh", "-ec", script]).success();
+    assert_eq!(repo.log().len(), 3);
+    repo.undo();
+    repo.assert_file("a.txt", "one\n1\n2\n", "the last prompt is undone");
+}
+
+#[test]
+fn a_session_beside_a_run_shares_its_turn() {
+    let repo = repo();
+    let before = repo.state();
+    let script = "touch ../home/started; while [ ! -e ../home/go ]; do sleep 0.05; done; echo run >>a.txt";
+    let run = repo.spawn(&["run", "-m", "the run", "--", "sh", "-c", script]);
+    repo.wait_for("started");
+    hook(&repo, &["codex"], &prompt("b", "1", "beside"));
+    repo.sh("echo b >b.txt");
+    hook(&repo, &["codex"], &stop("b", "1"));
+    hook(&repo, &["codex"], &prompt("b", "2", "beside"));
+    repo.signal("go");
+    Output::awaited(run).success();
+    assert_eq!(repo.json(["status"]).1["open_turn"], 1, "the session beside the run is still at work");
+    repo.sh("echo more >>b.txt");
+    hook(&repo, &["codex"], &stop("b", "2"));
+    assert_eq!(turns(&repo), [(1, "the run".to_owned(), false, true)]);
+    assert_eq!(repo.log()[0]["exit_code"], 0, "the run's");
+    repo.undo();
+    repo.state().assert_is(&before, "undone as one");
+}
+
+#[test]
+fn a_run_shares_its_turn_with_a_session_at_work() {
+    let repo = repo();
+    // An agent that is not above this process: git runs it.
+    let payload = repo.home().join("payload");
+    std::fs::write(&payload, prompt("b", "1", "beside").to_string()).expect("write the payload");
+    let script =
+        "oxundo hook codex <../home/payload; touch ../home/ready; while [ ! -e ../home/go ]; do sleep 0.05; done";
+    std::fs::write(repo.home().join("agent"), script).expect("write the agent");
+    let mut agent = repo.git_command(["-c", "alias.agent=!sh ../home/agent", "agent"]).spawn().expect("start it");
+    repo.wait_for("ready");
+    repo.sh("echo b >b.txt");
+    let output = repo.oxundo(["run", "-m", "the run", "--", "sh", "-c", "echo run >>a.txt"]);
+    output.success();
+    output.warns("closed turn 1, in which codex was at work");
+    hook(&repo, &["codex"], &stop("b", "1"));
+    repo.signal("go");
+    agent.wait().expect("it ends");
+    assert_eq!(turns(&repo), [(2, "the run".to_owned(), false, true), (1, "beside".to_owned(), true, false)]);
+}
+
+#[test]
+fn a_run_within_an_agents_turn_is_part_of_it() {
+    let repo = repo();
+    // This very process is the agent.
+    hook(&repo, &["claude"], &prompt("s", "1", "p"));
+    repo.oxundo(["run", "--", "sh", "-c", "echo two >>a.txt"]).success();
+    assert_eq!(repo.json(["status"]).1["open_turn"], 1, "the turn is still open");
+    hook(&repo, &["claude"], &stop("s", "1"));
+    assert_eq!(turns(&repo), [done(1, "p")]);
+}
+
+#[test]
+fn undo_is_possible_while_the_agent_in_a_run_waits_for_a_prompt() {
+    let repo = repo();
+    let script = [
+        quoted(&prompt("s", "1", "first")),
+        "echo two >>a.txt\n".to_owned(),
+        quoted(&stop("s", "1")),
+        "oxundo undo -q; cat a.txt >../home/undone\n".to_owned(),
+        quoted(&prompt("s", "2", "second")),
+        "if oxundo undo; then exit 98; fi; echo three >>a.txt\n".to_owned(),
+        quoted(&stop("s", "2")),
+    ];
+    run_with_hooks(&repo, &[], &script.concat());
+    let undone = std::fs::read_to_string(repo.home().join("undone")).expect("it was undone");
+    assert!(undone.ends_with("one\n"), "{undone}");
+    assert_eq!(turns(&repo), [done(2, "second")]);
+    repo.assert_file("a.txt", "one\nthree\n", "and the next prompt began there");
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_its_turn_to_be_closed() {
+    let repo = repo();
+    let script = format!(
+        "printf '%s' '{}' | oxundo hook claude; echo two >>a.txt; : >\"$HOME/ready\"; exec sleep 30",
+        prompt("s", "1", "first")
+    );
+    let mut run = repo.spawn(&["run", "--agent", "claude", "--", "sh", "-c", &script]);
+    repo.wait_for("ready");
+    run.kill().expect("kill it");
+    run.wait().expect("it is gone");
+    repo.oxundo(["status"]).warns("closed turn 1, which was interrupted");
+    assert_eq!(turns(&repo), [(1, "first".to_owned(), true, false)]);
+}
+
+// For scripts
+
+#[test]
+fn a_script_tells_of_its_turns() {
+    let repo = repo();
+    let begin = ["turn", "begin", "--session", "s", "--turn", "1", "-m", "by hand", "--agent", "ed"];
+    repo.oxundo(begin).says("Began turn 1");
+    repo.sh("echo two >>a.txt");
+    repo.oxundo(begin).says("Turn 1 has begun already");
+    repo.oxundo(["turn", "end", "--session", "s", "--turn", "0"]).says("No turn is open");
+    repo.oxundo(["turn", "end", "--session", "s", "--turn", "1"]).says("Ended turn 1 (ed: by hand): 1 file");
+    let again = repo.oxundo(["turn", "end", "--session", "s", "--turn", "1"]);
+    again.success();
+    again.says("No turn is open");
+    assert_eq!(turns(&repo), [done(1, "by hand")]);
+
+    let (_, value) = repo.json(["turn", "begin", "--session", "s"]);
+    assert_eq!(value, json!({"v": 1, "op": "begin", "changed": true, "open_turn": 2, "closed_turn": null}));
+    repo.sh("echo three >>a.txt");
+    let (_, value) = repo.json(["turn", "abort", "--session", "s"]);
+    assert_eq!(value, json!({"v": 1, "op": "abort", "changed": true, "open_turn": null, "closed_turn": 2}));
+    assert_eq!(repo.log()[0]["interrupted"], true);
+    repo.oxundo(["turn", "begin"]).success();
+    repo.oxundo(["turn", "end"]).says("Nothing was changed: no turn");
+    repo.oxundo(["turn", "middle"]).exits(2);
+}
+
+#[test]
+fn a_script_that_begins_again_closes_what_it_left_open() {
+    let repo = repo();
+    repo.oxundo(["turn", "begin", "-m", "first"]).success();
+    repo.sh("echo two >>a.txt");
+    repo.oxundo(["turn", "begin", "-m", "second"])
+        .says("Closed interrupted turn 1 (script: first): 1 file\nBegan turn 2");
+    repo.oxundo(["turn", "end"]).success();
+    assert_eq!(turns(&repo), [(1, "first".to_owned(), true, false)]);
+}
+
+// The conversation
+
+#[test]
+fn undo_says_how_to_take_the_agent_back_too() {
+    let repo = repo();
+    let transcript = repo.home().join("transcript.jsonl");
+    std::fs::write(&transcript, "12345\n").expect("write a transcript");
+    let with_transcript = |mut payload: Value| {
+        payload["transcript_path"] = json!(transcript.to_string_lossy());
+        payload
+    };
+    hook(&repo, &["claude"], &with_transcript(prompt("sess-1", "p1", "add two")));
+    repo.sh("echo two >>a.txt");
+    let text = "12345\n{\"type\":\"assistant\",\"message\":{\"model\":\"claude-x\"}}\n";
+    std::fs::write(&transcript, text).expect("write a transcript");
+    hook(&repo, &["claude"], &with_transcript(stop("sess-1", "p1")));
+    assert_eq!(repo.log()[0]["model"], "claude-x", "the transcript names the model");
+    let output = repo.oxundo(["undo"]);
+    output.success();
+    output.warns("hint: Claude Code still remembers it: 'claude --resume sess-1', then '/rewind' takes");
+    repo.redo();
+    let (_, undone) = repo.json(["undo"]);
+    assert_eq!(
+        undone["conversations"],
+        json!([{"turn": 1, "agent": "claude", "session": "sess-1", "prompt": "p1", "resume": "claude --resume sess-1",
+            "transcript": transcript.to_string_lossy(), "from": 6, "to": text.len()}])
+    );
+}
+
+#[test]
+fn a_session_id_that_is_a_command_is_not_offered_as_one() {
+    let repo = repo();
+    hook(&repo, &["claude"], &prompt("x; rm -rf ~", "1", "p"));
+    repo.sh("echo two >>a.txt");
+    hook(&repo, &["claude"], &stop("x; rm -rf ~", "1"));
+    let output = repo.oxundo(["undo"]);
+    output.success();
+    assert!(!output.err().contains("rm -rf"), "{output:?}");
+}
+
+#[test]
+fn the_users_commands_are_told_of_undo_and_redo() {
+    let repo = repo();
+    repo.git(["config", "oxundo.onUndo", "cat >../home/undone; oxundo log >../home/log"]);
+    repo.git(["config", "oxundo.onRedo", "cat >../home/redone; echo noise; echo failed >&2; exit 3"]);
+    repo.agent("echo two >>a.txt");
+    let told = |name: &str| std::fs::read(repo.home().join(name)).ok();
+    repo.oxundo(["undo", "--dry-run"]).success();
+    assert_eq!(told("undone"), None, "a dry run does nothing");
+    let (_, printed) = repo.json(["undo"]);
+    assert_eq!(serde_json::from_slice::<Value>(&told("undone").expect("it was told")).ok(), Some(printed));
+    assert!(told("log").is_some_and(|log| !log.is_empty()), "it may call oxundo");
+    let output = repo.oxundo(["redo"]);
+    output.success();
+    output.warns("warning: oxundo.onRedo failed: sh: failed");
+    assert!(!output.out().contains("noise"), "{output:?}");
+    assert!(told("redone").is_some());
+    repo.assert_file("a.txt", "one\ntwo\n", "redone all the same");
+}

@@ -1,0 +1,134 @@
+//! Permission bits: kept for every captured file, tracked or not, and never for an instant wider.
+
+use crate::sandbox::{Mode, Output, Sandbox, check_all};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const MODES: [u32; 8] = [0o600, 0o640, 0o644, 0o700, 0o750, 0o755, 0o444, 0o4711];
+
+/// A tracked and an untracked file of each mode.
+fn of_each_mode() -> Sandbox {
+    let repo = Sandbox::new();
+    for mode in MODES {
+        repo.write(format!("t{mode:o}"), format!("tracked {mode:o}\n"));
+    }
+    repo.sh("git add . && git commit -qm modes");
+    for mode in MODES {
+        repo.write(format!("u{mode:o}"), format!("untracked {mode:o}\n"));
+        repo.chmod(format!("t{mode:o}"), mode).chmod(format!("u{mode:o}"), mode);
+    }
+    repo
+}
+
+#[test]
+fn the_mode_of_every_file_comes_back() {
+    let scripts = [
+        ("deleted", "rm -f t* u*"),
+        ("rewritten", "for f in t* u*; do rm -f $f; echo agent >$f; done"),
+        ("widened", "chmod 0666 t* u*"),
+        ("made executable", "chmod +x t* u*"),
+        ("moved", "mkdir d; mv t* u* d"),
+        ("replaced by links", "for f in t* u*; do rm -f $f; ln -s README.txt $f; done"),
+    ];
+    let cases =
+        scripts.iter().enumerate().map(|(at, (name, script))| ((*name).to_owned(), (Mode::BOTH[at % 2], *script)));
+    check_all(cases, |(mode, script)| of_each_mode().there_and_back(*mode, script));
+}
+
+#[test]
+fn a_turn_that_only_changes_modes_is_a_turn() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.write("key", "secret\n").chmod("key", 0o600).chmod("README.txt", 0o640);
+        repo.there_and_back(mode, "chmod 644 key README.txt");
+        repo.there_and_back(mode, "chmod 400 README.txt; chmod 000 key");
+    }
+}
+
+#[test]
+fn the_executable_bit_is_not_gits_when_file_mode_is_off() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.write("tool", "#!/bin/sh\n").chmod("tool", 0o755);
+        repo.sh("git add . && git commit -qm tool");
+        repo.git(["config", "core.fileMode", "false"]);
+        repo.chmod("README.txt", 0o755).chmod("tool", 0o644);
+        repo.write("untracked", "mine\n").chmod("untracked", 0o750);
+        repo.there_and_back(mode, "rm untracked; echo two >README.txt; echo two >>tool; chmod 600 README.txt");
+        repo.redo();
+        assert_eq!(repo.git(["ls-files", "--format=%(objectmode)", "tool"]), "100755", "the index keeps its bit");
+        repo.undo();
+        repo.there_and_back(mode, "chmod +x untracked tool");
+    }
+}
+
+#[test]
+fn a_private_file_is_never_more_readable_than_it_was() {
+    let repo = Sandbox::new();
+    repo.sh("mkdir d; for i in $(seq 60); do echo secret >d/$i; chmod 600 d/$i; done");
+    repo.agent("rm -r d; mkdir d; chmod 755 d; for i in $(seq 60); do echo agent >d/$i; chmod 600 d/$i; done");
+    let (directory, done) = (repo.path("d"), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut wide = Vec::new();
+            while !done.load(Ordering::Relaxed) {
+                for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+                    // What is gone between the two calls has no mode to look at.
+                    let Ok(metadata) = entry.metadata() else { continue };
+                    let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
+                    if mode & 0o077 != 0 {
+                        wide.push((entry.file_name(), mode));
+                    }
+                }
+            }
+            wide
+        });
+        for _ in 0..3 {
+            repo.undo();
+            repo.redo();
+        }
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(watcher.join().expect("the watcher ends"), [], "no file was wider, not even while it was written");
+    });
+}
+
+#[test]
+fn umask_and_setgid_directories_are_respected() {
+    for umask in [0o022, 0o077, 0o002, 0o027] {
+        let repo = Sandbox::new();
+        repo.sh("mkdir shared shared/deep && chmod 2775 shared shared/deep && echo mine >shared/deep/file && mkdir private && chmod 700 private && echo mine >private/file");
+        let before = repo.state();
+        let turn = |args: &[&str]| {
+            let mut shell = repo.shell(&format!("umask {umask:o}; exec oxundo \"$@\""));
+            Output::of(shell.arg("sh").args(args)).success();
+        };
+        turn(&[
+            "run",
+            "--",
+            "sh",
+            "-c",
+            "rm -r shared private; mkdir made made/deep; echo new >made/deep/file; echo two >README.txt",
+        ]);
+        let after = repo.state();
+        for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+            turn(&[op]);
+            repo.state().assert_is(wanted, &format!("{op} under umask {umask:o}"));
+        }
+        assert_eq!(repo.mode("shared/deep"), 0o2775, "the setgid bit is back");
+    }
+}
+
+#[test]
+fn a_turn_under_one_umask_is_undone_under_another() {
+    let repo = Sandbox::new();
+    repo.write("loose", "mine\n");
+    let before = repo.state();
+    let run = |umask: &str, rest: &str| {
+        Output::of(&mut repo.shell(&format!("umask {umask}; {rest}"))).success();
+    };
+    run("022", "oxundo run -- sh -c 'rm loose; mkdir d; echo new >d/new'");
+    let after = repo.state();
+    run("077", "oxundo undo");
+    repo.state().assert_is(&before, "the mode is the recorded one, not that of this umask");
+    run("002", "oxundo redo");
+    repo.state().assert_is(&after, "the mode is the recorded one, not that of this umask");
+}

@@ -1,0 +1,272 @@
+//! What each agent's hooks send, a file an event in `payloads/<agent>/`, and what becomes of it
+//! when a field is missing, of another type, spelled otherwise, or more than expected.
+
+use crate::sandbox::{Output, Sandbox, check_all};
+use oxundo::hooks::adapters::{ADAPTERS, adapter};
+use oxundo::hooks::payload::{Heard, heard};
+use oxundo::model::session::Signal;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+const END: Signal = Signal::End { interrupted: false };
+const CUT: Signal = Signal::End { interrupted: true };
+
+/// What every payload means: the agent, the file, the event where the payload does not tell, and
+/// the signal.
+const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
+    ("amp", "begin", Some("begin"), Some(Signal::Begin)),
+    ("amp", "end", Some("end"), Some(END)),
+    ("amp", "end-cancelled", Some("end"), Some(CUT)),
+    ("claude", "PreToolUse", None, None),
+    ("claude", "SessionEnd", None, Some(Signal::Gone)),
+    ("claude", "SessionStart", None, None),
+    ("claude", "Stop", None, Some(END)),
+    ("claude", "StopFailure", None, Some(CUT)),
+    ("claude", "SubagentStop", None, None),
+    ("claude", "UserPromptSubmit", None, Some(Signal::Begin)),
+    ("cline", "TaskCancel", None, Some(CUT)),
+    ("cline", "TaskComplete", None, Some(END)),
+    ("cline", "TaskStart", None, Some(Signal::Work)),
+    ("cline", "UserPromptSubmit", None, Some(Signal::Begin)),
+    ("codex", "Interrupt", None, Some(CUT)),
+    ("codex", "SessionEnd", None, Some(Signal::Gone)),
+    ("codex", "Stop", None, Some(END)),
+    ("codex", "UserPromptSubmit", None, Some(Signal::Begin)),
+    ("codex", "agent-turn-complete", None, Some(END)),
+    ("copilot", "agentStop", Some("agentStop"), Some(END)),
+    ("copilot", "sessionEnd", Some("sessionEnd"), Some(Signal::Gone)),
+    ("copilot", "userPromptSubmitted", Some("userPromptSubmitted"), Some(Signal::Begin)),
+    ("crush", "PreToolUse", None, Some(Signal::Work)),
+    ("crush", "PreToolUse-view", None, None),
+    ("cursor", "afterFileEdit", None, None),
+    ("cursor", "beforeSubmitPrompt", None, Some(Signal::Begin)),
+    ("cursor", "stop", None, Some(END)),
+    ("cursor", "stop-aborted", None, Some(CUT)),
+    ("droid", "SessionEnd", None, Some(Signal::Gone)),
+    ("droid", "Stop", None, Some(END)),
+    ("droid", "UserPromptSubmit", None, Some(Signal::Begin)),
+    ("gemini", "AfterAgent", None, Some(END)),
+    ("gemini", "BeforeAgent", None, Some(Signal::Begin)),
+    ("gemini", "BeforeTool", None, None),
+    ("gemini", "SessionEnd", None, Some(Signal::Gone)),
+    ("goose", "SessionEnd", None, Some(Signal::Gone)),
+    ("goose", "Stop", None, Some(END)),
+    ("goose", "UserPromptSubmit", None, Some(Signal::Begin)),
+    ("opencode", "begin", Some("begin"), Some(Signal::Begin)),
+    ("opencode", "child-end", Some("end"), None),
+    ("opencode", "end", Some("end"), Some(END)),
+    ("pi", "begin", Some("begin"), Some(Signal::Begin)),
+    ("pi", "end", Some("end"), Some(END)),
+    ("qwen", "SessionEnd", None, Some(Signal::Gone)),
+    ("qwen", "Stop", None, Some(END)),
+    ("qwen", "SubagentStop", None, None),
+    ("qwen", "UserPromptSubmit", None, Some(Signal::Begin)),
+    ("qwen", "UserPromptSubmit-continued", None, Some(Signal::Work)),
+];
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/payloads")
+}
+
+fn text(agent: &str, file: &str) -> String {
+    let path = directory().join(agent).join(file).with_extension("json");
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn payload(agent: &str, file: &str) -> Map<String, Value> {
+    match serde_json::from_str(&text(agent, file)) {
+        Ok(Value::Object(fields)) => fields,
+        other => panic!("{agent}/{file} is no object: {other:?}"),
+    }
+}
+
+fn meaning(agent: &str, event: Option<&str>, fields: Map<String, Value>) -> Option<Heard> {
+    let row = adapter(agent).expect("it is in the table");
+    heard(row, event, &Value::Object(fields), None)
+}
+
+#[test]
+fn every_agent_is_here_and_every_file_is_in_the_table() {
+    let mut files = Vec::new();
+    for agent in std::fs::read_dir(directory()).expect("read the payloads").flatten() {
+        for file in std::fs::read_dir(agent.path()).expect("read an agent's").flatten() {
+            let stem = file.path().file_stem().expect("a name").to_string_lossy().into_owned();
+            files.push((agent.file_name().to_string_lossy().into_owned(), stem));
+        }
+    }
+    files.sort();
+    let known: Vec<_> = MEANINGS.iter().map(|(agent, file, ..)| ((*agent).to_owned(), (*file).to_owned())).collect();
+    assert_eq!(files, known);
+    for adapter in ADAPTERS.iter().filter(|adapter| !adapter.sessionless) {
+        assert!(known.iter().any(|(agent, _)| agent == adapter.name), "{} has payloads", adapter.name);
+    }
+}
+
+#[test]
+fn every_payload_means_what_it_should() {
+    for (agent, file, event, wanted) in MEANINGS {
+        let heard = meaning(agent, *event, payload(agent, file));
+        assert_eq!(heard.as_ref().map(|heard| heard.signal), *wanted, "{agent}/{file}");
+        let Some(heard) = heard else { continue };
+        assert_eq!(heard.part.agent, *agent);
+        assert!(heard.part.session.is_some_and(|session| session.len() > 5), "{agent}/{file} has a session");
+        if heard.signal == Signal::Begin {
+            assert_eq!(heard.prompt.as_deref(), Some("add a cache"), "{agent}/{file}");
+        }
+    }
+}
+
+fn camel(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |all, word| all + &word[..1].to_uppercase() + &word[1..])
+}
+
+fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+#[test]
+fn spelling_order_and_more_fields_make_no_difference() {
+    for (agent, file, event, _) in MEANINGS {
+        let fields = payload(agent, file);
+        let usual = meaning(agent, *event, fields.clone());
+        let respelled = |spell: fn(&str) -> String| fields.iter().map(|(k, v)| (spell(k), v.clone())).collect();
+        let mut more = fields.clone();
+        for (key, value) in [("zzz", json!({"session_id": "x"})), ("", json!(null)), ("Ω", json!([1, [2]]))] {
+            more.insert(key.to_owned(), value);
+        }
+        let reversed = fields.clone().into_iter().rev().collect();
+        for (what, changed) in
+            [("camel", respelled(camel)), ("snake", respelled(snake)), ("more", more), ("reversed", reversed)]
+        {
+            assert_eq!(meaning(agent, *event, changed), usual, "{agent}/{file} {what}");
+        }
+    }
+}
+
+#[test]
+fn a_field_that_is_missing_or_of_another_type_is_absent() {
+    let others = [json!(null), json!(7), json!(true), json!([]), json!({}), json!(""), json!(["x"]), json!({"a": {}})];
+    for (agent, file, event, wanted) in MEANINGS {
+        let fields = payload(agent, file);
+        for key in fields.keys() {
+            let mut without = fields.clone();
+            without.remove(key);
+            let without = meaning(agent, *event, without);
+            for other in &others {
+                let mut changed = fields.clone();
+                changed.insert(key.clone(), other.clone());
+                let changed = meaning(agent, *event, changed);
+                let nested = key == "model" || key == "workspaceRoots" || key == "workspace_roots";
+                assert!(changed == without || nested, "{agent}/{file}: {key} is {other}");
+            }
+            if let (Some(found), Some(wanted)) = (without, wanted) {
+                let weaker = matches!((found.signal, wanted), (Signal::Work, Signal::Begin) | (END, &CUT));
+                assert!(found.signal == *wanted || weaker, "{agent}/{file} without {key}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_cut_in_a_payload_reads_as_another_one() {
+    for (agent, file, ..) in MEANINGS {
+        let text = text(agent, file);
+        let text = text.trim_end();
+        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+            assert!(serde_json::from_str::<Value>(&text[..end]).is_err(), "{agent}/{file} cut at {end}");
+        }
+    }
+}
+
+/// Every agent's own beginning and end, from its own payloads, around a change.
+#[test]
+fn every_agent_makes_a_turn() {
+    let ends = [
+        ("amp", "begin", "end"),
+        ("claude", "UserPromptSubmit", "Stop"),
+        ("cline", "UserPromptSubmit", "TaskComplete"),
+        ("codex", "UserPromptSubmit", "Stop"),
+        ("copilot", "userPromptSubmitted", "agentStop"),
+        ("cursor", "beforeSubmitPrompt", "stop"),
+        ("droid", "UserPromptSubmit", "Stop"),
+        ("gemini", "BeforeAgent", "AfterAgent"),
+        ("goose", "UserPromptSubmit", "Stop"),
+        ("opencode", "begin", "end"),
+        ("pi", "begin", "end"),
+        ("qwen", "UserPromptSubmit", "Stop"),
+    ];
+    check_all(ends.map(|row| (row.0.to_owned(), row)), |(agent, begin, end)| {
+        let repo = Sandbox::new();
+        let told = |file: &str| {
+            let (.., event, _) = MEANINGS.iter().find(|row| row.0 == *agent && row.1 == file).expect("it is there");
+            let words = ["hook", agent].into_iter().chain(*event);
+            let output = Output::fed(&mut repo.oxundo_command(words), text(agent, file).as_bytes());
+            output.success();
+            assert_eq!((output.out(), output.err()), (String::new(), String::new()), "a hook is silent");
+        };
+        told(begin);
+        repo.sh("echo two >>README.txt");
+        told(end);
+        let log = repo.log();
+        assert_eq!(log.len(), 1, "{log:?}");
+        assert_eq!((&log[0]["message"], &log[0]["agent"]), (&json!("add a cache"), &json!(agent)));
+        assert!(log[0]["session"].is_string(), "{log:?}");
+        if payload(agent, begin).get("model").is_some_and(Value::is_string) {
+            assert_eq!(log[0]["model"], "mock", "{log:?}");
+        }
+        repo.undo();
+        repo.assert_file("README.txt", "readme\n", "it is undone");
+    });
+}
+
+#[test]
+fn ten_megabytes_are_read() {
+    let repo = Sandbox::new();
+    let mut begin = payload("claude", "UserPromptSubmit");
+    begin.insert("prompt".to_owned(), json!(format!("add a cache\n{}", "é".repeat(5 << 20))));
+    let big = serde_json::to_vec(&begin).expect("it is JSON");
+    assert!(big.len() > 10 << 20);
+    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), &big).success();
+    repo.sh("echo two >>README.txt");
+    let end = text("claude", "Stop");
+    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), end.as_bytes()).success();
+    assert_eq!(repo.log()[0]["message"], "add a cache");
+    assert!(repo.git(["log", "-1", "--format=%B"]).len() < 20_000, "the message is cut");
+}
+
+#[test]
+fn a_notification_gives_its_json_as_the_last_word() {
+    let repo = Sandbox::new();
+    Output::fed(&mut repo.oxundo_command(["hook", "codex"]), text("codex", "UserPromptSubmit").as_bytes()).success();
+    repo.sh("echo two >>README.txt");
+    repo.oxundo(["hook", "codex", &text("codex", "agent-turn-complete")]).success();
+    assert_eq!(repo.log().len(), 1);
+}
+
+#[test]
+fn what_another_agent_runs_of_claudes_hooks_is_its_own_and_is_told_once() {
+    let repo = Sandbox::new();
+    let begin = text("cursor", "beforeSubmitPrompt");
+    let mut imported = payload("cursor", "beforeSubmitPrompt");
+    imported.insert("hook_event_name".to_owned(), json!("beforeSubmitPrompt"));
+    let imported = Value::Object(imported).to_string();
+    for (agent, input) in [("cursor", &begin), ("claude", &imported)] {
+        Output::fed(&mut repo.oxundo_command(["hook", agent]), input.as_bytes()).success();
+    }
+    repo.sh("echo two >>README.txt");
+    let end = text("cursor", "stop");
+    for agent in ["claude", "cursor"] {
+        Output::fed(&mut repo.oxundo_command(["hook", agent]), end.as_bytes()).success();
+    }
+    let log = repo.log();
+    assert_eq!((log.len(), &log[0]["agent"], &log[0]["shared"]), (1, &json!("cursor"), &json!(false)), "{log:?}");
+}
