@@ -1,5 +1,6 @@
 //! Every command-line type, and nothing else.
 
+use crate::model::merge::Edits;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -46,12 +47,22 @@ pub enum Command {
     Undo(UndoArgs),
     /// Bring undone turns back: exactly the state after them
     Redo(RedoArgs),
+    /// Choose a turn from a list and go there, back or forward
+    Rewind(RewindArgs),
     /// Show the timeline, newest first
     Log(LogArgs),
     /// Show what a turn changed, or a file as it was
     Show(ShowArgs),
     /// Show what changed since a turn, or between two
     Diff(DiffArgs),
+    /// Name the present state, to go or look back to it
+    Checkpoint(CheckpointArgs),
+    /// Bring files of any turn or checkpoint into the worktree
+    Restore(RestoreArgs),
+    /// Start a branch at a turn, to explore another way
+    Branch(BranchArgs),
+    /// Make one clean commit of unpublished turns' commits
+    Squash(SquashArgs),
     /// Show where the timeline stands and what undo would do
     Status,
     /// Check the records and say what is wrong and how to mend it
@@ -114,6 +125,9 @@ pub struct Distance {
     /// Until this turn is the last one done
     #[arg(long, value_name = "TURN")]
     pub to: Option<String>,
+    /// What to do with your own edits to what the turns changed [default: merge]
+    #[arg(long, value_name = "HOW")]
+    pub edits: Option<Edits>,
     /// Change nothing, print the plan
     #[arg(long)]
     pub dry_run: bool,
@@ -125,6 +139,94 @@ pub struct UndoArgs {
     /// How far
     #[command(flatten)]
     pub distance: Distance,
+    /// Choose the turn from a list, forward too; look at the files, then confirm
+    #[arg(short, long, conflicts_with_all = ["steps", "to", "dry_run", "only", "revert", "pathspecs"])]
+    pub interactive: bool,
+    /// Take this one turn out and leave later ones; in commit mode by a commit on top
+    #[arg(long, value_name = "TURN", conflicts_with_all = ["steps", "to"])]
+    pub only: Option<String>,
+    /// Take the turns out by commits on top of HEAD, published or not; rewrite nothing
+    #[arg(long)]
+    pub revert: bool,
+    /// Take only these paths out, of the worktree alone
+    #[arg(last = true, value_name = "PATHSPEC", conflicts_with = "revert")]
+    pub pathspecs: Vec<OsString>,
+}
+
+/// Arguments of `rewind`.
+#[derive(Args, Debug)]
+pub struct RewindArgs {
+    /// What to do with your own edits to what the turns changed [default: merge]
+    #[arg(long, value_name = "HOW")]
+    pub edits: Option<Edits>,
+}
+
+/// Arguments of `restore`.
+#[derive(Args, Debug)]
+pub struct RestoreArgs {
+    /// A turn, as it ended; `17:before` as it began; or a checkpoint's name
+    #[arg(value_name = "TURN")]
+    pub state: String,
+    /// Only these paths
+    #[arg(last = true, value_name = "PATHSPEC")]
+    pub pathspecs: Vec<OsString>,
+    /// Change nothing, print the plan
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `checkpoint`.
+#[derive(Args, Debug)]
+pub struct CheckpointArgs {
+    /// Its name [default: the message, or the next free of c1, c2, …]
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Its name, in words
+    #[arg(short, long, value_name = "MSG", conflicts_with = "name")]
+    pub message: Option<String>,
+    /// Forget the checkpoint of this name
+    #[arg(long, requires = "name")]
+    pub delete: bool,
+    /// List all of them
+    #[arg(long, conflicts_with_all = ["name", "message", "delete"])]
+    pub list: bool,
+}
+
+/// Arguments of `branch`.
+#[derive(Args, Debug)]
+pub struct BranchArgs {
+    /// The new branch's name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The turn after which it starts
+    #[arg(value_name = "TURN", default_value = "@")]
+    pub turn: String,
+    /// What to do with your own edits to what the turns changed [default: merge]
+    #[arg(long, value_name = "HOW")]
+    pub edits: Option<Edits>,
+    /// Change nothing, print the plan
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `squash`.
+#[derive(Args, Debug)]
+pub struct SquashArgs {
+    /// From the first of these turns to the last one done [default: all that is not published]
+    #[arg(value_name = "TURN..TURN")]
+    pub turns: Option<String>,
+    /// The commit's message
+    #[arg(short, long, value_name = "MSG")]
+    pub message: Option<String>,
+    /// Its author, `Name <address>` [default: you]
+    #[arg(long, value_name = "AUTHOR")]
+    pub author: Option<String>,
+    /// Fold your own dirty commits in too
+    #[arg(long)]
+    pub all: bool,
+    /// Change nothing, print the plan
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `redo`.

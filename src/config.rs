@@ -5,6 +5,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
 use crate::git::scan::Limits;
+use crate::model::merge::Edits;
 use crate::model::turn::Mode;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -122,6 +123,26 @@ impl Config<'_> {
     /// When the value is neither `keep` nor `undo`.
     pub fn keep_dirty(self) -> Result<bool> {
         self.choice("dirty", false, &[("undo", false), ("keep", true)])
+    }
+
+    /// `oxundo.edits`: what undo and redo do with the user's edits: `merge` (default), `refuse`
+    /// or `overwrite`.
+    ///
+    /// # Errors
+    ///
+    /// When the value is none of these.
+    pub fn edits(self) -> Result<Edits> {
+        let choices = [("merge", Edits::Merge), ("refuse", Edits::Refuse), ("overwrite", Edits::Overwrite)];
+        self.choice("edits", Edits::Merge, &choices)
+    }
+
+    /// What was asked for on the command line, else `oxundo.edits`.
+    ///
+    /// # Errors
+    ///
+    /// When the value is none of these.
+    pub fn edits_or(self, asked: Option<Edits>) -> Result<Edits> {
+        asked.map_or_else(|| self.edits(), Ok)
     }
 
     /// `oxundo.trailer`: what is put before the agent's name at the end of the auto-commit's

@@ -96,7 +96,16 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
     let ui = &*ui;
     cmd::tell_of_earlier_store(&repo, ui);
     match &cli.command {
+        Command::Rewind(args) => return cmd::rewind::run(&repo, ui, args.edits),
+        Command::Undo(args) if args.interactive => return cmd::rewind::run(&repo, ui, args.distance.edits),
+        Command::Undo(args) if args.revert || args.only.is_some() || !args.pathspecs.is_empty() => {
+            ui.answer(&cmd::take_out::run(&repo, ui, args)?)?;
+        }
         Command::Undo(args) => travel(&repo, ui, Op::Undo, &args.distance)?,
+        Command::Checkpoint(args) => ui.answer(&*cmd::checkpoint::run(&repo, ui, args)?)?,
+        Command::Restore(args) => ui.answer(&cmd::restore::run(&repo, ui, args)?)?,
+        Command::Branch(args) => ui.answer(&cmd::branch::run(&repo, ui, args)?)?,
+        Command::Squash(args) => ui.answer(&cmd::squash::run(&repo, ui, args)?)?,
         Command::Redo(args) => travel(&repo, ui, Op::Redo, &args.distance)?,
         Command::Run(_) | Command::Hook(_) => {}
         Command::Init(args) => return report(ui, &cmd::init::install(&repo, ui, args)?),

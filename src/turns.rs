@@ -14,10 +14,12 @@ use crate::model::bytes::shown;
 use crate::model::checkpoint::{
     Change, Checkpoint, Delta, IndexEntry, IndexState, Reason, Skipped, branch_changes, uncovered_changes,
 };
-use crate::model::plan::{BranchMove, IndexMove, Op, Plan, travel};
+use crate::model::merge::{Carried, Cause, Edits, Merged};
+use crate::model::plan::{BranchMove, IndexMove, Op, Plan};
 use crate::model::session::Origin;
 use crate::model::timeline::{Pin, Timeline};
-use crate::model::turn::{CommitKind, Mode, Note, Totals, Turn, TurnCommit, subject};
+use crate::model::turn::{CommitKind, Made, Mode, Note, Totals, Turn, TurnCommit, subject};
+use crate::model::walk::{Leg, travel};
 use crate::ui::Ui;
 use anyhow::Result;
 use gix::ObjectId;
@@ -98,6 +100,10 @@ pub fn begin(repo: &Repo, ui: &Ui, who: &Who) -> Result<u64> {
 }
 
 fn begin_as(repo: &Repo, ui: &Ui, who: &Who, origin: Origin) -> Result<u64> {
+    begin_made(repo, ui, who, origin, None)
+}
+
+fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made>) -> Result<u64> {
     let config = Config(repo);
     if who.mode == Mode::Commit {
         check_idle(repo).map_err(|error| match error.downcast::<Refusal>() {
@@ -129,6 +135,7 @@ fn begin_as(repo: &Repo, ui: &Ui, who: &Who, origin: Origin) -> Result<u64> {
         depth: 0,
         totals: Totals::default(),
         origin,
+        made,
     };
     let mut plan = Plan::empty(Op::Begin, capture.checkpoint.head.clone());
     let mut lock = None;
@@ -352,14 +359,15 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
     };
     let ended_on = after.head.stack();
     turn.previous = stored.state.top(ended_on);
-    turn.depth = match turn.previous {
-        Some(previous) => repo.known_turn(&stored, previous)?.depth.saturating_add(1),
-        None => 1,
+    let below = match turn.previous {
+        Some(previous) => repo.known_turn(&stored, previous)?.depth,
+        None => 0,
     };
+    turn.depth = below.saturating_add(u64::from(!turn.is_part()));
     update.state.open = None;
     update.state.held.clear();
     pin_displaced(repo, &mut update.state, &whole)?;
-    update.state.push(&Repo::step(&turn));
+    update.state.push(&Repo::step(&turn), turn.keeps_redo());
     update.put_turn(&turn)?;
     update.put_files(number, &files)?;
     update.put_checkpoint(number, Side::After, after)?;
@@ -425,10 +433,10 @@ fn since(repo: &Repo, stored: &Stored, turn: &Turn) -> Result<(Checkpoint, Check
 /// Takes back the dirty commit and the record of a turn that changed nothing.
 fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, start: &Checkpoint, capture: &Capture) -> Result<()> {
     let number = stored.state.open.unwrap_or_default();
-    let back = repo.delta(number, before, start)?.inverse();
-    let steps = [(number, back)];
-    let facts = repo.facts(&steps, &capture.checkpoint, &capture.index, start)?;
-    let plan = travel(Op::End, &steps, &facts)?;
+    let delta = repo.delta(number, before, start)?.inverse();
+    let legs = [Leg { turn: number, delta, carried: Carried::default() }];
+    let facts = repo.facts(&legs, &capture.checkpoint, &capture.index)?;
+    let plan = travel(Op::End, &legs, &facts, Edits::Refuse, &mut |_, _| Ok(Merged::Overlap(Cause::Edited)))?;
     let mut update = repo.update(stored);
     update.state.open = None;
     update.state.held.clear();
@@ -449,7 +457,7 @@ fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, start: &Checkpoi
 }
 
 /// The auto-commit, which no ref holds yet, and the index that goes with it.
-struct Made<'repo> {
+struct AutoCommit<'repo> {
     commit: ObjectId,
     index: Vec<IndexMove>,
     state: IndexState,
@@ -464,7 +472,7 @@ fn auto_commit<'repo>(
     start: &Checkpoint,
     capture: &Capture,
     changed: &Delta,
-) -> Result<Option<Made<'repo>>> {
+) -> Result<Option<AutoCommit<'repo>>> {
     let checkpoint = &capture.checkpoint;
     if let Some(what) = repo.in_progress() {
         ui.warn(&format!("the agent left a {what} in progress: its changes are not committed"));
@@ -496,7 +504,7 @@ fn auto_commit<'repo>(
     let index = Repo::index_moves(&choice.stage, &capture.index, &staged);
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
     let commit = repo.make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
-    Ok(Some(Made { commit, index, state: repo.index_state(&staged, tree)?, lock }))
+    Ok(Some(AutoCommit { commit, index, state: repo.index_state(&staged, tree)?, lock }))
 }
 
 /// Which of a turn's changes are committed.
@@ -670,4 +678,23 @@ pub fn refs_delta(plan: &Plan) -> Delta {
     let branches: BTreeMap<_, _> =
         (plan.branches.iter()).map(|branch| (branch.name.clone(), Change::new(branch.from, branch.to))).collect();
     Delta { branches, head: Some(plan.head.clone()), stash: plan.stash.clone(), ..Delta::default() }
+}
+
+/// A plan of the user's own, as a turn that oxundo makes: between its two checkpoints nothing but
+/// the plan happens, and undo and redo walk over it as over any other. Gives the turn, or none
+/// when the plan came to nothing, and the checkpoint before it, which is its rescue.
+///
+/// # Errors
+///
+/// A refusal or failure, with everything as it was.
+pub fn make(repo: &Repo, ui: &Ui, made: Made, message: String, plan: &Plan) -> Result<Option<Turn>> {
+    let who = Who { agent: "oxundo".to_owned(), session: None, message: Some(message), mode: Mode::Ghost };
+    let number = begin_made(repo, ui, &who, Origin::default(), Some(made))?;
+    let stored = repo.timeline()?;
+    let message = format!("{} as turn {number}", plan.op.word());
+    let record = Record { timeline_from: stored.commit, timeline_to: stored.commit, notes: Vec::new(), message };
+    let applied = repo.apply(plan, &record, None);
+    let ended = end(repo, ui, Ending { exit_code: None, interrupted: false });
+    applied?;
+    ended
 }

@@ -3,8 +3,9 @@
 use crate::cli::Color;
 use crate::error::Refusal;
 use crate::model::bytes::sanitized;
+use console::Term;
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// How to talk to the user.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +87,49 @@ impl Ui {
         if !self.quiet {
             Self::note("warning", text);
         }
+    }
+
+    /// Whether there is somebody at a terminal to be asked.
+    pub fn can_ask(&self) -> bool {
+        !self.json && io::stdin().is_terminal() && Term::stderr().is_term()
+    }
+
+    /// How wide the terminal is.
+    pub fn width() -> usize {
+        Term::stderr().size().1.into()
+    }
+
+    /// Lets the user search a list and choose from it; `None` when they leave it.
+    ///
+    /// # Errors
+    ///
+    /// When the terminal fails.
+    pub fn choose(prompt: &str, lines: &[String], start: usize) -> Result<Option<usize>, dialoguer::Error> {
+        let theme = dialoguer::theme::ColorfulTheme::default();
+        let terminal = Term::stderr();
+        let rows = usize::from(terminal.size().0).saturating_sub(4).clamp(3, 20);
+        dialoguer::FuzzySelect::with_theme(&theme)
+            .with_prompt(prompt)
+            .items(lines)
+            .default(start)
+            .max_length(rows)
+            .highlight_matches(true)
+            .interact_on_opt(&terminal)
+    }
+
+    /// Asks for a yes or no; `None` when the user leaves it open.
+    ///
+    /// # Errors
+    ///
+    /// When the terminal fails.
+    pub fn confirm(prompt: &str) -> Result<Option<bool>, dialoguer::Error> {
+        dialoguer::Confirm::new().with_prompt(prompt).default(true).interact_on_opt(&Term::stderr())
+    }
+
+    /// Shows something on stderr that belongs to a question.
+    pub fn show(text: &str) {
+        // With stderr gone there is nobody left to ask.
+        let _ = io::stderr().write_all(text.as_bytes());
     }
 
     /// Says on stderr what went wrong where nothing may come of it.

@@ -1,14 +1,14 @@
 //! `oxundo diff`: what changed since a turn, or between two, through git's own diff.
 
-use super::show::{existing, missing};
+use super::state_at;
 use crate::cli::DiffArgs;
 use crate::config::Config;
-use crate::error::{Code, Refusal};
 use crate::git::Repo;
-use crate::git::store::Side;
+use crate::model::checkpoint::Delta;
 use crate::model::turn::FileChange;
 use crate::ui::{Answer, Ui};
 use anyhow::Result;
+use gix::bstr::ByteSlice;
 use serde_json::json;
 
 /// Compares the state after a turn with that after another, or with the worktree.
@@ -18,28 +18,20 @@ use serde_json::json;
 /// A refusal when there is no such turn.
 pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let stored = repo.timeline()?;
-    let first = args.turns.first().map_or("@", String::as_str);
-    let state_after = |text: &str| {
-        if text == "0" {
-            let first = repo.turn(&stored, 1)?.ok_or_else(|| missing("there is no first turn, or it has expired"))?;
-            return repo.checkpoint(&stored, first.turn, Side::Before);
-        }
-        repo.checkpoint(&stored, existing(repo, &stored, text)?, Side::After)
-    };
-    let from = state_after(first)?;
+    let from = state_at(repo, &stored, args.turns.first().map_or("@", String::as_str))?;
     let to = if let Some(second) = args.turns.get(1) {
-        state_after(second)?
+        state_at(repo, &stored, second)?
     } else {
         let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
         repo.capture(usual, &Config(repo).limits()?, None)?.checkpoint
     };
     if ui.json {
+        let mut files = repo.file_changes(&from, &to)?;
         if !args.pathspecs.is_empty() {
-            return Err(Refusal::new(Code::Usage, "--json lists every file: it takes no pathspec")
-                .hint("leave the pathspec out, or leave '--json' out")
-                .into());
+            let mut selection = repo.selection(&args.pathspecs)?;
+            files.retain(|path, _| selection.takes(path.as_bstr()));
         }
-        return Ok(Some(Changes(repo.file_stats(&repo.delta(0, &from, &to)?)?)));
+        return Ok(Some(Changes(repo.file_stats(&Delta { files, ..Delta::default() })?)));
     }
     repo.print_diff(from.worktree, to.worktree, args.stat, &args.pathspecs)?;
     Ok(None)

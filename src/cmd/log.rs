@@ -11,7 +11,7 @@ use crate::ui::Answer;
 use anyhow::Result;
 use console::style;
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many turns are shown when nobody says.
 const USUAL: usize = 50;
@@ -46,6 +46,37 @@ struct Line {
     state: State,
     files: Vec<FileChange>,
     age: String,
+    /// What later turns took out of it.
+    taken_out: Option<Taken>,
+}
+
+/// How much of a turn was taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Taken {
+    Parts,
+    All,
+}
+
+impl Taken {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Parts => "partly undone",
+            Self::All => "taken out",
+        }
+    }
+}
+
+/// What the done turns took out of others.
+fn taken_out(turns: &[(Turn, State)]) -> BTreeMap<u64, Taken> {
+    let mut taken = BTreeMap::new();
+    for (turn, _) in turns.iter().filter(|(_, state)| *state == State::Done) {
+        let how = if turn.is_part() { Taken::Parts } else { Taken::All };
+        for number in turn.takes_out() {
+            let known = taken.entry(*number).or_insert(how);
+            *known = how.max(*known);
+        }
+    }
+    taken
 }
 
 /// The log.
@@ -72,11 +103,13 @@ pub fn run(repo: &Repo, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let head = repo.head()?;
     let most = args.number.unwrap_or(USUAL);
     let turns = if args.all { every(repo, &stored, most)? } else { on_branch(repo, &stored, head.stack(), most)? };
+    let taken = taken_out(&turns);
     let lines = turns
         .into_iter()
         .map(|(turn, state)| {
             Ok(Line {
                 files: repo.turn_files(&stored, turn.turn)?,
+                taken_out: taken.get(&turn.turn).copied(),
                 age: Repo::age(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
                 turn,
                 state,
@@ -86,7 +119,7 @@ pub fn run(repo: &Repo, args: &LogArgs) -> Result<Box<dyn Answer>> {
     Ok(Box::new(Log { branch: head.branch, lines }))
 }
 
-fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
+pub(super) fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
     let stack = stored.state.stack(name);
     let mut turns = Vec::new();
     if let Some(open) = stored.state.open {
@@ -162,6 +195,7 @@ impl Answer for Log {
                     "model": turn.origin.parts.iter().find_map(|part| part.model.clone()),
                     "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
                     "commits": commits,
+                    "taken_out": line.taken_out.map(Taken::word),
                     "files": line.files,
                 })
             })
@@ -189,6 +223,7 @@ fn one_line(line: &Line, width: usize, ages: usize) -> String {
     if turn.interrupted {
         marks.push("interrupted");
     }
+    marks.extend(line.taken_out.map(Taken::word));
     if turn.origin.shared {
         marks.push("shared");
     }

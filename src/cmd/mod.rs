@@ -1,6 +1,8 @@
 //! One file per subcommand. Each opens nothing and prints nothing: it gets the
 //! repository, decides with the model, lets the git layer act, and answers.
 
+pub mod branch;
+pub mod checkpoint;
 pub mod conversation;
 pub mod diff;
 pub mod doctor;
@@ -8,19 +10,27 @@ pub mod gc;
 pub mod hook;
 pub mod init;
 pub mod log;
+pub mod outcome;
+pub mod restore;
+pub mod rewind;
 pub mod run;
 pub mod show;
+pub mod squash;
 pub mod status;
 pub mod stores;
+pub mod take_out;
 pub mod travel;
 pub mod turn;
 
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
-use crate::git::store::Stored;
+use crate::git::store::{Side, Stored};
+use crate::model::checkpoint::Checkpoint;
 use crate::model::timeline::TurnSpec;
+use crate::model::turn::Made;
 use crate::ui::Ui;
 use anyhow::Result;
+use outcome::Outcome;
 
 /// Brings the records in order if nobody else is at work in the worktree.
 ///
@@ -55,6 +65,9 @@ pub fn tell_of_earlier_store(repo: &Repo, ui: &Ui) {
 ///
 /// A refusal `not_found` for words that mean none, and for a turn that is not there.
 pub fn resolve(repo: &Repo, stored: &Stored, text: &str) -> Result<u64> {
+    if let Some(named) = stored.state.named.get(text) {
+        return Ok(named.top.unwrap_or(0));
+    }
     let spec = TurnSpec::parse(text)
         .map_err(|message| Refusal::new(Code::NotFound, message).hint("run 'oxundo log --all' to see the turns"))?;
     let missing = || {
@@ -70,9 +83,10 @@ pub fn resolve(repo: &Repo, stored: &Stored, text: &str) -> Result<u64> {
         TurnSpec::Below(n) => {
             let head = repo.head()?;
             let mut at = stored.state.top(head.stack());
+            at = last_whole(repo, stored, at)?;
             for _ in 0..n {
                 let Some(number) = at else { break };
-                at = repo.known_turn(stored, number)?.previous;
+                at = last_whole(repo, stored, repo.known_turn(stored, number)?.previous)?;
             }
             at.ok_or_else(|| missing().into())
         }
@@ -90,4 +104,62 @@ pub fn resolve(repo: &Repo, stored: &Stored, text: &str) -> Result<u64> {
             Err(missing().into())
         }
     }
+}
+
+/// Does what an outcome plans, as a turn that oxundo makes.
+///
+/// # Errors
+///
+/// A refusal or failure, with everything as it was.
+pub fn make(repo: &Repo, ui: &Ui, made: Made, message: String, outcome: &mut Outcome) -> Result<()> {
+    repo.check_names(&outcome.plan)?;
+    let turn = crate::turns::make(repo, ui, made, message, &outcome.plan)?;
+    if let Some(turn) = turn {
+        outcome.rescue = repo.checkpoint_id(&repo.timeline()?, turn.turn, Side::Before)?;
+        outcome.turn = Some(turn.turn);
+    }
+    Ok(())
+}
+
+/// The state that a user's words mean: after a turn, before it with `:before`, or one they named.
+///
+/// # Errors
+///
+/// A refusal `not_found` when there is none.
+pub fn state_at(repo: &Repo, stored: &Stored, text: &str) -> Result<Checkpoint> {
+    if let Some(named) = stored.state.named.get(text) {
+        return repo.named_checkpoint(stored, named.number);
+    }
+    let (turn, side) = match text.rsplit_once(':') {
+        Some((turn, "before")) => (turn, Side::Before),
+        Some((turn, "after")) => (turn, Side::After),
+        _ => (text, Side::After),
+    };
+    if turn == "0" {
+        let first = repo.turn(stored, 1)?.ok_or_else(|| show::missing("there is no first turn, or it has expired"))?;
+        return repo.checkpoint(stored, first.turn, Side::Before);
+    }
+    repo.checkpoint(stored, show::existing(repo, stored, turn)?, side)
+}
+
+/// The code of a refusal.
+pub fn code_of(error: &anyhow::Error) -> Option<Code> {
+    error.downcast_ref::<Refusal>().map(|refusal| refusal.code)
+}
+
+/// The first turn from here down that is not only a part taken out of others.
+///
+/// # Errors
+///
+/// When the timeline cannot be read.
+pub fn last_whole(repo: &Repo, stored: &Stored, from: Option<u64>) -> Result<Option<u64>> {
+    let mut at = from;
+    while let Some(number) = at {
+        let turn = repo.known_turn(stored, number)?;
+        if !turn.is_part() {
+            break;
+        }
+        at = turn.previous;
+    }
+    Ok(at)
 }

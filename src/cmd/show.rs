@@ -1,12 +1,12 @@
 //! `oxundo show`: what a turn changed, through git's own diff, or a file as it
 //! was before or after a turn.
 
-use super::resolve;
+use super::{resolve, state_at};
 use crate::cli::ShowArgs;
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
 use crate::git::store::{Side, Stored};
-use crate::model::bytes::{sanitized, shown};
+use crate::model::bytes::{quoted, sanitized, shown};
 use crate::model::turn::{FileChange, Turn};
 use crate::ui::{Answer, Ui};
 use anyhow::Result;
@@ -24,31 +24,37 @@ use std::os::unix::ffi::OsStrExt;
 pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     let stored = repo.timeline()?;
     let spec = args.turn.as_bytes();
-    let (turn, rest) = match spec.find_byte(b':') {
+    let whole = spec.to_str_lossy();
+    // A name that the user gave may have a colon in it.
+    let named = stored.state.named.contains_key(&*whole);
+    let (turn, rest) = match spec.find_byte(b':').filter(|_| !named) {
         Some(colon) => (&spec[..colon], Some(&spec[colon + 1..])),
         None => (spec, None),
     };
-    let number = existing(repo, &stored, &turn.to_str_lossy())?;
-    if let Some(rest) = rest {
+    let turn = turn.to_str_lossy().into_owned();
+    if rest.is_some() || stored.state.named.contains_key(&turn) {
+        let rest = rest.unwrap_or_default();
+        let given = || args.path.as_deref().map(OsStr::as_bytes);
         let (side, path) = match rest {
-            b"before" => (Side::Before, args.path.as_deref().map(OsStr::as_bytes)),
-            b"after" => (Side::After, args.path.as_deref().map(OsStr::as_bytes)),
+            b"" | b"after" => ("", given()),
+            b"before" => (":before", given()),
             _ => match rest.strip_prefix(b"before:") {
-                Some(path) => (Side::Before, Some(path)),
-                None => (Side::After, Some(rest.strip_prefix(b"after:").unwrap_or(rest))),
+                Some(path) => (":before", Some(path)),
+                None => ("", Some(rest.strip_prefix(b"after:").unwrap_or(rest))),
             },
         };
-        let tree = repo.checkpoint(&stored, number, side)?.worktree;
-        let Some(path) = path else {
-            return repo.print_tree(tree).map(|()| None);
+        let tree = state_at(repo, &stored, &format!("{turn}{side}"))?.worktree;
+        return match path {
+            Some(path) => file(repo, ui, tree, repo.from_prefix(path)?.as_bstr(), &turn),
+            None if ui.json => Ok(Some(Shown::Tree(repo.paths_of(tree)?))),
+            None => repo.print_tree(tree).map(|()| None),
         };
-        let path = repo.from_prefix(path)?;
-        return print_file(repo, tree, path.as_bstr(), number).map(|()| None);
     }
+    let number = existing(repo, &stored, &turn)?;
     let turn = repo.known_turn(&stored, number)?;
     let files = repo.turn_files(&stored, number)?;
     if ui.json {
-        return Ok(Some(Shown { turn, files }));
+        return Ok(Some(Shown::Turn(Box::new(turn), files)));
     }
     Ui::raw(heading(&turn).as_bytes())?;
     let before = repo.checkpoint(&stored, number, Side::Before)?.worktree;
@@ -79,13 +85,18 @@ pub fn missing(why: &str) -> Refusal {
     Refusal::new(Code::NotFound, why.to_owned()).hint("run 'oxundo log --all' to see the turns")
 }
 
-fn print_file(repo: &Repo, tree: ObjectId, path: &BStr, number: u64) -> Result<()> {
+fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Result<Option<Shown>> {
     let Some((_, id)) = repo.tree_file(tree, path)? else {
         return Err(Refusal::new(Code::NotFound, format!("there was no file '{}' then", shown(path)))
-            .hint(format!("run 'oxundo show {number}' to see the turn's files"))
+            .hint(format!("run 'oxundo show {}:after' to see the files there were", sanitized(state)))
             .into());
     };
-    Ok(Ui::raw(&repo.blob(id)?)?)
+    let bytes = repo.blob(id)?;
+    if ui.json {
+        return Ok(Some(Shown::File(path.to_owned(), id, bytes)));
+    }
+    Ui::raw(&bytes)?;
+    Ok(None)
 }
 
 fn heading(turn: &Turn) -> String {
@@ -126,22 +137,40 @@ impl Repo {
     }
 }
 
-/// A turn and its files.
-pub struct Shown {
-    turn: Turn,
-    files: Vec<FileChange>,
+/// What is shown, where git does not print it itself.
+pub enum Shown {
+    /// A turn and its files.
+    Turn(Box<Turn>, Vec<FileChange>),
+    /// The files of a state.
+    Tree(Vec<BString>),
+    /// A file of a state: its path, blob and content.
+    File(BString, ObjectId, Vec<u8>),
 }
 
 impl Answer for Shown {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
-        let mut value = serde_json::to_value(&self.turn)?;
-        if let serde_json::Value::Object(keys) = &mut value {
-            keys.insert("files".to_owned(), json!(self.files));
-        }
-        Ok(value)
+        Ok(match self {
+            Self::Turn(turn, files) => {
+                let mut value = serde_json::to_value(turn)?;
+                if let serde_json::Value::Object(keys) = &mut value {
+                    keys.insert("files".to_owned(), json!(files));
+                }
+                value
+            }
+            Self::Tree(paths) => {
+                json!({"paths": paths.iter().map(|path| quoted(path.as_bstr())).collect::<Vec<_>>()})
+            }
+            // What is not UTF-8 is to be had by its id, from git.
+            Self::File(path, id, bytes) => json!({
+                "path": quoted(path.as_bstr()),
+                "blob": id.to_string(),
+                "size": bytes.len(),
+                "text": std::str::from_utf8(bytes).ok(),
+            }),
+        })
     }
 
     fn text(&self) -> String {
-        heading(&self.turn)
+        String::new()
     }
 }

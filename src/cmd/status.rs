@@ -50,7 +50,8 @@ pub fn run(repo: &Repo) -> Result<Status> {
             Some(number) => Some(repo.known_turn(&stored, number)?),
             None => None,
         },
-        redo_depth: stored.state.stack(head.stack()).undone.len(),
+        redo_depth: stored.state.stack(head.stack()).undone.len()
+            + usize::from(travel::taken_out_last(repo, &stored, head.stack())?.is_some()),
         branch: head.branch,
         top,
         refusal,

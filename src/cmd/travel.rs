@@ -1,6 +1,7 @@
 //! `oxundo undo` and `oxundo redo`: both move the timeline's cursor and apply
 //! the difference.
 
+use super::outcome::Outcome;
 use super::{conversation, resolve};
 use crate::cli::Distance;
 use crate::config::Config;
@@ -8,18 +9,19 @@ use crate::error::{Code, Refusal};
 use crate::git::Repo;
 use crate::git::apply::Record;
 use crate::git::store::{Side, Stored};
-use crate::model::bytes::{quoted, sanitized, shown};
-use crate::model::checkpoint::{Checkpoint, Delta, Head, short_branch, uncovered_changes};
+use crate::model::bytes::{sanitized, shown};
+use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};
 use crate::model::guard::{self, Leaving, Origin};
-use crate::model::plan::{Op, Plan, travel};
+use crate::model::merge::{Edits, Merge};
+use crate::model::plan::{Op, Plan};
 use crate::model::timeline::Timeline;
 use crate::model::turn::Turn;
+use crate::model::walk::{Facts, Leg, travel};
 use crate::turns;
-use crate::ui::{Answer, Ui};
+use crate::ui::Ui;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Walks over turns.
@@ -27,21 +29,22 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 ///
 /// A refusal, with nothing changed, or a failure, with everything taken back.
-pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Travelled> {
+pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome> {
     let _lock = repo.lock(op.word())?;
     turns::settle(repo, ui)?;
     turns::check_idle(repo)?;
     let stored = repo.timeline()?;
     let route = Route::find(repo, &stored, op, distance)?;
-    let prepared = Prepared::new(repo, &stored, op, &route)?;
+    let edits = Config(repo).edits_or(distance.edits)?;
+    let prepared = Prepared::new(repo, &stored, op, &route, edits)?;
     for path in &prepared.uncovered {
         ui.warn(&format!("'{}' was changed too, and is not covered", shown(path.as_bstr())));
     }
     if distance.dry_run {
-        return Ok(Travelled::new(prepared.plan, route.turns, None, true));
+        return Ok(outcome(op, &route, prepared.plan, None, true));
     }
     let rescue = apply(repo, &stored, &prepared, &route)?;
-    Ok(Travelled::new(prepared.plan, route.turns, Some(rescue), false))
+    Ok(outcome(op, &route, prepared.plan, Some(rescue), false))
 }
 
 /// What undo of one turn would do now; the refusal if it would refuse. Changes nothing.
@@ -50,10 +53,11 @@ pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Travelle
 ///
 /// When that cannot be found out.
 pub fn would_refuse(repo: &Repo, stored: &Stored) -> Result<Option<Refusal>> {
-    let distance = Distance { steps: Some(1), to: None, dry_run: true };
+    let distance = Distance { steps: Some(1), to: None, edits: None, dry_run: true };
+    let edits = Config(repo).edits()?;
     let outcome = turns::check_idle(repo)
         .and_then(|()| Route::find(repo, stored, Op::Undo, &distance))
-        .and_then(|route| Prepared::new(repo, stored, Op::Undo, &route));
+        .and_then(|route| Prepared::new(repo, stored, Op::Undo, &route, edits));
     match outcome {
         Ok(_) => Ok(None),
         Err(error) => match error.downcast::<Refusal>() {
@@ -64,35 +68,57 @@ pub fn would_refuse(repo: &Repo, stored: &Stored) -> Result<Option<Refusal>> {
 }
 
 /// The turns to walk over, in walking order, and the state of the stack behind them.
-struct Route {
-    turns: Vec<Turn>,
+pub(super) struct Route {
+    pub(super) turns: Vec<Turn>,
+    /// Whether the walk goes back over them.
+    pub(super) back: bool,
     state: Timeline,
 }
 
 impl Route {
-    fn find(repo: &Repo, stored: &Stored, op: Op, distance: &Distance) -> Result<Self> {
+    pub(super) fn find(repo: &Repo, stored: &Stored, op: Op, distance: &Distance) -> Result<Self> {
         let goal = match &distance.to {
             Some(text) => Some(Self::goal(repo, stored, op, text)?),
             None => None,
         };
         let wanted = distance.steps.unwrap_or(1);
-        let mut route = Self { turns: Vec::new(), state: stored.state.clone() };
+        let mut route = Self { turns: Vec::new(), back: op != Op::Redo, state: stored.state.clone() };
         let head = repo.head()?;
         let mut stack = head.stack().to_owned();
-        loop {
-            match goal {
-                Some(goal) if route.state.top(&stack).unwrap_or(0) == goal => break,
-                None if route.turns.len() as u64 == wanted => break,
-                _ => {}
+        if op == Op::Redo
+            && goal.is_none()
+            && let Some(turn) = taken_out_last(repo, stored, &stack)?
+        {
+            if wanted > 1 {
+                let message = format!("redo first brings back what turn {} took out, and that alone", turn.turn);
+                return Err(Refusal::new(Code::Usage, message).hint("run 'oxundo redo' first, without --steps").into());
             }
+            route.state.drop_turn(&Repo::step(&turn));
+            route.turns.push(turn);
+            route.back = true;
+            return Ok(route);
+        }
+        let mut walked = 0;
+        loop {
+            let there = match goal {
+                Some(goal) => super::last_whole(repo, stored, route.state.top(&stack))?.unwrap_or(0) == goal,
+                None => walked == wanted,
+            };
             let next = match op {
                 Op::Redo => route.state.next_redo(&stack),
                 _ => route.state.top(&stack),
             };
-            let Some(number) = next else {
-                return Err(exhausted(op, stored, &head, route.turns.len(), wanted, goal).into());
+            let turn = match next {
+                Some(number) => Some(repo.known_turn(stored, number)?),
+                None => None,
             };
-            let turn = repo.known_turn(stored, number)?;
+            // What took parts of a turn out goes with it.
+            if there && !(op == Op::Redo && turn.as_ref().is_some_and(Turn::is_part)) {
+                break;
+            }
+            let Some(turn) = turn else {
+                return Err(exhausted(op, stored, &head, walked, wanted, goal).into());
+            };
             let step = Repo::step(&turn);
             if op == Op::Redo {
                 route.state.redo(&step);
@@ -101,6 +127,7 @@ impl Route {
                 route.state.undo(&step);
                 stack = step.began_on;
             }
+            walked += u64::from(!turn.is_part());
             route.turns.push(turn);
         }
         if route.turns.is_empty() {
@@ -111,7 +138,7 @@ impl Route {
 
     fn goal(repo: &Repo, stored: &Stored, op: Op, text: &str) -> Result<u64> {
         let goal = resolve(repo, stored, text)?;
-        if stored.state.top(repo.head()?.stack()) == Some(goal) {
+        if super::last_whole(repo, stored, stored.state.top(repo.head()?.stack()))? == Some(goal) {
             return Ok(goal);
         }
         let undone = stored.state.is_undone(goal);
@@ -129,11 +156,20 @@ impl Route {
     }
 }
 
-fn nothing(op: Op, why: &str) -> Refusal {
+/// The last turn done, if it took other turns out after all that is undone now: redo brings
+/// these back first.
+pub(super) fn taken_out_last(repo: &Repo, stored: &Stored, stack: &str) -> Result<Option<Turn>> {
+    let Some(top) = stored.state.top(stack) else { return Ok(None) };
+    let turn = repo.known_turn(stored, top)?;
+    let newest = stored.state.next_redo(stack).is_none_or(|undone| undone < top);
+    Ok(Some(turn).filter(|turn| newest && !turn.takes_out().is_empty()))
+}
+
+pub(super) fn nothing(op: Op, why: &str) -> Refusal {
     Refusal::new(Code::Nothing, format!("nothing to {}: {why}", op.word())).hint("run 'oxundo log' to see the turns")
 }
 
-fn exhausted(op: Op, stored: &Stored, head: &Head, found: usize, wanted: u64, goal: Option<u64>) -> Refusal {
+fn exhausted(op: Op, stored: &Stored, head: &Head, found: u64, wanted: u64, goal: Option<u64>) -> Refusal {
     let branch = short_branch(head.stack());
     if let Some(goal) = goal {
         return Refusal::new(Code::Branch, format!("turn {goal} is not among the turns of '{branch}'"))
@@ -161,34 +197,60 @@ fn exhausted(op: Op, stored: &Stored, head: &Head, found: usize, wanted: u64, go
 
 /// A checked plan, the present state that it was made for, and the paths that the turns
 /// changed and that are not covered.
-struct Prepared {
+pub(super) struct Prepared {
     plan: Plan,
     now: Checkpoint,
     uncovered: BTreeSet<BString>,
 }
 
 impl Prepared {
-    fn new(repo: &Repo, stored: &Stored, op: Op, route: &Route) -> Result<Self> {
+    fn new(repo: &Repo, stored: &Stored, op: Op, route: &Route, edits: Edits) -> Result<Self> {
+        Self::find(repo, stored, op, route, edits, false)
+    }
+
+    /// The plan of a walk that moves no ref and takes no commit off a branch.
+    pub(super) fn without_refs(repo: &Repo, stored: &Stored, op: Op, route: &Route, edits: Edits) -> Result<Plan> {
+        Ok(Self::find(repo, stored, op, route, edits, true)?.plan)
+    }
+
+    fn find(repo: &Repo, stored: &Stored, op: Op, route: &Route, edits: Edits, refs_stay: bool) -> Result<Self> {
         let config = Config(repo);
         let head = repo.head()?;
-        let mut steps: Vec<(u64, Delta)> = Vec::new();
-        let mut start = None;
+        let mut legs: Vec<Leg> = Vec::new();
+        let mut ends_met: Vec<(Checkpoint, Checkpoint)> = Vec::new();
         let mut uncovered = BTreeSet::new();
         for (at, turn) in route.turns.iter().enumerate() {
             let last = at + 1 == route.turns.len();
-            let (before, after) = ends(repo, stored, op, turn, last, &head)?;
+            let (before, after) = ends(repo, stored, route.back, turn, last, &head)?;
             let delta = repo.delta(turn.turn, &before, &after)?;
             uncovered.extend(uncovered_changes(&before, &after).into_iter().map(|old| old.path.clone()));
-            let from = if op == Op::Redo { before } else { after };
-            start.get_or_insert(from);
-            steps.push((turn.turn, if op == Op::Redo { delta } else { delta.inverse() }));
+            let carried = repo.carried(stored, turn.turn)?;
+            let (delta, met) = if route.back { (delta.inverse(), (after, before)) } else { (delta, (before, after)) };
+            legs.push(Leg { turn: turn.turn, delta, carried });
+            ends_met.push(met);
         }
-        let start = start.ok_or_else(|| nothing(op, "no turn was asked for"))?;
+        let (Some((start, _)), Some((_, goal))) = (ends_met.first(), ends_met.last()) else {
+            return Err(nothing(op, "no turn was asked for").into());
+        };
         let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
         let capture = repo.capture(usual, &config.limits()?, None)?;
-        check_commits(repo, op, route, &steps, &start, &capture.checkpoint)?;
-        let facts = repo.facts(&steps, &capture.checkpoint, &capture.index, &start)?;
-        let plan = travel(op, &steps, &facts)?;
+        let now = &capture.checkpoint;
+        if refs_stay {
+            if now.head != start.head {
+                return Err(head_moved(route.turns[0].turn).into());
+            }
+            for leg in &mut legs {
+                leg.delta.branches.clear();
+                (leg.delta.head, leg.delta.stash) = (None, None);
+            }
+        } else {
+            check_commits(repo, op, route, &legs, start, now)?;
+        }
+        let since = (start, now);
+        let between = ends_met.windows(2).map(|pair| (&pair[0].1, &pair[1].0));
+        let gaps: Vec<_> = between.chain([since]).collect();
+        let facts = Facts { edited: repo.edited(&gaps, now, goal)?, ..repo.facts(&legs, now, &capture.index)? };
+        let plan = merging(repo, |merge| travel(op, &legs, &facts, edits, merge))?;
         repo.check_names(&plan)?;
         check_elsewhere(repo, &plan)?;
         if !plan.index.is_empty() {
@@ -198,12 +260,30 @@ impl Prepared {
     }
 }
 
+/// HEAD is not where the turn left it.
+pub(super) fn head_moved(turn: u64) -> Refusal {
+    Refusal::new(Code::Branch, format!("HEAD is not where turn {turn} left it"))
+        .hint("run 'git switch -c NAME COMMIT' to start a branch at any commit")
+}
+
+/// Does something that merges content; what that takes is made ready when it is first needed.
+pub(super) fn merging<T>(repo: &Repo, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
+    let mut merger = None;
+    work(&mut |path, blobs| {
+        let merger = match &mut merger {
+            Some(merger) => merger,
+            None => merger.insert(repo.merger()?),
+        };
+        merger.merge(path, blobs)
+    })
+}
+
 /// A turn's two ends. The dirty commit stays when it was published, or is to be kept; then
 /// the turn begins on it.
 fn ends(
     repo: &Repo,
     stored: &Stored,
-    op: Op,
+    back: bool,
     turn: &Turn,
     last: bool,
     head: &Head,
@@ -213,24 +293,18 @@ fn ends(
     let Some(dirty) = turn.dirty_commit else {
         return Ok((before, after));
     };
-    let stays = match op {
+    let stays = if back {
+        last && (Config(repo).keep_dirty()? || !repo.published(&[dirty])?.is_empty())
+    } else {
         // Where undo left HEAD tells whether the commit stayed.
-        Op::Redo => head.commit == Some(dirty),
-        _ => last && (Config(repo).keep_dirty()? || !repo.published(&[dirty])?.is_empty()),
+        head.commit == Some(dirty)
     };
     let before = if stays { turns::with_dirty_commit(repo, &before, Some(dirty))? } else { before };
     Ok((before, after))
 }
 
 /// Checks every commit that the walk would take off a branch, for all its steps.
-fn check_commits(
-    repo: &Repo,
-    op: Op,
-    route: &Route,
-    steps: &[(u64, Delta)],
-    start: &Checkpoint,
-    now: &Checkpoint,
-) -> Result<()> {
+fn check_commits(repo: &Repo, op: Op, route: &Route, legs: &[Leg], start: &Checkpoint, now: &Checkpoint) -> Result<()> {
     if now.head.branch != start.head.branch {
         let wanted = start.head.branch.as_deref().map_or("a detached HEAD", short_branch);
         return Err(Refusal::new(
@@ -240,31 +314,28 @@ fn check_commits(
         .hint(format!("run 'git switch {wanted}' first"))
         .into());
     }
-    for (name, at, goal) in moving_tips(steps, start, now) {
-        let from = match op {
+    for (name, at, goal) in moving_tips(legs, start, now) {
+        let from = if route.back {
+            goal
+        } else {
             // What the turn itself took off a branch goes off it again; only later commits count.
-            Op::Redo => start.branches.get(&name).copied().or(start.head.commit),
-            _ => goal,
+            start.branches.get(&name).copied().or(start.head.commit)
         };
         let hidden = match from {
             Some(from) => vec![from],
             // A branch that goes: what stays on the others does not count as leaving.
-            None => staying_tips(steps, now),
+            None => staying_tips(legs, now),
         };
         let leaving = repo.commits_between(&hidden, at)?;
-        guard::check(op, &name, &described(repo, route, &leaving)?)?;
+        guard::check(op, &name, &described(repo, &route.turns, &leaving)?)?;
     }
     Ok(())
 }
 
 /// Every branch that the walk moves, and a detached HEAD: where it is, and where it would go.
-fn moving_tips(
-    steps: &[(u64, Delta)],
-    start: &Checkpoint,
-    now: &Checkpoint,
-) -> Vec<(String, ObjectId, Option<ObjectId>)> {
+fn moving_tips(legs: &[Leg], start: &Checkpoint, now: &Checkpoint) -> Vec<(String, ObjectId, Option<ObjectId>)> {
     let mut goals = BTreeMap::new();
-    for (_, delta) in steps {
+    for Leg { delta, .. } in legs {
         for (name, change) in &delta.branches {
             goals.insert(name.clone(), change.to);
         }
@@ -290,11 +361,11 @@ fn moving_tips(
 }
 
 /// Where the branches are that the walk leaves in place or moves somewhere, and HEAD behind it.
-fn staying_tips(steps: &[(u64, Delta)], now: &Checkpoint) -> Vec<ObjectId> {
+fn staying_tips(legs: &[Leg], now: &Checkpoint) -> Vec<ObjectId> {
     let mut tips = now.branches.clone();
-    let last = steps.iter().rev().find_map(|(_, delta)| delta.head.as_ref());
+    let last = legs.iter().rev().find_map(|leg| leg.delta.head.as_ref());
     let head = last.map_or(now.head.commit, |change| change.to.commit);
-    for (_, delta) in steps {
+    for Leg { delta, .. } in legs {
         for (name, change) in &delta.branches {
             match change.to {
                 Some(to) => tips.insert(name.clone(), to),
@@ -305,13 +376,13 @@ fn staying_tips(steps: &[(u64, Delta)], now: &Checkpoint) -> Vec<ObjectId> {
     tips.into_values().chain(head).collect()
 }
 
-fn described(repo: &Repo, route: &Route, commits: &[ObjectId]) -> Result<Vec<Leaving>> {
+pub(super) fn described(repo: &Repo, turns: &[Turn], commits: &[ObjectId]) -> Result<Vec<Leaving>> {
     let published = repo.published(commits)?;
     let notes = repo.notes_on(commits)?;
     let worktree = repo.worktree_id();
     let mut leaving = Vec::new();
     for (id, notes) in commits.iter().zip(notes) {
-        let turn = route.turns.iter().find(|turn| turn.knows(id));
+        let turn = turns.iter().find(|turn| turn.knows(id));
         let own = |turn: &Turn| {
             notes.iter().any(|note| note.commit == *id && note.turn == turn.turn && note.worktree == worktree)
         };
@@ -320,7 +391,7 @@ fn described(repo: &Repo, route: &Route, commits: &[ObjectId]) -> Result<Vec<Lea
             Some(turn) => Origin::NoteMissing(turn.turn),
             None => match notes.iter().find(|note| note.commit != *id) {
                 Some(copy) => Origin::Copied(copy.turn, copy.commit),
-                None => rewritten_from(repo, route, *id)?,
+                None => rewritten_from(repo, turns, *id)?,
             },
         };
         leaving.push(Leaving {
@@ -336,9 +407,9 @@ fn described(repo: &Repo, route: &Route, commits: &[ObjectId]) -> Result<Vec<Lea
 
 /// A commit that took a turn's place without its note: same parents as one of the turn's, whose
 /// own commit is on the branch no more.
-fn rewritten_from(repo: &Repo, route: &Route, id: ObjectId) -> Result<Origin> {
+fn rewritten_from(repo: &Repo, turns: &[Turn], id: ObjectId) -> Result<Origin> {
     let parents = repo.parents(id)?;
-    for turn in &route.turns {
+    for turn in turns {
         for commit in &turn.commits {
             if repo.has_commit(commit.id) && repo.parents(commit.id)? == parents {
                 return Ok(Origin::Copied(turn.turn, commit.id));
@@ -375,6 +446,9 @@ fn apply(repo: &Repo, stored: &Stored, prepared: &Prepared, route: &Route) -> Re
     let mut update = repo.update(stored);
     update.state.stacks.clone_from(&route.state.stacks);
     let rescue = update.put_rescue(&prepared.now)?;
+    for (turn, carried) in &plan.carried {
+        update.put_carried(*turn, carried)?;
+    }
     turns::pin_displaced(repo, &mut update.state, &turns::refs_delta(plan))?;
     let labels: Vec<String> = route.turns.iter().map(|turn| format!("{} ({})", turn.turn, turn.label())).collect();
     let message = format!("{} {}", plan.op.word(), labels.join(", "));
@@ -384,104 +458,41 @@ fn apply(repo: &Repo, stored: &Stored, prepared: &Prepared, route: &Route) -> Re
     Ok(rescue)
 }
 
-/// What undo or redo did, or would do.
-pub struct Travelled {
-    plan: Plan,
-    turns: Vec<Turn>,
-    rescue: Option<ObjectId>,
-    dry_run: bool,
-}
-
-impl Travelled {
-    fn new(plan: Plan, turns: Vec<Turn>, rescue: Option<ObjectId>, dry_run: bool) -> Self {
-        Self { plan, turns, rescue, dry_run }
-    }
-
-    fn summary(&self) -> String {
-        let count = |n: usize| if n == 1 { "1 file".to_owned() } else { format!("{n} files") };
-        let mut text = count(self.plan.actions().len());
-        for (name, from, to) in self.plan.tips() {
-            let id =
-                |id: Option<ObjectId>| id.map_or_else(|| "nothing".to_owned(), |id| id.to_hex_with_len(7).to_string());
-            text.push_str(&format!(", {} {}..{}", sanitized(&name), id(from), id(to)));
-        }
-        if self.plan.head.from.branch != self.plan.head.to.branch {
-            let to = self.plan.head.to.branch.as_deref().map_or("detached", short_branch);
-            text.push_str(&format!(", HEAD to {}", sanitized(to)));
-        }
-        text
-    }
-
-    fn preview(&self) -> String {
-        let mut text = String::new();
-        for (path, action) in self.plan.actions() {
-            text.push_str(&format!("  {action:6} {}\n", shown(path.as_bstr())));
-        }
-        text
-    }
-}
-
-impl Answer for Travelled {
-    fn json(&self) -> serde_json::Result<serde_json::Value> {
-        let plan = &self.plan;
-        let id = |id: Option<ObjectId>| id.map(|id| id.to_string());
-        let files: Vec<_> = (plan.actions().into_iter())
-            .map(|(path, action)| json!({"path": quoted(path.as_bstr()), "action": action}))
-            .collect();
-        let branches: Vec<_> = (plan.branches.iter())
-            .map(|b| json!({"branch": short_branch(&b.name), "from": id(b.from), "to": id(b.to)}))
-            .collect();
-        let kept: Vec<_> = plan.kept_edits.iter().map(|path| quoted(path.as_bstr())).collect();
-        Ok(json!({
-            "op": plan.op.word(),
-            "dry_run": self.dry_run,
-            "turns": plan.turns,
-            "head": {
-                "from": id(plan.head.from.commit),
-                "to": id(plan.head.to.commit),
-                "branch": plan.head.to.branch.as_deref().map(short_branch),
-            },
-            "branches": branches,
-            "files": files,
-            "kept_edits": kept,
-            "rescue": id(self.rescue),
-            "conversations": conversation::described(&self.turns),
-        }))
-    }
-
-    fn text(&self) -> String {
-        let word = match (self.dry_run, self.plan.op) {
-            (false, Op::Redo) => "Redid",
-            (false, _) => "Undid",
-            (true, Op::Redo) => "Would redo",
-            (true, _) => "Would undo",
-        };
-        let what = match &self.turns[..] {
-            [turn] => format!("turn {} ({})", turn.turn, sanitized(&turn.label())),
-            turns => {
-                let numbers: Vec<_> = turns.iter().map(|turn| turn.turn.to_string()).collect();
-                format!("turns {}", numbers.join(", "))
-            }
-        };
-        let mut text = format!("{word} {what}: {}\n", self.summary());
-        if self.dry_run {
-            text.push_str(&self.preview());
-        }
-        text
-    }
-
-    fn hints(&self) -> Vec<String> {
-        if self.dry_run {
-            return Vec::new();
-        }
-        let steps = match self.turns.len() {
-            1 => String::new(),
-            n => format!(" --steps {n}"),
-        };
-        if self.plan.op == Op::Redo {
-            return vec![format!("'oxundo undo{steps}' takes it back")];
-        }
-        let redo = format!("'oxundo redo{steps}' brings it back");
-        [redo].into_iter().chain(conversation::hints(&self.turns)).collect()
+/// What was done, or would be.
+fn outcome(op: Op, route: &Route, plan: Plan, rescue: Option<ObjectId>, dry_run: bool) -> Outcome {
+    let whole: Vec<&Turn> = route.turns.iter().filter(|turn| !turn.is_part()).collect();
+    let brings_back = op == Op::Redo && route.back;
+    let shown: Vec<&Turn> = if whole.is_empty() { route.turns.iter().collect() } else { whole };
+    let what = match &shown[..] {
+        [turn] => format!("turn {} ({})", turn.turn, sanitized(&turn.label())),
+        turns => format!("turns {}", turns.iter().map(|turn| turn.turn.to_string()).collect::<Vec<_>>().join(", ")),
+    };
+    let words = match (brings_back, dry_run, op) {
+        (true, false, _) => "Brought back what was taken out by",
+        (true, true, _) => "Would bring back what was taken out by",
+        (_, false, Op::Redo) => "Redid",
+        (_, false, _) => "Undid",
+        (_, true, Op::Redo) => "Would redo",
+        (_, true, _) => "Would undo",
+    };
+    let steps = match shown.len() {
+        1 => String::new(),
+        n => format!(" --steps {n}"),
+    };
+    let hint = match op {
+        Op::Redo if brings_back => None,
+        Op::Redo => Some(format!("'oxundo undo{steps}' takes it back")),
+        _ => Some(format!("'oxundo redo{steps}' brings it back")),
+    };
+    let rewinds = if op == Op::Redo { Vec::new() } else { conversation::hints(&route.turns) };
+    Outcome {
+        turns: shown.iter().map(|turn| turn.turn).collect(),
+        turn: None,
+        what: format!("{words} {what}"),
+        hints: hint.into_iter().chain(rewinds).collect(),
+        conversations: conversation::described(&route.turns),
+        plan,
+        rescue,
+        dry_run,
     }
 }

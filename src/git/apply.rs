@@ -84,7 +84,8 @@ impl Repo {
             None if plan.index.is_empty() => None,
             None => Some(self.lock_index()?),
         };
-        if !self.needs_journal(plan) {
+        // A plan that only records something is one move of one ref.
+        if plan.is_empty() {
             self.add_notes(&record.notes)?;
             return self.record(record);
         }
@@ -121,18 +122,6 @@ impl Repo {
             self.set_stash(&stash.to)?;
         }
         Ok(())
-    }
-
-    /// A plan that only records something is one move of one ref.
-    #[expect(clippy::unused_self, reason = "reads as a question to the repository")]
-    fn needs_journal(&self, plan: &Plan) -> bool {
-        !(plan.files.is_empty()
-            && plan.directories.is_empty()
-            && plan.aside.is_empty()
-            && plan.index.is_empty()
-            && plan.branches.is_empty()
-            && plan.stash.is_none()
-            && !plan.moves_head())
     }
 
     fn record(&self, record: &Record) -> Result<()> {

@@ -7,6 +7,16 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::collections::HashSet;
 
+/// Who wrote a commit, and when.
+pub struct Author {
+    /// The name.
+    pub name: String,
+    /// The address.
+    pub email: String,
+    /// The date as git reads it; now where it is not given.
+    pub date: Option<String>,
+}
+
 impl Repo {
     /// Makes a commit by the configured user. No ref moves.
     ///
@@ -14,17 +24,41 @@ impl Repo {
     ///
     /// When it cannot be written or, with `sign`, not be signed.
     pub fn make_commit(&self, tree: ObjectId, parents: &[ObjectId], message: &str, sign: bool) -> Result<ObjectId> {
-        if !sign {
+        self.make_commit_by(None, tree, parents, message, sign)
+    }
+
+    /// As [`Repo::make_commit`], with another author: a name, an address, and a date as git
+    /// writes it, where one is to be kept.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written or, with `sign`, not be signed.
+    pub fn make_commit_by(
+        &self,
+        author: Option<&Author>,
+        tree: ObjectId,
+        parents: &[ObjectId],
+        message: &str,
+        sign: bool,
+    ) -> Result<ObjectId> {
+        if !sign && author.is_none() {
             let commit = self.gix.new_commit(message, tree, parents.iter().copied());
             return Ok(commit.context("write a commit")?.id().detach());
         }
-        let mut args = vec!["commit-tree".to_owned(), "-S".to_owned()];
+        let mut args = vec!["commit-tree".to_owned(), if sign { "-S" } else { "--no-gpg-sign" }.to_owned()];
         for parent in parents {
             args.extend(["-p".to_owned(), parent.to_string()]);
         }
         args.push(tree.to_string());
-        let printed = self.git(args).run(message.as_bytes()).context("sign the commit")?;
-        ObjectId::from_hex(printed.trim()).context("read the signed commit's id")
+        let mut git = self.git(args);
+        if let Some(author) = author {
+            git = git.env("GIT_AUTHOR_NAME", &author.name).env("GIT_AUTHOR_EMAIL", &author.email);
+            if let Some(date) = &author.date {
+                git = git.env("GIT_AUTHOR_DATE", date);
+            }
+        }
+        let printed = git.run(message.as_bytes()).context(if sign { "sign the commit" } else { "write a commit" })?;
+        ObjectId::from_hex(printed.trim()).context("read the new commit's id")
     }
 
     /// Makes one of oxundo's own commits, never signed.
@@ -103,6 +137,22 @@ impl Repo {
         }
         let commit = self.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
         Ok(commit.parent_ids().map(gix::Id::detach).collect())
+    }
+
+    /// A commit's author and its message.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn author_and_message(&self, id: ObjectId) -> Result<(Author, String)> {
+        let commit = self.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        let author = commit.author()?;
+        let author = Author {
+            name: author.name.to_string(),
+            email: author.email.to_string(),
+            date: Some(format!("@{}", author.time.trim())),
+        };
+        Ok((author, commit.message_raw()?.to_str_lossy().into_owned()))
     }
 
     /// The first line of a commit's message.

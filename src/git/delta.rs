@@ -70,6 +70,46 @@ impl Repo {
         Ok(all)
     }
 
+    /// The entries that differ between two trees, as index entries.
+    ///
+    /// # Errors
+    ///
+    /// When a tree cannot be read.
+    pub fn entry_changes(
+        &self,
+        before: ObjectId,
+        after: ObjectId,
+    ) -> Result<BTreeMap<BString, Change<Vec<IndexEntry>>>> {
+        let entries = |entry: Entry| -> Vec<IndexEntry> {
+            entry.map(|(mode, id)| IndexEntry::plain(u32::from(mode.value()), id)).into_iter().collect()
+        };
+        let changes = self.tree_changes(before, after)?.into_iter();
+        Ok(changes.map(|(path, change)| (path, Change::new(entries(change.from), entries(change.to)))).collect())
+    }
+
+    /// The entry of a tree at a path, as an index entry.
+    ///
+    /// # Errors
+    ///
+    /// When the tree cannot be read.
+    pub fn plain_entries(&self, tree: ObjectId, path: &BStr) -> Result<Vec<IndexEntry>> {
+        let entry = self.tree_entry(tree, path)?;
+        Ok(entry
+            .filter(|(kind, _)| *kind != EntryKind::Tree)
+            .map(|(kind, id)| IndexEntry::plain(u32::from(EntryMode::from(kind).value()), id))
+            .into_iter()
+            .collect())
+    }
+
+    /// Every file of a tree.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn paths_of(&self, tree: ObjectId) -> Result<Vec<BString>> {
+        self.changed_paths(self.write_empty_tree()?, tree)
+    }
+
     /// The files that one tree has and another has not.
     ///
     /// # Errors
@@ -89,7 +129,12 @@ impl Repo {
         Ok(self.tree_changes(before, after)?.into_keys().collect())
     }
 
-    fn file_changes(
+    /// The files that differ between two checkpoints, in content or mode.
+    ///
+    /// # Errors
+    ///
+    /// When a tree cannot be read.
+    pub fn file_changes(
         &self,
         before: &Checkpoint,
         after: &Checkpoint,
@@ -178,7 +223,13 @@ impl Repo {
         Ok(checkpoint.index.special.contains_key(path) || self.tree_entry(checkpoint.index.tree, path)?.is_some())
     }
 
-    fn directory_changes(
+    /// The directories that differ between two checkpoints, where no file tells of them or
+    /// these files come and go.
+    ///
+    /// # Errors
+    ///
+    /// When a tree cannot be read.
+    pub fn directory_changes(
         &self,
         before: &Checkpoint,
         after: &Checkpoint,
@@ -240,12 +291,7 @@ impl Repo {
         if let Some(special) = checkpoint.index.special.get(path) {
             return Ok(special.clone());
         }
-        let entry = self.tree_entry(checkpoint.index.tree, path.as_bstr())?;
-        Ok(entry
-            .filter(|(kind, _)| *kind != EntryKind::Tree)
-            .map(|(kind, id)| IndexEntry::plain(u32::from(EntryMode::from(kind).value()), id))
-            .into_iter()
-            .collect())
+        self.plain_entries(checkpoint.index.tree, path.as_bstr())
     }
 }
 

@@ -3,35 +3,27 @@
 use super::Repo;
 use super::scan::kind_of;
 use super::worktree::Found;
-use crate::model::checkpoint::{Checkpoint, Delta};
-use crate::model::plan::{Facts, Present};
+use crate::model::checkpoint::{Change, Checkpoint, FileState};
+use crate::model::walk::{Facts, Leg, Present};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::FileType;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Repo {
-    /// Looks at everything that the deltas touch. `now` is the rescue checkpoint, `start` the
-    /// checkpoint at which the walk would begin if nothing had changed since.
+    /// Looks at everything that a walk touches. `now` is the rescue checkpoint.
     ///
     /// # Errors
     ///
     /// When something cannot be read.
-    pub fn facts(
-        &self,
-        deltas: &[(u64, Delta)],
-        now: &Checkpoint,
-        index: &gix::index::State,
-        start: &Checkpoint,
-    ) -> Result<Facts> {
+    pub fn facts(&self, legs: &[Leg], now: &Checkpoint, index: &gix::index::State) -> Result<Facts> {
         let mut facts = Facts {
             branches: now.branches.clone(),
             head: now.head.clone(),
             stash: now.stash.clone(),
-            edited: self.changed_paths(start.worktree, now.worktree)?,
             ..Facts::default()
         };
-        let deltas = || deltas.iter().map(|(_, delta)| delta);
+        let deltas = || legs.iter().map(|leg| &leg.delta);
         let files: BTreeSet<&BString> = deltas().flat_map(|delta| delta.files.keys()).collect();
         for path in files {
             facts.files.insert(path.clone(), self.present(now, path.as_bstr())?);
@@ -61,6 +53,28 @@ impl Repo {
         Ok(facts)
     }
 
+    /// What the user edited: what differs within one of these pairs, of which each is the end of
+    /// something recorded and the state that was found next. As it is now, and as `goal` has it.
+    ///
+    /// # Errors
+    ///
+    /// When a tree cannot be read.
+    pub fn edited(
+        &self,
+        gaps: &[(&Checkpoint, &Checkpoint)],
+        now: &Checkpoint,
+        goal: &Checkpoint,
+    ) -> Result<BTreeMap<BString, Change<Option<FileState>>>> {
+        let mut edited = BTreeMap::new();
+        for (left, found) in gaps {
+            for path in self.file_changes(left, found)?.into_keys() {
+                let state = |checkpoint| self.captured_file(checkpoint, path.as_bstr());
+                edited.insert(path.clone(), Change::new(state(now)?, state(goal)?));
+            }
+        }
+        Ok(edited)
+    }
+
     fn present(&self, now: &Checkpoint, path: &BStr) -> Result<Present> {
         if let Some(state) = self.captured_file(now, path)? {
             return Ok(Present::File(state));
@@ -73,7 +87,7 @@ impl Repo {
             }
             // There, but not captured: ignored by now, or over a limit.
             Found::There(stat) if kind_of(&stat).is_some() => match self.worktree.state(path, self.hash_kind()) {
-                Ok(Some(state)) => Present::File(state),
+                Ok(Some(state)) => Present::NotCaptured(state),
                 Ok(None) => Present::Absent,
                 Err(_) => Present::Other,
             },

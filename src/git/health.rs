@@ -120,7 +120,7 @@ impl Repo {
     fn lost_timelines(&self) -> Result<Vec<Operation>> {
         let printed = self.git(["fsck", "--unreachable", "--no-reflogs", "--connectivity-only", "--no-progress"]);
         // fsck fails where it finds damage; what it has printed until then is what counts.
-        let printed = printed.run_whatever()?;
+        let printed = printed.ask()?.1;
         let ids =
             printed.lines().filter_map(|line| ObjectId::from_hex(line.strip_prefix(b"unreachable commit ")?).ok());
         let mut found: Vec<_> = ids

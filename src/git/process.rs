@@ -117,14 +117,16 @@ impl Git {
         succeeded(&output, &name)
     }
 
-    /// Gives what the command prints, also when it fails.
+    /// As [`Git::run`], for a command that says something by its exit code: gives it too.
     ///
     /// # Errors
     ///
-    /// When git cannot be started.
-    pub fn run_whatever(mut self) -> Result<Vec<u8>> {
+    /// When git cannot be started, or is killed.
+    pub fn ask(mut self) -> Result<(i32, Vec<u8>)> {
         self.command.env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
-        Ok(self.command.output().with_context(|| format!("run git {}", self.name))?.stdout)
+        let output = self.command.output().with_context(|| format!("run git {}", self.name))?;
+        let code = output.status.code().with_context(|| format!("git {} was killed", self.name))?;
+        Ok((code, output.stdout))
     }
 
     /// Runs with the terminal as it is, so that git's pager and colours work.

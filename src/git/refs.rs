@@ -38,6 +38,27 @@ impl Repo {
         }
     }
 
+    /// The full name of a branch that is to be made.
+    ///
+    /// # Errors
+    ///
+    /// A refusal when git would not take the name, or there is one.
+    pub fn new_branch_name(&self, short: &str) -> Result<String> {
+        let full = format!("refs/heads/{short}");
+        let checked = self.git(["check-ref-format", "--branch", short]).ask()?;
+        if checked.0 != 0 || checked.1.trim() != short.as_bytes() {
+            return Err(Refusal::new(Code::Usage, format!("'{short}' cannot be a branch's name"))
+                .hint("'git help check-ref-format' says what can")
+                .into());
+        }
+        if self.ref_id(&full)?.is_some() {
+            return Err(Refusal::new(Code::Branch, format!("there is a branch '{short}' already"))
+                .hint("give another name, or run 'git branch' to see them")
+                .into());
+        }
+        Ok(full)
+    }
+
     /// Where HEAD is now.
     ///
     /// # Errors

@@ -7,6 +7,8 @@
 //! turns/00/00/17/turn.json        the record
 //!                files            a line of JSON for each file changed
 //!                before/ after/   the checkpoints
+//!                carried/         what undo and redo did with the user's edits
+//! named/00/00/02/                 a checkpoint that the user named
 //! rescues/00/00/04/               a checkpoint taken before undo or redo
 //! ```
 
@@ -15,6 +17,7 @@ use super::refs::Own;
 use crate::error::{Code, Refusal};
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Checkpoint, Head, IndexEntry, IndexState, Modes, Skipped, StashEntry, UsualModes};
+use crate::model::merge::Carried;
 use crate::model::timeline::{Step, Timeline};
 use crate::model::turn::{FileChange, Turn};
 use anyhow::{Context, Result};
@@ -179,10 +182,41 @@ impl Repo {
         self.checkpoint_at(stored.tree, &path).map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))
     }
 
+    /// A checkpoint that the user named.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `corrupt` when it is missing or cannot be read.
+    pub fn named_checkpoint(&self, stored: &Stored, number: u64) -> Result<Checkpoint> {
+        let path = named_directory(number);
+        self.checkpoint_at(stored.tree, &path).map_err(|error| self.corrupt(&format!("{error:#}")))
+    }
+
+    /// Where a checkpoint of a turn is kept.
+    ///
+    /// # Errors
+    ///
+    /// When the timeline cannot be read.
+    pub fn checkpoint_id(&self, stored: &Stored, number: u64, side: Side) -> Result<Option<ObjectId>> {
+        let path = format!("{}/{}", turn_directory(number), side.name());
+        Ok(self.tree_entry(stored.tree, path.as_str().into())?.map(|(_, id)| id))
+    }
+
     fn checkpoint_at(&self, tree: ObjectId, path: &str) -> Result<Checkpoint> {
         let entry = self.tree_entry(tree, path.into())?;
         let (_, id) = entry.with_context(|| format!("{path} is missing"))?;
         self.read_checkpoint(id)
+    }
+
+    /// What the next walk over a turn has to remember of the last one.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `corrupt` when it cannot be read.
+    pub fn carried(&self, stored: &Stored, number: u64) -> Result<Carried> {
+        let path = format!("{}/carried/carried.json", turn_directory(number));
+        let found = self.json_at(stored.tree, &path);
+        Ok(found.map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))?.unwrap_or_default())
     }
 
     /// The tree of a turn's records.
@@ -387,6 +421,39 @@ impl Update<'_> {
         Ok(id)
     }
 
+    /// Keeps what the next walk over a turn has to remember, and the blobs that it needs.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_carried(&mut self, number: u64, carried: &Carried) -> Result<()> {
+        let directory = format!("{}/carried", turn_directory(number));
+        self.entries.push((directory.clone(), None));
+        if carried.is_empty() {
+            return Ok(());
+        }
+        for id in carried.blobs().filter(|id| self.repo.gix.has_object(id)) {
+            self.entries.push((format!("{directory}/kept/{id}"), Some((EntryKind::Blob, id))));
+        }
+        self.put(format!("{directory}/carried.json"), serde_json::to_vec(carried)?)
+    }
+
+    /// Keeps a checkpoint that the user named.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_named(&mut self, number: u64, checkpoint: &Checkpoint) -> Result<()> {
+        let id = self.repo.write_checkpoint(checkpoint)?;
+        self.entries.push((named_directory(number), Some((EntryKind::Tree, id))));
+        Ok(())
+    }
+
+    /// Lets go of a checkpoint that the user named.
+    pub fn remove_named(&mut self, number: u64) {
+        self.entries.push((named_directory(number), None));
+    }
+
     /// Removes a turn.
     pub fn remove_turn(&mut self, number: u64) {
         self.entries.push((turn_directory(number), None));
@@ -429,6 +496,10 @@ fn fan(number: u64) -> String {
 /// Where a timeline's tree has a turn.
 pub(super) fn turn_directory(number: u64) -> String {
     format!("turns/{}", fan(number))
+}
+
+fn named_directory(number: u64) -> String {
+    format!("named/{}", fan(number))
 }
 
 fn rescue_directory(number: u64) -> String {

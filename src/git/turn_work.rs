@@ -7,7 +7,7 @@ use super::ignore::Rules;
 use super::index::{IndexLock, TreeChange};
 use super::process::Shell;
 use crate::model::bytes::quoted;
-use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, Kind};
 use crate::model::plan::parents;
 use crate::model::turn::FileChange;
 use anyhow::{Context, Result};
@@ -23,6 +23,18 @@ const DIFF_LIMIT: u64 = 4 << 20;
 
 /// How much of a file is looked at to tell whether it is text; as git does.
 const TEXT_PROBE: usize = 8000;
+
+/// What a tree has where the index has these entries.
+pub fn tree_change(path: &BString, entries: &[IndexEntry]) -> TreeChange {
+    let entry = entries.iter().find(|entry| entry.stage == 0 && !entry.intent_to_add);
+    let kind = entry.map(|entry| match entry.mode {
+        0o100_755 => (EntryKind::BlobExecutable, entry.id),
+        0o120_000 => (EntryKind::Link, entry.id),
+        0o160_000 => (EntryKind::Commit, entry.id),
+        _ => (EntryKind::Blob, entry.id),
+    });
+    (path.clone(), kind)
+}
 
 impl Repo {
     /// The time now, RFC 3339.
@@ -95,19 +107,8 @@ impl Repo {
     ///
     /// When the tree cannot be written.
     pub fn tree_with_index_entries(&self, base: ObjectId, index: &State, paths: &[BString]) -> Result<ObjectId> {
-        let changes: Vec<TreeChange> = (paths.iter())
-            .map(|path| {
-                let entries = Self::index_entries(index, path.as_bstr());
-                let entry = entries.iter().find(|entry| entry.stage == 0 && !entry.intent_to_add);
-                let kind = entry.map(|entry| match entry.mode {
-                    0o100_755 => (EntryKind::BlobExecutable, entry.id),
-                    0o120_000 => (EntryKind::Link, entry.id),
-                    0o160_000 => (EntryKind::Commit, entry.id),
-                    _ => (EntryKind::Blob, entry.id),
-                });
-                (path.clone(), kind)
-            })
-            .collect();
+        let changes: Vec<TreeChange> =
+            (paths.iter()).map(|path| tree_change(path, &Self::index_entries(index, path.as_bstr()))).collect();
         self.edited_tree(base, &changes)
     }
 

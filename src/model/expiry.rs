@@ -78,7 +78,7 @@ mod tests {
         let mut turns = BTreeMap::new();
         for number in 1..=count {
             let previous = (number > 1).then(|| number - 1);
-            timeline.push(&step(number, previous));
+            timeline.push(&step(number, previous), false);
             let turn = Turn { turn: number, previous, depth: number, ended_at: Some(String::new()), ..Turn::default() };
             turns.insert(number, turn);
         }

@@ -44,12 +44,12 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
     if let Some(first) = leaving.iter().find(|commit| commit.published.is_some()) {
         let place = first.published.as_deref().unwrap_or_default();
         return Err(Refusal::new(Code::Published, format!("commit {} has been published ({place})", named(first)))
-            .hint(format!("run 'git revert {}' for a commit that takes it back", first.id.to_hex_with_len(7)))
+            .hint(way_out(op))
             .commits(ids(leaving, |commit| commit.published.is_some())));
     }
     if let Some(first) = leaving.iter().find(|commit| commit.parents > 1) {
         return Err(Refusal::new(Code::Merge, format!("commit {} is a merge", named(first)))
-            .hint(format!("run 'git revert -m 1 {}' for a commit that takes it back", first.id.to_hex_with_len(7)))
+            .hint(way_out(op))
             .commits(ids(leaving, |commit| commit.parents > 1)));
     }
     let foreign = |commit: &Leaving| commit.origin != Origin::Recorded;
@@ -73,8 +73,17 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
         .hint(format!(
             "run 'git log --notes=oxundo {branch}' to see it; {word} does not take back what no turn recorded"
         ))
-        .hint("run 'git revert' on the turn's commits for commits that take them back")
+        .hint(way_out(op))
         .commits(ids(leaving, foreign)))
+}
+
+/// What to do where commits must not leave their branch.
+fn way_out(op: Op) -> &'static str {
+    match op {
+        Op::Undo => "run 'oxundo undo --revert' to take the turn out by a commit on top, which rewrites nothing",
+        Op::Squash => "give a range of later turns: 'oxundo squash TURN..'",
+        _ => "put HEAD back to where it was with git, then run this again",
+    }
 }
 
 fn named(commit: &Leaving) -> String {

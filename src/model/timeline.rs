@@ -27,6 +27,19 @@ pub struct Stack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Pin(#[serde(with = "hex")] pub ObjectId);
 
+/// A state that the user named, and where it stands among the turns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    /// Where it is kept.
+    pub number: u64,
+    /// The stack of the branch that HEAD was on.
+    pub stack: String,
+    /// The last turn done there.
+    pub top: Option<u64>,
+    /// When it was named, RFC 3339.
+    pub at: String,
+}
+
 /// The state of a worktree's timeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
@@ -42,6 +55,9 @@ pub struct Timeline {
     pub stacks: BTreeMap<String, Stack>,
     /// The permission bits that checkpoints do not record.
     pub usual_modes: Option<UsualModes>,
+    /// The states that the user named.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub named: BTreeMap<String, Named>,
     /// The commits kept alive by the timeline commit's parents.
     pub pins: Vec<Pin>,
     /// Those kept alive only while the open turn lasts: all that the agent could drop.
@@ -58,6 +74,7 @@ impl Default for Timeline {
             open: None,
             stacks: BTreeMap::new(),
             usual_modes: None,
+            named: BTreeMap::new(),
             pins: Vec::new(),
             held: Vec::new(),
         }
@@ -118,12 +135,20 @@ impl Timeline {
         self.tidy();
     }
 
-    /// Puts a new turn on its branch. What was undone there can be redone no more.
-    pub fn push(&mut self, step: &Step) {
-        self.stacks.entry(step.began_on.clone()).or_default().undone.clear();
-        let ended = self.stacks.entry(step.ended_on.clone()).or_default();
-        ended.undone.clear();
-        ended.top = Some(step.turn);
+    /// Puts a new turn on its branch. What was undone there can be redone no more, unless the
+    /// turn leaves that possible.
+    pub fn push(&mut self, step: &Step, keeps_redo: bool) {
+        if !keeps_redo {
+            self.stacks.entry(step.began_on.clone()).or_default().undone.clear();
+            self.stacks.entry(step.ended_on.clone()).or_default().undone.clear();
+        }
+        self.stacks.entry(step.ended_on.clone()).or_default().top = Some(step.turn);
+        self.tidy();
+    }
+
+    /// Takes a turn off the done ones for good: what it took out is back.
+    pub fn drop_turn(&mut self, step: &Step) {
+        self.stacks.entry(step.ended_on.clone()).or_default().top = step.previous;
         self.tidy();
     }
 
@@ -197,11 +222,11 @@ mod tests {
     #[test]
     fn a_new_turn_ends_redo() {
         let mut timeline = Timeline::default();
-        timeline.push(&step(1, None));
-        timeline.push(&step(2, Some(1)));
+        timeline.push(&step(1, None), false);
+        timeline.push(&step(2, Some(1)), false);
         timeline.undo(&step(2, Some(1)));
         assert_eq!((timeline.top("main"), timeline.next_redo("main")), (Some(1), Some(2)));
-        timeline.push(&step(3, Some(1)));
+        timeline.push(&step(3, Some(1)), false);
         assert_eq!((timeline.top("main"), timeline.next_redo("main")), (Some(3), None));
     }
 
@@ -209,7 +234,7 @@ mod tests {
     fn a_turn_that_changed_branch_is_undone_on_one_and_redone_on_the_other() {
         let mut timeline = Timeline::default();
         let switch = Step { turn: 1, began_on: "main".into(), ended_on: "feature".into(), previous: None };
-        timeline.push(&switch);
+        timeline.push(&switch, false);
         assert_eq!(timeline.top("feature"), Some(1));
         timeline.undo(&switch);
         assert_eq!((timeline.next_redo("main"), timeline.top("feature")), (Some(1), None));
@@ -236,7 +261,7 @@ mod tests {
             let mut timeline = Timeline::default();
             let previous = |turn: u64| (turn > 1).then(|| turn - 1);
             for turn in 1..=total {
-                timeline.push(&step(turn, previous(turn)));
+                timeline.push(&step(turn, previous(turn)), false);
             }
             let mut cursor = total;
             for back in walk {

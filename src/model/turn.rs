@@ -62,6 +62,23 @@ pub struct Totals {
     pub deletions: u64,
 }
 
+/// A turn that oxundo made itself, at the user's word, so that it is undone as any other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Made {
+    /// Files of an earlier state, brought into the worktree.
+    Restore,
+    /// A branch, started at a turn.
+    Branch,
+    /// One commit out of several.
+    Squash,
+    /// These turns, taken out while later ones stay.
+    TakenOut(Vec<u64>),
+    /// Some paths of these turns, taken out of the worktree. The turns stay the last ones done:
+    /// undo walks over this and the next one as one step, and redo brings the paths back.
+    Part(Vec<u64>),
+}
+
 /// Everything about a turn but its two checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
@@ -103,6 +120,9 @@ pub struct Turn {
     /// How its bounds are known, and the sessions at work in it.
     #[serde(default)]
     pub origin: Origin,
+    /// What it is, when oxundo made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
 }
 
 impl Turn {
@@ -122,6 +142,25 @@ impl Turn {
     /// Its branch as people write it.
     pub fn branch_name(&self) -> Option<&str> {
         self.branch.as_deref().map(short_branch)
+    }
+
+    /// Whether it only takes some paths of other turns out.
+    pub fn is_part(&self) -> bool {
+        matches!(self.made, Some(Made::Part(_)))
+    }
+
+    /// The turns that it takes out, whole or in part: redo brings them back.
+    pub fn takes_out(&self) -> &[u64] {
+        match &self.made {
+            Some(Made::TakenOut(turns) | Made::Part(turns)) => turns,
+            _ => &[],
+        }
+    }
+
+    /// Whether the turns that are undone can still be redone after it: the branch they are on is
+    /// as it was.
+    pub fn keeps_redo(&self) -> bool {
+        matches!(self.made, Some(Made::Part(_) | Made::Branch))
     }
 
     /// Whether this turn made or found the commit.

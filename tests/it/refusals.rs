@@ -256,6 +256,18 @@ fn an_amended_commit_says_which_turn_it_came_from() {
 }
 
 #[test]
+fn what_another_branch_holds_does_not_leave_with_a_branch_that_goes() {
+    let repo = Sandbox::new();
+    repo.sh("git branch side");
+    repo.commit("b.txt", "b\n");
+    let before = repo.printed();
+    repo.agent("git commit -q --allow-empty -m one; git branch old; git commit -q --amend --allow-empty -m two");
+    repo.agent("git branch new; git branch -D -q old");
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.printed().assert_is(&before, "a branch goes though it and a branch that stays share a past");
+}
+
+#[test]
 fn a_forged_note_permits_nothing() {
     let (repo, commit) = with_turn();
     let own = repo.git(["notes", "--ref=oxundo", "show", &commit]);

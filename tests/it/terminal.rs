@@ -2,7 +2,7 @@
 
 use expectrl::Expect;
 use expectrl::session::OsSession;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A program in a terminal of its own, 80 columns wide.
@@ -11,7 +11,7 @@ pub(crate) struct Terminal(OsSession);
 impl Terminal {
     /// Starts a program, as the leader of a session whose terminal this is.
     pub(crate) fn start(mut command: Command) -> Self {
-        command.env("TERM", "xterm");
+        command.env("TERM", "xterm").stdin(Stdio::inherit());
         let mut session = OsSession::spawn(command).expect("start a program in a terminal");
         session.get_process_mut().set_window_size(80, 24).expect("set the terminal's size");
         session.set_expect_timeout(Some(Duration::from_secs(60)));
@@ -33,5 +33,11 @@ impl Terminal {
             panic!("the terminal shows {text:?}: {error}; it shows: {}", shown[..n].escape_ascii());
         }
         self
+    }
+
+    /// Waits until the program has ended.
+    #[track_caller]
+    pub(crate) fn shows_end(&mut self) {
+        self.0.expect(expectrl::Eof).expect("the program ends");
     }
 }

@@ -1,0 +1,113 @@
+//! What a command did, or would do, whose work is a plan: one answer for all of them.
+
+use crate::model::bytes::{quoted, sanitized, shown};
+use crate::model::checkpoint::short_branch;
+use crate::model::plan::Plan;
+use crate::ui::Answer;
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use serde_json::json;
+
+/// How many paths a line of the answer names.
+const NAMED: usize = 5;
+
+/// What was done, or would be.
+pub struct Outcome {
+    /// The plan.
+    pub plan: Plan,
+    /// The turns it is about.
+    pub turns: Vec<u64>,
+    /// The turn that it was recorded as, where it was.
+    pub turn: Option<u64>,
+    /// What was done, in a few words.
+    pub what: String,
+    /// What to do next.
+    pub hints: Vec<String>,
+    /// The rescue checkpoint.
+    pub rescue: Option<ObjectId>,
+    /// The agents' conversations that went with the turns.
+    pub conversations: Vec<serde_json::Value>,
+    /// Whether nothing was done.
+    pub dry_run: bool,
+}
+
+impl Outcome {
+    fn summary(&self) -> String {
+        let count = |n: usize| if n == 1 { "1 file".to_owned() } else { format!("{n} files") };
+        let mut text = count(self.plan.actions().len());
+        for (name, from, to) in self.plan.tips() {
+            let id =
+                |id: Option<ObjectId>| id.map_or_else(|| "nothing".to_owned(), |id| id.to_hex_with_len(7).to_string());
+            text.push_str(&format!(", {} {}..{}", sanitized(&name), id(from), id(to)));
+        }
+        if self.plan.head.from.branch != self.plan.head.to.branch {
+            let to = self.plan.head.to.branch.as_deref().map_or("detached", short_branch);
+            text.push_str(&format!(", HEAD to {}", sanitized(to)));
+        }
+        text
+    }
+}
+
+fn line(words: &str, paths: &[BString]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let mut named: Vec<String> = paths.iter().take(NAMED).map(|path| shown(path.as_bstr())).collect();
+    if paths.len() > NAMED {
+        named.push(format!("{} more", paths.len() - NAMED));
+    }
+    format!("{words} {}\n", named.join(", "))
+}
+
+impl Answer for Outcome {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let plan = &self.plan;
+        let id = |id: Option<ObjectId>| id.map(|id| id.to_string());
+        let list = |paths: &[BString]| paths.iter().map(|path| quoted(path.as_bstr())).collect::<Vec<_>>();
+        let files: Vec<_> = (plan.actions().into_iter())
+            .map(|(path, action)| json!({"path": quoted(path.as_bstr()), "action": action}))
+            .collect();
+        let branches: Vec<_> = (plan.branches.iter())
+            .map(|b| json!({"branch": short_branch(&b.name), "from": id(b.from), "to": id(b.to)}))
+            .collect();
+        Ok(json!({
+            "op": plan.op.word(),
+            "dry_run": self.dry_run,
+            "turns": self.turns,
+            "turn": self.turn,
+            "head": {
+                "from": id(plan.head.from.commit),
+                "to": id(plan.head.to.commit),
+                "branch": plan.head.to.branch.as_deref().map(short_branch),
+            },
+            "branches": branches,
+            "files": files,
+            "kept_edits": list(&plan.kept_edits),
+            "unstaged": list(&plan.unstaged),
+            "overwritten": list(&plan.overwritten),
+            "rescue": id(self.rescue),
+            "conversations": self.conversations,
+        }))
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{}: {}\n", self.what, self.summary());
+        let (keeps, overwrites) = if self.dry_run { ("Would keep", "Would overwrite") } else { ("Kept", "Overwrote") };
+        text.push_str(&line(&format!("{keeps} your edits in"), &self.plan.kept_edits));
+        text.push_str(&line("No longer staged:", &self.plan.unstaged));
+        text.push_str(&line(&format!("{overwrites} your edits in"), &self.plan.overwritten));
+        if let (Some(rescue), false) = (self.rescue, self.plan.overwritten.is_empty()) {
+            text.push_str(&format!("They are in the rescue checkpoint {rescue}\n"));
+        }
+        if self.dry_run {
+            for (path, action) in self.plan.actions() {
+                text.push_str(&format!("  {action:6} {}\n", shown(path.as_bstr())));
+            }
+        }
+        text
+    }
+
+    fn hints(&self) -> Vec<String> {
+        if self.dry_run { Vec::new() } else { self.hints.clone() }
+    }
+}

@@ -1,0 +1,261 @@
+//! What becomes of a value that a turn changed and that the user changed too.
+//!
+//! A step of a walk leads a value `from` one state `to` another; `now` is what is
+//! there. The rule is git's three-way merge, with `from` as the base:
+//!
+//! | now | becomes |
+//! |---|---|
+//! | = from | to |
+//! | = to, or from = to | stays |
+//! | else | both changed it: the table below |
+//!
+//! | both changed | becomes |
+//! |---|---|
+//! | one the content, the other the mode | each its own |
+//! | the content of a text file | merged by lines; lines that both changed overlap |
+//! | the same file under `-merge`, `merge=binary`, or a merge driver of the user's | overlaps |
+//! | the same file under `merge=union` | both sides' lines |
+//! | a binary file, or the target of a link | overlaps |
+//! | the mode, each to another | overlaps |
+//! | one the kind (file, link, nothing), the other anything | overlaps |
+//! | a file where a directory stays, or behind a link | overlaps |
+//!
+//! Edits to a file that was renamed, and nothing else, go along with it; any other rename is a
+//! deletion and an addition. An index entry follows the same rule; where it
+//! overlaps and the worktree holds what was staged, it is unstaged and named instead. What
+//! overlaps is refused, all of it named, or overwritten when that was asked for.
+
+use super::checkpoint::{Change, FileState, IndexEntry, Kind};
+use super::plan::{DirectoryMove, FileMove, IndexMove};
+use anyhow::Result;
+use clap::ValueEnum;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString};
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+
+/// What is done with the user's edits to what a walk changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Edits {
+    /// Keep them by a three-way merge; refuse where they overlap
+    #[default]
+    Merge,
+    /// Refuse wherever there are any
+    Refuse,
+    /// Restore exactly; redo brings them back
+    Overwrite,
+}
+
+/// The blobs of a three-way merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blobs {
+    /// What both sides started from.
+    pub base: ObjectId,
+    /// What is there.
+    pub ours: ObjectId,
+    /// Where the walk leads.
+    pub theirs: ObjectId,
+}
+
+/// What a three-way merge of blobs gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merged {
+    /// The blob of the merged content.
+    Clean(ObjectId),
+    /// Nothing that both sides would accept.
+    Overlap(Cause),
+}
+
+/// Merges blobs for a path: the one thing that these rules cannot do themselves.
+pub type Merge<'a> = dyn FnMut(&BStr, Blobs) -> Result<Merged> + 'a;
+
+/// Why a path cannot be brought to where the walk leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// These lines of the present file.
+    Lines(Vec<RangeInclusive<u32>>),
+    /// It is not text.
+    Binary,
+    /// It has a merge driver that is not run.
+    Driver(String),
+    /// The user deleted it.
+    Deleted,
+    /// It would be deleted, and the user changed it.
+    Changed,
+    /// Both made it.
+    Added,
+    /// It is another kind of file.
+    Kind,
+    /// Both changed its mode.
+    Mode,
+    /// It stands where a file or directory is to be.
+    InTheWay,
+    /// It is not in any checkpoint: ignored, over a limit, or no file.
+    NotCaptured,
+    /// What is staged is nowhere else.
+    Staged,
+    /// A later commit changed it.
+    Committed,
+    /// The user changed it, and edits are to be refused.
+    Edited,
+}
+
+impl Cause {
+    /// In a few words, to stand behind a path.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Lines(lines) => {
+                let shown = lines.iter().take(3).map(|range| match (range.start(), range.end()) {
+                    (start, end) if start == end => start.to_string(),
+                    (start, end) => format!("{start}-{end}"),
+                });
+                let shown = shown.collect::<Vec<_>>().join(", ");
+                let word = if matches!(&lines[..], [one] if one.start() == one.end()) { "line" } else { "lines" };
+                let more = if lines.len() > 3 { ", …" } else { "" };
+                format!("{word} {shown}{more}")
+            }
+            Self::Binary => "not text".to_owned(),
+            Self::Driver(name) => format!("merge driver '{name}', which oxundo does not run"),
+            Self::Deleted => "deleted since".to_owned(),
+            Self::Changed => "changed since, and it would be deleted".to_owned(),
+            Self::Added => "made since".to_owned(),
+            Self::Kind => "another kind of file since".to_owned(),
+            Self::Mode => "another mode since".to_owned(),
+            Self::InTheWay => "in the way".to_owned(),
+            Self::NotCaptured => "not covered".to_owned(),
+            Self::Staged => "staged".to_owned(),
+            Self::Committed => "changed by a later commit".to_owned(),
+            Self::Edited => "changed since".to_owned(),
+        }
+    }
+}
+
+/// What becomes of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict<T> {
+    /// This.
+    Becomes(T),
+    /// This, with the merged content of these blobs in it.
+    Merge(T, Blobs),
+    /// Both sides changed it, and not in a way that goes together.
+    Overlap(Cause),
+}
+
+/// The rule of this module's first table; `None` where both sides changed the value.
+pub fn carried<T: PartialEq + Clone>(now: &T, change: &Change<T>) -> Option<T> {
+    if *now == change.from {
+        Some(change.to.clone())
+    } else if *now == change.to || change.from == change.to {
+        Some(now.clone())
+    } else {
+        None
+    }
+}
+
+/// The rule for a file.
+pub fn file(now: Option<FileState>, change: &Change<Option<FileState>>) -> Verdict<Option<FileState>> {
+    if let Some(next) = carried(&now, change) {
+        return Verdict::Becomes(next);
+    }
+    let (now, from, to) = match (now, change.from, change.to) {
+        (Some(now), Some(from), Some(to)) => (now, from, to),
+        (None, ..) => return Verdict::Overlap(Cause::Deleted),
+        (_, None, _) => return Verdict::Overlap(Cause::Added),
+        (_, _, None) => return Verdict::Overlap(Cause::Changed),
+    };
+    let link = |state: FileState| state.kind == Kind::Symlink;
+    let rest = |state: FileState| (state.kind, state.mode);
+    let content = |state: FileState| (link(state), state.id);
+    let Some((kind, mode)) = carried(&rest(now), &Change::new(rest(from), rest(to))) else {
+        let cause = if link(now) == link(from) && link(from) == link(to) { Cause::Mode } else { Cause::Kind };
+        return Verdict::Overlap(cause);
+    };
+    match carried(&content(now), &Change::new(content(from), content(to))) {
+        Some((is_link, id)) if is_link == (kind == Kind::Symlink) => {
+            Verdict::Becomes(Some(FileState { kind, id, mode }))
+        }
+        None if ![now, from, to].into_iter().any(link) => Verdict::Merge(
+            Some(FileState { kind, id: now.id, mode }),
+            Blobs { base: from.id, ours: now.id, theirs: to.id },
+        ),
+        _ => Verdict::Overlap(Cause::Kind),
+    }
+}
+
+/// The rule for a path's index entries.
+pub fn entries(now: &Vec<IndexEntry>, change: &Change<Vec<IndexEntry>>) -> Verdict<Vec<IndexEntry>> {
+    if let Some(next) = carried(now, change) {
+        return Verdict::Becomes(next);
+    }
+    let ([now], [from], [to]) = (&now[..], &change.from[..], &change.to[..]) else {
+        return Verdict::Overlap(Cause::Staged);
+    };
+    let flag = |flag: fn(&IndexEntry) -> bool| if flag(now) == flag(from) { flag(to) } else { flag(now) };
+    let content = |entry: &IndexEntry| (entry.mode, entry.id, entry.stage, entry.intent_to_add);
+    let flagged = |(mode, id, stage, intent_to_add)| IndexEntry {
+        mode,
+        id,
+        stage,
+        intent_to_add,
+        skip_worktree: flag(|entry| entry.skip_worktree),
+        assume_unchanged: flag(|entry| entry.assume_unchanged),
+    };
+    if let Some(content) = carried(&content(now), &Change::new(content(from), content(to))) {
+        return Verdict::Becomes(vec![flagged(content)]);
+    }
+    let file = |entry: &&IndexEntry| entry.mode & 0o170_000 == 0o100_000 && entry.stage == 0 && !entry.intent_to_add;
+    match carried(&now.mode, &Change::new(from.mode, to.mode)) {
+        Some(mode) if [now, from, to].iter().all(file) => Verdict::Merge(
+            vec![flagged((mode, now.id, 0, false))],
+            Blobs { base: from.id, ours: now.id, theirs: to.id },
+        ),
+        _ => Verdict::Overlap(Cause::Staged),
+    }
+}
+
+/// Where a walk over one turn did not lead between the turn's own two states: because the
+/// user's edits were kept, or overwritten. Turned round, so that the next walk over the turn,
+/// the other way, comes back to the very state that this one left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// The edits were overwritten: the way back brings them, and then they are edits again.
+    pub overwritten: bool,
+    /// Files, in the order of their paths, as all three lists are.
+    pub files: Vec<FileMove>,
+    /// Directories.
+    pub directories: Vec<DirectoryMove>,
+    /// Index entries.
+    pub index: Vec<IndexMove>,
+}
+
+impl Carried {
+    /// Whether the walk led from the one of the turn's states to the other.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.directories.is_empty() && self.index.is_empty()
+    }
+
+    /// What is remembered of a file.
+    pub fn file(&self, path: &BString) -> Option<Change<Option<FileState>>> {
+        let found = &self.files[self.files.binary_search_by(|file| file.path.cmp(path)).ok()?];
+        Some(Change::new(found.from, found.to))
+    }
+
+    /// What is remembered of a directory.
+    pub fn directory(&self, path: &BString) -> Option<Change<Option<u32>>> {
+        let found = &self.directories[self.directories.binary_search_by(|directory| directory.path.cmp(path)).ok()?];
+        Some(Change::new(found.from, found.to))
+    }
+
+    /// What is remembered of a path's index entries.
+    pub fn entries(&self, path: &BString) -> Option<Change<Vec<IndexEntry>>> {
+        let found = &self.index[self.index.binary_search_by(|entry| entry.path.cmp(path)).ok()?];
+        Some(Change::new(found.from.clone(), found.to.clone()))
+    }
+
+    /// Every blob that it needs.
+    pub fn blobs(&self) -> impl Iterator<Item = ObjectId> {
+        let files = self.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);
+        let entries = self.index.iter().flat_map(|entry| entry.from.iter().chain(&entry.to));
+        files.chain(entries.filter(|entry| entry.mode & 0o170_000 != 0o160_000).map(|entry| entry.id))
+    }
+}

@@ -1,0 +1,132 @@
+//! Looking at turns: what `show` and `diff` print, through git's own diff, and the list to choose from.
+
+use crate::sandbox::{Mode, Sandbox};
+use crate::terminal::Terminal;
+use serde_json::json;
+
+fn two_turns() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.commit("a.txt", "one\n");
+    repo.agent("printf 'two\\nthree\\n' >a.txt; mkdir sub; echo b >sub/b.txt");
+    repo.agent("echo four >>a.txt; rm sub/b.txt; printf 'x\\000' >bin");
+    repo
+}
+
+#[test]
+fn changes_are_shown_across_turns_and_against_the_worktree() {
+    let mut repo = two_turns();
+    repo.write("a.txt", "five\n");
+    let output = repo.oxundo(["diff", "0", "2"]);
+    output.says("-one\n+two\n+three\n+four");
+    output.says("Binary files /dev/null and b/bin differ");
+    repo.oxundo(["diff", "1", "2", "--stat", "--", "a.txt"]).says("1 file changed, 1 insertion(+)");
+    repo.oxundo(["diff", "1", "--", "a.txt"]).says("+five");
+    let (_, changes) = repo.json(["diff", "0", "2"]);
+    let bin = json!({"path": "bin", "status": "A", "insertions": 0, "deletions": 0});
+    assert_eq!(changes["files"], json!([{"path": "a.txt", "status": "M", "insertions": 3, "deletions": 1}, bin]));
+    let (_, changes) = repo.json(["diff", "1", "2", "--", "sub"]);
+    assert_eq!(changes["files"], json!([{"path": "sub/b.txt", "status": "D", "insertions": 0, "deletions": 1}]));
+    repo.sh("mkdir -p sub");
+    repo.start_in("sub");
+    let (_, changes) = repo.json(["diff", "1", "2", "--", "../a.txt"]);
+    assert_eq!(changes["files"][0]["path"], "a.txt", "a pathspec counts from where one is: {changes}");
+    repo.oxundo(["show", "1", "b.txt"]).says("+b");
+}
+
+#[test]
+fn a_file_is_shown_as_it_was_before_and_after_any_turn() {
+    let repo = two_turns();
+    repo.oxundo(["checkpoint", "here: now"]).success();
+    repo.write("a.txt", "five\n");
+    for (spec, content) in [
+        ("1:a.txt", "two\nthree\n"),
+        ("1:before:a.txt", "one\n"),
+        ("1:after:a.txt", "two\nthree\n"),
+        ("0:a.txt", "one\n"),
+        ("@~1:a.txt", "two\nthree\n"),
+        ("2:before:sub/b.txt", "b\n"),
+    ] {
+        let output = repo.oxundo(["show", spec]);
+        assert_eq!((output.code, output.stdout), (0, content.as_bytes().to_vec()), "{spec}");
+    }
+    assert_eq!(repo.oxundo(["show", "here: now", "a.txt"]).out(), "two\nthree\nfour");
+    assert_eq!(repo.oxundo(["show", "2:bin"]).stdout, b"x\0", "byte for byte");
+    assert_eq!(repo.oxundo(["show", "1:before"]).out(), "README.txt\na.txt");
+    let (_, file) = repo.json(["show", "1:before:a.txt"]);
+    assert_eq!((&file["path"], &file["size"], &file["text"]), (&json!("a.txt"), &json!(4), &json!("one\n")));
+    let (_, files) = repo.json(["show", "2:after"]);
+    assert_eq!(files["paths"], json!(["README.txt", "a.txt", "bin"]));
+}
+
+#[test]
+fn an_external_diff_and_a_pager_of_the_users_are_used() {
+    let repo = two_turns();
+    repo.write("../home/outer.sh", "echo outer $1\n");
+    repo.sh("git config diff.external 'sh ../home/outer.sh'");
+    repo.oxundo(["diff", "1", "2", "--", "a.txt"]).says("outer a.txt");
+    repo.sh("git config --unset diff.external; git config core.pager 'sed s/^/paged./'");
+    let mut command = repo.oxundo_command(["show", "1", "--stat"]);
+    command.env_remove("GIT_PAGER").env_remove("PAGER");
+    Terminal::start(command).shows("paged.");
+}
+
+#[test]
+fn a_turn_is_chosen_from_a_list_back_and_forward() {
+    let repo = Sandbox::new();
+    repo.commit("a.txt", "0\n");
+    for n in 1..=12 {
+        let message =
+            format!("step {n} with quite a long description of all that the agent has been asked to do in it");
+        repo.oxundo(["run", "-m", &message, "--", "sh", "-c", &format!("echo {n} >a.txt")]).success();
+    }
+    let last = repo.state();
+    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
+    terminal.shows("Go to the state after turn").shows("12  ").shows("[now]");
+    terminal.types("step 3").shows("step 3").types("\r");
+    terminal.shows("Would undo turns 12, 11").shows("write  a.txt").shows("Go there?").types("n");
+    terminal.shows("Nothing is changed").shows_end();
+    repo.state().assert_is(&last, "a no changes nothing");
+
+    let mut terminal = Terminal::start(repo.oxundo_command(["undo", "-i"]));
+    terminal.shows("Go to the state").types("step 3").shows("step 3").types("\r");
+    terminal.shows("Go there?").types("y").shows("Undid turns").shows_end();
+    repo.assert_file("a.txt", "3\n", "back");
+
+    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
+    terminal.shows("Go to the state").types("step 12").shows("step 12").types("\r");
+    terminal.shows("Would redo").shows("Go there?").types("y").shows("Redid turns").shows_end();
+    repo.state().assert_is(&last, "and forward");
+
+    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
+    terminal.shows("Go to the state").types("\x1b").shows("Nothing is changed").shows_end();
+    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
+    terminal.shows("Go to the state").types("\x03").shows_end();
+    repo.state().assert_is(&last, "to leave the list changes nothing");
+}
+
+#[test]
+fn what_is_refused_is_said_before_the_question() {
+    let repo = two_turns();
+    repo.write("a.txt", "mine\n");
+    let before = repo.everything();
+    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
+    terminal.shows("Go to the state").types("\r").shows("undo would overwrite changes in 'a.txt' (").shows_end();
+    repo.everything().assert_is(&before, "nothing is changed");
+}
+
+#[test]
+fn without_a_terminal_the_flags_are_named() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.turn(mode, "echo one >a.txt");
+        for args in [&["rewind"][..], &["undo", "-i"]] {
+            let before = repo.everything();
+            let (code, said) = repo.json(args);
+            assert_eq!((code, &said["error"]["code"]), (2, &json!("usage")), "{said}");
+            let output = repo.oxundo(args);
+            output.exits(2);
+            output.warns("undo --to TURN");
+            repo.everything().assert_is(&before, "nothing is changed");
+        }
+    }
+}

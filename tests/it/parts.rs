@@ -1,0 +1,367 @@
+//! Undo of just a part: one turn in the middle, some paths, by commits on top; and what the user
+//! does with turns beside: restore, checkpoint, branch, squash. Each of them is undone as a turn is.
+
+use crate::sandbox::{Mode, Sandbox};
+use serde_json::json;
+
+/// Three turns that edit lines of `a.txt` far apart, and a file each.
+fn three_turns(mode: Mode) -> Sandbox {
+    let repo = Sandbox::new();
+    repo.commit("a.txt", &lines(&[]));
+    for n in 1..=3 {
+        repo.turn(mode, &format!("sed -i '{0}s/.*/turn {n}/' a.txt; echo {n} >f{n}.txt", n * 4));
+    }
+    repo
+}
+
+fn lines(turns: &[usize]) -> String {
+    (1..=14)
+        .map(|line| {
+            if line % 4 == 0 && turns.contains(&(line / 4)) {
+                format!("turn {}\n", line / 4)
+            } else {
+                format!("line {line}\n")
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn one_turn_in_the_middle_is_taken_out() {
+    for mode in Mode::BOTH {
+        let repo = three_turns(mode);
+        repo.sh("echo mine >mine.txt; sed -i '1s/.*/mine/' a.txt");
+        let before = repo.state();
+        let head = repo.head();
+        let dry = repo.everything();
+        repo.oxundo(["undo", "--only", "2", "--dry-run"]).success();
+        repo.everything().assert_is(&dry, "a dry run changes nothing");
+        let (code, done) = repo.json(["undo", "--only", "2"]);
+        assert_eq!((code, &done["turns"], &done["turn"]), (0, &json!([2]), &json!(4)), "{done}");
+        assert_eq!(done["kept_edits"], json!(["a.txt", "mine.txt"]), "{done}");
+        repo.assert_file("a.txt", lines(&[1, 3]).replacen("line 1\n", "mine\n", 1), "the lines of turn 2 are gone");
+        repo.assert_absent("f2.txt", "turn 2 made it");
+        repo.assert_file("f3.txt", "3\n", "later turns stay");
+        if mode == Mode::Commit {
+            assert_eq!(repo.git(["rev-parse", "HEAD~"]), head, "one commit on top, nothing is rewritten");
+            assert_eq!(repo.git(["show", "HEAD:a.txt"]) + "\n", lines(&[1, 3]), "with the turn's part alone");
+            assert_eq!(repo.git(["diff", "--name-only"]), "a.txt", "what is the user's stays uncommitted");
+        }
+        repo.redo();
+        repo.state().assert_is(&before, "redo brings it back");
+        repo.oxundo(["undo", "--only", "2"]).success();
+        let without = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, "undo takes the taking out back");
+        repo.redo();
+        repo.state().assert_is(&without, "and redo does it again");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn all_turns_are_undone_though_one_was_taken_out() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.commit("a.txt", &lines(&[]));
+        let first = repo.state();
+        for n in 1..=3 {
+            repo.turn(mode, &format!("sed -i '{0}s/.*/turn {n}/' a.txt; echo {n} >f{n}.txt", n * 4));
+        }
+        repo.oxundo(["undo", "--only", "1"]).success();
+        let last = repo.state();
+        repo.oxundo(["undo", "--steps", "4"]).success();
+        repo.state().assert_is(&first, "the very state before the first turn");
+        repo.oxundo(["redo", "--steps", "4"]).success();
+        repo.state().assert_is(&last, "and after the last");
+    }
+}
+
+#[test]
+fn a_turn_that_later_ones_built_on_is_refused_and_they_are_named() {
+    for mode in Mode::BOTH {
+        let repo = three_turns(mode);
+        repo.turn(mode, "sed -i 's/turn 1/and more/' a.txt");
+        let error = repo.refuses(&["undo", "--only", "1"], "conflict");
+        assert_eq!(error["paths"], json!(["a.txt"]), "{error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains("turn 4 (sh)")), "{error}");
+    }
+}
+
+#[test]
+fn what_goes_together_with_what_and_what_not() {
+    let repo = three_turns(Mode::Commit);
+    for args in [
+        &["undo", "--only", "2", "--steps", "2"] as &[_],
+        &["undo", "--only", "2", "--to", "1"],
+        &["undo", "--revert", "--", "a.txt"],
+        &["undo", "--only", "0"],
+        &["undo", "--only", "1", "--edits=overwrite"],
+        &["redo", "--", "a.txt"],
+        &["squash", "2..2"],
+        &["checkpoint", "17"],
+        &["checkpoint", "@"],
+        &["branch", "a..b"],
+    ] {
+        let before = repo.everything();
+        assert_eq!(repo.json(args).0, 2, "{args:?} is a usage error");
+        repo.everything().assert_is(&before, "nothing is changed");
+    }
+    repo.refuses(&["undo", "--only", "1", "--edits=refuse"], "conflict");
+    repo.undo();
+    repo.refuses(&["undo", "--only", "3"], "nothing");
+}
+
+#[test]
+fn turns_are_reverted_where_undo_is_refused() {
+    let obstacles = [
+        ("published", "git remote add o ../o.git; git init -q --bare ../o.git; git push -q o main; git fetch -q o"),
+        ("foreign", "echo own >own.txt; git add own.txt; git commit -qm own"),
+        ("foreign", "git commit -q --amend -m amended"),
+        (
+            "merge",
+            "git checkout -q -b b HEAD~; echo b >b.txt; git add b.txt; git commit -qm b; git checkout -q main; git merge -q b -m merge",
+        ),
+    ];
+    for (code, script) in obstacles {
+        let repo = three_turns(Mode::Commit);
+        repo.sh(script);
+        repo.refuses(&["undo", "--steps", "2"], code);
+        let before = repo.state();
+        let head = repo.head();
+        let (status, done) = repo.json(["undo", "--revert", "--steps", "2"]);
+        assert_eq!((status, &done["turns"]), (0, &json!([3, 2])), "{done}");
+        assert_eq!(repo.git(["rev-parse", "HEAD~2"]), head, "two commits on top");
+        repo.assert_file("a.txt", lines(&[1]), "both turns are out");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "all of it committed");
+        repo.undo();
+        repo.state().assert_is(&before, "undo takes them back");
+    }
+}
+
+#[test]
+fn some_paths_are_undone_and_the_turn_stays() {
+    for mode in Mode::BOTH {
+        let mut repo = Sandbox::new();
+        repo.sh("mkdir sub; echo a >sub/a.txt; echo b >b.txt; git add -A; git commit -qm base");
+        let before = repo.state();
+        repo.turn(mode, "echo A >sub/a.txt; echo B >b.txt; mkdir sub/new; echo N >sub/new/n.txt");
+        let after = repo.state();
+        let head = repo.head();
+        repo.start_in("sub");
+        let (code, done) = repo.json(["undo", "--", "a.txt"]);
+        assert_eq!((code, &done["turns"]), (0, &json!([1])), "{done}");
+        repo.assert_file("sub/a.txt", "a\n", "the path, from where the command was called");
+        repo.assert_file("b.txt", "B\n", "others stay");
+        assert_eq!(repo.head(), head, "HEAD stays");
+        let partly = repo.state();
+        repo.redo();
+        repo.state().assert_is(&after, "redone");
+        repo.oxundo(["undo", "--", "a.txt"]).success();
+        repo.oxundo(["undo", "--", "new", ":/b.*"]).success();
+        repo.assert_file("b.txt", "b\n", "partly undone further");
+        repo.assert_absent("sub/new", "with the directory");
+        repo.redo();
+        repo.state().assert_is(&partly, "one part after the other");
+        repo.undo();
+        repo.state().assert_is(&before, "one undo undoes the turn in full");
+        repo.redo();
+        repo.state().assert_is(&partly, "and redo is back where that was");
+        repo.redo();
+        repo.state().assert_is(&after, "and then at the turn's end");
+        repo.undo();
+        repo.state().assert_is(&before, "which is undone as ever");
+        repo.refuses(&["undo", "--", "a.txt"], "nothing");
+    }
+}
+
+#[test]
+fn a_pathspec_that_matches_nothing_is_said() {
+    let repo = three_turns(Mode::Commit);
+    let (code, said) = repo.json(["undo", "--", "nowhere.txt"]);
+    assert_eq!((code, &said["error"]["code"]), (1, &json!("not_found")), "{said}");
+    let (code, said) = repo.json(["undo", "--", "../out"]);
+    assert_eq!((code, &said["error"]["code"]), (2, &json!("usage")), "{said}");
+}
+
+#[test]
+fn paths_of_several_turns_and_of_one_in_the_middle() {
+    for mode in Mode::BOTH {
+        let repo = three_turns(mode);
+        let last = repo.state();
+        repo.oxundo(["undo", "--steps", "2", "--", "a.txt"]).success();
+        repo.assert_file("a.txt", lines(&[1]), "two turns of one file");
+        repo.assert_file("f3.txt", "3\n", "not of others");
+        repo.redo();
+        repo.state().assert_is(&last, "both at once");
+        repo.oxundo(["undo", "--only", "1", "--", "a.txt", "f1.txt"]).success();
+        repo.assert_file("a.txt", lines(&[2, 3]), "one turn of it");
+        repo.assert_absent("f1.txt", "and of the other");
+        repo.redo();
+        repo.state().assert_is(&last, "back");
+    }
+}
+
+#[test]
+fn what_was_undone_before_a_part_can_still_be_redone() {
+    let repo = three_turns(Mode::Ghost);
+    let last = repo.state();
+    repo.undo();
+    let two = repo.state();
+    repo.oxundo(["undo", "--", "a.txt"]).success();
+    repo.redo();
+    repo.state().assert_is(&two, "the newest first");
+    repo.redo();
+    repo.state().assert_is(&last, "then the one before");
+}
+
+#[test]
+fn files_of_any_turn_are_restored_and_that_is_undone() {
+    for mode in Mode::BOTH {
+        let mut repo = three_turns(mode);
+        repo.sh("mkdir deep; rm f1.txt; echo mine >mine.txt; sed -i '1s/.*/mine/' a.txt");
+        let before = repo.state();
+        repo.start_in("deep");
+        repo.oxundo(["restore", "1", "--", "../f1.txt"]).success();
+        repo.assert_file("f1.txt", "1\n", "one file");
+        repo.oxundo(["restore", "1"]).success();
+        repo.assert_file("a.txt", lines(&[1]), "every file of that state");
+        repo.assert_file("f3.txt", "3\n", "nothing is deleted");
+        repo.assert_file("mine.txt", "mine\n", "nor touched");
+        let restored = repo.state();
+        repo.oxundo(["restore", "0", "--", ":/a.txt"]).success();
+        repo.assert_file("a.txt", lines(&[]), "as before the first turn");
+        repo.oxundo(["undo", "--steps", "3"]).success();
+        repo.state().assert_is(&before, "undo takes all of it back");
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        repo.state().assert_is(&restored, "and redo brings it again");
+        repo.refuses(&["restore", "1"], "nothing");
+        assert_eq!(repo.json(["restore", "99"]).0, 1, "no such turn");
+        assert_eq!(repo.json(["restore", "1", "--", "nowhere"]).0, 1, "no such file");
+    }
+}
+
+#[test]
+fn an_ignored_file_is_not_restored_over() {
+    let repo = three_turns(Mode::Commit);
+    repo.sh("git rm -q f1.txt; git commit -qm gone; echo f1.txt >>.git/info/exclude; echo mine >f1.txt");
+    repo.refuses(&["restore", "1"], "conflict");
+}
+
+#[test]
+fn a_named_state_is_a_goal_and_a_source() {
+    for mode in Mode::BOTH {
+        let repo = three_turns(mode);
+        repo.sh("echo mine >mine.txt; sed -i '1s/.*/mine/' a.txt; git add a.txt");
+        let here = repo.state();
+        let (code, said) = repo.json(["checkpoint", "-m", "before the cache"]);
+        assert_eq!((code, &said["checkpoint"], &said["turn"]), (0, &json!("before the cache"), &json!(3)), "{said}");
+        repo.state().assert_is(&here, "nothing but the timeline changes");
+        repo.turn(mode, "sed -i '14s/.*/turn 4/' a.txt; rm mine.txt");
+        repo.turn(mode, "echo 5 >f5.txt");
+        let last = repo.state();
+        repo.oxundo(["restore", "before the cache", "--", "mine.txt"]).success();
+        repo.assert_file("mine.txt", "mine\n", "a file of that state");
+        repo.undo();
+        repo.oxundo(["undo", "--to", "before the cache"]).success();
+        repo.state().assert_is(&here, "the very state");
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        repo.state().assert_is(&last, "and forward");
+        assert_eq!(repo.json(["checkpoint", "before the cache"]).0, 2, "a name is given once");
+        repo.oxundo(["checkpoint"]).says("c1");
+        let (_, listed) = repo.json(["checkpoint", "--list"]);
+        assert_eq!(listed["checkpoints"][1]["name"], "before the cache", "{listed}");
+        repo.oxundo(["checkpoint", "--delete", "before the cache"]).success();
+        assert_eq!(repo.json(["restore", "before the cache"]).0, 1, "forgotten");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn a_branch_starts_at_a_turn_and_goes_away_again() {
+    for mode in Mode::BOTH {
+        let repo = three_turns(mode);
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        let one = repo.state();
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        repo.write("mine.txt", "mine\n");
+        let before = repo.state();
+        repo.oxundo(["branch", "other", "1"]).success();
+        assert_eq!(repo.git(["symbolic-ref", "HEAD"]), "refs/heads/other");
+        let files = |fact: &str| fact.starts_with("on disk ") && !fact.contains("mine");
+        repo.state().only(files).assert_is(&one.only(files), "the files are as after turn 1");
+        repo.assert_file("mine.txt", "mine\n", "and the user's are there");
+        repo.turn(mode, "echo another way >way.txt");
+        repo.undo();
+        repo.undo();
+        repo.state().assert_is(&before, "undo takes the branch away and goes back");
+        repo.refuses(&["branch", "main", "1"], "branch");
+        repo.oxundo(["branch", "here"]).success();
+        assert_eq!(repo.git(["rev-parse", "here"]), repo.git(["rev-parse", "main"]));
+    }
+}
+
+#[test]
+fn turns_are_squashed_into_one_clean_commit() {
+    let repo = Sandbox::new();
+    repo.commit("a.txt", &lines(&[]));
+    let base = repo.head();
+    repo.sh("sed -i '1s/.*/mine/' a.txt");
+    let mine = repo.read("a.txt");
+    repo.oxundo(["run", "-m", "one", "--", "sh", "-c", "sed -i '4s/.*/turn 1/' a.txt"]).success();
+    repo.sh("sed -i '14s/.*/mine too/' a.txt");
+    repo.oxundo([
+        "run",
+        "-m",
+        "two",
+        "--",
+        "sh",
+        "-c",
+        "sed -i '8s/.*/turn 2/' a.txt; git commit -qam own; echo x >x.txt",
+    ])
+    .success();
+    repo.write("later.txt", "later\n");
+    let before = repo.state();
+    let tree = repo.git(["rev-parse", "HEAD^{tree}"]);
+    let (code, done) = repo.json(["squash", "-m", "Add a cache", "--author", "A Name <a@example.com>"]);
+    assert_eq!((code, &done["turns"]), (0, &json!([1, 2])), "{done}");
+    assert_eq!(repo.git(["rev-parse", "HEAD^{tree}"]), tree, "the content is the same");
+    assert_eq!(repo.git(["rev-parse", "HEAD~3"]), base, "two commits of the user's and one");
+    assert_eq!(
+        repo.git(["log", "-1", "--format=%an <%ae>|%s|%(trailers:only,unfold)"]),
+        "A Name <a@example.com>|Add a cache|Assisted-by: sh\n"
+    );
+    assert_eq!(repo.git(["diff", "--numstat", "HEAD~2", "HEAD~1"]), "1\t1\ta.txt", "the user's own line alone");
+    assert_eq!(repo.git(["show", "-s", "--format=%s", "HEAD~1"]), "oxundo: uncommitted changes before turn 2");
+    repo.state().only(|fact| fact.starts_with("on disk ") || fact.starts_with("index ")).assert_is(
+        &before.clone().only(|fact| fact.starts_with("on disk ") || fact.starts_with("index ")),
+        "worktree and index stay",
+    );
+    repo.undo();
+    repo.state().assert_is(&before, "undo takes it back");
+    repo.oxundo(["squash", "--all"]).success();
+    assert_eq!(repo.git(["rev-parse", "HEAD~1"]), base, "one commit of all");
+    assert_eq!(repo.git(["log", "-1", "--format=%s"]), "sh: turns 1 to 2");
+    repo.oxundo(["undo", "--steps", "3"]).success();
+    repo.assert_file("a.txt", String::from_utf8_lossy(&mine).replace("line 14", "mine too"), "the turns below as well");
+    assert_eq!(repo.head(), base);
+    repo.assert_sound();
+}
+
+#[test]
+fn squash_refuses_what_it_must_not_rewrite() {
+    let repo = three_turns(Mode::Commit);
+    repo.commit("own.txt", "own\n");
+    repo.refuses(&["squash"], "foreign");
+    repo.sh("git reset -q --hard HEAD~; git init -q --bare ../o.git; git remote add o ../o.git; git push -q o HEAD~:refs/heads/x; git fetch -q o");
+    repo.refuses(&["squash", "1..3"], "published");
+    repo.refuses(&["squash"], "nothing");
+    let repo = Sandbox::new();
+    repo.commit("a.txt", "one\n");
+    repo.agent("echo two >a.txt");
+    repo.sh("echo mine >a.txt");
+    repo.agent("echo three >>a.txt");
+    let error = repo.refuses(&["squash"], "conflict");
+    assert!(error["hints"][0].as_str().is_some_and(|hint| hint.contains("--all")), "{error}");
+    repo.oxundo(["squash", "--all"]).success();
+}
