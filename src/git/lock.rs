@@ -58,13 +58,18 @@ impl Repo {
         Ok(Lock { _file: file })
     }
 
-    /// Takes the worktree's lock if it is free and no `run` is at work.
+    /// Takes the worktree's lock unless a `run` is at work. It waits for another command's moment
+    /// to pass: also a process that was killed can hold the lock for one, in a child that has
+    /// not become git yet.
     ///
     /// # Errors
     ///
     /// When the lock file cannot be made.
     pub fn try_lock(&self, who: &str) -> Result<Option<Lock>> {
-        let lock = self.take("lock", who, Duration::ZERO)?;
+        if self.is_running()? {
+            return Ok(None);
+        }
+        let lock = self.take("lock", who, PATIENCE)?;
         Ok(if self.is_running()? { None } else { lock })
     }
 
