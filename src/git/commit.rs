@@ -90,10 +90,10 @@ impl Repo {
         if hidden.contains(&from) {
             return Ok(Vec::new());
         }
-        // The usual case needs no walk of history: a line of commits straight down to the one
-        // that is hidden. With more than one, what is above the first may be below the second.
-        if hidden.len() == 1
-            && let Some(line) = self.straight_line(hidden[0], from)?
+        // The usual case needs no walk of history: a line of commits straight down. With more
+        // than one tip, what is above the first may still be below another.
+        if let [tip] = hidden[..]
+            && let Some(line) = self.straight_line(tip, from)?
         {
             return Ok(line);
         }
@@ -101,11 +101,11 @@ impl Repo {
         walk.map(|info| Ok(info?.id)).collect()
     }
 
-    fn straight_line(&self, hidden: ObjectId, from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
+    fn straight_line(&self, tip: ObjectId, from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
         let mut line = Vec::new();
         let mut at = from;
         while line.len() < 64 {
-            if at == hidden {
+            if at == tip {
                 return Ok(Some(line));
             }
             let parents = self.parents(at)?;

@@ -195,20 +195,23 @@ impl Store {
         std::fs::write(&new, record).and_then(|()| std::fs::rename(&new, &path)).context("record the directory")
     }
 
-    /// The worktree's lock, as [`Repo::lock`] takes it.
-    fn lock(&self) -> Result<File> {
-        let path = self.git_dir.join("oxundo/lock");
-        let file = File::options().write(true).create(true).truncate(false).open(&path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => {
-                let directory = self.directory.display();
-                Err(Refusal::new(Code::Busy, format!("a turn is running in '{directory}'"))
-                    .hint("wait until it is done, and run this again")
-                    .into())
+    /// Both locks of the worktree: nothing is at work in it, not even an agent.
+    fn lock(&self) -> Result<[File; 2]> {
+        let take = |name: &str| {
+            let path = self.git_dir.join("oxundo").join(name);
+            let file = File::options().write(true).create(true).truncate(false).open(&path)?;
+            match file.try_lock() {
+                Ok(()) => Ok(file),
+                Err(TryLockError::WouldBlock) => {
+                    let directory = self.directory.display();
+                    Err(Refusal::new(Code::Busy, format!("a turn is running in '{directory}'"))
+                        .hint("wait until it is done, and run this again")
+                        .into())
+                }
+                Err(TryLockError::Error(error)) => Err(error).context("lock a store"),
             }
-            Err(TryLockError::Error(error)) => Err(error).context("lock a store"),
-        }
+        };
+        Ok([take("lock")?, take("run")?])
     }
 
     /// What there is to say of it.

@@ -70,9 +70,7 @@ fn changed(turns: &BTreeMap<u64, Turn>, kept: &BTreeSet<u64>) -> Vec<Turn> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::session::Origin;
     use crate::model::timeline::Step;
-    use crate::model::turn::{Mode, Totals};
 
     /// Turns 1 to `count` on one branch, each on the one below it.
     fn line(count: u64) -> (Timeline, BTreeMap<u64, Turn>) {
@@ -81,27 +79,7 @@ mod tests {
         for number in 1..=count {
             let previous = (number > 1).then(|| number - 1);
             timeline.push(&step(number, previous), false);
-            let turn = Turn {
-                v: 1,
-                turn: number,
-                agent: "sh".into(),
-                session: None,
-                message: None,
-                mode: Mode::Ghost,
-                began_on: None,
-                branch: None,
-                began_at: String::new(),
-                ended_at: Some(String::new()),
-                exit_code: None,
-                interrupted: false,
-                dirty_commit: None,
-                commits: Vec::new(),
-                previous,
-                depth: number,
-                totals: Totals::default(),
-                origin: Origin::default(),
-                made: None,
-            };
+            let turn = Turn { turn: number, previous, depth: number, ended_at: Some(String::new()), ..Turn::default() };
             turns.insert(number, turn);
         }
         (timeline, turns)

@@ -514,3 +514,21 @@ fn turns_of_a_linked_worktree_are_its_own() {
         "removing the worktree keeps its history"
     );
 }
+
+#[test]
+fn a_branch_made_at_an_amended_commit_goes_with_its_turn() {
+    let repo = Sandbox::new();
+    repo.commit("a.txt", "1\n");
+    // A branch that stays, further down than where history divides.
+    repo.commit("a.txt", "2\n");
+    repo.git(["branch", "side", "HEAD~1"]);
+    repo.agent("echo 3 >>a.txt");
+    let before = repo.state();
+    repo.agent("git commit -q --amend -m amended");
+    repo.agent("git branch made");
+    let after = repo.state();
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.state().assert_is(&before, "no commit leaves all branches but the turn's own");
+    repo.oxundo(["redo", "--steps", "2"]).success();
+    repo.state().assert_is(&after, "and all of it comes back");
+}
