@@ -59,7 +59,7 @@ pub fn heard(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
             transcript: name(TRANSCRIPT),
             ..Part::default()
         },
-        prompt: text(payload, PROMPT).map(cut),
+        prompt: text(payload, PROMPT).map(|text| cut(&text)),
         directory: name(DIRECTORY).map(PathBuf::from),
     })
 }
@@ -102,7 +102,10 @@ fn field<'a>(payload: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-fn cut(mut text: String) -> String {
+/// A prompt as a message: no control characters, which git's messages may not have, and not
+/// without end.
+fn cut(text: &str) -> String {
+    let mut text = text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "");
     if text.len() > LONGEST {
         let mut end = LONGEST;
         while !text.is_char_boundary(end) {
@@ -172,6 +175,13 @@ mod tests {
         assert_eq!(hear("crush", &tool), None);
         tool["tool_name"] = json!("edit");
         assert_eq!(hear("crush", &tool).map(|heard| heard.signal), Some(Signal::Work));
+    }
+
+    #[test]
+    fn a_prompt_has_no_control_characters() {
+        let prompt = "add\u{0} a\tcache\r\n\u{1b}[31mplease";
+        let heard = hear("claude", &json!({"event": "begin", "session_id": "s", "prompt": prompt})).expect("heard");
+        assert_eq!(heard.prompt.as_deref(), Some("add a\tcache\n[31mplease"));
     }
 
     #[test]

@@ -73,7 +73,9 @@ pub fn tell(repo: &Repo, ui: &Ui, call: &Call) -> Result<Done> {
         (Step::Renew, Some(turn)) => {
             closed = end(repo, ui, Ending { exit_code: None, interrupted: true })?;
             let by_hooks = !(running && call.inside);
-            open_turn(repo, ui, call, by_hooks, turn.mode)?;
+            // What kept the last one from making commits may be over.
+            let mode = if by_hooks { Config(repo).mode()? } else { turn.mode };
+            open_turn(repo, ui, call, by_hooks, mode)?;
         }
         (Step::Join, Some(mut turn)) => {
             turn.origin.join(started(call));

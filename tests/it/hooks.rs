@@ -288,6 +288,15 @@ fn where_no_commit_can_be_made_the_turn_is_kept_without() {
     assert_eq!(repo.log()[0]["mode"], "ghost");
     repo.undo();
     repo.state().assert_is(&before, "and undone");
+    hook(&repo, &["claude"], &prompt("s", "2", "p"));
+    repo.identify();
+    repo.sh("echo two >>a.txt");
+    hook(&repo, &["claude"], &prompt("s", "3", "with\u{0} a commit"));
+    repo.sh("echo three >b.txt");
+    hook(&repo, &["claude"], &stop("s", "3"));
+    assert_eq!(repo.log()[0]["mode"], "commit", "as soon as one can be made");
+    assert_eq!(subjects(&repo)[0], "with a commit");
+    repo.assert_sound();
 }
 
 #[test]
