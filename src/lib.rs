@@ -91,7 +91,8 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
         ui.answer(&cmd::stores::run(args)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let repo = Repo::open(directory)?;
+    let begins = matches!(&cli.command, Command::Turn(args) if matches!(args.end, cli::TurnEnd::Begin));
+    let repo = if begins { Repo::open_or_make(directory)? } else { Repo::open(directory)? };
     ui.hints = config::Config(&repo).hints();
     let ui = &*ui;
     cmd::tell_of_earlier_store(&repo, ui);

@@ -227,7 +227,7 @@ impl Store {
             let commit = timeline.peel_to_commit()?;
             if let Some(state) = commit.tree()?.lookup_entry_by_path("state.json")? {
                 let state: Timeline = serde_json::from_slice(&state.object()?.data).context("read a timeline")?;
-                turns = state.next - 1;
+                turns = state.next.saturating_sub(1);
             }
             last = Some(commit.time()?.format_or_unix(gix::date::time::format::ISO8601_STRICT));
         }

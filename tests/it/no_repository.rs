@@ -104,6 +104,17 @@ impl Sandbox {
 }
 
 #[test]
+fn a_script_can_bound_turns_too() {
+    let dir = plain();
+    dir.refuses_plainly(&["turn", "end"], "not_found");
+    dir.oxundo(["turn", "begin", "--session", "s"]).success();
+    dir.write("a.txt", "agent\n");
+    dir.oxundo(["turn", "end", "--session", "s"]).success();
+    dir.undo();
+    dir.assert_file("a.txt", "one\n", "the turn is undone");
+}
+
+#[test]
 fn looking_makes_no_store() {
     let dir = plain();
     for args in [&["undo"] as &[_], &["redo"], &["log"], &["status"], &["diff"], &["show"], &["gc"]] {
