@@ -5,8 +5,8 @@ use super::Repo;
 use super::ignore::{Rules, read_rules};
 use super::index::TreeChange;
 use super::known::Known;
-use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread};
-use super::worktree::{Exactly, Found, file_id, mode_of};
+use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread, file_state};
+use super::worktree::{Exactly, Found, file_id, is_denied, mode_of};
 use crate::model::checkpoint::{Checkpoint, Head, Kind, Modes, Reason, Skipped, UsualModes};
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -314,8 +314,8 @@ impl Content<'_> {
             }
         }
         if written == Written::Unreadable {
-            let path = file.path.clone();
-            self.skipped.push(Skipped { path, reason: Reason::Unreadable, size: 0, state: None });
+            let state = self.repo.worktree.stat(path)?.and_then(|(stat, _)| file_state(&stat));
+            self.skipped.push(Skipped { path: path.to_owned(), reason: Reason::Unreadable, size: 0, state });
         }
         Ok(written.id())
     }
@@ -379,9 +379,15 @@ impl Content<'_> {
             if self.skipped.iter().any(|skipped| skipped.path == path) {
                 continue;
             }
-            let Found::There(stat) = self.repo.worktree.find(path.as_bstr())? else {
-                continue;
+            let found = match self.repo.worktree.find(path.as_bstr()) {
+                // What can no longer be looked at is taken to be as it was.
+                Err(error) if is_denied(&error) => {
+                    missed.push((path.clone(), self.repo.tree_entry(earlier.worktree, path.as_bstr())?));
+                    continue;
+                }
+                found => found?,
             };
+            let Found::There(stat) = found else { continue };
             let Some(kind) = super::scan::kind_of(&stat) else { continue };
             let mode = mode_of(&stat);
             let file = Unread { path: path.clone(), kind, mode, stamp: None };

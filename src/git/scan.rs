@@ -5,12 +5,13 @@
 
 use super::ignore::{Rules, read_rules};
 use super::known::stamp_of;
-use super::worktree::{Worktree, is_storable, mode_of};
+use super::worktree::{Worktree, is_denied, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Time};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, openat, statat};
+use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -169,11 +170,19 @@ impl Scanner<'_> {
     /// Compares one directory with its range of the index; gives the subdirectories to go on with.
     fn directory(&self, job: &Job, found: &mut Found) -> Result<Vec<Job>> {
         let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
-        let Some(fd) = self.worktree.open_directory(path)? else {
+        let listed = match list(self.worktree, path) {
+            // What is in there is as the index says, for all that is known.
+            Err(error) if is_denied(&error) => {
+                found.skipped.push(skipped(path, Reason::Unreadable, 0));
+                found.occupied.push(path.to_owned());
+                return Ok(Vec::new());
+            }
+            listed => listed?,
+        };
+        let Some((fd, names)) = listed else {
             (job.from..job.to).for_each(|at| self.gone(at, found));
             return Ok(Vec::new());
         };
-        let names = names_in(&fd)?;
         self.note_directory(&fd, job, found)?;
         let nested = !job.path.is_empty() && names.binary_search_by(|n| n.0.as_slice().cmp(b".git")).is_ok();
         let mut merge = Merge { scanner: self, job, fd: &fd, found, jobs: Vec::new(), occupied: false, nested };
@@ -409,6 +418,9 @@ impl Merge<'_, '_> {
         let end = self.stages_end(at);
         match statat(self.fd, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => self.scanner.entry(at, &stat, self.found),
+            Err(Errno::ACCESS) => {
+                self.found.skipped.push(skipped(self.scanner.path(at), Reason::Unreadable, 0));
+            }
             Err(_) => self.scanner.gone(at, self.found),
         }
         end
@@ -535,9 +547,11 @@ impl UnknownWalk<'_, '_> {
             below.skipped.push(special(path));
             return Ok(below);
         }
-        let Some((stat, _)) = self.scanner.worktree.stat(path)? else {
-            return Ok(below);
+        let stat = match self.scanner.worktree.stat(path) {
+            Err(error) if is_denied(&error) => return Ok(Below::skipped(skipped(path, Reason::Unreadable, 0))),
+            stat => stat?,
         };
+        let Some((stat, _)) = stat else { return Ok(below) };
         let Some(kind) = kind_of(&stat) else { return Ok(below) };
         let mode = mode_of(&stat);
         let size = u64::try_from(stat.st_size).unwrap_or_default();
@@ -582,10 +596,11 @@ impl UnknownWalk<'_, '_> {
     /// What is captured in a directory; of an ignored one only what is included.
     fn content(&mut self, path: &BStr, ignored: bool) -> Result<Below> {
         let mut below = Below::default();
-        let Some(fd) = self.scanner.worktree.open_directory(path)? else {
-            return Ok(below);
+        let listed = match list(self.scanner.worktree, path) {
+            Err(error) if is_denied(&error) => return Ok(Below::skipped(skipped(path, Reason::Unreadable, 0))),
+            listed => listed?,
         };
-        let names = names_in(&fd)?;
+        let Some((fd, names)) = listed else { return Ok(below) };
         if is_repository(&fd, &names) {
             return Ok(if ignored { below } else { Below::skipped(self.repository(path)) });
         }
@@ -715,6 +730,16 @@ fn is_repository(fd: &OwnedFd, names: &[(Vec<u8>, FileType)]) -> bool {
         Ok(_) => true,
         Err(_) => false,
     }
+}
+
+/// A name in a directory, and what has it.
+type Name = (Vec<u8>, FileType);
+
+/// A directory and the names in it; `None` when there is none at this path.
+fn list(worktree: &Worktree, path: &BStr) -> Result<Option<(OwnedFd, Vec<Name>)>> {
+    let Some(fd) = worktree.open_directory(path)? else { return Ok(None) };
+    let names = names_in(&fd)?;
+    Ok(Some((fd, names)))
 }
 
 /// The names in a directory, sorted as the index sorts them: a directory with its slash.

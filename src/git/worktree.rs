@@ -474,6 +474,11 @@ pub fn mode_of(stat: &rustix::fs::Stat) -> u32 {
     stat.st_mode & 0o7777
 }
 
+/// Whether something could not be looked at for want of permission.
+pub fn is_denied(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Errno>() == Some(&Errno::ACCESS)
+}
+
 /// The id that these bytes have as a blob.
 ///
 /// # Errors

@@ -85,7 +85,7 @@ fn an_unreadable_file_is_named_and_left_alone() {
         let repo = Sandbox::new();
         repo.write("locked", "mine\n").write("shut/file", "mine\n");
         repo.chmod("locked", 0o000).chmod("shut", 0o000);
-        // Nothing is unreadable to the superuser.
+        // Nothing is unreadable to the superuser: as anyone else, this is another test.
         let readable = std::fs::read(repo.path("locked")).is_ok();
         let output = repo.turn(mode, "echo two >README.txt");
         if !readable {
