@@ -95,6 +95,9 @@ fn record(repo: &Repo, stored: &Stored, turns: &BTreeMap<u64, Turn>, goes: Goes)
     for number in repo.rescue_numbers(stored)?.into_iter().filter(|number| !rescues.contains(number)) {
         needed.extend(repo.rescued_commits(stored, number)?);
     }
+    for named in stored.state.named.values() {
+        needed.extend(repo.named_commits(stored, named.number)?);
+    }
     // An operation from before every turn that stays leads back to nothing that can be undone.
     if let Some(oldest) = kept().filter_map(|turn| Repo::seconds_of(&turn.began_at)).min() {
         repo.expire_operations(oldest)?;

@@ -74,6 +74,15 @@ impl Repo {
         Ok(commits_in(&self.rescue(stored, number)?).collect())
     }
 
+    /// The commits that a checkpoint needs that the user named.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn named_commits(&self, stored: &Stored, number: u64) -> Result<BTreeSet<ObjectId>> {
+        Ok(commits_in(&self.named_checkpoint(stored, number)?).collect())
+    }
+
     /// The disk space of the objects that only these records hold.
     ///
     /// # Errors
