@@ -14,7 +14,7 @@
 use super::Repo;
 use super::index::IndexLock;
 use super::refs::{Own, clear_lock_of_the_dead, remove_if_there};
-use super::worktree::{Found, Worktree, astray, is_storable};
+use super::worktree::{Found, OPEN, Worktree, astray, is_storable};
 use crate::error::{Code, Refusal};
 use crate::model::bytes::quoted;
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, IndexMove, Plan};
@@ -366,6 +366,9 @@ impl Files<'_> {
     }
 
     fn apply(&mut self, plan: &Plan) -> Result<()> {
+        for directory in &plan.directories {
+            self.open(directory)?;
+        }
         for file in plan.files.iter().filter(|file| file.to.is_none()) {
             self.delete(file)?;
         }
@@ -388,11 +391,12 @@ impl Files<'_> {
         }
         // Last, and the deepest first: a directory may lose its write permission.
         for directory in plan.directories.iter().rev() {
-            if let (Some(from), Some(to)) = (directory.from, directory.to)
-                && from != to
-                && self.worktree().open_directory(directory.path.as_bstr())?.is_some()
+            let path = directory.path.as_bstr();
+            if let Some(to) = directory.to
+                && (directory.from.is_some_and(|from| from != to) || to & OPEN != OPEN)
+                && self.worktree().open_directory(path)?.is_some()
             {
-                self.worktree().set_mode(directory.path.as_bstr(), to)?;
+                self.worktree().set_mode(path, to)?;
             }
         }
         Ok(())
@@ -456,7 +460,18 @@ impl Files<'_> {
 
     fn make_directory(&mut self, directory: &DirectoryMove) -> Result<()> {
         match (directory.from, directory.to) {
-            (None, Some(mode)) => self.worktree().make_directory(directory.path.as_bstr(), mode),
+            (None, Some(mode)) => self.worktree().make_directory(directory.path.as_bstr(), mode | OPEN),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets its owner change what is in a directory, until all that is done.
+    fn open(&self, directory: &DirectoryMove) -> Result<()> {
+        let path = directory.path.as_bstr();
+        match directory.from.or(directory.to.filter(|_| self.lenient)) {
+            Some(mode) if mode & OPEN != OPEN && self.worktree().open_directory(path)?.is_some() => {
+                self.worktree().set_mode(path, mode | OPEN)
+            }
             _ => Ok(()),
         }
     }

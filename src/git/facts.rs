@@ -4,6 +4,7 @@ use super::Repo;
 use super::scan::kind_of;
 use super::worktree::Found;
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
+use crate::model::plan::parents;
 use crate::model::walk::{Facts, Leg, Present};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -33,6 +34,16 @@ impl Repo {
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
             {
                 facts.directories.insert(path.clone(), super::worktree::mode_of(&stat));
+            }
+        }
+        let changed = deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()));
+        let above: BTreeSet<&BStr> = changed.flat_map(|path| parents(path.as_bstr())).collect();
+        for path in above {
+            if let Found::There(stat) = self.worktree.find(path)?
+                && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+                && !super::worktree::is_open(&stat)
+            {
+                facts.closed.insert(path.to_owned(), super::worktree::mode_of(&stat));
             }
         }
         for (path, change) in deltas().flat_map(|delta| &delta.aside) {

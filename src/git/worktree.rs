@@ -469,6 +469,14 @@ fn bits(mode: u32) -> Mode {
     Mode::from_bits_truncate(mode & 0o7777)
 }
 
+/// What the owner of a directory must be allowed to change what is in it.
+pub const OPEN: u32 = 0o700;
+
+/// Whether a directory's owner may change what is in it.
+pub fn is_open(stat: &rustix::fs::Stat) -> bool {
+    mode_of(stat) & OPEN == OPEN
+}
+
 /// The twelve permission bits.
 pub fn mode_of(stat: &rustix::fs::Stat) -> u32 {
     stat.st_mode & 0o7777

@@ -49,6 +49,8 @@ pub struct Facts {
     pub aside: BTreeMap<BString, (Option<Option<String>>, bool)>,
     /// The modes of the directories that exist.
     pub directories: BTreeMap<BString, u32>,
+    /// The modes of directories above these that their owner may not change.
+    pub closed: BTreeMap<BString, u32>,
     /// Index entries, by path.
     pub index: BTreeMap<BString, Vec<IndexEntry>>,
     /// All branches.
@@ -409,10 +411,22 @@ impl Walk<'_, '_> {
             let from = facts.files.get(&path).and_then(Present::file);
             (from != to).then_some(FileMove { path, from, to })
         });
+        let files: Vec<_> = files.collect();
         let directories = self.directories.into_iter().filter_map(|(path, to)| {
             let from = facts.directories.get(&path).copied();
             (from != to).then_some(DirectoryMove { path, from, to })
         });
+        let mut directories: Vec<_> = directories.collect();
+        // What is in these changes: they are opened for it, and are then as they were.
+        for (path, mode) in &facts.closed {
+            let inside = |other: &BString| parents(other.as_bstr()).any(|parent| parent == path);
+            let changes =
+                files.iter().any(|file| inside(&file.path)) || directories.iter().any(|dir| inside(&dir.path));
+            if changes && directories.iter().all(|directory| directory.path != *path) {
+                directories.push(DirectoryMove { path: path.clone(), from: Some(*mode), to: Some(*mode) });
+            }
+        }
+        directories.sort_by(|a, b| a.path.cmp(&b.path));
         let index = self.index.into_iter().filter_map(|(path, to)| {
             let from = facts.index.get(&path).cloned().unwrap_or_default();
             (from != to).then_some(IndexMove { path, from, to })
@@ -429,13 +443,13 @@ impl Walk<'_, '_> {
             branches: branches.collect(),
             stash: (facts.stash != self.stash).then(|| Change::new(facts.stash.clone(), self.stash)),
             index: index.collect(),
-            directories: directories.collect(),
+            directories,
             aside: self.aside.into_values().collect(),
             kept_edits,
             unstaged: self.unstaged.into_iter().collect(),
             overwritten: self.overwritten.into_iter().collect(),
             carried: Vec::new(),
-            files: files.collect(),
+            files,
         })
     }
 }

@@ -132,3 +132,20 @@ fn a_turn_under_one_umask_is_undone_under_another() {
     run("002", "oxundo redo");
     repo.state().assert_is(&after, "the mode is the recorded one, not that of this umask");
 }
+
+#[test]
+fn directories_that_may_not_be_written_come_back_with_what_is_in_them() {
+    let repo = Sandbox::new();
+    repo.sh("mkdir -p shut/below kept; echo 1 >shut/below/x; echo 2 >shut/y; echo 3 >kept/z
+        git add -A; git commit -qm files; chmod 555 shut/below shut kept");
+    let before = repo.state();
+    repo.agent("chmod -R u+w shut; rm -r shut; chmod u+w kept; echo more >>kept/z; echo new >kept/new; chmod u-w kept");
+    let after = repo.state();
+    for _ in 0..2 {
+        repo.undo();
+        repo.state().assert_is(&before, "undone");
+        repo.redo();
+        repo.state().assert_is(&after, "redone");
+    }
+    repo.sh("chmod -R u+w .");
+}
