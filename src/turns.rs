@@ -10,7 +10,7 @@ use crate::git::apply::Record;
 use crate::git::capture::{Before, Capture};
 use crate::git::index::IndexLock;
 use crate::git::store::{Side, Stored};
-use crate::model::bytes::shown;
+use crate::model::bytes::{quoted, shown};
 use crate::model::checkpoint::{
     Change, Checkpoint, Delta, IndexEntry, IndexState, Reason, Skipped, branch_changes, uncovered_changes,
 };
@@ -135,6 +135,7 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
         depth: 0,
         totals: Totals::default(),
         origin,
+        torn: note_torn(ui, &capture),
         made,
     };
     let mut plan = Plan::empty(Op::Begin, capture.checkpoint.head.clone());
@@ -186,6 +187,17 @@ pub fn check_idle(repo: &Repo) -> Result<()> {
     };
     let refusal = Refusal::new(Code::InProgress, what);
     Err(refusal.hint("finish or abort it first: 'git status' says how").into())
+}
+
+/// Says which files something kept changing while they were captured, and gives them for the record.
+fn note_torn(ui: &Ui, capture: &Capture) -> Vec<String> {
+    for path in &capture.torn {
+        let path = shown(path.as_bstr());
+        ui.warn(&format!(
+            "'{path}' kept changing while it was read: what undo knows of it may be from more than one moment"
+        ));
+    }
+    capture.torn.iter().map(|path| quoted(path.as_bstr())).collect()
 }
 
 /// The user's uncommitted work as a commit that no ref holds yet.
@@ -314,6 +326,7 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
     turn.interrupted = ending.interrupted;
     turn.origin.waiting = false;
     turn.origin.parts.iter_mut().for_each(session::finish);
+    turn.torn.extend(note_torn(ui, &capture));
     let changed = repo.delta(number, &start, &capture.checkpoint)?;
     if changed.is_empty() {
         take_back(repo, &stored, &before, &start, &capture)?;

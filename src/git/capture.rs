@@ -26,6 +26,9 @@ pub struct Capture {
     pub index: gix::index::File,
     /// Tracked paths that may differ from their index entries.
     pub changed: Vec<BString>,
+    /// Paths that something kept changing while they were read: what was captured of them may
+    /// be from more than one moment.
+    pub torn: Vec<BString>,
 }
 
 /// The checkpoint that this capture is compared with at the end of a turn.
@@ -80,6 +83,7 @@ impl Repo {
             changed: Vec::new(),
             unusual: BTreeMap::new(),
             skipped: Vec::new(),
+            torn: Vec::new(),
         };
         content.read_all(&scan)?;
         let mut worktree = self.edited_tree(state.tree, &content.changes)?;
@@ -87,7 +91,7 @@ impl Repo {
             let missed = content.missed(earlier, worktree, usual)?;
             worktree = self.edited_tree(worktree, &missed)?;
         }
-        let (changed, late_modes, unread) = (content.changed, content.unusual, content.skipped);
+        let Content { changed, unusual: late_modes, skipped: unread, torn, .. } = content;
         let mut unusual = scan.unusual;
         unusual.extend(late_modes);
         let mut skipped = scan.skipped;
@@ -110,6 +114,7 @@ impl Repo {
             rules,
             index,
             changed,
+            torn,
         })
     }
 
@@ -243,6 +248,8 @@ struct Content<'a> {
     changed: Vec<BString>,
     unusual: BTreeMap<BString, u32>,
     skipped: Vec<Skipped>,
+    /// What changed at every reading.
+    torn: Vec<BString>,
 }
 
 impl Content<'_> {
@@ -305,13 +312,17 @@ impl Content<'_> {
         let time = |stat: Option<(rustix::fs::Stat, _)>| {
             stat.map(|(stat, _): (_, std::os::fd::OwnedFd)| (stat.st_mtime, stat.st_mtime_nsec, stat.st_size))
         };
-        let mut written = Written::Gone;
+        let (mut written, mut torn) = (Written::Gone, true);
         for _ in 0..READS {
             let before = self.repo.worktree.stat(path)?;
             written = self.repo.write_file(path, file.kind)?;
-            if time(before) == time(self.repo.worktree.stat(path)?) {
+            torn = time(before) != time(self.repo.worktree.stat(path)?);
+            if !torn {
                 break;
             }
+        }
+        if torn {
+            self.torn.push(path.to_owned());
         }
         if written == Written::Unreadable {
             let state = self.repo.worktree.stat(path)?.and_then(|(stat, _)| file_state(&stat));

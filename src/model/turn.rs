@@ -120,6 +120,9 @@ pub struct Turn {
     /// How its bounds are known, and the sessions at work in it.
     #[serde(default)]
     pub origin: Origin,
+    /// Paths that something kept changing while they were captured, quoted as git does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub torn: Vec<String>,
     /// What it is, when oxundo made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
