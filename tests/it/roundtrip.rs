@@ -611,6 +611,10 @@ fn every_case(start: Start, modes: &[Mode], not: u8, check: fn(&Sandbox, &Case, 
     let mut table = Vec::new();
     let cases = CASES.iter().filter(|case| start.has(case.needs) && case.needs & not == 0);
     for (index, case) in cases.enumerate() {
+        // Over work, where most can go wrong, every case; on each other start every second one.
+        if !thorough() && start != Start::Work && (index + start as usize) % 2 == 1 {
+            continue;
+        }
         let chosen = if thorough() { modes } else { &[modes[index % modes.len()]] };
         table.extend(chosen.iter().map(|mode| (format!("{} ({start:?}, {mode:?})", case.name), (case, *mode))));
     }
