@@ -313,7 +313,7 @@ impl Travel {
             };
             // Whichever end it is: all else says.
             let rest = |state: &State| without_records(state).without("on disk edit.txt").without("git ");
-            let now = rest(&repo.printed());
+            let now = rest(&whole(repo));
             let end = usize::from(now != rest(&self.ends[0]));
             put_back(&self.ends[end]);
         }
