@@ -187,6 +187,15 @@ impl Config<'_> {
         self.choice("sign", auto, &[("auto", auto), ("always", true), ("never", false)])
     }
 
+    /// `oxundo.signTimeout`: for how many seconds a signature is waited for; 60 by default.
+    ///
+    /// # Errors
+    ///
+    /// When the value is no number.
+    pub fn sign_timeout(self) -> Result<Duration> {
+        Ok(Duration::from_secs(self.number("signTimeout", 60)?))
+    }
+
     /// `oxundo.lockTimeout`: for how many milliseconds a lock on git's index is waited for; 1500
     /// by default.
     ///

@@ -2,6 +2,7 @@
 //! oxundo's own, which only its refs hold.
 
 use super::Repo;
+use crate::config::Config;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -57,7 +58,11 @@ impl Repo {
                 git = git.env("GIT_AUTHOR_DATE", date);
             }
         }
-        let printed = git.run(message.as_bytes()).context(if sign { "sign the commit" } else { "write a commit" })?;
+        let printed = if sign {
+            git.run_within(message.as_bytes(), Config(self).sign_timeout()?).context("sign the commit")?
+        } else {
+            git.run(message.as_bytes()).context("write a commit")?
+        };
         ObjectId::from_hex(printed.trim()).context("read the new commit's id")
     }
 

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
 
 /// Variables that bind a git process to a repository; as `git rev-parse --local-env-vars`
 /// lists them, without those that hold configuration.
@@ -97,6 +98,24 @@ impl Git {
     pub fn run(mut self, input: &[u8]) -> Result<Vec<u8>> {
         self.command.env("LC_ALL", "C");
         fed(self.command, input, &format!("git {}", self.name))
+    }
+
+    /// As [`Git::run`], but gives up on a command that does not end: it may be asking somebody who
+    /// is not there. It is left alone then; what it may still print goes nowhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`Git::run`], and when the time is over.
+    pub fn run_within(mut self, input: &[u8], limit: Duration) -> Result<Vec<u8>> {
+        self.command.env("LC_ALL", "C");
+        let name = format!("git {}", self.name);
+        let (command, input, told) = (self.command, input.to_vec(), name.clone());
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(fed(command, &input, &told)));
+        let Ok(outcome) = receive.recv_timeout(limit) else {
+            bail!("{name}: no answer within {} s", limit.as_secs());
+        };
+        outcome
     }
 
     /// Writes what the command prints to `out`, as it comes.

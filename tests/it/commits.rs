@@ -532,3 +532,22 @@ fn a_branch_made_at_an_amended_commit_goes_with_its_turn() {
     repo.oxundo(["redo", "--steps", "2"]).success();
     repo.state().assert_is(&after, "and all of it comes back");
 }
+
+#[test]
+fn a_signature_that_does_not_come_is_not_waited_for_for_ever() {
+    let repo = Sandbox::new();
+    repo.sh("printf '#!/bin/sh\\nsleep 20\\n' >../home/gpg; chmod +x ../home/gpg
+        git config gpg.program \"$PWD/../home/gpg\"; git config commit.gpgSign true; git config oxundo.signTimeout 1");
+    repo.sh("echo dirty >>README.txt");
+    let before = repo.everything();
+    let output = repo.oxundo(["run", "--", "sh", "-c", "echo ran >ran"]);
+    output.exits(125);
+    output.warns("sign the commit");
+    output.warns("oxundo.sign never");
+    repo.everything().assert_is(&before, "the agent did not run, and nothing changed");
+    repo.sh("git checkout -q README.txt");
+    let output = repo.agent("echo ran >ran");
+    output.warns("the turn's changes were not committed");
+    repo.undo();
+    repo.assert_absent("ran", "the turn is recorded all the same");
+}
