@@ -1,6 +1,7 @@
 //! `oxundo init` and `uninstall`: agents' files are changed where they must be, and nowhere else.
 
 use crate::sandbox::{Output, Sandbox};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
@@ -217,4 +218,16 @@ fn without_a_terminal_agents_must_be_named() {
     let path = repo.sh("echo \"$HOME/bin:/usr/bin:/bin\"");
     Output::of(repo.oxundo_command(["init", "--all"]).env("PATH", path)).says(".agents/plugins/oxundo/plugin.json");
     assert!(repo.exists(".agents/plugins/oxundo/hooks/hooks.json"));
+}
+
+#[test]
+fn on_a_terminal_the_agents_that_are_installed_are_proposed() {
+    let repo = Sandbox::new();
+    repo.sh("mkdir ../home/bin; printf '#!/bin/sh\\n' >../home/bin/claude; chmod +x ../home/bin/claude");
+    let mut command = repo.oxundo_command(["init"]);
+    command.env("PATH", repo.sh("echo \"$HOME/bin:/usr/bin:/bin\""));
+    let mut terminal = Terminal::start(command);
+    terminal.shows("Set up the hooks of").shows("Claude Code").shows("not found on PATH").types("\r").shows_end();
+    assert!(repo.exists(".claude/settings.local.json"), "what was proposed is set up");
+    assert!(!repo.exists(".codex"), "and nothing else");
 }
