@@ -113,8 +113,7 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
         repo.check_identity()?;
     }
     let stored = repo.timeline()?;
-    let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
-    let capture = repo.capture(usual, &config.limits()?, None)?;
+    let capture = present(repo, &stored)?;
     let number = stored.state.next;
     let mut turn = Turn {
         v: 1,
@@ -155,7 +154,7 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
     let mut update = repo.update(&stored);
     update.state.next = number + 1;
     update.state.open = Some(number);
-    update.state.usual_modes = Some(usual);
+    update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     let tips = capture.checkpoint.branches.values().copied();
     let stash = capture.checkpoint.stash.iter().map(|entry| entry.id);
     let commits = capture.checkpoint.head.commit.into_iter().chain(turn.dirty_commit);
@@ -164,14 +163,18 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
     update.put_turn(&turn)?;
     update.put_checkpoint(number, Side::Before, &capture.checkpoint)?;
     let message = format!("begin {number} ({})", turn.label());
-    let record = Record {
-        timeline_from: stored.commit,
-        timeline_to: Some(update.write(&message)?),
-        notes: notes(repo, &turn),
-        message,
-    };
-    repo.apply(&plan, &record, lock)?;
+    repo.apply(&plan, &update.into_record(message, notes(repo, &turn))?, lock)?;
     Ok(number)
+}
+
+/// The present state, with the permission bits that this timeline takes for granted.
+///
+/// # Errors
+///
+/// When something cannot be read or kept.
+pub fn present(repo: &Repo, stored: &Stored) -> Result<Capture> {
+    let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
+    repo.capture(usual, &Config(repo).limits()?, None)
 }
 
 /// Checks that git is not in the middle of something.
@@ -386,13 +389,7 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
     update.put_checkpoint(number, Side::After, after)?;
     let word = if ending.interrupted { "end (interrupted)" } else { "end" };
     let message = format!("{word} {number} ({})", turn.label());
-    let record = Record {
-        timeline_from: stored.commit,
-        timeline_to: Some(update.write(&message)?),
-        notes: notes(repo, &turn),
-        message,
-    };
-    repo.apply(&plan, &record, lock)?;
+    repo.apply(&plan, &update.into_record(message, notes(repo, &turn))?, lock)?;
     Ok(Some(turn))
 }
 
@@ -457,11 +454,10 @@ fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, start: &Checkpoi
     update.remove_turn(number);
     let message = format!("drop {number}, which changed nothing");
     let untouched = Timeline { usual_modes: None, ..update.state.clone() } == Timeline::default();
-    let record = Record {
-        timeline_from: stored.commit,
-        timeline_to: if untouched { None } else { Some(update.write(&message)?) },
-        notes: Vec::new(),
-        message,
+    let record = if untouched {
+        Record { timeline_from: stored.commit, timeline_to: None, notes: Vec::new(), message }
+    } else {
+        update.into_record(message, Vec::new())?
     };
     // The notes first: as long as the turn is open, somebody will come back to this.
     let dirty: Vec<_> = repo.known_turn(stored, number)?.dirty_commit.into_iter().collect();

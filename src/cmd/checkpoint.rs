@@ -3,10 +3,8 @@
 //! takes it back.
 
 use crate::cli::CheckpointArgs;
-use crate::config::Config;
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
-use crate::git::apply::Record;
 use crate::git::store::{Stored, Update};
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::Head;
@@ -34,17 +32,16 @@ pub fn run(repo: &Repo, ui: &Ui, args: &CheckpointArgs) -> Result<Box<dyn Answer
         return delete(repo, &stored, args.name.as_deref().unwrap_or_default());
     }
     let name = new_name(&stored, args)?;
-    let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
-    let capture = repo.capture(usual, &Config(repo).limits()?, None)?;
+    let capture = turns::present(repo, &stored)?;
     let head = &capture.checkpoint.head;
     let mut update = repo.update(&stored);
     let number = stored.state.named.values().map(|named| named.number).max().unwrap_or_default() + 1;
     let top = super::last_whole(repo, &stored, stored.state.top(head.stack()))?;
     let named = Named { number, stack: head.stack().to_owned(), top, at: Repo::now() };
-    update.state.usual_modes = Some(usual);
+    update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     update.state.named.insert(name.clone(), named.clone());
     update.put_named(number, &capture.checkpoint)?;
-    record(repo, &stored, update, format!("checkpoint {name}"), head.clone())?;
+    record(repo, update, format!("checkpoint {name}"), head.clone())?;
     Ok(Box::new(Made { name, top, forgotten: false }))
 }
 
@@ -81,14 +78,12 @@ fn delete(repo: &Repo, stored: &Stored, name: &str) -> Result<Box<dyn Answer>> {
             .into());
     };
     update.remove_named(named.number);
-    record(repo, stored, update, format!("forget checkpoint {name}"), repo.head()?)?;
+    record(repo, update, format!("forget checkpoint {name}"), repo.head()?)?;
     Ok(Box::new(Made { name: name.to_owned(), top: named.top, forgotten: true }))
 }
 
-fn record(repo: &Repo, stored: &Stored, update: Update<'_>, message: String, head: Head) -> Result<()> {
-    let timeline_to = Some(update.write(&message)?);
-    let record = Record { timeline_from: stored.commit, timeline_to, notes: Vec::new(), message };
-    repo.apply(&Plan::empty(Op::Checkpoint, head), &record, None)
+fn record(repo: &Repo, update: Update<'_>, message: String, head: Head) -> Result<()> {
+    repo.apply(&Plan::empty(Op::Checkpoint, head), &update.into_record(message, Vec::new())?, None)
 }
 
 struct Made {

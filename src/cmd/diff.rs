@@ -2,10 +2,10 @@
 
 use super::state_at;
 use crate::cli::DiffArgs;
-use crate::config::Config;
 use crate::git::Repo;
 use crate::model::checkpoint::Delta;
 use crate::model::turn::FileChange;
+use crate::turns;
 use crate::ui::{Answer, Ui};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
@@ -22,8 +22,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let to = if let Some(second) = args.turns.get(1) {
         state_at(repo, &stored, second)?
     } else {
-        let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
-        repo.capture(usual, &Config(repo).limits()?, None)?.checkpoint
+        turns::present(repo, &stored)?.checkpoint
     };
     if ui.json {
         let mut files = repo.file_changes(&from, &to)?;

@@ -3,7 +3,6 @@
 use crate::cli::GcArgs;
 use crate::config::Config;
 use crate::git::Repo;
-use crate::git::apply::Record;
 use crate::git::store::Stored;
 use crate::model::bytes::size;
 use crate::model::expiry::{Expiry, NEWEST, expiry};
@@ -114,9 +113,7 @@ fn record(repo: &Repo, stored: &Stored, turns: &BTreeMap<u64, Turn>, goes: Goes)
         update.put_turn(turn)?;
     }
     let message = format!("gc: {} turns, {} rescue checkpoints", expired.len(), rescues.len());
-    let record =
-        Record { timeline_from: stored.commit, timeline_to: Some(update.write(&message)?), notes: Vec::new(), message };
-    repo.apply(&Plan::empty(Op::Gc, repo.head()?), &record, None)
+    repo.apply(&Plan::empty(Op::Gc, repo.head()?), &update.into_record(message, Vec::new())?, None)
 }
 
 /// What went, and what stays.

@@ -5,7 +5,6 @@ use super::outcome::Outcome;
 use super::state_at;
 use super::travel::{merging, nothing};
 use crate::cli::RestoreArgs;
-use crate::config::Config;
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
 use crate::model::bytes::sanitized;
@@ -29,8 +28,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &RestoreArgs) -> Result<Outcome> {
     turns::settle(repo, ui)?;
     let stored = repo.timeline()?;
     let goal = state_at(repo, &stored, &args.state)?;
-    let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
-    let capture = repo.capture(usual, &Config(repo).limits()?, None)?;
+    let capture = turns::present(repo, &stored)?;
     let now = &capture.checkpoint;
     let mut files = repo.file_changes(now, &goal)?;
     if !args.pathspecs.is_empty() {

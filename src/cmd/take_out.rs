@@ -54,8 +54,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
         Edits::Overwrite if later_stay => Edits::Merge,
         edits => edits,
     };
-    let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
-    let capture = repo.capture(usual, &Config(repo).limits()?, None)?;
+    let capture = turns::present(repo, &stored)?;
     let job = Job { repo, stored: &stored, taken: &taken, capture: &capture, edits };
     let plan = job.plan(args).map_err(|error| job.with_later_turns(error, later_stay))?;
     let numbers: Vec<u64> = taken.iter().map(|turn| turn.turn).collect();

@@ -7,7 +7,6 @@ use crate::cli::Distance;
 use crate::config::Config;
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
-use crate::git::apply::Record;
 use crate::git::store::{Side, Stored};
 use crate::model::bytes::{sanitized, shown};
 use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};
@@ -214,7 +213,6 @@ impl Prepared {
     }
 
     fn find(repo: &Repo, stored: &Stored, op: Op, route: &Route, edits: Edits, refs_stay: bool) -> Result<Self> {
-        let config = Config(repo);
         let head = repo.head()?;
         let mut legs: Vec<Leg> = Vec::new();
         let mut ends_met: Vec<(Checkpoint, Checkpoint)> = Vec::new();
@@ -232,8 +230,7 @@ impl Prepared {
         let (Some((start, _)), Some((_, goal))) = (ends_met.first(), ends_met.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
         };
-        let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
-        let capture = repo.capture(usual, &config.limits()?, None)?;
+        let capture = turns::present(repo, stored)?;
         let now = &capture.checkpoint;
         if refs_stay {
             if now.head != start.head {
@@ -452,9 +449,7 @@ fn apply(repo: &Repo, stored: &Stored, prepared: &Prepared, route: &Route) -> Re
     turns::pin_displaced(repo, &mut update.state, &turns::refs_delta(plan))?;
     let labels: Vec<String> = route.turns.iter().map(|turn| format!("{} ({})", turn.turn, turn.label())).collect();
     let message = format!("{} {}", plan.op.word(), labels.join(", "));
-    let record =
-        Record { timeline_from: stored.commit, timeline_to: Some(update.write(&message)?), notes: Vec::new(), message };
-    repo.apply(plan, &record, None)?;
+    repo.apply(plan, &update.into_record(message, Vec::new())?, None)?;
     Ok(rescue)
 }
 

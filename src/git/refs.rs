@@ -214,7 +214,7 @@ impl Repo {
         }
         for worktree in self.gix.worktrees_including_main()? {
             let Ok(other) = worktree else { continue };
-            if process_same(other.git_dir(), &self.git_dir) {
+            if is_same_place(other.git_dir(), &self.git_dir) {
                 continue;
             }
             let Ok(Some(name)) = other.head_name() else { continue };
@@ -254,7 +254,7 @@ pub fn remove_if_there(path: &Path) -> Result<()> {
     }
 }
 
-fn process_same(a: &Path, b: &Path) -> bool {
+fn is_same_place(a: &Path, b: &Path) -> bool {
     std::fs::canonicalize(a).is_ok_and(|a| a == b)
 }
 

@@ -13,13 +13,14 @@
 //! ```
 
 use super::Repo;
+use super::apply::Record;
 use super::refs::Own;
 use crate::error::{Code, Refusal};
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Checkpoint, Head, IndexEntry, IndexState, Modes, Skipped, StashEntry, UsualModes};
 use crate::model::merge::Carried;
 use crate::model::timeline::{Step, Timeline};
-use crate::model::turn::{FileChange, Turn};
+use crate::model::turn::{FileChange, Note, Turn};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
@@ -470,12 +471,17 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// Writes the timeline's commit; no ref moves yet.
+    /// Writes the timeline's commit; gives the record by which an apply moves the ref to it.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn write(mut self, message: &str) -> Result<ObjectId> {
+    pub fn into_record(self, message: String, notes: Vec<Note>) -> Result<Record> {
+        let timeline_from = self.base.commit;
+        Ok(Record { timeline_from, timeline_to: Some(self.write(&message)?), notes, message })
+    }
+
+    fn write(mut self, message: &str) -> Result<ObjectId> {
         self.put("state.json".to_owned(), serde_json::to_vec_pretty(&self.state)?)?;
         let changes: Vec<_> = (self.entries.into_iter()).map(|(path, entry)| (path.into(), entry)).collect();
         let tree = self.repo.edited_tree(self.base.tree, &changes)?;

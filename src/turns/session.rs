@@ -5,7 +5,6 @@ use super::{Ending, Who, begin_as, drop_open, end};
 use crate::config::Config;
 use crate::error::Code;
 use crate::git::Repo;
-use crate::git::apply::Record;
 use crate::git::faults::refusal_of;
 use crate::git::store::Stored;
 use crate::liveness;
@@ -230,9 +229,7 @@ fn amend(repo: &Repo, stored: &Stored, turn: &Turn, word: &str) -> Result<()> {
     let mut update = repo.update(stored);
     update.put_turn(turn)?;
     let message = format!("{word} {} ({})", turn.turn, turn.label());
-    let record =
-        Record { timeline_from: stored.commit, timeline_to: Some(update.write(&message)?), notes: Vec::new(), message };
-    repo.apply(&Plan::empty(Op::Begin, repo.head()?), &record, None)
+    repo.apply(&Plan::empty(Op::Begin, repo.head()?), &update.into_record(message, Vec::new())?, None)
 }
 
 /// The part as it begins.
