@@ -63,6 +63,8 @@ pub(crate) struct Travel {
     back: Vec<&'static str>,
     /// Whether all of git's reflogs may be emptied in between: the stash hangs on one.
     prunable: bool,
+    /// Whether it is recorded as a turn, in which the clock tells the time.
+    is_turn: bool,
 }
 
 /// The state with all that oxundo keeps, but for what the clock puts into it.
@@ -130,7 +132,8 @@ fn travel(
     let goal = repo.copy();
     goal.oxundo(there).success();
     let ends = [whole(&repo), whole(&goal)];
-    let travel = Travel { ends, there: there.to_vec(), back: back.to_vec(), prunable };
+    let is_turn = there[0] != "undo" && there[0] != "redo";
+    let travel = Travel { ends, there: there.to_vec(), back: back.to_vec(), prunable, is_turn };
     Operation { name, repo, args: there.to_vec(), judge: Judge::Travel(Box::new(travel)) }
 }
 
@@ -139,8 +142,9 @@ impl Operation {
     fn recovery(&self, name: &'static str, call: [&str; 2]) -> Self {
         let Judge::Travel(of) = &self.judge else { panic!("only what travels is recovered like this") };
         let repo = killed_at(&self.repo, &self.args, call);
-        let Travel { ends, there, back, prunable } = &**of;
-        let travel = Travel { ends: ends.clone(), there: there.clone(), back: back.clone(), prunable: *prunable };
+        let Travel { ends, there, back, prunable, is_turn } = &**of;
+        let (ends, there, back) = (ends.clone(), there.clone(), back.clone());
+        let travel = Travel { ends, there, back, prunable: *prunable, is_turn: *is_turn };
         Operation { name, repo, args: vec!["status"], judge: Judge::Travel(Box::new(travel)) }
     }
 }
@@ -171,6 +175,8 @@ pub(crate) fn operations() -> Vec<Operation> {
         }
         all.push(redo);
         if mode == Mode::Commit {
+            let restore = ["restore", "1:before", "--", "edit.txt", "gone.txt", "private"];
+            all.push(travel("restore", done.copy(), &restore, &["undo"], true));
             done.turn(mode, SECOND);
             done.git(["pack-refs", "--all"]);
             let two = ["undo", "--steps", "2"];
@@ -284,7 +290,8 @@ impl Travel {
         }
         let edited = case.meanwhile == Meanwhile::Edited;
         // With an edit in its way neither undo nor redo would go on.
-        let next = if edited { case.next % 5 } else { case.next % 7 };
+        // The way back from a turn that was not made is that of the turn before.
+        let next = case.next % if edited { 5 } else { 7 - usize::from(self.is_turn) };
         let args: Vec<&str> = match next {
             0 => vec!["status"],
             1 => vec!["log"],
@@ -324,7 +331,7 @@ impl Travel {
             6 => 0,
             _ => usize::from(without_records(&found) != without_records(&self.ends[0])),
         };
-        let view = if next == 6 { without_records } else { State::clone };
+        let view = if next == 6 || self.is_turn { without_records } else { State::clone };
         view(&found).assert_is(&view(&self.ends[at]), "the state is the one before or the one after");
         // From there, there and back again.
         for (args, end) in match at {
