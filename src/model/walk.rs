@@ -498,8 +498,9 @@ pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Re
     let refusal = Refusal::new(Code::Conflict, format!("{word} would overwrite changes in {}", list.join(", ")))
         .hint("run 'oxundo diff' to see what changed since the turn")
         .hint(format!("commit, stash or move these changes away, then run 'oxundo {word}' again"));
-    let refusal = match edits {
-        Edits::Overwrite => refusal,
+    let refusal = match (op, edits) {
+        // Restore has no such flag: what it would overwrite has to be moved away.
+        (Op::Restore, _) | (_, Edits::Overwrite) => refusal,
         _ => refusal.hint("or pass --edits=overwrite, which keeps them in a rescue checkpoint only"),
     };
     refusal.paths(overlaps.keys().map(|path| quoted(path.as_bstr())))

@@ -365,3 +365,13 @@ fn squash_refuses_what_it_must_not_rewrite() {
     assert!(error["hints"][0].as_str().is_some_and(|hint| hint.contains("--all")), "{error}");
     repo.oxundo(["squash", "--all"]).success();
 }
+
+#[test]
+fn a_refused_restore_names_no_flag_that_it_has_not() {
+    let repo = Sandbox::new();
+    repo.agent("rm README.txt; mkdir README.txt; echo in >README.txt/in");
+    repo.write("README.txt/mine", "mine\n");
+    let error = repo.refuses(&["restore", "1:before"], "conflict");
+    let hints = error["hints"].to_string();
+    assert!(hints.contains("oxundo restore") && !hints.contains("--edits"), "{error}");
+}
