@@ -702,8 +702,10 @@ pub fn make(repo: &Repo, ui: &Ui, made: Made, message: String, plan: &Plan) -> R
     let stored = repo.timeline()?;
     let message = format!("{} as turn {number}", plan.op.word());
     let record = Record { timeline_from: stored.commit, timeline_to: stored.commit, notes: Vec::new(), message };
-    let applied = repo.apply(plan, &record, None);
-    let ended = end(repo, ui, Ending { exit_code: None, interrupted: false });
-    applied?;
-    ended
+    let made = repo.apply_and(plan, &record, None, || end(repo, ui, Ending::default()));
+    if made.is_err() {
+        // Where that fails too, the next command does it.
+        let _ = drop_open(repo);
+    }
+    made
 }

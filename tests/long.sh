@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The long form of the tests, about an hour on two quiet cores: every kill point in every way,
-# kills at random instants, long random walks, every forged record, and the fuzz targets. Ends with
+# every call that fails, kills at random instants, long random walks, every forged record, and the
+# fuzz targets. Ends with
 # the figures for docs/reliability.md. Usage: tests/long.sh [SECONDS-PER-FUZZ-TARGET]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,6 +24,7 @@ part() {
 }
 
 part "every kill point" kill_points OXUNDO_THOROUGH=1
+part "every call that fails" faults OXUNDO_THOROUGH=1
 part "6000 kills at random instants" crash OXUNDO_CASES=6000
 part "every record led astray, and nonsense" hostile OXUNDO_THOROUGH=1
 part "2 x 1000 random walks" property OXUNDO_CASES=1000

@@ -77,6 +77,22 @@ impl Repo {
     ///
     /// When any part fails; then all is as it was before.
     pub fn apply(&self, plan: &Plan, record: &Record, prepared: Option<IndexLock<'_>>) -> Result<()> {
+        self.apply_and(plan, record, prepared, || Ok(()))
+    }
+
+    /// As [`Self::apply`], with a conclusion that is part of it: it may record something, and when
+    /// it fails, the plan is taken back.
+    ///
+    /// # Errors
+    ///
+    /// When any part or the conclusion fails; then all is as it was before.
+    pub fn apply_and<T>(
+        &self,
+        plan: &Plan,
+        record: &Record,
+        prepared: Option<IndexLock<'_>>,
+        conclude: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         self.check_names(plan)?;
         let ready = prepared.is_some();
         let lock = match prepared {
@@ -87,11 +103,12 @@ impl Repo {
         // A plan that only records something is one move of one ref.
         if plan.is_empty() {
             self.add_notes(&record.notes)?;
-            return self.record(record);
+            self.record(record)?;
+            return conclude();
         }
         let pending = self.write_journal(plan, record)?;
-        match self.carry_out(plan, record, lock, ready) {
-            Ok(()) => {}
+        let concluded = match self.carry_out(plan, record, lock, ready).and_then(|()| conclude()) {
+            Ok(concluded) => concluded,
             Err(error) => {
                 // All or nothing: what was done is taken back, then the cause is told.
                 let rolled_back = self.force(&plan.clone().inverse(), &record.message);
@@ -101,10 +118,11 @@ impl Repo {
                         .context(format!("rolling back failed too ({second:#}); the next oxundo command tries again"))),
                 };
             }
-        }
+        };
         self.add_notes(&record.notes)?;
         self.record(record)?;
-        self.end_journal(pending)
+        self.end_journal(pending)?;
+        Ok(concluded)
     }
 
     /// With `ready`, the locked index holds what the plan says already.
@@ -224,7 +242,13 @@ impl Repo {
     /// Whether an interrupted apply got beyond its commit point.
     fn committed(&self, plan: &Plan, record: &Record) -> Result<bool> {
         let timeline = self.ref_id(&self.own_ref(Own::Timeline))?;
-        if record.timeline_to != record.timeline_from && timeline == record.timeline_to {
+        // What records nothing itself has a conclusion that does.
+        let recorded = if record.timeline_to == record.timeline_from {
+            timeline != record.timeline_from
+        } else {
+            timeline == record.timeline_to
+        };
+        if recorded {
             return Ok(true);
         }
         for branch in &plan.branches {
