@@ -13,6 +13,7 @@
 
 use super::Repo;
 use super::index::IndexLock;
+use super::process::Killed;
 use super::refs::{Own, clear_lock_of_the_dead, remove_if_there};
 use super::worktree::{Found, OPEN, Worktree, astray, is_storable};
 use crate::error::{Code, Refusal};
@@ -106,12 +107,14 @@ impl Repo {
             self.record(record)?;
             return conclude();
         }
-        let pending = self.write_journal(plan, record)?;
+        let begun = SystemTime::now();
+        let pending = self.write_journal(plan, record, begun)?;
         let concluded = match self.carry_out(plan, record, lock, ready).and_then(|()| conclude()) {
             Ok(concluded) => concluded,
             Err(error) => {
                 // All or nothing: what was done is taken back, then the cause is told.
-                let rolled_back = self.force(&plan.clone().inverse(), &record.message);
+                let cleared = if error.is::<Killed>() { self.clear_plan_locks(plan, begun) } else { Ok(()) };
+                let rolled_back = cleared.and_then(|()| self.force(&plan.clone().inverse(), &record.message));
                 return match rolled_back.and_then(|_| self.end_journal(pending)) {
                     Ok(()) => Err(error),
                     Err(second) => Err(error
@@ -137,7 +140,7 @@ impl Repo {
         }
         self.move_refs(plan, &record.message)?;
         if let Some(stash) = &plan.stash {
-            self.set_stash(&stash.to)?;
+            self.set_stash(stash)?;
         }
         Ok(())
     }
@@ -180,7 +183,8 @@ impl Repo {
         let left = |lock: &PathBuf| lock.symlink_metadata().is_ok();
         Ok(self.ref_id(&self.own_ref(Own::Pending))?.is_some()
             || self.own_ref_locks().iter().any(left)
-            || left(&self.scratch_path("index.mark")))
+            || left(&self.scratch_path("index.mark"))
+            || self.was_moving_refs())
     }
 
     /// The lock files of the refs that only holders of this worktree's lock write.
@@ -192,12 +196,13 @@ impl Repo {
         self.own_ref_locks().iter().try_for_each(|lock| remove_if_there(lock))
     }
 
-    /// The lock files that a killed apply may have left on refs that git writes too. One that
-    /// is younger than the journal and older than any git command holds it is ours.
-    fn clear_plan_locks(&self, journal: &Journal) -> Result<()> {
+    /// Removes the lock files that a killed apply, or a git that it ran, may have left on refs that
+    /// git writes too. One that is younger than the apply and older than any git command holds it
+    /// is ours.
+    fn clear_plan_locks(&self, plan: &Plan, begun: SystemTime) -> Result<()> {
         // File systems tell the time by a clock that is a little behind.
-        let since = SystemTime::UNIX_EPOCH + Duration::from_millis(journal.at).saturating_sub(CLOCKS_DIFFER);
-        let branches = journal.plan.branches.iter().map(|branch| format!("{}.lock", branch.name));
+        let since = begun - CLOCKS_DIFFER;
+        let branches = plan.branches.iter().map(|branch| format!("{}.lock", branch.name));
         // A git that was killed with its oxundo leaves its own.
         let others = ["packed-refs.lock", "packed-refs.new", "refs/stash.lock", "logs/refs/stash.lock"];
         let mut locks = branches.chain(others.map(str::to_owned)).map(|lock| self.common_dir.join(lock));
@@ -213,6 +218,7 @@ impl Repo {
     /// When the journal cannot be read, or the way on fails.
     pub fn recover(&self) -> Result<Option<Recovered>> {
         self.clear_own_index_lock()?;
+        self.clear_marked_locks()?;
         self.clear_own_ref_locks()?;
         let Some(pending) = self.ref_id(&self.own_ref(Own::Pending))? else {
             return Ok(None);
@@ -222,8 +228,8 @@ impl Repo {
             Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
         })?;
         self.check_names(&journal.plan)?;
-        self.clear_plan_locks(&journal)?;
-        let Journal { plan, record, .. } = journal;
+        let Journal { plan, record, at, .. } = journal;
+        self.clear_plan_locks(&plan, SystemTime::UNIX_EPOCH + Duration::from_millis(at))?;
         let finished = self.committed(&plan, &record)?;
         let left = if finished {
             let left = self.force(&plan, &record.message)?;
@@ -289,14 +295,14 @@ impl Repo {
         }
         self.move_refs(&rest, message)?;
         if let Some(stash) = &plan.stash {
-            self.set_stash(&stash.to)?;
+            self.set_stash(stash)?;
         }
         Ok(left)
     }
 
-    fn write_journal(&self, plan: &Plan, record: &Record) -> Result<ObjectId> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let at = now.as_millis().try_into().unwrap_or(u64::MAX);
+    fn write_journal(&self, plan: &Plan, record: &Record, begun: SystemTime) -> Result<ObjectId> {
+        let at = begun.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let at = at.as_millis().try_into().unwrap_or(u64::MAX);
         let journal = Journal { v: 1, at, plan: plan.clone(), record: record.clone() };
         let text = self.gix.write_blob(serde_json::to_vec(&journal)?)?.detach();
         let entry = |name: String, kind: EntryKind, oid| Entry { mode: kind.into(), filename: name.into(), oid };

@@ -195,7 +195,25 @@ fn fed(mut command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
+/// A command that a signal ended before it was done: it may have left locks.
+#[derive(Debug)]
+pub struct Killed {
+    name: String,
+    status: ExitStatus,
+}
+
+impl std::error::Error for Killed {}
+
+impl std::fmt::Display for Killed {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}: {}", self.name, self.status)
+    }
+}
+
 fn succeeded(output: &Output, name: &str) -> Result<()> {
+    if output.status.code().is_none() {
+        return Err(Killed { name: name.to_owned(), status: output.status }.into());
+    }
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         match said.trim() {

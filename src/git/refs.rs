@@ -2,7 +2,7 @@
 
 use super::Repo;
 use crate::error::{Code, Refusal};
-use crate::model::checkpoint::{Head, StashEntry};
+use crate::model::checkpoint::{self, Head, StashEntry};
 use crate::model::plan::Plan;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
@@ -12,6 +12,9 @@ use gix::refs::{FullName, Target};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+/// The mark, in the scratch directory, of a ref being moved.
+const MARK: &str = "refs.mark";
 
 /// No git command holds a ref's lock for longer.
 const HELD_AT_MOST: Duration = Duration::from_secs(2);
@@ -136,7 +139,41 @@ impl Repo {
         let mut gix = self.gix.clone();
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
         gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
-        gix.edit_reference(edit(name, from, to, message)?).map(drop).with_context(|| format!("move {name}"))
+        let edit = edit(name, from, to, message)?;
+        self.marked(|| gix.edit_reference(edit))?.map(drop).with_context(|| format!("move {name}"))
+    }
+
+    /// Moves refs under a mark: gix locks the packed refs even to read what a ref was, and by the
+    /// mark the next command knows that the lock of a killed one is ours.
+    fn marked<T>(&self, edit: impl FnOnce() -> T) -> Result<T> {
+        let mark = self.scratch()?.join(MARK);
+        std::fs::write(&mark, b"").with_context(|| format!("write {}", mark.display()))?;
+        let edited = edit();
+        // What a mark left behind costs is that the next command looks for locks.
+        let _ = std::fs::remove_file(&mark);
+        Ok(edited)
+    }
+
+    /// Whether a command was killed while it moved a ref.
+    pub(super) fn was_moving_refs(&self) -> bool {
+        self.scratch_path(MARK).exists()
+    }
+
+    /// Removes the lock on the packed refs that such a command left. To be called with the
+    /// worktree's lock held.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed.
+    pub(super) fn clear_marked_locks(&self) -> Result<()> {
+        let mark = self.scratch_path(MARK);
+        let Ok(since) = mark.metadata().and_then(|about| about.modified()) else {
+            return Ok(());
+        };
+        for lock in ["packed-refs.lock", "packed-refs.new"] {
+            clear_lock_of_the_dead(&self.common_dir.join(lock), since)?;
+        }
+        remove_if_there(&mark)
     }
 
     /// Moves the branches, HEAD and its reflog as a plan says, all or none.
@@ -155,12 +192,14 @@ impl Repo {
         }
         // A deleted branch makes place for one below its name, or above: its reflog must go first.
         let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
-        let edited = if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
-            self.gix.edit_references(moved.into_iter().chain(gone))
-        } else {
-            self.gix.edit_references(gone).and_then(|_| self.gix.edit_references(moved))
-        };
-        match edited {
+        let edited = self.marked(|| {
+            if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
+                self.gix.edit_references(moved.into_iter().chain(gone))
+            } else {
+                self.gix.edit_references(gone).and_then(|_| self.gix.edit_references(moved))
+            }
+        });
+        match edited? {
             Ok(_) => Ok(()),
             Err(error) => {
                 // Tell a lost race from a failure of the disk.
@@ -177,15 +216,19 @@ impl Repo {
         }
     }
 
-    /// Makes the stash list what `to` says, entry by entry, keeping what both have.
+    /// Makes the stash list what a change leads to, entry by entry, keeping what is there already.
     ///
     /// # Errors
     ///
     /// When git fails.
-    pub fn set_stash(&self, to: &[StashEntry]) -> Result<()> {
-        let now = self.stash()?;
-        if now.is_empty() && !to.is_empty() && self.ref_id("refs/stash")?.is_some() {
-            // Its reflog was wiped: git would not log a move to where the ref is already.
+    pub fn set_stash(&self, change: &checkpoint::Change<Vec<StashEntry>>) -> Result<()> {
+        let (now, to) = (self.stash()?, &change.to);
+        if now.is_empty()
+            && let Some(id) = self.ref_id("refs/stash")?
+            && change.from.iter().chain(to).any(|entry| entry.id == id)
+        {
+            // Its reflog was wiped, or git was killed when it had dropped the last entry from it:
+            // git would log no move to where the ref is already.
             self.git(["update-ref", "-d", "refs/stash"]).run(b"")?;
         }
         let shared = now.iter().rev().zip(to.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -259,7 +302,7 @@ fn is_same_place(a: &Path, b: &Path) -> bool {
 }
 
 fn moved_meanwhile(name: &str) -> anyhow::Error {
-    let name = crate::model::checkpoint::short_branch(name);
+    let name = checkpoint::short_branch(name);
     Refusal::new(Code::Branch, format!("'{name}' was moved by something else meanwhile"))
         .hint("run the same command again")
         .into()
