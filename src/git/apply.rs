@@ -14,7 +14,7 @@
 use super::Repo;
 use super::index::IndexLock;
 use super::process::Killed;
-use super::refs::{Own, clear_lock_of_the_dead, remove_if_there};
+use super::refs::{Own, remove_if_there};
 use super::worktree::{Found, OPEN, Worktree, astray, is_storable};
 use crate::error::{Code, Refusal};
 use crate::model::bytes::quoted;
@@ -55,9 +55,6 @@ struct Journal {
     plan: Plan,
     record: Record,
 }
-
-/// By how much the clock of a file system may be behind.
-const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
 
 /// How an interrupted apply ended after all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +110,7 @@ impl Repo {
             Ok(concluded) => concluded,
             Err(error) => {
                 // All or nothing: what was done is taken back, then the cause is told.
-                let cleared = if error.is::<Killed>() { self.clear_plan_locks(plan, begun) } else { Ok(()) };
+                let cleared = if error.is::<Killed>() { self.clear_stash_locks(begun) } else { Ok(()) };
                 let rolled_back = cleared.and_then(|()| self.force(&plan.clone().inverse(), &record.message));
                 return match rolled_back.and_then(|_| self.end_journal(pending)) {
                     Ok(()) => Err(error),
@@ -152,23 +149,26 @@ impl Repo {
         let timeline = self.own_ref(Own::Timeline);
         if record.timeline_to.is_none() {
             // First: killed in between, nobody misses the ref that oxundo itself takes away.
-            self.remember_timeline(None);
+            self.forget_timeline()?;
         }
         self.move_own_ref(&timeline, record.timeline_from, record.timeline_to, &record.message)?;
-        if record.timeline_to.is_some() {
-            self.remember_timeline(record.timeline_to);
+        if let Some(commit) = record.timeline_to {
+            self.remember_timeline(commit);
         }
         Ok(())
     }
 
     fn apply_index(&self, moves: &[IndexMove], lock: &IndexLock<'_>) -> Result<()> {
+        let unmarked = |entry: &IndexMove| entry.from.iter().all(|from| !from.skip_worktree && !from.assume_unchanged);
         let fresh = |entry: &IndexMove| match &entry.to[..] {
+            // Where no filter stands between, the worktree's bytes must be the entry's.
             [to] => {
-                to.is_plain() && entry.from.iter().all(|from| !from.skip_worktree && !from.assume_unchanged) && {
-                    // Where no filter stands between, the worktree's bytes must be the entry's.
-                    to.mode & 0o170_000 != 0o160_000 && self.worktree.has_file(entry.path.as_bstr())
-                }
+                to.is_plain()
+                    && unmarked(entry)
+                    && to.mode & 0o170_000 != 0o160_000
+                    && self.worktree.has_file(entry.path.as_bstr())
             }
+            [] => unmarked(entry) && matches!(self.worktree.find(entry.path.as_bstr()), Ok(Found::Absent)),
             _ => false,
         };
         lock.set(moves, fresh)
@@ -184,7 +184,7 @@ impl Repo {
         Ok(self.ref_id(&self.own_ref(Own::Pending))?.is_some()
             || self.own_ref_locks().iter().any(left)
             || left(&self.scratch_path("index.mark"))
-            || self.was_moving_refs())
+            || self.has_marked_locks())
     }
 
     /// The lock files of the refs that only holders of this worktree's lock write.
@@ -194,20 +194,6 @@ impl Repo {
 
     fn clear_own_ref_locks(&self) -> Result<()> {
         self.own_ref_locks().iter().try_for_each(|lock| remove_if_there(lock))
-    }
-
-    /// Removes the lock files that a killed apply, or a git that it ran, may have left on refs that
-    /// git writes too. One that is younger than the apply and older than any git command holds it
-    /// is ours.
-    fn clear_plan_locks(&self, plan: &Plan, begun: SystemTime) -> Result<()> {
-        // File systems tell the time by a clock that is a little behind.
-        let since = begun - CLOCKS_DIFFER;
-        let branches = plan.branches.iter().map(|branch| format!("{}.lock", branch.name));
-        // A git that was killed with its oxundo leaves its own.
-        let others = ["packed-refs.lock", "packed-refs.new", "refs/stash.lock", "logs/refs/stash.lock"];
-        let mut locks = branches.chain(others.map(str::to_owned)).map(|lock| self.common_dir.join(lock));
-        locks.try_for_each(|lock| clear_lock_of_the_dead(&lock, since))?;
-        clear_lock_of_the_dead(&self.git_dir.join("HEAD.lock"), since)
     }
 
     /// Finishes or rolls back what an interrupted command left. To be called with the
@@ -229,7 +215,7 @@ impl Repo {
         })?;
         self.check_names(&journal.plan)?;
         let Journal { plan, record, at, .. } = journal;
-        self.clear_plan_locks(&plan, SystemTime::UNIX_EPOCH + Duration::from_millis(at))?;
+        self.clear_stash_locks(SystemTime::UNIX_EPOCH + Duration::from_millis(at))?;
         let finished = self.committed(&plan, &record)?;
         let left = if finished {
             let left = self.force(&plan, &record.message)?;

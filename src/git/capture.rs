@@ -4,7 +4,7 @@
 use super::Repo;
 use super::ignore::{Rules, read_rules};
 use super::index::TreeChange;
-use super::known::Known;
+use super::known::{Known, Listings};
 use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread, file_state};
 use super::worktree::{Exactly, Found, file_id, is_denied, mode_of};
 use crate::model::checkpoint::{Checkpoint, Head, Kind, Modes, Reason, Skipped, UsualModes};
@@ -15,6 +15,7 @@ use gix::index::entry::{Flags, Mode};
 use gix::objs::Write;
 use gix::objs::tree::EntryKind;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 /// A checkpoint and what was learnt while it was taken.
 pub struct Capture {
@@ -23,7 +24,7 @@ pub struct Capture {
     /// The ignore rules that were in force.
     pub rules: Rules,
     /// The index as it was read.
-    pub index: gix::index::File,
+    pub index: Arc<gix::index::File>,
     /// Tracked paths that may differ from their index entries.
     pub changed: Vec<BString>,
     /// Paths that something kept changing while they were read: what was captured of them may
@@ -59,8 +60,10 @@ impl Repo {
         let earlier = before.as_ref().map(|before| before.checkpoint);
         let captured = |path: &BStr| earlier.is_some_and(|cp| matches!(self.tree_file(cp.worktree, path), Ok(Some(_))));
         let capabilities = self.gix.filesystem_options()?;
+        let listings = Listings::load(self);
         let scanner = Scanner {
             worktree: &self.worktree,
+            listings: &listings,
             index: &index,
             stat_options: stat_options(self.gix.stat_options()?),
             file_mode: capabilities.executable_bit,
@@ -76,6 +79,7 @@ impl Repo {
             rules
         };
         let scan = scanner.scan(&mut rules, same_turn.as_ref())?;
+        listings.save(self, &scan.listed);
         let mut content = Content {
             repo: self,
             index: &index,

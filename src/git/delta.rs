@@ -10,7 +10,9 @@ use crate::model::plan::parents;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::object::tree::diff::ChangeDetached as TreeDiff;
+use gix::diff::tree::recorder::Change as TreeDiff;
+use gix::diff::tree::{Recorder, State};
+use gix::objs::TreeRefIter;
 use gix::objs::tree::{EntryKind, EntryMode};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,25 +47,29 @@ impl Repo {
         if before == after {
             return Ok(all);
         }
+        // By the plumbing: gix's own comparison of trees reads the index first, for attributes.
         let (before, after) = (self.gix.find_tree(before)?, self.gix.find_tree(after)?);
-        let mut options = gix::diff::Options::default();
-        options.track_rewrites(None);
+        let mut recorder = Recorder::default();
+        let trees = (
+            TreeRefIter::from_bytes(&before.data, before.id.kind()),
+            TreeRefIter::from_bytes(&after.data, after.id.kind()),
+        );
+        gix::diff::tree(trees.0, trees.1, State::default(), &self.gix.objects, &mut recorder)?;
         let entry = |mode: EntryMode, id| (!mode.is_tree()).then_some((mode, id));
         let none = || Change::new(None, None);
-        for change in self.gix.diff_tree_to_tree(Some(&before), Some(&after), options)? {
+        for change in recorder.records {
             match change {
-                TreeDiff::Addition { location, entry_mode, id, .. } => {
-                    all.entry(location).or_insert_with(none).to = entry(entry_mode, id);
+                TreeDiff::Addition { path, entry_mode, oid, .. } => {
+                    all.entry(path).or_insert_with(none).to = entry(entry_mode, oid);
                 }
-                TreeDiff::Deletion { location, entry_mode, id, .. } => {
-                    all.entry(location).or_insert_with(none).from = entry(entry_mode, id);
+                TreeDiff::Deletion { path, entry_mode, oid, .. } => {
+                    all.entry(path).or_insert_with(none).from = entry(entry_mode, oid);
                 }
-                TreeDiff::Modification { location, previous_entry_mode, previous_id, entry_mode, id } => {
-                    let change = all.entry(location).or_insert_with(none);
-                    change.from = change.from.or(entry(previous_entry_mode, previous_id));
-                    change.to = change.to.or(entry(entry_mode, id));
+                TreeDiff::Modification { path, previous_entry_mode, previous_oid, entry_mode, oid } => {
+                    let change = all.entry(path).or_insert_with(none);
+                    change.from = change.from.or(entry(previous_entry_mode, previous_oid));
+                    change.to = change.to.or(entry(entry_mode, oid));
                 }
-                TreeDiff::Rewrite { .. } => {}
             }
         }
         all.retain(|_, change| change.from.is_some() || change.to.is_some());

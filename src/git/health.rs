@@ -2,7 +2,7 @@
 //! that has none.
 
 use super::Repo;
-use super::refs::Own;
+use super::refs::{Own, remove_if_there};
 use super::store::{Stored, turn_directory};
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -58,12 +58,18 @@ impl Repo {
     }
 
     /// Notes where the timeline is, so that a ref that something else deleted is missed.
-    pub(super) fn remember_timeline(&self, commit: Option<ObjectId>) {
+    pub(super) fn remember_timeline(&self, commit: ObjectId) {
         // Without it, all that is lost is a warning.
-        let _ = match commit {
-            Some(commit) => std::fs::write(self.timeline_mark(), format!("{commit}\n")),
-            None => std::fs::remove_file(self.timeline_mark()),
-        };
+        let _ = std::fs::write(self.timeline_mark(), format!("{commit}\n"));
+    }
+
+    /// Nobody shall miss the timeline.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub(super) fn forget_timeline(&self) -> Result<()> {
+        remove_if_there(&self.timeline_mark())
     }
 
     fn remembered_timeline(&self) -> Option<ObjectId> {

@@ -19,16 +19,29 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl Repo {
-    /// Reads the index; an empty one where there is none.
+    /// Reads the index; an empty one where there is none. What was read is read again only when
+    /// the file is another one.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
-    pub fn read_index(&self) -> Result<IndexFile> {
-        self.read_index_at(&self.index_path())
+    pub fn read_index(&self) -> Result<Arc<IndexFile>> {
+        let path = self.index_path();
+        let stamp = Stamp::of(&path);
+        if let Some((known, index)) = &*self.index.borrow()
+            && stamp.as_ref() == Some(known)
+        {
+            return Ok(Arc::clone(index));
+        }
+        let index = Arc::new(self.read_index_at(&path)?);
+        // A file that was replaced meanwhile is not the one that was looked at.
+        let read = stamp.filter(|stamp| Stamp::of(&path).as_ref() == Some(stamp));
+        self.index.replace(read.map(|stamp| (stamp, Arc::clone(&index))));
+        Ok(index)
     }
 
     /// Where git keeps this worktree's index, whatever `GIT_INDEX_FILE` says: a hook sets that
@@ -43,7 +56,8 @@ impl Repo {
     }
 
     fn decode_index(&self, path: &Path) -> Result<IndexFile> {
-        let decode = || IndexFile::at_or_default(path, self.hash_kind(), false, gix::index::decode::Options::default());
+        // As git itself does, which leaves the checksum to fsck: it takes longer than all the rest.
+        let decode = || IndexFile::at_or_default(path, self.hash_kind(), true, gix::index::decode::Options::default());
         let decoded = decode().or_else(|error| {
             // The shared part of a split index is looked for beside it, where a copy has none.
             let lent = self.lend_shared_parts(path).map_err(|_| error)?;
@@ -229,6 +243,27 @@ impl Repo {
     }
 }
 
+/// What tells one index file from the next: git never writes into one, it puts another in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let about = std::fs::metadata(path).ok()?;
+        Some(Self {
+            file: (about.dev(), about.ino()),
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        })
+    }
+}
+
 /// The worktree of stand-ins, in the scratch directory.
 const STAND_IN: &str = "stand-in";
 
@@ -295,8 +330,8 @@ impl IndexLock<'_> {
             .map(drop)
     }
 
-    /// Makes the entries of each path what the move says. `fresh` tells whether the worktree
-    /// now has the content that the entry names, so that git can record its stat data.
+    /// Makes the entries of each path what the move says. `fresh` tells whether the worktree now has
+    /// what the entry names, be it nothing, so that git can record its stat data.
     ///
     /// # Errors
     ///

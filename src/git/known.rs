@@ -1,13 +1,14 @@
-//! What untracked files hold, as far as it is known from the last time they were
-//! read: git's index says so of tracked files, nothing does of the others. A
-//! file whose stat data are the same is not read again.
+//! What is known from the last time that the worktree was looked at. Files: git's
+//! index says what tracked files hold, nothing does of the others; one whose stat
+//! data are the same is not read again. Directories: one that held just what the
+//! index says, and whose stat data are the same, still does, and is not read.
 
 use super::Repo;
 use super::scan::Unread;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::{BString, ByteSlice};
-use std::collections::HashMap;
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -74,6 +75,62 @@ impl Known {
         let new = repo.scratch()?.join(format!("{RECORD}.{}", std::process::id()));
         std::fs::write(&new, record)?;
         Ok(std::fs::rename(&new, repo.scratch_path(RECORD))?)
+    }
+}
+
+/// The name of the directories' record in the scratch directory.
+const LISTED: &str = "listed";
+
+/// Fewer directories are read as fast.
+const WORTHWHILE_DIRECTORIES: usize = 16;
+
+/// The directories that are known to hold what the index says and nothing else.
+#[derive(Debug, Default)]
+pub struct Listings {
+    old: HashSet<(u64, u64)>,
+    /// The file system whose directories tell by their times when a name comes or goes.
+    device: Option<rustix::fs::Dev>,
+}
+
+impl Listings {
+    /// Reads what is known.
+    pub fn load(repo: &Repo) -> Self {
+        let Some(device) = repo.worktree.telling_device() else { return Self::default() };
+        let record = std::fs::read(repo.scratch_path(LISTED)).unwrap_or_default();
+        let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        // Of a damaged record no number is met again.
+        let old = record.chunks_exact(16).map(|pair| (number(&pair[..8]), number(&pair[8..]))).collect();
+        Self { old, device: Some(device) }
+    }
+
+    /// A directory with the names that the index has in it, at the time of its last change; `None`
+    /// for one that cannot be known, or that was changed just now.
+    pub fn stamp(&self, path: &BStr, stat: &rustix::fs::Stat, names: impl FnOnce() -> u64) -> Option<(u64, u64)> {
+        if self.device != Some(stat.st_dev) {
+            return None;
+        }
+        let stamp = stamp_of(stat)?;
+        let mut hasher = DefaultHasher::new();
+        (path.as_bytes(), names()).hash(&mut hasher);
+        Some((hasher.finish(), stamp))
+    }
+
+    /// Whether a directory is known to hold what the index says.
+    pub fn has(&self, stamp: (u64, u64)) -> bool {
+        self.old.contains(&stamp)
+    }
+
+    /// Keeps for the next time what a scan has found.
+    pub fn save(&self, repo: &Repo, listed: &[(u64, u64)]) {
+        if listed.len() < WORTHWHILE_DIRECTORIES || listed.iter().all(|stamp| self.old.contains(stamp)) {
+            return;
+        }
+        let record: Vec<u8> =
+            (listed.iter()).flat_map(|(path, stamp)| [path.to_be_bytes(), stamp.to_be_bytes()]).flatten().collect();
+        // Without it the next scan takes a little longer.
+        let Ok(scratch) = repo.scratch() else { return };
+        let new = scratch.join(format!("{LISTED}.new"));
+        let _ = std::fs::write(&new, record).and_then(|()| std::fs::rename(&new, scratch.join(LISTED)));
     }
 }
 

@@ -32,8 +32,10 @@ use crate::model::checkpoint::UsualModes;
 use anyhow::{Context, Result};
 use gix::bstr::BString;
 use process::Git;
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use worktree::Worktree;
 
 /// A git repository with its worktree, as oxundo works on it.
@@ -46,6 +48,8 @@ pub struct Repo {
     scratch: PathBuf,
     prefix: PathBuf,
     from_environment: bool,
+    /// The index as it was last read.
+    index: RefCell<Option<(index::Stamp, Arc<gix::index::File>)>>,
 }
 
 impl Repo {
@@ -142,6 +146,7 @@ impl Repo {
             prefix,
             gix,
             from_environment,
+            index: RefCell::default(),
         })
     }
 

@@ -10,11 +10,17 @@ use gix::bstr::ByteSlice;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The mark, in the scratch directory, of a ref being moved.
+/// The mark, in the scratch directory, of refs being moved.
 const MARK: &str = "refs.mark";
+
+/// What whoever rewrites the packed refs holds.
+const PACKED_LOCKS: [&str; 2] = ["packed-refs.lock", "packed-refs.new"];
+
+/// By how much the clock of a file system may be behind.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
 
 /// No git command holds a ref's lock for longer.
 const HELD_AT_MOST: Duration = Duration::from_secs(2);
@@ -140,40 +146,59 @@ impl Repo {
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
         gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
         let edit = edit(name, from, to, message)?;
-        self.marked(|| gix.edit_reference(edit))?.map(drop).with_context(|| format!("move {name}"))
+        self.marked(&[name], || gix.edit_reference(edit))?.map(drop).with_context(|| format!("move {name}"))
     }
 
-    /// Moves refs under a mark: gix locks the packed refs even to read what a ref was, and by the
-    /// mark the next command knows that the lock of a killed one is ours.
-    fn marked<T>(&self, edit: impl FnOnce() -> T) -> Result<T> {
+    /// Moves refs under a mark that names them: by it the next command knows the locks that a killed
+    /// one left, or that could not be removed, as ours.
+    fn marked<T>(&self, names: &[&str], edit: impl FnOnce() -> T) -> Result<T> {
         let mark = self.scratch()?.join(MARK);
-        std::fs::write(&mark, b"").with_context(|| format!("write {}", mark.display()))?;
+        std::fs::write(&mark, names.join("\n")).with_context(|| format!("write {}", mark.display()))?;
         let edited = edit();
-        // What a mark left behind costs is that the next command looks for locks.
-        let _ = std::fs::remove_file(&mark);
+        if !names.iter().any(|name| self.ref_lock(name).exists()) {
+            // What a mark left behind costs is that the next command looks for locks.
+            let _ = std::fs::remove_file(&mark);
+        }
         Ok(edited)
     }
 
-    /// Whether a command was killed while it moved a ref.
-    pub(super) fn was_moving_refs(&self) -> bool {
+    fn ref_lock(&self, name: &str) -> PathBuf {
+        let directory = if name == "HEAD" { &self.git_dir } else { &self.common_dir };
+        directory.join(format!("{name}.lock"))
+    }
+
+    /// Whether a command may have left locks on refs.
+    pub(super) fn has_marked_locks(&self) -> bool {
         self.scratch_path(MARK).exists()
     }
 
-    /// Removes the lock on the packed refs that such a command left. To be called with the
-    /// worktree's lock held.
+    /// Removes the locks that a command left on refs. To be called with the worktree's lock held.
     ///
     /// # Errors
     ///
-    /// When it cannot be removed.
+    /// When one cannot be removed.
     pub(super) fn clear_marked_locks(&self) -> Result<()> {
         let mark = self.scratch_path(MARK);
         let Ok(since) = mark.metadata().and_then(|about| about.modified()) else {
             return Ok(());
         };
-        for lock in ["packed-refs.lock", "packed-refs.new"] {
+        let names = std::fs::read_to_string(&mark).with_context(|| format!("read {}", mark.display()))?;
+        for name in names.lines().filter(|name| FullName::try_from(*name).is_ok()) {
+            clear_lock_of_the_dead(&self.ref_lock(name), since)?;
+        }
+        // gix locks the packed refs even to read what a ref was.
+        for lock in PACKED_LOCKS {
             clear_lock_of_the_dead(&self.common_dir.join(lock), since)?;
         }
         remove_if_there(&mark)
+    }
+
+    /// Removes the locks that a killed git left which changed the stash list since `begun`.
+    pub(super) fn clear_stash_locks(&self, begun: SystemTime) -> Result<()> {
+        // File systems tell the time by a clock that is a little behind.
+        let since = begun - CLOCKS_DIFFER;
+        let mut locks = PACKED_LOCKS.iter().chain(&["refs/stash.lock", "logs/refs/stash.lock"]);
+        locks.try_for_each(|lock| clear_lock_of_the_dead(&self.common_dir.join(lock), since))
     }
 
     /// Moves the branches, HEAD and its reflog as a plan says, all or none.
@@ -192,7 +217,8 @@ impl Repo {
         }
         // A deleted branch makes place for one below its name, or above: its reflog must go first.
         let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
-        let edited = self.marked(|| {
+        let names: Vec<_> = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]).collect();
+        let edited = self.marked(&names, || {
             if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
                 self.gix.edit_references(moved.into_iter().chain(gone))
             } else {
@@ -241,6 +267,11 @@ impl Repo {
                 .env("GIT_COMMITTER_EMAIL", &entry.email)
                 .env("GIT_COMMITTER_DATE", format!("@{}", entry.date))
                 .run(b"")?;
+        }
+        // git calls it a success when it has dropped the last entry and could not delete the ref.
+        let left = self.ref_id("refs/stash")?;
+        if to.is_empty() && left.is_some_and(|id| change.from.iter().any(|entry| entry.id == id)) {
+            bail!("git stash drop: refs/stash is still there");
         }
         Ok(())
     }

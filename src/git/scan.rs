@@ -4,7 +4,7 @@
 //! against the ignore rules.
 
 use super::ignore::{Rules, read_rules};
-use super::known::stamp_of;
+use super::known::{Listings, stamp_of};
 use super::worktree::{Worktree, is_denied, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use anyhow::Result;
@@ -13,6 +13,7 @@ use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Time};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, openat, statat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -77,6 +78,8 @@ pub struct Scan {
     pub skipped: Vec<Skipped>,
     /// The paths of `.gitattributes` files seen.
     pub attributes: Vec<BString>,
+    /// The directories that hold what the index says and nothing else, for the next scan.
+    pub listed: Vec<(u64, u64)>,
 }
 
 /// What the scan works with.
@@ -93,6 +96,8 @@ pub struct Scanner<'a> {
     pub usual: UsualModes,
     /// What is captured of untracked content.
     pub limits: &'a Limits,
+    /// The directories that need not be read.
+    pub listings: &'a Listings,
 }
 
 impl Scanner<'_> {
@@ -110,6 +115,7 @@ impl Scanner<'_> {
             unusual: found.unusual,
             skipped: found.skipped,
             attributes: found.attributes,
+            listed: found.listed,
             ..Scan::default()
         };
         if !frozen {
@@ -170,39 +176,53 @@ impl Scanner<'_> {
     /// Compares one directory with its range of the index; gives the subdirectories to go on with.
     fn directory(&self, job: &Job, found: &mut Found) -> Result<Vec<Job>> {
         let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
-        let listed = match list(self.worktree, path) {
-            // What is in there is as the index says, for all that is known.
-            Err(error) if is_denied(&error) => {
-                found.skipped.push(skipped(path, Reason::Unreadable, 0));
-                found.occupied.push(path.to_owned());
-                return Ok(Vec::new());
-            }
-            listed => listed?,
+        // What is in there is as the index says, for all that is known.
+        let unreadable = |found: &mut Found| {
+            found.skipped.push(skipped(path, Reason::Unreadable, 0));
+            found.occupied.push(path.to_owned());
+            Ok(Vec::new())
         };
-        let Some((fd, names)) = listed else {
+        let fd = match self.worktree.open_directory(path) {
+            Err(error) if is_denied(&error) => return unreadable(found),
+            opened => opened?,
+        };
+        let Some(fd) = fd else {
             (job.from..job.to).for_each(|at| self.gone(at, found));
             return Ok(Vec::new());
         };
-        self.note_directory(&fd, job, found)?;
-        let nested = !job.path.is_empty() && names.binary_search_by(|n| n.0.as_slice().cmp(b".git")).is_ok();
-        let mut merge = Merge { scanner: self, job, fd: &fd, found, jobs: Vec::new(), occupied: false, nested };
-        merge.run(&names);
-        let (jobs, occupied) = (merge.jobs, merge.occupied);
-        let list = if occupied { &mut found.occupied } else { &mut found.empty };
-        if !job.path.is_empty() {
-            list.push(path.to_owned());
+        let stat = rustix::fs::fstat(&fd)?;
+        let mut merge = Merge {
+            scanner: self,
+            job,
+            fd: &fd,
+            found,
+            jobs: Vec::new(),
+            occupied: false,
+            nested: false,
+            as_indexed: true,
+        };
+        let stamp = self.listings.stamp(path, &stat, || merge.names());
+        if stamp.is_some_and(|stamp| self.listings.has(stamp)) {
+            merge.run_as_indexed();
+        } else {
+            let names = match names_in(&fd) {
+                Err(error) if is_denied(&error) => return unreadable(found),
+                names => names?,
+            };
+            merge.nested = !job.path.is_empty() && names.binary_search_by(|n| n.0.as_slice().cmp(b".git")).is_ok();
+            merge.run(&names);
         }
-        Ok(jobs)
-    }
-
-    fn note_directory(&self, fd: &OwnedFd, job: &Job, found: &mut Found) -> Result<()> {
+        let (jobs, occupied, as_indexed) = (merge.jobs, merge.occupied, merge.as_indexed);
+        found.listed.extend(stamp.filter(|_| as_indexed));
         if !job.path.is_empty() {
-            let mode = mode_of(&rustix::fs::fstat(fd)?);
+            let mode = mode_of(&stat);
             if mode != self.usual.directory {
                 found.unusual.insert(job.path.clone(), mode);
             }
+            let list = if occupied { &mut found.occupied } else { &mut found.empty };
+            list.push(path.to_owned());
         }
-        Ok(())
+        Ok(jobs)
     }
 
     fn path(&self, at: usize) -> &BStr {
@@ -262,6 +282,7 @@ struct Found {
     unknown: Vec<(BString, FileType)>,
     occupied: Vec<BString>,
     empty: Vec<BString>,
+    listed: Vec<(u64, u64)>,
 }
 
 impl Found {
@@ -274,6 +295,7 @@ impl Found {
         self.unknown.extend(other.unknown);
         self.occupied.extend(other.occupied);
         self.empty.extend(other.empty);
+        self.listed.extend(other.listed);
     }
 }
 
@@ -308,10 +330,14 @@ impl Queue {
 
     fn done(&self, jobs: Vec<Job>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = !jobs.is_empty();
         state.0.extend(jobs);
         state.1 -= 1;
+        let over = state.0.is_empty() && state.1 == 0;
         drop(state);
-        self.ready.notify_all();
+        if more || over {
+            self.ready.notify_all();
+        }
     }
 }
 
@@ -324,17 +350,44 @@ struct Merge<'a, 'b> {
     jobs: Vec<Job>,
     occupied: bool,
     nested: bool,
+    /// Whether the directory holds what the index says and nothing else.
+    as_indexed: bool,
 }
 
 impl Merge<'_, '_> {
+    /// The names that the index has in this directory, as one value.
+    fn names(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let mut at = self.job.from;
+        while at < self.job.to {
+            let component = self.component(at);
+            component.hash(&mut hasher);
+            at = if component.ends_with(b"/") { self.group_end(at) } else { self.stages_end(at) };
+        }
+        hasher.finish()
+    }
+
+    /// The merge with a directory that is known to hold what the index says.
+    fn run_as_indexed(&mut self) {
+        let mut at = self.job.from;
+        while at < self.job.to {
+            let path = self.scanner.path(at);
+            let rest = &path[self.job.path.len()..];
+            let name = rest.find_byte(b'/').map_or(rest, |slash| &rest[..=slash]);
+            at = self.in_both(at, name);
+        }
+    }
+
     fn run(&mut self, names: &[(Vec<u8>, FileType)]) {
         let (mut at, mut k) = (self.job.from, 0);
         while at < self.job.to || k < names.len() {
             if k < names.len() && names[k].0 == b".git" {
+                self.as_indexed = false;
                 k += 1;
                 continue;
             }
             if at < self.job.to && self.scanner.index.entries()[at].mode == Mode::DIR {
+                self.as_indexed = false;
                 at += 1;
                 continue;
             }
@@ -344,6 +397,7 @@ impl Merge<'_, '_> {
                 (Some(_), None) => std::cmp::Ordering::Less,
                 (None, _) => std::cmp::Ordering::Greater,
             };
+            self.as_indexed &= order.is_eq();
             match order {
                 std::cmp::Ordering::Less => at = self.only_in_index(at, names),
                 std::cmp::Ordering::Greater => {
@@ -351,7 +405,7 @@ impl Merge<'_, '_> {
                     k += 1;
                 }
                 std::cmp::Ordering::Equal => {
-                    at = self.in_both(at, &names[k]);
+                    at = self.in_both(at, &names[k].0);
                     k += 1;
                 }
             }
@@ -407,7 +461,7 @@ impl Merge<'_, '_> {
         list.push([self.job.path.as_slice(), name].concat().into());
     }
 
-    fn in_both(&mut self, at: usize, (name, _): &(Vec<u8>, FileType)) -> usize {
+    fn in_both(&mut self, at: usize, name: &[u8]) -> usize {
         if name.ends_with(b"/") {
             let end = self.group_end(at);
             self.jobs.push(Job { path: [self.job.path.as_slice(), name].concat().into(), from: at, to: end });
@@ -416,7 +470,7 @@ impl Merge<'_, '_> {
         self.occupied = true;
         self.special_files(name);
         let end = self.stages_end(at);
-        match statat(self.fd, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+        match statat(self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => self.scanner.entry(at, &stat, self.found),
             Err(Errno::ACCESS) => {
                 self.found.skipped.push(skipped(self.scanner.path(at), Reason::Unreadable, 0));
@@ -652,7 +706,9 @@ impl UnknownWalk<'_, '_> {
         let repo = gix::open(&top).ok()?;
         let (worktree, index) = (Worktree::open(&top).ok()?, repo.index_or_empty().ok()?);
         let mut rules = self.rules.elsewhere(read_rules(&repo.common_dir().join("info/exclude")));
-        let scan = Scanner { worktree: &worktree, index: &index, ..*self.scanner }.scan(&mut rules, None).ok()?;
+        let scan = Scanner { worktree: &worktree, index: &index, listings: &Listings::default(), ..*self.scanner }
+            .scan(&mut rules, None)
+            .ok()?;
         let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
         let mut add =
             |path: &BStr, state: String| hasher.update(&[path.as_bytes(), b"\0", state.as_bytes(), b"\n"].concat());

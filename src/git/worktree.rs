@@ -68,6 +68,21 @@ impl Worktree {
         &self.path
     }
 
+    /// The device that the top is on, where its file system is one whose directories are known to
+    /// tell by their times that a name in them came or went.
+    pub fn telling_device(&self) -> Option<rustix::fs::Dev> {
+        #[cfg(target_os = "linux")]
+        {
+            // ext2, ext3 and ext4; XFS; Btrfs; F2FS; Bcachefs; tmpfs.
+            const TELLING: [u64; 6] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x0102_1994];
+            let kind = rustix::fs::fstatfs(&self.top).ok()?.f_type;
+            if TELLING.contains(&u64::try_from(kind).ok()?) {
+                return Some(rustix::fs::fstat(&self.top).ok()?.st_dev);
+            }
+        }
+        None
+    }
+
     /// Opens a directory below the top; `None` when there is none at this path.
     ///
     /// # Errors
@@ -76,6 +91,16 @@ impl Worktree {
     pub fn open_directory(&self, path: &BStr) -> Result<Option<OwnedFd>> {
         if path.is_empty() {
             return Ok(Some(openat(&self.top, c".", DIRECTORY, Mode::empty())?));
+        }
+        #[cfg(target_os = "linux")]
+        if !path.split(|byte| *byte == b'/').any(is_unsafe) {
+            use rustix::fs::{ResolveFlags as R, openat2};
+            match openat2(&self.top, path.as_bytes(), DIRECTORY, Mode::empty(), R::BENEATH | R::NO_SYMLINKS) {
+                Ok(fd) => return Ok(Some(fd)),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+                // An old kernel, or a sandbox, does not know the call.
+                Err(_) => {}
+            }
         }
         let Place::In(parent, name) = self.place(path)? else {
             return Ok(None);
