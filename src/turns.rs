@@ -8,6 +8,7 @@ use crate::error::{Code, Refusal};
 use crate::git::Repo;
 use crate::git::apply::Record;
 use crate::git::capture::{Before, Capture};
+use crate::git::faults::refusal_of;
 use crate::git::index::IndexLock;
 use crate::git::store::{Side, Stored};
 use crate::model::bytes::{quoted, shown};
@@ -243,8 +244,9 @@ fn dirty_commit<'repo>(
 }
 
 fn unsigned(error: anyhow::Error) -> anyhow::Error {
-    if format!("{error:#}").contains("sign") {
-        return Refusal::new(Code::Io, format!("{error:#}"))
+    let refusal = refusal_of(&error);
+    if refusal.message.contains("sign") {
+        return Refusal::new(Code::Io, refusal.message)
             .hint("run 'git config oxundo.sign never' to leave oxundo's commits unsigned")
             .into();
     }
@@ -356,7 +358,7 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
             }
             Ok(None) => {}
             // The turn is recorded all the same; its changes stay uncommitted.
-            Err(error) => ui.warn(&format!("the turn's changes were not committed: {error:#}")),
+            Err(error) => ui.warn(&format!("the turn's changes were not committed: {}", refusal_of(&error).message)),
         }
     }
     let after = &capture.checkpoint;

@@ -2,6 +2,7 @@
 //! that has none.
 
 use super::Repo;
+use super::faults::told;
 use super::refs::Own;
 use super::store::{Stored, turn_directory};
 use anyhow::{Context, Result};
@@ -148,7 +149,7 @@ impl Repo {
             match self.check_turn(stored, number, &mut sound) {
                 Ok(found) if found || !needed.contains(&number) => {}
                 Ok(_) => drop(damaged.insert(number, "it is missing".to_owned())),
-                Err(error) => drop(damaged.insert(number, format!("{error:#}"))),
+                Err(error) => drop(damaged.insert(number, told(&error))),
             }
         }
         damaged
@@ -191,7 +192,7 @@ impl Repo {
     /// When the ref itself cannot be read.
     pub fn damaged_journal(&self) -> Result<Option<(ObjectId, String)>> {
         let Some(pending) = self.ref_id(&self.own_ref(Own::Pending))? else { return Ok(None) };
-        Ok(self.check_journal(pending).err().map(|error| (pending, format!("{error:#}"))))
+        Ok(self.check_journal(pending).err().map(|error| (pending, told(&error))))
     }
 
     /// Lock files of git's that no running command can be holding.

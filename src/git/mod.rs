@@ -176,7 +176,7 @@ impl Repo {
     ///
     /// When it cannot be made.
     pub fn scratch(&self) -> Result<&Path> {
-        std::fs::create_dir_all(&self.scratch).with_context(|| format!("make {}", self.scratch.display()))?;
+        std::fs::create_dir_all(&self.scratch).with_context(|| format!("make '{}'", self.scratch.display()))?;
         Ok(&self.scratch)
     }
 

@@ -94,7 +94,7 @@ impl Store {
     fn in_root(root: &Path) -> Result<Vec<Self>> {
         let entries = match std::fs::read_dir(root) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.with_context(|| format!("list {}", root.display()))?,
+            entries => entries.with_context(|| format!("list '{}'", root.display()))?,
         };
         let mut stores = Vec::new();
         for entry in entries {
@@ -158,7 +158,7 @@ impl Store {
         let made = Git::new(&git_dir, directory, ["init", "--quiet", "--template=", "--initial-branch=main"])
             .env("GIT_DEFAULT_REF_FORMAT", "files")
             .run(b"");
-        made.with_context(|| format!("make a store at {}", git_dir.display()))?;
+        made.with_context(|| format!("make a store at '{}'", git_dir.display()))?;
         let store = Self { git_dir, directory: directory.to_owned(), identity: identity_of(directory) };
         store.write()?;
         Ok(store)
@@ -178,7 +178,7 @@ impl Store {
         if let Some(other) = Self::read(&git_dir) {
             std::fs::rename(&git_dir, other.aside(root))?;
         }
-        std::fs::rename(&self.git_dir, &git_dir).with_context(|| format!("make {}", git_dir.display()))?;
+        std::fs::rename(&self.git_dir, &git_dir).with_context(|| format!("make '{}'", git_dir.display()))?;
         self.git_dir = git_dir;
         directory.clone_into(&mut self.directory);
         self.write()?;

@@ -483,6 +483,23 @@ fn linked_worktrees_do_not_wait_for_each_other() {
 // Locked, nothing, moved, not found
 
 #[test]
+fn a_locked_ref_is_left_alone() {
+    let repo = Sandbox::new();
+    repo.agent("echo agent >>README.txt");
+    repo.git(["pack-refs", "--all"]);
+    for lock in ["refs/heads/main.lock", "HEAD.lock", "packed-refs.lock"] {
+        let lock = format!(".git/{lock}");
+        repo.write(&lock, "");
+        let error = repo.refuses(&["undo"], "locked");
+        let place = repo.path(&lock).display().to_string();
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(&place)), "it names the lock: {error}");
+        assert!(repo.exists(&lock), "it is git's");
+        repo.sh(&format!("rm {lock}"));
+    }
+    repo.undo();
+}
+
+#[test]
 fn a_locked_index_is_left_alone() {
     let (repo, _) = with_turn();
     repo.write(".git/index.lock", "");
