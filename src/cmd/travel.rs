@@ -185,10 +185,16 @@ fn exhausted(op: Op, stored: &Stored, head: &Head, found: u64, wanted: u64, goal
         )
         .hint(format!("run 'git switch {other}' first"));
     }
+    if stored.commit.is_none() {
+        return Refusal::new(Code::Nothing, format!("nothing to {}: no turn is recorded here", op.word()))
+            .hint("run 'oxundo run -- COMMAND' to make one, or 'oxundo init' to have an agent's prompts be turns");
+    }
     let what = match (op, found) {
         (Op::Redo, 0) => "no turn is undone".to_owned(),
+        (Op::Redo, 1) => format!("1 turn is undone, {wanted} were asked for"),
         (Op::Redo, n) => format!("{n} turns are undone, {wanted} were asked for"),
-        (_, 0) => "no turn is recorded here".to_owned(),
+        (_, 0) => "no turn is done".to_owned(),
+        (_, 1) => format!("'{branch}' has 1 turn, {wanted} were asked for"),
         (_, n) => format!("'{branch}' has {n} turns, {wanted} were asked for"),
     };
     nothing(op, &what)

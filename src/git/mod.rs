@@ -59,6 +59,9 @@ impl Repo {
     pub fn open(directory: &Path) -> Result<Self> {
         Self::open_existing(directory)?.ok_or_else(|| {
             let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+            if let Some(refusal) = private::broken_repository(&directory) {
+                return refusal.into();
+            }
             let message = format!("'{}' is in no git repository, and no turn is recorded for it", directory.display());
             Refusal::new(Code::NotFound, message)
                 .hint("run 'oxundo run -- COMMAND' to record a turn, or give another directory with -C")

@@ -141,13 +141,8 @@ impl Store {
             .hint("go to the project's own directory, or give it with -C")
             .into());
         }
-        if let Some(broken) = directory.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok())
-            && device(broken) == device(directory)
-        {
-            let message = format!("there is a '.git' in '{}' that is no repository", broken.display());
-            return Err(Refusal::new(Code::NotFound, message)
-                .hint("run 'git status' to see what git says of it, and mend or remove it first")
-                .into());
+        if let Some(refusal) = broken_repository(directory) {
+            return Err(refusal.into());
         }
         let git_dir = root.join(name_for(directory));
         if let Some(other) = Self::read(&git_dir) {
@@ -312,6 +307,16 @@ fn identity_of(directory: &Path) -> Option<String> {
     let about = directory.metadata().ok()?;
     let born = about.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(format!("{} {}.{:09}", about.ino(), born.as_secs(), born.subsec_nanos()))
+}
+
+/// The refusal for a directory below a `.git` that cannot be used.
+pub(super) fn broken_repository(directory: &Path) -> Option<Refusal> {
+    let broken = directory.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok())?;
+    (device(broken) == device(directory)).then(|| {
+        let message = format!("there is a '.git' in '{}' that is no repository", broken.display());
+        Refusal::new(Code::NotFound, message)
+            .hint("run 'git status' to see what git says of it, and mend or remove it first")
+    })
 }
 
 /// Why no turns are recorded for a directory as a whole.
