@@ -31,6 +31,7 @@ mod no_repository;
 mod parts;
 mod payloads;
 mod property;
+mod recovery;
 mod refusals;
 mod replay;
 mod roundtrip;
