@@ -28,6 +28,7 @@ mod looks;
 mod messages;
 mod modes;
 mod no_repository;
+mod pages;
 mod parts;
 mod payloads;
 mod property;

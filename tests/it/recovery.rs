@@ -154,7 +154,7 @@ fn the_commits_of_an_undone_turn_are_brought_back() {
 fn an_interrupted_undo_is_taken_back() {
     let (repo, _) = worked(Mode::Ghost);
     if crate::kill_points::points_of(&repo, &["undo"]).is_err() {
-        eprintln!("skipped: no permission to trace");
+        crate::kill_points::announce("skipped: an interrupted undo taken back by hand: no permission to trace\n");
         return;
     }
     let after = repo.state();
