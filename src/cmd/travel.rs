@@ -116,6 +116,11 @@ impl Route {
                 break;
             }
             let Some(turn) = turn else {
+                if let Some(goal) = goal
+                    && repo.turn(stored, goal)?.is_some_and(|turn| turn.branch == head.branch)
+                {
+                    return Err(replaced(goal).into());
+                }
                 return Err(exhausted(op, stored, &head, walked, wanted, goal).into());
             };
             let step = Repo::step(&turn);
@@ -166,6 +171,12 @@ pub(super) fn taken_out_last(repo: &Repo, stored: &Stored, stack: &str) -> Resul
 
 pub(super) fn nothing(op: Op, why: &str) -> Refusal {
     Refusal::new(Code::Nothing, format!("nothing to {}: {why}", op.word())).hint("run 'oxundo log' to see the turns")
+}
+
+/// A turn that is recorded, and neither done nor to be redone.
+pub(super) fn replaced(turn: u64) -> Refusal {
+    Refusal::new(Code::Branch, format!("turn {turn} was undone, and later turns stand in its place"))
+        .hint(format!("run 'oxundo restore {turn}' to bring its files back"))
 }
 
 fn exhausted(op: Op, stored: &Stored, head: &Head, found: u64, wanted: u64, goal: Option<u64>) -> Refusal {
@@ -394,7 +405,10 @@ pub(super) fn described(repo: &Repo, turns: &[Turn], commits: &[ObjectId]) -> Re
             Some(turn) => Origin::NoteMissing(turn.turn),
             None => match notes.iter().find(|note| note.commit != *id) {
                 Some(copy) => Origin::Copied(copy.turn, copy.commit),
-                None => rewritten_from(repo, turns, *id)?,
+                None => match notes.iter().find(|note| note.worktree == worktree) {
+                    Some(note) => of_other_turn(repo, *id, note.turn)?,
+                    None => rewritten_from(repo, turns, *id)?,
+                },
             },
         };
         leaving.push(Leaving {
@@ -406,6 +420,20 @@ pub(super) fn described(repo: &Repo, turns: &[Turn], commits: &[ObjectId]) -> Re
         });
     }
     Ok(leaving)
+}
+
+/// A commit whose note is of a turn that the walk does not go over.
+fn of_other_turn(repo: &Repo, id: ObjectId, number: u64) -> Result<Origin> {
+    let stored = repo.timeline()?;
+    let head = repo.head()?;
+    Ok(match repo.turn(&stored, number)? {
+        Some(Turn { branch: Some(branch), commits, .. })
+            if head.branch.as_ref() != Some(&branch) && commits.iter().any(|commit| commit.id == id) =>
+        {
+            Origin::Elsewhere(number, branch)
+        }
+        _ => Origin::Unknown,
+    })
 }
 
 /// A commit that took a turn's place without its note: same parents as one of the turn's, whose

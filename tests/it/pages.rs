@@ -30,7 +30,8 @@ fn every_link_leads_somewhere() {
             let path = if file.is_empty() { page.clone() } else { page.with_file_name("").join(file) };
             let there = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {target}: {error}", page.display()));
             let there = String::from_utf8_lossy(&there);
-            let found = heading.is_empty() || there.lines().any(|line| line.starts_with('#') && anchor(line) == heading);
+            let found =
+                heading.is_empty() || there.lines().any(|line| line.starts_with('#') && anchor(line) == heading);
             assert!(found, "{}: '{target}' is a heading", page.display());
         }
     }

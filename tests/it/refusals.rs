@@ -610,3 +610,33 @@ fn unmerged_entries_are_in_progress_whoever_left_them() {
     repo.everything().assert_is(&before, "the agent is not started, nothing is recorded");
     repo.turn(Mode::Ghost, "touch started");
 }
+
+#[test]
+fn a_commit_of_a_turn_that_ended_elsewhere_is_said_to_be_its() {
+    let (repo, _) = with_turn();
+    repo.write("README.txt", "the user's\n");
+    let dirty = repo.state();
+    repo.agent("git checkout -q -b topic; echo topic >topic.txt");
+    repo.sh("git switch -q main");
+    let error = repo.refuses(&["undo"], "foreign");
+    assert!(
+        error["message"].as_str().is_some_and(|text| text.ends_with("belongs to turn 2, which ended on 'topic'")),
+        "{error}"
+    );
+    assert!(error["hints"][0].as_str().is_some_and(|hint| hint.contains("git switch topic")), "{error}");
+    repo.sh("git switch -q topic");
+    repo.undo();
+    repo.state().assert_is(&dirty, "the way that it names works");
+}
+
+#[test]
+fn a_turn_that_later_ones_replaced_is_said_to_be_so() {
+    let (repo, _) = with_turn();
+    repo.undo();
+    repo.agent("echo other >other.txt");
+    for args in [&["undo", "--to", "1"][..], &["undo", "--only", "1"], &["branch", "again", "1"]] {
+        let error = repo.refuses(args, "branch");
+        assert_eq!(error["message"], "turn 1 was undone, and later turns stand in its place");
+    }
+    repo.oxundo(["restore", "1"]).success();
+}
