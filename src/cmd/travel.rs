@@ -504,14 +504,14 @@ fn outcome(op: Op, route: &Route, plan: Plan, rescue: Option<ObjectId>, dry_run:
         (_, true, Op::Redo) => "Would redo",
         (_, true, _) => "Would undo",
     };
-    let steps = match shown.len() {
-        1 => String::new(),
-        n => format!(" --steps {n}"),
+    let (steps, it) = match shown.len() {
+        1 => (String::new(), "it"),
+        n => (format!(" --steps {n}"), "them"),
     };
     let hint = match op {
         Op::Redo if brings_back => None,
-        Op::Redo => Some(format!("'oxundo undo{steps}' takes it back")),
-        _ => Some(format!("'oxundo redo{steps}' brings it back")),
+        Op::Redo => Some(format!("'oxundo undo{steps}' takes {it} back")),
+        _ => Some(format!("'oxundo redo{steps}' brings {it} back")),
     };
     let rewinds = if op == Op::Redo { Vec::new() } else { conversation::hints(&route.turns) };
     Outcome {

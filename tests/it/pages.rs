@@ -1,5 +1,7 @@
 //! The pages for people: what they point to is there.
 
+use crate::sandbox::Sandbox;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 fn pages() -> Vec<PathBuf> {
@@ -36,4 +38,41 @@ fn every_link_leads_somewhere() {
         }
     }
     assert!(links > 20, "links are found: {links}");
+}
+
+/// The indented block below a heading of README.
+fn block(heading: &str) -> String {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("read it");
+    let (_, section) = readme.split_once(&format!("\n## {heading}\n")).expect("README has this heading");
+    let lines = section.lines().skip_while(|line| !line.starts_with("    "));
+    lines.take_while(|line| line.starts_with("    ")).map(|line| format!("{}\n", line.trim_start())).collect()
+}
+
+#[test]
+fn the_quick_start_works_as_it_stands_there() {
+    let repo = Sandbox::new();
+    let agent = repo.home().join("claude");
+    std::fs::write(&agent, "#!/bin/sh\necho cache >cache.rs\n").expect("write an agent");
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).expect("make it a program");
+    let before = repo.state();
+    let start = block("Quick start");
+    assert_eq!(start.lines().count(), 3, "three commands: {start}");
+    let mut commands = start.lines();
+    let mut type_in = || {
+        repo.sh(&format!("PATH=$HOME:$PATH; {}", commands.next().unwrap_or_default()));
+        repo.state()
+    };
+    let after = type_in();
+    assert!(repo.exists("cache.rs"), "the agent worked");
+    type_in().assert_is(&before, "exactly the state before it");
+    type_in().assert_is(&after, "exactly the state after it");
+}
+
+#[test]
+fn what_readme_says_removes_every_trace() {
+    let repo = Sandbox::new();
+    repo.agent("echo agent >>README.txt");
+    repo.sh(&block("To remove it"));
+    assert_eq!(repo.git(["for-each-ref", "refs/oxundo", "refs/notes"]), "");
+    assert!(!repo.exists(".git/oxundo"), "its scratch is gone");
 }
