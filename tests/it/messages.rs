@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The sources, without their unit tests.
-fn sources() -> Vec<(String, String)> {
+pub(crate) fn sources() -> Vec<(String, String)> {
     fn below(directory: &Path, found: &mut Vec<(String, String)>) {
         for entry in std::fs::read_dir(directory).expect("read the sources").flatten() {
             let path = entry.path();

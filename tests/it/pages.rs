@@ -1,6 +1,7 @@
 //! The pages for people: what they point to is there.
 
 use crate::sandbox::Sandbox;
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -75,4 +76,30 @@ fn what_readme_says_removes_every_trace() {
     repo.sh(&block("To remove it"));
     assert_eq!(repo.git(["for-each-ref", "refs/oxundo", "refs/notes"]), "");
     assert!(!repo.exists(".git/oxundo"), "its scratch is gone");
+}
+
+/// The subcommands that are named behind these openings.
+fn named(text: &str, openings: &[&str]) -> BTreeSet<String> {
+    let rests = openings.iter().flat_map(|opening| text.split(opening).skip(1));
+    let words = rests.map(|rest| rest.chars().take_while(char::is_ascii_lowercase).collect::<String>());
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+#[test]
+fn every_command_that_a_hint_or_a_page_names_is_there() {
+    let help = Sandbox::without_repository().oxundo(["help"]).out();
+    let known: BTreeSet<String> =
+        help.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next().map(str::to_owned)).collect();
+    let mut seen = BTreeSet::new();
+    for (file, code) in crate::messages::sources() {
+        let words = named(&code, &["'oxundo "]);
+        assert!(words.is_subset(&known), "{file} names {words:?}");
+        seen.extend(words);
+    }
+    assert!(seen.len() > 10, "hints name commands: {seen:?}");
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("read a page");
+        let words = named(&text, &["`oxundo ", "\n    oxundo ", "$ oxundo ", "'oxundo "]);
+        assert!(words.is_subset(&known), "{} names {words:?}", page.display());
+    }
 }
