@@ -22,7 +22,7 @@ check:
 # all tests, or those with a word in their name
 test *words:
     git --version
-    cargo test --locked -- {{words}}
+    cargo test --locked -- {{ words }}
 
 # golden files, written anew
 snap:
@@ -31,11 +31,11 @@ snap:
 
 # oxundo beside git
 bench *args:
-    cargo bench --locked -- {{args}}
+    cargo bench --locked -- {{ args }}
 
 # every fuzz target, so many seconds each
 fuzz seconds="60":
-    for target in $(cargo +nightly fuzz list); do cargo +nightly fuzz run --sanitizer none "$target" -- -max_total_time={{seconds}}; done
+    for target in $(cargo +nightly fuzz list); do cargo +nightly fuzz run --sanitizer none "$target" -- -max_total_time={{ seconds }}; done
 
 # README's picture
 demo:
@@ -43,7 +43,7 @@ demo:
 
 # the long form of the tests, about an hour
 long seconds="60":
-    tests/long.sh {{seconds}}
+    tests/long.sh {{ seconds }}
 
 # the oldest Rust that builds it
 msrv:
