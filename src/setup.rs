@@ -53,7 +53,7 @@ impl Place {
         match std::fs::read(&path) {
             Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| anyhow::anyhow!("it is not UTF-8")),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("read {}", path.display())),
+            Err(error) => Err(error).with_context(|| format!("read '{}'", path.display())),
         }
     }
 
@@ -70,14 +70,14 @@ impl Place {
         let path = self.resolved(&change.path)?;
         let directory = path.parent().context("it has no directory")?;
         let Some(text) = &change.after else {
-            std::fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))?;
+            std::fs::remove_file(&path).with_context(|| format!("remove '{}'", path.display()))?;
             self.remove_empty(directory);
             return Ok(());
         };
-        std::fs::create_dir_all(directory).with_context(|| format!("make {}", directory.display()))?;
+        std::fs::create_dir_all(directory).with_context(|| format!("make '{}'", directory.display()))?;
         let usual = if change.executable { 0o755 } else { 0o644 };
         let mode = path.metadata().map_or(usual, |about| about.permissions().mode() & 0o7777);
-        write_beside(&path, text, mode).with_context(|| format!("write {}", path.display()))
+        write_beside(&path, text, mode).with_context(|| format!("write '{}'", path.display()))
     }
 
     /// Directories that were made for a file go with it.
@@ -97,7 +97,7 @@ impl Place {
         let mut at = path.as_path();
         let found = loop {
             if at.symlink_metadata().is_ok() {
-                break std::fs::canonicalize(at).with_context(|| format!("follow {}", at.display()))?;
+                break std::fs::canonicalize(at).with_context(|| format!("follow '{}'", at.display()))?;
             }
             let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { break PathBuf::from("/") };
             missing.push(name);

@@ -8,6 +8,7 @@ use crate::error::{Code, Refusal};
 use crate::git::Repo;
 use crate::git::apply::Record;
 use crate::git::capture::{Before, Capture};
+use crate::git::faults::refusal_of;
 use crate::git::index::IndexLock;
 use crate::git::store::{Side, Stored};
 use crate::model::bytes::{quoted, shown};
@@ -243,8 +244,9 @@ fn dirty_commit<'repo>(
 }
 
 fn unsigned(error: anyhow::Error) -> anyhow::Error {
-    if format!("{error:#}").contains("sign") {
-        return Refusal::new(Code::Io, format!("{error:#}"))
+    let refusal = refusal_of(&error);
+    if refusal.message.contains("sign") {
+        return Refusal::new(Code::Io, refusal.message)
             .hint("run 'git config oxundo.sign never' to leave oxundo's commits unsigned")
             .into();
     }
@@ -290,18 +292,7 @@ fn announce_skipped(repo: &Repo, ui: &Ui, stored: &Stored, skipped: &[Skipped]) 
     if new.is_empty() {
         return Ok(());
     }
-    let described = new.iter().take(3).map(|skipped| {
-        let path = shown(skipped.path.as_bstr());
-        match skipped.reason {
-            R::Large => format!("{path} ({} bytes)", skipped.size),
-            R::Many => format!("{path}/ (>= {} files)", skipped.size),
-            R::SkipDir => format!("{path}/"),
-            R::Excluded => format!("{path} (oxundo.exclude)"),
-            R::Repository | R::Special => format!("{path} (no file)"),
-            R::Unreadable => format!("{path} (unreadable)"),
-            R::Name => format!("{path} (a name git refuses)"),
-        }
-    });
+    let described = new.iter().take(3).map(|skipped| with_reason(skipped));
     let mut list = described.collect::<Vec<_>>().join(", ");
     if new.len() > 3 {
         list.push_str(&format!(", {} more", new.len() - 3));
@@ -356,7 +347,7 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
             }
             Ok(None) => {}
             // The turn is recorded all the same; its changes stay uncommitted.
-            Err(error) => ui.warn(&format!("the turn's changes were not committed: {error:#}")),
+            Err(error) => ui.warn(&format!("the turn's changes were not committed: {}", refusal_of(&error).message)),
         }
     }
     let after = &capture.checkpoint;
@@ -577,9 +568,25 @@ fn choose(
     Ok(choice)
 }
 
+/// A path that was not captured, and why.
+fn with_reason(skipped: &Skipped) -> String {
+    use Reason as R;
+    let path = shown(skipped.path.as_bstr());
+    match skipped.reason {
+        R::Large => format!("{path} ({} bytes)", skipped.size),
+        R::Many => format!("{path}/ (>= {} files)", skipped.size),
+        R::SkipDir => format!("{path}/"),
+        R::Excluded => format!("{path} (oxundo.exclude)"),
+        R::Repository | R::Special => format!("{path} (no file)"),
+        R::Unreadable => format!("{path} (unreadable)"),
+        R::Name => format!("{path} (a name git refuses)"),
+    }
+}
+
 fn name_left_out(ui: &Ui, secrets: &[BString], skipped: &[Skipped], before: &[Skipped]) {
-    let mut left: Vec<String> = secrets.iter().map(|path| shown(path.as_bstr())).collect();
-    left.extend((skipped.iter()).filter(|new| !knows(before, new)).map(|new| shown(new.path.as_bstr())));
+    let secret = |path: &BString| format!("{} (looks like a secret)", shown(path.as_bstr()));
+    let mut left: Vec<String> = secrets.iter().map(secret).collect();
+    left.extend(skipped.iter().filter(|new| !knows(before, new)).map(with_reason));
     if !left.is_empty() {
         ui.warn(&format!("not committed: {}", left.join(", ")));
     }

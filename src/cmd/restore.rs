@@ -51,7 +51,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &RestoreArgs) -> Result<Outcome> {
     let facts = repo.facts(&legs, now, &capture.index)?;
     let plan = merging(repo, |merge| travel(Op::Restore, &legs, &facts, Edits::Merge, merge))?;
     if plan.is_empty() {
-        return Err(nothing(Op::Restore, "the files are as they were then").into());
+        return Err(nothing(Op::Restore, "every file that was there then is as it was").into());
     }
     let state = sanitized(&args.state);
     let mut outcome = Outcome {

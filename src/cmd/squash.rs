@@ -81,7 +81,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &SquashArgs) -> Result<Outcome> {
 fn chosen(repo: &Repo, stored: &Stored, args: &SquashArgs) -> Result<Vec<Turn>> {
     let stack = repo.head()?;
     let top = last_whole(repo, stored, stored.state.top(stack.stack()))?;
-    let Some(top) = top else { return Err(nothing(Op::Squash, "no turn is recorded here").into()) };
+    let Some(top) = top else { return Err(nothing(Op::Squash, "no turn of this branch is done").into()) };
     let first = match &args.turns {
         None => None,
         Some(range) => {

@@ -4,7 +4,7 @@
 //! own, so that undo walks over it as over any other; redo right after it brings all back.
 
 use super::outcome::Outcome;
-use super::travel::{Route, merging, nothing};
+use super::travel::{Route, merging, nothing, replaced};
 use super::{last_whole, resolve};
 use crate::cli::UndoArgs;
 use crate::config::Config;
@@ -97,6 +97,9 @@ fn on_this_branch(repo: &Repo, stored: &Stored, text: &str) -> Result<Turn> {
             return Ok(turn);
         }
         at = turn.previous;
+    }
+    if !stored.state.is_undone(wanted) && repo.turn(stored, wanted)?.is_some_and(|turn| turn.branch == head.branch) {
+        return Err(replaced(wanted).into());
     }
     let refusal = if wanted == 0 {
         Refusal::new(Code::Usage, "0 is the state before the first turn, not a turn")

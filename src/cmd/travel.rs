@@ -116,6 +116,11 @@ impl Route {
                 break;
             }
             let Some(turn) = turn else {
+                if let Some(goal) = goal
+                    && repo.turn(stored, goal)?.is_some_and(|turn| turn.branch == head.branch)
+                {
+                    return Err(replaced(goal).into());
+                }
                 return Err(exhausted(op, stored, &head, walked, wanted, goal).into());
             };
             let step = Repo::step(&turn);
@@ -168,6 +173,12 @@ pub(super) fn nothing(op: Op, why: &str) -> Refusal {
     Refusal::new(Code::Nothing, format!("nothing to {}: {why}", op.word())).hint("run 'oxundo log' to see the turns")
 }
 
+/// A turn that is recorded, and neither done nor to be redone.
+pub(super) fn replaced(turn: u64) -> Refusal {
+    Refusal::new(Code::Branch, format!("turn {turn} was undone, and later turns stand in its place"))
+        .hint(format!("run 'oxundo restore {turn}' to bring its files back"))
+}
+
 fn exhausted(op: Op, stored: &Stored, head: &Head, found: u64, wanted: u64, goal: Option<u64>) -> Refusal {
     let branch = short_branch(head.stack());
     if let Some(goal) = goal {
@@ -185,10 +196,16 @@ fn exhausted(op: Op, stored: &Stored, head: &Head, found: u64, wanted: u64, goal
         )
         .hint(format!("run 'git switch {other}' first"));
     }
+    if stored.commit.is_none() {
+        return Refusal::new(Code::Nothing, format!("nothing to {}: no turn is recorded here", op.word()))
+            .hint("run 'oxundo run -- COMMAND' to make one, or 'oxundo init' to have an agent's prompts be turns");
+    }
     let what = match (op, found) {
         (Op::Redo, 0) => "no turn is undone".to_owned(),
+        (Op::Redo, 1) => format!("1 turn is undone, {wanted} were asked for"),
         (Op::Redo, n) => format!("{n} turns are undone, {wanted} were asked for"),
-        (_, 0) => "no turn is recorded here".to_owned(),
+        (_, 0) => "no turn is done".to_owned(),
+        (_, 1) => format!("'{branch}' has 1 turn, {wanted} were asked for"),
         (_, n) => format!("'{branch}' has {n} turns, {wanted} were asked for"),
     };
     nothing(op, &what)
@@ -388,7 +405,10 @@ pub(super) fn described(repo: &Repo, turns: &[Turn], commits: &[ObjectId]) -> Re
             Some(turn) => Origin::NoteMissing(turn.turn),
             None => match notes.iter().find(|note| note.commit != *id) {
                 Some(copy) => Origin::Copied(copy.turn, copy.commit),
-                None => rewritten_from(repo, turns, *id)?,
+                None => match notes.iter().find(|note| note.worktree == worktree) {
+                    Some(note) => of_other_turn(repo, *id, note.turn)?,
+                    None => rewritten_from(repo, turns, *id)?,
+                },
             },
         };
         leaving.push(Leaving {
@@ -400,6 +420,20 @@ pub(super) fn described(repo: &Repo, turns: &[Turn], commits: &[ObjectId]) -> Re
         });
     }
     Ok(leaving)
+}
+
+/// A commit whose note is of a turn that the walk does not go over.
+fn of_other_turn(repo: &Repo, id: ObjectId, number: u64) -> Result<Origin> {
+    let stored = repo.timeline()?;
+    let head = repo.head()?;
+    Ok(match repo.turn(&stored, number)? {
+        Some(Turn { branch: Some(branch), commits, .. })
+            if head.branch.as_ref() != Some(&branch) && commits.iter().any(|commit| commit.id == id) =>
+        {
+            Origin::Elsewhere(number, branch)
+        }
+        _ => Origin::Unknown,
+    })
 }
 
 /// A commit that took a turn's place without its note: same parents as one of the turn's, whose
@@ -470,14 +504,14 @@ fn outcome(op: Op, route: &Route, plan: Plan, rescue: Option<ObjectId>, dry_run:
         (_, true, Op::Redo) => "Would redo",
         (_, true, _) => "Would undo",
     };
-    let steps = match shown.len() {
-        1 => String::new(),
-        n => format!(" --steps {n}"),
+    let (steps, it) = match shown.len() {
+        1 => (String::new(), "it"),
+        n => (format!(" --steps {n}"), "them"),
     };
     let hint = match op {
         Op::Redo if brings_back => None,
-        Op::Redo => Some(format!("'oxundo undo{steps}' takes it back")),
-        _ => Some(format!("'oxundo redo{steps}' brings it back")),
+        Op::Redo => Some(format!("'oxundo undo{steps}' takes {it} back")),
+        _ => Some(format!("'oxundo redo{steps}' brings {it} back")),
     };
     let rewinds = if op == Op::Redo { Vec::new() } else { conversation::hints(&route.turns) };
     Outcome {

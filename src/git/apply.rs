@@ -12,6 +12,7 @@
 //! changed meanwhile, which is named.
 
 use super::Repo;
+use super::faults::told;
 use super::index::IndexLock;
 use super::process::Killed;
 use super::refs::{Own, remove_if_there};
@@ -114,8 +115,10 @@ impl Repo {
                 let rolled_back = cleared.and_then(|()| self.force(&plan.clone().inverse(), &record.message));
                 return match rolled_back.and_then(|_| self.end_journal(pending)) {
                     Ok(()) => Err(error),
-                    Err(second) => Err(error
-                        .context(format!("rolling back failed too ({second:#}); the next oxundo command tries again"))),
+                    Err(second) => Err(second.context(format!(
+                        "roll back after a failure ({}), which the next command tries again",
+                        told(&error)
+                    ))),
                 };
             }
         };
@@ -210,7 +213,7 @@ impl Repo {
             return Ok(None);
         };
         let journal = self.read_journal(pending).map_err(|error| {
-            let what = format!("the journal of an interrupted command cannot be read: {error:#}");
+            let what = format!("the journal of an interrupted command cannot be read: {}", told(&error));
             Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
         })?;
         self.check_names(&journal.plan)?;

@@ -2,6 +2,7 @@
 //! that has none.
 
 use super::Repo;
+use super::faults::told;
 use super::refs::{Own, remove_if_there};
 use super::store::{Stored, turn_directory};
 use anyhow::{Context, Result};
@@ -154,7 +155,7 @@ impl Repo {
             match self.check_turn(stored, number, &mut sound) {
                 Ok(found) if found || !needed.contains(&number) => {}
                 Ok(_) => drop(damaged.insert(number, "it is missing".to_owned())),
-                Err(error) => drop(damaged.insert(number, format!("{error:#}"))),
+                Err(error) => drop(damaged.insert(number, told(&error))),
             }
         }
         damaged
@@ -197,7 +198,7 @@ impl Repo {
     /// When the ref itself cannot be read.
     pub fn damaged_journal(&self) -> Result<Option<(ObjectId, String)>> {
         let Some(pending) = self.ref_id(&self.own_ref(Own::Pending))? else { return Ok(None) };
-        Ok(self.check_journal(pending).err().map(|error| (pending, format!("{error:#}"))))
+        Ok(self.check_journal(pending).err().map(|error| (pending, told(&error))))
     }
 
     /// Lock files of git's that no running command can be holding.

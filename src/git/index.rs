@@ -3,8 +3,8 @@
 //! while `index.lock` is held, and the copy is renamed over the index.
 
 use super::Repo;
+use super::lock::held;
 use crate::config::Config;
-use crate::error::{Code, Refusal};
 use crate::model::checkpoint::{IndexEntry, IndexState};
 use crate::model::plan::IndexMove;
 use anyhow::{Context, Result};
@@ -175,12 +175,12 @@ impl Repo {
         let scratch = self.scratch()?;
         // A git that outlives its killed oxundo works on that one's copy, never on another's.
         let (mark, copy) = (scratch.join("index.mark"), self.git_dir.join(format!("{COPY}{}", std::process::id())));
-        File::create(&mark).with_context(|| format!("make {}", mark.display()))?;
+        File::create(&mark).with_context(|| format!("make '{}'", mark.display()))?;
         let started = Instant::now();
         // A link to our own file, so that what a kill leaves behind is known to be ours.
         while let Err(error) = std::fs::hard_link(&mark, &lock) {
             if error.kind() != std::io::ErrorKind::AlreadyExists {
-                return Err(error).with_context(|| format!("make {}", lock.display()));
+                return Err(error).with_context(|| format!("make '{}'", lock.display()));
             }
             self.wait_for_lock(&lock, started)?;
         }
@@ -206,10 +206,7 @@ impl Repo {
     /// Waits a little for a lock that was first met at `started`; refuses once that was long enough.
     fn wait_for_lock(&self, lock: &Path, started: Instant) -> Result<()> {
         if started.elapsed() >= Config(self).lock_timeout()? {
-            return Err(Refusal::new(Code::Locked, format!("'{}' exists: git holds the index", lock.display()))
-                .hint("wait for the git command that is running, then run this again")
-                .hint(format!("if none is running, a crashed one left it: remove '{}'", lock.display()))
-                .into());
+            return Err(held(lock, "the index"));
         }
         std::thread::sleep(Duration::from_millis(25));
         Ok(())
@@ -229,7 +226,7 @@ impl Repo {
         };
         let left = std::fs::symlink_metadata(&lock);
         if left.is_ok_and(|left| (ours.ino(), ours.dev()) == (left.ino(), left.dev())) {
-            std::fs::remove_file(&lock).with_context(|| format!("remove {}", lock.display()))?;
+            std::fs::remove_file(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
         }
         // The copies, what a git that was killed with its oxundo left beside one, and the stand-ins.
         for entry in std::fs::read_dir(&self.git_dir)?.flatten() {
@@ -239,7 +236,7 @@ impl Repo {
         }
         let _ = std::fs::remove_dir_all(self.scratch_path(STAND_IN));
         // Last: while it is there, the next command knows that there is something to clear.
-        std::fs::remove_file(&mark).with_context(|| format!("remove {}", mark.display()))
+        std::fs::remove_file(&mark).with_context(|| format!("remove '{}'", mark.display()))
     }
 }
 
@@ -392,14 +389,14 @@ impl IndexLock<'_> {
             return Ok(());
         }
         let stand_in = self.repo.scratch_path(STAND_IN);
-        make_stand_ins(&stand_in, paths).with_context(|| format!("make files in {}", stand_in.display()))?;
+        make_stand_ins(&stand_in, paths).with_context(|| format!("make files in '{}'", stand_in.display()))?;
         let input = nul_separated(paths.iter().map(|(path, _)| *path));
         let added = self
             .git(&["add", "-N", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"])
             .env("GIT_WORK_TREE", &stand_in)
             .directory(&stand_in)
             .run(&input);
-        std::fs::remove_dir_all(&stand_in).with_context(|| format!("remove {}", stand_in.display()))?;
+        std::fs::remove_dir_all(&stand_in).with_context(|| format!("remove '{}'", stand_in.display()))?;
         added.map(drop)
     }
 

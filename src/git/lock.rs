@@ -12,6 +12,7 @@ use crate::error::{Code, Refusal};
 use anyhow::{Context, Result};
 use std::fs::{File, TryLockError};
 use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a command waits for another one's moment to pass.
@@ -19,6 +20,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often it looks.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// The refusal where git has a lock file of its own on `what`.
+pub fn held(lock: &Path, what: &str) -> anyhow::Error {
+    let lock = lock.display();
+    Refusal::new(Code::Locked, format!("'{lock}' exists: git holds {what}"))
+        .hint("wait for the git command that is running, then run this again")
+        .hint(format!("if none is running, a crashed one left it: remove '{lock}'"))
+        .into()
+}
 
 /// Held while a command changes the worktree or its timeline, or while an agent is at work.
 #[derive(Debug)]
@@ -48,10 +58,10 @@ impl Repo {
     /// When the lock file cannot be made.
     pub fn lock_notes(&self) -> Result<Lock> {
         let directory = self.common_dir.join("oxundo");
-        std::fs::create_dir_all(&directory).with_context(|| format!("make {}", directory.display()))?;
+        std::fs::create_dir_all(&directory).with_context(|| format!("make '{}'", directory.display()))?;
         let path = directory.join("notes");
         let file = File::options().write(true).create(true).truncate(false).open(&path);
-        let file = file.with_context(|| format!("open {}", path.display()))?;
+        let file = file.with_context(|| format!("open '{}'", path.display()))?;
         file.lock().context("lock the notes")?;
         // No oxundo has it now: what stands there is git's, or was left by a kill.
         clear_lock_of_the_dead(&self.common_dir.join(format!("{NOTES}.lock")), SystemTime::UNIX_EPOCH)?;
@@ -107,7 +117,7 @@ impl Repo {
         if !path.exists() {
             return Ok(false);
         }
-        let file = File::open(&path).with_context(|| format!("open {}", path.display()))?;
+        let file = File::open(&path).with_context(|| format!("open '{}'", path.display()))?;
         match file.try_lock_shared() {
             Ok(()) => Ok(false),
             Err(TryLockError::WouldBlock) => Ok(true),
@@ -140,7 +150,7 @@ impl Repo {
             .create(true)
             .truncate(false)
             .open(&path)
-            .with_context(|| format!("open {}", path.display()))?;
+            .with_context(|| format!("open '{}'", path.display()))?;
         let start = Instant::now();
         loop {
             match file.try_lock() {

@@ -97,12 +97,12 @@ impl Merger<'_> {
         }
         let files = ["ours", "base", "theirs"].map(|side| scratch.join(format!("merge-{}-{side}", std::process::id())));
         for (file, bytes) in files.iter().zip(sides) {
-            std::fs::write(file, bytes).with_context(|| format!("write {}", file.display()))?;
+            std::fs::write(file, bytes).with_context(|| format!("write '{}'", file.display()))?;
             args.push(file.into());
         }
         let merged = self.repo.git(args).ask();
         for file in &files {
-            std::fs::remove_file(file).with_context(|| format!("remove {}", file.display()))?;
+            std::fs::remove_file(file).with_context(|| format!("remove '{}'", file.display()))?;
         }
         let (code, merged) = merged?;
         ensure!((0..128).contains(&code), "git merge-file failed ({code})");

@@ -63,6 +63,9 @@ impl Repo {
     pub fn open(directory: &Path) -> Result<Self> {
         Self::open_existing(directory)?.ok_or_else(|| {
             let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+            if let Some(refusal) = private::broken_repository(&directory) {
+                return refusal.into();
+            }
             let message = format!("'{}' is in no git repository, and no turn is recorded for it", directory.display());
             Refusal::new(Code::NotFound, message)
                 .hint("run 'oxundo run -- COMMAND' to record a turn, or give another directory with -C")
@@ -181,7 +184,7 @@ impl Repo {
     ///
     /// When it cannot be made.
     pub fn scratch(&self) -> Result<&Path> {
-        std::fs::create_dir_all(&self.scratch).with_context(|| format!("make {}", self.scratch.display()))?;
+        std::fs::create_dir_all(&self.scratch).with_context(|| format!("make '{}'", self.scratch.display()))?;
         Ok(&self.scratch)
     }
 

@@ -94,7 +94,7 @@ impl Store {
     fn in_root(root: &Path) -> Result<Vec<Self>> {
         let entries = match std::fs::read_dir(root) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.with_context(|| format!("list {}", root.display()))?,
+            entries => entries.with_context(|| format!("list '{}'", root.display()))?,
         };
         let mut stores = Vec::new();
         for entry in entries {
@@ -141,13 +141,8 @@ impl Store {
             .hint("go to the project's own directory, or give it with -C")
             .into());
         }
-        if let Some(broken) = directory.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok())
-            && device(broken) == device(directory)
-        {
-            let message = format!("there is a '.git' in '{}' that is no repository", broken.display());
-            return Err(Refusal::new(Code::NotFound, message)
-                .hint("run 'git status' to see what git says of it, and mend or remove it first")
-                .into());
+        if let Some(refusal) = broken_repository(directory) {
+            return Err(refusal.into());
         }
         let git_dir = root.join(name_for(directory));
         if let Some(other) = Self::read(&git_dir) {
@@ -158,7 +153,7 @@ impl Store {
         let made = Git::new(&git_dir, directory, ["init", "--quiet", "--template=", "--initial-branch=main"])
             .env("GIT_DEFAULT_REF_FORMAT", "files")
             .run(b"");
-        made.with_context(|| format!("make a store at {}", git_dir.display()))?;
+        made.with_context(|| format!("make a store at '{}'", git_dir.display()))?;
         let store = Self { git_dir, directory: directory.to_owned(), identity: identity_of(directory) };
         store.write()?;
         Ok(store)
@@ -178,7 +173,7 @@ impl Store {
         if let Some(other) = Self::read(&git_dir) {
             std::fs::rename(&git_dir, other.aside(root))?;
         }
-        std::fs::rename(&self.git_dir, &git_dir).with_context(|| format!("make {}", git_dir.display()))?;
+        std::fs::rename(&self.git_dir, &git_dir).with_context(|| format!("make '{}'", git_dir.display()))?;
         self.git_dir = git_dir;
         directory.clone_into(&mut self.directory);
         self.write()?;
@@ -312,6 +307,16 @@ fn identity_of(directory: &Path) -> Option<String> {
     let about = directory.metadata().ok()?;
     let born = about.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(format!("{} {}.{:09}", about.ino(), born.as_secs(), born.subsec_nanos()))
+}
+
+/// The refusal for a directory below a `.git` that cannot be used.
+pub(super) fn broken_repository(directory: &Path) -> Option<Refusal> {
+    let broken = directory.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok())?;
+    (device(broken) == device(directory)).then(|| {
+        let message = format!("there is a '.git' in '{}' that is no repository", broken.display());
+        Refusal::new(Code::NotFound, message)
+            .hint("run 'git status' to see what git says of it, and mend or remove it first")
+    })
 }
 
 /// Why no turns are recorded for a directory as a whole.

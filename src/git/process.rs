@@ -269,7 +269,7 @@ fn shell_unquoted(text: &str) -> (String, &str) {
 ///
 /// When the path does not exist.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
-    std::fs::canonicalize(path).with_context(|| format!("find {}", path.display()))
+    std::fs::canonicalize(path).with_context(|| format!("find '{}'", path.display()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Reading and moving refs: every move names the value it expects.
 
 use super::Repo;
+use super::lock::held;
 use crate::error::{Code, Refusal};
 use crate::model::checkpoint::{self, Head, StashEntry};
 use crate::model::plan::Plan;
@@ -60,10 +61,16 @@ impl Repo {
                 .hint("'git help check-ref-format' says what can")
                 .into());
         }
+        let refused = |why: String| {
+            Err(Refusal::new(Code::Branch, why).hint("give another name, or run 'git branch' to see them").into())
+        };
         if self.ref_id(&full)?.is_some() {
-            return Err(Refusal::new(Code::Branch, format!("there is a branch '{short}' already"))
-                .hint("give another name, or run 'git branch' to see them")
-                .into());
+            return refused(format!("there is a branch '{short}' already"));
+        }
+        let below = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+        if let Some(other) = self.branches()?.keys().find(|other| below(&full, other) || below(other, &full)) {
+            let other = checkpoint::short_branch(other);
+            return refused(format!("there is a branch '{other}', beside which git cannot keep one '{short}'"));
         }
         Ok(full)
     }
@@ -146,16 +153,18 @@ impl Repo {
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
         gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
         let edit = edit(name, from, to, message)?;
-        self.marked(&[name], || gix.edit_reference(edit))?.map(drop).with_context(|| format!("move {name}"))
+        let moved = self.marked(&[name], || gix.edit_reference(edit))?.with_context(|| format!("move {name}"));
+        moved.map(drop).map_err(|error| self.not_moved([name], error))
     }
 
     /// Moves refs under a mark that names them: by it the next command knows the locks that a killed
     /// one left, or that could not be removed, as ours.
     fn marked<T>(&self, names: &[&str], edit: impl FnOnce() -> T) -> Result<T> {
         let mark = self.scratch()?.join(MARK);
-        std::fs::write(&mark, names.join("\n")).with_context(|| format!("write {}", mark.display()))?;
+        std::fs::write(&mark, names.join("\n")).with_context(|| format!("write '{}'", mark.display()))?;
         let edited = edit();
-        if !names.iter().any(|name| self.ref_lock(name).exists()) {
+        let mut locks = names.iter().copied().chain(["packed-refs"]).map(|name| self.ref_lock(name));
+        if !locks.any(|lock| lock.exists()) {
             // What a mark left behind costs is that the next command looks for locks.
             let _ = std::fs::remove_file(&mark);
         }
@@ -182,7 +191,7 @@ impl Repo {
         let Ok(since) = mark.metadata().and_then(|about| about.modified()) else {
             return Ok(());
         };
-        let names = std::fs::read_to_string(&mark).with_context(|| format!("read {}", mark.display()))?;
+        let names = std::fs::read_to_string(&mark).with_context(|| format!("read '{}'", mark.display()))?;
         for name in names.lines().filter(|name| FullName::try_from(*name).is_ok()) {
             clear_lock_of_the_dead(&self.ref_lock(name), since)?;
         }
@@ -234,12 +243,25 @@ impl Repo {
                     let now = branches.get(&branch.name).copied();
                     now != branch.from && now != branch.to
                 });
-                match lost {
-                    Some(branch) => Err(moved_meanwhile(&branch.name)),
-                    None => Err(error).context("move the branch"),
+                if let Some(branch) = lost {
+                    return Err(moved_meanwhile(&branch.name));
                 }
+                let names = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]);
+                Err(self.not_moved(names, anyhow::Error::from(error).context("move the branch")))
             }
         }
+    }
+
+    /// Why refs cannot be moved: the lock that git has on one of them, if there is one.
+    fn not_moved<'a>(&self, names: impl IntoIterator<Item = &'a str>, error: anyhow::Error) -> anyhow::Error {
+        for name in names.into_iter().chain(["packed-refs"]) {
+            let top = if name == "HEAD" { &self.git_dir } else { &self.common_dir };
+            let lock = top.join(format!("{name}.lock"));
+            if lock.symlink_metadata().is_ok() {
+                return held(&lock, &format!("'{}'", checkpoint::short_branch(name)));
+            }
+        }
+        error
     }
 
     /// Makes the stash list what a change leads to, entry by entry, keeping what is there already.
@@ -322,7 +344,7 @@ pub fn clear_lock_of_the_dead(lock: &Path, since: SystemTime) -> Result<()> {
 pub fn remove_if_there(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("remove {}", path.display()))
+            Err(error).with_context(|| format!("remove '{}'", path.display()))
         }
         _ => Ok(()),
     }

@@ -152,7 +152,7 @@ impl Repo {
         let deletions: String = self.own_refs()?.iter().map(|name| format!("delete {name}\n")).collect();
         self.git(["update-ref", "--no-deref", "--stdin"]).run(deletions.as_bytes())?;
         for scratch in self.scratches() {
-            std::fs::remove_dir_all(&scratch).with_context(|| format!("remove {}", scratch.display()))?;
+            std::fs::remove_dir_all(&scratch).with_context(|| format!("remove '{}'", scratch.display()))?;
         }
         // What git leaves of refs that are gone: empty directories, and their logs.
         for name in REFS {

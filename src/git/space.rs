@@ -163,10 +163,10 @@ fn commits_in(checkpoint: &Checkpoint) -> impl Iterator<Item = ObjectId> {
 ///
 /// When it cannot be read.
 pub fn disk_usage(path: &Path) -> Result<u64> {
-    let about = path.symlink_metadata().with_context(|| format!("look at {}", path.display()))?;
+    let about = path.symlink_metadata().with_context(|| format!("look at '{}'", path.display()))?;
     let mut bytes = about.blocks() * 512;
     if about.is_dir() {
-        for entry in std::fs::read_dir(path).with_context(|| format!("read {}", path.display()))? {
+        for entry in std::fs::read_dir(path).with_context(|| format!("read '{}'", path.display()))? {
             bytes += disk_usage(&entry?.path())?;
         }
     }
@@ -181,7 +181,7 @@ pub fn disk_usage(path: &Path) -> Result<u64> {
 pub fn remove_tree(path: &Path) -> Result<()> {
     if std::fs::remove_dir_all(path).is_err() {
         open_up(path)?;
-        std::fs::remove_dir_all(path).with_context(|| format!("remove {}", path.display()))?;
+        std::fs::remove_dir_all(path).with_context(|| format!("remove '{}'", path.display()))?;
     }
     Ok(())
 }

@@ -14,6 +14,7 @@
 
 use super::Repo;
 use super::apply::Record;
+use super::faults::told;
 use super::refs::Own;
 use crate::error::{Code, Refusal};
 use crate::model::bytes::exact;
@@ -67,10 +68,10 @@ impl Repo {
     /// A refusal `corrupt` when it cannot be read, or a newer oxundo wrote it.
     pub fn timeline(&self) -> Result<Stored> {
         let name = self.own_ref(Own::Timeline);
-        match self.ref_id(&name).map_err(|error| self.corrupt(&format!("{error:#}")))? {
+        match self.ref_id(&name).map_err(|error| self.corrupt(&told(&error)))? {
             None if self.had_timeline() => Err(self.corrupt("it is gone, and turns were recorded here")),
             None => Ok(Stored { commit: None, tree: self.write_empty_tree()?, state: Timeline::default() }),
-            Some(commit) => self.timeline_at(commit).map_err(|error| self.corrupt(&format!("{error:#}"))),
+            Some(commit) => self.timeline_at(commit).map_err(|error| self.corrupt(&told(&error))),
         }
     }
 
@@ -102,7 +103,7 @@ impl Repo {
     pub fn turn(&self, stored: &Stored, number: u64) -> Result<Option<Turn>> {
         let damaged = |what: &str| self.corrupt(&format!("turn {number}: {what}"));
         let turn: Option<Turn> = (self.json_at(stored.tree, &format!("{}/turn.json", turn_directory(number))))
-            .map_err(|error| damaged(&format!("{error:#}")))?;
+            .map_err(|error| damaged(&told(&error)))?;
         // A chain that does not go down would never end.
         match turn {
             Some(turn) if turn.turn != number || turn.previous.is_some_and(|previous| previous >= number) => {
@@ -170,7 +171,7 @@ impl Repo {
         let Some(text) = self.blob_at(stored.tree, &path)? else {
             return Ok(Vec::new());
         };
-        lines(&text).map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))
+        lines(&text).map_err(|error| self.corrupt(&format!("turn {number}: {}", told(&error))))
     }
 
     /// A checkpoint of a turn.
@@ -180,7 +181,8 @@ impl Repo {
     /// A refusal `corrupt` when it is missing or cannot be read.
     pub fn checkpoint(&self, stored: &Stored, number: u64, side: Side) -> Result<Checkpoint> {
         let path = format!("{}/{}", turn_directory(number), side.name());
-        self.checkpoint_at(stored.tree, &path).map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))
+        self.checkpoint_at(stored.tree, &path)
+            .map_err(|error| self.corrupt(&format!("turn {number}: {}", told(&error))))
     }
 
     /// A checkpoint that the user named.
@@ -190,7 +192,7 @@ impl Repo {
     /// A refusal `corrupt` when it is missing or cannot be read.
     pub fn named_checkpoint(&self, stored: &Stored, number: u64) -> Result<Checkpoint> {
         let path = named_directory(number);
-        self.checkpoint_at(stored.tree, &path).map_err(|error| self.corrupt(&format!("{error:#}")))
+        self.checkpoint_at(stored.tree, &path).map_err(|error| self.corrupt(&told(&error)))
     }
 
     /// Where a checkpoint of a turn is kept.
@@ -217,7 +219,7 @@ impl Repo {
     pub fn carried(&self, stored: &Stored, number: u64) -> Result<Carried> {
         let path = format!("{}/carried/carried.json", turn_directory(number));
         let found = self.json_at(stored.tree, &path);
-        Ok(found.map_err(|error| self.corrupt(&format!("turn {number}: {error:#}")))?.unwrap_or_default())
+        Ok(found.map_err(|error| self.corrupt(&format!("turn {number}: {}", told(&error))))?.unwrap_or_default())
     }
 
     /// The tree of a turn's records.

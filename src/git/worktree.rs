@@ -59,7 +59,7 @@ impl Worktree {
     /// When it cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let top = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-            .with_context(|| format!("open {}", path.display()))?;
+            .with_context(|| format!("open '{}'", path.display()))?;
         Ok(Self { top, path: path.to_owned() })
     }
 
@@ -361,7 +361,7 @@ impl Worktree {
             bail!("'{path}' has no directory to be in");
         };
         if let Some(parent) = store.parent() {
-            std::fs::create_dir_all(parent).with_context(|| format!("make {}", parent.display()))?;
+            std::fs::create_dir_all(parent).with_context(|| format!("make '{}'", parent.display()))?;
         }
         let moved = if out {
             rename_to_nothing(&directory, name, rustix::fs::CWD, store.as_os_str())

@@ -440,6 +440,20 @@ mod tests {
     }
 
     #[test]
+    fn every_agent_has_its_row_in_the_documentation() {
+        let page = include_str!("../../docs/agents.md");
+        for adapter in ADAPTERS {
+            let start = format!("| {} |", adapter.title);
+            let row = page.lines().find(|line| line.starts_with(&start)).expect(adapter.title);
+            let setup = setup(adapter.name).expect("it has a row");
+            assert!(row.contains(setup.place(Scope::Local)), "{row}");
+            for command in [adapter.resume, adapter.rewind].into_iter().flatten() {
+                assert!(row.contains(&command.replace("{}", "ID")), "{row} has '{command}'");
+            }
+        }
+    }
+
+    #[test]
     fn setting_up_twice_changes_nothing_and_taking_away_leaves_nothing() {
         for setup in SETUPS.iter().filter(|setup| setup.writes()) {
             for scope in [Scope::Local, Scope::Project, Scope::User] {

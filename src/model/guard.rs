@@ -29,6 +29,8 @@ pub enum Origin {
     NoteMissing(u64),
     /// Its note was copied from a commit of this turn: an amend or a rebase.
     Copied(u64, ObjectId),
+    /// Another turn made it, which ended on this other branch.
+    Elsewhere(u64, String),
     /// Nobody recorded it.
     Unknown,
 }
@@ -65,16 +67,22 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
         Origin::NoteMissing(turn) => {
             format!("commit {} of turn {turn} has lost its note in refs/notes/oxundo", named(first))
         }
+        Origin::Elsewhere(turn, other) => {
+            format!("commit {} belongs to turn {turn}, which ended on '{}'", named(first), short_branch(other))
+        }
         Origin::Recorded | Origin::Unknown => {
             format!("commit {} on '{branch}' was not made by a turn", named(first))
         }
     };
-    Err(Refusal::new(Code::Foreign, message)
-        .hint(format!(
-            "run 'git log --notes=oxundo {branch}' to see it; {word} does not take back what no turn recorded"
-        ))
-        .hint(way_out(op))
-        .commits(ids(leaving, foreign)))
+    let hint = match &first.origin {
+        Origin::Elsewhere(_, other) => {
+            format!("run 'git switch {}' and undo that turn first", short_branch(other))
+        }
+        _ => {
+            format!("run 'git log --notes=oxundo {branch}' to see it; {word} does not take back what no turn recorded")
+        }
+    };
+    Err(Refusal::new(Code::Foreign, message).hint(hint).hint(way_out(op)).commits(ids(leaving, foreign)))
 }
 
 /// What to do where commits must not leave their branch.

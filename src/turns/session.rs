@@ -192,7 +192,7 @@ fn open_turn(repo: &Repo, ui: &Ui, call: &Call, by_hooks: bool, mode: Mode) -> R
     match begin_as(repo, ui, &who, origin.clone()) {
         Err(error) if mode == Mode::Commit && refusal_of(&error).code != Code::Corrupt => {
             // The agent goes ahead in any case: better a turn without commits than none.
-            ui.warn(&format!("recorded without commits: {error:#}"));
+            ui.warn(&format!("recorded without commits: {}", refusal_of(&error).message));
             who.mode = Mode::Ghost;
             begin_as(repo, ui, &who, origin).map(drop)
         }

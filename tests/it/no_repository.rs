@@ -155,7 +155,10 @@ fn roots_are_refused_with_the_reason() {
         (&dir.home(), "your home directory"),
         (&base, "your home directory is in it"),
         (Path::new("/usr"), "directory of the system"),
-        (Path::new("/tmp"), "directory of the system"),
+        (
+            Path::new("/tmp"),
+            if base.starts_with("/tmp") { "your home directory is in it" } else { "directory of the system" },
+        ),
         (&state, "stores are in it"),
         (&state.join("oxundo"), "stores are in it"),
     ] {
@@ -361,4 +364,27 @@ fn a_directory_without_git_has_its_limits_too() {
     output.warns("large");
     dir.undo();
     dir.files().assert_is(&before, "three hundred files are no reason to leave a directory out");
+}
+
+#[test]
+fn a_repository_that_was_broken_is_said_to_be_there() {
+    let repo = Sandbox::new();
+    repo.agent("echo agent >>README.txt");
+    repo.sh("rm -r .git/objects");
+    for command in ["undo", "log", "doctor"] {
+        let (code, value) = repo.json([command]);
+        let message = value["error"]["message"].as_str().unwrap_or_default();
+        assert_eq!((code, message.contains("that is no repository")), (1, true), "{command}: {value}");
+    }
+}
+
+#[test]
+fn where_no_turn_was_ever_made_undo_says_how_to_make_one() {
+    let repo = Sandbox::new();
+    let error = repo.refuses(&["undo"], "nothing");
+    assert!(error["hints"][0].as_str().is_some_and(|hint| hint.contains("oxundo run")), "{error}");
+    repo.agent("echo agent >>README.txt");
+    repo.undo();
+    let error = repo.refuses(&["undo"], "nothing");
+    assert_eq!(error["message"], "nothing to undo: no turn is done");
 }

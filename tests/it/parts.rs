@@ -296,6 +296,7 @@ fn a_branch_starts_at_a_turn_and_goes_away_again() {
         repo.undo();
         repo.state().assert_is(&before, "undo takes the branch away and goes back");
         repo.refuses(&["branch", "main", "1"], "branch");
+        repo.refuses(&["branch", "main/below", "1"], "branch");
         repo.oxundo(["branch", "here"]).success();
         assert_eq!(repo.git(["rev-parse", "here"]), repo.git(["rev-parse", "main"]));
     }

@@ -483,6 +483,23 @@ fn linked_worktrees_do_not_wait_for_each_other() {
 // Locked, nothing, moved, not found
 
 #[test]
+fn a_locked_ref_is_left_alone() {
+    let repo = Sandbox::new();
+    repo.agent("echo agent >>README.txt");
+    repo.git(["pack-refs", "--all"]);
+    for lock in ["refs/heads/main.lock", "HEAD.lock", "packed-refs.lock"] {
+        let lock = format!(".git/{lock}");
+        repo.write(&lock, "");
+        let error = repo.refuses(&["undo"], "locked");
+        let place = repo.path(&lock).display().to_string();
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(&place)), "it names the lock: {error}");
+        assert!(repo.exists(&lock), "it is git's");
+        repo.sh(&format!("rm {lock}"));
+    }
+    repo.undo();
+}
+
+#[test]
 fn a_locked_index_is_left_alone() {
     let (repo, _) = with_turn();
     repo.write(".git/index.lock", "");
@@ -570,6 +587,10 @@ fn redo_works_again_when_head_moved_back() {
 
 #[test]
 fn a_repository_with_reftable_is_refused_before_anything_is_recorded() {
+    if Sandbox::new().try_git(["init", "-q", "--ref-format=reftable", "../probe"]).code != 0 {
+        // git before 2.45 can neither make such a repository nor look at one.
+        return;
+    }
     let repo = Sandbox::init(&["--ref-format=reftable"]);
     repo.identify();
     repo.commit("a.txt", "one\n");
@@ -592,4 +613,34 @@ fn unmerged_entries_are_in_progress_whoever_left_them() {
     output.warns("--ghost");
     repo.everything().assert_is(&before, "the agent is not started, nothing is recorded");
     repo.turn(Mode::Ghost, "touch started");
+}
+
+#[test]
+fn a_commit_of_a_turn_that_ended_elsewhere_is_said_to_be_its() {
+    let (repo, _) = with_turn();
+    repo.write("README.txt", "the user's\n");
+    let dirty = repo.state();
+    repo.agent("git checkout -q -b topic; echo topic >topic.txt");
+    repo.sh("git switch -q main");
+    let error = repo.refuses(&["undo"], "foreign");
+    assert!(
+        error["message"].as_str().is_some_and(|text| text.ends_with("belongs to turn 2, which ended on 'topic'")),
+        "{error}"
+    );
+    assert!(error["hints"][0].as_str().is_some_and(|hint| hint.contains("git switch topic")), "{error}");
+    repo.sh("git switch -q topic");
+    repo.undo();
+    repo.state().assert_is(&dirty, "the way that it names works");
+}
+
+#[test]
+fn a_turn_that_later_ones_replaced_is_said_to_be_so() {
+    let (repo, _) = with_turn();
+    repo.undo();
+    repo.agent("echo other >other.txt");
+    for args in [&["undo", "--to", "1"][..], &["undo", "--only", "1"], &["branch", "again", "1"]] {
+        let error = repo.refuses(args, "branch");
+        assert_eq!(error["message"], "turn 1 was undone, and later turns stand in its place");
+    }
+    repo.oxundo(["restore", "1"]).success();
 }
