@@ -46,23 +46,20 @@ pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome>
     Ok(outcome(op, &route, prepared.plan, Some(rescue), false))
 }
 
-/// What undo of one turn would do now; the refusal if it would refuse. Changes nothing.
+/// What undo of one turn would do now, or the refusal if it would refuse. Changes nothing.
 ///
 /// # Errors
 ///
 /// When that cannot be found out.
-pub fn would_refuse(repo: &Repo, stored: &Stored) -> Result<Option<Refusal>> {
+pub fn would_do(repo: &Repo, stored: &Stored) -> Result<Result<Outcome, Refusal>> {
     let distance = Distance { steps: Some(1), to: None, edits: None, dry_run: true };
     let edits = Config(repo).edits()?;
-    let outcome = turns::check_idle(repo)
+    let planned = turns::check_idle(repo)
         .and_then(|()| Route::find(repo, stored, Op::Undo, &distance))
-        .and_then(|route| Prepared::new(repo, stored, Op::Undo, &route, edits));
-    match outcome {
-        Ok(_) => Ok(None),
-        Err(error) => match error.downcast::<Refusal>() {
-            Ok(refusal) => Ok(Some(refusal)),
-            Err(error) => Err(error),
-        },
+        .and_then(|route| Ok((Prepared::new(repo, stored, Op::Undo, &route, edits)?, route)));
+    match planned {
+        Ok((prepared, route)) => Ok(Ok(outcome(Op::Undo, &route, prepared.plan, None, true))),
+        Err(error) => error.downcast::<Refusal>().map(Err),
     }
 }
 
