@@ -55,8 +55,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Err(error) => return usage(&error, &args),
     };
-    Ui::colors(cli.color);
-    let mut ui = Ui { json: cli.json, quiet: cli.quiet, hints: true };
+    let mut ui = Ui { json: cli.json, quiet: cli.quiet, verbose: cli.verbose, hints: true, color: cli.color };
+    ui.colors(None);
     if let Command::Hook(hook) = &cli.command {
         cmd::hook::run(cli.directory.as_deref(), &ui, hook);
         return ExitCode::SUCCESS;
@@ -71,7 +71,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let directory = PathBuf::from(".");
     if let Command::Run(args) = &cli.command {
-        return ExitCode::from(cmd::run::run(&directory, &ui, args));
+        return ExitCode::from(cmd::run::run(&directory, &mut ui, args));
     }
     match answer(&cli, &directory, &mut ui) {
         Ok(code) => code,
@@ -92,8 +92,9 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let begins = matches!(&cli.command, Command::Turn(args) if matches!(args.end, cli::TurnEnd::Begin));
-    let repo = if begins { Repo::open_or_make(directory)? } else { Repo::open(directory)? };
-    ui.hints = config::Config(&repo).hints();
+    let opened = if begins { Repo::open_or_make(directory) } else { Repo::open(directory) };
+    let mut repo = opened.inspect_err(|_| cmd::heed_user(ui))?;
+    cmd::heed(&mut repo, ui);
     let ui = &*ui;
     cmd::tell_of_earlier_store(&repo, ui);
     match &cli.command {
@@ -114,7 +115,7 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
         Command::Turn(args) => ui.answer(&cmd::turn::run(&repo, ui, args)?)?,
         Command::Log(args) => {
             cmd::settle_if_idle(&repo, ui, "log")?;
-            ui.answer(&*cmd::log::run(&repo, args)?)?;
+            ui.page(&*cmd::log::run(&repo, ui, args)?, |text| repo.show_in_pager(text))?;
         }
         Command::Status => {
             cmd::settle_if_idle(&repo, ui, "status")?;
@@ -162,7 +163,7 @@ fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
         let message = first.strip_prefix("error: ").unwrap_or(first);
-        let ui = Ui { json: true, quiet: false, hints: true };
+        let ui = Ui { json: true, quiet: false, verbose: false, hints: true, color: cli::Color::Auto };
         ui.refuse(&Refusal::new(Code::Usage, message).hint("run 'oxundo --help'"));
         return ExitCode::from(Code::Usage.exit());
     }

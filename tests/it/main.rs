@@ -24,6 +24,7 @@ mod keeps;
 mod kill_points;
 mod kinds;
 mod limits;
+mod log;
 mod looks;
 mod modes;
 mod no_repository;
