@@ -91,6 +91,9 @@ pub struct GcArgs {
     /// Change nothing, say what would go
     #[arg(long)]
     pub dry_run: bool,
+    /// As a turn's end starts it by itself: wait for nobody, and let be what is busy
+    #[arg(long, hide = true, conflicts_with_all = ["keep", "dry_run", "stores"])]
+    pub auto: bool,
     /// List the stores of directories that are in no git repository
     #[arg(long, conflicts_with = "keep")]
     pub stores: bool,

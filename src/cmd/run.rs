@@ -83,6 +83,7 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
         ui.refuse(&refusal_of(&error).hint("the turn is still open; 'oxundo status' closes it"));
         return Ok(if code == 0 { FAILED } else { code });
     }
+    super::gc::start_if_due(&repo);
     Ok(code)
 }
 
