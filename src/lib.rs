@@ -15,26 +15,54 @@
 //!    interrupted is finished or rolled back by the next command.
 //! 4. *The user's edits are the user's*: what no turn changed is never touched.
 //!
-//! [`model`] decides, purely; [`git`] reads and acts; [`cmd`] is the glue, a file a
-//! subcommand; [`turns`] is the life of a turn from its beginning to its end.
+//! The program is [`run`]. A front end of another kind, in an editor or an agent, opens a [`Worktree`]
+//! and has begin and end of turns, the list of them, undo and redo with a [`Plan`] to look at
+//! first, capture, restore and gc. What is refused comes as a [`Refusal`] with a [`Code`],
+//! a message and what to do next. All else here is the program's own and changes as it likes.
+//!
+//! `model` decides, purely; `git` reads and acts; `cmd` is the glue, a file a
+//! subcommand; `turns` is the life of a turn from its beginning to its end.
 
-pub mod agent;
+mod agent;
+mod api;
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod cmd;
+#[doc(hidden)]
 pub mod config;
-pub mod error;
+mod error;
+#[doc(hidden)]
 pub mod git;
+#[doc(hidden)]
 pub mod hooks;
-pub mod liveness;
+mod liveness;
+#[doc(hidden)]
 pub mod model;
-pub mod setup;
-pub mod turns;
+mod setup;
+mod turns;
+#[doc(hidden)]
 pub mod ui;
 
-use anyhow::Result;
+pub use api::{Collected, Done, Entry, Planned, Result, State, Walk, Who, Worktree};
+pub use error::{Code, Refusal};
+pub use gix::ObjectId;
+pub use gix::bstr;
+pub use model::merge::Edits;
+pub use model::progress::{Progress, Watch, Work};
+pub use model::session::{Origin, Part, Process};
+pub use model::turn::{CommitKind, FileChange, Made, Mode, Totals, Turn, TurnCommit};
+pub use plan::Plan;
+
+/// What a [`Plan`] is made of.
+pub mod plan {
+    pub use crate::model::checkpoint::{Change, FileState, Head, IndexEntry, Kind, StashEntry};
+    pub use crate::model::merge::Carried;
+    pub use crate::model::plan::{AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan};
+}
+
 use clap::Parser;
 use cli::{Cli, Command};
-use error::{Code, Refusal};
 use git::Repo;
 use git::faults::refusal_of;
 use model::plan::Op;
@@ -84,7 +112,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
+fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> {
     if let Command::Gc(args) = &cli.command
         && args.stores
     {
@@ -144,12 +172,12 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
 }
 
 /// What was left undone is an error, though all else was done.
-fn report(ui: &Ui, report: &cmd::init::Report) -> Result<ExitCode> {
+fn report(ui: &Ui, report: &cmd::init::Report) -> anyhow::Result<ExitCode> {
     ui.answer(report)?;
     Ok(u8::from(report.has_failed()).into())
 }
 
-fn travel(repo: &Repo, ui: &Ui, op: Op, distance: &cli::Distance) -> Result<()> {
+fn travel(repo: &Repo, ui: &Ui, op: Op, distance: &cli::Distance) -> anyhow::Result<()> {
     let travelled = cmd::travel::run(repo, ui, op, distance)?;
     cmd::conversation::hand_over(repo, ui, op, &travelled);
     ui.answer(&travelled).map_err(Into::into)
@@ -163,7 +191,7 @@ fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
         let message = first.strip_prefix("error: ").unwrap_or(first);
-        let ui = Ui { json: true, quiet: false, verbose: false, hints: true, color: cli::Color::Auto };
+        let ui = Ui { json: true, hints: true, ..Ui::default() };
         ui.refuse(&Refusal::new(Code::Usage, message).hint("run 'oxundo --help'"));
         return ExitCode::from(Code::Usage.exit());
     }

@@ -173,14 +173,22 @@ fn record(repo: &Repo, stored: &Stored, turns: &BTreeMap<u64, Turn>, goes: Goes)
 }
 
 /// What went, and what stays.
+#[derive(Clone, Debug)]
 pub struct Collected {
-    expired: Vec<u64>,
-    kept: usize,
-    rescues: usize,
-    freed: u64,
-    aside: u64,
-    released: u64,
-    dry_run: bool,
+    /// The turns that went, or would.
+    pub expired: Vec<u64>,
+    /// How many turns stay.
+    pub kept: usize,
+    /// How many rescue checkpoints went.
+    pub rescues: usize,
+    /// The bytes freed of what was moved aside.
+    pub freed: u64,
+    /// The bytes that what is moved aside still takes.
+    pub aside: u64,
+    /// The bytes of objects that nothing of oxundo's holds any more: git frees them.
+    pub released: u64,
+    /// Whether nothing was done.
+    pub dry_run: bool,
     own: bool,
 }
 

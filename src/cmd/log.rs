@@ -187,7 +187,7 @@ fn merged(one: Vec<Line>, other: Vec<Line>) -> Vec<Line> {
     }
 }
 
-pub(super) fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
+pub(crate) fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
     let stack = stored.state.stack(name);
     let mut turns = Vec::new();
     if let Some(open) = stored.state.open {
@@ -208,7 +208,7 @@ pub(super) fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -
     Ok(turns)
 }
 
-fn every(repo: &Repo, stored: &Stored, most: usize) -> Result<Vec<(Turn, State)>> {
+pub(crate) fn every(repo: &Repo, stored: &Stored, most: usize) -> Result<Vec<(Turn, State)>> {
     let mut done = BTreeSet::new();
     for stack in stored.state.stacks.values() {
         let mut at = stack.top;

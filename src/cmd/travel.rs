@@ -29,6 +29,15 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// A refusal, with nothing changed, or a failure, with everything taken back.
 pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome> {
+    run_as(repo, ui, op, distance, None)
+}
+
+/// As [`run`], but only if the plan is the one that was looked at.
+///
+/// # Errors
+///
+/// A refusal `conflict` if it is not; else as [`run`].
+pub fn run_as(repo: &Repo, ui: &Ui, op: Op, distance: &Distance, looked_at: Option<&Plan>) -> Result<Outcome> {
     let _lock = repo.lock(op.word())?;
     turns::settle(repo, ui)?;
     turns::check_idle(repo)?;
@@ -41,6 +50,10 @@ pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome>
     }
     if distance.dry_run {
         return Ok(outcome(op, &route, prepared.plan, None, true));
+    }
+    if looked_at.is_some_and(|plan| *plan != prepared.plan) {
+        let message = format!("something has changed since this {} was planned", op.word());
+        return Err(Refusal::new(Code::Conflict, message).hint("look at the plan again").into());
     }
     let rescue = apply(repo, &stored, &prepared, &route)?;
     Ok(outcome(op, &route, prepared.plan, Some(rescue), false))

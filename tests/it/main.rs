@@ -23,6 +23,7 @@ mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
 mod kinds;
+mod library;
 mod limits;
 mod log;
 mod looks;
