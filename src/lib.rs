@@ -92,6 +92,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(directory) = &cli.directory
         && let Err(error) = std::env::set_current_dir(directory)
     {
+        cmd::heed_user(&mut ui);
         let refusal = Refusal::new(Code::NotFound, format!("cannot go to '{}': {error}", directory.display()))
             .hint("give a directory that is there with -C");
         ui.refuse(&refusal);
@@ -116,6 +117,7 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> 
     if let Command::Gc(args) = &cli.command
         && args.stores
     {
+        cmd::heed_user(ui);
         ui.answer(&cmd::stores::run(args)?)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -281,20 +281,27 @@ impl Current {
 
     fn advance(&mut self, files: u64, shown: bool) {
         self.done += files;
-        // What is in no index is found on the way.
-        self.files = self.files.max(self.done);
         if self.bar.is_none() && shown && self.since.elapsed() >= PATIENCE {
-            let bar = ProgressBar::with_draw_target(Some(self.files), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} files");
-            let marks = if self.unicode { "━╸ " } else { "=> " };
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars(marks));
+            let bar = ProgressBar::with_draw_target(Some(self.files), ProgressDrawTarget::hidden());
+            bar.set_style(self.style("{msg} {wide_bar} {human_pos}/{human_len} files"));
             bar.set_message(self.name);
+            bar.set_position(self.done);
+            bar.set_draw_target(ProgressDrawTarget::stderr());
             self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {
-            bar.set_length(self.files);
             bar.set_position(self.done);
+            // What is in no index is found on the way: nobody knows how much there is.
+            if bar.length().is_some_and(|files| self.done > files) {
+                bar.unset_length();
+                bar.set_style(self.style("{msg} {human_pos} files"));
+            }
         }
+    }
+
+    fn style(&self, template: &str) -> ProgressStyle {
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        style.progress_chars(if self.unicode { "━╸ " } else { "=> " })
     }
 
     /// Takes the bar away; tells what was done.
@@ -303,7 +310,15 @@ impl Current {
             bar.finish_and_clear();
         }
         let took = self.since.elapsed();
-        (self.name, format!("{} files in {}.{} ms", self.files, took.as_millis(), took.subsec_micros() % 1000 / 100))
+        (
+            self.name,
+            format!(
+                "{} files in {}.{} ms",
+                self.files.max(self.done),
+                took.as_millis(),
+                took.subsec_micros() % 1000 / 100
+            ),
+        )
     }
 }
 
@@ -392,7 +407,7 @@ mod tests {
         let bar = current.bar.clone().expect("a bar");
         assert_eq!((bar.position(), bar.length()), (5, Some(10)));
         current.advance(7, true);
-        assert_eq!((bar.position(), bar.length()), (12, Some(12)), "more are found on the way");
+        assert_eq!((bar.position(), bar.length()), (12, None), "more are found on the way");
         assert_eq!(current.end().0, "scan");
         assert!(bar.is_finished());
     }

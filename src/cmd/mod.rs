@@ -44,6 +44,7 @@ pub fn heed(repo: &mut Repo, ui: &mut Ui) {
 /// As [`heed`], where there is no repository.
 pub fn heed_user(ui: &mut Ui) {
     ui.hints = crate::config::hints_of_user();
+    ui.colors(Repo::setting_of_user("color.ui").map(|value| value.to_string()).as_deref());
 }
 
 /// Brings the records in order if nobody else is at work in the worktree.
