@@ -441,7 +441,9 @@ fn check_elsewhere(repo: &Repo, plan: &Plan) -> Result<()> {
     match taken {
         Some((name, place)) => {
             Err(Refusal::new(Code::Branch, format!("'{name}' is checked out in another worktree, at '{place}'"))
-                .hint(format!("switch that worktree to another branch, then run this again: 'git -C {place} switch …'"))
+                .hint(format!(
+                    "switch that worktree to another branch, then run this again: 'git -C {place} switch BRANCH'"
+                ))
                 .into())
         }
         None => Ok(()),
