@@ -18,6 +18,9 @@ pub struct Cli {
     /// Print errors and answers only
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Say on stderr which git commands run, and how long scans and applies take
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
     /// Print one JSON object
     #[arg(long, global = true)]
     pub json: bool,
@@ -88,6 +91,9 @@ pub struct GcArgs {
     /// Change nothing, say what would go
     #[arg(long)]
     pub dry_run: bool,
+    /// As a turn's end starts it by itself: wait for nobody, and let be what is busy
+    #[arg(long, hide = true, conflicts_with_all = ["keep", "dry_run", "stores"])]
+    pub auto: bool,
     /// List the stores of directories that are in no git repository
     #[arg(long, conflicts_with = "keep")]
     pub stores: bool,
@@ -243,9 +249,12 @@ pub struct LogArgs {
     /// At most this many turns
     #[arg(short = 'n', long, value_name = "N")]
     pub number: Option<usize>,
-    /// Turns of every branch, and those that can be redone no more
+    /// Turns of every branch and worktree, removed ones too, and those that can be redone no more
     #[arg(long, conflicts_with = "ops")]
     pub all: bool,
+    /// Draw a lane for each branch, worktree and session beside the turns
+    #[arg(long, conflicts_with = "ops")]
+    pub graph: bool,
     /// The operations instead of the turns
     #[arg(long)]
     pub ops: bool,

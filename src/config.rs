@@ -22,6 +22,19 @@ const SKIP_DIRECTORIES: &str =
 /// Names that tell of a secret.
 const SECRETS: &str = ".env .env.* *.pem *.key *.p12 *.pfx id_* credentials* .netrc .npmrc .pypirc *.keystore";
 
+/// How git writes a boolean.
+const YES_NO: [(&str, bool); 9] = [
+    ("true", true),
+    ("yes", true),
+    ("on", true),
+    ("1", true),
+    ("", true),
+    ("false", false),
+    ("no", false),
+    ("off", false),
+    ("0", false),
+];
+
 /// Reads the configuration of one repository.
 #[derive(Clone, Copy)]
 pub struct Config<'repo>(pub &'repo Repo);
@@ -74,18 +87,7 @@ impl Config<'_> {
     }
 
     fn flag(self, key: &str, default: bool) -> Result<bool> {
-        let yes_no = [
-            ("true", true),
-            ("yes", true),
-            ("on", true),
-            ("1", true),
-            ("", true),
-            ("false", false),
-            ("no", false),
-            ("off", false),
-            ("0", false),
-        ];
-        self.choice(key, default, &yes_no)
+        self.choice(key, default, &YES_NO)
     }
 
     fn number(self, key: &str, default: u64) -> Result<u64> {
@@ -211,6 +213,11 @@ impl Config<'_> {
         self.flag("hints", true).unwrap_or(true)
     }
 
+    /// git's own `color.ui`.
+    pub fn colors(self) -> Option<String> {
+        Some(self.0.setting("color.ui")?.to_str_lossy().into_owned())
+    }
+
     /// `oxundo.secret`: globs of names that are never committed for the agent.
     ///
     /// # Errors
@@ -262,6 +269,14 @@ impl Config<'_> {
             include: self.include()?,
         })
     }
+}
+
+/// `oxundo.hints` where there is no repository: as the user has it for all of them.
+pub fn hints_of_user() -> bool {
+    let configured = || Some(Repo::setting_of_user("oxundo.hints")?.to_str_lossy().into_owned());
+    let text = std::env::var(environment_name("hints")).ok().or_else(configured);
+    let known = text.and_then(|text| YES_NO.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).copied());
+    known.is_none_or(|(_, hints)| hints)
 }
 
 /// Globs that are held against a path's last component, or against all of it where they have a slash.

@@ -15,26 +15,54 @@
 //!    interrupted is finished or rolled back by the next command.
 //! 4. *The user's edits are the user's*: what no turn changed is never touched.
 //!
-//! [`model`] decides, purely; [`git`] reads and acts; [`cmd`] is the glue, a file a
-//! subcommand; [`turns`] is the life of a turn from its beginning to its end.
+//! The program is [`run`]. A front end of another kind, in an editor or an agent, opens a [`Worktree`]
+//! and has begin and end of turns, the list of them, undo and redo with a [`Plan`] to look at
+//! first, capture, restore and gc. What is refused comes as a [`Refusal`] with a [`Code`],
+//! a message and what to do next. All else here is the program's own and changes as it likes.
+//!
+//! `model` decides, purely; `git` reads and acts; `cmd` is the glue, a file a
+//! subcommand; `turns` is the life of a turn from its beginning to its end.
 
-pub mod agent;
+mod agent;
+mod api;
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod cmd;
+#[doc(hidden)]
 pub mod config;
-pub mod error;
+mod error;
+#[doc(hidden)]
 pub mod git;
+#[doc(hidden)]
 pub mod hooks;
-pub mod liveness;
+mod liveness;
+#[doc(hidden)]
 pub mod model;
-pub mod setup;
-pub mod turns;
+mod setup;
+mod turns;
+#[doc(hidden)]
 pub mod ui;
 
-use anyhow::Result;
+pub use api::{Collected, Done, Entry, Planned, Result, State, Walk, Who, Worktree};
+pub use error::{Code, Refusal};
+pub use gix::ObjectId;
+pub use gix::bstr;
+pub use model::merge::Edits;
+pub use model::progress::{Progress, Watch, Work};
+pub use model::session::{Origin, Part, Process};
+pub use model::turn::{CommitKind, FileChange, Made, Mode, Totals, Turn, TurnCommit};
+pub use plan::Plan;
+
+/// What a [`Plan`] is made of.
+pub mod plan {
+    pub use crate::model::checkpoint::{Change, FileState, Head, IndexEntry, Kind, StashEntry};
+    pub use crate::model::merge::Carried;
+    pub use crate::model::plan::{AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan};
+}
+
 use clap::Parser;
 use cli::{Cli, Command};
-use error::{Code, Refusal};
 use git::Repo;
 use git::faults::refusal_of;
 use model::plan::Op;
@@ -55,8 +83,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Err(error) => return usage(&error, &args),
     };
-    Ui::colors(cli.color);
-    let mut ui = Ui { json: cli.json, quiet: cli.quiet, hints: true };
+    let mut ui = Ui { json: cli.json, quiet: cli.quiet, verbose: cli.verbose, hints: true, color: cli.color };
+    ui.colors(None);
     if let Command::Hook(hook) = &cli.command {
         cmd::hook::run(cli.directory.as_deref(), &ui, hook);
         return ExitCode::SUCCESS;
@@ -64,6 +92,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(directory) = &cli.directory
         && let Err(error) = std::env::set_current_dir(directory)
     {
+        cmd::heed_user(&mut ui);
         let refusal = Refusal::new(Code::NotFound, format!("cannot go to '{}': {error}", directory.display()))
             .hint("give a directory that is there with -C");
         ui.refuse(&refusal);
@@ -71,7 +100,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let directory = PathBuf::from(".");
     if let Command::Run(args) = &cli.command {
-        return ExitCode::from(cmd::run::run(&directory, &ui, args));
+        return ExitCode::from(cmd::run::run(&directory, &mut ui, args));
     }
     match answer(&cli, &directory, &mut ui) {
         Ok(code) => code,
@@ -84,16 +113,18 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
+fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> {
     if let Command::Gc(args) = &cli.command
         && args.stores
     {
+        cmd::heed_user(ui);
         ui.answer(&cmd::stores::run(args)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let begins = matches!(&cli.command, Command::Turn(args) if matches!(args.end, cli::TurnEnd::Begin));
-    let repo = if begins { Repo::open_or_make(directory)? } else { Repo::open(directory)? };
-    ui.hints = config::Config(&repo).hints();
+    let opened = if begins { Repo::open_or_make(directory) } else { Repo::open(directory) };
+    let mut repo = opened.inspect_err(|_| cmd::heed_user(ui))?;
+    cmd::heed(&mut repo, ui);
     let ui = &*ui;
     cmd::tell_of_earlier_store(&repo, ui);
     match &cli.command {
@@ -114,7 +145,7 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
         Command::Turn(args) => ui.answer(&cmd::turn::run(&repo, ui, args)?)?,
         Command::Log(args) => {
             cmd::settle_if_idle(&repo, ui, "log")?;
-            ui.answer(&*cmd::log::run(&repo, args)?)?;
+            ui.page(&*cmd::log::run(&repo, ui, args)?, |text| repo.show_in_pager(text))?;
         }
         Command::Status => {
             cmd::settle_if_idle(&repo, ui, "status")?;
@@ -143,12 +174,12 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> Result<ExitCode> {
 }
 
 /// What was left undone is an error, though all else was done.
-fn report(ui: &Ui, report: &cmd::init::Report) -> Result<ExitCode> {
+fn report(ui: &Ui, report: &cmd::init::Report) -> anyhow::Result<ExitCode> {
     ui.answer(report)?;
     Ok(u8::from(report.has_failed()).into())
 }
 
-fn travel(repo: &Repo, ui: &Ui, op: Op, distance: &cli::Distance) -> Result<()> {
+fn travel(repo: &Repo, ui: &Ui, op: Op, distance: &cli::Distance) -> anyhow::Result<()> {
     let travelled = cmd::travel::run(repo, ui, op, distance)?;
     cmd::conversation::hand_over(repo, ui, op, &travelled);
     ui.answer(&travelled).map_err(Into::into)
@@ -162,7 +193,7 @@ fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
         let message = first.strip_prefix("error: ").unwrap_or(first);
-        let ui = Ui { json: true, quiet: false, hints: true };
+        let ui = Ui { json: true, hints: true, ..Ui::default() };
         ui.refuse(&Refusal::new(Code::Usage, message).hint("run 'oxundo --help'"));
         return ExitCode::from(Code::Usage.exit());
     }

@@ -92,14 +92,6 @@ fn recover(repo: &Repo, ui: &Ui) -> Result<()> {
 
 /// Records the state before a turn and, in commit mode, saves the user's uncommitted work
 /// in a dirty commit. Gives the turn's number.
-///
-/// # Errors
-///
-/// A refusal, with nothing changed, or a failure.
-pub fn begin(repo: &Repo, ui: &Ui, who: &Who) -> Result<u64> {
-    begin_as(repo, ui, who, Origin::default())
-}
-
 fn begin_as(repo: &Repo, ui: &Ui, who: &Who, origin: Origin) -> Result<u64> {
     begin_made(repo, ui, who, origin, None)
 }

@@ -97,7 +97,7 @@ fn rewrite(worked: &Worked, record: &str, bytes: &[u8]) {
     let commit = gix.new_commit_as(me, me, "forged", tree, parents).expect("write the commit").id().detach();
     std::fs::write(worked.path().join(".git/refs/oxundo/timeline"), format!("{commit}\n")).expect("move the ref");
 
-    let ui = Ui { json: true, quiet: true, hints: false };
+    let ui = Ui { json: true, quiet: true, ..Ui::default() };
     let Ok(repo) = Repo::open(worked.path()) else { return };
     let Ok(stored) = repo.timeline() else { return };
     if let Ok(Some(turn)) = repo.turn(&stored, 1) {

@@ -39,6 +39,13 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
 /// The files that differ.
 pub struct Changes(Vec<FileChange>);
 
+impl Changes {
+    /// The files.
+    pub fn into_files(self) -> Vec<FileChange> {
+        self.0
+    }
+}
+
 impl Answer for Changes {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         Ok(json!({"files": self.0}))

@@ -14,6 +14,9 @@ use anyhow::Result;
 use gix::ObjectId;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Lets go what is older than the limit.
 ///
@@ -22,8 +25,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A refusal `busy` while a turn is running, or a failure.
 pub fn run(repo: &Repo, ui: &Ui, args: &GcArgs) -> Result<Collected> {
     let keep = Config(repo).keep(args.keep.as_deref())?;
-    let _lock = repo.lock("gc")?;
-    turns::settle(repo, ui)?;
+    let mut lock = None;
+    if !args.auto {
+        lock = Some(repo.lock("gc")?);
+        turns::settle(repo, ui)?;
+    }
     let stored = repo.timeline()?;
     // Times are whole seconds: what ended within this very one is older than now.
     let limit = keep.map(|keep| Repo::seconds().saturating_sub_unsigned(keep) + i64::from(keep == 0));
@@ -41,20 +47,70 @@ pub fn run(repo: &Repo, ui: &Ui, args: &GcArgs) -> Result<Collected> {
         rescues: goes.rescues.len(),
         freed: freed.values().sum(),
         aside: held.values().sum(),
-        released: released(repo, &stored, &turns.keys().copied().collect(), &goes)?,
+        // Nobody reads what the automatic one says.
+        released: if args.auto { 0 } else { released(repo, &stored, &turns.keys().copied().collect(), &goes)? },
         expired: goes.turns.expired.iter().copied().collect(),
         dry_run: args.dry_run,
         own: repo.is_private(),
     };
-    if !args.dry_run {
-        record(repo, &stored, &turns, goes)?;
-        freed.keys().try_for_each(|turn| repo.delete_aside(*turn))?;
-        if repo.is_private() {
+    if args.dry_run {
+        return Ok(collected);
+    }
+    repo.mark_collected()?;
+    if args.auto {
+        lock = repo.try_lock("gc")?;
+        // It has read all this without the lock, so that nobody had to wait.
+        if lock.is_none() || repo.is_interrupted()? || repo.timeline()?.commit != stored.commit {
+            return Ok(collected);
+        }
+    }
+    record(repo, &stored, &turns, goes)?;
+    freed.keys().try_for_each(|turn| repo.delete_aside(*turn))?;
+    if repo.is_private() {
+        if args.auto {
+            drop(lock);
+            repo.tidy_objects()?;
+        } else {
             repo.collect_garbage()?;
         }
     }
     Ok(collected)
 }
+
+/// Starts it in the background where it is time: at most once a day, and only if there is a turn to let go.
+/// A turn that ends calls this, and does not wait.
+pub fn start_if_due(repo: &Repo) {
+    // Old turns take space and do no other harm; 'oxundo gc' says what is in the way.
+    drop(is_due(repo).and_then(|due| if due { start(repo) } else { Ok(()) }));
+}
+
+fn is_due(repo: &Repo) -> Result<bool> {
+    if repo.since_collected().is_some_and(|age| age < DAY) {
+        return Ok(false);
+    }
+    let Some(keep) = Config(repo).keep(None)? else { return Ok(false) };
+    let stored = repo.timeline()?;
+    let turns = repo.turn_numbers(&stored)?;
+    if turns.len() <= NEWEST {
+        return Ok(false);
+    }
+    repo.mark_collected()?;
+    let oldest = repo.known_turn(&stored, turns[0])?;
+    let ended = oldest.ended_at.as_deref().and_then(Repo::seconds_of);
+    Ok(ended.is_some_and(|ended| ended <= Repo::seconds().saturating_sub_unsigned(keep)))
+}
+
+fn start(repo: &Repo) -> Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("-C").arg(repo.top()).args(["gc", "--auto"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Not in the terminal's way: ctrl-c is for what the user started.
+    command.process_group(0).spawn()?;
+    Ok(())
+}
+
+/// How often it runs by itself.
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// What goes.
 struct Goes {
@@ -117,14 +173,22 @@ fn record(repo: &Repo, stored: &Stored, turns: &BTreeMap<u64, Turn>, goes: Goes)
 }
 
 /// What went, and what stays.
+#[derive(Clone, Debug)]
 pub struct Collected {
-    expired: Vec<u64>,
-    kept: usize,
-    rescues: usize,
-    freed: u64,
-    aside: u64,
-    released: u64,
-    dry_run: bool,
+    /// The turns that went, or would.
+    pub expired: Vec<u64>,
+    /// How many turns stay.
+    pub kept: usize,
+    /// How many rescue checkpoints went.
+    pub rescues: usize,
+    /// The bytes freed of what was moved aside.
+    pub freed: u64,
+    /// The bytes that what is moved aside still takes.
+    pub aside: u64,
+    /// The bytes of objects that nothing of oxundo's holds any more: git frees them.
+    pub released: u64,
+    /// Whether nothing was done.
+    pub dry_run: bool,
     own: bool,
 }
 

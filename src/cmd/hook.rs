@@ -114,7 +114,11 @@ fn told(repo: &Repo, ui: &Ui, heard: Heard) -> Result<()> {
     let inside = agent::is_inside(repo);
     let call =
         Call { signal: heard.signal, part: heard.part, message: heard.prompt, inside, has_process: true, patience };
-    tell(repo, ui, &call).map(drop)
+    let done = tell(repo, ui, &call)?;
+    if done.closed.is_some() {
+        super::gc::start_if_due(repo);
+    }
+    Ok(())
 }
 
 /// Where the turn is: as the command line says, or the agent, and else here.

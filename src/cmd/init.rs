@@ -132,7 +132,7 @@ fn chosen(ui: &Ui, args: &InitArgs) -> Result<Vec<&'static Setup>> {
     if ui.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Refusal::new(Code::Usage, "no agent was named, and there is no terminal to ask on")
             .hint("run 'oxundo init --all' for every agent that is installed")
-            .hint(format!("or 'oxundo init AGENT…' with any of {}", setup::names()))
+            .hint(format!("or 'oxundo init AGENT...' with any of {}", setup::names()))
             .into());
     }
     let items: Vec<_> = (SETUPS.iter())

@@ -1,5 +1,8 @@
 //! `oxundo log`: the timeline, or the operations on it.
 
+mod graph;
+mod table;
+
 use crate::cli::LogArgs;
 use crate::git::Repo;
 use crate::git::health::Operation;
@@ -7,11 +10,13 @@ use crate::git::store::Stored;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::short_branch;
 use crate::model::turn::{CommitKind, FileChange, Turn};
-use crate::ui::Answer;
+use crate::ui::{Answer, Look, Ui};
 use anyhow::Result;
 use console::style;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use table::{Mark, Row};
 
 /// How many turns are shown when nobody says.
 const USUAL: usize = 50;
@@ -40,7 +45,19 @@ impl State {
     }
 }
 
+/// A worktree whose turns are shown.
+#[derive(Debug)]
+struct Place {
+    /// How notes and refs call it.
+    id: String,
+    /// Whether it is this one.
+    here: bool,
+    /// Whether it is there no more.
+    removed: bool,
+}
+
 /// One turn of the log.
+#[derive(Debug)]
 struct Line {
     turn: Turn,
     state: State,
@@ -48,6 +65,18 @@ struct Line {
     age: String,
     /// What later turns took out of it.
     taken_out: Option<Taken>,
+    place: Rc<Place>,
+}
+
+impl Line {
+    fn worktree(&self) -> &str {
+        &self.place.id
+    }
+
+    /// Whether they are of the same branch of the same worktree.
+    fn is_beside(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.place, &other.place) && self.turn.branch == other.turn.branch
+    }
 }
 
 /// How much of a turn was taken out.
@@ -82,7 +111,10 @@ fn taken_out(turns: &[(Turn, State)]) -> BTreeMap<u64, Taken> {
 /// The log.
 pub struct Log {
     branch: Option<String>,
+    worktree: String,
     lines: Vec<Line>,
+    graph: bool,
+    look: Look,
 }
 
 /// The operations.
@@ -93,7 +125,7 @@ pub struct Operations(Vec<Operation>);
 /// # Errors
 ///
 /// When it cannot be read.
-pub fn run(repo: &Repo, args: &LogArgs) -> Result<Box<dyn Answer>> {
+pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     if args.ops {
         let mut operations = repo.operations()?;
         operations.truncate(args.number.unwrap_or(usize::MAX));
@@ -101,25 +133,61 @@ pub fn run(repo: &Repo, args: &LogArgs) -> Result<Box<dyn Answer>> {
     }
     let stored = repo.timeline()?;
     let head = repo.head()?;
+    let worktree = repo.worktree_id();
     let most = args.number.unwrap_or(USUAL);
     let turns = if args.all { every(repo, &stored, most)? } else { on_branch(repo, &stored, head.stack(), most)? };
-    let taken = taken_out(&turns);
-    let lines = turns
-        .into_iter()
-        .map(|(turn, state)| {
-            Ok(Line {
-                files: repo.turn_files(&stored, turn.turn)?,
-                taken_out: taken.get(&turn.turn).copied(),
-                age: Repo::age(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
-                turn,
-                state,
-            })
-        })
-        .collect::<Result<_>>()?;
-    Ok(Box::new(Log { branch: head.branch, lines }))
+    let here = Place { id: worktree.clone(), here: true, removed: false };
+    let mut lines = described(repo, &stored, here, turns)?;
+    if args.all {
+        for other in repo.other_timelines()? {
+            let read = other.stored.and_then(|stored| Ok((every(repo, &stored, most)?, stored)));
+            let place = Place { id: other.worktree, here: false, removed: other.removed };
+            match read.and_then(|(turns, stored)| described(repo, &stored, place, turns)) {
+                Ok(theirs) => lines = merged(lines, theirs),
+                // What is damaged there must not hide what is here.
+                Err(_) => ui.warn(&format!("{} cannot be read: its turns are left out", other.name)),
+            }
+        }
+        lines.truncate(most);
+    }
+    Ok(Box::new(Log { branch: head.branch, worktree, lines, graph: args.graph, look: Ui::look() }))
 }
 
-pub(super) fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
+fn described(repo: &Repo, stored: &Stored, place: Place, turns: Vec<(Turn, State)>) -> Result<Vec<Line>> {
+    let place = Rc::new(place);
+    let taken = taken_out(&turns);
+    let line = |(turn, state): (Turn, State)| {
+        Ok(Line {
+            files: repo.turn_files(stored, turn.turn)?,
+            taken_out: taken.get(&turn.turn).copied(),
+            age: Repo::age(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
+            place: Rc::clone(&place),
+            turn,
+            state,
+        })
+    };
+    turns.into_iter().map(line).collect()
+}
+
+/// Two lists in one, each in its own order, which is newest first by number: clocks jump.
+fn merged(one: Vec<Line>, other: Vec<Line>) -> Vec<Line> {
+    let began = |line: &Line| Repo::seconds_of(&line.turn.began_at);
+    let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
+    let mut merged = Vec::new();
+    loop {
+        let next = match (one.peek(), other.peek()) {
+            (Some(a), Some(b)) if began(b) > began(a) => other.next(),
+            (Some(_), _) => one.next(),
+            _ => other.next(),
+        };
+        match next {
+            Some(line) => merged.push(line),
+            None => return merged,
+        }
+    }
+}
+
+pub(crate) fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
     let stack = stored.state.stack(name);
     let mut turns = Vec::new();
     if let Some(open) = stored.state.open {
@@ -140,7 +208,7 @@ pub(super) fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -
     Ok(turns)
 }
 
-fn every(repo: &Repo, stored: &Stored, most: usize) -> Result<Vec<(Turn, State)>> {
+pub(crate) fn every(repo: &Repo, stored: &Stored, most: usize) -> Result<Vec<(Turn, State)>> {
     let mut done = BTreeSet::new();
     for stack in stored.state.stacks.values() {
         let mut at = stack.top;
@@ -186,6 +254,8 @@ impl Answer for Log {
                     "session": turn.session,
                     "message": turn.title(),
                     "branch": turn.branch_name(),
+                    "worktree": line.worktree(),
+                    "worktree_removed": line.place.removed,
                     "mode": turn.mode,
                     "began_at": turn.began_at,
                     "ended_at": turn.ended_at,
@@ -201,49 +271,54 @@ impl Answer for Log {
             })
             .collect();
         let branch = self.branch.as_deref().map(short_branch);
-        Ok(json!({"branch": branch, "turns": turns}))
+        Ok(json!({"branch": branch, "worktree": self.worktree, "turns": turns}))
     }
 
     fn text(&self) -> String {
         if self.lines.is_empty() {
             return "no turns yet\n".to_owned();
         }
-        let width = self.lines.iter().map(|line| line.turn.turn.to_string().len()).max().unwrap_or(1);
-        let ages = self.lines.iter().map(|line| line.age.len()).max().unwrap_or_default();
-        self.lines.iter().map(|line| one_line(line, width, ages)).collect()
+        let rows: Vec<Row> = self.lines.iter().map(|line| self.row(line)).collect();
+        let graph: Vec<String> = if self.graph { graph::drawn(&self.lines, self.look) } else { Vec::new() };
+        table::text(&rows, &graph, self.look)
     }
 }
 
-fn one_line(line: &Line, width: usize, ages: usize) -> String {
-    let turn = &line.turn;
-    let mut marks = Vec::new();
-    if line.state != State::Done {
-        marks.push(line.state.word());
+impl Log {
+    fn row(&self, line: &Line) -> Row {
+        let turn = &line.turn;
+        let mut marks = Vec::new();
+        match line.state {
+            State::Done => {}
+            State::Open => marks.push(Mark::Live("open".to_owned())),
+            State::Undone | State::Expired => marks.push(Mark::Plain(line.state.word().to_owned())),
+        }
+        if turn.interrupted {
+            marks.push(Mark::Alert("interrupted".to_owned()));
+        }
+        marks.extend(line.taken_out.map(|taken| Mark::Plain(taken.word().to_owned())));
+        if turn.origin.shared {
+            marks.push(Mark::Plain("shared".to_owned()));
+        }
+        if !line.place.here || turn.branch != self.branch {
+            let branch = turn.branch_name().map_or_else(|| "a detached HEAD".to_owned(), sanitized);
+            marks.push(Mark::Plain(format!("on {branch}")));
+        }
+        if !line.place.here {
+            let which = if line.place.removed { "removed worktree" } else { "worktree" };
+            marks.push(Mark::Plain(format!("{which} {}", sanitized(line.worktree()))));
+        }
+        let totals = turn.totals;
+        Row {
+            number: turn.turn,
+            age: line.age.clone(),
+            label: sanitized(&turn.label()),
+            agent: sanitized(&turn.agent),
+            marks,
+            changes: turn.ended_at.is_some().then_some((totals.files, totals.insertions, totals.deletions)),
+            dim: matches!(line.state, State::Undone | State::Expired),
+        }
     }
-    if turn.interrupted {
-        marks.push("interrupted");
-    }
-    marks.extend(line.taken_out.map(Taken::word));
-    if turn.origin.shared {
-        marks.push("shared");
-    }
-    let mark = if marks.is_empty() { String::new() } else { format!(" [{}]", marks.join(", ")) };
-    let totals = turn.totals;
-    let files = if totals.files == 1 { "1 file".to_owned() } else { format!("{} files", totals.files) };
-    let changes = format!("{files} +{} -{}", totals.insertions, totals.deletions);
-    let number = format!("{:>width$}", turn.turn);
-    let age = format!("{:<ages$}", line.age);
-    let label = sanitized(&turn.label());
-    if line.state == State::Undone || line.state == State::Expired {
-        return format!("{}\n", style(format!("{number}  {age}  {label}{mark}  {changes}")).dim());
-    }
-    format!(
-        "{}  {}  {label}{}  {}\n",
-        style(number).yellow(),
-        style(age).dim(),
-        style(mark).cyan(),
-        style(changes).dim()
-    )
 }
 
 impl Answer for Operations {

@@ -22,6 +22,7 @@ pub mod take_out;
 pub mod travel;
 pub mod turn;
 
+use crate::config::Config;
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
 use crate::git::store::{Side, Stored};
@@ -31,6 +32,20 @@ use crate::model::turn::Made;
 use crate::ui::Ui;
 use anyhow::Result;
 use outcome::Outcome;
+
+/// Talks to the user as they have configured it, and shows what takes its time.
+pub fn heed(repo: &mut Repo, ui: &mut Ui) {
+    repo.watched_by(ui.watch());
+    let config = Config(repo);
+    ui.hints = config.hints();
+    ui.colors(config.colors().as_deref());
+}
+
+/// As [`heed`], where there is no repository.
+pub fn heed_user(ui: &mut Ui) {
+    ui.hints = crate::config::hints_of_user();
+    ui.colors(Repo::setting_of_user("color.ui").map(|value| value.to_string()).as_deref());
+}
 
 /// Brings the records in order if nobody else is at work in the worktree.
 ///

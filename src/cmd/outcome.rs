@@ -32,6 +32,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What it does, without the list of its files.
+    pub fn in_short(&self) -> String {
+        let mut text = format!("{}: {}\n", self.what, self.summary());
+        let (keeps, overwrites) = if self.dry_run { ("Would keep", "Would overwrite") } else { ("Kept", "Overwrote") };
+        text.push_str(&line(&format!("{keeps} your edits in"), &self.plan.kept_edits));
+        text.push_str(&line("No longer staged:", &self.plan.unstaged));
+        text.push_str(&line(&format!("{overwrites} your edits in"), &self.plan.overwritten));
+        text
+    }
+
     fn summary(&self) -> String {
         let count = |n: usize| if n == 1 { "1 file".to_owned() } else { format!("{n} files") };
         let mut text = count(self.plan.actions().len());
@@ -91,11 +101,7 @@ impl Answer for Outcome {
     }
 
     fn text(&self) -> String {
-        let mut text = format!("{}: {}\n", self.what, self.summary());
-        let (keeps, overwrites) = if self.dry_run { ("Would keep", "Would overwrite") } else { ("Kept", "Overwrote") };
-        text.push_str(&line(&format!("{keeps} your edits in"), &self.plan.kept_edits));
-        text.push_str(&line("No longer staged:", &self.plan.unstaged));
-        text.push_str(&line(&format!("{overwrites} your edits in"), &self.plan.overwritten));
+        let mut text = self.in_short();
         if let (Some(rescue), false) = (self.rescue, self.plan.overwritten.is_empty()) {
             text.push_str(&format!("They are in the rescue checkpoint {rescue}\n"));
         }

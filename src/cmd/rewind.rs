@@ -111,7 +111,7 @@ fn goals(turns: &[(Turn, State)], top: u64, width: usize) -> Vec<Goal> {
     goals.push(Goal { turn: 0, forward: false, line: first });
     for goal in &mut goals {
         // The list puts its own marks before each line.
-        goal.line = console::truncate_str(&goal.line, width.saturating_sub(4), "…").into_owned();
+        goal.line = console::truncate_str(&goal.line, width.saturating_sub(4), Ui::look().ellipsis()).into_owned();
     }
     goals
 }

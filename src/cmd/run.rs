@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs the agent as a turn; gives the exit code. What goes wrong is reported here, since
 /// `run` has exit codes of its own.
-pub fn run(directory: &Path, ui: &Ui, args: &RunArgs) -> u8 {
+pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
     let name = args.command[0].to_string_lossy();
     let program = match agent::find(&args.command[0]) {
         Ok(program) => program,
@@ -30,6 +30,7 @@ pub fn run(directory: &Path, ui: &Ui, args: &RunArgs) -> u8 {
                 Missing::NotFound => ("no such command", 127),
                 Missing::NotExecutable => ("not executable", 126),
             };
+            super::heed_user(ui);
             ui.refuse(
                 &Refusal::new(Code::NotFound, format!("'{name}': {what}"))
                     .hint("nothing was recorded; check the command's name and PATH"),
@@ -46,8 +47,9 @@ pub fn run(directory: &Path, ui: &Ui, args: &RunArgs) -> u8 {
     }
 }
 
-fn turn(directory: &Path, ui: &Ui, args: &RunArgs, program: &Path) -> Result<u8> {
-    let repo = Repo::open_or_make(directory)?;
+fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result<u8> {
+    let mut repo = Repo::open_or_make(directory).inspect_err(|_| super::heed_user(ui))?;
+    super::heed(&mut repo, ui);
     // The variable may outlive its turn, in a terminal that the agent opened: the lock does not.
     if (agent::is_inside(&repo) && repo.is_running()?) || turns::session::is_within(&repo)? {
         // Within a turn of this worktree: what this agent does is part of it.
@@ -81,6 +83,7 @@ fn turn(directory: &Path, ui: &Ui, args: &RunArgs, program: &Path) -> Result<u8>
         ui.refuse(&refusal_of(&error).hint("the turn is still open; 'oxundo status' closes it"));
         return Ok(if code == 0 { FAILED } else { code });
     }
+    super::gc::start_if_due(&repo);
     Ok(code)
 }
 

@@ -1,5 +1,6 @@
 //! `oxundo status`: where the timeline stands, and what undo would do now.
 
+use super::outcome::Outcome;
 use super::travel;
 use crate::config::Config;
 use crate::error::Refusal;
@@ -20,7 +21,8 @@ pub struct Status {
     top: Option<Turn>,
     open: Option<Turn>,
     redo_depth: usize,
-    refusal: Option<Refusal>,
+    /// What undo would do; `None` where there is nothing to undo.
+    undo: Option<Result<Outcome, Refusal>>,
     not_covered: Vec<Skipped>,
 }
 
@@ -36,8 +38,8 @@ pub fn run(repo: &Repo) -> Result<Status> {
         Some(number) => Some(repo.known_turn(&stored, number)?),
         None => None,
     };
-    let refusal = match &top {
-        Some(_) => travel::would_refuse(repo, &stored)?,
+    let undo = match &top {
+        Some(_) => Some(travel::would_do(repo, &stored)?),
         None => None,
     };
     let not_covered = match &top {
@@ -54,9 +56,19 @@ pub fn run(repo: &Repo) -> Result<Status> {
             + usize::from(travel::taken_out_last(repo, &stored, head.stack())?.is_some()),
         branch: head.branch,
         top,
-        refusal,
+        undo,
         not_covered,
     })
+}
+
+impl Status {
+    fn refusal(&self) -> Option<&Refusal> {
+        self.undo.as_ref()?.as_ref().err()
+    }
+
+    fn planned(&self) -> Option<&Outcome> {
+        self.undo.as_ref()?.as_ref().ok()
+    }
 }
 
 impl Answer for Status {
@@ -71,31 +83,32 @@ impl Answer for Status {
             "open_turn": self.open.as_ref().map(|turn| turn.turn),
             "undo_depth": self.top.as_ref().map_or(0, |turn| turn.depth),
             "redo_depth": self.redo_depth,
-            "refusal": self.refusal,
+            "refusal": self.refusal(),
+            "undo": self.planned().map(Answer::json).transpose()?,
             "not_covered": not_covered,
         }))
     }
 
     fn text(&self) -> String {
         let branch = self.branch.as_deref().map_or("detached HEAD", short_branch);
-        let mut text = match &self.top {
-            Some(turn) => format!(
-                "On '{}': turn {} ({}) is the last of {}\n",
-                sanitized(branch),
-                turn.turn,
-                sanitized(&turn.label()),
-                turn.depth
-            ),
-            None => format!("On '{}': no turns to undo\n", sanitized(branch)),
-        };
+        let mut text = format!("On '{}': ", sanitized(branch));
+        text.push_str(&match &self.top {
+            Some(turn) if turn.depth == 1 => "1 turn to undo".to_owned(),
+            Some(turn) => format!("{} turns to undo", turn.depth),
+            None => "no turns to undo".to_owned(),
+        });
+        if self.redo_depth > 0 {
+            text.push_str(&format!(", {} to redo", self.redo_depth));
+        }
+        text.push('\n');
         if let Some(open) = &self.open {
             let what = if open.origin.waiting { "waits for a prompt" } else { "is in progress" };
             text.push_str(&format!("Turn {} ({}) {what}\n", open.turn, sanitized(&open.label())));
         }
-        if self.redo_depth > 0 {
-            text.push_str(&format!("{} to redo\n", self.redo_depth));
+        if let Some(undo) = self.planned() {
+            text.push_str(&undo.in_short());
         }
-        if let Some(refusal) = &self.refusal {
+        if let Some(refusal) = self.refusal() {
             text.push_str(&format!("undo would refuse: {}\n", sanitized(&refusal.message)));
         }
         for skipped in &self.not_covered {
@@ -105,6 +118,6 @@ impl Answer for Status {
     }
 
     fn hints(&self) -> Vec<String> {
-        self.refusal.as_ref().map(|refusal| refusal.hints.clone()).unwrap_or_default()
+        self.refusal().map(|refusal| refusal.hints.clone()).unwrap_or_default()
     }
 }

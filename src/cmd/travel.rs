@@ -29,6 +29,15 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// A refusal, with nothing changed, or a failure, with everything taken back.
 pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome> {
+    run_as(repo, ui, op, distance, None)
+}
+
+/// As [`run`], but only if the plan is the one that was looked at.
+///
+/// # Errors
+///
+/// A refusal `conflict` if it is not; else as [`run`].
+pub fn run_as(repo: &Repo, ui: &Ui, op: Op, distance: &Distance, looked_at: Option<&Plan>) -> Result<Outcome> {
     let _lock = repo.lock(op.word())?;
     turns::settle(repo, ui)?;
     turns::check_idle(repo)?;
@@ -42,27 +51,28 @@ pub fn run(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome>
     if distance.dry_run {
         return Ok(outcome(op, &route, prepared.plan, None, true));
     }
+    if looked_at.is_some_and(|plan| *plan != prepared.plan) {
+        let message = format!("something has changed since this {} was planned", op.word());
+        return Err(Refusal::new(Code::Conflict, message).hint("look at the plan again").into());
+    }
     let rescue = apply(repo, &stored, &prepared, &route)?;
     Ok(outcome(op, &route, prepared.plan, Some(rescue), false))
 }
 
-/// What undo of one turn would do now; the refusal if it would refuse. Changes nothing.
+/// What undo of one turn would do now, or the refusal if it would refuse. Changes nothing.
 ///
 /// # Errors
 ///
 /// When that cannot be found out.
-pub fn would_refuse(repo: &Repo, stored: &Stored) -> Result<Option<Refusal>> {
+pub fn would_do(repo: &Repo, stored: &Stored) -> Result<Result<Outcome, Refusal>> {
     let distance = Distance { steps: Some(1), to: None, edits: None, dry_run: true };
     let edits = Config(repo).edits()?;
-    let outcome = turns::check_idle(repo)
+    let planned = turns::check_idle(repo)
         .and_then(|()| Route::find(repo, stored, Op::Undo, &distance))
-        .and_then(|route| Prepared::new(repo, stored, Op::Undo, &route, edits));
-    match outcome {
-        Ok(_) => Ok(None),
-        Err(error) => match error.downcast::<Refusal>() {
-            Ok(refusal) => Ok(Some(refusal)),
-            Err(error) => Err(error),
-        },
+        .and_then(|route| Ok((Prepared::new(repo, stored, Op::Undo, &route, edits)?, route)));
+    match planned {
+        Ok((prepared, route)) => Ok(Ok(outcome(Op::Undo, &route, prepared.plan, None, true))),
+        Err(error) => error.downcast::<Refusal>().map(Err),
     }
 }
 
@@ -465,7 +475,9 @@ fn check_elsewhere(repo: &Repo, plan: &Plan) -> Result<()> {
     match taken {
         Some((name, place)) => {
             Err(Refusal::new(Code::Branch, format!("'{name}' is checked out in another worktree, at '{place}'"))
-                .hint(format!("switch that worktree to another branch, then run this again: 'git -C {place} switch …'"))
+                .hint(format!(
+                    "switch that worktree to another branch, then run this again: 'git -C {place} switch BRANCH'"
+                ))
                 .into())
         }
         None => Ok(()),

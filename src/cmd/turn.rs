@@ -37,7 +37,11 @@ pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
     };
     let inside = agent::is_inside(repo);
     let call = Call { signal, part, message: args.message.clone(), inside, has_process: false, patience: PATIENCE };
-    Ok(Told { done: tell(repo, ui, &call)?, end: args.end })
+    let done = tell(repo, ui, &call)?;
+    if done.closed.is_some() {
+        super::gc::start_if_due(repo);
+    }
+    Ok(Told { done, end: args.end })
 }
 
 /// What came of it.

@@ -20,6 +20,7 @@ use super::worktree::{Found, OPEN, Worktree, astray, is_storable};
 use crate::error::{Code, Refusal};
 use crate::model::bytes::quoted;
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, IndexMove, Plan};
+use crate::model::progress::Work;
 use crate::model::turn::Note;
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -385,11 +386,13 @@ impl Files<'_> {
     }
 
     fn apply(&mut self, plan: &Plan) -> Result<()> {
+        let underway = self.repo.watch.begin(Work::Apply, plan.files.len());
         for directory in &plan.directories {
             self.open(directory)?;
         }
         for file in plan.files.iter().filter(|file| file.to.is_none()) {
             self.delete(file)?;
+            underway.advance(1);
         }
         for aside in plan.aside.iter().filter(|aside| aside.out) {
             self.move_aside(aside)?;
@@ -406,6 +409,7 @@ impl Files<'_> {
         for file in &plan.files {
             if let Some(to) = &file.to {
                 self.write(file, to)?;
+                underway.advance(1);
             }
         }
         // Last, and the deepest first: a directory may lose its write permission.

@@ -8,6 +8,7 @@ use super::known::{Known, Listings};
 use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread, file_state};
 use super::worktree::{Exactly, Found, file_id, is_denied, mode_of};
 use crate::model::checkpoint::{Checkpoint, Head, Kind, Modes, Reason, Skipped, UsualModes};
+use crate::model::progress::Work;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -61,6 +62,7 @@ impl Repo {
         let captured = |path: &BStr| earlier.is_some_and(|cp| matches!(self.tree_file(cp.worktree, path), Ok(Some(_))));
         let capabilities = self.gix.filesystem_options()?;
         let listings = Listings::load(self);
+        let underway = self.watch.begin(Work::Scan, index.entries().len());
         let scanner = Scanner {
             worktree: &self.worktree,
             listings: &listings,
@@ -69,6 +71,7 @@ impl Repo {
             file_mode: capabilities.executable_bit,
             usual,
             limits,
+            underway: &underway,
         };
         let same_turn = earlier.map(|checkpoint| Earlier { skipped: &checkpoint.skipped, captured: &captured });
         let mut rules = if let Some(before) = before {
@@ -80,6 +83,7 @@ impl Repo {
         };
         let scan = scanner.scan(&mut rules, same_turn.as_ref())?;
         listings.save(self, &scan.listed);
+        drop(underway);
         let mut content = Content {
             repo: self,
             index: &index,
@@ -265,8 +269,10 @@ impl Content<'_> {
                 self.changes.push((path.into(), None));
             }
         }
+        let underway = self.repo.watch.begin(Work::Read, scan.tracked.len() + scan.untracked.len());
         for (at, difference) in &scan.tracked {
             self.tracked(*at, difference)?;
+            underway.advance(1);
         }
         let mut known = Known::load(self.repo, scan.untracked.len());
         for file in &scan.untracked {
@@ -277,6 +283,7 @@ impl Content<'_> {
             }
             let entry = found.or(read).map(|id| (entry_kind(file.kind), id));
             self.changes.extend(entry.map(|entry| (file.path.clone(), Some(entry))));
+            underway.advance(1);
         }
         known.save(self.repo)?;
         self.filtered(scan)

@@ -15,6 +15,7 @@ pub mod known;
 pub mod lock;
 pub mod merge;
 pub mod notes;
+pub mod others;
 pub mod private;
 pub mod process;
 pub mod published;
@@ -29,6 +30,7 @@ pub mod worktree;
 
 use crate::error::{Code, Refusal};
 use crate::model::checkpoint::UsualModes;
+use crate::model::progress::{Progress, Watch};
 use anyhow::{Context, Result};
 use gix::bstr::BString;
 use process::Git;
@@ -50,9 +52,15 @@ pub struct Repo {
     from_environment: bool,
     /// The index as it was last read.
     index: RefCell<Option<(index::Stamp, Arc<gix::index::File>)>>,
+    watch: Watch,
 }
 
 impl Repo {
+    /// Has what is going on told from now on.
+    pub fn watched_by(&mut self, watch: Watch) {
+        self.watch = watch;
+    }
+
     /// Finds and opens the repository that `directory` is in, or the one that `GIT_DIR` names
     /// when `directory` is in its worktree, or oxundo's own store for the directory.
     ///
@@ -150,6 +158,7 @@ impl Repo {
             gix,
             from_environment,
             index: RefCell::default(),
+            watch: Watch::default(),
         })
     }
 
@@ -210,12 +219,20 @@ impl Repo {
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
-        Git::new(&self.git_dir, self.top(), args)
+        let git = Git::new(&self.git_dir, self.top(), args);
+        self.watch.tell(Progress::Runs(git.line()));
+        git
     }
 
     /// The last value of a configuration key, whatever its scope.
     pub fn setting(&self, key: &str) -> Option<BString> {
         self.gix.config_snapshot().string(key)
+    }
+
+    /// The value of a configuration key that the user has for all repositories.
+    pub fn setting_of_user(key: &str) -> Option<BString> {
+        let config = gix::config::File::from_globals().ok()?;
+        config.string(key)
     }
 
     /// All values of a configuration key.

@@ -1,10 +1,13 @@
 //! The one door to the `git` binary, for what gix cannot do correctly.
 
 use anyhow::{Context, Result, bail};
+use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Variables that bind a git process to a repository; as `git rev-parse --local-env-vars`
@@ -35,6 +38,7 @@ const ABOUT_HOOKS: [&str; 2] = ["hook", "rev-parse"];
 pub struct Git {
     command: Command,
     name: String,
+    line: String,
 }
 
 impl Git {
@@ -48,6 +52,8 @@ impl Git {
         let at = if args.first().is_some_and(|arg| arg == "-c") { 2 } else { 0 };
         let name = args.get(at);
         let name = name.map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
+        let line = format!("git {}", words.join(" "));
         let mut command = Command::new("git");
         for variable in LOCAL_ENVIRONMENT {
             command.env_remove(variable);
@@ -60,7 +66,12 @@ impl Git {
             .env("GIT_LITERAL_PATHSPECS", "1")
             .args(if ABOUT_HOOKS.contains(&name.as_str()) { &[][..] } else { &NO_HOOKS })
             .args(args);
-        Self { command, name }
+        Self { command, name, line }
+    }
+
+    /// The command line as people would write it.
+    pub fn line(&self) -> &str {
+        &self.line
     }
 
     /// Sets a variable.
@@ -155,8 +166,20 @@ impl Git {
     /// When git cannot be started.
     pub fn interactive(mut self) -> Result<ExitStatus> {
         self.command.env_remove("GIT_LITERAL_PATHSPECS");
+        leave_interrupts()?;
         self.command.status().context("run git")
     }
+}
+
+/// Leaves ctrl-c to the child that has the terminal, from here to the end of this process: who waits for a
+/// pager must not go first, or the shell and the pager read the same keys.
+fn leave_interrupts() -> Result<()> {
+    // A handler, not "ignore": that the child would inherit.
+    let heard = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::clone(&heard)).context("watch signals")?;
+    }
+    Ok(())
 }
 
 /// A command line of the user's configuration, run by the shell.
@@ -178,6 +201,25 @@ impl Shell {
     /// When it cannot be started, or fails.
     pub fn run(self, input: &[u8]) -> Result<Vec<u8>> {
         fed(self.0, input, "sh")
+    }
+
+    /// Feeds `input` to a pager that has the terminal, as git does: `less` shows colours and leaves the
+    /// screen as it is unless the user has it otherwise.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub fn page(mut self, input: &[u8]) -> Result<()> {
+        for (variable, value) in [("LESS", "FRX"), ("LV", "-c")] {
+            if std::env::var_os(variable).is_none() {
+                self.0.env(variable, value);
+            }
+        }
+        leave_interrupts()?;
+        let mut pager = self.0.stdin(Stdio::piped()).spawn().context("run the pager")?;
+        // Who leaves the pager early has seen enough.
+        drop(pager.stdin.take().map(|mut stdin| stdin.write_all(input)));
+        pager.wait().context("wait for the pager").map(drop)
     }
 }
 

@@ -7,6 +7,7 @@ use super::ignore::{Rules, read_rules};
 use super::known::{Listings, stamp_of};
 use super::worktree::{Worktree, is_denied, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
+use crate::model::progress::Underway;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Time};
@@ -98,6 +99,8 @@ pub struct Scanner<'a> {
     pub limits: &'a Limits,
     /// The directories that need not be read.
     pub listings: &'a Listings,
+    /// Who is told how far it is.
+    pub underway: &'a Underway<'a>,
 }
 
 impl Scanner<'_> {
@@ -167,6 +170,8 @@ impl Scanner<'_> {
         let mut found = Found::default();
         while let Some(job) = queue.take() {
             let outcome = self.directory(&job, &mut found);
+            let below: usize = outcome.iter().flatten().map(|job| job.to - job.from).sum();
+            self.underway.advance((job.to - job.from).saturating_sub(below));
             queue.done(outcome.as_ref().ok().cloned().unwrap_or_default());
             outcome?;
         }
@@ -588,6 +593,7 @@ impl UnknownWalk<'_, '_> {
     }
 
     fn file(&self, path: &BStr, kind: FileType, excluded: bool) -> Result<Below> {
+        self.scanner.underway.advance(1);
         let mut below = Below::default();
         if (excluded || self.rules.matches(path, false)) && !self.rules.includes(path, false) {
             return Ok(below);

@@ -13,6 +13,7 @@ use gix::bstr::ByteSlice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 impl Repo {
     /// Every recorded turn, by its number.
@@ -121,6 +122,31 @@ impl Repo {
     /// When git fails.
     pub fn collect_garbage(&self) -> Result<()> {
         self.git(["gc", "--quiet", "--prune=now"]).run(b"").map(drop)
+    }
+
+    /// Lets git tidy up as it does by itself after some of its commands: what was thrown away lately stays.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn tidy_objects(&self) -> Result<()> {
+        self.git(["gc", "--quiet", "--auto"]).run(b"").map(drop)
+    }
+
+    /// Remembers that old turns have been looked for.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be written.
+    pub fn mark_collected(&self) -> Result<()> {
+        let path = self.scratch()?.join("gc");
+        std::fs::write(&path, "").with_context(|| format!("write {}", path.display()))
+    }
+
+    /// How long ago old turns were looked for last; `None` if never, or if the clock says that it is yet to come.
+    pub fn since_collected(&self) -> Option<Duration> {
+        let about = self.scratch_path("gc").metadata().ok()?;
+        about.modified().ok()?.elapsed().ok()
     }
 
     /// The turns of which something is moved aside, with the disk space that it takes.

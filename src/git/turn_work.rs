@@ -228,12 +228,11 @@ impl Repo {
     ///
     /// When git cannot be started, or fails.
     pub fn print_diff(&self, from: ObjectId, to: ObjectId, stat: bool, paths: &[std::ffi::OsString]) -> Result<()> {
-        let mut args: Vec<std::ffi::OsString> = vec!["diff".into()];
+        // `color.diff`, which says more, stays above it.
+        let color = if console::colors_enabled() { "color.ui=always" } else { "color.ui=never" };
+        let mut args: Vec<std::ffi::OsString> = vec!["-c".into(), color.into(), "diff".into()];
         if stat {
             args.push("--stat".into());
-        }
-        if console::colors_enabled() {
-            args.push("--color".into());
         }
         args.extend([from.to_string().into(), to.to_string().into(), "--".into()]);
         args.extend(paths.iter().cloned());
@@ -260,6 +259,13 @@ impl Repo {
         let status = self.git(args).directory(&here).interactive()?;
         anyhow::ensure!(status.success() || status.code().is_none(), "git failed ({status})");
         Ok(())
+    }
+
+    /// Shows a text in the pager that git would use; gives whether it did.
+    pub fn show_in_pager(&self, text: &[u8]) -> bool {
+        let named = self.git(["var", "GIT_PAGER"]).run(b"").unwrap_or_default();
+        let pager = String::from_utf8_lossy(named.trim());
+        !matches!(&*pager, "" | "cat") && Shell::new(&pager, self.top()).page(text).is_ok()
     }
 
     /// How long ago a time was, as git would say it shortly.

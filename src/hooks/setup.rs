@@ -136,7 +136,7 @@ pub const SETUPS: &[Setup] = &[
         user: plain_home(".cursor", "hooks.json"),
         // It drops the whole file when it does not know an event.
         form: Form::Flat { events: &[("beforeSubmitPrompt", None), ("stop", None)], versioned: true },
-        advice: Some("'cursor-agent -p' fires no hooks: use 'oxundo run -- cursor-agent -p …'"),
+        advice: Some("'cursor-agent -p' fires no hooks: use 'oxundo run -- cursor-agent -p ...'"),
     },
     Setup {
         agent: "copilot",
@@ -164,7 +164,7 @@ pub const SETUPS: &[Setup] = &[
         project: ".factory/hooks.json",
         user: plain_home(".factory", "hooks.json"),
         form: Form::Groups { events: &[("UserPromptSubmit", 30), ("Stop", 60), ("SessionEnd", 10)], named: false },
-        advice: Some("'droid exec' does not tell where a turn begins: use 'oxundo run -- droid exec …'"),
+        advice: Some("'droid exec' does not tell where a turn begins: use 'oxundo run -- droid exec ...'"),
     },
     Setup {
         agent: "goose",
@@ -180,7 +180,7 @@ pub const SETUPS: &[Setup] = &[
         project: "crush.json",
         user: home("XDG_CONFIG_HOME", ".config", "crush/crush.json"),
         form: Form::Flat { events: &[("PreToolUse", Some(10))], versioned: false },
-        advice: Some("Crush does not tell where a turn ends: use 'oxundo run -- crush …'"),
+        advice: Some("Crush does not tell where a turn ends: use 'oxundo run -- crush ...'"),
     },
     Setup {
         agent: "opencode",

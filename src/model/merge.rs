@@ -111,7 +111,7 @@ impl Cause {
                 });
                 let shown = shown.collect::<Vec<_>>().join(", ");
                 let word = if matches!(&lines[..], [one] if one.start() == one.end()) { "line" } else { "lines" };
-                let more = if lines.len() > 3 { ", …" } else { "" };
+                let more = if lines.len() > 3 { ", ..." } else { "" };
                 format!("{word} {shown}{more}")
             }
             Self::Binary => "not text".to_owned(),

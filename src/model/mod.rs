@@ -7,6 +7,7 @@ pub mod expiry;
 pub mod guard;
 pub mod merge;
 pub mod plan;
+pub mod progress;
 pub mod session;
 pub mod timeline;
 pub mod turn;

@@ -1,6 +1,7 @@
 //! Old turns go; what can be undone, redone or was kept by age stays whole.
 
 use crate::sandbox::{Mode, Sandbox};
+use std::time::{Duration, Instant};
 
 /// Turns 1 to `count`, each of one line in `README.txt`.
 fn turns(repo: &Sandbox, count: usize) {
@@ -134,4 +135,38 @@ fn an_amended_away_commit_is_held_as_long_as_its_turn() {
     assert_eq!(repo.head(), lost, "both turns are among the newest");
     repo.redo();
     repo.state().assert_is(&after, "and redo works");
+}
+
+#[test]
+fn old_turns_go_by_themselves_once_a_day() {
+    let repo = Sandbox::new();
+    turns(&repo, 52);
+    let numbers = |repo: &Sandbox| {
+        let (_, log) = repo.json(["log", "--all", "-n", "99"]);
+        let turns = log["turns"].as_array().expect("turns").clone();
+        turns.iter().filter_map(|turn| turn["turn"].as_u64()).collect::<Vec<_>>()
+    };
+    let looked = |repo: &Sandbox| repo.path(".git/oxundo/gc").metadata().and_then(|about| about.modified()).ok();
+    let last = looked(&repo);
+    assert!(last.is_some(), "more than fifty turns are looked at");
+    repo.git(["config", "oxundo.keep", "now"]);
+    repo.agent("echo 53 >>README.txt");
+    assert_eq!((looked(&repo), numbers(&repo).len()), (last, 53), "not twice a day");
+
+    repo.git(["config", "oxundo.keep", "never"]);
+    repo.sh("touch -d '2 days ago' .git/oxundo/gc");
+    let last = looked(&repo);
+    repo.agent("echo 54 >>README.txt");
+    assert_eq!((looked(&repo), numbers(&repo).len()), (last, 54), "nor against the user's will");
+
+    repo.git(["config", "oxundo.keep", "now"]);
+    repo.agent("echo 55 >>README.txt");
+    assert_ne!(looked(&repo), last, "now it is time");
+    let end = Instant::now() + Duration::from_secs(60);
+    while numbers(&repo).len() > 50 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(numbers(&repo), (6..=55).rev().collect::<Vec<_>>(), "in the background");
+    repo.oxundo(["undo", "--steps", "50"]).success();
+    repo.assert_sound();
 }

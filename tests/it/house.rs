@@ -50,6 +50,7 @@ fn gix_handles_stay_in_the_git_layer() {
 #[test]
 fn the_model_reads_nothing() {
     let outside = [
+        "api.rs",
         "cmd/",
         "git/",
         "turns.rs",
@@ -68,4 +69,21 @@ fn the_model_reads_nothing() {
     for word in ["std::fs", "std::env", "std::time", "SystemTime", "crate::git"] {
         assert_eq!(having(word, &outside), Vec::<PathBuf>::new(), "{word}");
     }
+}
+
+#[test]
+fn what_is_said_is_ascii_whatever_the_locale() {
+    // Comments, tests and what is shown only where there is more than ASCII.
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let allowed = ["ui.rs", "cmd/log/graph.rs", "cli.rs", "hooks/payload.rs"];
+    let mut found = Vec::new();
+    for path in sources(&top) {
+        let name = path.strip_prefix(&top).expect("it is below").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("read a source");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let said = lines.filter(|line| !line.is_ascii()).map(|line| format!("{name}: {}", line.trim()));
+        found.extend(said.filter(|_| !allowed.contains(&name.as_str())));
+    }
+    assert_eq!(found, Vec::<String>::new());
 }

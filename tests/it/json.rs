@@ -186,11 +186,17 @@ fn status_has_its_documented_keys() {
         "{status}"
     );
     assert_eq!(status["refusal"], Value::Null, "nothing stands in the way: {status}");
+    assert_eq!(
+        status["undo"],
+        without_version(repo.json(["undo", "--dry-run"]).1),
+        "it says what undo would do: {status}"
+    );
 
     repo.commit("mine.txt", "mine\n");
     let (code, status) = repo.json(["status"]);
     assert_eq!(code, 0, "status is no refusal: {status}");
     assert!(!status["refusal"].is_null(), "it says what undo would refuse: {status}");
+    assert_eq!(status["undo"], Value::Null, "{status}");
     repo.git(["config", "oxundo.mode", "ghost"]);
     let (_, status) = repo.json(["status"]);
     assert_eq!(status["mode"], "ghost");
@@ -374,4 +380,9 @@ fn show_and_diff_speak_gits_language() {
     let output = repo.oxundo(["diff", "--", "README.txt"]);
     output.says("+mine");
     repo.oxundo(["show", "1:no-such-file"]).exits(1);
+}
+
+fn without_version(mut value: Value) -> Value {
+    value.as_object_mut().expect("an object").remove("v");
+    value
 }

@@ -130,3 +130,27 @@ fn without_a_terminal_the_flags_are_named() {
         }
     }
 }
+
+#[test]
+fn status_says_in_a_line_what_undo_would_do() {
+    let repo = Sandbox::new();
+    assert_eq!(repo.oxundo(["status"]).out(), "On 'main': no turns to undo");
+    repo.oxundo(["run", "--agent", "claude", "-m", "add a cache", "--", "sh", "-c", "echo 1 >a; echo 2 >b"]).success();
+    repo.agent("echo 2 >>b");
+    repo.undo();
+    let (now, base) = (repo.head()[..7].to_owned(), repo.git(["rev-parse", "--short=7", "HEAD~"]).trim().to_owned());
+    let output = repo.oxundo(["status"]);
+    assert_eq!(
+        output.out(),
+        format!(
+            "On 'main': 1 turn to undo, 1 to redo\nWould undo turn 1 (claude: add a cache): 2 files, main {now}..{base}"
+        )
+    );
+    let dry = repo.oxundo(["undo", "--dry-run"]).out();
+    assert_eq!(output.out().lines().nth(1), dry.lines().next(), "it is the line of the dry run");
+    repo.commit("mine.txt", "mine\n");
+    let output = repo.oxundo(["status"]);
+    output.says("On 'main': 1 turn to undo, 1 to redo\nundo would refuse: ");
+    output.warns("hint: ");
+    repo.oxundo(["undo"]).warns(output.out().split_once("refuse: ").expect("it says why").1);
+}

@@ -23,8 +23,10 @@ mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
 mod kinds;
+mod library;
 mod limits;
 mod listings;
+mod log;
 mod looks;
 mod messages;
 mod modes;

@@ -125,7 +125,7 @@ fn snake(word: &str) -> String {
 
 #[test]
 fn every_code_is_in_the_table_with_its_exit_code() {
-    use oxundo::error::Code;
+    use oxundo::Code;
     let all = [
         Code::Published,
         Code::Merge,

@@ -10,8 +10,13 @@ pub(crate) struct Terminal(OsSession);
 
 impl Terminal {
     /// Starts a program, as the leader of a session whose terminal this is.
-    pub(crate) fn start(mut command: Command) -> Self {
-        command.env("TERM", "xterm").stdin(Stdio::inherit());
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_as(command, "xterm")
+    }
+
+    /// Starts a program in a terminal of this kind.
+    pub(crate) fn start_as(mut command: Command, kind: &str) -> Self {
+        command.env("TERM", kind).stdin(Stdio::inherit());
         let mut session = OsSession::spawn(command).expect("start a program in a terminal");
         session.get_process_mut().set_window_size(80, 24).expect("set the terminal's size");
         session.set_expect_timeout(Some(Duration::from_secs(60)));
@@ -33,6 +38,13 @@ impl Terminal {
             panic!("the terminal shows {text:?}: {error}; it shows: {}", shown[..n].escape_ascii());
         }
         self
+    }
+
+    /// Waits until the program has ended; gives all that was shown.
+    #[track_caller]
+    pub(crate) fn all(&mut self) -> String {
+        let captures = self.0.expect(expectrl::Eof).expect("the program ends");
+        String::from_utf8_lossy(captures.before()).into_owned() + &String::from_utf8_lossy(&captures[0])
     }
 
     /// Waits until the program has ended.

@@ -1,0 +1,47 @@
+//! The timelines of the repository's other worktrees. They stay when a worktree is removed.
+
+use super::Repo;
+use super::store::Stored;
+use anyhow::{Context, Result};
+
+/// The timeline of another worktree.
+pub struct Other {
+    /// The full name of its ref.
+    pub name: String,
+    /// How notes and refs call the worktree.
+    pub worktree: String,
+    /// Whether the worktree is there no more.
+    pub removed: bool,
+    /// The timeline, or why it cannot be read.
+    pub stored: Result<Stored>,
+}
+
+impl Repo {
+    /// The timelines of all worktrees but this one, by their refs' names.
+    ///
+    /// # Errors
+    ///
+    /// When the refs cannot be read.
+    pub fn other_timelines(&self) -> Result<Vec<Other>> {
+        let own = self.own_ref(super::refs::Own::Timeline);
+        let mut others = Vec::new();
+        for reference in self.gix.references()?.prefixed("refs/oxundo/")? {
+            let reference = reference.map_err(|error| anyhow::anyhow!("read oxundo's refs: {error}"))?;
+            let name = reference.name().as_bstr().to_string();
+            let worktree =
+                match name.strip_prefix("refs/oxundo/worktrees/").and_then(|rest| rest.strip_suffix("/timeline")) {
+                    Some(id) => id.to_owned(),
+                    None if name == "refs/oxundo/timeline" => "main".to_owned(),
+                    None => continue,
+                };
+            if name == own {
+                continue;
+            }
+            let removed = name.contains("/worktrees/") && !self.common_dir.join("worktrees").join(&worktree).exists();
+            let commit = reference.target().try_id().map(ToOwned::to_owned).context("it is a symbolic ref");
+            let stored = commit.and_then(|commit| self.timeline_at(commit));
+            others.push(Other { name, worktree, removed, stored });
+        }
+        Ok(others)
+    }
+}

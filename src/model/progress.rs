@@ -1,0 +1,78 @@
+//! What is going on while it lasts, told to whoever wants to know: the git
+//! layer prints nothing.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// What takes its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Files are compared with the index.
+    Scan,
+    /// Files that differ are read.
+    Read,
+    /// Files are written and deleted.
+    Apply,
+}
+
+/// What is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress<'a> {
+    /// A work begins, with so many files to go, as far as is known.
+    Begins(Work, u64),
+    /// So many more are done.
+    Advances(u64),
+    /// It is over.
+    Ends,
+    /// A git command is about to run.
+    Runs(&'a str),
+}
+
+type Listener = dyn Fn(Progress<'_>) + Send + Sync;
+
+/// Who is told; nobody at first.
+#[derive(Clone, Default)]
+pub struct Watch(Option<Arc<Listener>>);
+
+impl Watch {
+    /// Has this called with all that happens, from any thread.
+    pub fn new(listener: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// Tells.
+    pub fn tell(&self, progress: Progress<'_>) {
+        if let Some(listener) = &self.0 {
+            listener(progress);
+        }
+    }
+
+    /// Tells that a work begins; it ends when what this gives is dropped.
+    pub fn begin(&self, work: Work, files: usize) -> Underway<'_> {
+        self.tell(Progress::Begins(work, files as u64));
+        Underway(self)
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watch").field(&self.0.is_some()).finish()
+    }
+}
+
+/// A work that lasts.
+#[derive(Debug)]
+pub struct Underway<'a>(&'a Watch);
+
+impl Underway<'_> {
+    /// Tells that so many more files are done.
+    pub fn advance(&self, files: usize) {
+        self.0.tell(Progress::Advances(files as u64));
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        self.0.tell(Progress::Ends);
+    }
+}

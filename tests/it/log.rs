@@ -1,0 +1,277 @@
+//! The timeline as people see it: colours, widths, lanes, the pager, hints, and the turns of other worktrees.
+
+use crate::sandbox::{Output, Sandbox, check_all};
+use crate::terminal::Terminal;
+use serde_json::json;
+
+/// A turn of a session.
+fn turn(repo: &Sandbox, session: &str, agent: &str, message: &str, script: &str) {
+    repo.oxundo(["run", "--session", session, "--agent", agent, "-m", message, "--", "sh", "-c", script]).success();
+}
+
+/// Text without its ages: they are those of a test's few seconds.
+fn ageless(text: &str) -> String {
+    let mut words: Vec<&str> = text.split_inclusive(' ').collect();
+    for at in 2..words.len() {
+        if words[at].starts_with("ago") && ["s ", "min "].contains(&words[at - 1]) {
+            let digits = words[at - 2].trim_end().trim_start_matches(|c: char| !c.is_ascii_digit());
+            let start = words[at - 2].len() - digits.len() - 1;
+            words[at - 2] = &words[at - 2][..start];
+            words[at - 1] = "";
+        }
+    }
+    words.concat()
+}
+
+/// Two branches and two sessions, with turns that are undone, given up and interrupted.
+fn busy() -> Sandbox {
+    let repo = Sandbox::new();
+    turn(&repo, "a", "claude", "add a cache", "echo 1 >>a");
+    turn(&repo, "b", "codex", "describe it", "echo 1 >>doc; echo 2 >>doc");
+    turn(&repo, "a", "claude", "make it faster", "echo 2 >>a");
+    turn(&repo, "b", "codex", "more of it", "echo 3 >doc");
+    repo.git(["switch", "-q", "-c", "topic"]);
+    turn(&repo, "a", "claude", "try it", "echo 3 >>a");
+    turn(&repo, "a", "claude", "give it up", "echo 4 >>a");
+    repo.undo();
+    turn(&repo, "a", "claude", "do it well", "echo 5 >>a");
+    turn(&repo, "a", "claude", "go too far", "echo 6 >>a");
+    repo.undo();
+    repo
+}
+
+#[test]
+fn the_timeline_is_drawn_in_lanes() {
+    let repo = busy();
+    assert_eq!(
+        ageless(&repo.oxundo(["log", "--all", "--graph"]).out()),
+        "\
+o  8  ago  claude: go too far [undone]  1 file +1 -0
+*  7  ago  claude: do it well  1 file +1 -0
+| o  6  ago  claude: give it up [expired]  1 file +1 -0
+|/
+*  5  ago  claude: try it  1 file +1 -0
+
+*  4  ago  codex: more of it [on main]  1 file +1 -2
+| *  3  ago  claude: make it faster [on main]  1 file +1 -0
+* |  2  ago  codex: describe it [on main]  1 file +2 -0
+|/
+*  1  ago  claude: add a cache [on main]  1 file +1 -0"
+    );
+    let mut command = repo.oxundo_command(["log", "--graph"]);
+    let output = Output::of(command.env("LC_ALL", "C.UTF-8"));
+    assert_eq!(
+        ageless(&output.out()),
+        "\
+○  8  ago  claude: go too far [undone]  1 file +1 -0
+●  7  ago  claude: do it well  1 file +1 -0
+●  5  ago  claude: try it  1 file +1 -0"
+    );
+}
+
+#[test]
+fn an_open_and_an_interrupted_turn_are_marked() {
+    let repo = Sandbox::new();
+    repo.oxundo(["turn", "begin", "--session", "s", "--agent", "claude"]).success();
+    repo.write("README.txt", "one\n");
+    repo.oxundo(["turn", "abort", "--session", "s"]).success();
+    repo.oxundo(["turn", "begin", "--session", "s", "--agent", "claude", "-m", "目录"]).success();
+    assert_eq!(
+        ageless(&repo.oxundo(["log", "--graph"]).out()),
+        "@  2  ago  claude: 目录 [open]\n*  1  ago  claude [interrupted]  1 file +1 -1"
+    );
+}
+
+#[test]
+fn colours_tell_what_is_what() {
+    let repo = busy();
+    let output = repo.oxundo(["log", "--all", "-n", "5", "--color=always"]);
+    let shown = ageless(&output.out()).replace('\x1b', "^");
+    let wanted = "\
+^[2m8  ago  claude: go too far [undone]  1 file +1 -0^[0m
+^[33m7^[0m^[2m  ago^[0m  ^[1mclaude^[0m: do it well^[2m  1 file ^[0m^[32m+1^[0m ^[31m-0^[0m
+^[2m6  ago  claude: give it up [expired]  1 file +1 -0^[0m
+^[33m5^[0m^[2m  ago^[0m  ^[1mclaude^[0m: try it^[2m  1 file ^[0m^[32m+1^[0m ^[31m-0^[0m
+^[33m4^[0m^[2m  ago^[0m  ^[1mcodex^[0m: more of it [^[36mon main^[0m]^[2m  1 file ^[0m^[32m+1^[0m ^[31m-2^[0m";
+    assert_eq!(shown, wanted);
+}
+
+/// A name, variables, `color.ui`, and whether there are colours on a terminal and in a pipe.
+type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str, bool, bool);
+
+#[test]
+fn colours_are_there_where_they_are_wanted() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >a");
+    let cases: [Case; 12] = [
+        ("usual", &[], "", true, false),
+        ("--color=always", &[], "", true, true),
+        ("--color=never", &[("CLICOLOR_FORCE", "1")], "always", false, false),
+        ("NO_COLOR", &[("NO_COLOR", "1")], "always", false, false),
+        ("NO_COLOR, empty", &[("NO_COLOR", "")], "", true, false),
+        ("CLICOLOR_FORCE", &[("CLICOLOR_FORCE", "1")], "never", true, true),
+        ("CLICOLOR_FORCE=0", &[("CLICOLOR_FORCE", "0")], "", true, false),
+        ("CLICOLOR=0", &[("CLICOLOR", "0")], "", false, false),
+        ("TERM=dumb", &[("TERM", "dumb")], "", false, false),
+        ("color.ui=always", &[], "always", true, true),
+        ("color.ui=false", &[], "false", false, false),
+        ("git's pager", &[("GIT_PAGER_IN_USE", "true")], "", true, true),
+    ];
+    let table = cases.map(|case| (case.0.to_owned(), case));
+    check_all(table, |(name, variables, configured, on_terminal, in_pipe)| {
+        let repo = repo.copy();
+        repo.git(["config", "color.ui", if configured.is_empty() { "auto" } else { configured }]);
+        for args in [&["log"][..], &["show", "1"]] {
+            let command = || {
+                let flag = if name.starts_with("--") { *name } else { "--color=auto" };
+                let mut command = repo.oxundo_command([&[flag], args].concat());
+                command.envs(variables.iter().copied()).env("GIT_PAGER", "cat");
+                command
+            };
+            let piped = Output::of(&mut command());
+            piped.success();
+            assert_eq!(piped.out().contains('\x1b'), *in_pipe, "in a pipe: {piped:?}");
+            // The terminal's own `TERM` is a good one.
+            let term = variables.iter().find(|(name, _)| *name == "TERM").map_or("xterm", |(_, value)| *value);
+            let shown = Terminal::start_as(command(), term).all();
+            assert_eq!(shown.contains('\x1b'), *on_terminal, "on a terminal: {shown:?}");
+        }
+    });
+}
+
+/// What `oxundo ARGS` shows in a terminal of this size.
+fn shown_in(repo: &Sandbox, (columns, rows): (usize, usize), args: &str, variables: &[(&str, &str)]) -> String {
+    // The terminal has its usual size only when the program runs already: then comes the line that is read.
+    let launch = format!("read line; stty cols {columns} rows {rows}; exec \"$0\" {args}");
+    let mut command = repo.launched_command(&launch, &[]);
+    command.envs(variables.iter().copied());
+    Terminal::start(command).types("\n").all()
+}
+
+#[test]
+fn lines_end_where_the_terminal_does() {
+    let repo = busy();
+    turn(&repo, "a", "claude", &"目录 caché ".repeat(30), "echo 7 >>a");
+    for columns in [20, 40, 80, 200] {
+        for locale in ["C", "C.UTF-8"] {
+            let shown = shown_in(&repo, (columns, 100), "log --all --graph", &[("LC_ALL", locale)]);
+            let plain = console::strip_ansi_codes(&shown).replace("\r\n", "\n");
+            let widest = plain.lines().map(console::measure_text_width).max().unwrap_or_default();
+            assert!(widest <= columns && widest + 25 > columns.min(80), "{widest} of {columns} columns:\n{plain}");
+            assert!(plain.contains(if locale == "C" { "..." } else { "…" }), "it is cut:\n{plain}");
+            let drawn = plain.chars().filter(|c| "●○│├─╯…".contains(*c)).count();
+            assert_eq!(drawn == 0, locale == "C", "only ASCII is drawn in {locale}:\n{plain}");
+            assert!(plain.contains("claude"), "{plain}");
+        }
+    }
+    let message = "目录 caché ".repeat(30);
+    repo.oxundo(["log"]).says(message.trim());
+}
+
+#[test]
+fn a_timeline_that_is_longer_than_the_screen_goes_through_the_pager() {
+    let repo = busy();
+    repo.git(["config", "core.pager", "sed s/^/paged./"]);
+    let shown = |rows, args: &str, pager: Option<&str>| {
+        let variables: Vec<_> = pager.map(|pager| ("GIT_PAGER", pager)).into_iter().collect();
+        shown_in(&repo, (80, rows), args, &variables)
+    };
+    let paged = shown(5, "log --all", None);
+    assert_eq!(paged.matches("paged.").count(), 8, "{paged}");
+    assert!(paged.contains("\x1b[33m7"), "with its colours: {paged}");
+    assert!(!shown(30, "log --all", None).contains("paged."), "what fits is just shown");
+    assert!(shown(5, "log --all", Some("sed s/^/other./")).contains("other."), "as git has it");
+    for none in ["cat", ""] {
+        let shown = shown(5, "log --all", Some(none));
+        assert!(shown.contains("add a cache") && !shown.contains("paged."), "{none:?}: {shown}");
+    }
+    assert!(!shown(5, "--json log --all", None).contains("paged."), "an object is for tools");
+    assert!(!repo.oxundo(["log", "--all"]).out().contains("paged."), "nor is there a screen in a pipe");
+    let shown = shown(5, "log --all", Some("no-such-pager"));
+    assert!(shown.contains("no-such-pager"), "the shell says what is wrong: {shown}");
+}
+
+#[test]
+fn turns_of_other_worktrees_are_shown_with_all() {
+    let repo = Sandbox::new();
+    turn(&repo, "m", "claude", "at home", "echo 1 >>a");
+    let feature = repo.linked("feature");
+    turn(&feature, "f", "codex", "abroad", "echo 1 >>b");
+    turn(&feature, "f", "codex", "still abroad", "echo 2 >>b");
+    let all = ["log", "--all"];
+    assert!(!repo.oxundo(["log"]).out().contains("abroad"), "only where one is");
+    let output = repo.oxundo(all);
+    output.says("2  0");
+    output.says("codex: still abroad [on feature, worktree feature]");
+    feature.oxundo(all).says("claude: at home [on main, worktree main]");
+    repo.git(["worktree", "remove", "--force", "../feature"]);
+    let output = repo.oxundo(all);
+    output.says("codex: abroad [on feature, removed worktree feature]");
+    let (_, log) = repo.json(all);
+    assert_eq!(log["worktree"], "main");
+    let places: Vec<_> = (log["turns"].as_array().expect("turns").iter())
+        .map(|turn| json!([turn["turn"], turn["worktree"], turn["worktree_removed"], turn["branch"]]))
+        .collect();
+    assert!(places.contains(&json!([1, "main", false, "main"])), "{log}");
+    assert!(places.contains(&json!([2, "feature", true, "feature"])), "{log}");
+    assert_eq!(repo.json(["log", "--all", "-n", "2"]).1["turns"].as_array().map(Vec::len), Some(2));
+    assert_eq!(repo.json(["log"]).1["turns"].as_array().map(Vec::len), Some(1));
+
+    repo.git(["update-ref", "refs/oxundo/worktrees/feature/timeline", "HEAD"]);
+    let output = repo.oxundo(all);
+    output.says("claude: at home");
+    output.warns("refs/oxundo/worktrees/feature/timeline cannot be read: its turns are left out");
+}
+
+#[test]
+fn hints_can_be_switched_off() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >a");
+    repo.git(["config", "oxundo.hints", "false"]);
+    let outside = repo.beside("home");
+    let cases: [(&str, &Sandbox, &[&str]); 8] = [
+        ("undo", &repo, &["undo"]),
+        ("redo", &repo, &["redo"]),
+        ("a refusal", &repo, &["redo"]),
+        ("not found", &repo, &["show", "99"]),
+        ("no such command", &repo, &["run", "--", "no-such-command"]),
+        ("run refuses", &repo, &["run", "--agent", "x", "--", "sh", "-c", "echo 2 >>a"]),
+        ("status", &repo, &["status"]),
+        ("outside", &outside, &["log"]),
+    ];
+    for (name, place, args) in cases {
+        if name == "run refuses" {
+            repo.write(".git/MERGE_HEAD", format!("{}\n", repo.head()));
+        }
+        let mut command = place.oxundo_command(args);
+        let output = Output::of(command.env("OXUNDO_HINTS", if name == "outside" { "no" } else { "false" }));
+        assert!(!output.err().contains("hint:"), "{name}: {output:?}");
+        let mut command = place.oxundo_command(args);
+        let configured = Output::of(&mut command);
+        let wanted = name == "outside" || name == "no such command";
+        assert_eq!(configured.err().contains("hint:"), wanted, "{name}, by configuration: {configured:?}");
+    }
+    let mut command = outside.oxundo_command(["log"]);
+    repo.write("../home/config", "[oxundo]\n\thints = false\n");
+    let output = Output::of(command.env("GIT_CONFIG_GLOBAL", outside.path("config")));
+    assert!(!output.err().contains("hint:"), "the user's own configuration: {output:?}");
+}
+
+#[test]
+fn verbose_says_what_is_done_and_quiet_next_to_nothing() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >>README.txt");
+    let output = repo.oxundo(["-v", "undo"]);
+    output.says("Undid turn 1");
+    output.warns("scan: 1 files in ");
+    output.warns("apply: 1 files in ");
+    repo.oxundo(["-v", "diff", "1"]).warns("run: git -c color.ui=never diff ");
+    let output = repo.oxundo(["redo"]);
+    assert!(!output.err().contains("scan:"), "{output:?}");
+    let output = repo.oxundo(["-q", "undo"]);
+    assert_eq!((output.out().is_empty(), output.err()), (false, String::new()), "{output:?}");
+    repo.oxundo(["-q", "-v", "undo"]).exits(2);
+    let shown = Terminal::start(repo.oxundo_command(["redo"])).all();
+    assert!(shown.starts_with("Redid turn 1") || shown.starts_with('\x1b'), "nothing but the answer: {shown:?}");
+    assert!(!shown.contains("scan"), "no bar for what is fast: {shown:?}");
+}
