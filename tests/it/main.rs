@@ -25,6 +25,7 @@ mod kill_points;
 mod kinds;
 mod limits;
 mod looks;
+mod manual;
 mod modes;
 mod no_repository;
 mod parts;
