@@ -1,6 +1,8 @@
 # Completion of oxundo, and of git oxundo, for fish. 'oxundo completions fish' prints it.
 
 function __oxundo_complete --description 'What the word at the cursor may become'
+    command -q oxundo
+    or return
     set -l words (commandline -opc)
     set -l current (commandline -ct)
     # What stands before git's subcommand is git's.
@@ -25,4 +27,4 @@ end
 
 complete -c oxundo -f -k -a '(__oxundo_complete)'
 complete -c git-oxundo -f -k -a '(__oxundo_complete)'
-complete -c git -n '__fish_git_using_command oxundo' -f -k -a '(__oxundo_complete)'
+complete -c git -n 'functions -q __fish_git_using_command; and __fish_git_using_command oxundo' -f -k -a '(__oxundo_complete)'

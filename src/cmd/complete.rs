@@ -25,7 +25,7 @@ pub fn run(args: &CompleteArgs) -> String {
     let mut words = args.words.clone();
     // Some shells drop an empty word at the end.
     words.resize(args.index + 1, OsString::new());
-    if let Some(directory) = directory(&words) {
+    if let Some(directory) = directory(&words[..args.index]) {
         // Where that fails, there is nothing to read.
         let _ = std::env::set_current_dir(directory);
     }
@@ -35,7 +35,8 @@ pub fn run(args: &CompleteArgs) -> String {
     if words[..args.index].iter().any(|word| word == "--") {
         return "\tfiles\n".to_owned();
     }
-    let mut command = Cli::command().mut_subcommands(|subcommand| {
+    let command = Cli::command().mut_args(|arg| with_values("", arg));
+    let mut command = command.mut_subcommands(|subcommand| {
         let name = subcommand.get_name().to_owned();
         subcommand.mut_args(|arg| with_values(&name, arg))
     });

@@ -5,6 +5,7 @@
 //! `OXUNDO_THOROUGH=1` tries every combination in the tables. `TMPDIR=/dev/shm` makes it all faster.
 
 mod commits;
+mod completions;
 mod crash;
 mod damage;
 mod doctor;
