@@ -29,6 +29,7 @@ mod looks;
 mod manual;
 mod modes;
 mod no_repository;
+mod packages;
 mod parts;
 mod payloads;
 mod property;
