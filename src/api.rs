@@ -198,7 +198,9 @@ impl Worktree {
     /// A refusal such as `busy`, `in_progress` or `no_identity`, with nothing changed, or a failure.
     pub fn begin(&self, who: &Who) -> Result<u64> {
         let done = self.signal(Signal::Begin, who)?;
-        done.open.ok_or_else(|| Refusal::new(Code::Io, "the turn did not begin"))
+        done.open.ok_or_else(|| {
+            Refusal::new(Code::Io, "the turn did not begin").hint("run 'oxundo status' to see what is at work")
+        })
     }
 
     /// Ends the turn that this agent began in this session: commits what it changed. Gives the turn, or nothing where
@@ -351,7 +353,10 @@ impl Worktree {
             let file = self.repo.tree_file(tree, path)?;
             file.map(|(_, id)| self.repo.blob(id)).transpose()
         }))?;
-        found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there was no file '{}' then", shown(path.as_bstr()))))
+        found.ok_or_else(|| {
+            Refusal::new(Code::NotFound, format!("there was no file '{}' then", shown(path.as_bstr())))
+                .hint(format!("run 'oxundo show {state}' to see what it has"))
+        })
     }
 
     /// Lets turns go that are older than `keep`, or than `oxundo.keep` says, but never the newest fifty of a branch;

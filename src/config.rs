@@ -1,6 +1,10 @@
-//! The `oxundo.*` keys of git's configuration, one function each with its
-//! default. `OXUNDO_*` in the environment stands over them: `oxundo.maxFileSize`
+//! The `oxundo.*` keys of git's configuration, one function each; their defaults are in
+//! the table of keys. `OXUNDO_*` in the environment stands over them: `oxundo.maxFileSize`
 //! is `OXUNDO_MAX_FILE_SIZE`.
+
+mod keys;
+
+pub use keys::{KEYS, Key, variable};
 
 use crate::error::{Code, Refusal};
 use crate::git::Repo;
@@ -14,13 +18,6 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
-
-/// Directories whose content tools can make again.
-const SKIP_DIRECTORIES: &str =
-    "node_modules .venv venv env dist build target __pycache__ .cache .tox .gradle .mypy_cache .pytest_cache";
-
-/// Names that tell of a secret.
-const SECRETS: &str = ".env .env.* *.pem *.key *.p12 *.pfx id_* credentials* .netrc .npmrc .pypirc *.keystore";
 
 /// How git writes a boolean.
 const YES_NO: [(&str, bool); 9] = [
@@ -49,22 +46,31 @@ pub enum Untracked {
 }
 
 impl Config<'_> {
-    fn text(self, key: &str) -> Option<String> {
-        let variable = environment_name(key);
-        std::env::var(variable).ok().or_else(|| {
+    fn given(self, key: &str) -> Option<String> {
+        std::env::var(variable(key)).ok().or_else(|| {
             let value = self.0.setting(&format!("oxundo.{key}"))?;
             Some(value.to_str_lossy().into_owned())
         })
     }
 
+    fn text(self, key: &str) -> String {
+        let default = keys::default(key);
+        self.given(key).unwrap_or_else(|| default.to_owned())
+    }
+
+    /// A shell command; none when empty.
+    fn command(self, key: &str) -> Option<String> {
+        Some(self.text(key)).filter(|command| !command.trim().is_empty())
+    }
+
     /// A list: every value of the key, each of one or more words. An empty value clears
     /// what came before it.
-    fn words(self, key: &str, default: &str) -> Vec<String> {
-        let given: Vec<BString> = match std::env::var(environment_name(key)) {
+    fn words(self, key: &str) -> Vec<String> {
+        let given: Vec<BString> = match std::env::var(variable(key)) {
             Ok(value) => vec![value.into()],
             Err(_) => self.0.settings(&format!("oxundo.{key}")),
         };
-        let mut words: Vec<String> = default.split_whitespace().map(str::to_owned).collect();
+        let mut words: Vec<String> = keys::default(key).split_whitespace().map(str::to_owned).collect();
         for value in given {
             if value.is_empty() {
                 words.clear();
@@ -74,11 +80,11 @@ impl Config<'_> {
         words
     }
 
-    fn choice<T>(self, key: &str, default: T, choices: &[(&str, T)]) -> Result<T>
+    fn choice<T>(self, key: &str, choices: &[(&str, T)]) -> Result<T>
     where
         T: Copy,
     {
-        let Some(text) = self.text(key) else { return Ok(default) };
+        let text = self.text(key);
         let found = choices.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
         found.map(|(_, value)| *value).ok_or_else(|| {
             let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
@@ -86,12 +92,12 @@ impl Config<'_> {
         })
     }
 
-    fn flag(self, key: &str, default: bool) -> Result<bool> {
-        self.choice(key, default, &YES_NO)
+    fn flag(self, key: &str) -> Result<bool> {
+        self.choice(key, &YES_NO)
     }
 
-    fn number(self, key: &str, default: u64) -> Result<u64> {
-        let Some(text) = self.text(key) else { return Ok(default) };
+    fn number(self, key: &str) -> Result<u64> {
+        let text = self.text(key);
         size(&text).ok_or_else(|| bad(key, &text, "a number, with k, m or g behind it if need be"))
     }
 
@@ -105,7 +111,7 @@ impl Config<'_> {
         if self.0.is_private() {
             return Ok(Mode::Ghost);
         }
-        self.choice("mode", Mode::Commit, &[("commit", Mode::Commit), ("ghost", Mode::Ghost)])
+        self.choice("mode", &[("commit", Mode::Commit), ("ghost", Mode::Ghost)])
     }
 
     /// `oxundo.untracked`: `leave` (default) or `commit`.
@@ -115,7 +121,7 @@ impl Config<'_> {
     /// When the value is neither.
     pub fn untracked(self) -> Result<Untracked> {
         let choices = [("leave", Untracked::Leave), ("commit", Untracked::Commit)];
-        self.choice("untracked", Untracked::Leave, &choices)
+        self.choice("untracked", &choices)
     }
 
     /// `oxundo.dirty=keep`: undo leaves the dirty commit where it is.
@@ -124,7 +130,7 @@ impl Config<'_> {
     ///
     /// When the value is neither `keep` nor `undo`.
     pub fn keep_dirty(self) -> Result<bool> {
-        self.choice("dirty", false, &[("undo", false), ("keep", true)])
+        self.choice("dirty", &[("undo", false), ("keep", true)])
     }
 
     /// `oxundo.edits`: what undo and redo do with the user's edits: `merge` (default), `refuse`
@@ -135,7 +141,7 @@ impl Config<'_> {
     /// When the value is none of these.
     pub fn edits(self) -> Result<Edits> {
         let choices = [("merge", Edits::Merge), ("refuse", Edits::Refuse), ("overwrite", Edits::Overwrite)];
-        self.choice("edits", Edits::Merge, &choices)
+        self.choice("edits", &choices)
     }
 
     /// What was asked for on the command line, else `oxundo.edits`.
@@ -150,22 +156,22 @@ impl Config<'_> {
     /// `oxundo.trailer`: what is put before the agent's name at the end of the auto-commit's
     /// message; `Assisted-by` by default, none when empty.
     pub fn trailer(self) -> String {
-        self.text("trailer").unwrap_or_else(|| "Assisted-by".to_owned())
+        self.text("trailer")
     }
 
     /// `oxundo.messageCommand`: reads the diff and prints the auto-commit's message.
     pub fn message_command(self) -> Option<String> {
-        self.text("messageCommand").filter(|command| !command.trim().is_empty())
+        self.command("messageCommand")
     }
 
     /// `oxundo.onUndo`: is given what undo did, as JSON.
     pub fn on_undo(self) -> Option<String> {
-        self.text("onUndo").filter(|command| !command.trim().is_empty())
+        self.command("onUndo")
     }
 
     /// `oxundo.onRedo`: is given what redo did, as JSON.
     pub fn on_redo(self) -> Option<String> {
-        self.text("onRedo").filter(|command| !command.trim().is_empty())
+        self.command("onRedo")
     }
 
     /// `oxundo.verify`: whether the repository's commit hooks run.
@@ -174,7 +180,7 @@ impl Config<'_> {
     ///
     /// When the value is no boolean.
     pub fn verify(self) -> Result<bool> {
-        self.flag("verify", false)
+        self.flag("verify")
     }
 
     /// `oxundo.sign`: `auto` (as `commit.gpgSign` says), `always` or `never`.
@@ -186,7 +192,7 @@ impl Config<'_> {
         let auto = self.0.setting("commit.gpgSign").is_some_and(|value| {
             !matches!(value.to_str_lossy().to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
         });
-        self.choice("sign", auto, &[("auto", auto), ("always", true), ("never", false)])
+        self.choice("sign", &[("auto", auto), ("always", true), ("never", false)])
     }
 
     /// `oxundo.signTimeout`: for how many seconds a signature is waited for; 60 by default.
@@ -195,7 +201,7 @@ impl Config<'_> {
     ///
     /// When the value is no number.
     pub fn sign_timeout(self) -> Result<Duration> {
-        Ok(Duration::from_secs(self.number("signTimeout", 60)?))
+        Ok(Duration::from_secs(self.number("signTimeout")?))
     }
 
     /// `oxundo.lockTimeout`: for how many milliseconds a lock on git's index is waited for; 1500
@@ -205,12 +211,12 @@ impl Config<'_> {
     ///
     /// When the value is no number.
     pub fn lock_timeout(self) -> Result<Duration> {
-        Ok(Duration::from_millis(self.number("lockTimeout", 1500)?))
+        Ok(Duration::from_millis(self.number("lockTimeout")?))
     }
 
     /// `oxundo.hints`: whether hints are printed.
     pub fn hints(self) -> bool {
-        self.flag("hints", true).unwrap_or(true)
+        self.flag("hints").unwrap_or(true)
     }
 
     /// git's own `color.ui`.
@@ -224,7 +230,7 @@ impl Config<'_> {
     ///
     /// When one is no glob.
     pub fn secrets(self) -> Result<Names> {
-        Names::new("secret", &self.words("secret", SECRETS))
+        Names::new("secret", &self.words("secret"))
     }
 
     /// `oxundo.keep`: for how many seconds turns are kept; `None` for ever.
@@ -233,7 +239,7 @@ impl Config<'_> {
     ///
     /// When it is no age.
     pub fn keep(self, given: Option<&str>) -> Result<Option<u64>> {
-        let configured = self.text("keep").unwrap_or_else(|| "30d".to_owned());
+        let configured = self.text("keep");
         let text = given.unwrap_or(&configured);
         if text.trim().eq_ignore_ascii_case("never") {
             return Ok(None);
@@ -242,7 +248,7 @@ impl Config<'_> {
     }
 
     fn include(self) -> Result<Vec<String>> {
-        let patterns = self.words("include", "");
+        let patterns = self.words("include");
         match patterns.iter().find(|pattern| pattern.split('/').any(|part| part == "..")) {
             Some(outside) => Err(bad("include", outside, "a pattern for paths in the worktree")),
             None => Ok(patterns),
@@ -256,16 +262,12 @@ impl Config<'_> {
     /// When a value is no number or no glob.
     pub fn limits(self) -> Result<Limits> {
         // Without a repository every file is untracked, the user's work too.
-        let entries = if self.0.is_private() { 10_000 } else { 200 };
+        let is_roomy = self.0.is_private() && self.given("maxDirEntries").is_none();
         Ok(Limits {
-            max_file_size: self.number("maxFileSize", 10 << 20)?,
-            max_directory_entries: self.number("maxDirEntries", entries)?,
-            skip_directories: self
-                .words("skipDir", SKIP_DIRECTORIES)
-                .into_iter()
-                .map(BString::from)
-                .collect::<HashSet<_>>(),
-            exclude: globs("exclude", &self.words("exclude", ""))?,
+            max_file_size: self.number("maxFileSize")?,
+            max_directory_entries: if is_roomy { 10_000 } else { self.number("maxDirEntries")? },
+            skip_directories: self.words("skipDir").into_iter().map(BString::from).collect::<HashSet<_>>(),
+            exclude: globs("exclude", &self.words("exclude"))?,
             include: self.include()?,
         })
     }
@@ -274,7 +276,7 @@ impl Config<'_> {
 /// `oxundo.hints` where there is no repository: as the user has it for all of them.
 pub fn hints_of_user() -> bool {
     let configured = || Some(Repo::setting_of_user("oxundo.hints")?.to_str_lossy().into_owned());
-    let text = std::env::var(environment_name("hints")).ok().or_else(configured);
+    let text = std::env::var(variable("hints")).ok().or_else(configured);
     let known = text.and_then(|text| YES_NO.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).copied());
     known.is_none_or(|(_, hints)| hints)
 }
@@ -350,26 +352,9 @@ fn age(text: &str) -> Option<u64> {
     text[..end].parse::<u64>().ok()?.checked_mul(unit)
 }
 
-fn environment_name(key: &str) -> String {
-    let mut name = String::from("OXUNDO_");
-    for c in key.chars() {
-        if c.is_ascii_uppercase() {
-            name.push('_');
-        }
-        name.push(c.to_ascii_uppercase());
-    }
-    name
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_have_their_names_in_the_environment() {
-        assert_eq!(environment_name("mode"), "OXUNDO_MODE");
-        assert_eq!(environment_name("maxFileSize"), "OXUNDO_MAX_FILE_SIZE");
-    }
 
     #[test]
     fn sizes_are_numbers_with_gits_units() {
@@ -395,7 +380,7 @@ mod tests {
 
     #[test]
     fn secret_names_are_found_in_every_directory() {
-        let words: Vec<String> = SECRETS.split_whitespace().map(str::to_owned).collect();
+        let words: Vec<String> = keys::default("secret").split_whitespace().map(str::to_owned).collect();
         let secrets = Names::new("secret", &words).expect("the defaults are globs");
         for path in [".env", "a/b/.env.local", "deploy/server.pem", "id_rsa", "x/credentials.json"] {
             assert!(secrets.matches(path.into()), "{path} is a secret");

@@ -89,6 +89,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         cmd::hook::run(cli.directory.as_deref(), &ui, hook);
         return ExitCode::SUCCESS;
     }
+    if let Command::Complete(args) = &cli.command {
+        // With the shell gone there is nobody left to tell.
+        let _ = Ui::raw(cmd::complete::run(args).as_bytes());
+        return ExitCode::SUCCESS;
+    }
     if let Some(directory) = &cli.directory
         && let Err(error) = std::env::set_current_dir(directory)
     {
@@ -121,6 +126,17 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> 
         ui.answer(&cmd::stores::run(args)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    // The manual and the scripts need no repository.
+    if let Command::Man(args) = &cli.command {
+        if let Some(manual) = cmd::man::run(ui, args)? {
+            ui.answer(&manual)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Command::Completions(args) = &cli.command {
+        ui.answer(&cmd::completions::run(args))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let begins = matches!(&cli.command, Command::Turn(args) if matches!(args.end, cli::TurnEnd::Begin));
     let opened = if begins { Repo::open_or_make(directory) } else { Repo::open(directory) };
     let mut repo = opened.inspect_err(|_| cmd::heed_user(ui))?;
@@ -139,7 +155,7 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> 
         Command::Branch(args) => ui.answer(&cmd::branch::run(&repo, ui, args)?)?,
         Command::Squash(args) => ui.answer(&cmd::squash::run(&repo, ui, args)?)?,
         Command::Redo(args) => travel(&repo, ui, Op::Redo, &args.distance)?,
-        Command::Run(_) | Command::Hook(_) => {}
+        Command::Run(_) | Command::Hook(_) | Command::Complete(_) | Command::Completions(_) | Command::Man(_) => {}
         Command::Init(args) => return report(ui, &cmd::init::install(&repo, ui, args)?),
         Command::Uninstall(args) => return report(ui, &cmd::init::uninstall(&repo, ui, args)?),
         Command::Turn(args) => ui.answer(&cmd::turn::run(&repo, ui, args)?)?,

@@ -35,7 +35,7 @@ pub enum State {
 }
 
 impl State {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Undone => "undone",

@@ -3,6 +3,8 @@
 
 pub mod branch;
 pub mod checkpoint;
+pub mod complete;
+pub mod completions;
 pub mod conversation;
 pub mod diff;
 pub mod doctor;
@@ -10,6 +12,7 @@ pub mod gc;
 pub mod hook;
 pub mod init;
 pub mod log;
+pub mod man;
 pub mod outcome;
 pub mod restore;
 pub mod rewind;

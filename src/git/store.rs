@@ -70,7 +70,7 @@ impl Repo {
         let name = self.own_ref(Own::Timeline);
         match self.ref_id(&name).map_err(|error| self.corrupt(&told(&error)))? {
             None if self.had_timeline() => Err(self.corrupt("it is gone, and turns were recorded here")),
-            None => Ok(Stored { commit: None, tree: self.write_empty_tree()?, state: Timeline::default() }),
+            None => Ok(Stored { commit: None, tree: self.empty_tree(), state: Timeline::default() }),
             Some(commit) => self.timeline_at(commit).map_err(|error| self.corrupt(&told(&error))),
         }
     }

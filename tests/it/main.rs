@@ -5,6 +5,7 @@
 //! `OXUNDO_THOROUGH=1` tries every combination in the tables. `TMPDIR=/dev/shm` makes it all faster.
 
 mod commits;
+mod completions;
 mod crash;
 mod damage;
 mod doctor;
@@ -28,9 +29,11 @@ mod limits;
 mod listings;
 mod log;
 mod looks;
+mod manual;
 mod messages;
 mod modes;
 mod no_repository;
+mod packages;
 mod pages;
 mod parts;
 mod payloads;

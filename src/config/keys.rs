@@ -1,0 +1,211 @@
+//! The table of the `oxundo.*` keys: what the code takes for a default is what the documentation says.
+
+/// One key of git's configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its name, without `oxundo.`.
+    pub name: &'static str,
+    /// What is taken when it is not set.
+    pub default: &'static str,
+    /// What it may be.
+    pub values: &'static str,
+    /// What it does, in whole sentences.
+    pub about: &'static str,
+    /// A value that somebody might set.
+    pub example: &'static str,
+    /// Whether each value is a list of words that adds to the default.
+    pub list: bool,
+}
+
+const ONE: Key = Key { name: "", default: "", values: "", about: "", example: "", list: false };
+const LIST: Key = Key { values: "words", list: true, ..ONE };
+
+/// Every key, by subject.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "mode",
+        default: "commit",
+        values: "commit or ghost",
+        about: "How turns are kept: as commits on your branch, or as checkpoints alone. Outside a git repository it is always ghost.",
+        example: "ghost",
+        ..ONE
+    },
+    Key {
+        name: "untracked",
+        default: "leave",
+        values: "leave or commit",
+        about: "What becomes of your untracked files when a turn begins: they stay untracked, or they go into the dirty commit.",
+        example: "commit",
+        ..ONE
+    },
+    Key {
+        name: "dirty",
+        default: "undo",
+        values: "undo or keep",
+        about: "Whether undo takes the dirty commit back as well, so that your changes are uncommitted again, or leaves HEAD on it.",
+        example: "keep",
+        ..ONE
+    },
+    Key {
+        name: "edits",
+        default: "merge",
+        values: "merge, refuse or overwrite",
+        about: "What undo and redo do with your own edits to what the turns changed. Edits that are overwritten are in the rescue checkpoint. The option --edits stands over it.",
+        example: "refuse",
+        ..ONE
+    },
+    Key {
+        name: "trailer",
+        default: "Assisted-by",
+        values: "a trailer's name, or nothing",
+        about: "The trailer before the agent's name at the end of the auto-commit's message. Empty for no trailer.",
+        example: "Co-developed-by",
+        ..ONE
+    },
+    Key {
+        name: "messageCommand",
+        values: "a shell command",
+        about: "It reads the diff on standard input and prints the auto-commit's message. Without it, or when it fails, the message is that of -m, the prompt's first line, or the agent and the turn.",
+        example: "my-message-writer --short",
+        ..ONE
+    },
+    Key {
+        name: "secret",
+        default: ".env .env.* *.pem *.key *.p12 *.pfx id_* credentials* .netrc .npmrc .pypirc *.keystore",
+        about: "Globs of names that are never committed for the agent. Such a file stays untracked, is named, and is undone like all others.",
+        example: "*.secret.json",
+        ..LIST
+    },
+    Key {
+        name: "verify",
+        default: "false",
+        values: "a boolean",
+        about: "Whether the repository's commit hooks run for the auto-commit. A hook that fails is reported, and the turn is recorded all the same.",
+        example: "true",
+        ..ONE
+    },
+    Key {
+        name: "sign",
+        default: "auto",
+        values: "auto, always or never",
+        about: "Whether commits are signed; auto does as commit.gpgSign says.",
+        example: "never",
+        ..ONE
+    },
+    Key {
+        name: "signTimeout",
+        default: "60",
+        values: "seconds",
+        about: "For how long a signature is waited for.",
+        example: "10",
+        ..ONE
+    },
+    Key {
+        name: "lockTimeout",
+        default: "1500",
+        values: "milliseconds",
+        about: "For how long a lock on git's index is waited for, before the refusal 'locked'.",
+        example: "5000",
+        ..ONE
+    },
+    Key {
+        name: "maxFileSize",
+        default: "10m",
+        values: "bytes; k, m and g are understood",
+        about: "Untracked files that are larger are not captured. They are named once and never deleted.",
+        example: "50m",
+        ..ONE
+    },
+    Key {
+        name: "maxDirEntries",
+        default: "200",
+        values: "a number",
+        about: "Untracked directories that had more files when the turn began are not captured. Outside a git repository the default is 10000.",
+        example: "1000",
+        ..ONE
+    },
+    Key {
+        name: "skipDir",
+        default: "node_modules .venv venv env dist build target __pycache__ .cache .tox .gradle .mypy_cache .pytest_cache",
+        about: "Untracked directories of these names are not captured: tools can make their content again.",
+        example: "vendor .terraform",
+        ..LIST
+    },
+    Key {
+        name: "exclude",
+        about: "Globs of untracked files that are not captured.",
+        example: "*.log coverage/**",
+        ..LIST
+    },
+    Key {
+        name: "include",
+        about: "Globs of ignored files that are captured all the same. A pattern with a slash reaches into ignored directories.",
+        example: ".env secrets/*.key",
+        ..LIST
+    },
+    Key {
+        name: "keep",
+        default: "30d",
+        values: "an age, now or never",
+        about: "How long turns are kept. The newest 50 of a branch always are.",
+        example: "2 weeks",
+        ..ONE
+    },
+    Key {
+        name: "onUndo",
+        values: "a shell command",
+        about: "It is given what undo did as JSON on standard input: for a database, an index, a running server.",
+        example: "make reindex",
+        ..ONE
+    },
+    Key { name: "onRedo", values: "a shell command", about: "The same for redo.", example: "make reindex", ..ONE },
+    Key {
+        name: "hints",
+        default: "true",
+        values: "a boolean",
+        about: "Whether hints are printed.",
+        example: "false",
+        ..ONE
+    },
+];
+
+/// The default of a key.
+///
+/// # Panics
+///
+/// For a key that is not in the table.
+pub fn default(name: &str) -> &'static str {
+    KEYS.iter().find(|key| key.name == name).expect("every key is in the table").default
+}
+
+/// The variable that stands over a key: `OXUNDO_MAX_FILE_SIZE` for `maxFileSize`.
+pub fn variable(name: &str) -> String {
+    let mut variable = String::from("OXUNDO_");
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            variable.push('_');
+        }
+        variable.push(c.to_ascii_uppercase());
+    }
+    variable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_their_names_in_the_environment() {
+        assert_eq!(variable("mode"), "OXUNDO_MODE");
+        assert_eq!(variable("maxFileSize"), "OXUNDO_MAX_FILE_SIZE");
+    }
+
+    #[test]
+    fn every_key_is_in_the_table_once_and_whole() {
+        for (at, key) in KEYS.iter().enumerate() {
+            assert!(!KEYS[..at].iter().any(|other| other.name == key.name), "{} is there once", key.name);
+            assert!(key.about.ends_with('.') && !key.values.is_empty(), "{} is described", key.name);
+            assert!(!key.example.is_empty() && key.example != key.default, "{} has an example of its own", key.name);
+        }
+    }
+}
