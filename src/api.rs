@@ -127,7 +127,7 @@ impl Walk {
     }
 
     fn distance(&self, dry_run: bool) -> Distance {
-        Distance { steps: self.steps, to: self.to.clone(), edits: self.edits, dry_run }
+        Distance { number: None, steps: self.steps, to: self.to.clone(), edits: self.edits, dry_run }
     }
 }
 

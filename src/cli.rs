@@ -256,8 +256,11 @@ pub struct RunArgs {
 }
 
 /// How far to go.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Distance {
+    /// Go this many turns, as with --steps
+    #[arg(value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["steps", "to"])]
+    pub number: Option<u64>,
     /// Go this many turns [default: 1]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "to")]
     pub steps: Option<u64>,
@@ -272,6 +275,13 @@ pub struct Distance {
     pub dry_run: bool,
 }
 
+impl Distance {
+    /// How many turns to go, where that was said.
+    pub fn steps(&self) -> Option<u64> {
+        self.number.or(self.steps)
+    }
+}
+
 /// Arguments of `undo`.
 #[derive(Args, Debug)]
 pub struct UndoArgs {
@@ -279,10 +289,10 @@ pub struct UndoArgs {
     #[command(flatten)]
     pub distance: Distance,
     /// Choose the turn from a list, forward too; look at the files, then confirm
-    #[arg(short, long, conflicts_with_all = ["steps", "to", "dry_run", "only", "revert", "pathspecs"])]
+    #[arg(short, long, conflicts_with_all = ["number", "steps", "to", "dry_run", "only", "revert", "pathspecs"])]
     pub interactive: bool,
     /// Take this one turn out and leave later ones; in commit mode by a commit on top
-    #[arg(long, value_name = "TURN", conflicts_with_all = ["steps", "to"])]
+    #[arg(long, value_name = "TURN", conflicts_with_all = ["number", "steps", "to"])]
     pub only: Option<String>,
     /// Take the turns out by commits on top of HEAD, published or not; rewrite nothing
     #[arg(long)]

@@ -3,8 +3,8 @@
 //! so do its turns. It is a turn of its own: undo takes the branch away and goes back.
 
 use super::outcome::Outcome;
-use super::resolve;
 use super::travel::{Prepared, Route};
+use super::{resolve, state_at};
 use crate::cli::{BranchArgs, Distance};
 use crate::config::Config;
 use crate::error::{Code, Refusal};
@@ -31,7 +31,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &BranchArgs) -> Result<Outcome> {
     let head = repo.head()?;
     let turn = resolve(repo, &stored, &args.turn)?;
     let at = if turn == 0 {
-        repo.checkpoint(&stored, 1, Side::Before)?.head
+        state_at(repo, &stored, "0")?.head
     } else {
         repo.checkpoint(&stored, super::show::existing(repo, &stored, &args.turn)?, Side::After)?.head
     };
@@ -65,7 +65,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &BranchArgs) -> Result<Outcome> {
 /// What the worktree and the index need to be as the turn left them.
 fn walk_to(repo: &Repo, stored: &Stored, args: &BranchArgs, turn: u64) -> Result<Plan> {
     let op = if stored.state.is_undone(turn) { Op::Redo } else { Op::Undo };
-    let distance = Distance { steps: None, to: Some(turn.to_string()), edits: None, dry_run: false };
+    let distance = Distance { to: Some(turn.to_string()), ..Distance::default() };
     let route = match Route::find(repo, stored, op, &distance) {
         Ok(route) => route,
         Err(error) if super::code_of(&error) == Some(Code::Nothing) => {

@@ -282,6 +282,15 @@ impl Answer for Log {
         let graph: Vec<String> = if self.graph { graph::drawn(&self.lines, self.look) } else { Vec::new() };
         table::text(&rows, &graph, self.look)
     }
+
+    fn hints(&self) -> Vec<String> {
+        if self.lines.is_empty() {
+            return vec![
+                "'oxundo run -- COMMAND' makes one; 'oxundo log --all' shows those of other branches".to_owned(),
+            ];
+        }
+        Vec::new()
+    }
 }
 
 impl Log {

@@ -52,7 +52,7 @@ pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
     };
     let Some(goal) = chosen.map(|at| &goals[at]) else { return Ok(left()) };
     let op = if goal.forward { Op::Redo } else { Op::Undo };
-    let distance = |dry_run| Distance { steps: None, to: Some(goal.turn.to_string()), edits, dry_run };
+    let distance = |dry_run| Distance { to: Some(goal.turn.to_string()), edits, dry_run, ..Distance::default() };
     let preview = travel::run(repo, ui, op, &distance(true))?;
     Ui::show(&preview.text());
     match answered(Ui::confirm("Go there?"))? {

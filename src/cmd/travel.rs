@@ -65,7 +65,7 @@ pub fn run_as(repo: &Repo, ui: &Ui, op: Op, distance: &Distance, looked_at: Opti
 ///
 /// When that cannot be found out.
 pub fn would_do(repo: &Repo, stored: &Stored) -> Result<Result<Outcome, Refusal>> {
-    let distance = Distance { steps: Some(1), to: None, edits: None, dry_run: true };
+    let distance = Distance { dry_run: true, ..Distance::default() };
     let edits = Config(repo).edits()?;
     let planned = turns::check_idle(repo)
         .and_then(|()| Route::find(repo, stored, Op::Undo, &distance))
@@ -90,7 +90,7 @@ impl Route {
             Some(text) => Some(Self::goal(repo, stored, op, text)?),
             None => None,
         };
-        let wanted = distance.steps.unwrap_or(1);
+        let wanted = distance.steps().unwrap_or(1);
         let mut route = Self { turns: Vec::new(), back: op != Op::Redo, state: stored.state.clone() };
         let head = repo.head()?;
         let mut stack = head.stack().to_owned();

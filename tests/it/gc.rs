@@ -86,6 +86,17 @@ fn old_rescue_checkpoints_go_too() {
 }
 
 #[test]
+fn the_state_before_an_expired_turn_is_not_found() {
+    let repo = Sandbox::new();
+    turns(&repo, 52);
+    repo.oxundo(["gc", "--keep", "now"]).success();
+    for args in [&["branch", "early", "0"] as &[_], &["restore", "0"], &["show", "1"]] {
+        let (code, value) = repo.json(args);
+        assert_eq!((code, &value["error"]["code"]), (1, &"not_found".into()), "{args:?}: {value}");
+    }
+}
+
+#[test]
 fn a_malformed_age_is_a_usage_error() {
     let repo = Sandbox::new();
     turns(&repo, 1);

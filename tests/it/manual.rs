@@ -365,7 +365,7 @@ fn a_page_is_plain_text_where_there_is_no_man() {
     let (_, text) = oxundo(&sandbox, "/nowhere", &["man", "undo"]);
     let wanted = "    --to <TURN>\n          Go until this turn is the last one done\n";
     assert!(text.contains(wanted), "{text}");
-    assert!(text.contains("\n        $ oxundo undo --steps 3 --dry-run\n"), "{text}");
+    assert!(text.contains("\n        $ oxundo undo 3 --dry-run\n"), "{text}");
 }
 
 #[test]

@@ -551,6 +551,12 @@ fn malformed_steps_are_a_usage_error() {
         let (code, value) = repo.json(["undo", &format!("--steps={steps}")]);
         assert_eq!((code, &value["error"]["code"]), (2, &json!("usage")), "{value}");
     }
+    for args in [["undo", "0"], ["undo", "x"], ["redo", "1.5"]] {
+        repo.oxundo(args).exits(2);
+    }
+    for more in [["--steps", "1"], ["--to", "0"], ["--only", "1"]] {
+        repo.oxundo(["undo", "1"].into_iter().chain(more)).exits(2);
+    }
     repo.oxundo(["undo", "--steps", "1", "--to", "0"]).exits(2);
     repo.oxundo(["no-such-command"]).exits(2);
     repo.everything().assert_is(&before, "nothing is changed");

@@ -703,7 +703,7 @@ fn walk_over_a_day(start: Start, mode: Mode) {
     }
     let walk: &[(&[&str], usize)] = &[
         (&["undo"], 5),
-        (&["undo", "--steps", "2"], 3),
+        (&["undo", "2"], 3),
         (&["redo"], 4),
         (&["undo", "--to", "1"], 1),
         (&["redo", "--to", "6"], 6),

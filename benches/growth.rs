@@ -1,0 +1,276 @@
+//! What oxundo costs as a repository grows: files, turns, remote branches, commits, ignored files; in
+//! time, memory and bytes on disk.
+//!
+//! `cargo bench --bench growth` prints the tables; `-- files turns` only these of `files`, `turns`,
+//! `history`, `ignored` and `disk`. `OXUNDO_BENCH_MOST=500000` sets the largest tree,
+//! `OXUNDO_BENCH_TURNS` the number of turns. Nothing here can fail a build.
+
+#![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const OXUNDO: &str = env!("CARGO_BIN_EXE_oxundo");
+
+/// How often each command is timed.
+const RUNS: usize = 5;
+
+/// A repository below the system's directory for such things, removed when it is dropped.
+struct Bench {
+    base: PathBuf,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let base = std::env::temp_dir().join(format!("oxundo-growth-{}", std::process::id()));
+        fs::create_dir_all(base.join("home")).expect("make a home");
+        fs::create_dir_all(base.join("repo")).expect("make a repository");
+        let bench = Self { base };
+        bench.sh("git init -q -b main .");
+        bench
+    }
+
+    /// With so many files, a hundred a directory, committed.
+    fn with_files(files: usize) -> Self {
+        let bench = Self::new();
+        for file in 0..files {
+            bench.write(&format!("d{}/f{}", file / 100, file % 100), &format!("{file}\n").repeat(20));
+        }
+        bench.sh("git add -A && git commit -qm base && git gc -q && git status");
+        // What was changed in the last two seconds is looked at twice.
+        std::thread::sleep(Duration::from_millis(2500));
+        bench.sh("git status");
+        bench
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        let path = self.base.join("repo").join(path);
+        fs::create_dir_all(path.parent().expect("it is in the repository")).expect("make a directory");
+        fs::write(path, content).expect("write a file");
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.current_dir(self.base.join("repo")).env_clear().env("PATH", path).stdin(Stdio::null());
+        for role in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{role}_NAME"), "bench").env(format!("GIT_{role}_EMAIL"), "bench@example.com");
+        }
+        command.env("HOME", self.base.join("home")).env("GIT_CONFIG_NOSYSTEM", "1");
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn sh(&self, script: &str) -> Duration {
+        time(self.command("sh").args(["-c", script]))
+    }
+
+    /// As [`Self::sh`], with this on its input.
+    fn fed(&self, script: &str, input: &str) {
+        let file = self.base.join("home/input");
+        fs::write(&file, input).expect("write the input");
+        time(self.command("sh").args(["-c", script]).stdin(fs::File::open(file).expect("open it")));
+    }
+
+    fn oxundo(&self, args: &[&str]) -> Duration {
+        time(self.command(OXUNDO).args(args))
+    }
+
+    /// A turn that changes so many files.
+    fn turn(&self, files: usize, word: &str) -> Duration {
+        self.oxundo(&["run", "--agent", "bench", "--", "sh", "-c", &edit(files, word)])
+    }
+
+    /// The largest amount of memory that a command has at once, in megabytes, as GNU time tells it.
+    fn memory(&self, args: &[&str]) -> Option<u64> {
+        let output = self.command("time").args(["-f", "%M", OXUNDO]).args(args).stderr(Stdio::piped()).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        text.lines().last()?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes / 1024)
+    }
+
+    /// The bytes of all files in the git directory.
+    fn size(&self) -> u64 {
+        size_of(&self.base.join("repo/.git"))
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system.
+        let _ = fs::remove_dir_all(&self.base);
+    }
+}
+
+/// A script that adds a line to so many files.
+fn edit(files: usize, word: &str) -> String {
+    format!("i=0; while [ $i -lt {files} ]; do echo {word} >>d$((i / 100))/f$((i % 100)); i=$((i + 1)); done")
+}
+
+fn size_of(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(about) if about.is_dir() => size_of(&entry.path()),
+        Ok(about) => about.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}
+
+fn time(command: &mut Command) -> Duration {
+    let start = Instant::now();
+    let status = command.status().expect("start a program");
+    let took = start.elapsed();
+    assert!(status.success(), "{command:?} works: {status}");
+    took
+}
+
+/// The medians, in milliseconds, of some commands that are timed in turn.
+fn medians<const N: usize>(mut round: impl FnMut(usize) -> [Duration; N]) -> [f64; N] {
+    let rounds: Vec<[Duration; N]> = (0..=RUNS).map(&mut round).collect();
+    std::array::from_fn(|at| {
+        // The first round fills the caches.
+        let mut times: Vec<Duration> = rounds[1..].iter().map(|round| round[at]).collect();
+        times.sort();
+        times[times.len() / 2].as_secs_f64() * 1000.0
+    })
+}
+
+fn setting(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// Time and memory by the number of files.
+fn files() {
+    let most = setting("OXUNDO_BENCH_MOST", 500_000);
+    println!("\n{:>8} files {:>10} {:>10} {:>10} {:>10} {:>10}", "", "git status", "run", "undo", "redo", "memory");
+    for files in [1_000, 20_000, 100_000, 500_000].into_iter().filter(|files| *files <= most) {
+        let bench = Bench::with_files(files);
+        let [git, run, undo, redo] = medians(|n| {
+            let git = bench.sh("git status");
+            let run = bench.turn(8, &n.to_string());
+            [git, run, bench.oxundo(&["undo"]), bench.oxundo(&["redo"])]
+        });
+        let memory = ["undo", "redo"].iter().filter_map(|op| bench.memory(&[op])).max();
+        let memory = memory.map_or("?".to_owned(), |megabytes| format!("{megabytes} MB"));
+        println!("{files:>14} {git:>7.1} ms {run:>7.1} ms {undo:>7.1} ms {redo:>7.1} ms {memory:>10}");
+        println!("{:>14} {:>10} {:>10.2} {:>10.2} {:>10.2}", "by git status", "", run / git, undo / git, redo / git);
+    }
+}
+
+/// Time by the number of turns that are recorded.
+fn turns() {
+    let most = setting("OXUNDO_BENCH_TURNS", 10_000);
+    let bench = Bench::with_files(1_000);
+    println!("\n{:>8} turns {:>10} {:>10} {:>10} {:>10}", "", "run", "undo", "redo", "log");
+    let mut made = 0;
+    for turns in [0, most / 10, most] {
+        while made < turns {
+            bench.turn(1, &made.to_string());
+            made += 1;
+        }
+        bench.sh("git gc -q --prune=now");
+        let [run, undo, redo, log] = medians(|n| {
+            made += 1;
+            let run = bench.turn(8, &format!("m{n}"));
+            [run, bench.oxundo(&["undo"]), bench.oxundo(&["redo"]), bench.oxundo(&["log"])]
+        });
+        println!("{turns:>14} {run:>7.1} ms {undo:>7.1} ms {redo:>7.1} ms {log:>7.1} ms");
+    }
+}
+
+/// What it takes to know that nothing is published, by remote branches and commits.
+fn history() {
+    println!("\n{:>30} {:>10} {:>14}", "remote branches, commits", "undo", "without graph");
+    for (refs, commits) in [(0, 1), (5_000, 100_000)] {
+        let bench = Bench::new();
+        bench.fed("git fast-import --quiet && git reset -q --hard && git gc -q", &stream(commits, refs));
+        let undo = |bench: &Bench| {
+            let [undo] = medians(|n| {
+                bench.sh(&format!("'{OXUNDO}' run --agent bench -- sh -c 'echo {n} >>d0/f0'"));
+                [bench.oxundo(&["undo"])]
+            });
+            undo
+        };
+        bench.sh("git commit-graph write --reachable");
+        let with = undo(&bench);
+        bench.sh(
+            "rm -rf .git/objects/info/commit-graph .git/objects/info/commit-graphs; git config core.commitGraph false",
+        );
+        println!("{:>30} {with:>7.1} ms {:>11.1} ms", format!("{refs}, {commits}"), undo(&bench));
+    }
+}
+
+/// A history for `git fast-import`: one line of commits, with so many remote branches along it.
+fn stream(commits: usize, refs: usize) -> String {
+    let mut stream = String::new();
+    for n in 1..=commits {
+        let (at, length) = (1_700_000_000 + n, n.to_string().len() + 1);
+        let _ = write!(
+            stream,
+            "commit refs/heads/main\nmark :{n}\ncommitter bench <bench@example.com> {at} +0000\n\
+             data 1\nx\nM 644 inline d0/f0\ndata {length}\n{n}\n\n"
+        );
+        if refs > 0 && n % (commits / refs) == 0 {
+            let _ = write!(stream, "reset refs/remotes/origin/b{n}\nfrom :{n}\n\n");
+        }
+    }
+    stream
+}
+
+/// Time by the number of ignored files.
+fn ignored() {
+    println!("\n{:>8} ignored {:>10} {:>10} {:>10}", "", "git status", "run", "undo");
+    for files in [0, 200_000] {
+        let bench = Bench::with_files(1_000);
+        bench.write(".gitignore", "/out/\n");
+        for file in 0..files {
+            bench.write(&format!("out/{}/{file}", file / 500), "");
+        }
+        bench.sh("git add -A && git commit -qm ignore");
+        let [git, run, undo] = medians(|n| {
+            let git = bench.sh("git status");
+            let run = bench.turn(8, &n.to_string());
+            [git, run, bench.oxundo(&["undo"])]
+        });
+        println!("{files:>16} {git:>7.1} ms {run:>7.1} ms {undo:>7.1} ms");
+    }
+}
+
+/// Bytes on disk by the size of the change.
+fn disk() {
+    println!("\n{:>14} {:>16} {:>16}", "changed files", "bytes a turn", "of git's own");
+    for files in [1, 10, 1_000] {
+        let bench = Bench::with_files(20_000);
+        // The first turn keeps what all others share.
+        bench.turn(1, "first");
+        let before = bench.size();
+        bench.turn(files, "turn");
+        let turn = bench.size() - before;
+        let bench = Bench::with_files(20_000);
+        let before = bench.size();
+        bench.sh(&format!("{}; git commit -qam turn", edit(files, "turn")));
+        println!("{files:>14} {turn:>16} {:>16}", bench.size() - before);
+    }
+    let bench = Bench::with_files(20_000);
+    let before = bench.size();
+    for turn in 0..1_000 {
+        bench.turn(3, &turn.to_string());
+    }
+    let loose = bench.size() - before;
+    bench.sh("git gc -q");
+    println!("1000 turns of 3 files: {loose} bytes, after git gc {}", bench.size().saturating_sub(before));
+}
+
+fn main() {
+    let tables: [(&str, fn()); 5] =
+        [("files", files), ("turns", turns), ("history", history), ("ignored", ignored), ("disk", disk)];
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    for (name, table) in tables {
+        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
+            table();
+        }
+    }
+}
