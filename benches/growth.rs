@@ -41,7 +41,7 @@ impl Bench {
         }
         bench.sh("git add -A && git commit -qm base && git gc -q && git status");
         // What was changed in the last two seconds is looked at twice.
-        std::thread::sleep(Duration::from_millis(2500));
+        std::thread::sleep(Duration::from_millis(3200));
         bench.sh("git status");
         bench
     }
