@@ -110,7 +110,7 @@ fn rewrite(worked: &Worked, record: &str, bytes: &[u8]) {
     }
     // A turn that is open would be closed: that is no dry run.
     if stored.state.open.is_none() {
-        let distance = Distance { steps: Some(1), to: None, edits: None, dry_run: true };
+        let distance = Distance { dry_run: true, ..Distance::default() };
         let _ = travel::run(&repo, &ui, Op::Undo, &distance);
     }
 }
