@@ -246,7 +246,6 @@ impl Repo {
                 if let Some(branch) = lost {
                     return Err(moved_meanwhile(&branch.name));
                 }
-                let names = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]);
                 Err(self.not_moved(names, anyhow::Error::from(error).context("move the branch")))
             }
         }
@@ -255,8 +254,7 @@ impl Repo {
     /// Why refs cannot be moved: the lock that git has on one of them, if there is one.
     fn not_moved<'a>(&self, names: impl IntoIterator<Item = &'a str>, error: anyhow::Error) -> anyhow::Error {
         for name in names.into_iter().chain(["packed-refs"]) {
-            let top = if name == "HEAD" { &self.git_dir } else { &self.common_dir };
-            let lock = top.join(format!("{name}.lock"));
+            let lock = self.ref_lock(name);
             if lock.symlink_metadata().is_ok() {
                 return held(&lock, &format!("'{}'", checkpoint::short_branch(name)));
             }
