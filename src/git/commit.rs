@@ -6,6 +6,7 @@ use crate::config::Config;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use gix::date::parse::TimeBuf;
 use std::collections::HashSet;
 
 /// Who wrote a commit, and when.
@@ -43,7 +44,10 @@ impl Repo {
         sign: bool,
     ) -> Result<ObjectId> {
         if !sign && author.is_none() {
-            let commit = self.gix.new_commit(message, tree, parents.iter().copied());
+            let (author, committer) = (self.author(), self.committer());
+            let [author_time, committer_time] = &mut [TimeBuf::default(), TimeBuf::default()];
+            let (author, committer) = (author.to_ref(author_time), committer.to_ref(committer_time));
+            let commit = self.gix.new_commit_as(committer, author, message, tree, parents.iter().copied());
             return Ok(commit.context("write a commit")?.id().detach());
         }
         let mut args = vec!["commit-tree".to_owned(), if sign { "-S" } else { "--no-gpg-sign" }.to_owned()];
@@ -72,7 +76,7 @@ impl Repo {
     ///
     /// When it cannot be written.
     pub fn write_own_commit(&self, tree: ObjectId, parents: Vec<ObjectId>, message: &str) -> Result<ObjectId> {
-        let who = self.gix.committer().context("no committer")??.to_owned()?;
+        let who = self.committer();
         let commit = gix::objs::Commit {
             tree,
             parents: parents.into(),

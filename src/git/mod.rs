@@ -9,6 +9,7 @@ pub mod delta;
 pub mod facts;
 pub mod faults;
 pub mod health;
+pub mod identity;
 pub mod ignore;
 pub mod index;
 pub mod known;
@@ -147,7 +148,6 @@ impl Repo {
         }
         let [git_dir, common_dir] = git_dirs;
         let prefix = directory.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
-        gix.committer_or_set_fallback("oxundo", "oxundo@localhost")?;
         gix.object_cache_size_if_unset(4 * 1024 * 1024);
         Ok(Self {
             worktree: Worktree::open(&top)?,
@@ -240,30 +240,6 @@ impl Repo {
         let snapshot = self.gix.config_snapshot();
         let values = snapshot.plumbing().strings(key).unwrap_or_default();
         values.into_iter().collect()
-    }
-
-    /// The user's name and e-mail address for commits.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `no_identity` where none is configured.
-    pub fn check_identity(&self) -> Result<()> {
-        let snapshot = self.gix.config_snapshot();
-        let known = |role: &str, field: &str| {
-            let variable = format!("GIT_{}_{}", role.to_uppercase(), field.to_uppercase());
-            std::env::var_os(variable).is_some_and(|value| !value.is_empty())
-                || snapshot.string(format!("{role}.{field}").as_str()).is_some()
-                || snapshot.string(format!("user.{field}").as_str()).is_some()
-                || (field == "email" && std::env::var_os("EMAIL").is_some())
-        };
-        let missing = ["author", "committer"].iter().any(|role| !known(role, "name") || !known(role, "email"));
-        if missing {
-            return Err(Refusal::new(Code::NoIdentity, "no name and e-mail address for commits is configured")
-                .hint("run 'git config user.name NAME' and 'git config user.email ADDRESS'")
-                .hint("or pass --ghost, which makes no commits")
-                .into());
-        }
-        Ok(())
     }
 
     /// The operation that git is in the middle of, in git's words.

@@ -8,6 +8,7 @@ use crate::model::plan::Plan;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use gix::date::parse::TimeBuf;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target};
 use std::collections::BTreeMap;
@@ -153,7 +154,9 @@ impl Repo {
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
         gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
         let edit = edit(name, from, to, message)?;
-        let moved = self.marked(&[name], || gix.edit_reference(edit))?.with_context(|| format!("move {name}"));
+        let (who, mut time) = (self.committer(), TimeBuf::default());
+        let moved = self.marked(&[name], || gix.edit_references_as([edit], Some(who.to_ref(&mut time))))?;
+        let moved = moved.with_context(|| format!("move {name}"));
         moved.map(drop).map_err(|error| self.not_moved([name], error))
     }
 
@@ -227,11 +230,13 @@ impl Repo {
         // A deleted branch makes place for one below its name, or above: its reflog must go first.
         let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
         let names: Vec<_> = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]).collect();
+        let (who, mut time) = (self.committer(), TimeBuf::default());
+        let who = Some(who.to_ref(&mut time));
         let edited = self.marked(&names, || {
             if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
-                self.gix.edit_references(moved.into_iter().chain(gone))
+                self.gix.edit_references_as(moved.into_iter().chain(gone), who)
             } else {
-                self.gix.edit_references(gone).and_then(|_| self.gix.edit_references(moved))
+                self.gix.edit_references_as(gone, who).and_then(|_| self.gix.edit_references_as(moved, who))
             }
         });
         match edited? {

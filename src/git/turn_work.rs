@@ -37,17 +37,6 @@ pub fn tree_change(path: &BString, entries: &[IndexEntry]) -> TreeChange {
 }
 
 impl Repo {
-    /// The time now, RFC 3339.
-    pub fn now() -> String {
-        let time = gix::date::Time::now_local_or_utc();
-        time.format_or_unix(gix::date::time::format::ISO8601_STRICT)
-    }
-
-    /// A time in seconds since the epoch, RFC 3339.
-    pub fn at(seconds: i64) -> String {
-        gix::date::Time { seconds, offset: 0 }.format_or_unix(gix::date::time::format::ISO8601_STRICT)
-    }
-
     /// The first path that is unmerged.
     ///
     /// # Errors

@@ -50,6 +50,50 @@ fn the_turn_is_one_commit_by_the_user_with_one_trailer() {
 }
 
 #[test]
+fn a_commit_has_the_time_at_which_it_was_made() {
+    let repo = with(&[("a.txt", "one\n")]);
+    // An agent that works into another second.
+    repo.agent("echo two >>a.txt; n=$(date +%s); until [ $(date +%s) -gt $n ]; do sleep 0.05; done; date +%s >ended");
+    let ended: i64 = repo.sh("cat ended").trim().parse().expect("a time");
+    for (what, args) in [
+        ("the author's", ["log", "-1", "--format=%at"].as_slice()),
+        ("the committer's", &["log", "-1", "--format=%ct"]),
+        ("the branch's log", &["log", "-1", "-g", "--date=unix", "--format=%gd", "main"]),
+        ("the timeline's", &["log", "-1", "--format=%ct", "refs/oxundo/timeline"]),
+    ] {
+        let time = repo.git(args);
+        let time = time.trim().trim_start_matches("main@{").trim_end_matches('}');
+        assert!(time.parse::<i64>().expect("a time") >= ended, "{what} time, {time}, is not before {ended}");
+    }
+}
+
+#[test]
+fn names_and_zones_are_written_as_git_writes_them() {
+    for (name, zone) in [
+        ("A. U. Thor", Some("Asia/Kathmandu")),
+        (" \"Thor, A. <U>\";", Some("XYZ3:30")),
+        ("Jos\u{e9} <x>\ny", Some("")),
+        ("Plain", None),
+    ] {
+        let repo = with(&[("a.txt", "one\n")]);
+        repo.git(["config", "user.name", name]);
+        let mut command =
+            repo.oxundo_command(["run", "--", "sh", "-c", "git commit -q --allow-empty -m its; echo 2 >>a.txt"]);
+        match zone {
+            Some(zone) => command.env("TZ", zone),
+            None => command.env_remove("TZ"),
+        };
+        Output::of(&mut command).success();
+        let written = |commit: &str| {
+            let who = repo.git(["log", "-1", "--date=format:%z", "--format=%an %ae %ad %cn %ce %cd", commit]);
+            (who, repo.git(["log", "-1", "--format=%s", commit]))
+        };
+        let ((git, its), (ours, ..)) = (written("HEAD^"), written("HEAD"));
+        assert_eq!((ours, its.trim()), (git, "its"), "{name:?} in {zone:?}");
+    }
+}
+
+#[test]
 fn subjects_say_message_and_agent() {
     let repo = with(&[("a.txt", "one\n")]);
     repo.oxundo(["run", "-m", "Add a cache", "--", "sh", "-c", "echo 2 >>a.txt"]).success();

@@ -1,0 +1,116 @@
+//! Who writes a commit or moves a ref, and when: as git finds it out, from the environment and the
+//! configuration. It is found out anew each time, for an agent may work for hours between two of them.
+
+use super::Repo;
+use crate::error::{Code, Refusal};
+use anyhow::Result;
+use gix::actor::Signature;
+use gix::bstr::{BString, ByteSlice};
+use gix::date::Time;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+impl Repo {
+    /// The user's name and e-mail address for commits.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `no_identity` where none is configured.
+    pub fn check_identity(&self) -> Result<()> {
+        let known = |role: &str, field: &str| self.identity(role, field).is_some();
+        let missing = ["author", "committer"].iter().any(|role| !known(role, "name") || !known(role, "email"));
+        if missing {
+            return Err(Refusal::new(Code::NoIdentity, "no name and e-mail address for commits is configured")
+                .hint("run 'git config user.name NAME' and 'git config user.email ADDRESS'")
+                .hint("or pass --ghost, which makes no commits")
+                .into());
+        }
+        Ok(())
+    }
+
+    fn identity(&self, role: &str, field: &str) -> Option<BString> {
+        let given = |variable: &str| {
+            let value = std::env::var_os(variable).filter(|value| !value.is_empty())?;
+            Some(BString::from(std::os::unix::ffi::OsStringExt::into_vec(value)))
+        };
+        given(&format!("GIT_{}_{}", role.to_uppercase(), field.to_uppercase()))
+            .or_else(|| self.setting(&format!("{role}.{field}")))
+            .or_else(|| self.setting(&format!("user.{field}")))
+            .or_else(|| given("EMAIL").filter(|_| field == "email"))
+    }
+
+    /// The author of a commit that is made now.
+    pub(super) fn author(&self) -> Signature {
+        self.signature("author")
+    }
+
+    /// The committer of a commit that is made now, and the mover of a ref. Where none is configured,
+    /// it is oxundo: its own commits and reflogs need one.
+    pub(super) fn committer(&self) -> Signature {
+        self.signature("committer")
+    }
+
+    fn signature(&self, role: &str) -> Signature {
+        let field = |field: &str, otherwise: &str| {
+            let value = self.identity(role, field).map(|value| without_crud(&value));
+            value.filter(|value| !value.is_empty()).unwrap_or_else(|| otherwise.into())
+        };
+        let date = std::env::var(format!("GIT_{}_DATE", role.to_uppercase())).ok();
+        let date = date.and_then(|date| gix::date::parse(&date, None).ok());
+        Signature {
+            name: field("name", "oxundo"),
+            email: field("email", "oxundo@localhost"),
+            time: date.unwrap_or_else(local_time),
+        }
+    }
+
+    /// The time now, RFC 3339.
+    pub fn now() -> String {
+        local_time().format_or_unix(gix::date::time::format::ISO8601_STRICT)
+    }
+
+    /// A time in seconds since the epoch, RFC 3339.
+    pub fn at(seconds: i64) -> String {
+        Time { seconds, offset: 0 }.format_or_unix(gix::date::time::format::ISO8601_STRICT)
+    }
+}
+
+/// A name or address as git writes it: nothing in it that the format of commits has a meaning for.
+fn without_crud(value: &BString) -> BString {
+    let crud = |byte: u8| byte <= b' ' || b".,:;<>\"\\'".contains(&byte);
+    let value = value.trim_start_with(|char| u8::try_from(char).is_ok_and(crud));
+    let value = value.trim_end_with(|char| u8::try_from(char).is_ok_and(crud));
+    value.iter().copied().filter(|byte| !b"\n<>".contains(byte)).collect::<Vec<_>>().into()
+}
+
+/// The time now in the user's time zone.
+fn local_time() -> Time {
+    let now = Timestamp::now();
+    let zone = if std::env::var_os("TZ").is_some() { TimeZone::system() } else { system_zone() };
+    Time { seconds: now.as_second(), offset: zone.to_offset(now).seconds() }
+}
+
+/// The system's time zone. To know its name as well, every zone's file would be looked for, which takes
+/// longer than all the rest of a start.
+fn system_zone() -> TimeZone {
+    let zone = std::fs::read("/etc/localtime").ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
+    zone.unwrap_or(TimeZone::UTC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_written_as_git_writes_them() {
+        for (given, written) in [
+            ("A U Thor", "A U Thor"),
+            (" \"A. U. Thor.\" ", "A. U. Thor"),
+            ("A <a@b>\nThor", "A a@bThor"),
+            ("Ä Ö", "Ä Ö"),
+            ("...", ""),
+        ] {
+            assert_eq!(without_crud(&given.into()), written);
+        }
+    }
+}
