@@ -2,13 +2,11 @@
 //! configuration. It is found out anew each time, for an agent may work for hours between two of them.
 
 use super::Repo;
+use super::time::local_time;
 use crate::error::{Code, Refusal};
 use anyhow::Result;
 use gix::actor::Signature;
 use gix::bstr::{BString, ByteSlice};
-use gix::date::Time;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 impl Repo {
     /// The user's name and e-mail address for commits.
@@ -63,16 +61,6 @@ impl Repo {
             time: date.unwrap_or_else(local_time),
         }
     }
-
-    /// The time now, RFC 3339.
-    pub fn now() -> String {
-        local_time().format_or_unix(gix::date::time::format::ISO8601_STRICT)
-    }
-
-    /// A time in seconds since the epoch, RFC 3339.
-    pub fn at(seconds: i64) -> String {
-        Time { seconds, offset: 0 }.format_or_unix(gix::date::time::format::ISO8601_STRICT)
-    }
 }
 
 /// A name or address as git writes it: nothing in it that the format of commits has a meaning for.
@@ -81,20 +69,6 @@ fn without_crud(value: &BString) -> BString {
     let value = value.trim_start_with(|char| u8::try_from(char).is_ok_and(crud));
     let value = value.trim_end_with(|char| u8::try_from(char).is_ok_and(crud));
     value.iter().copied().filter(|byte| !b"\n<>".contains(byte)).collect::<Vec<_>>().into()
-}
-
-/// The time now in the user's time zone.
-fn local_time() -> Time {
-    let now = Timestamp::now();
-    let zone = if std::env::var_os("TZ").is_some() { TimeZone::system() } else { system_zone() };
-    Time { seconds: now.as_second(), offset: zone.to_offset(now).seconds() }
-}
-
-/// The system's time zone. To know its name as well, every zone's file would be looked for, which takes
-/// longer than all the rest of a start.
-fn system_zone() -> TimeZone {
-    let zone = std::fs::read("/etc/localtime").ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
-    zone.unwrap_or(TimeZone::UTC)
 }
 
 #[cfg(test)]

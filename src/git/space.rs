@@ -42,16 +42,6 @@ impl Repo {
         Ok(state.map_or(1, |stored| stored.state.next_rescue))
     }
 
-    /// A recorded time in seconds since 1970.
-    pub fn seconds_of(time: &str) -> Option<i64> {
-        gix::date::parse(time, None).ok().map(|time| time.seconds)
-    }
-
-    /// The time now, in seconds since 1970.
-    pub fn seconds() -> i64 {
-        gix::date::Time::now_utc().seconds
-    }
-
     /// The commits that a turn needs: those of its checkpoints, and its own.
     ///
     /// # Errors

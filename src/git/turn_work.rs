@@ -256,19 +256,4 @@ impl Repo {
         let pager = String::from_utf8_lossy(named.trim());
         !matches!(&*pager, "" | "cat") && Shell::new(&pager, self.top()).page(text).is_ok()
     }
-
-    /// How long ago a time was, as git would say it shortly.
-    pub fn age(time: &str) -> String {
-        let Ok(then) = gix::date::parse(time, None) else {
-            return crate::model::bytes::sanitized(time);
-        };
-        let seconds = gix::date::Time::now_utc().seconds.saturating_sub(then.seconds).max(0);
-        let (n, unit) = match seconds {
-            0..60 => (seconds, "s"),
-            60..3_600 => (seconds / 60, "min"),
-            3_600..86_400 => (seconds / 3_600, "h"),
-            _ => (seconds / 86_400, "d"),
-        };
-        format!("{n} {unit} ago")
-    }
 }
