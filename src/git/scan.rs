@@ -487,6 +487,9 @@ impl Merge<'_, '_> {
 
     /// Behind the last of the entries with this path: more than one only when unmerged.
     fn stages_end(&self, at: usize) -> usize {
+        if self.scanner.index.entries()[at].stage() == Stage::Unconflicted {
+            return at + 1;
+        }
         let path = self.scanner.path(at);
         let mut end = at + 1;
         while end < self.job.to && self.scanner.path(end) == path {
