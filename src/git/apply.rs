@@ -98,7 +98,11 @@ impl Repo {
         let lock = match prepared {
             Some(lock) => Some(lock),
             None if plan.index.is_empty() => None,
-            None => Some(self.lock_index()?),
+            None => {
+                let lock = self.lock_index()?;
+                lock.expect_stage()?;
+                Some(lock)
+            }
         };
         // A plan that only records something is one move of one ref.
         if plan.is_empty() {

@@ -4,6 +4,7 @@
 
 use super::Repo;
 use super::lock::held;
+use super::process::{Git, Waiting};
 use crate::config::Config;
 use crate::model::checkpoint::{IndexEntry, IndexState};
 use crate::model::plan::IndexMove;
@@ -13,6 +14,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode};
 use gix::index::{File as IndexFile, State};
 use gix::objs::tree::EntryKind;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -184,7 +186,7 @@ impl Repo {
             }
             self.wait_for_lock(&lock, started)?;
         }
-        let held = IndexLock { repo: self, index, lock, mark, copy };
+        let held = IndexLock { repo: self, index, lock, mark, copy, stager: RefCell::default() };
         held.start_copy()?;
         Ok(held)
     }
@@ -285,16 +287,34 @@ pub struct IndexLock<'repo> {
     lock: PathBuf,
     mark: PathBuf,
     copy: PathBuf,
+    stager: RefCell<Option<Waiting>>,
 }
 
 impl IndexLock<'_> {
     fn start_copy(&self) -> Result<()> {
         let _ = std::fs::remove_file(&self.copy);
         let _ = std::fs::remove_file(lock_path(&self.copy));
-        if !self.index.exists() {
-            return Ok(());
+        // git does not write into an index, it puts another in its place: for a copy, a second name will do.
+        match self.index.symlink_metadata() {
+            Ok(about) if about.is_file() && std::fs::hard_link(&self.index, &self.copy).is_ok() => Ok(()),
+            Ok(_) if self.index.exists() => copy_index(&self.index, &self.copy),
+            _ => Ok(()),
         }
-        copy_index(&self.index, &self.copy)
+    }
+
+    /// Starts the git that [`Self::stage`] needs: it reads the index while other things are done.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started.
+    pub fn expect_stage(&self) -> Result<()> {
+        self.stager.replace(Some(self.stager()?));
+        Ok(())
+    }
+
+    fn stager(&self) -> Result<Waiting> {
+        let args = ["-c", "core.safecrlf=false", "update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
+        self.git(&args).start()
     }
 
     /// The copy as it is now.
@@ -322,9 +342,8 @@ impl IndexLock<'_> {
         if input.is_empty() {
             return Ok(());
         }
-        self.git(&["-c", "core.safecrlf=false", "update-index", "-z", "--add", "--remove", "--replace", "--stdin"])
-            .run(&input)
-            .map(drop)
+        let stager = self.stager.take().map_or_else(|| self.stager(), Ok)?;
+        stager.run(&input).map(drop)
     }
 
     /// Makes the entries of each path what the move says. `fresh` tells whether the worktree now has
@@ -406,13 +425,16 @@ impl IndexLock<'_> {
     ///
     /// When the rename fails; the index is then as it was.
     pub fn commit(self) -> Result<()> {
+        self.stager.take();
         if self.copy.exists() {
             std::fs::rename(&self.copy, &self.index).context("replace the index")?;
         }
         Ok(())
     }
 
-    fn git(&self, args: &[&str]) -> super::process::Git {
+    fn git(&self, args: &[&str]) -> Git {
+        // One that waits has the copy locked.
+        self.stager.take();
         self.repo.git(args).index(&self.copy)
     }
 
@@ -424,6 +446,7 @@ impl IndexLock<'_> {
 
 impl Drop for IndexLock<'_> {
     fn drop(&mut self) {
+        self.stager.take();
         // Nothing can be done about a failure here; the next command clears them.
         let _ = std::fs::remove_file(&self.copy);
         let _ = std::fs::remove_file(lock_path(&self.copy));

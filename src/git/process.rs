@@ -5,7 +5,7 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -106,9 +106,18 @@ impl Git {
     /// # Errors
     ///
     /// When git cannot be started, or fails: then with what it said.
-    pub fn run(mut self, input: &[u8]) -> Result<Vec<u8>> {
+    pub fn run(self, input: &[u8]) -> Result<Vec<u8>> {
+        self.start()?.run(input)
+    }
+
+    /// Starts it before its input is known, so that it is ready by then.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started.
+    pub fn start(mut self) -> Result<Waiting> {
         self.command.env("LC_ALL", "C");
-        fed(self.command, input, &format!("git {}", self.name))
+        Waiting::start(self.command, format!("git {}", self.name))
     }
 
     /// As [`Git::run`], but gives up on a command that does not end: it may be asking somebody who
@@ -223,18 +232,51 @@ impl Shell {
     }
 }
 
-fn fed(mut command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().with_context(|| format!("run {name}"))?;
-    let mut stdin = child.stdin.take().context("no way to its input")?;
-    let output = std::thread::scope(|scope| {
-        // What has read enough closes the pipe: its exit status decides.
-        scope.spawn(move || drop(stdin.write_all(input)));
-        child.wait_with_output()
-    })
-    .with_context(|| format!("run {name}"))?;
-    succeeded(&output, name)?;
-    Ok(output.stdout)
+fn fed(command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
+    Waiting::start(command, name.to_owned())?.run(input)
+}
+
+/// A command that was started and waits for its input. One that is dropped gets none, and ends.
+#[derive(Debug)]
+pub struct Waiting {
+    child: Option<Child>,
+    name: String,
+}
+
+impl Waiting {
+    fn start(mut command: Command, name: String) -> Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().with_context(|| format!("run {name}"))?;
+        Ok(Self { child: Some(child), name })
+    }
+
+    /// Feeds `input`, and gives what the command prints.
+    ///
+    /// # Errors
+    ///
+    /// When it fails: then with what it said.
+    pub fn run(mut self, input: &[u8]) -> Result<Vec<u8>> {
+        let mut child = self.child.take().context("it has run")?;
+        let mut stdin = child.stdin.take().context("no way to its input")?;
+        let output = std::thread::scope(|scope| {
+            // What has read enough closes the pipe: its exit status decides.
+            scope.spawn(move || drop(stdin.write_all(input)));
+            child.wait_with_output()
+        })
+        .with_context(|| format!("run {}", self.name))?;
+        succeeded(&output, &self.name)?;
+        Ok(output.stdout)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.stdin.take());
+            // Nobody waits for what it says.
+            let _ = child.wait();
+        }
+    }
 }
 
 /// A command that a signal ended before it was done: it may have left locks.
