@@ -144,6 +144,16 @@ fn main() {
     });
     line("undo; git status and reset --keep", undo, git, "(0.7 wanted)");
     line("redo", redo, git, "(0.7 wanted)");
+    let [ours, git] = bench.medians(|bench, _| {
+        bench.oxundo(&["undo"]);
+        let ours = bench.sh("git status");
+        bench.oxundo(&["redo"]);
+        bench.sh("git reset -q --keep HEAD~1");
+        let git = bench.sh("git status");
+        bench.sh("git reset -q --keep HEAD@{1}");
+        [ours, git]
+    });
+    line("git status after undo; after git reset --keep", ours, git, "(1 wanted)");
     for turn in 0..20 {
         bench.oxundo(&["run", "--agent", "bench", "--", "sh", "-c", AGENT, &format!("s{turn}")]);
     }

@@ -12,6 +12,7 @@
 //! changed meanwhile, which is named.
 
 use super::Repo;
+use super::capture::entry_kind;
 use super::faults::told;
 use super::index::IndexLock;
 use super::process::Killed;
@@ -19,14 +20,15 @@ use super::refs::{Own, remove_if_there};
 use super::worktree::{Found, OPEN, Worktree, astray, is_storable};
 use crate::error::{Code, Refusal};
 use crate::model::bytes::quoted;
+use crate::model::checkpoint::IndexEntry;
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, IndexMove, Plan};
 use crate::model::progress::Work;
 use crate::model::turn::Note;
 use anyhow::{Context, Result};
 use gix::ObjectId;
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::Tree;
-use gix::objs::tree::{Entry, EntryKind};
+use gix::objs::tree::{Entry, EntryKind, EntryMode};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -97,13 +99,17 @@ impl Repo {
         let ready = prepared.is_some();
         let lock = match prepared {
             Some(lock) => Some(lock),
-            None if plan.index.is_empty() => None,
+            None if plan.index.is_empty() && (self.rewritten_entries(plan)?.is_empty() || self.index_is_locked()) => {
+                None
+            }
             None => {
                 let lock = self.lock_index()?;
+                self.check_index(plan)?;
                 lock.expect_stage()?;
                 Some(lock)
             }
         };
+        let rewritten = if ready || lock.is_none() { Vec::new() } else { self.rewritten_entries(plan)? };
         // A plan that only records something is one move of one ref.
         if plan.is_empty() {
             self.add_notes(&record.notes)?;
@@ -112,7 +118,8 @@ impl Repo {
         }
         let begun = SystemTime::now();
         let pending = self.write_journal(plan, record, begun)?;
-        let concluded = match self.carry_out(plan, record, lock, ready).and_then(|()| conclude()) {
+        let index = lock.map(|lock| (lock, if ready { None } else { Some(rewritten) }));
+        let concluded = match self.carry_out(plan, record, index).and_then(|()| conclude()) {
             Ok(concluded) => concluded,
             Err(error) => {
                 // All or nothing: what was done is taken back, then the cause is told.
@@ -133,13 +140,24 @@ impl Repo {
         Ok(concluded)
     }
 
-    /// With `ready`, the locked index holds what the plan says already.
-    fn carry_out(&self, plan: &Plan, record: &Record, lock: Option<IndexLock<'_>>, ready: bool) -> Result<()> {
+    /// `index` is the locked index and the entries whose files are rewritten; without these it holds
+    /// what the plan says already.
+    fn carry_out(
+        &self,
+        plan: &Plan,
+        record: &Record,
+        index: Option<(IndexLock<'_>, Option<Vec<IndexMove>>)>,
+    ) -> Result<()> {
         let mut files = Files { repo: self, lenient: false, left: BTreeSet::new() };
         files.apply(plan)?;
-        if let Some(lock) = lock {
-            if !ready {
-                self.apply_index(&plan.index, &lock)?;
+        if let Some((lock, rewritten)) = index {
+            if let Some(rewritten) = rewritten {
+                let all = [plan.index.as_slice(), &rewritten].concat();
+                // A filter that fails for one that need not be staged is no reason to give up.
+                self.apply_index(&all, &lock).or_else(|error| match &rewritten[..] {
+                    [] => Err(error),
+                    _ => self.apply_index(&plan.index, &lock),
+                })?;
             }
             lock.commit()?;
         }
@@ -148,6 +166,29 @@ impl Repo {
             self.set_stash(stash)?;
         }
         Ok(())
+    }
+
+    /// The entries that stay as they are while the plan writes their files. Staged again they have these
+    /// files' stat data, and the next `git status` need not look into them.
+    fn rewritten_entries(&self, plan: &Plan) -> Result<Vec<IndexMove>> {
+        let index = self.read_index()?;
+        let moved: BTreeSet<&BString> = plan.index.iter().map(|entry| &entry.path).collect();
+        let written = plan.files.iter().filter(|file| !moved.contains(&file.path));
+        let entry = |file: &FileMove| {
+            let (to, entries) = (file.to?, Self::index_entries(&index, file.path.as_bstr()));
+            // Where a filter stands between, git alone can tell whether the file is as its entry says.
+            let mode = EntryMode::from(entry_kind(to.kind)).value();
+            let same = entries == [IndexEntry::plain(u32::from(mode), to.id)];
+            same.then(|| IndexMove { path: file.path.clone(), from: entries.clone(), to: entries })
+        };
+        Ok(written.filter_map(entry).collect())
+    }
+
+    /// Whether the index, locked now, is at the plan's beginning still.
+    fn check_index(&self, plan: &Plan) -> Result<()> {
+        let index = self.read_index()?;
+        let changed = |entry: &&IndexMove| Self::index_entries(&index, entry.path.as_bstr()) != entry.from;
+        plan.index.iter().find(changed).map_or(Ok(()), |entry| Err(changed_meanwhile(entry.path.as_bstr())))
     }
 
     fn record(&self, record: &Record) -> Result<()> {
@@ -366,6 +407,14 @@ impl Repo {
     }
 }
 
+fn changed_meanwhile(path: &BStr) -> anyhow::Error {
+    let path = quoted(path);
+    Refusal::new(Code::Conflict, format!("'{path}' was changed meanwhile"))
+        .hint("run the same command again")
+        .paths([path])
+        .into()
+}
+
 fn is_branch(name: &str) -> bool {
     name.starts_with("refs/heads/") && gix::refs::FullName::try_from(name).is_ok()
 }
@@ -441,11 +490,7 @@ impl Files<'_> {
             }
             return Ok(false);
         }
-        let path = quoted(file.path.as_bstr());
-        Err(Refusal::new(Code::Conflict, format!("'{path}' was changed meanwhile"))
-            .hint("run the same command again")
-            .paths([path])
-            .into())
+        Err(changed_meanwhile(file.path.as_bstr()))
     }
 
     fn delete(&mut self, file: &FileMove) -> Result<()> {

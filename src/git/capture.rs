@@ -220,7 +220,8 @@ pub fn file_kind(kind: EntryKind) -> Option<Kind> {
     }
 }
 
-fn entry_kind(kind: Kind) -> EntryKind {
+/// What a tree says of a file or link.
+pub(super) fn entry_kind(kind: Kind) -> EntryKind {
     match kind {
         Kind::File => EntryKind::Blob,
         Kind::Executable => EntryKind::BlobExecutable,

@@ -191,6 +191,11 @@ impl Repo {
         Ok(held)
     }
 
+    /// Whether something holds the index now.
+    pub fn index_is_locked(&self) -> bool {
+        lock_path(&self.index_path()).symlink_metadata().is_ok()
+    }
+
     /// Waits a moment for the index to be free.
     ///
     /// # Errors
@@ -199,7 +204,7 @@ impl Repo {
     pub fn check_index_is_free(&self) -> Result<()> {
         let lock = lock_path(&self.index_path());
         let started = Instant::now();
-        while lock.symlink_metadata().is_ok() {
+        while self.index_is_locked() {
             self.wait_for_lock(&lock, started)?;
         }
         Ok(())
@@ -248,7 +253,6 @@ pub(super) struct Stamp {
     file: (u64, u64),
     size: u64,
     modified: (i64, i64),
-    changed: (i64, i64),
 }
 
 impl Stamp {
@@ -258,7 +262,6 @@ impl Stamp {
             file: (about.dev(), about.ino()),
             size: about.size(),
             modified: (about.mtime(), about.mtime_nsec()),
-            changed: (about.ctime(), about.ctime_nsec()),
         })
     }
 }

@@ -417,6 +417,37 @@ mod traced {
         }
     }
 
+    #[test]
+    fn what_is_staged_between_plan_and_apply_stays_staged() {
+        if !can_trace() {
+            return;
+        }
+        for (mode, op) in Mode::BOTH.into_iter().flat_map(|mode| [(mode, "undo"), (mode, "redo")]) {
+            let repo = Sandbox::new();
+            repo.commit("other.txt", "one\n");
+            repo.turn(mode, "echo two >>README.txt; echo two >>other.txt; git add other.txt");
+            if op == "redo" {
+                repo.undo();
+            }
+            let mine = repo.home().join("mine");
+            std::fs::write(&mine, "mine\n").expect("write a file");
+            let stage = || {
+                let id = repo.git(["hash-object", "-w", &mine.to_string_lossy()]);
+                for path in ["README.txt", "other.txt"] {
+                    repo.git(["update-index", "--cacheinfo", &format!("100644,{id},{path}")]);
+                }
+            };
+            let mut command = repo.launched_command(LAUNCH, &[op]);
+            let trace = interrupt(&mut command, "index.mark", &stage).expect("it was traced before");
+            let staged = repo.sh("git show :README.txt; git show :other.txt");
+            assert_eq!(staged, "mine\nmine", "{mode:?}, {op}: {}", trace.stderr);
+            assert_eq!(trace.code, Some(3), "{mode:?}, {op}: {}", trace.stderr);
+            assert!(trace.stderr.contains("was changed meanwhile"), "{mode:?}, {op}: {}", trace.stderr);
+            repo.git(["reset", "-q"]);
+            repo.oxundo([op]).success();
+        }
+    }
+
     /// What someone makes of a plan, given a path.
     type Change = fn(&mut Value, &str);
 

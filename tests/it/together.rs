@@ -282,6 +282,24 @@ fn what_the_user_has_switched_on_in_the_index_survives() {
 }
 
 #[test]
+fn git_need_not_look_into_a_file_again() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.sh("for i in 1 2 3 4 5; do mkdir d$i; echo $i >d$i/f; done; git add -A; git commit -qm files; echo mine >>d5/f");
+        // It compares stat data and refreshes none of them.
+        let differing = || repo.git(["diff-files", "--name-only"]);
+        repo.turn(mode, "echo x >>d1/f; rm d2/f; mv d3/f d3/g; chmod +x d4/f; echo n >n; git add n");
+        let after = differing();
+        for _ in 0..2 {
+            repo.undo();
+            assert_eq!(differing(), "d5/f", "{mode:?}: after undo");
+            repo.redo();
+            assert_eq!(differing(), after, "{mode:?}: after redo");
+        }
+    }
+}
+
+#[test]
 fn no_hook_of_the_repository_runs_unasked() {
     let repo = Sandbox::new();
     repo.sh("mkdir hooks.d; for hook in pre-commit prepare-commit-msg commit-msg post-commit post-checkout post-index-change \
