@@ -11,6 +11,7 @@ use crate::model::plan::IndexMove;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
+use gix::config::tree::Index as Threads;
 use gix::index::entry::{Flags, Mode};
 use gix::index::{File as IndexFile, State};
 use gix::objs::tree::EntryKind;
@@ -58,8 +59,11 @@ impl Repo {
     }
 
     fn decode_index(&self, path: &Path) -> Result<IndexFile> {
+        // A number that is none is for git to report.
+        let threads = self.setting("index.threads").and_then(|n| Threads::THREADS.try_into_index_threads(n).ok());
+        let options = gix::index::decode::Options { thread_limit: threads, ..Default::default() };
         // As git itself does, which leaves the checksum to fsck: it takes longer than all the rest.
-        let decode = || IndexFile::at_or_default(path, self.hash_kind(), true, gix::index::decode::Options::default());
+        let decode = || IndexFile::at_or_default(path, self.hash_kind(), true, options);
         let decoded = decode().or_else(|error| {
             // The shared part of a split index is looked for beside it, where a copy has none.
             let lent = self.lend_shared_parts(path).map_err(|_| error)?;

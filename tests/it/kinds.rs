@@ -150,6 +150,10 @@ fn every_form_of_the_index() {
             "git config core.untrackedCache true; git update-index --force-untracked-cache; git status >/dev/null",
         ),
         ("many files", "git config feature.manyFiles true; git update-index --force-write-index"),
+        (
+            "read by threads",
+            "git config index.threads 3; git update-index --force-write-index; grep -aq IEOT .git/index",
+        ),
         ("no checksum", "git config index.skipHash true; git update-index --force-write-index"),
     ];
     check_all(forms.map(|(name, script)| (name.to_owned(), script)), |script| {
