@@ -60,6 +60,16 @@ struct Journal {
     record: Record,
 }
 
+/// What becomes of the index when a plan is carried out.
+enum Index<'a> {
+    /// Nothing.
+    Stays,
+    /// It has been made ready.
+    Ready(IndexLock<'a>),
+    /// It is changed as the plan says, and these entries are staged again as they are.
+    Moves(IndexLock<'a>, Vec<IndexMove>),
+}
+
 /// How an interrupted apply ended after all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
@@ -96,20 +106,7 @@ impl Repo {
         conclude: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
         self.check_names(plan)?;
-        let ready = prepared.is_some();
-        let lock = match prepared {
-            Some(lock) => Some(lock),
-            None if plan.index.is_empty() && (self.rewritten_entries(plan)?.is_empty() || self.index_is_locked()) => {
-                None
-            }
-            None => {
-                let lock = self.lock_index()?;
-                self.check_index(plan)?;
-                lock.expect_stage()?;
-                Some(lock)
-            }
-        };
-        let rewritten = if ready || lock.is_none() { Vec::new() } else { self.rewritten_entries(plan)? };
+        let index = self.index_for(plan, prepared)?;
         // A plan that only records something is one move of one ref.
         if plan.is_empty() {
             self.add_notes(&record.notes)?;
@@ -118,7 +115,6 @@ impl Repo {
         }
         let begun = SystemTime::now();
         let pending = self.write_journal(plan, record, begun)?;
-        let index = lock.map(|lock| (lock, if ready { None } else { Some(rewritten) }));
         let concluded = match self.carry_out(plan, record, index).and_then(|()| conclude()) {
             Ok(concluded) => concluded,
             Err(error) => {
@@ -140,32 +136,46 @@ impl Repo {
         Ok(concluded)
     }
 
-    /// `index` is the locked index and the entries whose files are rewritten; without these it holds
-    /// what the plan says already.
-    fn carry_out(
-        &self,
-        plan: &Plan,
-        record: &Record,
-        index: Option<(IndexLock<'_>, Option<Vec<IndexMove>>)>,
-    ) -> Result<()> {
+    fn carry_out(&self, plan: &Plan, record: &Record, index: Index<'_>) -> Result<()> {
         let mut files = Files { repo: self, lenient: false, left: BTreeSet::new() };
         files.apply(plan)?;
-        if let Some((lock, rewritten)) = index {
-            if let Some(rewritten) = rewritten {
+        match index {
+            Index::Stays => {}
+            Index::Ready(lock) => lock.commit()?,
+            Index::Moves(lock, rewritten) => {
                 let all = [plan.index.as_slice(), &rewritten].concat();
                 // A filter that fails for one that need not be staged is no reason to give up.
                 self.apply_index(&all, &lock).or_else(|error| match &rewritten[..] {
                     [] => Err(error),
                     _ => self.apply_index(&plan.index, &lock),
                 })?;
+                lock.commit()?;
             }
-            lock.commit()?;
         }
         self.move_refs(plan, &record.message)?;
         if let Some(stash) = &plan.stash {
             self.set_stash(stash)?;
         }
         Ok(())
+    }
+
+    /// Locks the index for a plan, and checks that it is at the plan's beginning still.
+    fn index_for<'a>(&'a self, plan: &Plan, prepared: Option<IndexLock<'a>>) -> Result<Index<'a>> {
+        if let Some(lock) = prepared {
+            return Ok(Index::Ready(lock));
+        }
+        // git's own knowledge of files is not worth waiting for.
+        if plan.index.is_empty() && (self.rewritten_entries(plan)?.is_empty() || self.index_is_locked()) {
+            return Ok(Index::Stays);
+        }
+        let lock = self.lock_index()?;
+        let now = self.read_index()?;
+        let changed = |entry: &&IndexMove| Self::index_entries(&now, entry.path.as_bstr()) != entry.from;
+        if let Some(entry) = plan.index.iter().find(changed) {
+            return Err(changed_meanwhile(entry.path.as_bstr()));
+        }
+        lock.expect_stage()?;
+        Ok(Index::Moves(lock, self.rewritten_entries(plan)?))
     }
 
     /// The entries that stay as they are while the plan writes their files. Staged again they have these
@@ -182,13 +192,6 @@ impl Repo {
             same.then(|| IndexMove { path: file.path.clone(), from: entries.clone(), to: entries })
         };
         Ok(written.filter_map(entry).collect())
-    }
-
-    /// Whether the index, locked now, is at the plan's beginning still.
-    fn check_index(&self, plan: &Plan) -> Result<()> {
-        let index = self.read_index()?;
-        let changed = |entry: &&IndexMove| Self::index_entries(&index, entry.path.as_bstr()) != entry.from;
-        plan.index.iter().find(changed).map_or(Ok(()), |entry| Err(changed_meanwhile(entry.path.as_bstr())))
     }
 
     fn record(&self, record: &Record) -> Result<()> {
