@@ -30,7 +30,9 @@ impl Bench {
             bench.write(&format!("out/{}/f{file}", file / 500), "ignored\n");
         }
         bench.write(".gitignore", "/out/\n");
-        bench.sh("git init -q -b main . && git add -A && git commit -qm base && git status");
+        // Aider wants a name in the configuration.
+        bench.sh("git init -q -b main . && git config user.name bench && git config user.email bench@example.com");
+        bench.sh("git add -A && git commit -qm base && git status");
         bench
     }
 
@@ -77,6 +79,17 @@ impl Bench {
         took
     }
 
+    /// What Aider's part of a turn takes, where Aider is installed: its own Python is told by the program's
+    /// first line.
+    fn aider(&self, made: &str) -> Option<Duration> {
+        let program = fs::read_to_string(which::which("aider").ok()?).ok()?;
+        let mut command = self.command(program.lines().next()?.strip_prefix("#!")?);
+        command.args(["-c", include_str!("aider.py")]).args((1..=8).map(|n| format!("d{n}/f{n}"))).arg(made);
+        let output = command.stdout(Stdio::piped()).output().ok()?;
+        let milliseconds: f64 = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
+        Some(Duration::from_secs_f64(milliseconds / 1000.0))
+    }
+
     /// The medians of some commands that are timed in turn, so that a slow moment hits them all.
     fn medians<const N: usize>(&self, mut round: impl FnMut(&Self, usize) -> [Duration; N]) -> [Duration; N] {
         let rounds: Vec<[Duration; N]> = (0..=self.runs).map(|n| round(self, n)).collect();
@@ -119,6 +132,7 @@ fn main() {
     println!("{files} tracked files, {} ignored; medians of {runs}", files / 5);
     println!("{:44} {:>11} {:>11} {:>6}", "", "oxundo", "git", "ratio");
 
+    let mut turn = Duration::ZERO;
     for (name, dirty) in [("run", ""), ("run, 5 dirty files", "for i in 11 12 13 14 15; do echo x >>d$i/f1; done")] {
         let [agent, git, ours] = bench.medians(|bench, n| {
             let made = format!("{n}");
@@ -133,6 +147,7 @@ fn main() {
             [agent, git, ours]
         });
         line(&format!("{name}; git add -A and commit, twice"), ours.saturating_sub(agent), git, "(0.6 wanted)");
+        turn = git;
     }
 
     let [git, undo, redo] = bench.medians(|bench, _| {
@@ -176,4 +191,11 @@ fn main() {
     line("hook, its end, nothing changed", end, git, "(+ 10 ms wanted)");
     line("log", log, git, "(20 ms wanted)");
     line("status", status, git, "");
+
+    // Last, for its commits are nobody's turns. Three times is enough for what takes seconds.
+    let mut aider: Vec<Duration> = (0..3).filter_map(|n| bench.aider(&format!("aider{n}"))).collect();
+    aider.sort();
+    if let [_, median, _] = aider[..] {
+        line("(Aider's git part of a turn)", median, turn, "");
+    }
 }
