@@ -1,14 +1,15 @@
 //! What is known from the last time that the worktree was looked at. Files: git's
 //! index says what tracked files hold, nothing does of the others; one whose stat
-//! data are the same is not read again. Directories: one that held just what the
-//! index says, and whose stat data are the same, still does, and is not read.
+//! data are the same is not read again. Directories: one whose stat data are the same still
+//! holds the same names, those that are not in the index among them, and is not read.
 
 use super::Repo;
-use super::scan::Unread;
+use super::scan::{Name, Unread};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use std::collections::{HashMap, HashSet};
+use rustix::fs::FileType;
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -84,23 +85,47 @@ const LISTED: &str = "listed";
 /// Fewer directories are read as fast.
 const WORTHWHILE_DIRECTORIES: usize = 16;
 
-/// The directories that are known to hold what the index says and nothing else.
+/// A directory with more names that are not in the index is read each time: the record stays small.
+const MOST_UNKNOWN: usize = 200;
+
+/// A directory that holds every name that the index has in it, and what else it holds.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// Which one, with the names that the index has in it, and the time of its last change.
+    pub stamp: (u64, u64),
+    /// The names in it that are not in the index.
+    pub unknown: Vec<Name>,
+}
+
+impl Listing {
+    /// A directory to be known, unless it is too much.
+    pub fn new(stamp: (u64, u64), unknown: Vec<Name>) -> Option<Self> {
+        (unknown.len() <= MOST_UNKNOWN).then_some(Self { stamp, unknown })
+    }
+}
+
+/// The directories that are known.
 #[derive(Debug, Default)]
 pub struct Listings {
-    old: HashSet<(u64, u64)>,
+    old: HashMap<u64, (u64, Vec<Name>)>,
     /// The file system whose directories tell by their times when a name comes or goes.
     device: Option<rustix::fs::Dev>,
 }
 
 impl Listings {
-    /// Reads what is known.
+    /// Reads what is known. As git does for its untracked cache, it takes the user's word for it that the file
+    /// system is one that tells, or none that does.
     pub fn load(repo: &Repo) -> Self {
-        let Some(device) = repo.worktree.telling_device() else { return Self::default() };
-        let record = std::fs::read(repo.scratch_path(LISTED)).unwrap_or_default();
-        let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-        // Of a damaged record no number is met again.
-        let old = record.chunks_exact(16).map(|pair| (number(&pair[..8]), number(&pair[8..]))).collect();
-        Self { old, device: Some(device) }
+        let given = repo.setting("core.untrackedCache").is_some();
+        let key = if given { "core.untrackedCache" } else { "feature.manyFiles" };
+        let device = match repo.gix.config_snapshot().boolean(key) {
+            Some(true) => repo.worktree.local_device(),
+            Some(false) if given => None,
+            // `keep`, as git has it without a word from the user.
+            _ => repo.worktree.telling_device(),
+        };
+        let old = device.and_then(|_| Self::parse(&std::fs::read(repo.scratch_path(LISTED)).ok()?));
+        Self { old: old.unwrap_or_default(), device }
     }
 
     /// A directory with the names that the index has in it, at the time of its last change; `None`
@@ -109,29 +134,89 @@ impl Listings {
         if self.device != Some(stat.st_dev) {
             return None;
         }
-        let stamp = stamp_of(stat)?;
-        let mut hasher = DefaultHasher::new();
-        (path.as_bytes(), names()).hash(&mut hasher);
-        Some((hasher.finish(), stamp))
+        Some((key_of(path, names()), stamp_of(stat)?))
     }
 
-    /// Whether a directory is known to hold what the index says.
-    pub fn has(&self, stamp: (u64, u64)) -> bool {
-        self.old.contains(&stamp)
+    /// The names that a directory is known to hold beside those of the index.
+    pub fn unknown(&self, (key, stamp): (u64, u64)) -> Option<&[Name]> {
+        self.old.get(&key).filter(|known| known.0 == stamp).map(|known| known.1.as_slice())
     }
 
     /// Keeps for the next time what a scan has found.
-    pub fn save(&self, repo: &Repo, listed: &[(u64, u64)]) {
-        if listed.len() < WORTHWHILE_DIRECTORIES || listed.iter().all(|stamp| self.old.contains(stamp)) {
+    pub fn save(&self, repo: &Repo, listed: &[Listing]) {
+        let is_known = |listing: &Listing| self.unknown(listing.stamp).is_some();
+        if listed.len() < WORTHWHILE_DIRECTORIES || listed.iter().all(is_known) {
             return;
         }
-        let record: Vec<u8> =
-            (listed.iter()).flat_map(|(path, stamp)| [path.to_be_bytes(), stamp.to_be_bytes()]).flatten().collect();
-        // Without it the next scan takes a little longer.
-        let Ok(scratch) = repo.scratch() else { return };
-        let new = scratch.join(format!("{LISTED}.new"));
-        let _ = std::fs::write(&new, record).and_then(|()| std::fs::rename(&new, scratch.join(LISTED)));
+        let mut record = Vec::new();
+        for Listing { stamp: (key, stamp), unknown } in listed {
+            record.extend([key.to_be_bytes(), stamp.to_be_bytes()].concat());
+            for (name, kind) in unknown {
+                record.push(KIND | u8::try_from(kind.as_raw_mode() >> 12).unwrap_or_default());
+                record.extend_from_slice(name);
+                record.push(0);
+            }
+            record.push(0);
+        }
+        keep(repo, LISTED, &record);
     }
+
+    fn parse(record: &[u8]) -> Option<HashMap<u64, (u64, Vec<Name>)>> {
+        let mut rest = intact(record)?;
+        let mut known = HashMap::with_capacity(rest.len() / 17);
+        while !rest.is_empty() {
+            let (key, stamp) = (take_number(&mut rest)?, take_number(&mut rest)?);
+            let mut unknown = Vec::new();
+            loop {
+                let (first, after) = rest.split_first()?;
+                rest = after;
+                if *first == 0 {
+                    break;
+                }
+                let (name, after) = rest.split_once_str("\0")?;
+                rest = after;
+                unknown.push((name.to_vec(), FileType::from_raw_mode(u32::from(first & !KIND) << 12)));
+            }
+            known.insert(key, (stamp, unknown));
+        }
+        Some(known)
+    }
+}
+
+/// Marks the kind of a file in the record, which stands before its name: nothing does where there is no more.
+const KIND: u8 = b'@';
+
+fn key_of(path: &BStr, names: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (path.as_bytes(), names).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn sum_of(record: &[u8]) -> [u8; 8] {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(record);
+    hasher.finish().to_be_bytes()
+}
+
+/// Puts a record into the scratch directory. Without it the next scan takes a little longer.
+pub fn keep(repo: &Repo, name: &str, record: &[u8]) {
+    let Ok(scratch) = repo.scratch() else { return };
+    let new = scratch.join(format!("{name}.new"));
+    let record = [&sum_of(record), record].concat();
+    let _ = std::fs::write(&new, record).and_then(|()| std::fs::rename(&new, scratch.join(name)));
+}
+
+/// What a record says; `None` when it is damaged.
+pub fn intact(record: &[u8]) -> Option<&[u8]> {
+    let (sum, record) = record.split_first_chunk()?;
+    (*sum == sum_of(record)).then_some(record)
+}
+
+/// The number that a record begins with.
+pub fn take_number(record: &mut &[u8]) -> Option<u64> {
+    let (number, rest) = record.split_first_chunk()?;
+    *record = rest;
+    Some(u64::from_be_bytes(*number))
 }
 
 fn parse(line: &[u8]) -> Option<(BString, (u64, ObjectId))> {

@@ -4,7 +4,7 @@
 //! against the ignore rules.
 
 use super::ignore::{Rules, read_rules};
-use super::known::{Listings, stamp_of};
+use super::known::{Listing, Listings, stamp_of};
 use super::worktree::{Worktree, is_denied, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use crate::model::progress::Underway;
@@ -79,8 +79,8 @@ pub struct Scan {
     pub skipped: Vec<Skipped>,
     /// The paths of `.gitattributes` files seen.
     pub attributes: Vec<BString>,
-    /// The directories that hold what the index says and nothing else, for the next scan.
-    pub listed: Vec<(u64, u64)>,
+    /// The directories of which the names are known, for the next scan.
+    pub listed: Vec<Listing>,
 }
 
 /// What the scan works with.
@@ -204,21 +204,21 @@ impl Scanner<'_> {
             jobs: Vec::new(),
             occupied: false,
             nested: false,
-            as_indexed: true,
+            complete: true,
+            unknown: Vec::new(),
         };
         let stamp = self.listings.stamp(path, &stat, || merge.names());
-        if stamp.is_some_and(|stamp| self.listings.has(stamp)) {
-            merge.run_as_indexed();
+        if let Some(unknown) = stamp.and_then(|stamp| self.listings.unknown(stamp)) {
+            merge.run_as_known(unknown);
         } else {
             let names = match names_in(&fd) {
                 Err(error) if is_denied(&error) => return unreadable(found),
                 names => names?,
             };
-            merge.nested = !job.path.is_empty() && names.binary_search_by(|n| n.0.as_slice().cmp(b".git")).is_ok();
             merge.run(&names);
         }
-        let (jobs, occupied, as_indexed) = (merge.jobs, merge.occupied, merge.as_indexed);
-        found.listed.extend(stamp.filter(|_| as_indexed));
+        let Merge { jobs, occupied, complete, unknown, .. } = merge;
+        found.listed.extend(stamp.filter(|_| complete).and_then(|stamp| Listing::new(stamp, unknown)));
         if !job.path.is_empty() {
             let mode = mode_of(&stat);
             if mode != self.usual.directory {
@@ -287,7 +287,7 @@ struct Found {
     unknown: Vec<(BString, FileType)>,
     occupied: Vec<BString>,
     empty: Vec<BString>,
-    listed: Vec<(u64, u64)>,
+    listed: Vec<Listing>,
 }
 
 impl Found {
@@ -355,8 +355,10 @@ struct Merge<'a, 'b> {
     jobs: Vec<Job>,
     occupied: bool,
     nested: bool,
-    /// Whether the directory holds what the index says and nothing else.
-    as_indexed: bool,
+    /// Whether the directory holds every name that the index has in it.
+    complete: bool,
+    /// The names in it that the index has not.
+    unknown: Vec<Name>,
 }
 
 impl Merge<'_, '_> {
@@ -372,8 +374,8 @@ impl Merge<'_, '_> {
         hasher.finish()
     }
 
-    /// The merge with a directory that is known to hold what the index says.
-    fn run_as_indexed(&mut self) {
+    /// The merge with a directory that is known to hold what the index says, and these names.
+    fn run_as_known(&mut self, unknown: &[Name]) {
         let mut at = self.job.from;
         while at < self.job.to {
             let path = self.scanner.path(at);
@@ -381,18 +383,23 @@ impl Merge<'_, '_> {
             let name = rest.find_byte(b'/').map_or(rest, |slash| &rest[..=slash]);
             at = self.in_both(at, name);
         }
+        self.nested = self.is_nested(unknown);
+        for name in unknown {
+            self.only_on_disk(name);
+        }
     }
 
-    fn run(&mut self, names: &[(Vec<u8>, FileType)]) {
+    fn run(&mut self, names: &[Name]) {
+        self.nested = self.is_nested(names);
         let (mut at, mut k) = (self.job.from, 0);
         while at < self.job.to || k < names.len() {
             if k < names.len() && names[k].0 == b".git" {
-                self.as_indexed = false;
+                self.only_on_disk(&names[k]);
                 k += 1;
                 continue;
             }
             if at < self.job.to && self.scanner.index.entries()[at].mode == Mode::DIR {
-                self.as_indexed = false;
+                self.complete = false;
                 at += 1;
                 continue;
             }
@@ -402,7 +409,7 @@ impl Merge<'_, '_> {
                 (Some(_), None) => std::cmp::Ordering::Less,
                 (None, _) => std::cmp::Ordering::Greater,
             };
-            self.as_indexed &= order.is_eq();
+            self.complete &= order.is_ge();
             match order {
                 std::cmp::Ordering::Less => at = self.only_in_index(at, names),
                 std::cmp::Ordering::Greater => {
@@ -415,6 +422,10 @@ impl Merge<'_, '_> {
                 }
             }
         }
+    }
+
+    fn is_nested(&self, names: &[Name]) -> bool {
+        !self.job.path.is_empty() && names.binary_search_by(|n| n.0.as_slice().cmp(b".git")).is_ok()
     }
 
     /// The next name in the index: a file's, or a directory's with its slash.
@@ -430,7 +441,7 @@ impl Merge<'_, '_> {
         at + entries.partition_point(|entry| entry.path(self.scanner.index)[start..].starts_with(component))
     }
 
-    fn only_in_index(&mut self, at: usize, names: &[(Vec<u8>, FileType)]) -> usize {
+    fn only_in_index(&mut self, at: usize, names: &[Name]) -> usize {
         if self.component(at).ends_with(b"/") {
             let end = self.group_end(at);
             (at..end).for_each(|at| self.scanner.gone(at, self.found));
@@ -449,9 +460,11 @@ impl Merge<'_, '_> {
         end
     }
 
-    fn only_on_disk(&mut self, (name, kind): &(Vec<u8>, FileType)) {
+    fn only_on_disk(&mut self, unknown: &Name) {
+        self.unknown.push(unknown.clone());
+        let (name, kind) = unknown;
         self.special_files(name);
-        if !self.nested {
+        if !self.nested && name != b".git" {
             let path = [self.job.path.as_slice(), name].concat();
             self.found.unknown.push((path.into(), *kind));
         }
@@ -797,8 +810,8 @@ fn is_repository(fd: &OwnedFd, names: &[(Vec<u8>, FileType)]) -> bool {
     }
 }
 
-/// A name in a directory, and what has it.
-type Name = (Vec<u8>, FileType);
+/// A name in a directory, with a slash behind a directory's, and what has it.
+pub type Name = (Vec<u8>, FileType);
 
 /// A directory and the names in it; `None` when there is none at this path.
 fn list(worktree: &Worktree, path: &BStr) -> Result<Option<(OwnedFd, Vec<Name>)>> {
