@@ -5,6 +5,7 @@ use super::Repo;
 use super::ignore::{Rules, read_rules};
 use super::index::TreeChange;
 use super::known::{Known, Listings};
+use super::monitor::Monitor;
 use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread, file_state};
 use super::worktree::{Exactly, Found, file_id, is_denied, mode_of};
 use crate::model::checkpoint::{Checkpoint, Head, Kind, Modes, Reason, Skipped, UsualModes};
@@ -61,13 +62,17 @@ impl Repo {
         let earlier = before.as_ref().map(|before| before.checkpoint);
         let captured = |path: &BStr| earlier.is_some_and(|cp| matches!(self.tree_file(cp.worktree, path), Ok(Some(_))));
         let capabilities = self.gix.filesystem_options()?;
+        let stat_options = stat_options(self.gix.stat_options()?);
         let listings = Listings::load(self);
+        let folds = capabilities.ignore_case || capabilities.precompose_unicode;
+        let monitor = Monitor::ask(self, folds, (usual, capabilities.executable_bit, stat_options));
         let underway = self.watch.begin(Work::Scan, index.entries().len());
         let scanner = Scanner {
             worktree: &self.worktree,
             listings: &listings,
+            monitor: monitor.as_ref(),
             index: &index,
-            stat_options: stat_options(self.gix.stat_options()?),
+            stat_options,
             file_mode: capabilities.executable_bit,
             usual,
             limits,
@@ -83,6 +88,9 @@ impl Repo {
         };
         let scan = scanner.scan(&mut rules, same_turn.as_ref())?;
         listings.save(self, &scan.listed);
+        if let Some(monitor) = monitor {
+            monitor.save(self, &scan.plain);
+        }
         drop(underway);
         let mut content = Content {
             repo: self,

@@ -142,6 +142,14 @@ impl Listings {
         self.old.get(&key).filter(|known| known.0 == stamp).map(|known| known.1.as_slice())
     }
 
+    /// What was known of a directory that was not looked at.
+    pub fn earlier(&self, path: &BStr, names: impl FnOnce() -> u64) -> Option<Listing> {
+        self.device?;
+        let key = key_of(path, names());
+        let (stamp, unknown) = self.old.get(&key)?;
+        Some(Listing { stamp: (key, *stamp), unknown: unknown.clone() })
+    }
+
     /// Keeps for the next time what a scan has found.
     pub fn save(&self, repo: &Repo, listed: &[Listing]) {
         let is_known = |listing: &Listing| self.unknown(listing.stamp).is_some();

@@ -15,6 +15,7 @@ pub mod index;
 pub mod known;
 pub mod lock;
 pub mod merge;
+pub mod monitor;
 pub mod notes;
 pub mod others;
 pub mod private;

@@ -1,9 +1,11 @@
 //! The one door to the `git` binary, for what gix cannot do correctly.
 
 use anyhow::{Context, Result, bail};
+use gix::bstr::BStr;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
@@ -128,14 +130,7 @@ impl Git {
     /// As [`Git::run`], and when the time is over.
     pub fn run_within(mut self, input: &[u8], limit: Duration) -> Result<Vec<u8>> {
         self.command.env("LC_ALL", "C");
-        let name = format!("git {}", self.name);
-        let (command, input, told) = (self.command, input.to_vec(), name.clone());
-        let (send, receive) = std::sync::mpsc::channel();
-        std::thread::spawn(move || send.send(fed(command, &input, &told)));
-        let Ok(outcome) = receive.recv_timeout(limit) else {
-            bail!("{name}: no answer within {} s", limit.as_secs());
-        };
-        outcome
+        fed_within(self.command, input, &format!("git {}", self.name), limit)
     }
 
     /// Writes what the command prints to `out`, as it comes.
@@ -197,10 +192,17 @@ pub struct Shell(Command);
 
 impl Shell {
     /// The command line, to run in this directory.
-    pub fn new(line: &str, directory: &Path) -> Self {
+    pub fn new(line: impl AsRef<[u8]>, directory: &Path) -> Self {
         let mut command = Command::new("sh");
-        command.arg("-c").arg(line).current_dir(directory);
+        command.arg("-c").arg(OsStr::from_bytes(line.as_ref())).current_dir(directory);
         Self(command)
+    }
+
+    /// Gives it arguments: `$0` and those behind it.
+    #[must_use]
+    pub fn args<'a>(mut self, args: impl IntoIterator<Item = &'a BStr>) -> Self {
+        self.0.args(args.into_iter().map(|arg| OsStr::from_bytes(arg)));
+        self
     }
 
     /// Feeds `input`, and gives what the command prints.
@@ -210,6 +212,15 @@ impl Shell {
     /// When it cannot be started, or fails.
     pub fn run(self, input: &[u8]) -> Result<Vec<u8>> {
         fed(self.0, input, "sh")
+    }
+
+    /// Gives what the command prints, as [`Git::run_within`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shell::run`], and when the time is over.
+    pub fn run_within(self, limit: Duration) -> Result<Vec<u8>> {
+        fed_within(self.0, b"", "sh", limit)
     }
 
     /// Feeds `input` to a pager that has the terminal, as git does: `less` shows colours and leaves the
@@ -277,6 +288,16 @@ impl Drop for Waiting {
             let _ = child.wait();
         }
     }
+}
+
+fn fed_within(command: Command, input: &[u8], name: &str, limit: Duration) -> Result<Vec<u8>> {
+    let (input, told) = (input.to_vec(), name.to_owned());
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(fed(command, &input, &told)));
+    let Ok(outcome) = receive.recv_timeout(limit) else {
+        bail!("{name}: no answer within {} s", limit.as_secs());
+    };
+    outcome
 }
 
 /// A command that a signal ended before it was done: it may have left locks.

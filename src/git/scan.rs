@@ -5,6 +5,7 @@
 
 use super::ignore::{Rules, read_rules};
 use super::known::{Listing, Listings, stamp_of};
+use super::monitor::Monitor;
 use super::worktree::{Worktree, is_denied, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use crate::model::progress::Underway;
@@ -81,6 +82,8 @@ pub struct Scan {
     pub attributes: Vec<BString>,
     /// The directories of which the names are known, for the next scan.
     pub listed: Vec<Listing>,
+    /// The directories of which a monitor need only be asked whether they changed, for the next scan.
+    pub plain: Vec<u64>,
 }
 
 /// What the scan works with.
@@ -99,6 +102,8 @@ pub struct Scanner<'a> {
     pub limits: &'a Limits,
     /// The directories that need not be read.
     pub listings: &'a Listings,
+    /// Who knows which directories have not changed at all.
+    pub monitor: Option<&'a Monitor>,
     /// Who is told how far it is.
     pub underway: &'a Underway<'a>,
 }
@@ -119,6 +124,7 @@ impl Scanner<'_> {
             skipped: found.skipped,
             attributes: found.attributes,
             listed: found.listed,
+            plain: found.plain,
             ..Scan::default()
         };
         if !frozen {
@@ -187,6 +193,13 @@ impl Scanner<'_> {
             found.occupied.push(path.to_owned());
             Ok(Vec::new())
         };
+        let facts = self.monitor.map(|_| self.facts(job));
+        if let (Some(monitor), Some(facts)) = (self.monitor, facts)
+            && monitor.knows(path, facts)
+        {
+            return Ok(self.unchanged(job, facts, found));
+        }
+        let findings = found.findings();
         let fd = match self.worktree.open_directory(path) {
             Err(error) if is_denied(&error) => return unreadable(found),
             opened => opened?,
@@ -196,17 +209,7 @@ impl Scanner<'_> {
             return Ok(Vec::new());
         };
         let stat = rustix::fs::fstat(&fd)?;
-        let mut merge = Merge {
-            scanner: self,
-            job,
-            fd: &fd,
-            found,
-            jobs: Vec::new(),
-            occupied: false,
-            nested: false,
-            complete: true,
-            unknown: Vec::new(),
-        };
+        let mut merge = Merge::new(self, job, Some(&fd), found);
         let stamp = self.listings.stamp(path, &stat, || merge.names());
         if let Some(unknown) = stamp.and_then(|stamp| self.listings.unknown(stamp)) {
             merge.run_as_known(unknown);
@@ -218,16 +221,64 @@ impl Scanner<'_> {
             merge.run(&names);
         }
         let Merge { jobs, occupied, complete, unknown, .. } = merge;
+        let is_plain = complete && unknown.is_empty();
         found.listed.extend(stamp.filter(|_| complete).and_then(|stamp| Listing::new(stamp, unknown)));
         if !job.path.is_empty() {
             let mode = mode_of(&stat);
             if mode != self.usual.directory {
                 found.unusual.insert(job.path.clone(), mode);
             }
-            let list = if occupied { &mut found.occupied } else { &mut found.empty };
-            list.push(path.to_owned());
         }
+        found.plain.extend(facts.filter(|_| is_plain && findings == found.findings()));
+        found.seen(path, occupied);
         Ok(jobs)
+    }
+
+    /// A directory that is plain, as a monitor knows, without a look at it.
+    fn unchanged(&self, job: &Job, facts: u64, found: &mut Found) -> Vec<Job> {
+        let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
+        let mut merge = Merge::new(self, job, None, found);
+        let listing = self.listings.earlier(path, || merge.names());
+        merge.run_as_known(&[]);
+        let Merge { jobs, occupied, .. } = merge;
+        found.listed.extend(listing);
+        found.plain.push(facts);
+        found.seen(path, occupied);
+        jobs
+    }
+
+    /// All that the index says of a directory, but for what is in others below it.
+    fn facts(&self, job: &Job) -> u64 {
+        const FLAGS: Flags =
+            Flags::STAGE_MASK.union(Flags::ASSUME_VALID).union(Flags::INTENT_TO_ADD).union(Flags::SKIP_WORKTREE);
+        let mut hasher = DefaultHasher::new();
+        job.path.hash(&mut hasher);
+        let mut at = job.from;
+        while at < job.to {
+            let entry = &self.index.entries()[at];
+            let component = self.component(job, at);
+            (component, entry.mode == Mode::DIR).hash(&mut hasher);
+            if component.ends_with(b"/") {
+                at = self.group_end(job, at);
+            } else {
+                (entry.id, entry.mode.bits(), (entry.flags & FLAGS).bits(), entry.stat).hash(&mut hasher);
+                at += 1;
+            }
+        }
+        hasher.finish()
+    }
+
+    /// The next name in the index: a file's, or a directory's with its slash.
+    fn component(&self, job: &Job, at: usize) -> &[u8] {
+        let rest = &self.path(at)[job.path.len()..];
+        rest.find_byte(b'/').map_or(rest, |slash| &rest[..=slash])
+    }
+
+    fn group_end(&self, job: &Job, at: usize) -> usize {
+        let component = self.component(job, at);
+        let start = job.path.len();
+        let entries = &self.index.entries()[at..job.to];
+        at + entries.partition_point(|entry| entry.path(self.index)[start..].starts_with(component))
     }
 
     fn path(&self, at: usize) -> &BStr {
@@ -257,6 +308,7 @@ impl Scanner<'_> {
         if kind != Kind::Symlink && mode != self.usual.of(kind) {
             found.unusual.insert(path.to_owned(), mode);
         }
+        found.linked += usize::from(stat.st_nlink > 1);
         let same_kind = match entry.mode {
             Mode::FILE => kind == Kind::File,
             Mode::FILE_EXECUTABLE => kind == Kind::Executable,
@@ -288,6 +340,9 @@ struct Found {
     occupied: Vec<BString>,
     empty: Vec<BString>,
     listed: Vec<Listing>,
+    plain: Vec<u64>,
+    /// How many files have another name, under which they may be changed where no monitor sees it.
+    linked: usize,
 }
 
 impl Found {
@@ -301,6 +356,20 @@ impl Found {
         self.occupied.extend(other.occupied);
         self.empty.extend(other.empty);
         self.listed.extend(other.listed);
+        self.plain.extend(other.plain);
+    }
+
+    /// Notes a directory below the top that was met.
+    fn seen(&mut self, path: &BStr, occupied: bool) {
+        if !path.is_empty() {
+            let list = if occupied { &mut self.occupied } else { &mut self.empty };
+            list.push(path.to_owned());
+        }
+    }
+
+    /// How much was found for which a directory is not plain.
+    fn findings(&self) -> usize {
+        self.tracked.len() + self.unusual.len() + self.skipped.len() + self.linked
     }
 }
 
@@ -350,7 +419,8 @@ impl Queue {
 struct Merge<'a, 'b> {
     scanner: &'a Scanner<'b>,
     job: &'a Job,
-    fd: &'a OwnedFd,
+    /// The directory; without it the files in it are known to be as the index says.
+    fd: Option<&'a OwnedFd>,
     found: &'a mut Found,
     jobs: Vec<Job>,
     occupied: bool,
@@ -361,7 +431,12 @@ struct Merge<'a, 'b> {
     unknown: Vec<Name>,
 }
 
-impl Merge<'_, '_> {
+impl<'a, 'b> Merge<'a, 'b> {
+    fn new(scanner: &'a Scanner<'b>, job: &'a Job, fd: Option<&'a OwnedFd>, found: &'a mut Found) -> Self {
+        let (jobs, unknown) = (Vec::new(), Vec::new());
+        Self { scanner, job, fd, found, jobs, occupied: false, nested: false, complete: true, unknown }
+    }
+
     /// The names that the index has in this directory, as one value.
     fn names(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -378,10 +453,8 @@ impl Merge<'_, '_> {
     fn run_as_known(&mut self, unknown: &[Name]) {
         let mut at = self.job.from;
         while at < self.job.to {
-            let path = self.scanner.path(at);
-            let rest = &path[self.job.path.len()..];
-            let name = rest.find_byte(b'/').map_or(rest, |slash| &rest[..=slash]);
-            at = self.in_both(at, name);
+            let scanner = self.scanner;
+            at = self.in_both(at, scanner.component(self.job, at));
         }
         self.nested = self.is_nested(unknown);
         for name in unknown {
@@ -428,17 +501,12 @@ impl Merge<'_, '_> {
         !self.job.path.is_empty() && names.binary_search_by(|n| n.0.as_slice().cmp(b".git")).is_ok()
     }
 
-    /// The next name in the index: a file's, or a directory's with its slash.
     fn component(&self, at: usize) -> &[u8] {
-        let rest = &self.scanner.path(at)[self.job.path.len()..];
-        rest.find_byte(b'/').map_or(rest, |slash| &rest[..=slash])
+        self.scanner.component(self.job, at)
     }
 
     fn group_end(&self, at: usize) -> usize {
-        let component = self.component(at);
-        let start = self.job.path.len();
-        let entries = &self.scanner.index.entries()[at..self.job.to];
-        at + entries.partition_point(|entry| entry.path(self.scanner.index)[start..].starts_with(component))
+        self.scanner.group_end(self.job, at)
     }
 
     fn only_in_index(&mut self, at: usize, names: &[Name]) -> usize {
@@ -488,7 +556,8 @@ impl Merge<'_, '_> {
         self.occupied = true;
         self.special_files(name);
         let end = self.stages_end(at);
-        match statat(self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let Some(fd) = self.fd else { return end };
+        match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => self.scanner.entry(at, &stat, self.found),
             Err(Errno::ACCESS) => {
                 self.found.skipped.push(skipped(self.scanner.path(at), Reason::Unreadable, 0));
@@ -728,9 +797,15 @@ impl UnknownWalk<'_, '_> {
         let repo = gix::open(&top).ok()?;
         let (worktree, index) = (Worktree::open(&top).ok()?, repo.index_or_empty().ok()?);
         let mut rules = self.rules.elsewhere(read_rules(&repo.common_dir().join("info/exclude")));
-        let scan = Scanner { worktree: &worktree, index: &index, listings: &Listings::default(), ..*self.scanner }
-            .scan(&mut rules, None)
-            .ok()?;
+        let scan = Scanner {
+            worktree: &worktree,
+            index: &index,
+            listings: &Listings::default(),
+            monitor: None,
+            ..*self.scanner
+        }
+        .scan(&mut rules, None)
+        .ok()?;
         let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
         let mut add =
             |path: &BStr, state: String| hasher.update(&[path.as_bytes(), b"\0", state.as_bytes(), b"\n"].concat());

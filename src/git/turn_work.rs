@@ -254,6 +254,6 @@ impl Repo {
     pub fn show_in_pager(&self, text: &[u8]) -> bool {
         let named = self.git(["var", "GIT_PAGER"]).run(b"").unwrap_or_default();
         let pager = String::from_utf8_lossy(named.trim());
-        !matches!(&*pager, "" | "cat") && Shell::new(&pager, self.top()).page(text).is_ok()
+        !matches!(&*pager, "" | "cat") && Shell::new(pager.as_bytes(), self.top()).page(text).is_ok()
     }
 }

@@ -5,7 +5,7 @@ use crate::sandbox::{Mode, Output, Sandbox};
 use std::time::Duration;
 
 /// What happens in a directory that holds the tracked files `a`, `b` and `sub/c`.
-const EVENTS: &[&str] = &[
+pub(crate) const EVENTS: &[&str] = &[
     "echo new >new",
     "rm a",
     "mv a z",
@@ -30,7 +30,7 @@ const EVENTS: &[&str] = &[
 
 /// A repository with two directories for each event, which are known: with nothing in them but tracked files, or
 /// with these others as well.
-fn known(others: &str) -> Sandbox {
+pub(crate) fn known(others: &str) -> Sandbox {
     let repo = Sandbox::new();
     for directory in 0..2 * EVENTS.len() {
         for file in ["a", "b", "sub/c"] {
@@ -43,7 +43,7 @@ fn known(others: &str) -> Sandbox {
     repo
 }
 
-const NOTHING: &str = ":";
+pub(crate) const NOTHING: &str = ":";
 const UNTRACKED: &str = "echo mine >mine; mkdir -p odd/in; echo in >odd/in/side; ln -s a link; echo x >sub/mine";
 
 /// What was changed in the last two seconds is never known, and these are counted in whole ones.
@@ -54,14 +54,23 @@ fn record(repo: &Sandbox) -> Vec<u8> {
     repo.read(".git/oxundo/listed")
 }
 
-#[test]
-fn whatever_happens_in_a_known_directory_is_seen() {
-    let within = |directory: usize, event: &str| {
-        let name = format!("d{directory}");
+/// A script in which everything happens, each in a directory of its own; the agent is of side 0, the user of side 1.
+pub(crate) fn events(side: usize) -> String {
+    let within = |(nth, event): (usize, &&str)| {
+        let name = format!("d{}", 2 * nth + side);
         format!("(cd {name}; {});", event.replace("DIRECTORY", &name))
     };
-    let of = |side: usize| EVENTS.iter().enumerate().map(move |(nth, event)| within(2 * nth + side, event));
-    let (agents, users): (String, String) = (of(0).collect(), of(1).collect());
+    EVENTS.iter().enumerate().map(within).collect()
+}
+
+/// A script that takes away what the user did: it is in the way of nothing, and undo brings it back.
+pub(crate) fn away() -> String {
+    let directories = (0..EVENTS.len()).map(|nth| format!("rm -rf d{}; ", 2 * nth + 1));
+    directories.chain(["rm -rf aside-*; ".to_owned()]).collect()
+}
+
+#[test]
+fn whatever_happens_in_a_known_directory_is_seen() {
     let check = |mode, others| {
         let repo = known(others);
         std::thread::sleep(LATER);
@@ -71,11 +80,9 @@ fn whatever_happens_in_a_known_directory_is_seen() {
         let unknown: usize = if others == NOTHING { 0 } else { 2 * EVENTS.len() * "@mine.@odd/.@link.@mine.".len() };
         let length = 8 + directories * 17 + "@.git.".len() + unknown;
         assert_eq!(record(&repo).len(), length, "each of them is known, with what is in it");
-        repo.sh(&format!("set -e; {users}"));
+        repo.sh(&events(1));
         std::thread::sleep(LATER);
-        // What the user did is in the way of nothing, and comes back when a turn takes it away.
-        let away: String = (0..EVENTS.len()).map(|nth| format!("rm -rf d{}; ", 2 * nth + 1)).collect();
-        repo.there_and_back(mode, &format!("{agents} {away} rm -rf aside-*; sleep {}", LATER.as_secs_f32()));
+        repo.there_and_back(mode, &format!("{} {} sleep {}", events(0), away(), LATER.as_secs_f32()));
     };
     std::thread::scope(|scope| {
         for mode in Mode::BOTH {
@@ -180,12 +187,6 @@ fn an_overlay_tells_as_well() {
         return;
     }
     repo.sh("rm -rf ../home/upper ../home/work");
-    let within = |nth: usize, event: &str| {
-        let name = format!("d{nth}");
-        format!("(cd {name}; {});", event.replace("DIRECTORY", &name))
-    };
-    // `git mv` and the like make commits of their own elsewhere: here it is the files that count.
-    let events: String = EVENTS.iter().enumerate().map(|(nth, event)| within(nth, event)).collect();
     let later = LATER.as_secs_f32();
     let look = "find . -path ./.git -prune -o -printf '%p %y %m %l\\n' | sort; \
                 find . -path ./.git -prune -o -type f -print0 | sort -z | xargs -0 cksum; git status -s";
@@ -204,7 +205,7 @@ fn an_overlay_tells_as_well() {
            oxundo redo; look >../home/found; diff ../home/after ../home/found
          done
          cmp ../home/first .git/oxundo/listed && exit 1 || :",
-        events.replace('\'', "'\\''"),
+        events(0).replace('\'', "'\\''"),
     ));
     output.success();
 }

@@ -32,6 +32,7 @@ mod looks;
 mod manual;
 mod messages;
 mod modes;
+mod monitor;
 mod no_repository;
 mod packages;
 mod pages;
