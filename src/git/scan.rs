@@ -15,7 +15,7 @@ use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Time};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, openat, statat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -251,21 +251,28 @@ impl Scanner<'_> {
     fn facts(&self, job: &Job) -> u64 {
         const FLAGS: Flags =
             Flags::STAGE_MASK.union(Flags::ASSUME_VALID).union(Flags::INTENT_TO_ADD).union(Flags::SKIP_WORKTREE);
-        let mut hasher = DefaultHasher::new();
-        job.path.hash(&mut hasher);
+        // One piece is hashed much faster than many.
+        let mut facts = Vec::with_capacity(1 << 12);
+        facts.extend_from_slice(&job.path);
         let mut at = job.from;
         while at < job.to {
-            let entry = &self.index.entries()[at];
             let component = self.component(job, at);
-            (component, entry.mode == Mode::DIR).hash(&mut hasher);
-            if component.ends_with(b"/") {
+            facts.push(0);
+            facts.extend_from_slice(component);
+            facts.push(0);
+            let entry = &self.index.entries()[at];
+            if component.ends_with(b"/") && entry.mode != Mode::DIR {
                 at = self.group_end(job, at);
-            } else {
-                (entry.id, entry.mode.bits(), (entry.flags & FLAGS).bits(), entry.stat).hash(&mut hasher);
-                at += 1;
+                continue;
             }
+            let Stat { mtime, ctime, dev, ino, uid, gid, size } = entry.stat;
+            let (mode, flags) = (entry.mode.bits(), (entry.flags & FLAGS).bits());
+            let numbers = [mode, flags, mtime.secs, mtime.nsecs, ctime.secs, ctime.nsecs, dev, ino, uid, gid, size];
+            facts.extend_from_slice(numbers.map(u32::to_ne_bytes).as_flattened());
+            facts.extend_from_slice(entry.id.as_slice());
+            at += 1;
         }
-        hasher.finish()
+        hash_of(&facts)
     }
 
     /// The next name in the index: a file's, or a directory's with its slash.
@@ -439,14 +446,15 @@ impl<'a, 'b> Merge<'a, 'b> {
 
     /// The names that the index has in this directory, as one value.
     fn names(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
+        let mut names = Vec::new();
         let mut at = self.job.from;
         while at < self.job.to {
             let component = self.component(at);
-            component.hash(&mut hasher);
+            names.extend_from_slice(component);
+            names.push(0);
             at = if component.ends_with(b"/") { self.group_end(at) } else { self.stages_end(at) };
         }
-        hasher.finish()
+        hash_of(&names)
     }
 
     /// The merge with a directory that is known to hold what the index says, and these names.
@@ -869,6 +877,12 @@ fn parent_of(path: &BStr) -> Option<BString> {
 
 fn as_path(path: &BStr) -> &std::path::Path {
     std::path::Path::new(std::ffi::OsStr::from_bytes(path))
+}
+
+fn hash_of(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// A directory with a `.git` in it that is a repository, or points to one.
