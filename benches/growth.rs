@@ -2,7 +2,7 @@
 //! time, memory and bytes on disk.
 //!
 //! `cargo bench --bench growth` prints the tables; `-- files turns` only these of `files`, `turns`,
-//! `history`, `ignored` and `disk`. `OXUNDO_BENCH_MOST=500000` sets the largest tree,
+//! `history`, `ignored`, `switches` and `disk`. `OXUNDO_BENCH_MOST=500000` sets the largest tree,
 //! `OXUNDO_BENCH_TURNS` the number of turns. Nothing here can fail a build.
 
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
@@ -240,6 +240,38 @@ fn ignored() {
     }
 }
 
+/// Time by what git's users switch on for many files. Every tenth directory has a file that is ignored.
+fn switches() {
+    let files = setting("OXUNDO_BENCH_MOST", 100_000).min(100_000);
+    let bench = Bench::with_files(files);
+    for directory in (0..files / 100).step_by(10) {
+        bench.write(&format!("d{directory}/x.o"), "");
+    }
+    bench.write(".gitignore", "*.o\n");
+    // It watches nothing, and knows where the turns are.
+    bench.write("../home/monitor", "#!/bin/sh\nprintf 'bench\\0d0/\\0'\n");
+    bench.sh("chmod +x ../home/monitor; git add -A && git commit -qm ignore");
+    std::thread::sleep(Duration::from_millis(3200));
+    println!("\n{files:>8} files {:>18} {:>10} {:>10} {:>10}", "", "git status", "status", "undo");
+    let mut first = None;
+    for (name, setup) in [
+        ("nothing", "git config core.untrackedCache false; git update-index --no-untracked-cache"),
+        ("untracked cache", "git config core.untrackedCache true; git update-index --untracked-cache"),
+        ("a monitor as well", "git config core.fsmonitor ../home/monitor; git update-index --fsmonitor"),
+    ] {
+        bench.sh(&format!("{setup}; git status"));
+        let times = medians(|n| {
+            bench.turn(8, &n.to_string());
+            [bench.sh("git status"), bench.oxundo(&["status"]), bench.oxundo(&["undo"])]
+        });
+        let first = first.get_or_insert(times);
+        let [git, status, undo] = times;
+        println!("{name:>32} {git:>7.1} ms {status:>7.1} ms {undo:>7.1} ms");
+        let [git, status, undo] = std::array::from_fn(|at| times[at] / first[at]);
+        println!("{:>32} {git:>10.2} {status:>10.2} {undo:>10.2}", "by nothing");
+    }
+}
+
 /// Bytes on disk by the size of the change.
 fn disk() {
     println!("\n{:>14} {:>16} {:>16}", "changed files", "bytes a turn", "of git's own");
@@ -267,8 +299,14 @@ fn disk() {
 }
 
 fn main() {
-    let tables: [(&str, fn()); 5] =
-        [("files", files), ("turns", turns), ("history", history), ("ignored", ignored), ("disk", disk)];
+    let tables: [(&str, fn()); 6] = [
+        ("files", files),
+        ("turns", turns),
+        ("history", history),
+        ("ignored", ignored),
+        ("switches", switches),
+        ("disk", disk),
+    ];
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     for (name, table) in tables {
         if asked.is_empty() || asked.iter().any(|asked| asked == name) {

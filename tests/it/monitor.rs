@@ -286,3 +286,23 @@ fn only_the_users_own_monitor_is_run_and_in_the_second_version() {
     repo.turn(Mode::Ghost, "echo agent >>d0/a");
     assert!(!other.exists(), "the first version is not spoken");
 }
+
+#[test]
+fn an_edit_that_a_monitor_keeps_quiet_is_never_written_over() {
+    let repo = quiet();
+    hook(&repo, SCRIPTED);
+    std::fs::write(repo.home().join("changed"), "d0/\0").expect("write what the monitor tells");
+    repo.agent("echo agent >>d0/a; rm d1/a; echo made >d0/new; sleep 1.1");
+    // Now they are plain, as a monitor that tells nothing has it.
+    repo.git(["-c", "core.fsmonitor=false", "update-index", "-q", "--refresh", "--force-write-index"]);
+    repo.oxundo(["status"]).success();
+    std::fs::write(repo.home().join("changed"), "").expect("write what the monitor tells");
+    let known = plain(&repo);
+    repo.write("d0/a", "the user's\n").write("d0/new", "the user's too\n");
+    repo.oxundo(["status"]).success();
+    assert_eq!(plain(&repo), known, "nothing is looked at");
+    let undone = repo.oxundo(["undo"]);
+    repo.assert_file("d0/a", "the user's\n", &format!("it stays: {undone:?}"));
+    repo.assert_file("d0/new", "the user's too\n", &format!("it stays: {undone:?}"));
+    undone.exits(3);
+}
