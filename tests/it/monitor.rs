@@ -65,6 +65,9 @@ fn check_events(repo: &Sandbox, mode: Mode) {
     assert!(plain(repo) > 0, "what is left is known");
     repo.sh("chmod 600 README.txt; rm -r d0; chmod 711 d28");
     repo.there_and_back(mode, "chmod 640 README.txt d28/b; rm -r d30; chmod 755 d28");
+    // git takes the bits that it does not look at for clean.
+    repo.sh("chmod 600 d34/a; chmod 711 d34/sub; git update-index -q --refresh; oxundo status");
+    repo.there_and_back(mode, "chmod 644 d34/a; chmod 755 d34/sub");
 }
 
 #[test]
@@ -173,6 +176,13 @@ fn a_monitor_is_believed() {
     assert!(sees(&repo, "", "git update-index --chmod=+x d11/b"));
     let (_, shown) = repo.json(["show", &repo.log()[0]["turn"].to_string()]);
     assert!(shown.to_string().contains("d11/a"), "{shown}");
+    // Another monitor was not asked then.
+    repo.oxundo(["status"]).success();
+    let known = plain(&repo);
+    repo.sh("chmod 600 d12/a; cp ../home/monitor ../home/other; oxundo status");
+    assert_eq!(plain(&repo), known, "nothing is told");
+    repo.sh("git config core.fsmonitor ../home/other; oxundo status");
+    assert_eq!(plain(&repo), known - 1, "everything is looked at");
 }
 
 /// Turns are undone and redone, whatever git makes of such a monitor.
