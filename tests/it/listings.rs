@@ -1,5 +1,5 @@
 //! Directories that are not read because they are known to hold what the index says: whatever happens
-//! in one is seen all the same.
+//! in one is seen all the same. The temporary directory is on a file system that tells.
 
 use crate::sandbox::{Mode, Output, Sandbox};
 use std::time::Duration;
@@ -173,7 +173,6 @@ fn ignored_names_that_are_known_are_held_against_the_rules_of_now() {
 
 /// On an overlay, which containers have: what is below it, what was changed, and what was taken away.
 #[test]
-#[cfg(target_os = "linux")]
 fn an_overlay_tells_as_well() {
     let repo = known(UNTRACKED);
     let mount = "mkdir ../home/upper ../home/work && mount -t overlay overlay \

@@ -26,12 +26,14 @@ mod kill_points;
 mod kinds;
 mod library;
 mod limits;
+#[cfg(target_os = "linux")]
 mod listings;
 mod log;
 mod looks;
 mod manual;
 mod messages;
 mod modes;
+#[cfg(target_os = "linux")]
 mod monitor;
 mod no_repository;
 mod packages;
