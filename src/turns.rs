@@ -224,7 +224,7 @@ fn dirty_commit<'repo>(
         lock.stage(paths.iter().map(|path| path.as_bstr()))?;
         let staged = lock.read()?;
         let tree = repo.index_state(&staged, head_tree)?.tree;
-        (tree, Repo::index_moves(&paths, &capture.index, &staged), Some(lock))
+        (tree, repo.index_moves(&paths, &capture.index, &staged)?, Some(lock))
     };
     if tree == head_tree {
         return Ok(None);
@@ -389,12 +389,15 @@ pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectI
         start.branches.insert(branch.clone(), dirty);
     }
     // The dirty commit is the index as it was made for it; what was only intended is added.
-    let mut special = before.index.special.clone();
-    for entries in special.values_mut() {
+    let tree = repo.commit_tree(dirty)?;
+    for path in repo.changed_paths(before.index.tree, tree)? {
+        repo.take_from_sparse(&mut start.index, path.as_bstr())?;
+    }
+    for entries in start.index.special.values_mut() {
         entries.retain(|entry| !entry.intent_to_add);
     }
-    special.retain(|_, entries| !entries.is_empty());
-    start.index = IndexState { tree: repo.commit_tree(dirty)?, special };
+    start.index.special.retain(|_, entries| !entries.is_empty());
+    start.index.tree = tree;
     Ok(start)
 }
 
@@ -493,7 +496,7 @@ fn auto_commit<'repo>(
         // What is staged and nowhere else stays staged: it may be the only copy.
         return Ok(None);
     }
-    let index = Repo::index_moves(&choice.stage, &capture.index, &staged);
+    let index = repo.index_moves(&choice.stage, &capture.index, &staged)?;
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
     let commit = repo.make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
     Ok(Some(AutoCommit { commit, index, state: repo.index_state(&staged, tree)?, lock }))
@@ -535,7 +538,7 @@ fn choose(
     let ignored = repo.ignored_now(new)?;
     let mut choice = Choice::default();
     for path in paths {
-        let entries = Repo::index_entries(&capture.index, path.as_bstr());
+        let entries = repo.index_entries(&capture.index, path.as_bstr())?;
         if entries.iter().any(|entry| entry.assume_unchanged || entry.skip_worktree) {
             continue;
         }

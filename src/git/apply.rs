@@ -170,9 +170,10 @@ impl Repo {
         }
         let lock = self.lock_index()?;
         let now = self.read_index()?;
-        let changed = |entry: &&IndexMove| Self::index_entries(&now, entry.path.as_bstr()) != entry.from;
-        if let Some(entry) = plan.index.iter().find(changed) {
-            return Err(changed_meanwhile(entry.path.as_bstr()));
+        for entry in &plan.index {
+            if !same_entries(&self.index_entries(&now, entry.path.as_bstr())?, &entry.from) {
+                return Err(changed_meanwhile(entry.path.as_bstr()));
+            }
         }
         lock.expect_stage()?;
         Ok(Index::Moves(lock, self.rewritten_entries(plan)?))
@@ -185,7 +186,7 @@ impl Repo {
         let moved: BTreeSet<&BString> = plan.index.iter().map(|entry| &entry.path).collect();
         let written = plan.files.iter().filter(|file| !moved.contains(&file.path));
         let entry = |file: &FileMove| {
-            let (to, entries) = (file.to?, Self::index_entries(&index, file.path.as_bstr()));
+            let (to, entries) = (file.to?, self.index_entries(&index, file.path.as_bstr()).ok()?);
             // Where a filter stands between, git alone can tell whether the file is as its entry says.
             let mode = EntryMode::from(entry_kind(to.kind)).value();
             let same = entries == [IndexEntry::plain(u32::from(mode), to.id)];
@@ -314,12 +315,15 @@ impl Repo {
         if !plan.index.is_empty() {
             let lock = self.lock_index()?;
             let index = lock.read()?;
-            let between = |entry: &&IndexMove| {
-                let now = Self::index_entries(&index, entry.path.as_bstr());
-                now == entry.from || now == entry.to
-            };
-            left.extend(plan.index.iter().filter(|entry| !between(entry)).map(|entry| entry.path.clone()));
-            let moves: Vec<_> = plan.index.iter().filter(between).cloned().collect();
+            let mut moves = Vec::new();
+            for entry in &plan.index {
+                let now = self.index_entries(&index, entry.path.as_bstr())?;
+                if same_entries(&now, &entry.from) || same_entries(&now, &entry.to) {
+                    moves.push(entry.clone());
+                } else {
+                    left.insert(entry.path.clone());
+                }
+            }
             self.apply_index(&moves, &lock)?;
             lock.commit()?;
         }
@@ -408,6 +412,13 @@ impl Repo {
             None => Ok(()),
         }
     }
+}
+
+/// Whether these are the same. What was to be left out of the worktree and is there is captured as an entry
+/// like others, which the index need not say yet.
+fn same_entries(some: &[IndexEntry], others: &[IndexEntry]) -> bool {
+    let staged = |entry: &IndexEntry| IndexEntry { skip_worktree: false, ..*entry };
+    some.iter().map(staged).eq(others.iter().map(staged))
 }
 
 fn changed_meanwhile(path: &BStr) -> anyhow::Error {

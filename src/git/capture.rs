@@ -57,8 +57,7 @@ impl Repo {
     pub fn capture(&self, usual: UsualModes, limits: &Limits, before: Option<Before<'_>>) -> Result<Capture> {
         let head = self.head()?;
         let head_tree = self.head_tree(&head)?;
-        let index = self.read_index()?;
-        let state = self.index_state(&index, head_tree)?;
+        let index = self.with_directories_opened(self.read_index()?)?;
         let earlier = before.as_ref().map(|before| before.checkpoint);
         let captured = |path: &BStr| earlier.is_some_and(|cp| matches!(self.tree_file(cp.worktree, path), Ok(Some(_))));
         let capabilities = self.gix.filesystem_options()?;
@@ -92,6 +91,8 @@ impl Repo {
             monitor.save(self, &scan.plain);
         }
         drop(underway);
+        let index = self.with_entries_shown(index, &scan.shown)?;
+        let state = self.index_state(&index, head_tree)?;
         let mut content = Content {
             repo: self,
             index: &index,
@@ -278,6 +279,7 @@ impl Content<'_> {
                 self.changes.push((path.into(), None));
             }
         }
+        self.changes.extend(scan.absent.iter().map(|(directory, _)| (directory.clone(), None)));
         let underway = self.repo.watch.begin(Work::Read, scan.tracked.len() + scan.untracked.len());
         for (at, difference) in &scan.tracked {
             self.tracked(*at, difference)?;
@@ -357,7 +359,8 @@ impl Content<'_> {
         if !self.repo.may_filter(scan)? {
             return Ok(());
         }
-        let known: HashSet<usize> = scan.tracked.iter().map(|(at, _)| *at).collect();
+        let absent = scan.absent.iter().flat_map(|(_, range)| range.clone());
+        let known: HashSet<usize> = scan.tracked.iter().map(|(at, _)| *at).chain(absent).collect();
         let mut attributes = self
             .repo
             .gix

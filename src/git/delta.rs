@@ -14,6 +14,7 @@ use gix::diff::tree::recorder::Change as TreeDiff;
 use gix::diff::tree::{Recorder, State};
 use gix::objs::TreeRefIter;
 use gix::objs::tree::{EntryKind, EntryMode};
+use std::collections::btree_map::Entry::Vacant;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Entry = Option<(EntryMode, ObjectId)>;
@@ -86,10 +87,8 @@ impl Repo {
         before: ObjectId,
         after: ObjectId,
     ) -> Result<BTreeMap<BString, Change<Vec<IndexEntry>>>> {
-        let entries = |entry: Entry| -> Vec<IndexEntry> {
-            entry.map(|(mode, id)| IndexEntry::plain(u32::from(mode.value()), id)).into_iter().collect()
-        };
         let changes = self.tree_changes(before, after)?.into_iter();
+        let entries = |entry| plain_entry(entry, false);
         Ok(changes.map(|(path, change)| (path, Change::new(entries(change.from), entries(change.to)))).collect())
     }
 
@@ -99,12 +98,12 @@ impl Repo {
     ///
     /// When the tree cannot be read.
     pub fn plain_entries(&self, tree: ObjectId, path: &BStr) -> Result<Vec<IndexEntry>> {
-        let entry = self.tree_entry(tree, path)?;
-        Ok(entry
-            .filter(|(kind, _)| *kind != EntryKind::Tree)
-            .map(|(kind, id)| IndexEntry::plain(u32::from(EntryMode::from(kind).value()), id))
-            .into_iter()
-            .collect())
+        Ok(plain_entry(self.entry_at(tree, path)?, false))
+    }
+
+    fn entry_at(&self, tree: ObjectId, path: &BStr) -> Result<Entry> {
+        let found = self.tree_entry(tree, path)?;
+        Ok(found.filter(|(kind, _)| *kind != EntryKind::Tree).map(|(kind, id)| (kind.into(), id)))
     }
 
     /// Every file of a tree.
@@ -279,26 +278,43 @@ impl Repo {
         before: &Checkpoint,
         after: &Checkpoint,
     ) -> Result<BTreeMap<BString, Change<Vec<IndexEntry>>>> {
-        let mut paths: BTreeSet<BString> =
-            self.tree_changes(before.index.tree, after.index.tree)?.into_keys().collect();
-        paths.extend(changed_keys(&before.index.special, &after.index.special));
-        let mut index = BTreeMap::new();
-        for path in paths {
-            let from = self.captured_entries(before, &path)?;
-            let to = self.captured_entries(after, &path)?;
-            if from != to {
-                index.insert(path, Change::new(from, to));
+        let mut trees = self.tree_changes(before.index.tree, after.index.tree)?;
+        // What is the same in both trees may be left out of one worktree alone, or be special otherwise.
+        for directory in before.index.sparse.symmetric_difference(&after.index.sparse) {
+            let side = if before.index.sparse.contains(directory) { before } else { after };
+            for (path, entry) in self.entries_below(side.index.tree, directory.as_bstr())? {
+                trees.entry(path).or_insert_with(|| Change::new(entry, entry));
             }
         }
-        Ok(index)
+        for path in changed_keys(&before.index.special, &after.index.special) {
+            if let Vacant(same) = trees.entry(path) {
+                let entry = self.entry_at(before.index.tree, same.key().as_bstr())?;
+                same.insert(Change::new(entry, entry));
+            }
+        }
+        let entries = |checkpoint: &Checkpoint, path: &BString, entry: Entry| match checkpoint.index.special.get(path) {
+            Some(special) => special.clone(),
+            None => plain_entry(entry, checkpoint.index.sparse_directory(path.as_bstr()).is_some()),
+        };
+        let changes = trees.into_iter().map(|(path, change)| {
+            let (from, to) = (entries(before, &path, change.from), entries(after, &path, change.to));
+            (path, Change::new(from, to))
+        });
+        Ok(changes.filter(|(_, change)| change.from != change.to).collect())
     }
 
-    fn captured_entries(&self, checkpoint: &Checkpoint, path: &BString) -> Result<Vec<IndexEntry>> {
-        if let Some(special) = checkpoint.index.special.get(path) {
-            return Ok(special.clone());
-        }
-        self.plain_entries(checkpoint.index.tree, path.as_bstr())
+    /// All that is below a directory of a tree.
+    fn entries_below(&self, tree: ObjectId, directory: &BStr) -> Result<Vec<(BString, Entry)>> {
+        let Some((EntryKind::Tree, below)) = self.tree_entry(tree, directory)? else { return Ok(Vec::new()) };
+        let found = self.tree_changes(self.write_empty_tree()?, below)?.into_iter();
+        Ok(found.map(|(path, change)| ([directory.as_bytes(), b"/", &path].concat().into(), change.to)).collect())
     }
+}
+
+/// The entry of a tree as one of the index.
+fn plain_entry(entry: Entry, skip_worktree: bool) -> Vec<IndexEntry> {
+    let plain = |(mode, id): (EntryMode, ObjectId)| IndexEntry::plain(u32::from(mode.value()), id);
+    entry.map(|entry| IndexEntry { skip_worktree, ..plain(entry) }).into_iter().collect()
 }
 
 fn file_state(checkpoint: &Checkpoint, path: &BStr, (mode, id): (EntryMode, ObjectId)) -> Option<FileState> {

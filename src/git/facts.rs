@@ -56,7 +56,7 @@ impl Repo {
             facts.aside.insert(path.clone(), (state, kept));
         }
         for path in deltas().flat_map(|delta| delta.index.keys()) {
-            let entries = Self::index_entries(index, path.as_bstr());
+            let entries = self.index_entries(index, path.as_bstr())?;
             if !entries.is_empty() {
                 facts.index.insert(path.clone(), entries);
             }

@@ -5,6 +5,7 @@
 use super::Repo;
 use super::lock::held;
 use super::process::{Git, Waiting};
+use super::sparse::sparse_directories;
 use crate::config::Config;
 use crate::model::checkpoint::{IndexEntry, IndexState};
 use crate::model::plan::IndexMove;
@@ -40,7 +41,7 @@ impl Repo {
         {
             return Ok(Arc::clone(index));
         }
-        let index = Arc::new(self.read_index_at(&path)?);
+        let index = Arc::new(self.decode_index(&path)?);
         // A file that was replaced meanwhile is not the one that was looked at.
         let read = stamp.filter(|stamp| Stamp::of(&path).as_ref() == Some(stamp));
         self.index.replace(read.map(|stamp| (stamp, Arc::clone(&index))));
@@ -51,11 +52,6 @@ impl Repo {
     /// to a file of its own.
     fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
-    }
-
-    fn read_index_at(&self, path: &Path) -> Result<IndexFile> {
-        let index = self.decode_index(path)?;
-        if index.is_sparse() { self.expanded_index(path) } else { Ok(index) }
     }
 
     fn decode_index(&self, path: &Path) -> Result<IndexFile> {
@@ -90,21 +86,6 @@ impl Repo {
         Ok(lent)
     }
 
-    /// A sparse index with an entry for every file, as git itself expands it when a command needs
-    /// that. The index stays as it is.
-    fn expanded_index(&self, path: &Path) -> Result<IndexFile> {
-        let full = self.scratch()?.join(format!("index.full-{}", std::process::id()));
-        let made = copy_index(path, &full).and_then(|()| {
-            let modified = std::fs::metadata(path)?.modified()?;
-            self.git(["-c", "index.sparse=false", "update-index", "--force-write-index"]).index(&full).run(b"")?;
-            File::options().write(true).open(&full)?.set_modified(modified)?;
-            self.decode_index(&full)
-        });
-        // What a kill leaves behind is of no use to anyone, and in nobody's way.
-        let _ = std::fs::remove_file(&full);
-        made.context("expand the sparse index")
-    }
-
     /// The index as a value. `base` is a tree that most of it is in, such as HEAD's.
     ///
     /// # Errors
@@ -112,14 +93,14 @@ impl Repo {
     /// When a tree cannot be read or written.
     pub fn index_state(&self, index: &State, base: ObjectId) -> Result<IndexState> {
         let tree = self.index_tree(index, base)?;
-        let mut special: BTreeMap<BString, Vec<IndexEntry>> = BTreeMap::new();
+        let mut state = IndexState { tree, sparse: sparse_directories(index), special: BTreeMap::new() };
         for entry in index.entries() {
-            let value = entry_of(entry);
-            if !value.is_plain() && entry.mode != Mode::DIR {
-                special.entry(entry.path(index).to_owned()).or_default().push(value);
+            let (value, path) = (entry_of(entry), entry.path(index));
+            if !value.is_plain() && entry.mode != Mode::DIR && state.sparse_directory(path).is_none() {
+                state.special.entry(path.to_owned()).or_default().push(value);
             }
         }
-        Ok(IndexState { tree, special })
+        Ok(state)
     }
 
     /// What `git write-tree` would give, made from `base` by the differences alone.
@@ -152,22 +133,33 @@ impl Repo {
         Ok(editor.write().context("write a tree")?.detach())
     }
 
-    /// The entries of some paths.
-    pub fn index_entries(index: &State, path: &BStr) -> Vec<IndexEntry> {
-        let Some(range) = index.entry_range(path) else {
-            return Vec::new();
-        };
-        index.entries()[range].iter().map(entry_of).collect()
+    /// The entries of a path.
+    ///
+    /// # Errors
+    ///
+    /// When it is in a sparse index by its directory, of which the tree cannot be read.
+    pub fn index_entries(&self, index: &State, path: &BStr) -> Result<Vec<IndexEntry>> {
+        match index.entry_range(path) {
+            Some(range) => Ok(index.entries()[range].iter().map(entry_of).collect()),
+            None => Ok(self.entry_in_sparse_index(index, path)?.into_iter().collect()),
+        }
     }
 
     /// How these paths differ between two readings of the index.
-    pub fn index_moves(paths: &[BString], before: &State, after: &State) -> Vec<IndexMove> {
-        let moves = paths.iter().map(|path| IndexMove {
-            path: path.clone(),
-            from: Self::index_entries(before, path.as_bstr()),
-            to: Self::index_entries(after, path.as_bstr()),
-        });
-        moves.filter(|entry| entry.from != entry.to).collect()
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::index_entries`].
+    pub fn index_moves(&self, paths: &[BString], before: &State, after: &State) -> Result<Vec<IndexMove>> {
+        let mut moves = Vec::new();
+        for path in paths {
+            let from = self.index_entries(before, path.as_bstr())?;
+            let to = self.index_entries(after, path.as_bstr())?;
+            if from != to {
+                moves.push(IndexMove { path: path.clone(), from, to });
+            }
+        }
+        Ok(moves)
     }
 
     /// Takes `index.lock` and makes a copy of the index to work on.
@@ -330,7 +322,7 @@ impl IndexLock<'_> {
     ///
     /// When it cannot be read.
     pub fn read(&self) -> Result<IndexFile> {
-        self.repo.read_index_at(&self.copy)
+        self.repo.decode_index(&self.copy)
     }
 
     /// Stages these paths as `git add` and `git rm` would: what is there with its content,
@@ -363,8 +355,12 @@ impl IndexLock<'_> {
         let staged: Vec<_> = moves.iter().filter(|entry| fresh(entry)).collect();
         self.stage(staged.iter().map(|entry| entry.path.as_bstr()))?;
         let now = self.read()?;
-        let wrong = |entry: &&IndexMove| Repo::index_entries(&now, entry.path.as_bstr()) != entry.to;
-        let wrong: Vec<_> = moves.iter().filter(wrong).collect();
+        let mut wrong = Vec::new();
+        for entry in moves {
+            if self.repo.index_entries(&now, entry.path.as_bstr())? != entry.to {
+                wrong.push(entry);
+            }
+        }
         self.write_exactly(&wrong)
     }
 

@@ -37,7 +37,7 @@ impl Repo {
     ///
     /// When the attributes cannot be read.
     pub fn merger(&self) -> Result<Merger<'_>> {
-        let index = self.read_index()?;
+        let index = self.with_directories_opened(self.read_index()?)?;
         Ok(Merger { repo: self, attributes: self.gix.attributes_only(&index, Source::WorktreeThenIdMapping)? })
     }
 }

@@ -26,6 +26,7 @@ pub mod scan;
 pub mod select;
 pub mod setup;
 pub mod space;
+pub mod sparse;
 pub mod store;
 pub mod time;
 pub mod turn_work;

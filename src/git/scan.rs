@@ -6,6 +6,7 @@
 use super::ignore::{Rules, read_rules};
 use super::known::{Listing, Listings, stamp_of};
 use super::monitor::Monitor;
+use super::sparse::is_left_out;
 use super::worktree::{Worktree, is_denied, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use crate::model::progress::Underway;
@@ -16,6 +17,7 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags, openat, statat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -70,6 +72,10 @@ pub enum Difference {
 pub struct Scan {
     /// Index entries that are not exactly as the index says, by their position.
     pub tracked: Vec<(usize, Difference)>,
+    /// Directories that are not there and are not to be, with the positions of what is in them.
+    pub absent: Vec<(BString, Range<usize>)>,
+    /// Index entries that are there and were to be left out, by their position.
+    pub shown: Vec<usize>,
     /// Files that are not in the index and not ignored.
     pub untracked: Vec<Unread>,
     /// Permission bits that are not the usual ones; directories with a slash behind.
@@ -120,6 +126,8 @@ impl Scanner<'_> {
         let found = self.walk_tracked()?;
         let mut scan = Scan {
             tracked: found.tracked,
+            absent: found.absent,
+            shown: found.shown,
             unusual: found.unusual,
             skipped: found.skipped,
             attributes: found.attributes,
@@ -304,6 +312,9 @@ impl Scanner<'_> {
         let entry = &self.index.entries()[at];
         let path = entry.path(self.index);
         let mode = mode_of(stat);
+        if entry.flags.contains(Flags::SKIP_WORKTREE) {
+            found.shown.push(at);
+        }
         let Some(mut kind) = kind_of(stat) else {
             found.skipped.push(special(path));
             self.gone(at, found);
@@ -339,6 +350,8 @@ impl Scanner<'_> {
 #[derive(Default)]
 struct Found {
     tracked: Vec<(usize, Difference)>,
+    absent: Vec<(BString, Range<usize>)>,
+    shown: Vec<usize>,
     unusual: BTreeMap<BString, u32>,
     skipped: Vec<Skipped>,
     attributes: Vec<BString>,
@@ -355,6 +368,8 @@ struct Found {
 impl Found {
     fn merge(&mut self, other: Self) {
         self.tracked.extend(other.tracked);
+        self.absent.extend(other.absent);
+        self.shown.extend(other.shown);
         self.unusual.extend(other.unusual);
         self.skipped.extend(other.skipped);
         self.attributes.extend(other.attributes);
@@ -376,7 +391,7 @@ impl Found {
 
     /// How much was found for which a directory is not plain.
     fn findings(&self) -> usize {
-        self.tracked.len() + self.unusual.len() + self.skipped.len() + self.linked
+        self.tracked.len() + self.shown.len() + self.unusual.len() + self.skipped.len() + self.linked
     }
 }
 
@@ -520,15 +535,23 @@ impl<'a, 'b> Merge<'a, 'b> {
     fn only_in_index(&mut self, at: usize, names: &[Name]) -> usize {
         if self.component(at).ends_with(b"/") {
             let end = self.group_end(at);
-            (at..end).for_each(|at| self.scanner.gone(at, self.found));
+            if self.scanner.index.entries()[at..end].iter().all(is_left_out) {
+                let directory =
+                    [self.job.path.as_slice(), &self.component(at)[..self.component(at).len() - 1]].concat();
+                self.found.absent.push((directory.into(), at..end));
+            } else {
+                (at..end).for_each(|at| self.scanner.gone(at, self.found));
+            }
             return end;
         }
-        if self.scanner.index.entries()[at].mode == Mode::COMMIT {
+        let entry = &self.scanner.index.entries()[at];
+        let is_directory = |name: &[u8]| names.binary_search_by(|n| n.0.cmp(&[name, b"/"].concat())).is_ok();
+        if entry.flags.contains(Flags::SKIP_WORKTREE) && is_directory(self.component(at)) {
+            self.found.shown.push(at);
+        }
+        if entry.mode == Mode::COMMIT {
             // A submodule: `sub` in the index, `sub/` on disk. The name comes by as unknown.
-            let directory = [self.component(at), b"/"].concat();
-            if names.binary_search_by(|n| n.0.cmp(&directory)).is_ok() {
-                self.occupied = true;
-            }
+            self.occupied |= is_directory(self.component(at));
             return at + 1;
         }
         let end = self.stages_end(at);

@@ -299,6 +299,7 @@ impl Repo {
         let special: Vec<Special> = (checkpoint.index.special.iter())
             .map(|(path, entries)| Special { path: path.clone(), entries: entries.clone() })
             .collect();
+        let sparse: Vec<String> = checkpoint.index.sparse.iter().map(|path| exact::encode(path)).collect();
         let blob = |name: &str, bytes: Vec<u8>| -> Result<Entry> {
             let id = self.gix.write_blob(bytes)?.detach();
             Ok(tree_entry(name, EntryKind::Blob, id))
@@ -315,6 +316,9 @@ impl Repo {
             tree_entry("index", EntryKind::Tree, checkpoint.index.tree),
             tree_entry("worktree", EntryKind::Tree, checkpoint.worktree),
         ];
+        if !sparse.is_empty() {
+            entries.push(blob("sparse", serde_json::to_vec(&sparse)?)?);
+        }
         entries.sort();
         Ok(self.gix.write_object(&Tree { entries })?.detach())
     }
@@ -329,6 +333,8 @@ impl Repo {
         let modes: BTreeMap<String, String> = serde_json::from_slice(&blob("modes")?)?;
         let directories: Vec<String> = serde_json::from_slice(&blob("directories")?)?;
         let special: Vec<Special> = lines(&blob("special")?)?;
+        // Only a sparse checkout has it, and earlier records have none.
+        let sparse: Vec<String> = self.json_at(tree, "sparse")?.unwrap_or_default();
         let path = |text: &str| exact::decode(text).context("a path is damaged");
         Ok(Checkpoint {
             head: about.head,
@@ -337,6 +343,7 @@ impl Repo {
             stash: lines::<StashEntry>(&blob("stash")?)?,
             index: IndexState {
                 tree: id("index")?,
+                sparse: sparse.iter().map(|name| path(name)).collect::<Result<_>>()?,
                 special: special.into_iter().map(|special| (special.path, special.entries)).collect(),
             },
             worktree: id("worktree")?,

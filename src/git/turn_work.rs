@@ -55,9 +55,15 @@ impl Repo {
     /// When a tree cannot be read.
     pub fn untracked_files(&self, capture: &Capture) -> Result<Vec<BString>> {
         let state = &capture.checkpoint;
-        let paths = self.changed_paths(state.index.tree, state.worktree)?;
-        let untracked = |path: &BString| Self::index_entries(&capture.index, path.as_bstr()).is_empty();
-        Ok(paths.into_iter().filter(untracked).collect())
+        let left_out: Vec<TreeChange> = state.index.sparse.iter().map(|directory| (directory.clone(), None)).collect();
+        let staged = self.edited_tree(state.index.tree, &left_out)?;
+        let mut untracked = Vec::new();
+        for path in self.changed_paths(staged, state.worktree)? {
+            if self.index_entries(&capture.index, path.as_bstr())?.is_empty() {
+                untracked.push(path);
+            }
+        }
+        Ok(untracked)
     }
 
     /// Which of these paths the ignore rules of now exclude.
@@ -96,9 +102,9 @@ impl Repo {
     ///
     /// When the tree cannot be written.
     pub fn tree_with_index_entries(&self, base: ObjectId, index: &State, paths: &[BString]) -> Result<ObjectId> {
-        let changes: Vec<TreeChange> =
-            (paths.iter()).map(|path| tree_change(path, &Self::index_entries(index, path.as_bstr()))).collect();
-        self.edited_tree(base, &changes)
+        let changes: Result<Vec<TreeChange>> =
+            (paths.iter()).map(|path| Ok(tree_change(path, &self.index_entries(index, path.as_bstr())?))).collect();
+        self.edited_tree(base, &changes?)
     }
 
     /// Runs the user's pre-commit and commit-msg hooks on a staged index; gives the message

@@ -1,7 +1,9 @@
 //! A checkpoint is the whole state at one instant, as plain data.
 
 use super::bytes::exact;
-use gix::{ObjectId, bstr::BString};
+use super::plan::parents;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,13 +97,23 @@ impl IndexEntry {
     }
 }
 
-/// The index: its ordinary entries as a tree, and those with a flag or a stage one by one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The index: its ordinary entries as a tree, what a sparse checkout leaves out by directories, and
+/// all other entries with a flag or a stage one by one.
+#[derive(Clone, Debug)]
 pub struct IndexState {
     /// All stage 0 entries that are not intent-to-add.
     pub tree: ObjectId,
-    /// Every entry that carries a flag or a stage, by path.
+    /// The directories below which every entry is left out of the worktree.
+    pub sparse: BTreeSet<BString>,
+    /// Every other entry that carries a flag or a stage, by path.
     pub special: BTreeMap<BString, Vec<IndexEntry>>,
+}
+
+impl IndexState {
+    /// The sparse directory that a path is in.
+    pub fn sparse_directory<'a>(&self, path: &'a BStr) -> Option<&'a BStr> {
+        if self.sparse.is_empty() { None } else { parents(path).find(|directory| self.sparse.contains(*directory)) }
+    }
 }
 
 /// One entry of `git stash list`, newest first, with its reflog line's exact data.
@@ -242,7 +254,7 @@ pub fn uncovered_changes<'a>(before: &'a Checkpoint, after: &Checkpoint) -> Vec<
 }
 
 /// The whole state at one instant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// HEAD's branch and commit.
     pub head: Head,

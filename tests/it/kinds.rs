@@ -87,56 +87,6 @@ fn alternates_and_shared_clones() {
 }
 
 #[test]
-fn sparse_checkouts() {
-    let cases = [
-        ("cone", "git sparse-checkout set --cone in"),
-        ("not cone", "git sparse-checkout set --no-cone /README.txt '/in/*' '!/in/second.txt'"),
-        ("sparse index", "git sparse-checkout set --cone --sparse-index in"),
-        ("sparse index, nothing below the top", "git sparse-checkout set --cone --sparse-index"),
-    ];
-    check_all(cases.map(|(name, script)| (name.to_owned(), script)), |prepare| {
-        for (at, script) in [
-            "echo two >>README.txt; echo loose >loose.txt; mkdir -p in; echo new >in/new.txt; git add --sparse in/new.txt; git commit -qm its; echo more >>in/new.txt",
-            "git sparse-checkout disable; echo two >>out/a.txt; echo two >>README.txt",
-            "git sparse-checkout add out; rm out/a.txt; echo two >>out/deep/b.txt",
-            "mkdir -p out/deep; echo there >out/deep/a.txt; echo new >out/new.txt; echo two >>README.txt",
-            "git rm -q --cached --sparse out/a.txt; echo two >>README.txt",
-            "git sparse-checkout reapply; git commit -qm none --allow-empty; git reset -q --hard; echo two >README.txt",
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let repo = filled();
-            repo.git(["config", "advice.sparseIndexExpanded", "false"]);
-            repo.sh(prepare);
-            repo.write("mine.txt", "mine\n").write("README.txt", "dirty\n");
-            let before = repo.state();
-            let mode = Mode::BOTH[at % 2];
-            repo.turn(mode, script);
-            let after = repo.state();
-            for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
-                repo.oxundo([op]).success();
-                // Which files are to be there is a setting of the user's, and git's own to change.
-                let state = |state: &crate::sandbox::State| state.clone().without("git status");
-                state(&repo.state()).assert_is(&state(wanted), &format!("{op} of '{script}' ({mode:?})"));
-            }
-            repo.assert_sound();
-        }
-    });
-}
-
-#[test]
-fn a_sparse_index_stays_sparse() {
-    let repo = filled();
-    repo.sh("git sparse-checkout set --cone --sparse-index in");
-    let sparse = |repo: &Sandbox| repo.git(["ls-files", "--sparse"]).lines().any(|line| line == "out/");
-    assert!(sparse(&repo), "git makes such an index");
-    repo.agent("echo two >>in/a.txt; echo new >in/new.txt");
-    repo.undo();
-    assert!(sparse(&repo), "and it still is one");
-}
-
-#[test]
 fn every_form_of_the_index() {
     let forms = [
         ("version 4", "git config index.version 4; git update-index --index-version 4"),

@@ -48,6 +48,7 @@ mod roundtrip;
 mod run;
 mod sandbox;
 mod signals;
+mod sparse;
 mod special;
 mod terminal;
 mod together;
