@@ -361,7 +361,18 @@ impl IndexLock<'_> {
                 wrong.push(entry);
             }
         }
-        self.write_exactly(&wrong)
+        self.write_exactly(&wrong)?;
+        if self.repo.has_sparse_index() { self.fold() } else { Ok(()) }
+    }
+
+    /// Has git fold directories that were opened and are to be left out again: in a sparse index that
+    /// has some folded already, it does not look for more unless it had to open them all.
+    fn fold(&self) -> Result<()> {
+        let index = self.read()?;
+        let Some(inside) = self.repo.path_to_fold_by(&index)? else { return Ok(()) };
+        self.git(&["update-index", "-z", "--skip-worktree", "--stdin"])
+            .run(&nul_separated([inside.as_bstr()]))
+            .map(drop)
     }
 
     fn write_exactly(&self, moves: &[&IndexMove]) -> Result<()> {

@@ -167,6 +167,35 @@ impl Repo {
         Ok(())
     }
 
+    /// Whether git is to fold what it can of the index.
+    pub(super) fn has_sparse_index(&self) -> bool {
+        self.gix.config_snapshot().boolean("index.sparse").unwrap_or_default()
+    }
+
+    /// A path that is left out, where a directory could be folded that is not: to look for it opens
+    /// those that are.
+    pub(super) fn path_to_fold_by(&self, index: &State) -> Result<Option<BString>> {
+        let sparse = sparse_directories(index);
+        let left_out = index.entries().iter().filter(|entry| entry.mode != Mode::DIR && is_left_out(entry));
+        let mut paths = left_out.map(|entry| entry.path(index));
+        let Some(open) = paths.find(|path| parents(path).any(|directory| sparse.contains(directory))) else {
+            return Ok(None);
+        };
+        let Some(folded) = index.entries().iter().find(|entry| entry.mode == Mode::DIR) else {
+            return Ok(Some(open.to_owned()));
+        };
+        let (mut path, mut tree) = (folded.path(index).to_owned(), folded.id);
+        while let Some((name, mode, id)) = self.tree_entries(tree)?.into_iter().next() {
+            path.extend_from_slice(&name);
+            if !mode.is_tree() {
+                return Ok(Some(path));
+            }
+            path.push(b'/');
+            tree = id;
+        }
+        Ok(None)
+    }
+
     /// What is in a tree. git fetches one that a partial clone lacks.
     fn tree_entries(&self, id: ObjectId) -> Result<Vec<Named>> {
         if !self.gix.has_object(id) {

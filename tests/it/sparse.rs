@@ -123,7 +123,13 @@ fn folded(repo: &Sandbox) -> Vec<String> {
 fn a_sparse_index_stays_sparse() {
     let base = filled();
     base.sh("git sparse-checkout set --cone --sparse-index in");
-    let scripts = ["echo two >>in/a.txt; echo new >in/new.txt"];
+    let scripts = [
+        "echo two >>in/a.txt; echo new >in/new.txt",
+        "mkdir -p out/deep; echo there >out/deep/a.txt; echo new >out/new.txt",
+        "git rm -rq --sparse out; git commit -qm gone",
+        "git checkout -qf other; echo two >>README.txt",
+        "git sparse-checkout set far; echo two >>far/a.txt; git sparse-checkout set in",
+    ];
     check_all(scripts.map(|script| (script.to_owned(), script)), |script| {
         for mode in Mode::BOTH {
             let repo = base.copy();
