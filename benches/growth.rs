@@ -1,8 +1,8 @@
-//! What oxundo costs as a repository grows: files, turns, remote branches, commits, ignored files; in
-//! time, memory and bytes on disk.
+//! What oxundo costs as a repository grows: files, turns, remote branches, commits, ignored files, files
+//! that a sparse checkout leaves out; in time, memory and bytes on disk.
 //!
 //! `cargo bench --bench growth` prints the tables; `-- files turns` only these of `files`, `turns`,
-//! `history`, `ignored`, `switches` and `disk`. `OXUNDO_BENCH_MOST=500000` sets the largest tree,
+//! `history`, `ignored`, `switches`, `sparse` and `disk`. `OXUNDO_BENCH_MOST=500000` sets the largest tree,
 //! `OXUNDO_BENCH_TURNS` the number of turns. Nothing here can fail a build.
 
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
@@ -41,10 +41,14 @@ impl Bench {
             bench.write(&format!("d{}/f{}", file / 100, file % 100), &format!("{file}\n").repeat(20));
         }
         bench.sh("git add -A && git commit -qm base && git gc -q && git status");
-        // What was changed in the last two seconds is looked at twice.
-        std::thread::sleep(Duration::from_millis(3200));
-        bench.sh("git status");
+        bench.settle();
         bench
+    }
+
+    /// What was changed in the last two seconds is looked at twice.
+    fn settle(&self) {
+        std::thread::sleep(Duration::from_millis(3200));
+        self.sh("git status");
     }
 
     fn write(&self, path: &str, content: &str) {
@@ -256,7 +260,8 @@ fn switches() {
     let mut first = None;
     for (name, setup) in [
         ("nothing", "git config core.untrackedCache false; git update-index --no-untracked-cache"),
-        ("untracked cache", "git config core.untrackedCache true; git update-index --untracked-cache"),
+        ("index.threads=4", "git config index.threads 4; git update-index --force-write-index"),
+        ("untracked cache as well", "git config core.untrackedCache true; git update-index --untracked-cache"),
         ("a monitor as well", "git config core.fsmonitor ../home/monitor; git update-index --fsmonitor"),
     ] {
         bench.sh(&format!("{setup}; git status"));
@@ -269,6 +274,28 @@ fn switches() {
         println!("{name:>32} {git:>7.1} ms {status:>7.1} ms {undo:>7.1} ms");
         let [git, status, undo] = std::array::from_fn(|at| times[at] / first[at]);
         println!("{:>32} {git:>10.2} {status:>10.2} {undo:>10.2}", "by nothing");
+    }
+}
+
+/// Time in a sparse checkout that has one file in fifty, with a full index and with a sparse one.
+fn sparse() {
+    let files = setting("OXUNDO_BENCH_MOST", 100_000).min(100_000);
+    println!("\n{:>25} {:>10} {:>10} {:>10} {:>10}", "sparse checkout", "git status", "run", "undo", "redo");
+    let bench = Bench::with_files(files);
+    let cone: String = (0..files.div_ceil(5_000)).map(|directory| format!(" d{directory}")).collect();
+    for (name, checkout) in [
+        ("none", "true".to_owned()),
+        ("with a full index", format!("git sparse-checkout set --cone --no-sparse-index{cone}")),
+        ("with a sparse index", format!("git sparse-checkout set --cone --sparse-index{cone}")),
+    ] {
+        bench.sh(&checkout);
+        bench.settle();
+        let [git, run, undo, redo] = medians(|n| {
+            let git = bench.sh("git status");
+            let run = bench.turn(8, &n.to_string());
+            [git, run, bench.oxundo(&["undo"]), bench.oxundo(&["redo"])]
+        });
+        println!("{name:>25} {git:>7.1} ms {run:>7.1} ms {undo:>7.1} ms {redo:>7.1} ms");
     }
 }
 
@@ -299,12 +326,13 @@ fn disk() {
 }
 
 fn main() {
-    let tables: [(&str, fn()); 6] = [
+    let tables: [(&str, fn()); 7] = [
         ("files", files),
         ("turns", turns),
         ("history", history),
         ("ignored", ignored),
         ("switches", switches),
+        ("sparse", sparse),
         ("disk", disk),
     ];
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
