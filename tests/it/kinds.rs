@@ -56,6 +56,7 @@ fn shallow_and_partial_clones() {
         "--filter=blob:none",
         "--filter=tree:0",
         "--filter=blob:none --sparse",
+        "--filter=tree:0 --sparse",
         "--filter=blob:limit=1 --no-checkout",
     ];
     check_all(options.map(|options| (options.to_owned(), options)), |options| {
@@ -66,6 +67,7 @@ fn shallow_and_partial_clones() {
             }
             if options.contains("sparse") {
                 repo.git(["sparse-checkout", "add", "in"]);
+                repo.git(["sparse-checkout", "reapply", "--sparse-index"]);
             }
             make_dirty(&repo);
             repo.there_and_back(mode, SCRIPT);

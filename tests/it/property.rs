@@ -52,11 +52,12 @@ struct Story {
 }
 
 /// What the user has done before the first turn.
-const STARTS: [&str; 4] = [
+const STARTS: [&str; 5] = [
     "true",
     "echo w >>plain; git add plain; echo w >>plain; echo w >>p/one; echo u >u.txt; mkdir -p void/void",
     "echo i >ita; git add -N ita; git rm -q --cached run.sh; git update-index --skip-worktree plain; echo s >>plain; chmod 600 p/one",
     "echo s >>plain; git stash -q; git checkout -q --detach; rm p/two.txt; mkdir p/two.txt; echo u >p/two.txt/u",
+    "git sparse-checkout set --cone --sparse-index p; echo w >>p/one",
 ];
 
 fn line() -> impl Strategy<Value = Line> {
@@ -117,6 +118,11 @@ fn line() -> impl Strategy<Value = Line> {
         "git checkout -q side",
         "git checkout -q -B topic",
         "git checkout -q --detach",
+        // Where the user has one: whether there is one is a setting, in which undo does not meddle.
+        "git sparse-checkout list && git sparse-checkout set --sparse-index p",
+        "git sparse-checkout list && git sparse-checkout set --no-sparse-index d\u{e9}",
+        "git sparse-checkout list && git sparse-checkout add p",
+        "git sparse-checkout list && git sparse-checkout reapply",
     ]);
     let hiding = prop::sample::select(vec![
         "echo hidden$turn >>.gitignore; echo h >hidden$turn",
