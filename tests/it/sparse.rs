@@ -156,9 +156,11 @@ fn an_edit_outside_is_committed_as_git_would() {
     for (name, form) in FORMS {
         let repo = filled();
         repo.sh(form);
-        repo.agent("mkdir -p out/deep; echo there >out/deep/a.txt; echo new >out/new.txt");
+        repo.agent(
+            "mkdir -p out/deep far/a.txt; echo there >out/deep/a.txt; echo new >out/new.txt; echo x >far/a.txt/x",
+        );
         let committed = repo.git(["show", "--format=", "--name-only", "HEAD"]);
-        assert_eq!(committed, "out/deep/a.txt\nout/new.txt", "{name}");
+        assert_eq!(committed, "far/a.txt\nfar/a.txt/x\nout/deep/a.txt\nout/new.txt", "{name}");
         assert_eq!(repo.git(["status", "--porcelain"]), "", "{name}: nothing is left uncommitted");
     }
 }
@@ -177,7 +179,7 @@ fn a_turn_that_changes_nothing_over_work_outside_leaves_no_trace() {
     for (name, form) in FORMS {
         let repo = filled();
         repo.sh(form);
-        repo.sh("git config oxundo.untracked commit; mkdir -p out/deep; echo mine >out/deep/a.txt; echo mine >out/deep/mine.txt; echo mine >out/mine.txt; echo mine >>README.txt");
+        repo.sh("git config oxundo.untracked commit; mkdir -p out/deep; echo mine >out/deep/a.txt; echo mine >out/deep/mine.txt; echo mine >out/mine.txt; mkdir -p far out/b.txt; echo mine >far/mine.txt; echo mine >>README.txt");
         let before = repo.everything();
         repo.agent("true");
         repo.everything().assert_is(&before, name);
