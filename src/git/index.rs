@@ -301,12 +301,16 @@ impl IndexLock<'_> {
         }
     }
 
-    /// Starts the git that [`Self::stage`] needs: it reads the index while other things are done.
+    /// Starts the git that [`Self::stage`] needs: it reads the index while other things are done. Not in a
+    /// sparse checkout: there it looks at the same time for what is on disk, and that is not yet as it will be.
     ///
     /// # Errors
     ///
     /// When git cannot be started.
     pub fn expect_stage(&self) -> Result<()> {
+        if self.repo.is_sparse_checkout() {
+            return Ok(());
+        }
         self.stager.replace(Some(self.stager()?));
         Ok(())
     }

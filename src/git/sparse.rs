@@ -167,6 +167,11 @@ impl Repo {
         Ok(())
     }
 
+    /// Whether git leaves out of the worktree what a setting of the user's says.
+    pub(super) fn is_sparse_checkout(&self) -> bool {
+        self.gix.config_snapshot().boolean("core.sparseCheckout").unwrap_or_default()
+    }
+
     /// Whether git is to fold what it can of the index.
     pub(super) fn has_sparse_index(&self) -> bool {
         self.gix.config_snapshot().boolean("index.sparse").unwrap_or_default()

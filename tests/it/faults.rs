@@ -39,9 +39,9 @@ fn whatever_call_fails_nothing_is_changed_and_the_next_command_is_fine() {
         let ours: Vec<usize> = (0..points.len()).filter(|at| is_ours(&points[*at])).collect();
         let sample = |nth| ours[(2 * nth + 1) * ours.len() / (2 * SAMPLE)];
         let chosen = if thorough { ours } else { (0..SAMPLE).map(sample).collect() };
-        for number in chosen {
-            let ways = if thorough { vec![0, 1 + number % (WAYS.len() - 1)] } else { vec![number % WAYS.len()] };
-            cases.extend(ways.into_iter().map(|way| (operation, number, WAYS[way])));
+        for at in chosen {
+            let ways = if thorough { vec![0, 1 + at % (WAYS.len() - 1)] } else { vec![at % WAYS.len()] };
+            cases.extend(ways.into_iter().map(|way| (operation, points[at].number, WAYS[way])));
         }
     }
     let told = AtomicUsize::new(0);
@@ -72,7 +72,8 @@ fn check(operation: &Operation, failure: Failure) -> bool {
     }));
     if let Err(panic) = outcome {
         let text = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic".to_owned());
-        let point = trace.points.get(failure.number).map_or("none", |point| point.text.as_str());
+        let point = trace.points.iter().find(|point| point.number == failure.number);
+        let point = point.map_or("none", |point| point.text.as_str());
         panic!("failed at {point}, exit code {:?}, it said: {}\n{text}", trace.code, trace.stderr);
     }
     trace.code != Some(0)

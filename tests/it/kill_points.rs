@@ -102,10 +102,10 @@ fn in_mode(mode: Mode, script: &'static str) -> Vec<&'static str> {
 /// The repository after undo or redo was killed at this part of its way.
 pub(crate) fn killed_at(repo: &Sandbox, args: &[&str], call: [&str; 2]) -> Sandbox {
     let points = points_of(repo, args).expect("it can be traced: it was before");
-    let number = points.iter().position(|point| call.iter().all(|part| point.text.contains(part)));
-    let number = number.unwrap_or_else(|| panic!("{args:?} makes the call {call:?}: {points:#?}"));
+    let point = points.iter().find(|point| call.iter().all(|part| point.text.contains(part)));
+    let point = point.unwrap_or_else(|| panic!("{args:?} makes the call {call:?}: {points:#?}"));
     let copy = repo.copy();
-    let kill = Kill { number, done: true, victim: Victim::All };
+    let kill = Kill { number: point.number, done: true, victim: Victim::All };
     assert!(traced(&copy, args, Some(kill)).expect("it was traced before").killed);
     copy
 }
@@ -222,20 +222,20 @@ struct Case {
 const AFFECTED: &str = "edit.txt";
 
 impl Case {
-    /// The way that falls to a point: all of them take turns.
-    fn nth(number: usize, way: usize) -> Self {
+    /// The way that falls to a point, which is the `at`th of them: all ways take turns.
+    fn nth(number: usize, at: usize, way: usize) -> Self {
         let (done, victim) = match way {
             0 => (false, Victim::All),
             1 => (true, Victim::All),
             2 => (false, Victim::Oxundo),
             _ => (false, Victim::Caller),
         };
-        let meanwhile = match (number + way) % 4 {
+        let meanwhile = match (at + way) % 4 {
             1 => Meanwhile::Pruned,
             3 => Meanwhile::Edited,
             _ => Meanwhile::Nothing,
         };
-        Self { kill: Kill { number, done, victim }, meanwhile, next: number + 2 * way }
+        Self { kill: Kill { number, done, victim }, meanwhile, next: at + 2 * way }
     }
 }
 
@@ -483,7 +483,7 @@ fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
     let (mut failures, mut bad) = (String::new(), 0);
     for operation in operations().into_iter().filter(|operation| operation.name.contains(&wanted)) {
         let points = points_of(&operation.repo, &operation.args).expect("it was traced before");
-        let numbers: Vec<usize> = match (only, thorough) {
+        let chosen: Vec<usize> = match (only, thorough) {
             (Some(point), _) => vec![point],
             (None, true) => (0..points.len()).collect(),
             (None, false) => {
@@ -496,13 +496,13 @@ fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
             }
         };
         let mut cases = Vec::new();
-        for number in numbers {
+        for at in chosen {
+            let Some(point) = points.get(at) else { continue };
             // Where oxundo itself makes the call, it mostly is alone.
-            let alone = points.get(number).is_none_or(|point| point.text.starts_with("oxundo: "));
-            let ways = if alone { 2 } else { 4 };
+            let ways = if point.text.starts_with("oxundo: ") { 2 } else { 4 };
             // In the short form the ways take turns.
-            let chosen = if thorough { 0..ways } else { number % ways..number % ways + 1 };
-            cases.extend(chosen.map(|way| Case::nth(number, way)));
+            let chosen = if thorough { 0..ways } else { at % ways..at % ways + 1 };
+            cases.extend(chosen.map(|way| Case::nth(point.number, at, way)));
         }
         let (begun, kills) = (Instant::now(), AtomicUsize::new(0));
         // One time an operation makes a call more than another.

@@ -26,7 +26,7 @@ pub(crate) enum Victim {
     Caller,
 }
 
-/// Where to kill: at the `number`th call, before the kernel makes it or when it has.
+/// Where to kill: at the call of this number, before the kernel makes it or when it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kill {
     pub(crate) number: usize,
@@ -46,11 +46,17 @@ pub(crate) struct Failure {
 /// A call that changes something.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
+    /// How many the program made before it, or, from [`OTHERS`] on, all that it has started: oxundo does not wait
+    /// for a git that gets ready, and which of their calls comes first is not the same each time.
+    pub(crate) number: usize,
     /// Whether the agent makes it, or what the agent has started.
     pub(crate) by_agent: bool,
     /// Who makes it, and what it is.
     pub(crate) text: String,
 }
+
+/// The first number of a call of what the program has started.
+const OTHERS: usize = 1 << 20;
 
 /// How a traced program went.
 #[derive(Debug)]
@@ -82,8 +88,11 @@ struct Tracer<'a> {
     threads: BTreeMap<i32, i32>,
     processes: BTreeMap<i32, Process>,
     points: Vec<Point>,
+    /// The numbers of the next calls of the program, and of what it has started.
+    next: [usize; 2],
     kill: Option<Kill>,
     failure: Option<Failure>,
+    failed: bool,
     /// The threads that are in a call that shall have failed.
     failing: BTreeSet<i32>,
     /// What to do meanwhile at the first call that has these words.
@@ -142,8 +151,10 @@ fn run(command: &mut Command, meddling: Meddling<'_>) -> Result<Trace, Errno> {
         threads: BTreeMap::new(),
         processes: BTreeMap::new(),
         points: Vec::new(),
+        next: [0, OTHERS],
         kill: at,
         failure,
+        failed: false,
         failing: BTreeSet::new(),
         meanwhile,
         leaving: None,
@@ -263,18 +274,21 @@ impl Tracer<'_> {
             act();
         }
         let by_agent = by.agent;
-        self.points.push(Point { by_agent, text: format!("{}: {text}", by.name) });
-        let at = self.points.len() - 1;
-        let fails = self.failure.is_some_and(|failure| {
-            failure.number == at || (failure.lasting && failure.number < at && call.needs_space())
-        });
+        let next = &mut self.next[usize::from(process != self.root)];
+        let number = *next;
+        *next += 1;
+        self.points.push(Point { number, by_agent, text: format!("{}: {text}", by.name) });
+        let fails = self
+            .failure
+            .is_some_and(|failure| failure.number == number || (failure.lasting && self.failed && call.needs_space()));
+        self.failed |= fails;
         if fails && !by_agent {
             // A call of no number: the kernel does nothing.
             let _ = call.renumbered(u64::MAX);
             self.failing.insert(thread);
         }
         match self.kill {
-            Some(kill) if kill.number == self.points.len() - 1 => {
+            Some(kill) if kill.number == number => {
                 if kill.done {
                     self.leaving = Some(thread);
                 } else {
