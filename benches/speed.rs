@@ -148,17 +148,19 @@ fn main() {
         });
         line(&format!("{name}; git add -A and commit, twice"), ours.saturating_sub(agent), git, "(0.6 wanted)");
         turn = git;
+
+        let [git, undo, redo] = bench.medians(|bench, _| {
+            let undo = bench.oxundo(&["undo"]);
+            let redo = bench.oxundo(&["redo"]);
+            let git = bench.sh("git status") + bench.sh("git reset -q --keep HEAD~1");
+            bench.sh("git reset -q --keep HEAD@{1}");
+            [git, undo, redo]
+        });
+        let after = name.trim_start_matches("run");
+        line(&format!("undo{after}; git status and reset --keep"), undo, git, "(0.7 wanted)");
+        line(&format!("redo{after}"), redo, git, "(0.7 wanted)");
     }
 
-    let [git, undo, redo] = bench.medians(|bench, _| {
-        let undo = bench.oxundo(&["undo"]);
-        let redo = bench.oxundo(&["redo"]);
-        let git = bench.sh("git status") + bench.sh("git reset -q --keep HEAD~1");
-        bench.sh("git reset -q --keep HEAD@{1}");
-        [git, undo, redo]
-    });
-    line("undo; git status and reset --keep", undo, git, "(0.7 wanted)");
-    line("redo", redo, git, "(0.7 wanted)");
     let [ours, git] = bench.medians(|bench, _| {
         bench.oxundo(&["undo"]);
         let ours = bench.sh("git status");

@@ -30,7 +30,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::Tree;
 use gix::objs::tree::{Entry, EntryKind, EntryMode};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -175,8 +175,33 @@ impl Repo {
                 return Err(changed_meanwhile(entry.path.as_bstr()));
             }
         }
-        lock.expect_stage()?;
+        lock.expect_set(&self.moves_away_from_the_worktree(plan))?;
         Ok(Index::Moves(lock, self.rewritten_entries(plan)?))
+    }
+
+    /// The moves to entries that are other than what the worktree will have. Where a filter may stand between,
+    /// git alone can tell, and they are left out.
+    fn moves_away_from_the_worktree<'a>(&self, plan: &'a Plan) -> Vec<&'a IndexMove> {
+        let files: BTreeMap<&BString, &FileMove> = plan.files.iter().map(|file| (&file.path, file)).collect();
+        let mut away = Vec::new();
+        for entry in plan.index.iter().filter(|entry| is_unmarked(entry)) {
+            let ([from], [to]) = (&entry.from[..], &entry.to[..]) else { continue };
+            if !from.is_plain() || !to.is_plain() || is_gitlink(from) || is_gitlink(to) {
+                continue;
+            }
+            let now = match files.get(&entry.path) {
+                Some(file) => [file.from, file.to],
+                None => [self.worktree.state(entry.path.as_bstr(), self.hash_kind()).ok().flatten(); 2],
+            };
+            // What is the same as its entry at one end is not filtered.
+            if let [Some(before), Some(after)] = now
+                && before.id == from.id
+                && after.id != to.id
+            {
+                away.push(entry);
+            }
+        }
+        away
     }
 
     /// The entries that stay as they are while the plan writes their files. Staged again they have these
@@ -212,16 +237,12 @@ impl Repo {
     }
 
     fn apply_index(&self, moves: &[IndexMove], lock: &IndexLock<'_>) -> Result<()> {
-        let unmarked = |entry: &IndexMove| entry.from.iter().all(|from| !from.skip_worktree && !from.assume_unchanged);
         let fresh = |entry: &IndexMove| match &entry.to[..] {
             // Where no filter stands between, the worktree's bytes must be the entry's.
             [to] => {
-                to.is_plain()
-                    && unmarked(entry)
-                    && to.mode & 0o170_000 != 0o160_000
-                    && self.worktree.has_file(entry.path.as_bstr())
+                to.is_plain() && is_unmarked(entry) && !is_gitlink(to) && self.worktree.has_file(entry.path.as_bstr())
             }
-            [] => unmarked(entry) && matches!(self.worktree.find(entry.path.as_bstr()), Ok(Found::Absent)),
+            [] => is_unmarked(entry) && matches!(self.worktree.find(entry.path.as_bstr()), Ok(Found::Absent)),
             _ => false,
         };
         lock.set(moves, fresh)
@@ -412,6 +433,15 @@ impl Repo {
             None => Ok(()),
         }
     }
+}
+
+/// Whether no flag keeps git from looking at the file.
+fn is_unmarked(entry: &IndexMove) -> bool {
+    entry.from.iter().all(|from| !from.skip_worktree && !from.assume_unchanged)
+}
+
+fn is_gitlink(entry: &IndexEntry) -> bool {
+    entry.mode & 0o170_000 == 0o160_000
 }
 
 /// Whether these are the same. What was to be left out of the worktree and is there is captured as an entry

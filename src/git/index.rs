@@ -17,8 +17,8 @@ use gix::index::entry::{Flags, Mode};
 use gix::index::{File as IndexFile, State};
 use gix::objs::tree::EntryKind;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -286,8 +286,19 @@ pub struct IndexLock<'repo> {
     lock: PathBuf,
     mark: PathBuf,
     copy: PathBuf,
-    stager: RefCell<Option<Waiting>>,
+    stager: RefCell<Option<Stager>>,
 }
+
+/// A git that waits for the paths to stage.
+#[derive(Debug)]
+struct Stager {
+    git: Waiting,
+    /// The paths whose entries it makes without a look at the worktree.
+    given: BTreeSet<BString>,
+}
+
+/// How many entries fit well into a command line.
+const MOST_GIVEN: usize = 100;
 
 impl IndexLock<'_> {
     fn start_copy(&self) -> Result<()> {
@@ -301,23 +312,36 @@ impl IndexLock<'_> {
         }
     }
 
-    /// Starts the git that [`Self::stage`] needs: it reads the index while other things are done. Not in a
-    /// sparse checkout: there it looks at the same time for what is on disk, and that is not yet as it will be.
+    /// Starts the git that [`Self::set`] needs: it reads the index while other things are done. The moves given
+    /// lead to entries that are not what the worktree will have. Not in a sparse checkout: there git looks at the
+    /// same time for what is on disk, and that is not yet as it will be.
     ///
     /// # Errors
     ///
     /// When git cannot be started.
-    pub fn expect_stage(&self) -> Result<()> {
-        if self.repo.is_sparse_checkout() {
-            return Ok(());
+    pub fn expect_set(&self, given: &[&IndexMove]) -> Result<()> {
+        if !self.repo.is_sparse_checkout() {
+            let given = if given.len() > MOST_GIVEN { &[] } else { given };
+            self.stager.replace(Some(self.stager(given)?));
         }
-        self.stager.replace(Some(self.stager()?));
         Ok(())
     }
 
-    fn stager(&self) -> Result<Waiting> {
-        let args = ["-c", "core.safecrlf=false", "update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
-        self.git(&args).start()
+    fn stager(&self, given: &[&IndexMove]) -> Result<Stager> {
+        let mut args: Vec<OsString> =
+            ["-c", "core.safecrlf=false", "update-index", "-z", "--add", "--remove", "--replace"]
+                .map(Into::into)
+                .into();
+        for entry in given {
+            for to in &entry.to {
+                let mut info = OsString::from(format!("{:o},{},", to.mode, to.id));
+                info.push(OsStr::from_bytes(&entry.path));
+                args.extend(["--cacheinfo".into(), info]);
+            }
+        }
+        args.push("--stdin".into());
+        let given = given.iter().map(|entry| entry.path.clone()).collect();
+        Ok(Stager { git: self.git(&args).start()?, given })
     }
 
     /// The copy as it is now.
@@ -342,11 +366,12 @@ impl IndexLock<'_> {
         let gone: Vec<IndexMove> = behind.into_iter().map(IndexMove::removal).collect();
         self.write_exactly(&gone.iter().collect::<Vec<_>>())?;
         let input = nul_separated(paths);
-        if input.is_empty() {
+        let waiting = self.stager.take();
+        if input.is_empty() && waiting.as_ref().is_none_or(|stager| stager.given.is_empty()) {
             return Ok(());
         }
-        let stager = self.stager.take().map_or_else(|| self.stager(), Ok)?;
-        stager.run(&input).map(drop)
+        let stager = waiting.map_or_else(|| self.stager(&[]), Ok)?;
+        stager.git.run(&input).map(drop)
     }
 
     /// Makes the entries of each path what the move says. `fresh` tells whether the worktree now has
@@ -356,7 +381,8 @@ impl IndexLock<'_> {
     ///
     /// When git fails.
     pub fn set(&self, moves: &[IndexMove], fresh: impl Fn(&IndexMove) -> bool) -> Result<()> {
-        let staged: Vec<_> = moves.iter().filter(|entry| fresh(entry)).collect();
+        let is_given = |path| self.stager.borrow().as_ref().is_some_and(|stager| stager.given.contains(path));
+        let staged: Vec<_> = moves.iter().filter(|entry| !is_given(&entry.path) && fresh(entry)).collect();
         self.stage(staged.iter().map(|entry| entry.path.as_bstr()))?;
         let now = self.read()?;
         let mut wrong = Vec::new();
@@ -450,7 +476,7 @@ impl IndexLock<'_> {
         Ok(())
     }
 
-    fn git(&self, args: &[&str]) -> Git {
+    fn git<S: AsRef<OsStr>>(&self, args: &[S]) -> Git {
         // One that waits has the copy locked.
         self.stager.take();
         self.repo.git(args).index(&self.copy)
