@@ -9,6 +9,9 @@ use gix::bstr::ByteSlice;
 use gix::date::parse::TimeBuf;
 use std::collections::HashSet;
 
+/// How many commits are gone down before history is walked as a whole.
+const STRAIGHT: usize = 64;
+
 /// Who wrote a commit, and when.
 pub struct Author {
     /// The name.
@@ -113,7 +116,7 @@ impl Repo {
     fn straight_line(&self, tip: ObjectId, from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
         let mut line = Vec::new();
         let mut at = from;
-        while line.len() < 64 {
+        while line.len() < STRAIGHT {
             if at == tip {
                 return Ok(Some(line));
             }
@@ -176,6 +179,13 @@ impl Repo {
         Ok(crate::model::bytes::sanitized(&first.to_str_lossy()))
     }
 
+    fn only_parent(&self, commit: Option<ObjectId>) -> Option<ObjectId> {
+        match self.parents(commit?).ok()?[..] {
+            [parent] => Some(parent),
+            _ => None,
+        }
+    }
+
     /// Whether one commit is another's ancestor, or the same.
     ///
     /// # Errors
@@ -188,8 +198,13 @@ impl Repo {
         if !self.gix.has_object(ancestor) {
             return Ok(false);
         }
-        if self.straight_line(ancestor, of)?.is_some() {
-            return Ok(true);
+        // Most often one is a few steps below the other: going down from both at once tells which.
+        let (mut below, mut above) = (Some(of), Some(ancestor));
+        for _ in 0..STRAIGHT {
+            (below, above) = (self.only_parent(below), self.only_parent(above));
+            if below == Some(ancestor) || above == Some(of) {
+                return Ok(below == Some(ancestor));
+            }
         }
         let base = self.gix.merge_bases_many(of, &[ancestor]).context("walk history")?;
         Ok(base.iter().any(|base| base.detach() == ancestor))
