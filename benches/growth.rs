@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const OXUNDO: &str = env!("CARGO_BIN_EXE_oxundo");
@@ -25,7 +26,9 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let base = std::env::temp_dir().join(format!("oxundo-growth-{}", std::process::id()));
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let base = std::env::temp_dir().join(format!("oxundo-growth-{}-{number}", std::process::id()));
         fs::create_dir_all(base.join("home")).expect("make a home");
         fs::create_dir_all(base.join("repo")).expect("make a repository");
         let bench = Self { base };
@@ -137,9 +140,7 @@ fn medians<const N: usize>(mut round: impl FnMut(usize) -> [Duration; N]) -> [f6
     let rounds: Vec<[Duration; N]> = (0..=RUNS).map(&mut round).collect();
     std::array::from_fn(|at| {
         // The first round fills the caches.
-        let mut times: Vec<Duration> = rounds[1..].iter().map(|round| round[at]).collect();
-        times.sort();
-        times[times.len() / 2].as_secs_f64() * 1000.0
+        median(rounds[1..].iter().map(|round| round[at]).collect())
     })
 }
 
@@ -165,27 +166,43 @@ fn files() {
     }
 }
 
-/// Time by the number of turns that are recorded.
+/// Time by the number of turns that are recorded, beside a repository that has none, in turn.
 fn turns() {
     let most = setting("OXUNDO_BENCH_TURNS", 10_000);
-    let bench = Bench::with_files(1_000);
+    let (young, old) = (Bench::with_files(1_000), Bench::with_files(1_000));
     println!("\n{:>8} turns {:>10} {:>10} {:>10} {:>10}", "", "run", "undo", "redo", "log");
     let mut made = 0;
     for turns in [0, most / 10, most] {
         while made < turns {
             // One file after the other: a turn on one that grows costs more by that alone.
             let script = format!("echo {made} >d{}/f{}", made / 100 % 10, made % 100);
-            bench.oxundo(&["run", "--agent", "bench", "--", "sh", "-c", &script]);
+            old.oxundo(&["run", "--agent", "bench", "--", "sh", "-c", &script]);
             made += 1;
         }
-        bench.sh("git gc -q --prune=now");
-        let [run, undo, redo, log] = medians(|n| {
-            made += 1;
-            let run = bench.turn(8, &format!("m{n}"));
-            [run, bench.oxundo(&["undo"]), bench.oxundo(&["redo"]), bench.oxundo(&["log"])]
+        let times = [&young, &old].map(|bench| {
+            bench.sh("git gc -q --prune=now && git status");
+            [const { Vec::new() }; 4]
         });
+        let [mut first, mut now] = times;
+        for n in 0..4 * RUNS {
+            for (bench, times) in [(&young, &mut first), (&old, &mut now)] {
+                times[0].push(bench.turn(8, &format!("m{n}")));
+                times[1].push(bench.oxundo(&["undo"]));
+                times[2].push(bench.oxundo(&["redo"]));
+                times[3].push(bench.oxundo(&["log"]));
+            }
+        }
+        let [run, undo, redo, log] = now.map(median);
         println!("{turns:>14} {run:>7.1} ms {undo:>7.1} ms {redo:>7.1} ms {log:>7.1} ms");
+        let [a, b, c, d] = first.map(median);
+        println!("{:>14} {:>10.2} {:>10.2} {:>10.2} {:>10.2}", "by none", run / a, undo / b, redo / c, log / d);
     }
+}
+
+/// In milliseconds.
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1000.0
 }
 
 /// What it takes to know that nothing is published, by remote branches and commits.
