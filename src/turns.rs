@@ -554,7 +554,7 @@ fn choose(
             continue;
         }
         choice.commit.push(path.clone());
-        let gitlink = entries.iter().any(|entry| entry.mode & 0o170_000 == 0o160_000);
+        let gitlink = entries.iter().any(IndexEntry::is_gitlink);
         let kept_out_of_index = !tracked && in_head;
         if !gitlink && !kept_out_of_index {
             choice.stage.push(path.clone());

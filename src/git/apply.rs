@@ -186,7 +186,7 @@ impl Repo {
         let mut away = Vec::new();
         for entry in plan.index.iter().filter(|entry| is_unmarked(entry)) {
             let ([from], [to]) = (&entry.from[..], &entry.to[..]) else { continue };
-            if !from.is_plain() || !to.is_plain() || is_gitlink(from) || is_gitlink(to) {
+            if !from.is_plain() || !to.is_plain() || from.is_gitlink() || to.is_gitlink() {
                 continue;
             }
             let now = match files.get(&entry.path) {
@@ -207,6 +207,9 @@ impl Repo {
     /// The entries that stay as they are while the plan writes their files. Staged again they have these
     /// files' stat data, and the next `git status` need not look into them.
     fn rewritten_entries(&self, plan: &Plan) -> Result<Vec<IndexMove>> {
+        if plan.files.is_empty() {
+            return Ok(Vec::new());
+        }
         let index = self.read_index()?;
         let moved: BTreeSet<&BString> = plan.index.iter().map(|entry| &entry.path).collect();
         let written = plan.files.iter().filter(|file| !moved.contains(&file.path));
@@ -240,7 +243,7 @@ impl Repo {
         let fresh = |entry: &IndexMove| match &entry.to[..] {
             // Where no filter stands between, the worktree's bytes must be the entry's.
             [to] => {
-                to.is_plain() && is_unmarked(entry) && !is_gitlink(to) && self.worktree.has_file(entry.path.as_bstr())
+                to.is_plain() && is_unmarked(entry) && !to.is_gitlink() && self.worktree.has_file(entry.path.as_bstr())
             }
             [] => is_unmarked(entry) && matches!(self.worktree.find(entry.path.as_bstr()), Ok(Found::Absent)),
             _ => false,
@@ -371,7 +374,7 @@ impl Repo {
         let entry = |name: String, kind: EntryKind, oid| Entry { mode: kind.into(), filename: name.into(), oid };
         let states = plan.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);
         let entries = (plan.index.iter()).flat_map(|entry| entry.from.iter().chain(&entry.to));
-        let staged = entries.filter(|entry| entry.mode & 0o170_000 != 0o160_000).map(|entry| entry.id);
+        let staged = entries.filter(|entry| !entry.is_gitlink()).map(|entry| entry.id);
         let blobs: BTreeSet<ObjectId> = states.chain(staged).filter(|id| self.gix.has_object(id)).collect();
         let mut kept: Vec<Entry> = blobs.into_iter().map(|id| entry(id.to_string(), EntryKind::Blob, id)).collect();
         kept.sort();
@@ -438,10 +441,6 @@ impl Repo {
 /// Whether no flag keeps git from looking at the file.
 fn is_unmarked(entry: &IndexMove) -> bool {
     entry.from.iter().all(|from| !from.skip_worktree && !from.assume_unchanged)
-}
-
-fn is_gitlink(entry: &IndexEntry) -> bool {
-    entry.mode & 0o170_000 == 0o160_000
 }
 
 /// Whether these are the same. What was to be left out of the worktree and is there is captured as an entry

@@ -7,6 +7,7 @@ use crate::error::{Code, Refusal};
 use anyhow::Result;
 use gix::actor::Signature;
 use gix::bstr::{BString, ByteSlice};
+use std::os::unix::ffi::OsStringExt;
 
 impl Repo {
     /// The user's name and e-mail address for commits.
@@ -29,7 +30,7 @@ impl Repo {
     fn identity(&self, role: &str, field: &str) -> Option<BString> {
         let given = |variable: &str| {
             let value = std::env::var_os(variable).filter(|value| !value.is_empty())?;
-            Some(BString::from(std::os::unix::ffi::OsStringExt::into_vec(value)))
+            Some(BString::from(value.into_vec()))
         };
         given(&format!("GIT_{}_{}", role.to_uppercase(), field.to_uppercase()))
             .or_else(|| self.setting(&format!("{role}.{field}")))

@@ -8,6 +8,7 @@
 use super::Repo;
 use super::known::{intact, keep, take_number};
 use super::process::Shell;
+use crate::model::plan::parents;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -102,7 +103,7 @@ fn ask_daemon(socket: &Path, token: &BStr) -> std::io::Result<Vec<u8>> {
 enum Changed {
     /// Nobody knows.
     Anything,
-    /// These paths, be they files or directories with all that is below them, and names in these directories.
+    /// These paths, be they files or directories with all that is below them; and the directories that hold them.
     Paths(HashSet<BString>, HashSet<BString>),
 }
 
@@ -118,7 +119,7 @@ impl Changed {
         if instance(token) != instance(since) {
             return Some((token.as_bstr(), Self::Anything));
         }
-        let (mut changed, mut parents) = (HashSet::new(), HashSet::new());
+        let (mut changed, mut holders) = (HashSet::new(), HashSet::new());
         for path in paths.strip_suffix(b"\0").unwrap_or(paths).split_str("\0").filter(|_| !paths.is_empty()) {
             let path = path.strip_suffix(b"/").unwrap_or(path);
             let is_odd = |part: &[u8]| part.is_empty() || part == b"." || part == b"..";
@@ -126,32 +127,23 @@ impl Changed {
                 return Some((token.as_bstr(), Self::Anything));
             }
             let path: BString = if folds { path.to_ascii_lowercase().into() } else { path.into() };
-            parents.insert(parent_of(path.as_bstr()).unwrap_or_default().to_owned());
+            holders.insert(parents(path.as_bstr()).next().unwrap_or_default().to_owned());
             changed.insert(path);
         }
-        Some((token.as_bstr(), Self::Paths(changed, parents)))
+        Some((token.as_bstr(), Self::Paths(changed, holders)))
     }
 
     /// Whether anything may have changed that is directly in a directory, or above it.
     fn touches(&self, directory: &BStr) -> bool {
-        let Self::Paths(changed, parents) = self else { return true };
-        let mut above = Some(directory);
-        let is_below = std::iter::from_fn(|| {
-            let here = above?;
-            above = parent_of(here);
-            Some(here)
-        });
-        parents.contains(directory) || is_below.into_iter().any(|path| changed.contains(path))
+        let Self::Paths(changed, holders) = self else { return true };
+        let mut here_and_above = std::iter::once(directory).chain(parents(directory));
+        holders.contains(directory) || here_and_above.any(|path| changed.contains(path))
     }
 }
 
 /// Who made a token: both Watchman and git's daemon put a number behind a colon at its end.
 fn instance(token: &[u8]) -> &[u8] {
     token.rfind_byte(b':').map_or(b"", |colon| &token[..colon])
-}
-
-fn parent_of(path: &BStr) -> Option<&BStr> {
-    (!path.is_empty()).then(|| path[..path.rfind_byte(b'/').unwrap_or(0)].as_bstr())
 }
 
 /// What the monitor said at the beginning of a scan.
@@ -184,8 +176,8 @@ impl Monitor {
         Some(Self { ground, token: token.to_owned(), changed, folds, plain })
     }
 
-    /// Whether a directory is known to be plain: it holds what the index says and nothing else, all of it clean, with the
-    /// usual permission bits. `facts` is all that the index says of it.
+    /// Whether a directory is known to be plain: it holds what the index says and nothing else, all of it clean, with
+    /// the usual permission bits. `facts` is all that the index says of it.
     pub fn knows(&self, directory: &BStr, facts: u64) -> bool {
         let touched = if self.folds {
             !directory.is_ascii() || self.changed.touches(directory.to_ascii_lowercase().as_bstr())

@@ -154,10 +154,15 @@ impl Repo {
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
         gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
         let edit = edit(name, from, to, message)?;
-        let (who, mut time) = (self.committer(), TimeBuf::default());
-        let moved = self.marked(&[name], || gix.edit_references_as([edit], Some(who.to_ref(&mut time))))?;
+        let moved = self.marked(&[name], || self.edit_refs(&gix, [edit]))?;
         let moved = moved.with_context(|| format!("move {name}"));
         moved.map(drop).map_err(|error| self.not_moved([name], error))
+    }
+
+    fn edit_refs(&self, gix: &gix::Repository, edits: impl IntoIterator<Item = RefEdit>) -> Result<()> {
+        let (who, mut time) = (self.committer(), TimeBuf::default());
+        gix.edit_references_as(edits, Some(who.to_ref(&mut time)))?;
+        Ok(())
     }
 
     /// Moves refs under a mark that names them: by it the next command knows the locks that a killed
@@ -230,17 +235,15 @@ impl Repo {
         // A deleted branch makes place for one below its name, or above: its reflog must go first.
         let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
         let names: Vec<_> = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]).collect();
-        let (who, mut time) = (self.committer(), TimeBuf::default());
-        let who = Some(who.to_ref(&mut time));
         let edited = self.marked(&names, || {
             if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
-                self.gix.edit_references_as(moved.into_iter().chain(gone), who)
+                self.edit_refs(&self.gix, moved.into_iter().chain(gone))
             } else {
-                self.gix.edit_references_as(gone, who).and_then(|_| self.gix.edit_references_as(moved, who))
+                self.edit_refs(&self.gix, gone).and_then(|()| self.edit_refs(&self.gix, moved))
             }
         });
         match edited? {
-            Ok(_) => Ok(()),
+            Ok(()) => Ok(()),
             Err(error) => {
                 // Tell a lost race from a failure of the disk.
                 let branches = self.branches()?;
@@ -251,7 +254,7 @@ impl Repo {
                 if let Some(branch) = lost {
                     return Err(moved_meanwhile(&branch.name));
                 }
-                Err(self.not_moved(names, anyhow::Error::from(error).context("move the branch")))
+                Err(self.not_moved(names, error.context("move the branch")))
             }
         }
     }

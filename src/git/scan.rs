@@ -9,6 +9,7 @@ use super::monitor::Monitor;
 use super::sparse::is_left_out;
 use super::worktree::{Worktree, is_denied, is_storable, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
+use crate::model::plan::parents;
 use crate::model::progress::Underway;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -675,7 +676,7 @@ impl UnknownWalk<'_, '_> {
 
     fn keep(&mut self, below: Below) {
         for file in &below.files {
-            self.occupied.extend(parent_of(file.path.as_bstr()));
+            self.occupied.extend(parents(file.path.as_bstr()).next().map(ToOwned::to_owned));
         }
         self.scan.untracked.extend(below.files);
         self.scan.unusual.extend(below.unusual);
@@ -699,12 +700,12 @@ impl UnknownWalk<'_, '_> {
 
     /// Whether a directory above `path` is ignored.
     fn in_excluded(&mut self, path: &BStr) -> bool {
-        let Some(parent) = parent_of(path) else { return false };
-        if let Some(known) = self.excluded.get(&parent) {
+        let Some(parent) = parents(path).next() else { return false };
+        if let Some(known) = self.excluded.get(parent) {
             return *known;
         }
-        let verdict = self.in_excluded(parent.as_bstr()) || self.rules.matches(parent.as_bstr(), true);
-        self.excluded.insert(parent, verdict);
+        let verdict = self.in_excluded(parent) || self.rules.matches(parent, true);
+        self.excluded.insert(parent.to_owned(), verdict);
         verdict
     }
 
@@ -892,10 +893,6 @@ fn skipped(path: &BStr, reason: Reason, size: u64) -> Skipped {
 
 fn special(path: &BStr) -> Skipped {
     skipped(path, Reason::Special, 0)
-}
-
-fn parent_of(path: &BStr) -> Option<BString> {
-    path.rfind_byte(b'/').map(|slash| path[..slash].into())
 }
 
 fn as_path(path: &BStr) -> &std::path::Path {

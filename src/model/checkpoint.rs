@@ -91,6 +91,11 @@ impl IndexEntry {
         Self { mode, id, stage: 0, intent_to_add: false, skip_worktree: false, assume_unchanged: false }
     }
 
+    /// Whether it is a submodule's.
+    pub fn is_gitlink(&self) -> bool {
+        self.mode & 0o170_000 == 0o160_000
+    }
+
     /// Whether a tree can hold this entry: stage 0 and no flag set.
     pub fn is_plain(&self) -> bool {
         self.stage == 0 && !self.intent_to_add && !self.skip_worktree && !self.assume_unchanged

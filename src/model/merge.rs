@@ -256,6 +256,6 @@ impl Carried {
     pub fn blobs(&self) -> impl Iterator<Item = ObjectId> {
         let files = self.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);
         let entries = self.index.iter().flat_map(|entry| entry.from.iter().chain(&entry.to));
-        files.chain(entries.filter(|entry| entry.mode & 0o170_000 != 0o160_000).map(|entry| entry.id))
+        files.chain(entries.filter(|entry| !entry.is_gitlink()).map(|entry| entry.id))
     }
 }
