@@ -166,7 +166,7 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
 ///
 /// When something cannot be read or kept.
 pub fn present(repo: &Repo, stored: &Stored) -> Result<Capture> {
-    let usual = stored.state.usual_modes.unwrap_or_else(Repo::umask_modes);
+    let usual = stored.state.usual_modes.unwrap_or_else(crate::git::stat::umask_modes);
     repo.capture(usual, &Config(repo).limits()?, None)
 }
 

@@ -6,8 +6,9 @@ use super::ignore::{Rules, read_rules};
 use super::index::TreeChange;
 use super::known::{Known, Listings};
 use super::monitor::Monitor;
-use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread, file_state};
-use super::worktree::{Exactly, Found, file_id, is_denied, mode_of};
+use super::scan::{Difference, Earlier, Limits, Scan, Scanner, Unread};
+use super::stat::{file_state, kind_of, mode_of};
+use super::worktree::{Exactly, Found, file_id, is_denied};
 use crate::model::checkpoint::{Checkpoint, Head, Kind, Modes, Reason, Skipped, UsualModes};
 use crate::model::progress::Work;
 use anyhow::{Context, Result};
@@ -422,7 +423,7 @@ impl Content<'_> {
                 found => found?,
             };
             let Found::There(stat) = found else { continue };
-            let Some(kind) = super::scan::kind_of(&stat) else { continue };
+            let Some(kind) = kind_of(&stat) else { continue };
             let mode = mode_of(&stat);
             let file = Unread { path: path.clone(), kind, mode, stamp: None };
             if let Some(id) = self.blob(&file)? {

@@ -1,7 +1,7 @@
 //! The present state of just what a walk would touch.
 
 use super::Repo;
-use super::scan::kind_of;
+use super::stat::{file_state, is_open, kind_of, mode_of};
 use super::worktree::Found;
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
 use crate::model::plan::parents;
@@ -33,7 +33,7 @@ impl Repo {
             if let Found::There(stat) = self.worktree.find(path.as_bstr())?
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
             {
-                facts.directories.insert(path.clone(), super::worktree::mode_of(&stat));
+                facts.directories.insert(path.clone(), mode_of(&stat));
             }
         }
         let changed = deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()));
@@ -41,16 +41,16 @@ impl Repo {
         for path in above {
             if let Found::There(stat) = self.worktree.find(path)?
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-                && !super::worktree::is_open(&stat)
+                && !is_open(&stat)
             {
-                facts.closed.insert(path.to_owned(), super::worktree::mode_of(&stat));
+                facts.closed.insert(path.to_owned(), mode_of(&stat));
             }
         }
         for (path, change) in deltas().flat_map(|delta| &delta.aside) {
             let store = change.from.iter().chain(&change.to).map(|aside| self.scratch_path(&aside.store));
             let kept = store.into_iter().any(|store| store.symlink_metadata().is_ok());
             let state = match self.worktree.find(path.as_bstr())? {
-                Found::There(found) => Some(super::scan::file_state(&found)),
+                Found::There(found) => Some(file_state(&found)),
                 Found::Absent | Found::Behind(_) => None,
             };
             facts.aside.insert(path.clone(), (state, kept));

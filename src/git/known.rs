@@ -5,23 +5,18 @@
 
 use super::Repo;
 use super::scan::{Name, Unread};
+use super::stat::{stamp_of, type_of};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use rustix::fs::FileType;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The name of the record in the scratch directory.
 const RECORD: &str = "known";
 
 /// Fewer files are read as fast as they are looked up.
 const WORTHWHILE: usize = 100;
-
-/// A file that was changed so few seconds before it is read may change again after with the same
-/// time: no file system's clock is coarser.
-const COARSEST: i64 = 2;
 
 /// The files whose content is known.
 #[derive(Debug, Default)]
@@ -183,7 +178,7 @@ impl Listings {
                 }
                 let (name, after) = rest.split_once_str("\0")?;
                 rest = after;
-                unknown.push((name.to_vec(), FileType::from_raw_mode(u32::from(first & !KIND) << 12)));
+                unknown.push((name.to_vec(), type_of(first & !KIND)));
             }
             known.insert(key, (stamp, unknown));
         }
@@ -231,17 +226,4 @@ fn parse(line: &[u8]) -> Option<(BString, (u64, ObjectId))> {
     let (id, rest) = line.split_once_str(" ")?;
     let (stamp, path) = rest.split_once_str(" ")?;
     Some((path.into(), (stamp.to_str().ok()?.parse().ok()?, ObjectId::from_hex(id).ok()?)))
-}
-
-/// What changes whenever a file's content does; `None` for a file that was changed just now.
-pub fn stamp_of(stat: &rustix::fs::Stat) -> Option<u64> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
-    let limit = i64::try_from(now).ok()? - COARSEST;
-    if stat.st_mtime >= limit || stat.st_ctime >= limit {
-        return None;
-    }
-    let mut hasher = DefaultHasher::new();
-    (stat.st_size, stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec).hash(&mut hasher);
-    (stat.st_ino, stat.st_dev, stat.st_mode).hash(&mut hasher);
-    Some(hasher.finish())
 }

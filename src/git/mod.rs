@@ -27,13 +27,13 @@ pub mod select;
 pub mod setup;
 pub mod space;
 pub mod sparse;
+pub mod stat;
 pub mod store;
 pub mod time;
 pub mod turn_work;
 pub mod worktree;
 
 use crate::error::{Code, Refusal};
-use crate::model::checkpoint::UsualModes;
 use crate::model::progress::{Progress, Watch};
 use anyhow::{Context, Result};
 use gix::bstr::BString;
@@ -256,13 +256,6 @@ impl Repo {
             P::Merge => "merge",
             P::Revert | P::RevertSequence => "revert",
         })
-    }
-
-    /// The permission bits that this process gives to new files.
-    pub fn umask_modes() -> UsualModes {
-        let umask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-        rustix::process::umask(umask);
-        UsualModes::from_umask(umask.bits())
     }
 
     fn hash_kind(&self) -> gix::hash::Kind {

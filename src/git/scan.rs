@@ -4,16 +4,17 @@
 //! against the ignore rules.
 
 use super::ignore::{Rules, read_rules};
-use super::known::{Listing, Listings, stamp_of};
+use super::known::{Listing, Listings};
 use super::monitor::Monitor;
 use super::sparse::is_left_out;
-use super::worktree::{Worktree, is_denied, is_storable, mode_of};
+use super::stat::{file_state, index_stat, kind_of, mode_of, stamp_of};
+use super::worktree::{Worktree, is_denied, is_storable};
 use crate::model::checkpoint::{Kind, Reason, Skipped, UsualModes};
 use crate::model::plan::parents;
 use crate::model::progress::Underway;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Time};
+use gix::index::entry::{Flags, Mode, Stage, Stat};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, openat, statat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -986,36 +987,4 @@ fn add_tree(directory: &OwnedFd, hasher: &mut gix::hash::Hasher) {
 /// moved with all that is in it.
 pub fn own_state(skipped: &Skipped) -> Option<String> {
     skipped.state.clone().filter(|state| !state.starts_with(TREE_STATE))
-}
-
-/// What tells whether a file changed that is not read; directories have nothing such.
-pub fn file_state(stat: &rustix::fs::Stat) -> Option<String> {
-    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    is_file.then(|| format!("{} {}.{:09}", stat.st_size, stat.st_mtime, stat.st_mtime_nsec))
-}
-
-/// What kind of file a stat tells of; `None` for what is neither file nor link.
-pub fn kind_of(stat: &rustix::fs::Stat) -> Option<Kind> {
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Symlink => Some(Kind::Symlink),
-        FileType::RegularFile => Some(Kind::of_mode(stat.st_mode)),
-        _ => None,
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the index keeps the lower 32 bits, as git does"
-)]
-fn index_stat(stat: &rustix::fs::Stat) -> Stat {
-    Stat {
-        mtime: Time { secs: stat.st_mtime as u32, nsecs: stat.st_mtime_nsec as u32 },
-        ctime: Time { secs: stat.st_ctime as u32, nsecs: stat.st_ctime_nsec as u32 },
-        dev: stat.st_dev as u32,
-        ino: stat.st_ino as u32,
-        uid: stat.st_uid,
-        gid: stat.st_gid,
-        size: stat.st_size as u32,
-    }
 }

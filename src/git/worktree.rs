@@ -3,6 +3,7 @@
 //! leads nowhere. Files are written beside their place, with their final mode,
 //! and renamed.
 
+use super::stat::{kind_of, mode_of, permissions};
 use crate::error::{Code, Refusal};
 use crate::model::bytes::quoted;
 use crate::model::checkpoint::{FileState, Kind};
@@ -209,7 +210,7 @@ impl Worktree {
 
     /// Whether a file or link is there.
     pub fn has_file(&self, path: &BStr) -> bool {
-        matches!(self.stat(path), Ok(Some((stat, _))) if super::scan::kind_of(&stat).is_some())
+        matches!(self.stat(path), Ok(Some((stat, _))) if kind_of(&stat).is_some())
     }
 
     /// The bytes of a regular file that is no link, where it can be read.
@@ -266,7 +267,7 @@ impl Worktree {
         let Some((stat, _)) = self.stat(path)? else {
             return Ok(None);
         };
-        let Some(kind) = super::scan::kind_of(&stat) else {
+        let Some(kind) = kind_of(&stat) else {
             return Ok(None);
         };
         let id = if kind == Kind::Symlink {
@@ -322,9 +323,9 @@ impl Worktree {
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match openat(&directory, name, flags, Mode::empty()) {
-            Ok(fd) => rustix::fs::fchmod(&fd, bits(mode)),
+            Ok(fd) => rustix::fs::fchmod(&fd, permissions(mode)),
             // A file that even its owner may not read.
-            Err(Errno::ACCESS) => rustix::fs::chmodat(&directory, name, bits(mode), AtFlags::empty()),
+            Err(Errno::ACCESS) => rustix::fs::chmodat(&directory, name, permissions(mode), AtFlags::empty()),
             Err(error) => Err(error),
         }
         .with_context(|| format!("set the mode of '{path}'"))
@@ -362,7 +363,7 @@ impl Worktree {
         // Renamed, a directory takes the place of nothing, or of one that is empty.
         let outcome = rustix::fs::mkdirat(&directory, temporary, Mode::from_raw_mode(0o700))
             .and_then(|()| openat(&directory, temporary, DIRECTORY, Mode::empty()))
-            .and_then(|fd| rustix::fs::fchmod(&fd, bits(mode)))
+            .and_then(|fd| rustix::fs::fchmod(&fd, permissions(mode)))
             .and_then(|()| rustix::fs::renameat(&directory, temporary, &directory, name));
         if outcome.is_err() {
             // The error to report is the one above.
@@ -510,7 +511,7 @@ fn make_file(
     // Private until it is whole; the umask must not take bits away that the file had.
     let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
     fill(&mut made)?;
-    rustix::fs::fchmod(&made, bits(state.mode))?;
+    rustix::fs::fchmod(&made, permissions(state.mode))?;
     Ok(())
 }
 
@@ -524,23 +525,6 @@ fn rename_to_nothing(from_directory: impl AsFd, from: &OsStr, to_directory: impl
         }
         outcome => Ok(outcome?),
     }
-}
-
-fn bits(mode: u32) -> Mode {
-    Mode::from_bits_truncate(mode & 0o7777)
-}
-
-/// What the owner of a directory must be allowed to change what is in it.
-pub const OPEN: u32 = 0o700;
-
-/// Whether a directory's owner may change what is in it.
-pub fn is_open(stat: &rustix::fs::Stat) -> bool {
-    mode_of(stat) & OPEN == OPEN
-}
-
-/// The twelve permission bits.
-pub fn mode_of(stat: &rustix::fs::Stat) -> u32 {
-    stat.st_mode & 0o7777
 }
 
 /// Whether something could not be looked at for want of permission.
