@@ -1,8 +1,8 @@
 //! The agent: looked up before anything is recorded, run with the terminal as
 //! it is, and its end told as a shell would.
 
-use crate::git::Repo;
-use crate::git::process::LOCAL_ENVIRONMENT;
+use crate::git::repo::Repo;
+use crate::git::repo::process::LOCAL_ENVIRONMENT;
 use anyhow::{Context, Result};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};

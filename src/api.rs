@@ -2,9 +2,12 @@
 
 use crate::cli::{CheckpointArgs, DiffArgs, Distance, GcArgs, RestoreArgs};
 use crate::cmd;
+use crate::error::failure::refusal_of;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::faults::refusal_of;
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
 use crate::model::bytes::shown;
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
@@ -236,7 +239,9 @@ impl Worktree {
     ///
     /// `corrupt` when the timeline cannot be read.
     pub fn list(&self, most: usize) -> Result<Vec<Entry>> {
-        told(self.entries(|stored| cmd::log::on_branch(&self.repo, stored, self.repo.head()?.stack(), most)))
+        told(
+            self.entries(|stored| cmd::log::on_branch(&self.repo, stored, Refs::new(&self.repo).head()?.stack(), most)),
+        )
     }
 
     /// The turns of all branches, newest first, also those that can be redone no more; at most so many.
@@ -250,12 +255,11 @@ impl Worktree {
 
     fn entries(
         &self,
-        turns: impl FnOnce(&crate::git::store::Stored) -> anyhow::Result<Vec<(Turn, State)>>,
+        turns: impl FnOnce(&crate::git::timeline::stored::Stored) -> anyhow::Result<Vec<(Turn, State)>>,
     ) -> anyhow::Result<Vec<Entry>> {
         cmd::settle_if_idle(&self.repo, &silent(), "log")?;
-        let stored = self.repo.timeline()?;
-        let entry =
-            |(turn, state): (Turn, State)| Ok(Entry { files: self.repo.turn_files(&stored, turn.turn)?, turn, state });
+        let stored = Timelines::new(&self.repo).timeline()?;
+        let entry = |(turn, state): (Turn, State)| Ok(Entry { files: stored.turn_files(turn.turn)?, turn, state });
         turns(&stored)?.into_iter().map(entry).collect()
     }
 
@@ -348,10 +352,10 @@ impl Worktree {
     ///
     /// `not_found` for no such state or file.
     pub fn read(&self, state: &str, path: &BStr) -> Result<Vec<u8>> {
-        let found = told(self.repo.timeline().and_then(|stored| {
+        let found = told(Timelines::new(&self.repo).timeline().and_then(|stored| {
             let tree = cmd::state_at(&self.repo, &stored, state)?.worktree;
-            let file = self.repo.tree_file(tree, path)?;
-            file.map(|(_, id)| self.repo.blob(id)).transpose()
+            let file = Objects::new(&self.repo).tree_file(tree, path)?;
+            file.map(|(_, id)| Objects::new(&self.repo).blob(id)).transpose()
         }))?;
         found.ok_or_else(|| {
             Refusal::new(Code::NotFound, format!("there was no file '{}' then", shown(path.as_bstr())))

@@ -7,8 +7,9 @@ mod keys;
 pub use keys::{KEYS, Key, variable};
 
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::scan::Limits;
+use crate::git::repo::Repo;
+use crate::git::repo::settings::setting_of_user;
+use crate::git::scan::found::Limits;
 use crate::model::merge::Edits;
 use crate::model::turn::Mode;
 use anyhow::Result;
@@ -275,7 +276,7 @@ impl Config<'_> {
 
 /// `oxundo.hints` where there is no repository: as the user has it for all of them.
 pub fn hints_of_user() -> bool {
-    let configured = || Some(Repo::setting_of_user("oxundo.hints")?.to_str_lossy().into_owned());
+    let configured = || Some(setting_of_user("oxundo.hints")?.to_str_lossy().into_owned());
     let text = std::env::var(variable("hints")).ok().or_else(configured);
     let known = text.and_then(|text| YES_NO.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).copied());
     known.is_none_or(|(_, hints)| hints)

@@ -63,8 +63,8 @@ pub mod plan {
 
 use clap::Parser;
 use cli::{Cli, Command};
-use git::Repo;
-use git::faults::refusal_of;
+use error::failure::refusal_of;
+use git::repo::Repo;
 use model::plan::Op;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

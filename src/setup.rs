@@ -2,8 +2,8 @@
 //! and never outside the place that was meant.
 
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::worktree::TEMPORARY;
+use crate::git::repo::Repo;
+use crate::git::worktree::write::TEMPORARY;
 use crate::hooks::setup::{Change, Scope, Setup};
 use anyhow::{Context, Result, bail};
 use std::fs::{File, Permissions};

@@ -4,19 +4,27 @@
 pub mod session;
 
 use crate::config::{Config, Untracked};
+use crate::error::failure::refusal_of;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::apply::Record;
-use crate::git::capture::{Before, Capture};
-use crate::git::faults::refusal_of;
-use crate::git::index::IndexLock;
-use crate::git::store::{Side, Stored};
+use crate::git::apply::Apply;
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::capture::{Before, Capture};
+use crate::git::index::Index;
+use crate::git::index::lock::IndexLock;
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::now;
+use crate::git::scan::ignore::{ignored_now, rules_of};
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored, step};
 use crate::model::bytes::{quoted, shown};
 use crate::model::checkpoint::{
     Change, Checkpoint, Delta, IndexEntry, IndexState, Reason, Skipped, branch_changes, uncovered_changes,
 };
 use crate::model::merge::{Carried, Cause, Edits, Merged};
 use crate::model::plan::{BranchMove, IndexMove, Op, Plan};
+use crate::model::record::Record;
 use crate::model::session::Origin;
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Made, Mode, Note, Totals, Turn, TurnCommit, subject};
@@ -58,7 +66,7 @@ pub struct Ending {
 /// When either fails.
 pub fn settle(repo: &Repo, ui: &Ui) -> Result<()> {
     recover(repo, ui)?;
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     match stored.state.open {
         Some(open) => session::close(repo, ui, &stored, open),
         None => Ok(()),
@@ -72,15 +80,15 @@ pub fn settle(repo: &Repo, ui: &Ui) -> Result<()> {
 /// When either fails.
 pub fn settle_unless_live(repo: &Repo, ui: &Ui) -> Result<()> {
     recover(repo, ui)?;
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     match stored.state.open {
-        Some(open) if !session::is_live(&repo.known_turn(&stored, open)?) => session::close(repo, ui, &stored, open),
+        Some(open) if !session::is_live(&stored.known_turn(open)?) => session::close(repo, ui, &stored, open),
         _ => Ok(()),
     }
 }
 
 fn recover(repo: &Repo, ui: &Ui) -> Result<()> {
-    if let Some(recovered) = repo.recover()? {
+    if let Some(recovered) = Apply::new(repo).recover()? {
         let how = if recovered.finished { "finished" } else { "rolled back" };
         ui.warn(&format!("{how} an interrupted operation: {}", recovered.what));
         for path in &recovered.left {
@@ -105,7 +113,7 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
         })?;
         repo.check_identity()?;
     }
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let capture = present(repo, &stored)?;
     let number = stored.state.next;
     let mut turn = Turn {
@@ -117,7 +125,7 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
         mode: who.mode,
         began_on: capture.checkpoint.head.branch.clone(),
         branch: capture.checkpoint.head.branch.clone(),
-        began_at: Repo::now(),
+        began_at: now(),
         ended_at: None,
         exit_code: None,
         interrupted: false,
@@ -144,7 +152,7 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
         lock = dirty.lock;
     }
     announce_skipped(repo, ui, &stored, &capture.checkpoint.skipped)?;
-    let mut update = repo.update(&stored);
+    let mut update = stored.update();
     update.state.next = number + 1;
     update.state.open = Some(number);
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
@@ -156,7 +164,7 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
     update.put_turn(&turn)?;
     update.put_checkpoint(number, Side::Before, &capture.checkpoint)?;
     let message = format!("begin {number} ({})", turn.label());
-    repo.apply(&plan, &update.into_record(message, notes(repo, &turn))?, lock)?;
+    Apply::new(repo).apply(&plan, &update.into_record(message, notes(repo, &turn))?, lock)?;
     Ok(number)
 }
 
@@ -166,8 +174,8 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
 ///
 /// When something cannot be read or kept.
 pub fn present(repo: &Repo, stored: &Stored) -> Result<Capture> {
-    let usual = stored.state.usual_modes.unwrap_or_else(crate::git::stat::umask_modes);
-    repo.capture(usual, &Config(repo).limits()?, None)
+    let usual = stored.state.usual_modes.unwrap_or_else(crate::git::worktree::stat::umask_modes);
+    Checkpoints::new(repo).capture(usual, &Config(repo).limits()?, None)
 }
 
 /// Checks that git is not in the middle of something.
@@ -176,7 +184,7 @@ pub fn present(repo: &Repo, stored: &Stored) -> Result<Capture> {
 ///
 /// A refusal `in_progress` that says of what.
 pub fn check_idle(repo: &Repo) -> Result<()> {
-    let what = match (repo.in_progress(), repo.first_unmerged()?) {
+    let what = match (repo.in_progress(), Index::new(repo).first_unmerged()?) {
         (Some(what), _) => format!("a {what} is in progress"),
         (None, Some(path)) => format!("'{}' is unmerged", shown(path.as_bstr())),
         (None, None) => return Ok(()),
@@ -210,28 +218,28 @@ fn dirty_commit<'repo>(
     turn: &Turn,
 ) -> Result<Option<Dirty<'repo>>> {
     let checkpoint = &capture.checkpoint;
-    let head_tree = repo.head_tree(&checkpoint.head)?;
+    let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
     let mut paths = capture.changed.clone();
     if config.untracked()? == Untracked::Commit {
         let secrets = config.secrets()?;
-        let new = repo.untracked_files(capture)?;
+        let new = Checkpoints::new(repo).untracked_files(capture)?;
         paths.extend(new.into_iter().filter(|path| !secrets.matches(path.as_bstr())));
     }
     let (tree, index, lock) = if paths.is_empty() {
         (checkpoint.index.tree, Vec::new(), None)
     } else {
-        let lock = repo.lock_index()?;
+        let lock = Index::new(repo).lock_index()?;
         lock.stage(paths.iter().map(|path| path.as_bstr()))?;
         let staged = lock.read()?;
-        let tree = repo.index_state(&staged, head_tree)?.tree;
-        (tree, repo.index_moves(&paths, &capture.index, &staged)?, Some(lock))
+        let tree = Index::new(repo).index_state(&staged, head_tree)?.tree;
+        (tree, Index::new(repo).index_moves(&paths, &capture.index, &staged)?, Some(lock))
     };
     if tree == head_tree {
         return Ok(None);
     }
     let message = format!("oxundo: uncommitted changes before turn {}\n", turn.turn);
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
-    let commit = repo.make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
+    let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
     Ok(Some(Dirty { commit, index, lock }))
 }
 
@@ -249,7 +257,7 @@ fn unsigned(error: anyhow::Error) -> anyhow::Error {
 /// may hold the only copy.
 fn replaces_staged_content(repo: &Repo, head_tree: ObjectId, moves: &[IndexMove]) -> Result<bool> {
     for entry in moves {
-        let committed = repo.tree_entry(head_tree, entry.path.as_bstr())?.map(|(_, id)| id);
+        let committed = Objects::new(repo).tree_entry(head_tree, entry.path.as_bstr())?.map(|(_, id)| id);
         let kept = |from: &IndexEntry| Some(from.id) == committed || entry.to.iter().any(|to| to.id == from.id);
         if entry.from.iter().any(|from| !from.intent_to_add && !kept(from)) {
             return Ok(true);
@@ -272,11 +280,11 @@ fn knows(before: &[Skipped], new: &Skipped) -> bool {
 }
 
 /// What is not captured is said once, not before every turn.
-fn announce_skipped(repo: &Repo, ui: &Ui, stored: &Stored, skipped: &[Skipped]) -> Result<()> {
+fn announce_skipped(_repo: &Repo, ui: &Ui, stored: &Stored, skipped: &[Skipped]) -> Result<()> {
     use Reason as R;
     let newest = stored.state.next.checked_sub(1).filter(|number| *number > 0);
     let said = match newest {
-        Some(number) if repo.turn(stored, number)?.is_some() => repo.checkpoint(stored, number, Side::Before)?.skipped,
+        Some(number) if stored.turn(number)?.is_some() => stored.checkpoint(number, Side::Before)?.skipped,
         _ => Vec::new(),
     };
     let new: Vec<_> =
@@ -301,31 +309,31 @@ fn announce_skipped(repo: &Repo, ui: &Ui, stored: &Stored, skipped: &[Skipped]) 
 /// When something cannot be read or written; the turn is then still open.
 pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
     let config = Config(repo);
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let Some(number) = stored.state.open else {
         return Ok(None);
     };
-    let mut turn = repo.known_turn(&stored, number)?;
+    let mut turn = stored.known_turn(number)?;
     let (before, start, mut capture) = since(repo, &stored, &turn)?;
-    turn.ended_at = Some(Repo::now());
+    turn.ended_at = Some(now());
     turn.exit_code = ending.exit_code.or(turn.exit_code);
     turn.interrupted = ending.interrupted;
     turn.origin.waiting = false;
     turn.origin.parts.iter_mut().for_each(session::finish);
     turn.torn.extend(note_torn(ui, &capture));
-    let changed = repo.delta(number, &start, &capture.checkpoint)?;
+    let changed = Checkpoints::new(repo).delta(number, &start, &capture.checkpoint)?;
     if changed.is_empty() {
         take_back(repo, &stored, &before, &start, &capture)?;
         return Ok(None);
     }
     let mut plan = Plan::empty(Op::End, capture.checkpoint.head.clone());
     let mut lock = None;
-    let mut update = repo.update(&stored);
+    let mut update = stored.update();
     if turn.mode == Mode::Commit {
         match auto_commit(repo, ui, config, &turn, &start, &capture, &changed) {
             Ok(Some(made)) => {
                 plan.index = made.index;
-                let head_tree = repo.head_tree(&capture.checkpoint.head)?;
+                let head_tree = Objects::new(repo).head_tree(&capture.checkpoint.head)?;
                 if replaces_staged_content(repo, head_tree, &plan.index)? {
                     update.put_rescue(&capture.checkpoint)?;
                 }
@@ -349,8 +357,8 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
     }
     turn.branch.clone_from(&after.head.branch);
     turn.commits.extend(commits_of(repo, &start, after, turn.dirty_commit)?);
-    let whole = repo.delta(number, &before, after)?;
-    let files = repo.file_stats(&whole)?;
+    let whole = Checkpoints::new(repo).delta(number, &before, after)?;
+    let files = Checkpoints::new(repo).file_stats(&whole)?;
     turn.totals = Totals {
         files: files.len() as u64,
         insertions: files.iter().map(|file| file.insertions).sum(),
@@ -359,20 +367,20 @@ pub fn end(repo: &Repo, ui: &Ui, ending: Ending) -> Result<Option<Turn>> {
     let ended_on = after.head.stack();
     turn.previous = stored.state.top(ended_on);
     let below = match turn.previous {
-        Some(previous) => repo.known_turn(&stored, previous)?.depth,
+        Some(previous) => stored.known_turn(previous)?.depth,
         None => 0,
     };
     turn.depth = below.saturating_add(u64::from(!turn.is_part()));
     update.state.open = None;
     update.state.held.clear();
     pin_displaced(repo, &mut update.state, &whole)?;
-    update.state.push(&Repo::step(&turn), turn.keeps_redo());
+    update.state.push(&step(&turn), turn.keeps_redo());
     update.put_turn(&turn)?;
     update.put_files(number, &files)?;
     update.put_checkpoint(number, Side::After, after)?;
     let word = if ending.interrupted { "end (interrupted)" } else { "end" };
     let message = format!("{word} {number} ({})", turn.label());
-    repo.apply(&plan, &update.into_record(message, notes(repo, &turn))?, lock)?;
+    Apply::new(repo).apply(&plan, &update.into_record(message, notes(repo, &turn))?, lock)?;
     Ok(Some(turn))
 }
 
@@ -389,9 +397,9 @@ pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectI
         start.branches.insert(branch.clone(), dirty);
     }
     // The dirty commit is the index as it was made for it; what was only intended is added.
-    let tree = repo.commit_tree(dirty)?;
-    for path in repo.changed_paths(before.index.tree, tree)? {
-        repo.take_from_sparse(&mut start.index, path.as_bstr())?;
+    let tree = Objects::new(repo).commit_tree(dirty)?;
+    for path in Objects::new(repo).changed_paths(before.index.tree, tree)? {
+        Index::new(repo).take_from_sparse(&mut start.index, path.as_bstr())?;
     }
     for entries in start.index.special.values_mut() {
         entries.retain(|entry| !entry.intent_to_add);
@@ -404,36 +412,36 @@ pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectI
 /// Whether nothing has changed since an open turn began.
 fn is_unchanged(repo: &Repo, stored: &Stored, turn: &Turn) -> Result<bool> {
     let (_, start, capture) = since(repo, stored, turn)?;
-    Ok(repo.delta(turn.turn, &start, &capture.checkpoint)?.is_empty())
+    Ok(Checkpoints::new(repo).delta(turn.turn, &start, &capture.checkpoint)?.is_empty())
 }
 
 /// Takes back the record of the open turn and its dirty commit. What changed since it began
 /// stays as it is, uncommitted.
 fn drop_open(repo: &Repo) -> Result<()> {
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let Some(number) = stored.state.open else { return Ok(()) };
-    let (before, start, capture) = since(repo, &stored, &repo.known_turn(&stored, number)?)?;
+    let (before, start, capture) = since(repo, &stored, &stored.known_turn(number)?)?;
     take_back(repo, &stored, &before, &start, &capture)
 }
 
 /// The state before an open turn, the one right after it began, and the present by its rules.
 fn since(repo: &Repo, stored: &Stored, turn: &Turn) -> Result<(Checkpoint, Checkpoint, Capture)> {
-    let before = repo.checkpoint(stored, turn.turn, Side::Before)?;
+    let before = stored.checkpoint(turn.turn, Side::Before)?;
     let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
-    let rules = repo.rules_of(&before)?;
-    let known = Some(Before { checkpoint: &before, rules });
-    let capture = repo.capture(before.modes.usual, &Config(repo).limits()?, known)?;
+    let rules = rules_of(repo, &before)?;
+    let known = Before { checkpoint: &before, rules };
+    let capture = Checkpoints::new(repo).capture(before.modes.usual, &Config(repo).limits()?, Some(&known))?;
     Ok((before, start, capture))
 }
 
 /// Takes back the dirty commit and the record of a turn that changed nothing.
 fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, start: &Checkpoint, capture: &Capture) -> Result<()> {
     let number = stored.state.open.unwrap_or_default();
-    let delta = repo.delta(number, before, start)?.inverse();
+    let delta = Checkpoints::new(repo).delta(number, before, start)?.inverse();
     let legs = [Leg { turn: number, delta, carried: Carried::default() }];
-    let facts = repo.facts(&legs, &capture.checkpoint, &capture.index)?;
+    let facts = Checkpoints::new(repo).facts(&legs, &capture.checkpoint, &capture.index)?;
     let plan = travel(Op::End, &legs, &facts, Edits::Refuse, &mut |_, _| Ok(Merged::Overlap(Cause::Edited)))?;
-    let mut update = repo.update(stored);
+    let mut update = stored.update();
     update.state.open = None;
     update.state.held.clear();
     update.state.next = number;
@@ -446,9 +454,9 @@ fn take_back(repo: &Repo, stored: &Stored, before: &Checkpoint, start: &Checkpoi
         update.into_record(message, Vec::new())?
     };
     // The notes first: as long as the turn is open, somebody will come back to this.
-    let dirty: Vec<_> = repo.known_turn(stored, number)?.dirty_commit.into_iter().collect();
-    repo.remove_notes(&dirty)?;
-    repo.apply(&plan, &record, None)
+    let dirty: Vec<_> = stored.known_turn(number)?.dirty_commit.into_iter().collect();
+    Refs::new(repo).remove_notes(&dirty)?;
+    Apply::new(repo).apply(&plan, &record, None)
 }
 
 /// The auto-commit, which no ref holds yet, and the index that goes with it.
@@ -473,33 +481,33 @@ fn auto_commit<'repo>(
         ui.warn(&format!("the agent left a {what} in progress: its changes are not committed"));
         return Ok(None);
     }
-    if let Some(path) = repo.first_unmerged()? {
+    if let Some(path) = Index::new(repo).first_unmerged()? {
         let path = shown(path.as_bstr());
         ui.warn(&format!("the agent left '{path}' unmerged: its changes are not committed"));
         return Ok(None);
     }
-    let head_tree = repo.head_tree(&checkpoint.head)?;
+    let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
     let choice = choose(repo, config, start, capture, changed, head_tree)?;
     name_left_out(ui, &choice.left_out, &checkpoint.skipped, &start.skipped);
     if choice.commit.is_empty() {
         return Ok(None);
     }
-    let lock = repo.lock_index()?;
+    let lock = Index::new(repo).lock_index()?;
     lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
     let mut message = commit_message(repo, config, turn, start, checkpoint);
     if config.verify()? {
-        message = repo.run_commit_hooks(&lock, &message)?;
+        message = Index::new(repo).run_commit_hooks(&lock, &message)?;
     }
     let staged = lock.read()?;
-    let tree = repo.tree_with_index_entries(head_tree, &staged, &choice.commit)?;
+    let tree = Index::new(repo).tree_with_index_entries(head_tree, &staged, &choice.commit)?;
     if tree == head_tree {
         // What is staged and nowhere else stays staged: it may be the only copy.
         return Ok(None);
     }
-    let index = repo.index_moves(&choice.stage, &capture.index, &staged)?;
+    let index = Index::new(repo).index_moves(&choice.stage, &capture.index, &staged)?;
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
-    let commit = repo.make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
-    Ok(Some(AutoCommit { commit, index, state: repo.index_state(&staged, tree)?, lock }))
+    let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
+    Ok(Some(AutoCommit { commit, index, state: Index::new(repo).index_state(&staged, tree)?, lock }))
 }
 
 /// Which of a turn's changes are committed.
@@ -525,7 +533,7 @@ fn choose(
     let mut paths: BTreeSet<&BString> = changed.files.keys().chain(changed.index.keys()).collect();
     // An agent that moved HEAD may have left on the worktree or the index what was committed before.
     let uncommitted = match changed.head {
-        Some(_) => repo.changed_paths(head_tree, capture.checkpoint.index.tree)?,
+        Some(_) => Objects::new(repo).changed_paths(head_tree, capture.checkpoint.index.tree)?,
         None => Vec::new(),
     };
     if changed.head.is_some() {
@@ -535,17 +543,17 @@ fn choose(
         .iter()
         .copied()
         .filter(|path| changed.files.get(*path).is_some_and(|change| change.from.is_none() && change.to.is_some()));
-    let ignored = repo.ignored_now(new)?;
+    let ignored = ignored_now(repo, new)?;
     let mut choice = Choice::default();
     for path in paths {
-        let entries = repo.index_entries(&capture.index, path.as_bstr())?;
+        let entries = Index::new(repo).index_entries(&capture.index, path.as_bstr())?;
         if entries.iter().any(|entry| entry.assume_unchanged || entry.skip_worktree) {
             continue;
         }
         let tracked = !entries.is_empty();
-        let in_head = repo.tree_has_entry(head_tree, path.as_bstr())?;
-        let file = repo.captured_file(&capture.checkpoint, path.as_bstr())?;
-        let was_there = repo.captured_file(start, path.as_bstr())?.is_some();
+        let in_head = Objects::new(repo).tree_has_entry(head_tree, path.as_bstr())?;
+        let file = Checkpoints::new(repo).captured_file(&capture.checkpoint, path.as_bstr())?;
+        let was_there = Checkpoints::new(repo).captured_file(start, path.as_bstr())?.is_some();
         if !tracked && !in_head && (was_there || file.is_none() || ignored.contains(path)) {
             continue;
         }
@@ -588,7 +596,8 @@ fn name_left_out(ui: &Ui, secrets: &[BString], skipped: &[Skipped], before: &[Sk
 }
 
 fn commit_message(repo: &Repo, config: Config<'_>, turn: &Turn, start: &Checkpoint, after: &Checkpoint) -> String {
-    let written = config.message_command().and_then(|command| repo.written_message(&command, start, after));
+    let written =
+        config.message_command().and_then(|command| Checkpoints::new(repo).written_message(&command, start, after));
     let body = match (written, turn.message.as_deref().map(str::trim)) {
         (Some(written), _) => written,
         (None, Some(message)) if !message.is_empty() => message.to_owned(),
@@ -617,13 +626,13 @@ fn commits_of(repo: &Repo, start: &Checkpoint, after: &Checkpoint, dirty: Option
             continue;
         }
         let hidden = old.map_or_else(|| old_tips.clone(), |old| vec![old]);
-        let line = repo.commits_between(&hidden, new)?;
+        let line = Objects::new(repo).commits_between(&hidden, new)?;
         found.extend(line.into_iter().rev().filter(|id| Some(*id) != dirty));
     }
     let mut seen = BTreeSet::new();
     found.retain(|id| seen.insert(*id));
-    let others: Vec<_> = old_tips.into_iter().chain(repo.remote_tip_ids()?).collect();
-    let known = repo.reachable_from(&others, &found)?;
+    let others: Vec<_> = old_tips.into_iter().chain(Objects::new(repo).remote_tip_ids()?).collect();
+    let known = Objects::new(repo).reachable_from(&others, &found)?;
     let kind = |id| if known.contains(id) { CommitKind::Found } else { CommitKind::Agent };
     Ok(found.iter().map(|id| TurnCommit { id: *id, kind: kind(id) }).collect())
 }
@@ -671,7 +680,7 @@ pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result
     for (from, to) in moves {
         let Some(from) = from else { continue };
         let held = match to {
-            Some(to) => repo.is_ancestor(from, to)?,
+            Some(to) => Objects::new(repo).is_ancestor(from, to)?,
             None => false,
         };
         if !held {
@@ -701,10 +710,10 @@ pub fn refs_delta(plan: &Plan) -> Delta {
 pub fn make(repo: &Repo, ui: &Ui, made: Made, message: String, plan: &Plan) -> Result<Option<Turn>> {
     let who = Who { agent: "oxundo".to_owned(), session: None, message: Some(message), mode: Mode::Ghost };
     let number = begin_made(repo, ui, &who, Origin::default(), Some(made))?;
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let message = format!("{} as turn {number}", plan.op.word());
     let record = Record { timeline_from: stored.commit, timeline_to: stored.commit, notes: Vec::new(), message };
-    let made = repo.apply_and(plan, &record, None, || end(repo, ui, Ending::default()));
+    let made = Apply::new(repo).apply_and(plan, &record, None, || end(repo, ui, Ending::default()));
     if made.is_err() {
         // Where that fails too, the next command does it.
         let _ = drop_open(repo);

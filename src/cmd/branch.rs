@@ -2,14 +2,16 @@
 //! the turn left them, the user's edits merged in. The branch that HEAD was on stays as it is, and
 //! so do its turns. It is a turn of its own: undo takes the branch away and goes back.
 
-use super::outcome::Outcome;
-use super::travel::{Prepared, Route};
-use super::{resolve, state_at};
 use crate::cli::{BranchArgs, Distance};
+use crate::cmd::outcome::Outcome;
+use crate::cmd::travel::{Prepared, Route};
+use crate::cmd::{resolve, state_at};
 use crate::config::Config;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::store::{Side, Stored};
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::sanitized;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::turn::Made;
@@ -26,14 +28,14 @@ pub fn run(repo: &Repo, ui: &Ui, args: &BranchArgs) -> Result<Outcome> {
     let _lock = repo.lock("branch")?;
     turns::settle(repo, ui)?;
     turns::check_idle(repo)?;
-    let stored = repo.timeline()?;
-    let name = repo.new_branch_name(&args.name)?;
-    let head = repo.head()?;
+    let stored = Timelines::new(repo).timeline()?;
+    let name = Refs::new(repo).new_branch_name(&args.name)?;
+    let head = Refs::new(repo).head()?;
     let turn = resolve(repo, &stored, &args.turn)?;
     let at = if turn == 0 {
         state_at(repo, &stored, "0")?.head
     } else {
-        repo.checkpoint(&stored, super::show::existing(repo, &stored, &args.turn)?, Side::After)?.head
+        stored.checkpoint(crate::cmd::show::existing(repo, &stored, &args.turn)?, Side::After)?.head
     };
     let mut plan = walk_to(repo, &stored, args, turn)?;
     let Some(commit) = at.commit else {
@@ -81,10 +83,10 @@ fn walk_to(repo: &Repo, stored: &Stored, args: &BranchArgs, turn: u64) -> Result
 
 /// The turn is the last one done: nothing is to be changed if HEAD is still there.
 fn at_the_top(repo: &Repo, stored: &Stored, turn: u64) -> Result<Plan> {
-    let head = repo.head()?;
-    let then = if turn == 0 { None } else { Some(repo.checkpoint(stored, turn, Side::After)?.head) };
+    let head = Refs::new(repo).head()?;
+    let then = if turn == 0 { None } else { Some(stored.checkpoint(turn, Side::After)?.head) };
     if then.is_some_and(|then| then.commit != head.commit) {
-        return Err(super::travel::head_moved(turn).into());
+        return Err(crate::cmd::travel::head_moved(turn).into());
     }
     Ok(Plan::empty(Op::Branch, head))
 }

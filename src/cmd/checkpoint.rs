@@ -4,8 +4,13 @@
 
 use crate::cli::CheckpointArgs;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::store::{Stored, Update};
+use crate::git::apply::Apply;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::{age, now};
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Stored;
+use crate::git::timeline::update::Update;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::Head;
 use crate::model::plan::{Op, Plan};
@@ -24,7 +29,7 @@ use std::collections::BTreeMap;
 pub fn run(repo: &Repo, ui: &Ui, args: &CheckpointArgs) -> Result<Box<dyn Answer>> {
     let _lock = repo.lock("checkpoint")?;
     turns::settle(repo, ui)?;
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     if args.list {
         return Ok(Box::new(List(stored.state.named)));
     }
@@ -34,10 +39,10 @@ pub fn run(repo: &Repo, ui: &Ui, args: &CheckpointArgs) -> Result<Box<dyn Answer
     let name = new_name(&stored, args)?;
     let capture = turns::present(repo, &stored)?;
     let head = &capture.checkpoint.head;
-    let mut update = repo.update(&stored);
+    let mut update = stored.update();
     let number = stored.state.named.values().map(|named| named.number).max().unwrap_or_default() + 1;
     let top = super::last_whole(repo, &stored, stored.state.top(head.stack()))?;
-    let named = Named { number, stack: head.stack().to_owned(), top, at: Repo::now() };
+    let named = Named { number, stack: head.stack().to_owned(), top, at: now() };
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     update.state.named.insert(name.clone(), named.clone());
     update.put_named(number, &capture.checkpoint)?;
@@ -71,19 +76,19 @@ fn new_name(stored: &Stored, args: &CheckpointArgs) -> Result<String> {
 }
 
 fn delete(repo: &Repo, stored: &Stored, name: &str) -> Result<Box<dyn Answer>> {
-    let mut update = repo.update(stored);
+    let mut update = stored.update();
     let Some(named) = update.state.named.remove(name) else {
         return Err(Refusal::new(Code::NotFound, format!("there is no checkpoint '{}'", sanitized(name)))
             .hint("run 'oxundo checkpoint --list' to see them")
             .into());
     };
     update.remove_named(named.number);
-    record(repo, update, format!("forget checkpoint {name}"), repo.head()?)?;
+    record(repo, update, format!("forget checkpoint {name}"), Refs::new(repo).head()?)?;
     Ok(Box::new(Made { name: name.to_owned(), top: named.top, forgotten: true }))
 }
 
 fn record(repo: &Repo, update: Update<'_>, message: String, head: Head) -> Result<()> {
-    repo.apply(&Plan::empty(Op::Checkpoint, head), &update.into_record(message, Vec::new())?, None)
+    Apply::new(repo).apply(&Plan::empty(Op::Checkpoint, head), &update.into_record(message, Vec::new())?, None)
 }
 
 struct Made {
@@ -140,7 +145,7 @@ impl Answer for List {
         }
         let line = |(name, named): (&String, &Named)| {
             let turn = named.top.map_or("before the first turn".to_owned(), |turn| format!("after turn {turn}"));
-            format!("{}  {}  {turn}\n", sanitized(name), Repo::age(&named.at))
+            format!("{}  {}  {turn}\n", sanitized(name), age(&named.at))
         };
         self.newest_first().into_iter().map(line).collect()
     }

@@ -3,10 +3,13 @@
 //! or `command N`, the completion of the agent's command, which begins at word N. It reads, never writes and never
 //! waits; where it fails, there is nothing to offer.
 
-use super::log::{State, on_branch};
-use super::man;
 use crate::cli::{Cli, Command, CompleteArgs};
-use crate::git::Repo;
+use crate::cmd::log::{State, on_branch};
+use crate::cmd::man;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::age;
+use crate::git::timeline::Timelines;
 use crate::hooks::adapters::ADAPTERS;
 use crate::model::bytes::sanitized;
 use crate::model::turn::Turn;
@@ -117,10 +120,10 @@ fn turns(word: &OsStr, wanted: Option<State>, names: bool) -> Vec<CompletionCand
 
 fn read_turns(word: &OsStr, wanted: Option<State>, names: bool) -> Result<Vec<(String, String)>> {
     let repo = Repo::open(Path::new("."))?;
-    let stored = repo.timeline()?;
-    let known = on_branch(&repo, &stored, repo.head()?.stack(), MOST)?;
+    let stored = Timelines::new(&repo).timeline()?;
+    let known = on_branch(&repo, &stored, Refs::new(&repo).head()?.stack(), MOST)?;
     let about = |turn: &Turn, state: State| {
-        let age = Repo::age(turn.ended_at.as_deref().unwrap_or(&turn.began_at));
+        let age = age(turn.ended_at.as_deref().unwrap_or(&turn.began_at));
         let mark = if state == State::Done { String::new() } else { format!(", {}", state.word()) };
         format!("{} ({age}{mark})", turn.label())
     };
@@ -146,14 +149,17 @@ fn read_turns(word: &OsStr, wanted: Option<State>, names: bool) -> Result<Vec<(S
     Ok(all)
 }
 
-fn read_checkpoints(stored: &crate::git::store::Stored) -> Vec<(String, String)> {
+fn read_checkpoints(stored: &crate::git::timeline::stored::Stored) -> Vec<(String, String)> {
     let mut named: Vec<_> = stored.state.named.iter().collect();
     named.sort_by_key(|(_, named)| std::cmp::Reverse(named.number));
-    named.into_iter().map(|(name, named)| (name.clone(), format!("checkpoint ({})", Repo::age(&named.at)))).collect()
+    named.into_iter().map(|(name, named)| (name.clone(), format!("checkpoint ({})", age(&named.at)))).collect()
 }
 
 fn checkpoints(word: &OsStr) -> Vec<CompletionCandidate> {
-    let read = || Ok(read_checkpoints(&Repo::open(Path::new("."))?.timeline()?));
+    let read = || {
+        let repo = Repo::open(Path::new("."))?;
+        Ok(read_checkpoints(&Timelines::new(&repo).timeline()?))
+    };
     fitting(word, read().unwrap_or_else(|_: anyhow::Error| Vec::new()))
 }
 

@@ -2,7 +2,7 @@
 //! commands take back, and whatever `oxundo.onUndo` and `oxundo.onRedo` see to.
 
 use crate::config::Config;
-use crate::git::Repo;
+use crate::git::repo::Repo;
 use crate::hooks::adapters::adapter;
 use crate::model::bytes::sanitized;
 use crate::model::plan::Op;

@@ -1,8 +1,12 @@
 //! `oxundo diff`: what changed since a turn, or between two, through git's own diff.
 
-use super::state_at;
 use crate::cli::DiffArgs;
-use crate::git::Repo;
+use crate::cmd::state_at;
+use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
 use crate::model::checkpoint::Delta;
 use crate::model::turn::FileChange;
 use crate::turns;
@@ -17,7 +21,7 @@ use serde_json::json;
 ///
 /// A refusal when there is no such turn.
 pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let from = state_at(repo, &stored, args.turns.first().map_or("@", String::as_str))?;
     let to = if let Some(second) = args.turns.get(1) {
         state_at(repo, &stored, second)?
@@ -25,14 +29,14 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
         turns::present(repo, &stored)?.checkpoint
     };
     if ui.json {
-        let mut files = repo.file_changes(&from, &to)?;
+        let mut files = Checkpoints::new(repo).file_changes(&from, &to)?;
         if !args.pathspecs.is_empty() {
-            let mut selection = repo.selection(&args.pathspecs)?;
+            let mut selection = Index::new(repo).selection(&args.pathspecs)?;
             files.retain(|path, _| selection.takes(path.as_bstr()));
         }
-        return Ok(Some(Changes(repo.file_stats(&Delta { files, ..Delta::default() })?)));
+        return Ok(Some(Changes(Checkpoints::new(repo).file_stats(&Delta { files, ..Delta::default() })?)));
     }
-    repo.print_diff(from.worktree, to.worktree, args.stat, &args.pathspecs)?;
+    Objects::new(repo).print_diff(from.worktree, to.worktree, args.stat, &args.pathspecs)?;
     Ok(None)
 }
 

@@ -4,9 +4,12 @@ mod agents;
 mod repository;
 
 use crate::error::Refusal;
-use crate::git::Repo;
-use crate::git::health::Operation;
-use crate::git::refs::Own;
+use crate::git::apply::Apply;
+use crate::git::refs::{Own, Refs};
+use crate::git::repo::Repo;
+use crate::git::repo::clock::age;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::oplog::Operation;
 use crate::hooks::setup;
 use crate::model::bytes::sanitized;
 use crate::ui::Answer;
@@ -96,15 +99,15 @@ pub fn run(repo: &Repo) -> Result<Diagnosis> {
 }
 
 fn journal(repo: &Repo) -> Result<Option<Finding>> {
-    let name = repo.own_ref(Own::Pending);
-    if let Some((commit, why)) = repo.damaged_journal()? {
+    let name = Refs::new(repo).own_ref(Own::Pending);
+    if let Some((commit, why)) = Apply::new(repo).damaged_journal()? {
         let what = format!(
             "a command was interrupted, and its journal {name} cannot be read ({why}): \
              it may have changed some files and not others; see 'git diff'"
         );
         return Ok(Some(Finding::new(Severity::Error, what).mend(format!("git update-ref -d {name} {commit}"))));
     }
-    Ok(if repo.is_interrupted()? {
+    Ok(if Apply::new(repo).is_interrupted()? {
         Some(Finding::new(Severity::Warning, "a command was interrupted").mend("oxundo status"))
     } else {
         None
@@ -112,24 +115,24 @@ fn journal(repo: &Repo) -> Result<Option<Finding>> {
 }
 
 fn timeline(repo: &Repo) -> Result<Vec<Finding>> {
-    let stored = match repo.timeline() {
+    let stored = match Timelines::new(repo).timeline() {
         Ok(stored) => stored,
         Err(error) => {
             let Some(refusal) = error.downcast_ref::<Refusal>() else { return Err(error) };
             let finding = Finding::new(Severity::Error, &refusal.message);
-            return Ok(vec![match repo.last_good_timeline()? {
+            return Ok(vec![match Timelines::new(repo).last_good_timeline()? {
                 Some(good) => go_back(repo, finding, &good),
                 None => begin_anew(repo, finding),
             }]);
         }
     };
     if stored.commit.is_none() {
-        let lost = repo.last_good_timeline()?;
+        let lost = Timelines::new(repo).last_good_timeline()?;
         let finding =
             Finding::new(Severity::Warning, "no turn is recorded here, but the objects of a timeline are there");
         return Ok(lost.iter().map(|lost| go_back(repo, finding.clone(), lost)).collect());
     }
-    let damaged = repo.damaged_turns(&stored);
+    let damaged = stored.damaged_turns();
     let mut findings: Vec<_> = (damaged.iter())
         .map(|(turn, why)| {
             Finding::new(Severity::Error, format!("turn {turn} cannot be undone or redone: {why}"))
@@ -137,7 +140,7 @@ fn timeline(repo: &Repo) -> Result<Vec<Finding>> {
         })
         .collect();
     if !damaged.is_empty()
-        && let Some(good) = repo.last_good_timeline()?
+        && let Some(good) = Timelines::new(repo).last_good_timeline()?
     {
         let finding =
             Finding::new(Severity::Warning, "later turns are no longer known if you go back to a sound timeline");
@@ -148,11 +151,11 @@ fn timeline(repo: &Repo) -> Result<Vec<Finding>> {
 
 /// How to go back to a good state of the timeline.
 fn go_back(repo: &Repo, finding: Finding, good: &Operation) -> Finding {
-    let name = repo.own_ref(Own::Timeline);
+    let name = Refs::new(repo).own_ref(Own::Timeline);
     let message = format!("{}; the last good state is of {}, after: {}", finding.message, good.at, good.what);
     // What was put in the ref's place may be a symbolic ref to a branch.
     let mut mend = format!("git update-ref --no-deref --create-reflog {name} {}", good.commit);
-    if let Some(file) = repo.broken_timeline_ref() {
+    if let Some(file) = Timelines::new(repo).broken_timeline_ref() {
         // git itself refuses to touch it.
         mend = format!("rm '{}' && {mend}", file.display());
     }
@@ -161,7 +164,7 @@ fn go_back(repo: &Repo, finding: Finding, good: &Operation) -> Finding {
 
 /// How to begin without any turns.
 fn begin_anew(repo: &Repo, finding: Finding) -> Finding {
-    let (name, mark) = (repo.own_ref(Own::Timeline), repo.scratch_path("timeline"));
+    let (name, mark) = (Refs::new(repo).own_ref(Own::Timeline), repo.scratch_path("timeline"));
     let message = format!("{}; no good state is left", finding.message);
     Finding { message, ..finding }.mend(format!("git update-ref --no-deref -d {name}; rm -f '{}'", mark.display()))
 }
@@ -172,7 +175,7 @@ fn locks(repo: &Repo) -> Vec<Finding> {
         Finding::new(Severity::Warning, format!("'{lock}' has been there for over a minute"))
             .mend(format!("rm '{lock}', if no git command is running"))
     };
-    repo.stale_locks().into_iter().map(finding).collect()
+    Apply::new(repo).stale_locks().into_iter().map(finding).collect()
 }
 
 impl About {
@@ -181,7 +184,7 @@ impl About {
             let word = |key: &str| agent[key].as_str().map(sanitized);
             let state = match (word("set_up_with"), word("last_fired")) {
                 (Some(command), _) => format!("its hooks are not set up: '{command}'"),
-                (None, Some(fired)) => format!("its hooks last fired {}", Repo::age(&fired)),
+                (None, Some(fired)) => format!("its hooks last fired {}", age(&fired)),
                 (None, None) => "its hooks are set up, and have not fired yet".to_owned(),
             };
             format!("{}: {state}\n", setup::title(&word("agent").unwrap_or_default()))

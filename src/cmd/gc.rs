@@ -2,8 +2,12 @@
 
 use crate::cli::GcArgs;
 use crate::config::Config;
-use crate::git::Repo;
-use crate::git::store::Stored;
+use crate::git::apply::Apply;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::{seconds, seconds_of};
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Stored;
 use crate::model::bytes::size;
 use crate::model::expiry::{Expiry, NEWEST, expiry};
 use crate::model::plan::{Op, Plan};
@@ -30,16 +34,16 @@ pub fn run(repo: &Repo, ui: &Ui, args: &GcArgs) -> Result<Collected> {
         lock = Some(repo.lock("gc")?);
         turns::settle(repo, ui)?;
     }
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     // Times are whole seconds: what ended within this very one is older than now.
-    let limit = keep.map(|keep| Repo::seconds().saturating_sub_unsigned(keep) + i64::from(keep == 0));
-    let is_old = |time: &str| limit.is_some_and(|limit| Repo::seconds_of(time).is_some_and(|time| time < limit));
-    let turns = repo.turns(&stored)?;
+    let limit = keep.map(|keep| seconds().saturating_sub_unsigned(keep) + i64::from(keep == 0));
+    let is_old = |time: &str| limit.is_some_and(|limit| seconds_of(time).is_some_and(|time| time < limit));
+    let turns = stored.turns()?;
     let goes = Goes {
         turns: expiry(&stored.state, &turns, |turn| turn.ended_at.as_deref().is_some_and(is_old)),
         rescues: old_rescues(repo, &stored, limit)?,
     };
-    let aside = repo.aside()?;
+    let aside = Timelines::new(repo).aside()?;
     let gone = |turn: &u64| !turns.contains_key(turn) || goes.turns.expired.contains(turn);
     let (freed, held): (BTreeMap<u64, u64>, BTreeMap<u64, u64>) = aside.into_iter().partition(|(turn, _)| gone(turn));
     let collected = Collected {
@@ -60,18 +64,21 @@ pub fn run(repo: &Repo, ui: &Ui, args: &GcArgs) -> Result<Collected> {
     if args.auto {
         lock = repo.try_lock("gc")?;
         // It has read all this without the lock, so that nobody had to wait.
-        if lock.is_none() || repo.is_interrupted()? || repo.timeline()?.commit != stored.commit {
+        if lock.is_none()
+            || Apply::new(repo).is_interrupted()?
+            || Timelines::new(repo).timeline()?.commit != stored.commit
+        {
             return Ok(collected);
         }
     }
     record(repo, &stored, &turns, goes)?;
-    freed.keys().try_for_each(|turn| repo.delete_aside(*turn))?;
+    freed.keys().try_for_each(|turn| Timelines::new(repo).delete_aside(*turn))?;
     if repo.is_private() {
         if args.auto {
             drop(lock);
-            repo.tidy_objects()?;
+            Timelines::new(repo).tidy_objects()?;
         } else {
-            repo.collect_garbage()?;
+            Timelines::new(repo).collect_garbage()?;
         }
     }
     Ok(collected)
@@ -89,15 +96,15 @@ fn is_due(repo: &Repo) -> Result<bool> {
         return Ok(false);
     }
     let Some(keep) = Config(repo).keep(None)? else { return Ok(false) };
-    let stored = repo.timeline()?;
-    let turns = repo.turn_numbers(&stored)?;
+    let stored = Timelines::new(repo).timeline()?;
+    let turns = stored.turn_numbers()?;
     if turns.len() <= NEWEST {
         return Ok(false);
     }
     repo.mark_collected()?;
-    let oldest = repo.known_turn(&stored, turns[0])?;
-    let ended = oldest.ended_at.as_deref().and_then(Repo::seconds_of);
-    Ok(ended.is_some_and(|ended| ended <= Repo::seconds().saturating_sub_unsigned(keep)))
+    let oldest = stored.known_turn(turns[0])?;
+    let ended = oldest.ended_at.as_deref().and_then(seconds_of);
+    Ok(ended.is_some_and(|ended| ended <= seconds().saturating_sub_unsigned(keep)))
 }
 
 fn start(repo: &Repo) -> Result<()> {
@@ -119,8 +126,8 @@ struct Goes {
 }
 
 fn old_rescues(repo: &Repo, stored: &Stored, limit: Option<i64>) -> Result<BTreeSet<u64>> {
-    let rescues = repo.rescue_numbers(stored)?;
-    let first_young = limit.map_or(Ok(0), |limit| repo.first_rescue_since(limit))?;
+    let rescues = stored.rescue_numbers()?;
+    let first_young = limit.map_or(Ok(0), |limit| Timelines::new(repo).first_rescue_since(limit))?;
     Ok(rescues.into_iter().rev().skip(NEWEST).filter(|rescue| *rescue < first_young).collect())
 }
 
@@ -128,13 +135,13 @@ fn released(repo: &Repo, stored: &Stored, turns: &BTreeSet<u64>, goes: &Goes) ->
     let (mut go, mut stay) = (Vec::new(), Vec::new());
     for turn in turns {
         let list = if goes.turns.expired.contains(turn) { &mut go } else { &mut stay };
-        list.extend(repo.turn_tree(stored, *turn)?);
+        list.extend(stored.turn_tree(*turn)?);
     }
-    for rescue in repo.rescue_numbers(stored)? {
+    for rescue in stored.rescue_numbers()? {
         let list = if goes.rescues.contains(&rescue) { &mut go } else { &mut stay };
-        list.extend(repo.rescue_tree(stored, rescue)?);
+        list.extend(stored.rescue_tree(rescue)?);
     }
-    repo.released(&go, &stay)
+    Timelines::new(repo).released(&go, &stay)
 }
 
 fn record(repo: &Repo, stored: &Stored, turns: &BTreeMap<u64, Turn>, goes: Goes) -> Result<()> {
@@ -145,19 +152,19 @@ fn record(repo: &Repo, stored: &Stored, turns: &BTreeMap<u64, Turn>, goes: Goes)
     let mut needed: BTreeSet<ObjectId> = BTreeSet::new();
     let kept = || turns.values().filter(|turn| !expired.contains(&turn.turn));
     for turn in kept() {
-        needed.extend(repo.needed_commits(stored, turn)?);
+        needed.extend(stored.needed_commits(turn)?);
     }
-    for number in repo.rescue_numbers(stored)?.into_iter().filter(|number| !rescues.contains(number)) {
-        needed.extend(repo.rescued_commits(stored, number)?);
+    for number in stored.rescue_numbers()?.into_iter().filter(|number| !rescues.contains(number)) {
+        needed.extend(stored.rescued_commits(number)?);
     }
     for named in stored.state.named.values() {
-        needed.extend(repo.named_commits(stored, named.number)?);
+        needed.extend(stored.named_commits(named.number)?);
     }
     // An operation from before every turn that stays leads back to nothing that can be undone.
-    if let Some(oldest) = kept().filter_map(|turn| Repo::seconds_of(&turn.began_at)).min() {
-        repo.expire_operations(oldest)?;
+    if let Some(oldest) = kept().filter_map(|turn| seconds_of(&turn.began_at)).min() {
+        Timelines::new(repo).expire_operations(oldest)?;
     }
-    let mut update = repo.update(stored);
+    let mut update = stored.update();
     update.state.pins.retain(|pin| needed.contains(&pin.0));
     for turn in &expired {
         update.remove_turn(*turn);
@@ -169,7 +176,11 @@ fn record(repo: &Repo, stored: &Stored, turns: &BTreeMap<u64, Turn>, goes: Goes)
         update.put_turn(turn)?;
     }
     let message = format!("gc: {} turns, {} rescue checkpoints", expired.len(), rescues.len());
-    repo.apply(&Plan::empty(Op::Gc, repo.head()?), &update.into_record(message, Vec::new())?, None)
+    Apply::new(repo).apply(
+        &Plan::empty(Op::Gc, Refs::new(repo).head()?),
+        &update.into_record(message, Vec::new())?,
+        None,
+    )
 }
 
 /// What went, and what stays.

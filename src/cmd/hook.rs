@@ -5,10 +5,13 @@
 use crate::agent;
 use crate::cli::HookArgs;
 use crate::error::Code;
-use crate::git::Repo;
-use crate::git::faults::refusal_of;
-use crate::hooks::adapters::{self, Adapter};
-use crate::hooks::payload::{self, Heard};
+use crate::error::failure::refusal_of;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::now;
+use crate::hooks::adapters::Adapter;
+use crate::hooks::payload::Heard;
+use crate::hooks::{adapters, payload};
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
 use crate::turns::session::{Call, tell};
@@ -73,7 +76,8 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     };
     let name = words.first().map_or("", String::as_str);
     if name == "git" {
-        return Repo::open(directory.unwrap_or(Path::new(".")))?.record_pushed(&text);
+        let repo = Repo::open(directory.unwrap_or(Path::new(".")))?;
+        return Objects::new(&repo).record_pushed(&text);
     }
     anyhow::ensure!(
         adapters::adapter(name).is_some(),
@@ -116,7 +120,7 @@ fn told(repo: &Repo, ui: &Ui, heard: Heard) -> Result<()> {
         Call { signal: heard.signal, part: heard.part, message: heard.prompt, inside, has_process: true, patience };
     let done = tell(repo, ui, &call)?;
     if done.closed.is_some() {
-        super::gc::start_if_due(repo);
+        crate::cmd::gc::start_if_due(repo);
     }
     Ok(())
 }
@@ -163,7 +167,7 @@ fn write_note(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: Option
         std::fs::rename(&path, path.with_extension("log.1"))?;
     }
     let mut log = File::options().create(true).append(true).open(&path)?;
-    let line = format!("{} {} {}: {error:#}", Repo::now(), adapter.name, event.unwrap_or("-"));
+    let line = format!("{} {} {}: {error:#}", now(), adapter.name, event.unwrap_or("-"));
     let line: String = sanitized(&line).chars().take(2000).collect();
     writeln!(log, "{line}")?;
     Ok(())

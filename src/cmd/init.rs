@@ -3,9 +3,13 @@
 
 use crate::cli::{InitArgs, ScopeArgs, UninstallArgs};
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
+use crate::git::objects::print::text_diff;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
 use crate::hooks::adapters::adapter;
-use crate::hooks::setup::{self, Change, SETUPS, Scope, Setup};
+use crate::hooks::setup;
+use crate::hooks::setup::{Change, SETUPS, Scope, Setup};
 use crate::model::bytes::sanitized;
 use crate::setup::{Place, write_beside};
 use crate::turns;
@@ -99,14 +103,14 @@ fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut Report) -> Result<()>
     if !dry_run {
         turns::settle(repo, ui)?;
     }
-    let (refs, scratches) = (repo.own_refs()?, repo.scratches());
+    let (refs, scratches) = (Refs::new(repo).own_refs()?, repo.scratches());
     for name in &refs {
         report.say(name, "removed", "a ref");
     }
     for scratch in &scratches {
         report.say(&scratch.display().to_string(), "removed", "scratch");
     }
-    if dry_run { Ok(()) } else { repo.purge() }
+    if dry_run { Ok(()) } else { Timelines::new(repo).purge() }
 }
 
 fn scope_of(args: &ScopeArgs) -> Scope {
@@ -292,7 +296,7 @@ impl Report {
         if !self.dry_run {
             return place.apply(change);
         }
-        self.diffs.push_str(&Repo::text_diff(shown, change.before.as_deref(), change.after.as_deref())?);
+        self.diffs.push_str(&text_diff(shown, change.before.as_deref(), change.after.as_deref())?);
         Ok(())
     }
 

@@ -4,9 +4,12 @@ mod graph;
 mod table;
 
 use crate::cli::LogArgs;
-use crate::git::Repo;
-use crate::git::health::Operation;
-use crate::git::store::Stored;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::{age, seconds_of};
+use crate::git::timeline::Timelines;
+use crate::git::timeline::oplog::Operation;
+use crate::git::timeline::stored::Stored;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::short_branch;
 use crate::model::turn::{CommitKind, FileChange, Turn};
@@ -127,19 +130,19 @@ pub struct Operations(Vec<Operation>);
 /// When it cannot be read.
 pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     if args.ops {
-        let mut operations = repo.operations()?;
+        let mut operations = Timelines::new(repo).operations()?;
         operations.truncate(args.number.unwrap_or(usize::MAX));
         return Ok(Box::new(Operations(operations)));
     }
-    let stored = repo.timeline()?;
-    let head = repo.head()?;
+    let stored = Timelines::new(repo).timeline()?;
+    let head = Refs::new(repo).head()?;
     let worktree = repo.worktree_id();
     let most = args.number.unwrap_or(USUAL);
     let turns = if args.all { every(repo, &stored, most)? } else { on_branch(repo, &stored, head.stack(), most)? };
     let here = Place { id: worktree.clone(), here: true, removed: false };
     let mut lines = described(repo, &stored, here, turns)?;
     if args.all {
-        for other in repo.other_timelines()? {
+        for other in Timelines::new(repo).other_timelines()? {
             let read = other.stored.and_then(|stored| Ok((every(repo, &stored, most)?, stored)));
             let place = Place { id: other.worktree, here: false, removed: other.removed };
             match read.and_then(|(turns, stored)| described(repo, &stored, place, turns)) {
@@ -153,14 +156,14 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     Ok(Box::new(Log { branch: head.branch, worktree, lines, graph: args.graph, look: Ui::look() }))
 }
 
-fn described(repo: &Repo, stored: &Stored, place: Place, turns: Vec<(Turn, State)>) -> Result<Vec<Line>> {
+fn described(_repo: &Repo, stored: &Stored, place: Place, turns: Vec<(Turn, State)>) -> Result<Vec<Line>> {
     let place = Rc::new(place);
     let taken = taken_out(&turns);
     let line = |(turn, state): (Turn, State)| {
         Ok(Line {
-            files: repo.turn_files(stored, turn.turn)?,
+            files: stored.turn_files(turn.turn)?,
             taken_out: taken.get(&turn.turn).copied(),
-            age: Repo::age(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
+            age: age(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
             place: Rc::clone(&place),
             turn,
             state,
@@ -171,7 +174,7 @@ fn described(repo: &Repo, stored: &Stored, place: Place, turns: Vec<(Turn, State
 
 /// Two lists in one, each in its own order, which is newest first by number: clocks jump.
 fn merged(one: Vec<Line>, other: Vec<Line>) -> Vec<Line> {
-    let began = |line: &Line| Repo::seconds_of(&line.turn.began_at);
+    let began = |line: &Line| seconds_of(&line.turn.began_at);
     let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
     let mut merged = Vec::new();
     loop {
@@ -187,43 +190,43 @@ fn merged(one: Vec<Line>, other: Vec<Line>) -> Vec<Line> {
     }
 }
 
-pub(crate) fn on_branch(repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
+pub(crate) fn on_branch(_repo: &Repo, stored: &Stored, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
     let stack = stored.state.stack(name);
     let mut turns = Vec::new();
     if let Some(open) = stored.state.open {
-        turns.push((repo.known_turn(stored, open)?, State::Open));
+        turns.push((stored.known_turn(open)?, State::Open));
     }
     for number in stack.undone.iter().rev() {
-        turns.push((repo.known_turn(stored, *number)?, State::Undone));
+        turns.push((stored.known_turn(*number)?, State::Undone));
     }
     turns.truncate(most);
     let mut at = stack.top;
     while let Some(number) = at
         && turns.len() < most
     {
-        let turn = repo.known_turn(stored, number)?;
+        let turn = stored.known_turn(number)?;
         at = turn.previous;
         turns.push((turn, State::Done));
     }
     Ok(turns)
 }
 
-pub(crate) fn every(repo: &Repo, stored: &Stored, most: usize) -> Result<Vec<(Turn, State)>> {
+pub(crate) fn every(_repo: &Repo, stored: &Stored, most: usize) -> Result<Vec<(Turn, State)>> {
     let mut done = BTreeSet::new();
     for stack in stored.state.stacks.values() {
         let mut at = stack.top;
         while let Some(number) = at
             && done.insert(number)
         {
-            at = repo.known_turn(stored, number)?.previous;
+            at = stored.known_turn(number)?.previous;
         }
     }
     let mut turns = Vec::new();
-    for number in repo.turn_numbers(stored)?.into_iter().rev() {
+    for number in stored.turn_numbers()?.into_iter().rev() {
         if turns.len() == most {
             break;
         }
-        let Some(turn) = repo.turn(stored, number)? else { continue };
+        let Some(turn) = stored.turn(number)? else { continue };
         let state = if stored.state.open == Some(number) {
             State::Open
         } else if done.contains(&number) {

@@ -27,8 +27,13 @@ pub mod turn;
 
 use crate::config::Config;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::store::{Side, Stored};
+use crate::git::apply::Apply;
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::repo::settings::setting_of_user;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::timeline::TurnSpec;
 use crate::model::turn::Made;
@@ -47,7 +52,7 @@ pub fn heed(repo: &mut Repo, ui: &mut Ui) {
 /// As [`heed`], where there is no repository.
 pub fn heed_user(ui: &mut Ui) {
     ui.hints = crate::config::hints_of_user();
-    ui.colors(Repo::setting_of_user("color.ui").map(|value| value.to_string()).as_deref());
+    ui.colors(setting_of_user("color.ui").map(|value| value.to_string()).as_deref());
 }
 
 /// Brings the records in order if nobody else is at work in the worktree.
@@ -56,8 +61,8 @@ pub fn heed_user(ui: &mut Ui) {
 ///
 /// When that fails.
 pub fn settle_if_idle(repo: &Repo, ui: &Ui, who: &str) -> Result<()> {
-    let stored = repo.timeline()?;
-    if stored.state.open.is_none() && !repo.is_interrupted()? {
+    let stored = Timelines::new(repo).timeline()?;
+    if stored.state.open.is_none() && !Apply::new(repo).is_interrupted()? {
         return Ok(());
     }
     match repo.try_lock(who)? {
@@ -94,27 +99,27 @@ pub fn resolve(repo: &Repo, stored: &Stored, text: &str) -> Result<u64> {
     };
     match spec {
         TurnSpec::Number(0) => Ok(0),
-        TurnSpec::Number(number) => match repo.turn(stored, number)? {
+        TurnSpec::Number(number) => match stored.turn(number)? {
             Some(_) => Ok(number),
             None => Err(missing().into()),
         },
         TurnSpec::Below(n) => {
-            let head = repo.head()?;
+            let head = Refs::new(repo).head()?;
             let mut at = stored.state.top(head.stack());
             at = last_whole(repo, stored, at)?;
             for _ in 0..n {
                 let Some(number) = at else { break };
-                at = last_whole(repo, stored, repo.known_turn(stored, number)?.previous)?;
+                at = last_whole(repo, stored, stored.known_turn(number)?.previous)?;
             }
             at.ok_or_else(|| missing().into())
         }
         TurnSpec::Commit(digits) => {
-            let Ok(commit) = repo.find_commit_id(&digits) else {
+            let Ok(commit) = Objects::new(repo).find_commit_id(&digits) else {
                 return Err(missing().into());
             };
-            for note in repo.notes_on(&[commit])?.into_iter().flatten() {
+            for note in Refs::new(repo).notes_on(&[commit])?.into_iter().flatten() {
                 if note.worktree == repo.worktree_id()
-                    && repo.turn(stored, note.turn)?.is_some_and(|turn| turn.knows(&commit))
+                    && stored.turn(note.turn)?.is_some_and(|turn| turn.knows(&commit))
                 {
                     return Ok(note.turn);
                 }
@@ -130,10 +135,10 @@ pub fn resolve(repo: &Repo, stored: &Stored, text: &str) -> Result<u64> {
 ///
 /// A refusal or failure, with everything as it was.
 pub fn make(repo: &Repo, ui: &Ui, made: Made, message: String, outcome: &mut Outcome) -> Result<()> {
-    repo.check_names(&outcome.plan)?;
+    Apply::new(repo).check_names(&outcome.plan)?;
     let turn = crate::turns::make(repo, ui, made, message, &outcome.plan)?;
     if let Some(turn) = turn {
-        outcome.rescue = repo.checkpoint_id(&repo.timeline()?, turn.turn, Side::Before)?;
+        outcome.rescue = Timelines::new(repo).timeline()?.checkpoint_id(turn.turn, Side::Before)?;
         outcome.turn = Some(turn.turn);
     }
     Ok(())
@@ -146,7 +151,7 @@ pub fn make(repo: &Repo, ui: &Ui, made: Made, message: String, outcome: &mut Out
 /// A refusal `not_found` when there is none.
 pub fn state_at(repo: &Repo, stored: &Stored, text: &str) -> Result<Checkpoint> {
     if let Some(named) = stored.state.named.get(text) {
-        return repo.named_checkpoint(stored, named.number);
+        return stored.named_checkpoint(named.number);
     }
     let (turn, side) = match text.rsplit_once(':') {
         Some((turn, "before")) => (turn, Side::Before),
@@ -154,10 +159,10 @@ pub fn state_at(repo: &Repo, stored: &Stored, text: &str) -> Result<Checkpoint> 
         _ => (text, Side::After),
     };
     if turn == "0" {
-        let first = repo.turn(stored, 1)?.ok_or_else(|| show::missing("there is no first turn, or it has expired"))?;
-        return repo.checkpoint(stored, first.turn, Side::Before);
+        let first = stored.turn(1)?.ok_or_else(|| show::missing("there is no first turn, or it has expired"))?;
+        return stored.checkpoint(first.turn, Side::Before);
     }
-    repo.checkpoint(stored, show::existing(repo, stored, turn)?, side)
+    stored.checkpoint(show::existing(repo, stored, turn)?, side)
 }
 
 /// The code of a refusal.
@@ -170,10 +175,10 @@ pub fn code_of(error: &anyhow::Error) -> Option<Code> {
 /// # Errors
 ///
 /// When the timeline cannot be read.
-pub fn last_whole(repo: &Repo, stored: &Stored, from: Option<u64>) -> Result<Option<u64>> {
+pub fn last_whole(_repo: &Repo, stored: &Stored, from: Option<u64>) -> Result<Option<u64>> {
     let mut at = from;
     while let Some(number) = at {
-        let turn = repo.known_turn(stored, number)?;
+        let turn = stored.known_turn(number)?;
         if !turn.is_part() {
             break;
         }

@@ -1,12 +1,16 @@
 //! `oxundo restore`: files of any turn or checkpoint, brought into the worktree. It deletes
 //! nothing, leaves HEAD and the index alone, and is a turn of its own: undo takes it back.
 
-use super::outcome::Outcome;
-use super::state_at;
-use super::travel::{merging, nothing};
 use crate::cli::RestoreArgs;
+use crate::cmd::outcome::Outcome;
+use crate::cmd::state_at;
+use crate::cmd::travel::{merging, nothing};
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
+use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::{Delta, short_branch};
 use crate::model::merge::{Carried, Edits};
@@ -26,14 +30,14 @@ use gix::bstr::ByteSlice;
 pub fn run(repo: &Repo, ui: &Ui, args: &RestoreArgs) -> Result<Outcome> {
     let _lock = repo.lock("restore")?;
     turns::settle(repo, ui)?;
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let goal = state_at(repo, &stored, &args.state)?;
     let capture = turns::present(repo, &stored)?;
     let now = &capture.checkpoint;
-    let mut files = repo.file_changes(now, &goal)?;
+    let mut files = Checkpoints::new(repo).file_changes(now, &goal)?;
     if !args.pathspecs.is_empty() {
-        let mut selection = repo.selection(&args.pathspecs)?;
-        if !repo.paths_of(goal.worktree)?.iter().any(|path| selection.takes(path.as_bstr())) {
+        let mut selection = Index::new(repo).selection(&args.pathspecs)?;
+        if !Objects::new(repo).paths_of(goal.worktree)?.iter().any(|path| selection.takes(path.as_bstr())) {
             return Err(Refusal::new(Code::NotFound, "that state has no file that the pathspec matches")
                 .hint(format!("run 'oxundo show {}' to see what it has", short_branch(&args.state)))
                 .into());
@@ -41,14 +45,14 @@ pub fn run(repo: &Repo, ui: &Ui, args: &RestoreArgs) -> Result<Outcome> {
         files.retain(|path, _| selection.takes(path.as_bstr()));
     }
     files.retain(|_, change| change.to.is_some());
-    let mut directories = repo.directory_changes(now, &goal, &files)?;
+    let mut directories = Checkpoints::new(repo).directory_changes(now, &goal, &files)?;
     directories.retain(|directory, change| {
         let within = || files.keys().any(|file| parents(file.as_bstr()).any(|parent| parent == directory.as_bstr()));
         change.to.is_some() && (args.pathspecs.is_empty() || within())
     });
     let delta = Delta { files, directories, ..Delta::default() };
     let legs = [Leg { turn: 0, delta, carried: Carried::default() }];
-    let facts = repo.facts(&legs, now, &capture.index)?;
+    let facts = Checkpoints::new(repo).facts(&legs, now, &capture.index)?;
     let plan = merging(repo, |merge| travel(Op::Restore, &legs, &facts, Edits::Merge, merge))?;
     if plan.is_empty() {
         return Err(nothing(Op::Restore, "every file that was there then is as it was").into());

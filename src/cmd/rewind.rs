@@ -1,11 +1,14 @@
 //! `oxundo rewind` and `oxundo undo -i`: a turn chosen from a searchable list, a look at what going
 //! there changes, a question, and then an undo or a redo to it.
 
-use super::log::{State, on_branch};
-use super::{conversation, last_whole, settle_if_idle, travel};
 use crate::cli::Distance;
+use crate::cmd::log::{State, on_branch};
+use crate::cmd::{conversation, last_whole, settle_if_idle, travel};
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::age;
+use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
@@ -37,8 +40,8 @@ pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
             .into());
     }
     settle_if_idle(repo, ui, "rewind")?;
-    let stored = repo.timeline()?;
-    let head = repo.head()?;
+    let stored = Timelines::new(repo).timeline()?;
+    let head = Refs::new(repo).head()?;
     let top = last_whole(repo, &stored, stored.state.top(head.stack()))?.unwrap_or_default();
     let turns = on_branch(repo, &stored, head.stack(), usize::MAX)?;
     let goals = goals(&turns, top, Ui::width());
@@ -84,8 +87,7 @@ fn answered<T>(answer: Result<T, dialoguer::Error>) -> Result<Option<T>> {
 /// The states to go to, newest first, and at last the one before all turns.
 fn goals(turns: &[(Turn, State)], top: u64, width: usize) -> Vec<Goal> {
     let whole = || turns.iter().filter(|(turn, state)| !turn.is_part() && *state != State::Open);
-    let ages: Vec<String> =
-        whole().map(|(turn, _)| Repo::age(turn.ended_at.as_deref().unwrap_or(&turn.began_at))).collect();
+    let ages: Vec<String> = whole().map(|(turn, _)| age(turn.ended_at.as_deref().unwrap_or(&turn.began_at))).collect();
     let age_width = ages.iter().map(String::len).max().unwrap_or_default();
     let number_width = whole().map(|(turn, _)| turn.turn.to_string().len()).max().unwrap_or(1);
     let mut goals: Vec<Goal> = whole()

@@ -1,14 +1,16 @@
 //! `oxundo run`: one turn around a command.
 
-use crate::agent::{self, Missing};
+use crate::agent::Missing;
 use crate::cli::RunArgs;
 use crate::config::Config;
+use crate::error::failure::refusal_of;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::faults::refusal_of;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
 use crate::model::turn::Mode;
-use crate::turns::{self, Ending, Who};
+use crate::turns::{Ending, Who};
 use crate::ui::Ui;
+use crate::{agent, turns};
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::time::Duration;
@@ -65,7 +67,7 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
         agent,
     };
     let (_run, lock) = repo.lock_for_run(&format!("run {}", who.agent))?;
-    if repo.timeline().is_ok_and(|stored| stored.commit.is_none()) {
+    if Timelines::new(&repo).timeline().is_ok_and(|stored| stored.commit.is_none()) {
         super::tell_of_earlier_store(&repo, ui);
     }
     turns::session::begin_run(&repo, ui, &who)?;
@@ -83,7 +85,7 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
         ui.refuse(&refusal_of(&error).hint("the turn is still open; 'oxundo status' closes it"));
         return Ok(if code == 0 { FAILED } else { code });
     }
-    super::gc::start_if_due(&repo);
+    crate::cmd::gc::start_if_due(&repo);
     Ok(code)
 }
 

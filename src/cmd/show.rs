@@ -1,11 +1,13 @@
 //! `oxundo show`: what a turn changed, through git's own diff, or a file as it
 //! was before or after a turn.
 
-use super::{resolve, state_at};
 use crate::cli::ShowArgs;
+use crate::cmd::{resolve, state_at};
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::store::{Side, Stored};
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::{quoted, sanitized, shown};
 use crate::model::turn::{FileChange, Turn};
 use crate::ui::{Answer, Ui};
@@ -22,7 +24,7 @@ use std::os::unix::ffi::OsStrExt;
 ///
 /// A refusal when there is no such turn or file.
 pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let spec = args.turn.as_bytes();
     let whole = spec.to_str_lossy();
     // A name that the user gave may have a colon in it.
@@ -46,21 +48,21 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
         let tree = state_at(repo, &stored, &format!("{turn}{side}"))?.worktree;
         return match path {
             Some(path) => file(repo, ui, tree, repo.from_prefix(path)?.as_bstr(), &turn),
-            None if ui.json => Ok(Some(Shown::Tree(repo.paths_of(tree)?))),
-            None => repo.print_tree(tree).map(|()| None),
+            None if ui.json => Ok(Some(Shown::Tree(Objects::new(repo).paths_of(tree)?))),
+            None => Objects::new(repo).print_tree(tree).map(|()| None),
         };
     }
     let number = existing(repo, &stored, &turn)?;
-    let turn = repo.known_turn(&stored, number)?;
-    let files = repo.turn_files(&stored, number)?;
+    let turn = stored.known_turn(number)?;
+    let files = stored.turn_files(number)?;
     if ui.json {
         return Ok(Some(Shown::Turn(Box::new(turn), files)));
     }
     Ui::raw(heading(&turn).as_bytes())?;
-    let before = repo.checkpoint(&stored, number, Side::Before)?.worktree;
-    let after = repo.checkpoint(&stored, number, Side::After)?.worktree;
+    let before = stored.checkpoint(number, Side::Before)?.worktree;
+    let after = stored.checkpoint(number, Side::After)?.worktree;
     let paths: Vec<OsString> = args.path.iter().cloned().collect();
-    repo.print_diff(before, after, args.stat, &paths)?;
+    Objects::new(repo).print_diff(before, after, args.stat, &paths)?;
     Ok(None)
 }
 
@@ -86,12 +88,12 @@ pub fn missing(why: &str) -> Refusal {
 }
 
 fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Result<Option<Shown>> {
-    let Some((_, id)) = repo.tree_file(tree, path)? else {
+    let Some((_, id)) = Objects::new(repo).tree_file(tree, path)? else {
         return Err(Refusal::new(Code::NotFound, format!("there was no file '{}' then", shown(path)))
             .hint(format!("run 'oxundo show {}:after' to see the files there were", sanitized(state)))
             .into());
     };
-    let bytes = repo.blob(id)?;
+    let bytes = Objects::new(repo).blob(id)?;
     if ui.json {
         return Ok(Some(Shown::File(path.to_owned(), id, bytes)));
     }

@@ -3,16 +3,19 @@
 //! the same, so that index and worktree stay as they are. It is a turn of its own: undo takes it
 //! back, and then the turns below it are undone as before.
 
-use super::outcome::Outcome;
-use super::take_out::merge_trees;
-use super::travel::{described, merging, nothing};
-use super::{last_whole, resolve};
 use crate::cli::SquashArgs;
+use crate::cmd::outcome::Outcome;
+use crate::cmd::take_out::merge_trees;
+use crate::cmd::travel::{described, merging, nothing};
+use crate::cmd::{last_whole, resolve};
 use crate::config::Config;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::commit::Author;
-use crate::git::store::{Side, Stored};
+use crate::git::objects::Objects;
+use crate::git::objects::commit::Author;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::{quoted, sanitized};
 use crate::model::checkpoint::Head;
 use crate::model::guard;
@@ -35,14 +38,14 @@ pub fn run(repo: &Repo, ui: &Ui, args: &SquashArgs) -> Result<Outcome> {
     turns::settle(repo, ui)?;
     turns::check_idle(repo)?;
     repo.check_identity()?;
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let turns = chosen(repo, &stored, args)?;
-    let head = repo.head()?;
-    let base = repo.checkpoint(&stored, turns[turns.len() - 1].turn, Side::Before)?.head;
+    let head = Refs::new(repo).head()?;
+    let base = stored.checkpoint(turns[turns.len() - 1].turn, Side::Before)?.head;
     let (Some(tip), true) = (head.commit, base.branch == head.branch) else {
         return Err(nothing(Op::Squash, "these turns made no commit on this branch").into());
     };
-    let line = repo.commits_between(&base.commit.into_iter().collect::<Vec<_>>(), tip)?;
+    let line = Objects::new(repo).commits_between(&base.commit.into_iter().collect::<Vec<_>>(), tip)?;
     guard::check(Op::Squash, head.stack(), &described(repo, &turns, &line)?)?;
     let job = Job { repo, args, turns: &turns, base: base.commit };
     let commit = job.commit(&line, tip)?;
@@ -79,7 +82,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &SquashArgs) -> Result<Outcome> {
 
 /// The turns to squash, newest first.
 fn chosen(repo: &Repo, stored: &Stored, args: &SquashArgs) -> Result<Vec<Turn>> {
-    let stack = repo.head()?;
+    let stack = Refs::new(repo).head()?;
     let top = last_whole(repo, stored, stored.state.top(stack.stack()))?;
     let Some(top) = top else { return Err(nothing(Op::Squash, "no turn of this branch is done").into()) };
     let first = match &args.turns {
@@ -98,10 +101,10 @@ fn chosen(repo: &Repo, stored: &Stored, args: &SquashArgs) -> Result<Vec<Turn>> 
     let mut turns = Vec::new();
     let mut at = Some(top);
     while let Some(number) = at {
-        let turn = repo.known_turn(stored, number)?;
+        let turn = stored.known_turn(number)?;
         // Without a range, as far as nothing is published and all is on this branch.
         let commits: Vec<_> = turn.commits.iter().map(|commit| commit.id).collect();
-        if first.is_none() && (turn.began_on != stack.branch || !repo.published(&commits)?.is_empty()) {
+        if first.is_none() && (turn.began_on != stack.branch || !Objects::new(repo).published(&commits)?.is_empty()) {
             break;
         }
         at = turn.previous;
@@ -132,15 +135,15 @@ impl Job<'_> {
         let repo = self.repo;
         let sign = Config(repo).sign()?;
         let parent = if self.args.all { self.base } else { self.dirty_commits(line, sign)? };
-        let tree = repo.commit_tree(tip)?;
+        let tree = Objects::new(repo).commit_tree(tip)?;
         let squashed = line.iter().filter(|id| self.args.all || !self.is_dirty(**id)).count();
         let unchanged = squashed == 0 || (squashed == 1 && self.args.message.is_none() && self.args.author.is_none());
-        if unchanged && parent == repo.parents(tip)?.first().copied() {
+        if unchanged && parent == Objects::new(repo).parents(tip)?.first().copied() {
             return Ok(tip);
         }
         let author = self.args.author.as_deref().map(author).transpose()?;
         let parents: Vec<_> = parent.into_iter().collect();
-        repo.make_commit_by(author.as_ref(), tree, &parents, &self.message(), sign)
+        Objects::new(repo).make_commit_by(author.as_ref(), tree, &parents, &self.message(), sign)
     }
 
     fn is_dirty(&self, id: ObjectId) -> bool {
@@ -155,15 +158,15 @@ impl Job<'_> {
         let at = |commit| Head { branch: None, commit };
         merging(repo, |merge| {
             for id in line.iter().rev().filter(|id| self.is_dirty(**id)) {
-                let parent = repo.parents(*id)?.first().copied();
+                let parent = Objects::new(repo).parents(*id)?.first().copied();
                 if parent == tip {
                     tip = Some(*id);
                     continue;
                 }
-                let from = repo.head_tree(&at(parent))?;
+                let from = Objects::new(repo).head_tree(&at(parent))?;
                 let mut overlaps = BTreeMap::new();
-                let onto = repo.head_tree(&at(tip))?;
-                let tree = merge_trees(repo, onto, from, repo.commit_tree(*id)?, &mut overlaps, merge)?;
+                let onto = Objects::new(repo).head_tree(&at(tip))?;
+                let tree = merge_trees(repo, onto, from, Objects::new(repo).commit_tree(*id)?, &mut overlaps, merge)?;
                 if let Some((path, _)) = overlaps.first_key_value() {
                     let path = quoted(path.as_bstr());
                     let what = format!("your own changes in '{path}' build on what a turn did there");
@@ -175,9 +178,9 @@ impl Job<'_> {
                 if tree == onto {
                     continue;
                 }
-                let (author, message) = repo.author_and_message(*id)?;
+                let (author, message) = Objects::new(repo).author_and_message(*id)?;
                 let parents: Vec<_> = tip.into_iter().collect();
-                tip = Some(repo.make_commit_by(Some(&author), tree, &parents, &message, sign)?);
+                tip = Some(Objects::new(repo).make_commit_by(Some(&author), tree, &parents, &message, sign)?);
             }
             Ok(tip)
         })

@@ -1,11 +1,13 @@
 //! `oxundo status`: where the timeline stands, and what undo would do now.
 
-use super::outcome::Outcome;
-use super::travel;
+use crate::cmd::outcome::Outcome;
+use crate::cmd::travel;
 use crate::config::Config;
 use crate::error::Refusal;
-use crate::git::Repo;
-use crate::git::store::Side;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized, shown};
 use crate::model::checkpoint::{Skipped, short_branch};
 use crate::model::turn::{Mode, Turn};
@@ -32,10 +34,10 @@ pub struct Status {
 ///
 /// When something cannot be read.
 pub fn run(repo: &Repo) -> Result<Status> {
-    let stored = repo.timeline()?;
-    let head = repo.head()?;
+    let stored = Timelines::new(repo).timeline()?;
+    let head = Refs::new(repo).head()?;
     let top = match stored.state.top(head.stack()) {
-        Some(number) => Some(repo.known_turn(&stored, number)?),
+        Some(number) => Some(stored.known_turn(number)?),
         None => None,
     };
     let undo = match &top {
@@ -43,13 +45,13 @@ pub fn run(repo: &Repo) -> Result<Status> {
         None => None,
     };
     let not_covered = match &top {
-        Some(turn) => repo.checkpoint(&stored, turn.turn, Side::After)?.skipped,
+        Some(turn) => stored.checkpoint(turn.turn, Side::After)?.skipped,
         None => Vec::new(),
     };
     Ok(Status {
         mode: Config(repo).mode()?,
         open: match stored.state.open {
-            Some(number) => Some(repo.known_turn(&stored, number)?),
+            Some(number) => Some(stored.known_turn(number)?),
             None => None,
         },
         redo_depth: stored.state.stack(head.stack()).undone.len()

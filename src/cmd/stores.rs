@@ -2,8 +2,8 @@
 
 use crate::cli::GcArgs;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::private::{About, Store};
+use crate::git::repo::clock::age;
+use crate::git::repo::shadow::{About, Store};
 use crate::model::bytes::{quoted, shown, size};
 use crate::ui::Answer;
 use anyhow::Result;
@@ -87,7 +87,7 @@ impl Answer for Stores {
             (true, true) => "Would remove ",
         };
         let line = |about: &About| {
-            let age = about.last.as_deref().map(|last| format!(", the last {}", Repo::age(last))).unwrap_or_default();
+            let age = about.last.as_deref().map(|last| format!(", the last {}", age(last))).unwrap_or_default();
             let turns = if about.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", about.turns) };
             let gone = if about.there { "" } else { " (the directory is gone)" };
             let directory = shown(path(&about.store.directory));

@@ -3,20 +3,26 @@
 //! HEAD. Nothing is rewritten, later turns stay. What is done is recorded as a turn of oxundo's
 //! own, so that undo walks over it as over any other; redo right after it brings all back.
 
-use super::outcome::Outcome;
-use super::travel::{Route, merging, nothing, replaced};
-use super::{last_whole, resolve};
 use crate::cli::UndoArgs;
+use crate::cmd::outcome::Outcome;
+use crate::cmd::travel::{Route, merging, nothing, replaced};
+use crate::cmd::{last_whole, resolve};
 use crate::config::Config;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::capture::Capture;
-use crate::git::select::Selection;
-use crate::git::store::{Side, Stored};
-use crate::git::turn_work::tree_change;
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::capture::Capture;
+use crate::git::index::Index;
+use crate::git::index::pathspec::Selection;
+use crate::git::objects::Objects;
+use crate::git::objects::tree::tree_change;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry};
-use crate::model::merge::{self, Carried, Cause, Edits, Merge, Merged, Verdict};
+use crate::model::merge;
+use crate::model::merge::{Carried, Cause, Edits, Merge, Merged, Verdict};
 use crate::model::plan::{BranchMove, Op, Plan, parents};
 use crate::model::turn::{Made, Turn};
 use crate::model::walk::{Leg, conflict, travel};
@@ -36,7 +42,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
     let _lock = repo.lock("undo")?;
     turns::settle(repo, ui)?;
     turns::check_idle(repo)?;
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let taken = if let Some(text) = &args.only {
         vec![on_this_branch(repo, &stored, text)?]
     } else {
@@ -77,7 +83,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
         hints: vec!["'oxundo redo' brings it back".to_owned()],
         plan,
         rescue: None,
-        conversations: super::conversation::described(&taken),
+        conversations: crate::cmd::conversation::described(&taken),
         dry_run: args.distance.dry_run,
     };
     if !outcome.dry_run {
@@ -89,16 +95,16 @@ pub fn run(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
 /// A turn that is done on the branch that HEAD is on.
 fn on_this_branch(repo: &Repo, stored: &Stored, text: &str) -> Result<Turn> {
     let wanted = resolve(repo, stored, text)?;
-    let head = repo.head()?;
+    let head = Refs::new(repo).head()?;
     let mut at = stored.state.top(head.stack());
     while let Some(number) = at {
-        let turn = repo.known_turn(stored, number)?;
+        let turn = stored.known_turn(number)?;
         if number == wanted {
             return Ok(turn);
         }
         at = turn.previous;
     }
-    if !stored.state.is_undone(wanted) && repo.turn(stored, wanted)?.is_some_and(|turn| turn.branch == head.branch) {
+    if !stored.state.is_undone(wanted) && stored.turn(wanted)?.is_some_and(|turn| turn.branch == head.branch) {
         return Err(replaced(wanted).into());
     }
     let refusal = if wanted == 0 {
@@ -113,7 +119,7 @@ fn on_this_branch(repo: &Repo, stored: &Stored, text: &str) -> Result<Turn> {
 
 struct Job<'a> {
     repo: &'a Repo,
-    stored: &'a Stored,
+    stored: &'a Stored<'a>,
     taken: &'a [Turn],
     capture: &'a Capture,
     edits: Edits,
@@ -124,21 +130,25 @@ impl Job<'_> {
         let now = &self.capture.checkpoint;
         let mut selection = match &args.pathspecs[..] {
             [] => None,
-            pathspecs => Some(self.repo.selection(pathspecs)?),
+            pathspecs => Some(Index::new(self.repo).selection(pathspecs)?),
         };
         let mut legs = Vec::new();
         let mut trees = Vec::new();
         for turn in self.taken {
-            let before = self.repo.checkpoint(self.stored, turn.turn, Side::Before)?;
-            let after = self.repo.checkpoint(self.stored, turn.turn, Side::After)?;
+            let before = self.stored.checkpoint(turn.turn, Side::Before)?;
+            let after = self.stored.checkpoint(turn.turn, Side::After)?;
             // The user's work before the turn is not the turn's.
             let start = turns::with_dirty_commit(self.repo, &before, turn.dirty_commit)?;
-            let mut delta = self.repo.delta(turn.turn, &start, &after)?.inverse();
+            let mut delta = Checkpoints::new(self.repo).delta(turn.turn, &start, &after)?.inverse();
             delta.branches.clear();
             (delta.head, delta.stash) = (None, None);
             match &mut selection {
                 Some(selection) => restrict(&mut delta, selection),
-                None => trees.push((turn, self.repo.head_tree(&after.head)?, self.repo.head_tree(&start.head)?)),
+                None => trees.push((
+                    turn,
+                    Objects::new(self.repo).head_tree(&after.head)?,
+                    Objects::new(self.repo).head_tree(&start.head)?,
+                )),
             }
             legs.push(Leg { turn: turn.turn, delta, carried: Carried::default() });
         }
@@ -148,7 +158,7 @@ impl Job<'_> {
                 .hint(format!("run 'oxundo show --stat {turn}' to see the turn's files"))
                 .into());
         }
-        let mut facts = self.repo.facts(&legs, now, &self.capture.index)?;
+        let mut facts = Checkpoints::new(self.repo).facts(&legs, now, &self.capture.index)?;
         facts.edited = self.edited(now)?;
         merging(self.repo, |merge| {
             let mut plan = travel(Op::Undo, &legs, &facts, self.edits, merge)?;
@@ -164,13 +174,13 @@ impl Job<'_> {
     fn edited(&self, now: &Checkpoint) -> Result<BTreeMap<BString, Change<Option<FileState>>>> {
         let top = last_whole(self.repo, self.stored, self.stored.state.top(now.head.stack()))?;
         let Some(top) = top else { return Ok(BTreeMap::new()) };
-        let last = self.repo.checkpoint(self.stored, top, Side::After)?;
-        self.repo.edited(&[(&last, now)], now, &last)
+        let last = self.stored.checkpoint(top, Side::After)?;
+        Checkpoints::new(self.repo).edited(&[(&last, now)], now, &last)
     }
 
     /// A commit for each turn that made some, on top of HEAD.
     fn commit(&self, plan: &mut Plan, trees: &[(&Turn, ObjectId, ObjectId)], merge: &mut Merge<'_>) -> Result<()> {
-        let mut tree = self.repo.head_tree(&plan.head.from)?;
+        let mut tree = Objects::new(self.repo).head_tree(&plan.head.from)?;
         let mut overlaps = BTreeMap::new();
         for (turn, from, to) in trees {
             let next = merge_trees(self.repo, tree, *from, *to, &mut overlaps, merge)?;
@@ -178,7 +188,8 @@ impl Job<'_> {
                 self.repo.check_identity()?;
                 let message = format!("Take out turn {}: {}\n\n{}", turn.turn, turn.title(), taken_commits(turn));
                 let parents: Vec<_> = plan.head.to.commit.into_iter().collect();
-                let commit = self.repo.make_commit(next, &parents, &message, Config(self.repo).sign()?)?;
+                let commit =
+                    Objects::new(self.repo).make_commit(next, &parents, &message, Config(self.repo).sign()?)?;
                 plan.head.to.commit = Some(commit);
             }
             tree = next;
@@ -205,8 +216,8 @@ impl Job<'_> {
         let oldest = self.taken.iter().map(|turn| turn.turn).min().unwrap_or_default();
         let mut at = self.stored.state.top(self.capture.checkpoint.head.stack());
         while let Some(number) = at.filter(|number| *number > oldest) {
-            let Ok(turn) = self.repo.known_turn(self.stored, number) else { break };
-            let files = self.repo.turn_files(self.stored, number).unwrap_or_default();
+            let Ok(turn) = self.stored.known_turn(number) else { break };
+            let files = self.stored.turn_files(number).unwrap_or_default();
             let is_taken = self.taken.iter().any(|taken| taken.turn == number);
             let shared = files.iter().find(|file| refusal.paths.contains(&file.path)).filter(|_| !is_taken);
             if let Some(file) = shared {
@@ -234,8 +245,8 @@ pub fn merge_trees(
     merge: &mut Merge<'_>,
 ) -> Result<ObjectId> {
     let mut changes = Vec::new();
-    for (path, change) in repo.entry_changes(from, to)? {
-        let now = repo.plain_entries(tree, path.as_bstr())?;
+    for (path, change) in Objects::new(repo).entry_changes(from, to)? {
+        let now = Objects::new(repo).plain_entries(tree, path.as_bstr())?;
         let next = match merge::entries(&now, &change) {
             Verdict::Becomes(next) => Ok(next),
             Verdict::Overlap(_) => Err(Cause::Committed),
@@ -249,7 +260,7 @@ pub fn merge_trees(
             Err(cause) => drop(overlaps.insert(path, cause)),
         }
     }
-    repo.edited_tree(tree, &changes)
+    Objects::new(repo).edited_tree(tree, &changes)
 }
 
 fn restrict(delta: &mut Delta, selection: &mut Selection<'_>) {

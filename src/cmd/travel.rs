@@ -1,16 +1,23 @@
 //! `oxundo undo` and `oxundo redo`: both move the timeline's cursor and apply
 //! the difference.
 
-use super::outcome::Outcome;
-use super::{conversation, resolve};
 use crate::cli::Distance;
+use crate::cmd::outcome::Outcome;
+use crate::cmd::{conversation, resolve};
 use crate::config::Config;
 use crate::error::{Code, Refusal};
-use crate::git::Repo;
-use crate::git::store::{Side, Stored};
+use crate::git::apply::Apply;
+use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored, step};
 use crate::model::bytes::{sanitized, shown};
 use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};
-use crate::model::guard::{self, Leaving, Origin};
+use crate::model::guard;
+use crate::model::guard::{Leaving, Origin};
 use crate::model::merge::{Edits, Merge};
 use crate::model::plan::{Op, Plan};
 use crate::model::timeline::Timeline;
@@ -41,7 +48,7 @@ pub fn run_as(repo: &Repo, ui: &Ui, op: Op, distance: &Distance, looked_at: Opti
     let _lock = repo.lock(op.word())?;
     turns::settle(repo, ui)?;
     turns::check_idle(repo)?;
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let route = Route::find(repo, &stored, op, distance)?;
     let edits = Config(repo).edits_or(distance.edits)?;
     let prepared = Prepared::new(repo, &stored, op, &route, edits)?;
@@ -92,7 +99,7 @@ impl Route {
         };
         let wanted = distance.steps().unwrap_or(1);
         let mut route = Self { turns: Vec::new(), back: op != Op::Redo, state: stored.state.clone() };
-        let head = repo.head()?;
+        let head = Refs::new(repo).head()?;
         let mut stack = head.stack().to_owned();
         if op == Op::Redo
             && goal.is_none()
@@ -102,7 +109,7 @@ impl Route {
                 let message = format!("redo first brings back what turn {} took out, and that alone", turn.turn);
                 return Err(Refusal::new(Code::Usage, message).hint("run 'oxundo redo' first, without --steps").into());
             }
-            route.state.drop_turn(&Repo::step(&turn));
+            route.state.drop_turn(&step(&turn));
             route.turns.push(turn);
             route.back = true;
             return Ok(route);
@@ -118,7 +125,7 @@ impl Route {
                 _ => route.state.top(&stack),
             };
             let turn = match next {
-                Some(number) => Some(repo.known_turn(stored, number)?),
+                Some(number) => Some(stored.known_turn(number)?),
                 None => None,
             };
             // What took parts of a turn out goes with it.
@@ -127,13 +134,13 @@ impl Route {
             }
             let Some(turn) = turn else {
                 if let Some(goal) = goal
-                    && repo.turn(stored, goal)?.is_some_and(|turn| turn.branch == head.branch)
+                    && stored.turn(goal)?.is_some_and(|turn| turn.branch == head.branch)
                 {
                     return Err(replaced(goal).into());
                 }
                 return Err(exhausted(op, stored, &head, walked, wanted, goal).into());
             };
-            let step = Repo::step(&turn);
+            let step = step(&turn);
             if op == Op::Redo {
                 route.state.redo(&step);
                 stack = step.ended_on;
@@ -152,7 +159,7 @@ impl Route {
 
     fn goal(repo: &Repo, stored: &Stored, op: Op, text: &str) -> Result<u64> {
         let goal = resolve(repo, stored, text)?;
-        if super::last_whole(repo, stored, stored.state.top(repo.head()?.stack()))? == Some(goal) {
+        if super::last_whole(repo, stored, stored.state.top(Refs::new(repo).head()?.stack()))? == Some(goal) {
             return Ok(goal);
         }
         let undone = stored.state.is_undone(goal);
@@ -172,9 +179,9 @@ impl Route {
 
 /// The last turn done, if it took other turns out after all that is undone now: redo brings
 /// these back first.
-pub(super) fn taken_out_last(repo: &Repo, stored: &Stored, stack: &str) -> Result<Option<Turn>> {
+pub(super) fn taken_out_last(_repo: &Repo, stored: &Stored, stack: &str) -> Result<Option<Turn>> {
     let Some(top) = stored.state.top(stack) else { return Ok(None) };
-    let turn = repo.known_turn(stored, top)?;
+    let turn = stored.known_turn(top)?;
     let newest = stored.state.next_redo(stack).is_none_or(|undone| undone < top);
     Ok(Some(turn).filter(|turn| newest && !turn.takes_out().is_empty()))
 }
@@ -240,16 +247,16 @@ impl Prepared {
     }
 
     fn find(repo: &Repo, stored: &Stored, op: Op, route: &Route, edits: Edits, refs_stay: bool) -> Result<Self> {
-        let head = repo.head()?;
+        let head = Refs::new(repo).head()?;
         let mut legs: Vec<Leg> = Vec::new();
         let mut ends_met: Vec<(Checkpoint, Checkpoint)> = Vec::new();
         let mut uncovered = BTreeSet::new();
         for (at, turn) in route.turns.iter().enumerate() {
             let last = at + 1 == route.turns.len();
             let (before, after) = ends(repo, stored, route.back, turn, last, &head)?;
-            let delta = repo.delta(turn.turn, &before, &after)?;
+            let delta = Checkpoints::new(repo).delta(turn.turn, &before, &after)?;
             uncovered.extend(uncovered_changes(&before, &after).into_iter().map(|old| old.path.clone()));
-            let carried = repo.carried(stored, turn.turn)?;
+            let carried = stored.carried(turn.turn)?;
             let (delta, met) = if route.back { (delta.inverse(), (after, before)) } else { (delta, (before, after)) };
             legs.push(Leg { turn: turn.turn, delta, carried });
             ends_met.push(met);
@@ -273,12 +280,15 @@ impl Prepared {
         let since = (start, now);
         let between = ends_met.windows(2).map(|pair| (&pair[0].1, &pair[1].0));
         let gaps: Vec<_> = between.chain([since]).collect();
-        let facts = Facts { edited: repo.edited(&gaps, now, goal)?, ..repo.facts(&legs, now, &capture.index)? };
+        let facts = Facts {
+            edited: Checkpoints::new(repo).edited(&gaps, now, goal)?,
+            ..Checkpoints::new(repo).facts(&legs, now, &capture.index)?
+        };
         let plan = merging(repo, |merge| travel(op, &legs, &facts, edits, merge))?;
-        repo.check_names(&plan)?;
+        Apply::new(repo).check_names(&plan)?;
         check_elsewhere(repo, &plan)?;
         if !plan.index.is_empty() {
-            repo.check_index_is_free()?;
+            Index::new(repo).check_index_is_free()?;
         }
         Ok(Self { plan, now: capture.checkpoint, uncovered })
     }
@@ -296,7 +306,7 @@ pub(super) fn merging<T>(repo: &Repo, work: impl FnOnce(&mut Merge<'_>) -> Resul
     work(&mut |path, blobs| {
         let merger = match &mut merger {
             Some(merger) => merger,
-            None => merger.insert(repo.merger()?),
+            None => merger.insert(Checkpoints::new(repo).merger()?),
         };
         merger.merge(path, blobs)
     })
@@ -312,13 +322,13 @@ fn ends(
     last: bool,
     head: &Head,
 ) -> Result<(Checkpoint, Checkpoint)> {
-    let before = repo.checkpoint(stored, turn.turn, Side::Before)?;
-    let after = repo.checkpoint(stored, turn.turn, Side::After)?;
+    let before = stored.checkpoint(turn.turn, Side::Before)?;
+    let after = stored.checkpoint(turn.turn, Side::After)?;
     let Some(dirty) = turn.dirty_commit else {
         return Ok((before, after));
     };
     let stays = if back {
-        last && (Config(repo).keep_dirty()? || !repo.published(&[dirty])?.is_empty())
+        last && (Config(repo).keep_dirty()? || !Objects::new(repo).published(&[dirty])?.is_empty())
     } else {
         // Where undo left HEAD tells whether the commit stayed.
         head.commit == Some(dirty)
@@ -350,7 +360,7 @@ fn check_commits(repo: &Repo, op: Op, route: &Route, legs: &[Leg], start: &Check
             // A branch that goes: what stays on the others does not count as leaving.
             None => staying_tips(legs, now),
         };
-        let leaving = repo.commits_between(&hidden, at)?;
+        let leaving = Objects::new(repo).commits_between(&hidden, at)?;
         guard::check(op, &name, &described(repo, &route.turns, &leaving)?)?;
     }
     Ok(())
@@ -401,8 +411,8 @@ fn staying_tips(legs: &[Leg], now: &Checkpoint) -> Vec<ObjectId> {
 }
 
 pub(super) fn described(repo: &Repo, turns: &[Turn], commits: &[ObjectId]) -> Result<Vec<Leaving>> {
-    let published = repo.published(commits)?;
-    let notes = repo.notes_on(commits)?;
+    let published = Objects::new(repo).published(commits)?;
+    let notes = Refs::new(repo).notes_on(commits)?;
     let worktree = repo.worktree_id();
     let mut leaving = Vec::new();
     for (id, notes) in commits.iter().zip(notes) {
@@ -423,8 +433,8 @@ pub(super) fn described(repo: &Repo, turns: &[Turn], commits: &[ObjectId]) -> Re
         };
         leaving.push(Leaving {
             id: *id,
-            parents: repo.parents(*id)?.len(),
-            subject: repo.commit_subject(*id)?,
+            parents: Objects::new(repo).parents(*id)?.len(),
+            subject: Objects::new(repo).commit_subject(*id)?,
             published: published.get(id).cloned(),
             origin,
         });
@@ -434,9 +444,9 @@ pub(super) fn described(repo: &Repo, turns: &[Turn], commits: &[ObjectId]) -> Re
 
 /// A commit whose note is of a turn that the walk does not go over.
 fn of_other_turn(repo: &Repo, id: ObjectId, number: u64) -> Result<Origin> {
-    let stored = repo.timeline()?;
-    let head = repo.head()?;
-    Ok(match repo.turn(&stored, number)? {
+    let stored = Timelines::new(repo).timeline()?;
+    let head = Refs::new(repo).head()?;
+    Ok(match stored.turn(number)? {
         Some(Turn { branch: Some(branch), commits, .. })
             if head.branch.as_ref() != Some(&branch) && commits.iter().any(|commit| commit.id == id) =>
         {
@@ -449,10 +459,10 @@ fn of_other_turn(repo: &Repo, id: ObjectId, number: u64) -> Result<Origin> {
 /// A commit that took a turn's place without its note: same parents as one of the turn's, whose
 /// own commit is on the branch no more.
 fn rewritten_from(repo: &Repo, turns: &[Turn], id: ObjectId) -> Result<Origin> {
-    let parents = repo.parents(id)?;
+    let parents = Objects::new(repo).parents(id)?;
     for turn in turns {
         for commit in &turn.commits {
-            if repo.has_commit(commit.id) && repo.parents(commit.id)? == parents {
+            if Objects::new(repo).has_commit(commit.id) && Objects::new(repo).parents(commit.id)? == parents {
                 return Ok(Origin::Copied(turn.turn, commit.id));
             }
         }
@@ -466,7 +476,7 @@ fn check_elsewhere(repo: &Repo, plan: &Plan) -> Result<()> {
     if plan.branches.is_empty() && !switches {
         return Ok(());
     }
-    let elsewhere = repo.branches_elsewhere()?;
+    let elsewhere = Refs::new(repo).branches_elsewhere()?;
     let to = plan.head.to.branch.as_ref().filter(|_| switches);
     let taken = plan.branches.iter().map(|branch| &branch.name).chain(to).find_map(|name| {
         let place = elsewhere.get(name)?;
@@ -486,7 +496,7 @@ fn check_elsewhere(repo: &Repo, plan: &Plan) -> Result<()> {
 
 fn apply(repo: &Repo, stored: &Stored, prepared: &Prepared, route: &Route) -> Result<ObjectId> {
     let plan = &prepared.plan;
-    let mut update = repo.update(stored);
+    let mut update = stored.update();
     update.state.stacks.clone_from(&route.state.stacks);
     let rescue = update.put_rescue(&prepared.now)?;
     for (turn, carried) in &plan.carried {
@@ -495,7 +505,7 @@ fn apply(repo: &Repo, stored: &Stored, prepared: &Prepared, route: &Route) -> Re
     turns::pin_displaced(repo, &mut update.state, &turns::refs_delta(plan))?;
     let labels: Vec<String> = route.turns.iter().map(|turn| format!("{} ({})", turn.turn, turn.label())).collect();
     let message = format!("{} {}", plan.op.word(), labels.join(", "));
-    repo.apply(plan, &update.into_record(message, Vec::new())?, None)?;
+    Apply::new(repo).apply(plan, &update.into_record(message, Vec::new())?, None)?;
     Ok(rescue)
 }
 

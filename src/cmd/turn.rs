@@ -2,7 +2,7 @@
 
 use crate::agent;
 use crate::cli::{TurnArgs, TurnEnd};
-use crate::git::Repo;
+use crate::git::repo::Repo;
 use crate::model::bytes::sanitized;
 use crate::model::session::{Part, Signal, Step};
 use crate::model::turn::Turn;
@@ -39,7 +39,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
     let call = Call { signal, part, message: args.message.clone(), inside, has_process: false, patience: PATIENCE };
     let done = tell(repo, ui, &call)?;
     if done.closed.is_some() {
-        super::gc::start_if_due(repo);
+        crate::cmd::gc::start_if_due(repo);
     }
     Ok(Told { done, end: args.end })
 }

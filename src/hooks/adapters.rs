@@ -1,6 +1,7 @@
 //! The table of agents: a row each.
 
 use crate::model::session::Signal;
+use Meaning::{Begin, Cut, End, Gone, Work};
 
 /// What is known of one agent's hooks. Names of events and fields are compared without regard
 /// to case and punctuation, so that `hook_event_name` is `hookEventName`.
@@ -57,8 +58,6 @@ impl Meaning {
         }
     }
 }
-
-use Meaning::{Begin, Cut, End, Gone, Work};
 
 const PLAIN: Adapter = Adapter {
     name: "",

@@ -1,7 +1,7 @@
 //! What an agent's payload says: read with tolerance, since formats move. A field is known by
 //! its name in any spelling, wrong types count as absent, and the rest is ignored.
 
-use super::adapters::{Adapter, Meaning, folded};
+use crate::hooks::adapters::{Adapter, Meaning, folded};
 use crate::model::session::{Part, Signal};
 use serde_json::Value;
 use std::path::PathBuf;

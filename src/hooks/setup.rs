@@ -1,7 +1,8 @@
 //! Where each agent's hooks are set up, and what is put there: a row an agent.
 
-use super::adapters::adapter;
-use super::edit::{self, Entry};
+use crate::hooks::adapters::adapter;
+use crate::hooks::edit;
+use crate::hooks::edit::Entry;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 

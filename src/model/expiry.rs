@@ -1,8 +1,8 @@
 //! Which turns expire: those older than the limit, but never a turn that can be
 //! redone, nor one of the newest that can be undone.
 
-use super::timeline::Timeline;
-use super::turn::Turn;
+use crate::model::timeline::Timeline;
+use crate::model::turn::Turn;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many turns of each branch, and so many rescue checkpoints, never expire.

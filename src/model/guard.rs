@@ -1,8 +1,8 @@
 //! What must not be undone: published, merge and foreign commits.
 
-use super::checkpoint::short_branch;
-use super::plan::Op;
 use crate::error::{Code, Refusal};
+use crate::model::checkpoint::short_branch;
+use crate::model::plan::Op;
 use gix::ObjectId;
 
 /// A commit that a plan would take off a branch, and what is known of it.

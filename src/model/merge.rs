@@ -25,8 +25,8 @@
 //! overlaps and the worktree holds what was staged, it is unstaged and named instead. What
 //! overlaps is refused, all of it named, or overwritten when that was asked for.
 
-use super::checkpoint::{Change, FileState, IndexEntry, Kind};
-use super::plan::{DirectoryMove, FileMove, IndexMove};
+use crate::model::checkpoint::{Change, FileState, IndexEntry, Kind};
+use crate::model::plan::{DirectoryMove, FileMove, IndexMove};
 use anyhow::Result;
 use clap::ValueEnum;
 use gix::ObjectId;

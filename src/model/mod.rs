@@ -8,6 +8,7 @@ pub mod guard;
 pub mod merge;
 pub mod plan;
 pub mod progress;
+pub mod record;
 pub mod session;
 pub mod timeline;
 pub mod turn;

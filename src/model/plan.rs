@@ -2,9 +2,9 @@
 //! what. It is the one value that is previewed, serialised, applied, and kept as
 //! the journal from which an interrupted apply is finished or rolled back.
 
-use super::bytes::exact;
-use super::checkpoint::{Change, FileState, Head, IndexEntry, StashEntry, hex_option, short_branch};
-use super::merge::Carried;
+use crate::model::bytes::exact;
+use crate::model::checkpoint::{Change, FileState, Head, IndexEntry, StashEntry, hex_option, short_branch};
+use crate::model::merge::Carried;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Serialize};

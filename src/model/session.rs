@@ -4,7 +4,7 @@
 //! where no process holds it: then it is open while one of its sessions is at work. Inside a
 //! `run` the two go together: there is always a turn open, which the next prompt claims.
 
-use super::turn::Turn;
+use crate::model::turn::Turn;
 use serde::{Deserialize, Serialize};
 
 /// How a turn's bounds are known, and the sessions at work in it.

@@ -9,7 +9,7 @@
 //! A done turn is kept under the branch on which it ended, an undone one under
 //! the branch on which it began: each where HEAD is when its turn comes.
 
-use super::checkpoint::{UsualModes, hex};
+use crate::model::checkpoint::{UsualModes, hex};
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

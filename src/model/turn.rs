@@ -1,7 +1,7 @@
 //! The record of one turn.
 
-use super::checkpoint::{hex, hex_option, short_branch};
-use super::session::Origin;
+use crate::model::checkpoint::{hex, hex_option, short_branch};
+use crate::model::session::Origin;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 

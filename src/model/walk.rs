@@ -3,11 +3,12 @@
 //! after the other; refs must be where the turns left them. Nothing that no turn
 //! changed is ever in a plan, so all else stays as it is.
 
-use super::bytes::{quoted, shown};
-use super::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
-use super::merge::{self, Carried, Cause, Edits, Merge, Merged, Verdict, carried};
-use super::plan::{AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, parents};
 use crate::error::{Code, Refusal};
+use crate::model::bytes::{quoted, shown};
+use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
+use crate::model::merge;
+use crate::model::merge::{Carried, Cause, Edits, Merge, Merged, Verdict, carried};
+use crate::model::plan::{AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, parents};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};

@@ -1,16 +1,19 @@
 //! Turns whose ends agents tell of, by their hooks or by `oxundo turn`: what a signal of a
 //! session does to the open turn.
 
-use super::{Ending, Who, begin_as, drop_open, end};
 use crate::config::Config;
 use crate::error::Code;
-use crate::git::Repo;
-use crate::git::faults::refusal_of;
-use crate::git::store::Stored;
+use crate::error::failure::refusal_of;
+use crate::git::apply::Apply;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Stored;
 use crate::liveness;
 use crate::model::plan::{Op, Plan};
 use crate::model::session::{Origin, Part, Scene, Signal, Step, step};
 use crate::model::turn::{Mode, Turn};
+use crate::turns::{Ending, Who, begin_as, drop_open, end};
 use crate::ui::Ui;
 use anyhow::Result;
 use std::io::{Read, Seek, SeekFrom};
@@ -55,9 +58,9 @@ pub struct Done {
 pub fn tell(repo: &Repo, ui: &Ui, call: &Call) -> Result<Done> {
     let _lock = repo.lock_beside_run(&format!("{}'s hook", call.part.agent), call.patience)?;
     super::recover(repo, ui)?;
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let open = match stored.state.open {
-        Some(number) => Some(repo.known_turn(&stored, number)?),
+        Some(number) => Some(stored.known_turn(number)?),
         None => None,
     };
     let running = repo.is_running()?;
@@ -101,7 +104,7 @@ pub fn tell(repo: &Repo, ui: &Ui, call: &Call) -> Result<Done> {
         }
         (step, None) => unreachable_step(step)?,
     }
-    Ok(Done { step, open: repo.timeline()?.state.open, closed })
+    Ok(Done { step, open: Timelines::new(repo).timeline()?.state.open, closed })
 }
 
 fn unreachable_step(step: Step) -> Result<()> {
@@ -124,7 +127,7 @@ pub fn is_live(turn: &Turn) -> bool {
 ///
 /// When it cannot be ended.
 pub fn close(repo: &Repo, ui: &Ui, stored: &Stored, open: u64) -> Result<()> {
-    let turn = repo.known_turn(stored, open)?;
+    let turn = stored.known_turn(open)?;
     if turn.origin.waiting && repo.is_running()? {
         return drop_open(repo);
     }
@@ -144,9 +147,9 @@ pub fn close(repo: &Repo, ui: &Ui, stored: &Stored, open: u64) -> Result<()> {
 ///
 /// A refusal, with nothing but an open turn closed, or a failure.
 pub fn begin_run(repo: &Repo, ui: &Ui, who: &Who) -> Result<u64> {
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let beside: Vec<Part> = match stored.state.open {
-        Some(open) => at_work(&repo.known_turn(&stored, open)?).cloned().collect(),
+        Some(open) => at_work(&stored.known_turn(open)?).cloned().collect(),
         None => Vec::new(),
     };
     super::settle(repo, ui)?;
@@ -159,9 +162,9 @@ pub fn begin_run(repo: &Repo, ui: &Ui, who: &Who) -> Result<u64> {
 ///
 /// When the timeline cannot be read.
 pub fn is_within(repo: &Repo) -> Result<bool> {
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let Some(open) = stored.state.open else { return Ok(false) };
-    Ok(at_work(&repo.known_turn(&stored, open)?).any(liveness::is_above))
+    Ok(at_work(&stored.known_turn(open)?).any(liveness::is_above))
 }
 
 /// A `run` is over. A session beside it that is still at work keeps the turn open; else the
@@ -171,9 +174,9 @@ pub fn is_within(repo: &Repo) -> Result<bool> {
 ///
 /// When the turn cannot be ended.
 pub fn run_is_over(repo: &Repo, ui: &Ui, ending: Ending) -> Result<()> {
-    let stored = repo.timeline()?;
+    let stored = Timelines::new(repo).timeline()?;
     let Some(open) = stored.state.open else { return Ok(()) };
-    let mut turn = repo.known_turn(&stored, open)?;
+    let mut turn = stored.known_turn(open)?;
     if turn.origin.by_hooks {
         return Ok(());
     }
@@ -226,10 +229,14 @@ fn wait_for_prompt(repo: &Repo, ui: &Ui, last: &Turn, who: &Part) -> Result<()> 
 }
 
 fn amend(repo: &Repo, stored: &Stored, turn: &Turn, word: &str) -> Result<()> {
-    let mut update = repo.update(stored);
+    let mut update = stored.update();
     update.put_turn(turn)?;
     let message = format!("{word} {} ({})", turn.turn, turn.label());
-    repo.apply(&Plan::empty(Op::Begin, repo.head()?), &update.into_record(message, Vec::new())?, None)
+    Apply::new(repo).apply(
+        &Plan::empty(Op::Begin, Refs::new(repo).head()?),
+        &update.into_record(message, Vec::new())?,
+        None,
+    )
 }
 
 /// The part as it begins.

@@ -1,7 +1,8 @@
 //! What is wrong with the agents' hooks.
 
-use super::{About, Finding, Severity};
-use crate::git::Repo;
+use crate::cmd::doctor::{About, Finding, Severity};
+use crate::git::repo::Repo;
+use crate::git::repo::clock::at;
 use crate::hooks::adapters::adapter;
 use crate::hooks::edit;
 use crate::hooks::setup::{SETUPS, Scope, Setup, title};
@@ -107,7 +108,7 @@ fn fired(repo: &Repo, agent: &str) -> Option<SystemTime> {
 
 fn rfc3339(time: SystemTime) -> String {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    Repo::at(i64::try_from(seconds).unwrap_or_default())
+    at(i64::try_from(seconds).unwrap_or_default())
 }
 
 fn unreadable(setup: &Setup, path: &Path, error: &anyhow::Error) -> Option<Finding> {

@@ -1,9 +1,10 @@
 //! What stands in oxundo's way in git itself: its version, its configuration, what it is in the
 //! middle of.
 
-use super::{About, Finding, Severity};
+use crate::cmd::doctor::{About, Finding, Severity};
 use crate::config::Config;
-use crate::git::Repo;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 
 /// The oldest git that is tried.
@@ -17,7 +18,7 @@ pub fn check(repo: &Repo, about: &mut About) -> Vec<Finding> {
     let version = repo.git_version();
     about.git.clone_from(&version);
     about.scratch_bytes = repo.scratches().iter().map(|scratch| size(scratch)).sum();
-    about.turns = repo.timeline().map_or(0, |stored| stored.state.next.saturating_sub(1));
+    about.turns = Timelines::new(repo).timeline().map_or(0, |stored| stored.state.next.saturating_sub(1));
     [old_git(version.as_deref()), hooks_path(repo, about), signing(repo), in_progress(repo), large(about.scratch_bytes)]
         .into_iter()
         .flatten()

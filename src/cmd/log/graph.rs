@@ -1,7 +1,7 @@
 //! The lanes that turns are drawn in: one for each worktree and branch, and one
 //! for each session at work beside others.
 
-use super::{Line, State};
+use crate::cmd::log::{Line, State};
 use crate::ui::Look;
 use renderdag::{Ancestor, GraphRowRenderer, Renderer};
 use std::collections::{HashMap, HashSet};

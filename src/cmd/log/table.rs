@@ -1,6 +1,6 @@
 //! The timeline as people see it: a line a turn, within the width of the terminal.
 
-use super::graph::PLACE;
+use crate::cmd::log::graph::PLACE;
 use crate::ui::Look;
 use console::{Style, measure_text_width, style, truncate_str};
 

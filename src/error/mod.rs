@@ -1,0 +1,111 @@
+//! What oxundo will not do and why: a code that tools can rely on, a message,
+//! and the next command to type.
+
+pub mod failure;
+
+use serde::Serialize;
+use std::fmt;
+
+/// What kind of refusal or error this is. The words are part of the JSON contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// A commit that would leave its branch has been published.
+    Published,
+    /// A commit that would leave its branch is a merge.
+    Merge,
+    /// A commit that would leave its branch was not recorded by a turn.
+    Foreign,
+    /// HEAD is not on the turn's branch, or the branch cannot be moved.
+    Branch,
+    /// A merge, a rebase or the like is in progress.
+    InProgress,
+    /// Another turn, undo or redo is running in this worktree.
+    Busy,
+    /// The user's later changes overlap what would be restored.
+    Conflict,
+    /// There is nothing to undo or redo.
+    Nothing,
+    /// No such turn, path or repository.
+    NotFound,
+    /// The command line is wrong.
+    Usage,
+    /// No name and e-mail address for commits is configured.
+    NoIdentity,
+    /// git's index is locked.
+    Locked,
+    /// oxundo's own records cannot be read.
+    Corrupt,
+    /// Reading or writing failed.
+    Io,
+}
+
+impl Code {
+    /// The process's exit code.
+    pub fn exit(self) -> u8 {
+        match self {
+            Self::Published
+            | Self::Merge
+            | Self::Foreign
+            | Self::Branch
+            | Self::InProgress
+            | Self::Busy
+            | Self::Conflict
+            | Self::Locked => 3,
+            Self::Nothing => 4,
+            Self::Usage => 2,
+            Self::NotFound | Self::NoIdentity | Self::Corrupt | Self::Io => 1,
+        }
+    }
+}
+
+/// An operation that oxundo will not or cannot do, with nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// What kind.
+    pub code: Code,
+    /// What is in the way, in one line.
+    pub message: String,
+    /// What to do next, one command or sentence each.
+    pub hints: Vec<String>,
+    /// The commits in the way.
+    pub commits: Vec<String>,
+    /// The paths in the way, quoted as git does.
+    pub paths: Vec<String>,
+}
+
+impl Refusal {
+    /// A refusal without hints.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hints: Vec::new(), commits: Vec::new(), paths: Vec::new() }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Names the commits in the way.
+    #[must_use]
+    pub fn commits<T: ToString>(mut self, commits: impl IntoIterator<Item = T>) -> Self {
+        self.commits = commits.into_iter().map(|commit| commit.to_string()).collect();
+        self
+    }
+
+    /// Names the paths in the way.
+    #[must_use]
+    pub fn paths(mut self, paths: impl IntoIterator<Item = String>) -> Self {
+        self.paths = paths.into_iter().collect();
+        self
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}

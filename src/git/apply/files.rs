@@ -1,0 +1,159 @@
+//! The worktree's part of a plan.
+
+use crate::git::apply::changed_meanwhile;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::worktree::stat::OPEN;
+use crate::git::worktree::{Found, Worktree};
+use crate::model::plan::{AsideMove, DirectoryMove, FileMove, Plan};
+use crate::model::progress::Work;
+use anyhow::{Context, Result};
+use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeSet;
+
+/// The worktree's part of a plan.
+pub struct Files<'a> {
+    repo: &'a Repo,
+    /// Leave what is at neither end of the plan, instead of refusing.
+    lenient: bool,
+    pub left: BTreeSet<BString>,
+}
+
+impl<'a> Files<'a> {
+    /// Refuses where anything is not as the plan expects it.
+    pub fn strict(repo: &'a Repo) -> Self {
+        Self { repo, lenient: false, left: BTreeSet::new() }
+    }
+
+    /// Leaves what is at neither end of the plan, and notes it.
+    pub fn lenient(repo: &'a Repo) -> Self {
+        Self { lenient: true, ..Self::strict(repo) }
+    }
+
+    fn worktree(&self) -> Worktree<'_> {
+        Worktree::new(self.repo)
+    }
+
+    pub fn apply(&mut self, plan: &Plan) -> Result<()> {
+        let underway = self.repo.watch.begin(Work::Apply, plan.files.len());
+        for directory in &plan.directories {
+            self.open(directory)?;
+        }
+        for file in plan.files.iter().filter(|file| file.to.is_none()) {
+            self.delete(file)?;
+            underway.advance(1);
+        }
+        for aside in plan.aside.iter().filter(|aside| aside.out) {
+            self.move_aside(aside)?;
+        }
+        for directory in plan.directories.iter().rev().filter(|directory| directory.to.is_none()) {
+            self.worktree().remove_empty_directory(directory.path.as_bstr())?;
+        }
+        for directory in plan.directories.iter().filter(|directory| directory.to.is_some()) {
+            self.make_directory(directory)?;
+        }
+        for aside in plan.aside.iter().filter(|aside| !aside.out) {
+            self.move_aside(aside)?;
+        }
+        for file in &plan.files {
+            if let Some(to) = &file.to {
+                self.write(file, to)?;
+                underway.advance(1);
+            }
+        }
+        // Last, and the deepest first: a directory may lose its write permission.
+        for directory in plan.directories.iter().rev() {
+            let path = directory.path.as_bstr();
+            if let Some(to) = directory.to
+                && (directory.from.is_some_and(|from| from != to) || to & OPEN != OPEN)
+                && self.worktree().open_directory(path)?.is_some()
+            {
+                self.worktree().set_mode(path, to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file is at the plan's beginning, so that it may be changed.
+    fn ready(&mut self, file: &FileMove) -> Result<bool> {
+        let now = self.worktree().state(file.path.as_bstr(), self.repo.hash_kind())?;
+        if now == file.from {
+            return Ok(true);
+        }
+        if self.lenient {
+            if now != file.to {
+                self.left.insert(file.path.clone());
+            }
+            return Ok(false);
+        }
+        Err(changed_meanwhile(file.path.as_bstr()))
+    }
+
+    fn delete(&mut self, file: &FileMove) -> Result<()> {
+        if self.ready(file)? {
+            self.worktree().delete(file.path.as_bstr())?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, file: &FileMove, to: &crate::model::checkpoint::FileState) -> Result<()> {
+        if !self.ready(file)? {
+            return Ok(());
+        }
+        let path = file.path.as_bstr();
+        if let Some(from) = &file.from
+            && from.same_content(to)
+        {
+            return self.worktree().set_mode(path, to.mode);
+        }
+        self.worktree().write(path, to, file.from.is_some(), |out| {
+            Objects::new(self.repo).copy_blob(to.id, out).with_context(|| format!("read what '{path}' was"))
+        })
+    }
+
+    fn move_aside(&mut self, aside: &AsideMove) -> Result<()> {
+        let store = self.repo.scratch_path(&aside.store);
+        let path = aside.path.as_bstr();
+        let there = matches!(self.worktree().find(path)?, Found::There(_));
+        let kept = store.symlink_metadata().is_ok();
+        // A lenient apply finds it at either end, or, if the user changed that, at both or none.
+        if self.lenient && (there, kept) != (aside.out, !aside.out) {
+            if there == kept {
+                self.left.insert(aside.path.clone());
+            }
+            return Ok(());
+        }
+        self.worktree().move_aside(path, &store, aside.out)
+    }
+
+    fn make_directory(&mut self, directory: &DirectoryMove) -> Result<()> {
+        match (directory.from, directory.to) {
+            (None, Some(mode)) => self.worktree().make_directory(directory.path.as_bstr(), mode | OPEN),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets its owner change what is in a directory, until all that is done.
+    fn open(&self, directory: &DirectoryMove) -> Result<()> {
+        let path = directory.path.as_bstr();
+        match directory.from.or(directory.to.filter(|_| self.lenient)) {
+            Some(mode) if mode & OPEN != OPEN && self.worktree().open_directory(path)?.is_some() => {
+                self.worktree().set_mode(path, mode | OPEN)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Clears what a killed write left beside the plan's files and directories.
+    pub fn sweep(&self, plan: &Plan) -> Result<()> {
+        let files = plan.files.iter().map(|file| &file.path);
+        let parents: BTreeSet<&[u8]> = files
+            .chain(plan.directories.iter().map(|directory| &directory.path))
+            .map(|path| path.rfind_byte(b'/').map_or(&b""[..], |slash| &path[..slash]))
+            .collect();
+        for parent in parents {
+            self.worktree().sweep(parent.as_bstr())?;
+        }
+        Ok(())
+    }
+}

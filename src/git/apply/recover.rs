@@ -1,0 +1,135 @@
+//! Finishing or rolling back what an interrupted command left.
+
+use crate::error::failure::told;
+use crate::error::{Code, Refusal};
+use crate::git::apply::files::Files;
+use crate::git::apply::journal::Journal;
+use crate::git::apply::{Apply, same_entries};
+use crate::git::index::Index;
+use crate::git::refs::{Own, Refs};
+use crate::model::plan::Plan;
+use crate::model::record::Record;
+use anyhow::Result;
+use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// How an interrupted apply ended after all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// What it was for.
+    pub what: String,
+    /// Whether it was finished; else it was rolled back.
+    pub finished: bool,
+    /// Paths that were left as they are, because they changed since.
+    pub left: Vec<BString>,
+}
+
+impl Apply<'_> {
+    /// Whether an interrupted command left a journal.
+    ///
+    /// # Errors
+    ///
+    /// When the ref cannot be read.
+    pub fn is_interrupted(&self) -> Result<bool> {
+        let left = |lock: &PathBuf| lock.symlink_metadata().is_ok();
+        Ok(Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Pending))?.is_some()
+            || Refs::new(self.repo).own_ref_locks().iter().any(left)
+            || left(&self.repo.scratch_path("index.mark"))
+            || Refs::new(self.repo).has_marked_locks())
+    }
+
+    /// Finishes or rolls back what an interrupted command left. To be called with the
+    /// worktree's lock held.
+    ///
+    /// # Errors
+    ///
+    /// When the journal cannot be read, or the way on fails.
+    pub fn recover(&self) -> Result<Option<Recovered>> {
+        Index::new(self.repo).clear_own_index_lock()?;
+        Refs::new(self.repo).clear_marked_locks()?;
+        Refs::new(self.repo).clear_own_ref_locks()?;
+        let Some(pending) = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Pending))? else {
+            return Ok(None);
+        };
+        let journal = self.read_journal(pending).map_err(|error| {
+            let what = format!("the journal of an interrupted command cannot be read: {}", told(&error));
+            Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
+        })?;
+        self.check_names(&journal.plan)?;
+        let Journal { plan, record, at, .. } = journal;
+        Refs::new(self.repo).clear_stash_locks(SystemTime::UNIX_EPOCH + Duration::from_millis(at))?;
+        let finished = self.committed(&plan, &record)?;
+        let left = if finished {
+            let left = self.force(&plan, &record.message)?;
+            Refs::new(self.repo).add_notes(&record.notes)?;
+            if Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Timeline))? == record.timeline_from {
+                self.record(&record)?;
+            }
+            left
+        } else {
+            self.force(&plan.clone().inverse(), &record.message)?
+        };
+        self.end_journal(pending)?;
+        Ok(Some(Recovered { what: record.message, finished, left: left.into_iter().collect() }))
+    }
+
+    /// Whether an interrupted apply got beyond its commit point.
+    fn committed(&self, plan: &Plan, record: &Record) -> Result<bool> {
+        let timeline = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Timeline))?;
+        // What records nothing itself has a conclusion that does.
+        let recorded = if record.timeline_to == record.timeline_from {
+            timeline != record.timeline_from
+        } else {
+            timeline == record.timeline_to
+        };
+        if recorded {
+            return Ok(true);
+        }
+        for branch in &plan.branches {
+            if Refs::new(self.repo).ref_id(&branch.name)? == branch.to {
+                return Ok(true);
+            }
+        }
+        Ok(plan.moves_head() && Refs::new(self.repo).head()? == plan.head.to)
+    }
+
+    /// Brings everything to where the plan leads, from wherever it is between the plan's two
+    /// ends. Gives the paths that are at neither end, which are left.
+    pub fn force(&self, plan: &Plan, message: &str) -> Result<BTreeSet<BString>> {
+        self.check_names(plan)?;
+        let mut files = Files::lenient(self.repo);
+        files.sweep(plan)?;
+        files.apply(plan)?;
+        let mut left = files.left;
+        if !plan.index.is_empty() {
+            let lock = Index::new(self.repo).lock_index()?;
+            let index = lock.read()?;
+            let mut moves = Vec::new();
+            for entry in &plan.index {
+                let now = Index::new(self.repo).index_entries(&index, entry.path.as_bstr())?;
+                if same_entries(&now, &entry.from) || same_entries(&now, &entry.to) {
+                    moves.push(entry.clone());
+                } else {
+                    left.insert(entry.path.clone());
+                }
+            }
+            self.apply_index(&moves, &lock)?;
+            lock.commit()?;
+        }
+        let branches = Refs::new(self.repo).branches()?;
+        let head = Refs::new(self.repo).head()?;
+        let mut rest = plan.clone();
+        rest.branches.retain(|branch| branches.get(&branch.name).copied() == branch.from);
+        if head != rest.head.from {
+            rest.head.from = head.clone();
+            rest.head.to = head;
+        }
+        Refs::new(self.repo).move_refs(&rest, message)?;
+        if let Some(stash) = &plan.stash {
+            Refs::new(self.repo).set_stash(stash)?;
+        }
+        Ok(left)
+    }
+}

@@ -1,0 +1,155 @@
+//! From the worktree and the index to a checkpoint: blobs for what git does
+//! not have yet, and trees made from the index's by the differences alone.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::content::Content;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::objects::tree::TreeChange;
+use crate::git::refs::Refs;
+use crate::git::scan;
+use crate::git::scan::dircache::DirCache;
+use crate::git::scan::found::{Earlier, Limits, Scan};
+use crate::git::scan::fsmonitor::Monitor;
+use crate::git::scan::ignore::{Rules, shared_rules};
+use crate::git::scan::scanner::Scanner;
+use crate::git::worktree::Worktree;
+use crate::model::checkpoint::{Checkpoint, Modes, UsualModes};
+use crate::model::progress::Work;
+use anyhow::Result;
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::sync::Arc;
+
+/// A checkpoint and what was learnt while it was taken.
+pub struct Capture {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// The ignore rules that were in force.
+    pub rules: Rules,
+    /// The index as it was read.
+    pub index: Arc<gix::index::File>,
+    /// Tracked paths that may differ from their index entries.
+    pub changed: Vec<BString>,
+    /// Paths that something kept changing while they were read: what was captured of them may
+    /// be from more than one moment.
+    pub torn: Vec<BString>,
+}
+
+/// The checkpoint that this capture is compared with at the end of a turn.
+pub struct Before<'a> {
+    /// The checkpoint.
+    pub checkpoint: &'a Checkpoint,
+    /// Its ignore rules, which stay in force.
+    pub rules: Rules,
+}
+
+impl Checkpoints<'_> {
+    /// Captures the whole present state. With `before`, by the rules and limits of that checkpoint.
+    pub fn capture(&self, usual: UsualModes, limits: &Limits, before: Option<&Before<'_>>) -> Result<Capture> {
+        let (refs, objects, index) = (Refs::new(self.repo), Objects::new(self.repo), Index::new(self.repo));
+        let head = refs.head()?;
+        let head_tree = objects.head_tree(&head)?;
+        let opened = index.with_directories_opened(index.read_index()?)?;
+        let earlier = before.map(|before| before.checkpoint);
+        let mut rules = match before {
+            Some(before) => before.rules.clone(),
+            None => self.present_rules(limits)?,
+        };
+        let scan = self.scan(&opened, usual, limits, &mut rules, earlier)?;
+        let opened = index.with_entries_shown(opened, &scan.shown)?;
+        let state = index.index_state(&opened, head_tree)?;
+        let mut content = Content::new(self.repo, &opened);
+        content.read_all(&scan)?;
+        let mut worktree = objects.edited_tree(state.tree, &content.changes)?;
+        if let Some(earlier) = earlier {
+            let missed = content.missed(earlier, worktree, usual)?;
+            worktree = objects.edited_tree(worktree, &missed)?;
+        }
+        let Content { changed, unusual: late_modes, skipped: unread, torn, .. } = content;
+        let unusual = scan.unusual.into_iter().chain(late_modes).collect();
+        let mut skipped: Vec<_> = scan.skipped.into_iter().chain(unread).collect();
+        skipped.sort();
+        let checkpoint = Checkpoint {
+            branches: refs.branches()?,
+            elsewhere: refs.branches_elsewhere()?.into_keys().collect(),
+            stash: refs.stash()?,
+            head,
+            index: state,
+            worktree,
+            modes: Modes { usual, unusual },
+            directories: scan.directories,
+            skipped,
+            rules: self.repo.gix.write_blob(rules.to_record())?.detach(),
+        };
+        Ok(Capture { checkpoint, rules, index: opened, changed, torn })
+    }
+
+    /// The ignore rules that are the same for the whole worktree, and what is captured all the same.
+    fn present_rules(&self, limits: &Limits) -> Result<Rules> {
+        let mut rules = shared_rules(self.repo, self.repo.gix.filesystem_options()?.ignore_case)?;
+        rules.include(&limits.include);
+        Ok(rules)
+    }
+
+    /// Looks at the worktree, by what is known of it from the last time.
+    fn scan(
+        &self,
+        index: &gix::index::File,
+        usual: UsualModes,
+        limits: &Limits,
+        rules: &mut Rules,
+        earlier: Option<&Checkpoint>,
+    ) -> Result<Scan> {
+        let objects = Objects::new(self.repo);
+        let captured =
+            |path: &BStr| earlier.is_some_and(|cp| matches!(objects.tree_file(cp.worktree, path), Ok(Some(_))));
+        let same_turn = earlier.map(|checkpoint| Earlier { skipped: &checkpoint.skipped, captured: &captured });
+        let capabilities = self.repo.gix.filesystem_options()?;
+        let stat_options = stat_options(self.repo.gix.stat_options()?);
+        let directories = DirCache::load(self.repo);
+        let folds = capabilities.ignore_case || capabilities.precompose_unicode;
+        let monitor = Monitor::ask(self.repo, folds, (usual, capabilities.executable_bit, stat_options));
+        let underway = self.repo.watch.begin(Work::Scan, index.entries().len());
+        let scanner = Scanner {
+            worktree: Worktree::new(self.repo),
+            directories: &directories,
+            monitor: monitor.as_ref(),
+            index,
+            stat_options,
+            file_mode: capabilities.executable_bit,
+            usual,
+            limits,
+            underway: &underway,
+        };
+        let scan = scan::scan(&scanner, rules, same_turn.as_ref())?;
+        directories.save(self.repo, &scan.listed);
+        if let Some(monitor) = monitor {
+            monitor.save(self.repo, &scan.plain);
+        }
+        Ok(scan)
+    }
+
+    /// The captured files that are not in the index.
+    ///
+    /// # Errors
+    ///
+    /// When a tree cannot be read.
+    pub fn untracked_files(&self, capture: &Capture) -> Result<Vec<BString>> {
+        let state = &capture.checkpoint;
+        let left_out: Vec<TreeChange> = state.index.sparse.iter().map(|directory| (directory.clone(), None)).collect();
+        let staged = Objects::new(self.repo).edited_tree(state.index.tree, &left_out)?;
+        let mut untracked = Vec::new();
+        for path in Objects::new(self.repo).changed_paths(staged, state.worktree)? {
+            if Index::new(self.repo).index_entries(&capture.index, path.as_bstr())?.is_empty() {
+                untracked.push(path);
+            }
+        }
+        Ok(untracked)
+    }
+}
+
+/// The finest comparison of stat data: an edit within the second that keeps size and time
+/// is seen by its nanoseconds. What looks different is read, so too fine does no harm.
+fn stat_options(configured: gix::index::entry::stat::Options) -> gix::index::entry::stat::Options {
+    gix::index::entry::stat::Options { use_nsec: true, trust_ctime: true, ..configured }
+}

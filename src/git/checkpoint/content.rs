@@ -1,0 +1,281 @@
+//! The content of what a scan found: blobs for what git does not have yet, and raw bytes where a filter
+//! stands between the file and its blob.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
+use crate::git::objects::blob::{Exactly, IN_MEMORY, file_id};
+use crate::git::objects::tree::{TreeChange, entry_kind};
+use crate::git::repo::Repo;
+use crate::git::scan::dircache::BlobCache;
+use crate::git::scan::found::{Difference, Scan, Unread};
+use crate::git::worktree::stat::{file_state, kind_of, mode_of};
+use crate::git::worktree::{Found, Worktree, is_denied};
+use crate::model::checkpoint::{Checkpoint, Kind, Reason, Skipped, UsualModes};
+use crate::model::progress::Work;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::entry::{Flags, Mode};
+use gix::objs::Write;
+use std::collections::{BTreeMap, HashSet};
+
+/// How often a file that changes while it is read is read again.
+const READS: u32 = 3;
+
+/// What became of a file that was to be written as a blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// It is not there.
+    Gone,
+    /// It cannot be read.
+    Unreadable,
+    /// It is this blob.
+    Blob(ObjectId),
+}
+
+impl Written {
+    fn id(self) -> Option<ObjectId> {
+        match self {
+            Self::Blob(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// The reading of what a scan found.
+pub struct Content<'a> {
+    repo: &'a Repo,
+    index: &'a gix::index::File,
+    pub changes: Vec<TreeChange>,
+    pub changed: Vec<BString>,
+    pub unusual: BTreeMap<BString, u32>,
+    pub skipped: Vec<Skipped>,
+    /// What changed at every reading.
+    pub torn: Vec<BString>,
+}
+
+impl<'a> Content<'a> {
+    /// Of what is in this index, and beside it.
+    pub fn new(repo: &'a Repo, index: &'a gix::index::File) -> Self {
+        Self {
+            repo,
+            index,
+            changes: Vec::new(),
+            changed: Vec::new(),
+            unusual: BTreeMap::new(),
+            skipped: Vec::new(),
+            torn: Vec::new(),
+        }
+    }
+
+    pub fn read_all(&mut self, scan: &Scan) -> Result<()> {
+        for entry in self.index.entries() {
+            if entry.mode == Mode::COMMIT || entry.mode == Mode::DIR {
+                let path = entry.path(self.index);
+                let path = path.strip_suffix(b"/").unwrap_or(path);
+                self.changes.push((path.into(), None));
+            }
+        }
+        self.changes.extend(scan.absent.iter().map(|(directory, _)| (directory.clone(), None)));
+        let underway = self.repo.watch.begin(Work::Read, scan.tracked.len() + scan.untracked.len());
+        for (at, difference) in &scan.tracked {
+            self.tracked(*at, difference)?;
+            underway.advance(1);
+        }
+        let mut known = BlobCache::load(self.repo, scan.untracked.len());
+        for file in &scan.untracked {
+            let found = known.find(self.repo, file);
+            let read = if found.is_none() { self.blob(file)? } else { None };
+            if let Some(id) = read {
+                known.learn(file, id);
+            }
+            let entry = found.or(read).map(|id| (entry_kind(file.kind), id));
+            self.changes.extend(entry.map(|entry| (file.path.clone(), Some(entry))));
+            underway.advance(1);
+        }
+        known.save(self.repo)?;
+        self.filtered(scan)
+    }
+
+    fn tracked(&mut self, at: usize, difference: &Difference) -> Result<()> {
+        let entry = &self.index.entries()[at];
+        let path = entry.path(self.index).to_owned();
+        // git takes no changes of these paths into a commit.
+        let hidden = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
+        let now = match difference {
+            Difference::Gone => None,
+            Difference::Suspect(file) => match self.blob(file)? {
+                Some(id) => Some((entry_kind(file.kind), id)),
+                // Unreadable: what the index says is all that is known.
+                None if self.skipped.last().is_some_and(|skipped| skipped.path == path) => return Ok(()),
+                None => None,
+            },
+        };
+        let staged = entry.mode.to_tree_entry_mode().map(|mode| (mode.kind(), entry.id));
+        let in_tree = entry.stage_raw() == 0 && !entry.flags.contains(Flags::INTENT_TO_ADD);
+        if now == staged && in_tree {
+            return Ok(());
+        }
+        if !hidden {
+            self.changed.push(path.clone());
+        }
+        if now.is_some() || in_tree {
+            self.changes.push((path, now));
+        }
+        Ok(())
+    }
+
+    /// The raw content of a file as a blob; `None` when it is gone, or unreadable and said so.
+    fn blob(&mut self, file: &Unread) -> Result<Option<ObjectId>> {
+        let path = file.path.as_bstr();
+        let time = |stat: Option<(rustix::fs::Stat, _)>| {
+            stat.map(|(stat, _): (_, std::os::fd::OwnedFd)| (stat.st_mtime, stat.st_mtime_nsec, stat.st_size))
+        };
+        let (mut written, mut torn) = (Written::Gone, true);
+        for _ in 0..READS {
+            let before = Worktree::new(self.repo).stat(path)?;
+            written = Checkpoints::new(self.repo).write_file(path, file.kind)?;
+            torn = time(before) != time(Worktree::new(self.repo).stat(path)?);
+            if !torn {
+                break;
+            }
+        }
+        if torn {
+            self.torn.push(path.to_owned());
+        }
+        if written == Written::Unreadable {
+            let state = Worktree::new(self.repo).stat(path)?.and_then(|(stat, _)| file_state(&stat));
+            self.skipped.push(Skipped { path: path.to_owned(), reason: Reason::Unreadable, size: 0, state });
+        }
+        Ok(written.id())
+    }
+
+    /// A file that a filter stands between may have other bytes than its blob, even where
+    /// git calls it clean: those get blobs of their own.
+    fn filtered(&mut self, scan: &Scan) -> Result<()> {
+        if !Checkpoints::new(self.repo).may_filter(scan)? {
+            return Ok(());
+        }
+        let absent = scan.absent.iter().flat_map(|(_, range)| range.clone());
+        let known: HashSet<usize> = scan.tracked.iter().map(|(at, _)| *at).chain(absent).collect();
+        let mut attributes = self
+            .repo
+            .gix
+            .attributes_only(self.index, gix::worktree::stack::state::attributes::Source::WorktreeThenIdMapping)?;
+        let names = ["text", "crlf", "eol", "ident", "filter", "working-tree-encoding"];
+        let mut outcome = attributes.selected_attribute_matches(names);
+        let auto = Checkpoints::new(self.repo).converts_line_ends();
+        for (at, entry) in self.index.entries().iter().enumerate() {
+            let is_file = entry.mode == Mode::FILE || entry.mode == Mode::FILE_EXECUTABLE;
+            if !is_file || known.contains(&at) {
+                continue;
+            }
+            let path = entry.path(self.index);
+            let matched = attributes.at_entry(path, Some(entry.mode))?.matching_attributes(&mut outcome);
+            let (mut rewrites, mut shrinks) = (false, auto);
+            if matched {
+                for found in outcome.iter_selected() {
+                    use gix::attrs::StateRef as S;
+                    let name = found.assignment.name.as_str();
+                    let set = !matches!(found.assignment.state, S::Unset | S::Unspecified);
+                    match name {
+                        "filter" | "working-tree-encoding" => rewrites |= set,
+                        "text" if found.assignment.state == S::Unset => shrinks = false,
+                        _ => shrinks |= set,
+                    }
+                }
+            }
+            // Line ends and $Id$ only ever get shorter on the way in: the same size is the same content.
+            let same_size = || -> Result<bool> {
+                let size = self.repo.gix.find_header(entry.id)?.size();
+                Ok(size & u64::from(u32::MAX) == u64::from(entry.stat.size))
+            };
+            if !rewrites && (!shrinks || same_size()?) {
+                continue;
+            }
+            let kind = if entry.mode == Mode::FILE { Kind::File } else { Kind::Executable };
+            let Some(id) = Checkpoints::new(self.repo).write_file(path, kind)?.id() else { continue };
+            if id != entry.id {
+                self.changes.push((path.to_owned(), Some((entry_kind(kind), id))));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was captured before the turn and is still there, though index and ignore rules
+    /// hide it now.
+    pub fn missed(&mut self, earlier: &Checkpoint, worktree: ObjectId, usual: UsualModes) -> Result<Vec<TreeChange>> {
+        let mut missed = Vec::new();
+        for path in Objects::new(self.repo).removed_paths(earlier.worktree, worktree)? {
+            if self.skipped.iter().any(|skipped| skipped.path == path) {
+                continue;
+            }
+            let found = match Worktree::new(self.repo).find(path.as_bstr()) {
+                // What can no longer be looked at is taken to be as it was.
+                Err(error) if is_denied(&error) => {
+                    missed.push((path.clone(), Objects::new(self.repo).tree_entry(earlier.worktree, path.as_bstr())?));
+                    continue;
+                }
+                found => found?,
+            };
+            let Found::There(stat) = found else { continue };
+            let Some(kind) = kind_of(&stat) else { continue };
+            let mode = mode_of(&stat);
+            let file = Unread { path: path.clone(), kind, mode, stamp: None };
+            if let Some(id) = self.blob(&file)? {
+                if kind != Kind::Symlink && mode != usual.of(kind) {
+                    self.unusual.insert(path.clone(), mode);
+                }
+                missed.push((path, Some((entry_kind(kind), id))));
+            }
+        }
+        Ok(missed)
+    }
+}
+
+impl Checkpoints<'_> {
+    /// Writes a file's raw content, or a link's target, as a blob unless it is one already.
+    fn write_file(&self, path: &BStr, kind: Kind) -> Result<Written> {
+        let file = if kind == Kind::Symlink { Ok(None) } else { Worktree::new(self.repo).open_file(path) };
+        let Ok(file) = file else { return Ok(Written::Unreadable) };
+        let Some(file) = file.filter(|file| file.metadata().is_ok_and(|about| about.len() > IN_MEMORY)) else {
+            return Ok(match Worktree::new(self.repo).read(path, kind) {
+                Ok(Some(bytes)) => Written::Blob(self.repo.gix.write_blob(bytes)?.detach()),
+                Ok(None) => Written::Gone,
+                Err(_) => Written::Unreadable,
+            });
+        };
+        let Ok(id) = file_id(&file, self.repo.hash_kind()) else { return Ok(Written::Unreadable) };
+        if self.repo.gix.has_object(id) {
+            return Ok(Written::Blob(id));
+        }
+        let mut bytes = Exactly::of(&file)?;
+        match self.repo.gix.objects.write_stream(gix::objs::Kind::Blob, bytes.left, &mut bytes) {
+            Ok(id) => Ok(Written::Blob(id)),
+            Err(_) if bytes.failed => Ok(Written::Unreadable),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn converts_line_ends(&self) -> bool {
+        let value = self.repo.setting("core.autocrlf").map(|value| value.to_string().to_ascii_lowercase());
+        value.is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"))
+    }
+
+    /// Whether any attribute or setting could stand between a file and its blob.
+    fn may_filter(&self, scan: &Scan) -> Result<bool> {
+        if self.converts_line_ends() {
+            return Ok(true);
+        }
+        let shared = [
+            Some(self.repo.common_dir.join("info/attributes")),
+            self.repo.gix.config_snapshot().trusted_path("core.attributesFile")?,
+            std::env::var_os("XDG_CONFIG_HOME").map(|config| std::path::Path::new(&config).join("git/attributes")),
+            std::env::var_os("HOME").map(|home| std::path::Path::new(&home).join(".config/git/attributes")),
+        ];
+        let shared = shared.into_iter().flatten().filter_map(|path| std::fs::read(path).ok());
+        let own = (scan.attributes.iter()).filter_map(|path| Worktree::new(self.repo).read_plain_file(path.as_bstr()));
+        let words = [b"text".as_slice(), b"eol", b"crlf", b"ident", b"filter", b"encoding"];
+        Ok(shared.chain(own).any(|attributes| words.iter().any(|word| attributes.contains_str(word))))
+    }
+}

@@ -1,0 +1,131 @@
+//! Merging the content of a file by lines, with git's own `git merge-file`, as the path's
+//! `merge` attribute has it. A merge driver of the user's own is never run: a preview, or a look
+//! at the status, must not start commands; what both sides changed there is refused.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::model::merge::{Blobs, Cause, Merged};
+use anyhow::{Context, Result, ensure};
+use gix::ObjectId;
+use gix::attrs::StateRef;
+use gix::bstr::BStr;
+use gix::diff::blob::{Algorithm, Diff, Hunk, InternedInput};
+use gix::worktree::stack::state::attributes::Source;
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
+
+/// How much of a file git looks at to tell whether it is text.
+const TEXT_PROBE: usize = 8000;
+
+/// How a path's content is merged.
+enum Driver {
+    Text,
+    Union,
+    Binary,
+    Other(String),
+}
+
+/// Merges the content of files.
+pub struct Merger<'repo> {
+    repo: &'repo Repo,
+    attributes: gix::AttributeStack<'repo>,
+}
+
+impl Merger<'_> {
+    /// Merges three blobs.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be read, or git fails.
+    pub fn merge(&mut self, path: &BStr, blobs: Blobs) -> Result<Merged> {
+        let driver = self.driver(path)?;
+        if let Driver::Other(name) = driver {
+            return Ok(Merged::Overlap(Cause::Driver(name)));
+        }
+        let repo = self.repo;
+        let read = |id: ObjectId| Objects::new(repo).blob(id).with_context(|| format!("read what '{path}' was"));
+        let sides = [read(blobs.ours)?, read(blobs.base)?, read(blobs.theirs)?];
+        let is_binary = |bytes: &Vec<u8>| bytes[..bytes.len().min(TEXT_PROBE)].contains(&0);
+        if matches!(driver, Driver::Binary) || sides.iter().any(is_binary) {
+            return Ok(Merged::Overlap(Cause::Binary));
+        }
+        match self.merge_lines(&sides, matches!(driver, Driver::Union))? {
+            Some(merged) => Ok(Merged::Clean(repo.gix.write_blob(merged)?.detach())),
+            None => Ok(Merged::Overlap(Cause::Lines(overlap(&sides)))),
+        }
+    }
+
+    fn driver(&mut self, path: &BStr) -> Result<Driver> {
+        let mut found = self.attributes.selected_attribute_matches(["merge"]);
+        self.attributes.at_entry(path, None)?.matching_attributes(&mut found);
+        let state = found.iter_selected().next().map(|found| found.assignment.state.to_owned());
+        let name = match state.as_ref().map(gix::attrs::State::as_ref) {
+            Some(StateRef::Unset) => return Ok(Driver::Binary),
+            Some(StateRef::Set) => return Ok(Driver::Text),
+            Some(StateRef::Value(name)) => name.as_bstr().to_string(),
+            Some(StateRef::Unspecified) | None => match self.repo.setting("merge.default") {
+                Some(name) => name.to_string(),
+                None => return Ok(Driver::Text),
+            },
+        };
+        let configured = self.repo.setting(&format!("merge.{name}.driver")).is_some();
+        Ok(match name.as_str() {
+            _ if configured => Driver::Other(name),
+            "union" => Driver::Union,
+            "binary" => Driver::Binary,
+            _ => Driver::Text,
+        })
+    }
+
+    /// `None` where lines overlap.
+    fn merge_lines(&self, sides: &[Vec<u8>; 3], union: bool) -> Result<Option<Vec<u8>>> {
+        let scratch = self.repo.scratch()?;
+        let mut args: Vec<OsString> = vec!["merge-file".into(), "-p".into(), "-q".into()];
+        if union {
+            args.push("--union".into());
+        }
+        let files = ["ours", "base", "theirs"].map(|side| scratch.join(format!("merge-{}-{side}", std::process::id())));
+        for (file, bytes) in files.iter().zip(sides) {
+            std::fs::write(file, bytes).with_context(|| format!("write '{}'", file.display()))?;
+            args.push(file.into());
+        }
+        let merged = self.repo.git(args).ask();
+        for file in &files {
+            std::fs::remove_file(file).with_context(|| format!("remove '{}'", file.display()))?;
+        }
+        let (code, merged) = merged?;
+        ensure!((0..128).contains(&code), "git merge-file failed ({code})");
+        Ok((code == 0).then_some(merged))
+    }
+}
+
+impl<'r> Checkpoints<'r> {
+    /// Gets ready to merge, by the attributes that hold now.
+    ///
+    /// # Errors
+    ///
+    /// When the attributes cannot be read.
+    pub fn merger(&self) -> Result<Merger<'r>> {
+        let index = Index::new(self.repo).with_directories_opened(Index::new(self.repo).read_index()?)?;
+        Ok(Merger {
+            repo: self.repo,
+            attributes: self.repo.gix.attributes_only(&index, Source::WorktreeThenIdMapping)?,
+        })
+    }
+}
+
+/// The lines of ours, counted from one, that both sides changed.
+fn overlap([ours, base, theirs]: &[Vec<u8>; 3]) -> Vec<RangeInclusive<u32>> {
+    let hunks = |side: &[u8]| -> Vec<Hunk> {
+        let input = InternedInput::new(base.as_slice(), side);
+        let mut diff = Diff::compute(Algorithm::Myers, &input);
+        diff.postprocess_lines(&input);
+        diff.hunks().collect()
+    };
+    let theirs = hunks(theirs);
+    let touch = |a: &Hunk, b: &Hunk| a.before.start <= b.before.end && b.before.start <= a.before.end;
+    let both = hunks(ours).into_iter().filter(|ours| theirs.iter().any(|theirs| touch(ours, theirs)));
+    both.map(|hunk| hunk.after.start + 1..=hunk.after.end.max(hunk.after.start + 1)).collect()
+}

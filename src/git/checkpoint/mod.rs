@@ -1,0 +1,24 @@
+//! Checkpoints: taken, kept as trees, and compared.
+
+pub mod capture;
+pub mod codec;
+pub mod content;
+pub mod delta;
+pub mod merge;
+pub mod present;
+pub mod stats;
+
+use crate::git::repo::Repo;
+
+/// Taking checkpoints, keeping and comparing them.
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoints<'r> {
+    repo: &'r Repo,
+}
+
+impl<'r> Checkpoints<'r> {
+    /// Of this repository.
+    pub fn new(repo: &'r Repo) -> Self {
+        Self { repo }
+    }
+}

@@ -1,0 +1,200 @@
+//! `index.lock`: the index is written on a copy while it is held, and the copy is renamed over the index.
+
+use crate::config::Config;
+use crate::git::index::Index;
+use crate::git::refs::lockfile::held;
+use crate::git::repo::Repo;
+use crate::git::repo::process::{Git, Waiting};
+use anyhow::{Context, Result};
+use gix::bstr::BString;
+use gix::index::File as IndexFile;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The worktree of stand-ins, in the scratch directory.
+pub const STAND_IN: &str = "stand-in";
+
+/// How the names of the index's copies begin. They are beside it: a split index finds its other
+/// half there.
+const COPY: &str = "index.oxundo-";
+
+/// git's index, locked, with a copy to work on. Dropping it leaves the index as it was.
+#[derive(Debug)]
+pub struct IndexLock<'repo> {
+    pub repo: &'repo Repo,
+    index: PathBuf,
+    lock: PathBuf,
+    mark: PathBuf,
+    copy: PathBuf,
+    pub stager: RefCell<Option<Stager>>,
+}
+
+/// A git that waits for the paths to stage.
+#[derive(Debug)]
+pub struct Stager {
+    pub git: Waiting,
+    /// The paths whose entries it makes without a look at the worktree.
+    pub given: BTreeSet<BString>,
+}
+
+impl Drop for IndexLock<'_> {
+    fn drop(&mut self) {
+        self.stager.take();
+        // Nothing can be done about a failure here; the next command clears them.
+        let _ = std::fs::remove_file(&self.copy);
+        let _ = std::fs::remove_file(lock_path(&self.copy));
+        let _ = std::fs::remove_dir_all(self.repo.scratch_path(STAND_IN));
+        // The mark tells the next command that the lock is ours.
+        let _ = std::fs::remove_file(&self.lock).and_then(|()| std::fs::remove_file(&self.mark));
+    }
+}
+
+impl<'r> Index<'r> {
+    /// Takes `index.lock` and makes a copy of the index to work on.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `locked` when something else holds it for good.
+    pub fn lock_index(&self) -> Result<IndexLock<'r>> {
+        let index = self.index_path();
+        let lock = lock_path(&index);
+        let scratch = self.repo.scratch()?;
+        // A git that outlives its killed oxundo works on that one's copy, never on another's.
+        let (mark, copy) =
+            (scratch.join("index.mark"), self.repo.git_dir.join(format!("{COPY}{}", std::process::id())));
+        File::create(&mark).with_context(|| format!("make '{}'", mark.display()))?;
+        let started = Instant::now();
+        // A link to our own file, so that what a kill leaves behind is known to be ours.
+        while let Err(error) = std::fs::hard_link(&mark, &lock) {
+            if error.kind() != std::io::ErrorKind::AlreadyExists {
+                return Err(error).with_context(|| format!("make '{}'", lock.display()));
+            }
+            self.wait_for_lock(&lock, started)?;
+        }
+        let held = IndexLock { repo: self.repo, index, lock, mark, copy, stager: RefCell::default() };
+        held.start_copy()?;
+        Ok(held)
+    }
+
+    /// Whether something holds the index now.
+    pub fn index_is_locked(&self) -> bool {
+        lock_path(&self.index_path()).symlink_metadata().is_ok()
+    }
+
+    /// Waits a moment for the index to be free.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `locked` when something else holds it for good.
+    pub fn check_index_is_free(&self) -> Result<()> {
+        let lock = lock_path(&self.index_path());
+        let started = Instant::now();
+        while self.index_is_locked() {
+            self.wait_for_lock(&lock, started)?;
+        }
+        Ok(())
+    }
+
+    /// Waits a little for a lock that was first met at `started`; refuses once that was long enough.
+    fn wait_for_lock(&self, lock: &Path, started: Instant) -> Result<()> {
+        if started.elapsed() >= Config(self.repo).lock_timeout()? {
+            return Err(held(lock, "the index"));
+        }
+        std::thread::sleep(Duration::from_millis(25));
+        Ok(())
+    }
+
+    /// Removes an `index.lock` that an oxundo which was killed left behind. To be called with
+    /// the worktree's lock held.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed.
+    pub fn clear_own_index_lock(&self) -> Result<()> {
+        let mark = self.repo.scratch()?.join("index.mark");
+        let lock = lock_path(&self.index_path());
+        let Ok(ours) = std::fs::symlink_metadata(&mark) else {
+            return Ok(());
+        };
+        let left = std::fs::symlink_metadata(&lock);
+        if left.is_ok_and(|left| (ours.ino(), ours.dev()) == (left.ino(), left.dev())) {
+            std::fs::remove_file(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
+        }
+        // The copies, what a git that was killed with its oxundo left beside one, and the stand-ins.
+        for entry in std::fs::read_dir(&self.repo.git_dir)?.flatten() {
+            if entry.file_name().as_bytes().starts_with(COPY.as_bytes()) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+        let _ = std::fs::remove_dir_all(self.repo.scratch_path(STAND_IN));
+        // Last: while it is there, the next command knows that there is something to clear.
+        std::fs::remove_file(&mark).with_context(|| format!("remove '{}'", mark.display()))
+    }
+}
+
+impl IndexLock<'_> {
+    fn start_copy(&self) -> Result<()> {
+        let _ = std::fs::remove_file(&self.copy);
+        let _ = std::fs::remove_file(lock_path(&self.copy));
+        // git does not write into an index, it puts another in its place: for a copy, a second name will do.
+        match self.index.symlink_metadata() {
+            Ok(about) if about.is_file() && std::fs::hard_link(&self.index, &self.copy).is_ok() => Ok(()),
+            Ok(_) if self.index.exists() => copy_index(&self.index, &self.copy),
+            _ => Ok(()),
+        }
+    }
+
+    /// The copy as it is now.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn read(&self) -> Result<IndexFile> {
+        Index::new(self.repo).decode_index(&self.copy)
+    }
+
+    /// Puts the copy in the index's place.
+    ///
+    /// # Errors
+    ///
+    /// When the rename fails; the index is then as it was.
+    pub fn commit(self) -> Result<()> {
+        self.stager.take();
+        if self.copy.exists() {
+            std::fs::rename(&self.copy, &self.index).context("replace the index")?;
+        }
+        Ok(())
+    }
+
+    pub fn git<S: AsRef<OsStr>>(&self, args: &[S]) -> Git {
+        // One that waits has the copy locked.
+        self.stager.take();
+        self.repo.git(args).index(&self.copy)
+    }
+
+    /// The copy, for a hook of the user's to look at.
+    pub fn path(&self) -> &Path {
+        &self.copy
+    }
+}
+
+fn lock_path(index: &Path) -> PathBuf {
+    let mut name = index.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+/// Copies an index with its time: git takes that to tell which entries may have changed unseen.
+fn copy_index(from: &Path, to: &Path) -> Result<()> {
+    std::fs::copy(from, to).context("copy the index")?;
+    let modified = std::fs::metadata(from).and_then(|about| about.modified());
+    let copy = File::options().write(true).open(to);
+    modified.and_then(|modified| copy?.set_modified(modified)).context("copy the index's time")?;
+    Ok(())
+}

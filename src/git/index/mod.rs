@@ -1,0 +1,25 @@
+//! The index. It is read with gix and written by git alone: git knows its extensions, its racy
+//! entries and the filters.
+
+pub mod hooks;
+pub mod lock;
+pub mod pathspec;
+pub mod read;
+pub mod sparse;
+pub mod stage;
+pub mod tree;
+
+use crate::git::repo::Repo;
+
+/// The index of a worktree.
+#[derive(Clone, Copy, Debug)]
+pub struct Index<'r> {
+    repo: &'r Repo,
+}
+
+impl<'r> Index<'r> {
+    /// Of this repository.
+    pub fn new(repo: &'r Repo) -> Self {
+        Self { repo }
+    }
+}

@@ -1,0 +1,153 @@
+//! Making commits: the user's and the agent's with the configured identity, and
+//! oxundo's own, which only its refs hold.
+
+use crate::config::Config;
+use crate::git::objects::Objects;
+use anyhow::{Context, Result, bail};
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use gix::date::parse::TimeBuf;
+
+/// Who wrote a commit, and when.
+pub struct Author {
+    /// The name.
+    pub name: String,
+    /// The address.
+    pub email: String,
+    /// The date as git reads it; now where it is not given.
+    pub date: Option<String>,
+}
+
+impl Objects<'_> {
+    /// Makes a commit by the configured user. No ref moves.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written or, with `sign`, not be signed.
+    pub fn make_commit(&self, tree: ObjectId, parents: &[ObjectId], message: &str, sign: bool) -> Result<ObjectId> {
+        self.make_commit_by(None, tree, parents, message, sign)
+    }
+
+    /// As [`Repo::make_commit`], with another author: a name, an address, and a date as git
+    /// writes it, where one is to be kept.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written or, with `sign`, not be signed.
+    pub fn make_commit_by(
+        &self,
+        author: Option<&Author>,
+        tree: ObjectId,
+        parents: &[ObjectId],
+        message: &str,
+        sign: bool,
+    ) -> Result<ObjectId> {
+        if !sign && author.is_none() {
+            let (author, committer) = (self.repo.author(), self.repo.committer());
+            let [author_time, committer_time] = &mut [TimeBuf::default(), TimeBuf::default()];
+            let (author, committer) = (author.to_ref(author_time), committer.to_ref(committer_time));
+            let commit = self.repo.gix.new_commit_as(committer, author, message, tree, parents.iter().copied());
+            return Ok(commit.context("write a commit")?.id().detach());
+        }
+        let mut args = vec!["commit-tree".to_owned(), if sign { "-S" } else { "--no-gpg-sign" }.to_owned()];
+        for parent in parents {
+            args.extend(["-p".to_owned(), parent.to_string()]);
+        }
+        args.push(tree.to_string());
+        let mut git = self.repo.git(args);
+        if let Some(author) = author {
+            git = git.env("GIT_AUTHOR_NAME", &author.name).env("GIT_AUTHOR_EMAIL", &author.email);
+            if let Some(date) = &author.date {
+                git = git.env("GIT_AUTHOR_DATE", date);
+            }
+        }
+        let printed = if sign {
+            git.run_within(message.as_bytes(), Config(self.repo).sign_timeout()?).context("sign the commit")?
+        } else {
+            git.run(message.as_bytes()).context("write a commit")?
+        };
+        ObjectId::from_hex(printed.trim()).context("read the new commit's id")
+    }
+
+    /// Makes one of oxundo's own commits, never signed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn write_own_commit(&self, tree: ObjectId, parents: Vec<ObjectId>, message: &str) -> Result<ObjectId> {
+        let who = self.repo.committer();
+        let commit = gix::objs::Commit {
+            tree,
+            parents: parents.into(),
+            author: who.clone(),
+            committer: who,
+            encoding: None,
+            message: message.into(),
+            extra_headers: Vec::new(),
+        };
+        Ok(self.repo.gix.write_object(&commit)?.detach())
+    }
+
+    /// Whether git has this object.
+    pub fn has_object(&self, id: ObjectId) -> bool {
+        self.repo.gix.has_object(id)
+    }
+
+    /// Whether a commit of this id is there.
+    pub fn has_commit(&self, id: ObjectId) -> bool {
+        self.repo.gix.find_commit(id).is_ok()
+    }
+
+    /// The parents of a commit; none where a shallow clone ends.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>> {
+        if self.repo.gix.shallow_commits()?.is_some_and(|shallow| shallow.iter().any(|end| *end == id)) {
+            return Ok(Vec::new());
+        }
+        let commit = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        Ok(commit.parent_ids().map(gix::Id::detach).collect())
+    }
+
+    /// A commit's author and its message.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn author_and_message(&self, id: ObjectId) -> Result<(Author, String)> {
+        let commit = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        let author = commit.author()?;
+        let author = Author {
+            name: author.name.to_string(),
+            email: author.email.to_string(),
+            date: Some(format!("@{}", author.time.trim())),
+        };
+        Ok((author, commit.message_raw()?.to_str_lossy().into_owned()))
+    }
+
+    /// The first line of a commit's message.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn commit_subject(&self, id: ObjectId) -> Result<String> {
+        let commit = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        let message = commit.message_raw()?;
+        let first = message.lines().next().unwrap_or_default();
+        Ok(crate::model::bytes::sanitized(&first.to_str_lossy()))
+    }
+
+    /// The one commit whose id begins with these digits.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or more than one.
+    pub fn find_commit_id(&self, digits: &str) -> Result<ObjectId> {
+        let Ok(id) = self.repo.gix.rev_parse_single(digits.as_bytes().as_bstr()) else {
+            bail!("'{digits}' is not a commit");
+        };
+        Ok(id.detach())
+    }
+}

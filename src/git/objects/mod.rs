@@ -1,0 +1,23 @@
+//! Objects: trees, blobs and commits, and what history says of them.
+
+pub mod blob;
+pub mod commit;
+pub mod history;
+pub mod print;
+pub mod published;
+pub mod tree;
+
+use crate::git::repo::Repo;
+
+/// The objects of a repository: trees, blobs, commits.
+#[derive(Clone, Copy, Debug)]
+pub struct Objects<'r> {
+    repo: &'r Repo,
+}
+
+impl<'r> Objects<'r> {
+    /// Of this repository.
+    pub fn new(repo: &'r Repo) -> Self {
+        Self { repo }
+    }
+}

@@ -1,0 +1,67 @@
+//! Differences as git itself shows them, and of texts that are in no repository.
+
+use crate::git::objects::Objects;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::diff::blob::unified_diff::{ConsumeBinaryHunk, ContextSize};
+use gix::diff::blob::{Algorithm, Diff, InternedInput, UnifiedDiff};
+
+impl Objects<'_> {
+    /// Prints the difference of two trees as `git diff` does: its pager, its colours, its
+    /// configuration.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started, or fails.
+    pub fn print_diff(&self, from: ObjectId, to: ObjectId, stat: bool, paths: &[std::ffi::OsString]) -> Result<()> {
+        // `color.diff`, which says more, stays above it.
+        let color = if console::colors_enabled() { "color.ui=always" } else { "color.ui=never" };
+        let mut args: Vec<std::ffi::OsString> = vec!["-c".into(), color.into(), "diff".into()];
+        if stat {
+            args.push("--stat".into());
+        }
+        args.extend([from.to_string().into(), to.to_string().into(), "--".into()]);
+        args.extend(paths.iter().cloned());
+        self.print(args)
+    }
+
+    /// Prints the paths of a tree as git does.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started, or fails.
+    pub fn print_tree(&self, tree: ObjectId) -> Result<()> {
+        self.print(vec![
+            "ls-tree".into(),
+            "-r".into(),
+            "--name-only".into(),
+            "--full-tree".into(),
+            tree.to_string().into(),
+        ])
+    }
+
+    fn print(&self, args: Vec<std::ffi::OsString>) -> Result<()> {
+        let here = self.repo.top().join(self.repo.prefix());
+        let status = self.repo.git(args).directory(&here).interactive()?;
+        anyhow::ensure!(status.success() || status.code().is_none(), "git failed ({status})");
+        Ok(())
+    }
+}
+
+/// The difference of two texts, as a patch has it.
+///
+/// # Errors
+///
+/// When it cannot be put into words.
+pub fn text_diff(name: &str, from: Option<&str>, to: Option<&str>) -> Result<String> {
+    let label = |side: &str, text: Option<&str>| match text {
+        Some(_) => format!("{side}/{name}"),
+        None => "/dev/null".to_owned(),
+    };
+    let input = InternedInput::new(from.unwrap_or_default(), to.unwrap_or_default());
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let consume = ConsumeBinaryHunk::new(String::new(), "\n");
+    let hunks = UnifiedDiff::new(&diff, &input, consume, ContextSize::symmetrical(3)).consume()?;
+    Ok(format!("--- {}\n+++ {}\n{hunks}", label("a", from), label("b", to)))
+}

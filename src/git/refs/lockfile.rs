@@ -1,0 +1,109 @@
+//! Lock files beside refs: whose they are, and removing those that a killed command left.
+
+use crate::error::{Code, Refusal};
+use crate::git::refs::{Own, Refs};
+use crate::git::repo::scratch::remove_if_there;
+use anyhow::{Context, Result};
+use gix::refs::FullName;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The mark, in the scratch directory, of refs being moved.
+const MARK: &str = "refs.mark";
+
+/// What whoever rewrites the packed refs holds.
+const PACKED_LOCKS: [&str; 2] = ["packed-refs.lock", "packed-refs.new"];
+
+/// By how much the clock of a file system may be behind.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
+
+/// No git command holds a ref's lock for longer.
+const HELD_AT_MOST: Duration = Duration::from_secs(2);
+
+impl Refs<'_> {
+    /// The lock files of the refs that only holders of this worktree's lock write.
+    pub fn own_ref_locks(&self) -> [PathBuf; 2] {
+        [Own::Timeline, Own::Pending].map(|own| self.repo.common_dir.join(format!("{}.lock", self.own_ref(own))))
+    }
+
+    pub fn clear_own_ref_locks(&self) -> Result<()> {
+        self.own_ref_locks().iter().try_for_each(|lock| remove_if_there(lock))
+    }
+
+    /// Moves refs under a mark that names them: by it the next command knows the locks that a killed
+    /// one left, or that could not be removed, as ours.
+    pub fn marked<T>(&self, names: &[&str], edit: impl FnOnce() -> T) -> Result<T> {
+        let mark = self.repo.scratch()?.join(MARK);
+        std::fs::write(&mark, names.join("\n")).with_context(|| format!("write '{}'", mark.display()))?;
+        let edited = edit();
+        let mut locks = names.iter().copied().chain(["packed-refs"]).map(|name| self.ref_lock(name));
+        if !locks.any(|lock| lock.exists()) {
+            // What a mark left behind costs is that the next command looks for locks.
+            let _ = std::fs::remove_file(&mark);
+        }
+        Ok(edited)
+    }
+
+    pub fn ref_lock(&self, name: &str) -> PathBuf {
+        let directory = if name == "HEAD" { &self.repo.git_dir } else { &self.repo.common_dir };
+        directory.join(format!("{name}.lock"))
+    }
+
+    /// Whether a command may have left locks on refs.
+    pub fn has_marked_locks(&self) -> bool {
+        self.repo.scratch_path(MARK).exists()
+    }
+
+    /// Removes the locks that a command left on refs. To be called with the worktree's lock held.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be removed.
+    pub fn clear_marked_locks(&self) -> Result<()> {
+        let mark = self.repo.scratch_path(MARK);
+        let Ok(since) = mark.metadata().and_then(|about| about.modified()) else {
+            return Ok(());
+        };
+        let names = std::fs::read_to_string(&mark).with_context(|| format!("read '{}'", mark.display()))?;
+        for name in names.lines().filter(|name| FullName::try_from(*name).is_ok()) {
+            clear_lock_of_the_dead(&self.ref_lock(name), since)?;
+        }
+        // gix locks the packed refs even to read what a ref was.
+        for lock in PACKED_LOCKS {
+            clear_lock_of_the_dead(&self.repo.common_dir.join(lock), since)?;
+        }
+        remove_if_there(&mark)
+    }
+
+    /// Removes the locks that a killed git left which changed the stash list since `begun`.
+    pub fn clear_stash_locks(&self, begun: SystemTime) -> Result<()> {
+        // File systems tell the time by a clock that is a little behind.
+        let since = begun - CLOCKS_DIFFER;
+        let mut locks = PACKED_LOCKS.iter().chain(&["refs/stash.lock", "logs/refs/stash.lock"]);
+        locks.try_for_each(|lock| clear_lock_of_the_dead(&self.repo.common_dir.join(lock), since))
+    }
+}
+
+/// The refusal where git has a lock file of its own on `what`.
+pub fn held(lock: &Path, what: &str) -> anyhow::Error {
+    let lock = lock.display();
+    Refusal::new(Code::Locked, format!("'{lock}' exists: git holds {what}"))
+        .hint("wait for the git command that is running, then run this again")
+        .hint(format!("if none is running, a crashed one left it: remove '{lock}'"))
+        .into()
+}
+
+/// Removes a ref's lock file if nobody alive can have it: waits until it is older than any git
+/// command holds one. One that was made before `since` is left.
+///
+/// # Errors
+///
+/// When it cannot be removed.
+pub fn clear_lock_of_the_dead(lock: &Path, since: SystemTime) -> Result<()> {
+    let made = |lock: &Path| lock.metadata().and_then(|about| about.modified());
+    let Some(first) = made(lock).ok().filter(|made| *made >= since) else {
+        return Ok(());
+    };
+    std::thread::sleep(HELD_AT_MOST.saturating_sub(first.elapsed().unwrap_or_default()));
+    if made(lock).is_ok_and(|now| now == first) { remove_if_there(lock) } else { Ok(()) }
+}

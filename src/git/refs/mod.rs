@@ -1,0 +1,45 @@
+//! Refs: HEAD, branches, the stash, notes, and oxundo's own.
+
+pub mod edit;
+pub mod lockfile;
+pub mod notes;
+pub mod read;
+pub mod stash;
+
+use crate::git::repo::Repo;
+
+/// Where a worktree's records are.
+#[derive(Clone, Copy, Debug)]
+pub enum Own {
+    /// The timeline.
+    Timeline,
+    /// The journal of an apply in progress.
+    Pending,
+}
+
+impl Refs<'_> {
+    /// The full name of one of this worktree's own refs.
+    pub fn own_ref(&self, own: Own) -> String {
+        let word = match own {
+            Own::Timeline => "timeline",
+            Own::Pending => "pending",
+        };
+        match self.repo.linked_id() {
+            Some(id) => format!("refs/oxundo/worktrees/{id}/{word}"),
+            None => format!("refs/oxundo/{word}"),
+        }
+    }
+}
+
+/// The refs of a repository, and of one of its worktrees.
+#[derive(Clone, Copy, Debug)]
+pub struct Refs<'r> {
+    repo: &'r Repo,
+}
+
+impl<'r> Refs<'r> {
+    /// Of this repository.
+    pub fn new(repo: &'r Repo) -> Self {
+        Self { repo }
+    }
+}

@@ -1,0 +1,121 @@
+//! Reading refs.
+
+use crate::error::{Code, Refusal};
+use crate::git::refs::Refs;
+use crate::model::checkpoint;
+use crate::model::checkpoint::Head;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Every ref of oxundo's.
+pub const REFS: [&str; 2] = ["refs/oxundo", "refs/notes/oxundo"];
+
+impl Refs<'_> {
+    /// The full name of a branch that is to be made.
+    ///
+    /// # Errors
+    ///
+    /// A refusal when git would not take the name, or there is one.
+    pub fn new_branch_name(&self, short: &str) -> Result<String> {
+        let full = format!("refs/heads/{short}");
+        let checked = self.repo.git(["check-ref-format", "--branch", short]).ask()?;
+        if checked.0 != 0 || checked.1.trim() != short.as_bytes() {
+            return Err(Refusal::new(Code::Usage, format!("'{short}' cannot be a branch's name"))
+                .hint("'git help check-ref-format' says what can")
+                .into());
+        }
+        let refused = |why: String| {
+            Err(Refusal::new(Code::Branch, why).hint("give another name, or run 'git branch' to see them").into())
+        };
+        if self.ref_id(&full)?.is_some() {
+            return refused(format!("there is a branch '{short}' already"));
+        }
+        let below = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+        if let Some(other) = self.branches()?.keys().find(|other| below(&full, other) || below(other, &full)) {
+            let other = checkpoint::short_branch(other);
+            return refused(format!("there is a branch '{other}', beside which git cannot keep one '{short}'"));
+        }
+        Ok(full)
+    }
+
+    /// Where HEAD is now.
+    ///
+    /// # Errors
+    ///
+    /// When HEAD cannot be read.
+    pub fn head(&self) -> Result<Head> {
+        let head = self.repo.gix.head().context("read HEAD")?;
+        let branch = head.referent_name().map(|name| name.as_bstr().to_string());
+        let commit = match head.kind {
+            gix::head::Kind::Unborn(_) => None,
+            _ => head.id().map(gix::Id::detach),
+        };
+        Ok(Head { branch, commit })
+    }
+
+    /// Every branch and where it points.
+    ///
+    /// # Errors
+    ///
+    /// When the refs cannot be read.
+    pub fn branches(&self) -> Result<BTreeMap<String, ObjectId>> {
+        let mut branches = BTreeMap::new();
+        for reference in self.repo.gix.references()?.local_branches()? {
+            let reference = reference.map_err(|error| anyhow::anyhow!("read the branches: {error}"))?;
+            if let Some(id) = reference.target().try_id() {
+                branches.insert(reference.name().as_bstr().to_string(), id.to_owned());
+            }
+        }
+        Ok(branches)
+    }
+
+    /// Where a ref points; `None` when there is no such ref.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn ref_id(&self, name: &str) -> Result<Option<ObjectId>> {
+        let reference = self.repo.gix.try_find_reference(name).with_context(|| format!("read {name}"))?;
+        Ok(reference.and_then(|reference| reference.target().try_id().map(ToOwned::to_owned)))
+    }
+
+    /// The branches that other worktrees have checked out, with these worktrees' directories.
+    ///
+    /// # Errors
+    ///
+    /// When the worktrees cannot be listed.
+    pub fn branches_elsewhere(&self) -> Result<BTreeMap<String, String>> {
+        let mut elsewhere = BTreeMap::new();
+        if !self.repo.common_dir.join("worktrees").exists() {
+            return Ok(elsewhere);
+        }
+        for worktree in self.repo.gix.worktrees_including_main()? {
+            let Ok(other) = worktree else { continue };
+            if is_same_place(other.git_dir(), &self.repo.git_dir) {
+                continue;
+            }
+            let Ok(Some(name)) = other.head_name() else { continue };
+            let place = other.workdir().unwrap_or(other.git_dir()).display().to_string();
+            elsewhere.insert(name.as_bstr().to_string(), place);
+        }
+        Ok(elsewhere)
+    }
+
+    /// Every ref of oxundo's, of all worktrees.
+    ///
+    /// # Errors
+    ///
+    /// When the refs cannot be listed.
+    pub fn own_refs(&self) -> Result<Vec<String>> {
+        let args = ["for-each-ref", "--format=%(refname)"].into_iter().chain(REFS);
+        let printed = self.repo.git(args).run(b"")?;
+        Ok(printed.lines().map(|line| line.to_str_lossy().into_owned()).collect())
+    }
+}
+
+fn is_same_place(a: &Path, b: &Path) -> bool {
+    std::fs::canonicalize(a).is_ok_and(|a| a == b)
+}

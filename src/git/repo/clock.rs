@@ -1,0 +1,71 @@
+//! Times: in records as RFC 3339, in commits as git has them, in the log as how long ago.
+
+use gix::date::Time;
+use gix::date::time::format::ISO8601_STRICT;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// The time now, RFC 3339.
+pub fn now() -> String {
+    local_time().format_or_unix(ISO8601_STRICT)
+}
+
+/// A time in seconds since 1970, RFC 3339.
+pub fn at(seconds: i64) -> String {
+    Time { seconds, offset: 0 }.format_or_unix(ISO8601_STRICT)
+}
+
+/// The time now, in seconds since 1970.
+pub fn seconds() -> i64 {
+    Timestamp::now().as_second()
+}
+
+/// A recorded time in seconds since 1970.
+pub fn seconds_of(time: &str) -> Option<i64> {
+    time.parse().ok().map(Timestamp::as_second)
+}
+
+/// How long ago a recorded time was, as git would say it shortly.
+pub fn age(time: &str) -> String {
+    let Some(then) = seconds_of(time) else {
+        return crate::model::bytes::sanitized(time);
+    };
+    let seconds = seconds().saturating_sub(then).max(0);
+    let (n, unit) = match seconds {
+        0..60 => (seconds, "s"),
+        60..3_600 => (seconds / 60, "min"),
+        3_600..86_400 => (seconds / 3_600, "h"),
+        _ => (seconds / 86_400, "d"),
+    };
+    format!("{n} {unit} ago")
+}
+
+/// The time now in the user's time zone.
+pub fn local_time() -> Time {
+    let now = Timestamp::now();
+    let zone = if std::env::var_os("TZ").is_some() { TimeZone::system() } else { system_zone() };
+    Time { seconds: now.as_second(), offset: zone.to_offset(now).seconds() }
+}
+
+/// The system's time zone. To know its name as well, every zone's file would be looked for, which takes
+/// longer than all the rest of a start.
+fn system_zone() -> TimeZone {
+    let zone = std::fs::read("/etc/localtime").ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
+    zone.unwrap_or(TimeZone::UTC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_times_are_read_as_they_were_written() {
+        assert_eq!(seconds_of("2026-11-21T13:00:00+01:00"), Some(1_795_262_400));
+        assert_eq!(seconds_of(&at(-1)), Some(-1));
+        let (before, now, after) = (seconds(), seconds_of(&now()), seconds());
+        assert!(now.is_some_and(|now| (before..=after).contains(&now)), "{now:?}");
+        assert_eq!(seconds_of("yesterday"), None);
+        assert!(!age("\u{1b}[2J").contains('\u{1b}'), "what is no time is shown without harm");
+        assert_eq!(age(&at(seconds() - 7_300)), "2 h ago");
+    }
+}

@@ -1,0 +1,145 @@
+//! Two kernel locks per worktree. They go with the process, however that ends,
+//! and the agent never inherits them.
+//!
+//! - `lock` is held by every command while it changes the worktree or its timeline: for a moment.
+//! - `run` is held by `oxundo run` as long as its agent is at work: the agent's hooks, which
+//!   are processes of their own, take `lock` meanwhile.
+
+use crate::error::{Code, Refusal};
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use anyhow::{Context, Result};
+use std::fs::{File, TryLockError};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// How long a command waits for another one's moment to pass.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it looks.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Held while a command changes the worktree or its timeline, or while an agent is at work.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// The lock that is on this file.
+    pub fn over(file: File) -> Self {
+        Self { _file: file }
+    }
+}
+
+impl Repo {
+    /// Takes the worktree's lock, in the name of `who`.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `busy` that names the one who has it, or the `run` whose agent is at work.
+    pub fn lock(&self, who: &str) -> Result<Lock> {
+        let lock = self.lock_beside_run(who, PATIENCE)?;
+        if self.is_running()? && !self.run_is_waiting()? {
+            return Err(self.busy("run"));
+        }
+        Ok(lock)
+    }
+
+    /// Takes the worktree's lock unless a `run` is at work. It waits for another command's moment
+    /// to pass: also a process that was killed can hold the lock for one, in a child that has
+    /// not become git yet.
+    ///
+    /// # Errors
+    ///
+    /// When the lock file cannot be made.
+    pub fn try_lock(&self, who: &str) -> Result<Option<Lock>> {
+        if self.is_running()? {
+            return Ok(None);
+        }
+        let lock = self.take("lock", who, PATIENCE)?;
+        Ok(if self.is_running()? { None } else { lock })
+    }
+
+    /// Takes the worktree's lock, whether or not a `run` is at work.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `busy` when it stays taken for so long.
+    pub fn lock_beside_run(&self, who: &str, patience: Duration) -> Result<Lock> {
+        self.take("lock", who, patience)?.ok_or_else(|| self.busy("lock"))
+    }
+
+    /// Takes both locks: the one to be held while the agent is at work, and the worktree's.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `busy` that names the one who has either.
+    pub fn lock_for_run(&self, who: &str) -> Result<(Lock, Lock)> {
+        let lock = self.lock_beside_run(who, PATIENCE)?;
+        if self.is_running()? {
+            return Err(self.busy("run"));
+        }
+        // Nobody else can begin one now; those who look hold it for an instant.
+        let run = self.take("run", who, PATIENCE)?.ok_or_else(|| self.busy("run"))?;
+        Ok((run, lock))
+    }
+
+    /// Whether a `run` is at work in this worktree.
+    ///
+    /// # Errors
+    ///
+    /// When its lock cannot be looked at.
+    pub fn is_running(&self) -> Result<bool> {
+        let path = self.scratch_path("run");
+        if !path.exists() {
+            return Ok(false);
+        }
+        let file = File::open(&path).with_context(|| format!("open '{}'", path.display()))?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error).context("look at the lock of a run"),
+        }
+    }
+
+    /// Whether the agent in a `run` waits for its next prompt.
+    fn run_is_waiting(&self) -> Result<bool> {
+        let stored = Timelines::new(self).timeline()?;
+        match stored.state.open {
+            Some(open) => Ok(stored.known_turn(open)?.origin.waiting),
+            None => Ok(true),
+        }
+    }
+
+    fn busy(&self, name: &str) -> anyhow::Error {
+        let holder = std::fs::read_to_string(self.scratch_path(name)).unwrap_or_default();
+        let holder = crate::model::bytes::sanitized(holder.trim());
+        Refusal::new(Code::Busy, format!("another oxundo is at work in this worktree: {holder}"))
+            .hint("wait until it is done, or end it, and run this again")
+            .into()
+    }
+
+    fn take(&self, name: &str, who: &str, patience: Duration) -> Result<Option<Lock>> {
+        let path = self.scratch()?.join(name);
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .with_context(|| format!("open '{}'", path.display()))?;
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error).context("lock the worktree"),
+            }
+        }
+        // Only for the message of those who find it taken: a full disk is no reason not to work.
+        let _ = file.set_len(0).and_then(|()| writeln!(file, "{who} (pid {})", std::process::id()));
+        Ok(Some(Lock { _file: file }))
+    }
+}

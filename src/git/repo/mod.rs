@@ -1,0 +1,156 @@
+//! A repository with its worktree: where it is, how git is called in it, what its configuration says.
+
+pub mod clock;
+pub mod identity;
+pub mod lock;
+pub mod open;
+pub mod process;
+pub mod scratch;
+pub mod settings;
+pub mod shadow;
+pub mod shell;
+
+use crate::git::repo::process::Git;
+use crate::model::progress::{Progress, Watch};
+use anyhow::{Context, Result};
+use rustix::fs::{Mode, OFlags};
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A git repository with its worktree, as oxundo works on it.
+#[derive(Debug)]
+pub struct Repo {
+    pub gix: gix::Repository,
+    top: Top,
+    pub git_dir: PathBuf,
+    pub common_dir: PathBuf,
+    scratch: PathBuf,
+    prefix: PathBuf,
+    from_environment: bool,
+    /// The index as it was last read.
+    pub index: RefCell<Option<(Stamp, Arc<gix::index::File>)>>,
+    pub watch: Watch,
+}
+
+/// The top of a worktree, held open.
+#[derive(Debug)]
+pub struct Top {
+    /// Its directory.
+    pub path: PathBuf,
+    /// The directory, open.
+    pub fd: OwnedFd,
+}
+
+impl Top {
+    /// Opens the worktree at this directory.
+    pub fn open(path: &Path) -> Result<Self> {
+        let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .with_context(|| format!("open '{}'", path.display()))?;
+        Ok(Self { path: path.to_owned(), fd })
+    }
+}
+
+/// What tells one index file from the next: git never writes into one, it puts another in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    /// The stamp of the file at a path; none where there is none.
+    pub fn of(path: &Path) -> Option<Self> {
+        let about = std::fs::metadata(path).ok()?;
+        Some(Self {
+            file: (about.dev(), about.ino()),
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+        })
+    }
+}
+
+impl Repo {
+    /// Has what is going on told from now on.
+    pub fn watched_by(&mut self, watch: Watch) {
+        self.watch = watch;
+    }
+
+    /// The top of the worktree.
+    pub fn top(&self) -> &Path {
+        &self.top.path
+    }
+
+    /// The top of the worktree, open.
+    pub fn opened(&self) -> &Top {
+        &self.top
+    }
+
+    /// Where the command was called, relative to the top.
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// The git directory of this worktree.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The directory for locks, logs and other scratch; made when first needed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made.
+    pub fn scratch(&self) -> Result<&Path> {
+        std::fs::create_dir_all(&self.scratch).with_context(|| format!("make '{}'", self.scratch.display()))?;
+        Ok(&self.scratch)
+    }
+
+    /// A path below the scratch directory.
+    pub fn scratch_path(&self, name: &str) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    /// How this worktree is called in notes and refs: `main`, or a linked worktree's id.
+    pub fn worktree_id(&self) -> String {
+        self.linked_id().unwrap_or_else(|| "main".to_owned())
+    }
+
+    pub fn linked_id(&self) -> Option<String> {
+        let linked = self.git_dir != self.common_dir;
+        let name = self.git_dir.file_name()?;
+        linked.then(|| name.to_string_lossy().into_owned())
+    }
+
+    /// A git command in this repository.
+    pub fn git<I, S>(&self, args: I) -> Git
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let git = Git::new(&self.git_dir, self.top(), args);
+        self.watch.tell(Progress::Runs(git.line()));
+        git
+    }
+
+    /// The operation that git is in the middle of, in git's words.
+    pub fn in_progress(&self) -> Option<&'static str> {
+        use gix::state::InProgress as P;
+        self.gix.state().map(|state| match state {
+            P::ApplyMailbox => "am",
+            P::ApplyMailboxRebase | P::Rebase | P::RebaseInteractive => "rebase",
+            P::Bisect => "bisect",
+            P::CherryPick | P::CherryPickSequence => "cherry-pick",
+            P::Merge => "merge",
+            P::Revert | P::RevertSequence => "revert",
+        })
+    }
+
+    pub fn hash_kind(&self) -> gix::hash::Kind {
+        self.gix.object_hash()
+    }
+}

@@ -1,0 +1,185 @@
+//! Finding and opening the repository that a directory is in, or oxundo's own for it.
+
+use crate::error::{Code, Refusal};
+use crate::git::repo::process::absolute;
+use crate::git::repo::settings::config_parameters;
+use crate::git::repo::shadow::{Store, broken_repository, is_store, root};
+use crate::git::repo::{Repo, Top};
+use crate::model::progress::Watch;
+use anyhow::Result;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+impl Repo {
+    /// Finds and opens the repository that `directory` is in, or the one that `GIT_DIR` names
+    /// when `directory` is in its worktree, or oxundo's own store for the directory.
+    ///
+    /// # Errors
+    ///
+    /// A refusal `not_found` where there is none, where it has no worktree, or where it
+    /// cannot be read, and `io` for one that belongs to another user.
+    pub fn open(directory: &Path) -> Result<Self> {
+        Self::open_existing(directory)?.ok_or_else(|| {
+            let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+            if let Some(refusal) = broken_repository(&directory) {
+                return refusal.into();
+            }
+            let message = format!("'{}' is in no git repository, and no turn is recorded for it", directory.display());
+            Refusal::new(Code::NotFound, message)
+                .hint("run 'oxundo run -- COMMAND' to record a turn, or give another directory with -C")
+                .hint("run 'oxundo gc --stores' to see the directories that have turns")
+                .into()
+        })
+    }
+
+    fn open_existing(directory: &Path) -> Result<Option<Self>> {
+        let directory = absolute(directory)?;
+        if let Some(repo) = Self::open_from_environment(&directory)? {
+            return Ok(Some(repo));
+        }
+        let Ok(found) = gix::discover::upwards(&directory) else {
+            let store = Store::find(&directory)?;
+            return store.map(|store| Self::open_store(&store, &directory)).transpose();
+        };
+        let (path, top) = found.0.into_repository_and_work_tree_directories();
+        let mut gix = open_gix(&path)?;
+        if std::env::var_os("GIT_WORK_TREE").is_some() {
+            // It belongs to a GIT_DIR that is not meant here.
+            gix.set_workdir(top)?;
+        }
+        Self::new(gix, &directory, false).map(Some)
+    }
+
+    fn open_store(store: &Store, directory: &Path) -> Result<Self> {
+        let mut gix = open_gix(&store.git_dir)?;
+        gix.set_workdir(store.directory.clone())?;
+        Self::new(gix, &absolute(directory)?, false)
+    }
+
+    /// A hook or an alias may have left `GIT_DIR` behind; it counts only where it fits.
+    fn open_from_environment(directory: &Path) -> Result<Option<Self>> {
+        let Some(git_dir) = std::env::var_os("GIT_DIR").filter(|value| !value.is_empty()) else {
+            return Ok(None);
+        };
+        let Ok(git_dir) = absolute(&directory.join(git_dir)) else {
+            return Ok(None);
+        };
+        let Ok(mut gix) = open_gix(&git_dir) else {
+            return Ok(None);
+        };
+        let given = std::env::var_os("GIT_WORK_TREE").filter(|value| !value.is_empty());
+        if let Some(given) = given {
+            gix.set_workdir(absolute(&directory.join(given))?)?;
+        }
+        let fits = match gix.workdir() {
+            Some(top) => directory.starts_with(absolute(top)?),
+            None => false,
+        };
+        if !fits {
+            return Ok(None);
+        }
+        Self::new(gix, directory, true).map(Some)
+    }
+
+    fn new(mut gix: gix::Repository, directory: &Path, from_environment: bool) -> Result<Self> {
+        check_format(&gix)?;
+        let Some(top) = gix.workdir() else {
+            return Err(Refusal::new(Code::NotFound, "this repository is bare: it has no worktree")
+                .hint("run oxundo in a worktree; 'git worktree add' makes one")
+                .into());
+        };
+        let top = absolute(top)?;
+        let git_dirs = [absolute(gix.git_dir())?, absolute(gix.common_dir())?];
+        if git_dirs.iter().any(|git_dir| directory.starts_with(git_dir) && !top.starts_with(git_dir)) {
+            return Err(Refusal::new(Code::NotFound, format!("'{}' is in a git directory", directory.display()))
+                .hint(format!("run oxundo in the worktree, '{}'", top.display()))
+                .into());
+        }
+        let [git_dir, common_dir] = git_dirs;
+        let prefix = directory.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
+        gix.object_cache_size_if_unset(4 * 1024 * 1024);
+        Ok(Self {
+            top: Top::open(&top)?,
+            scratch: git_dir.join("oxundo"),
+            git_dir,
+            common_dir,
+            prefix,
+            gix,
+            from_environment,
+            index: RefCell::default(),
+            watch: Watch::default(),
+        })
+    }
+
+    /// Whether nothing but `GIT_DIR` leads here.
+    pub fn only_by_environment(&self) -> bool {
+        self.from_environment && !self.is_private() && gix::discover::upwards(self.top()).is_err()
+    }
+
+    /// Whether this is oxundo's own store for a directory without a repository.
+    pub fn is_private(&self) -> bool {
+        is_store(&self.git_dir)
+    }
+
+    /// Finds the repository as [`Repo::open`] does; where there is none, makes a store of
+    /// oxundo's own for the directory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repo::open`], but where there is none only for a directory that holds more than one
+    /// project.
+    pub fn open_or_make(directory: &Path) -> Result<Self> {
+        match Self::open_existing(directory)? {
+            Some(repo) => Ok(repo),
+            None => Self::open_store(&Store::make(&absolute(directory)?)?, directory),
+        }
+    }
+
+    /// The store that was in use here before this repository was made.
+    pub fn earlier_store(&self) -> Option<Store> {
+        if self.is_private() {
+            return None;
+        }
+        let root = root()?;
+        // Without a slash behind, which an empty prefix would leave.
+        let here: PathBuf = self.top().join(self.prefix()).components().collect();
+        let below_top = here.ancestors().take_while(|directory| directory.starts_with(self.top()));
+        below_top.into_iter().find_map(|directory| Store::of(&root, directory))
+    }
+}
+
+fn open_gix(path: &Path) -> Result<gix::Repository> {
+    let mut permissions = gix::open::Permissions::default();
+    permissions.config.git_binary = true;
+    // A hook may run with an object directory of its own.
+    permissions.env.objects = gix::sec::Permission::Deny;
+    let mut options = gix::open::Options::default().permissions(permissions).bail_if_untrusted(true);
+    if let Ok(parameters) = std::env::var("GIT_CONFIG_PARAMETERS") {
+        options = options.cli_overrides(config_parameters(&parameters));
+    }
+    gix::open_opts(path, options).map_err(|error| not_opened(path, &error.to_string()))
+}
+
+fn not_opened(path: &Path, error: &str) -> anyhow::Error {
+    let refusal = Refusal::new(Code::Io, format!("the repository at '{}' cannot be opened: {error}", path.display()));
+    if error.contains("unsafe") {
+        let directory = path.parent().filter(|_| path.ends_with(".git")).unwrap_or(path).display();
+        let hint = format!("if you trust it, run 'git config --global --add safe.directory {directory}'");
+        return refusal.hint(hint).into();
+    }
+    refusal.hint("run 'git status' to see what git says of it").into()
+}
+
+/// Refuses what gix cannot read, before anything is recorded.
+fn check_format(gix: &gix::Repository) -> Result<()> {
+    let format = gix.config_snapshot().string("extensions.refStorage").map(|value| value.to_string());
+    if format.as_deref().is_some_and(|format| format != "files") {
+        return Err(Refusal::new(
+            Code::NotFound,
+            "this repository keeps its refs in the reftable format, which oxundo cannot read yet",
+        )
+        .hint("run 'git refs migrate --ref-format=files' to convert it")
+        .into());
+    }
+    Ok(())
+}

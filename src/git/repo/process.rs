@@ -1,0 +1,301 @@
+//! The one door to the `git` binary, for what gix cannot do correctly.
+
+use crate::git::repo::Repo;
+use anyhow::{Context, Result, bail};
+use gix::bstr::ByteSlice;
+use signal_hook::consts::{SIGINT, SIGQUIT};
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Variables that bind a git process to a repository; as `git rev-parse --local-env-vars`
+/// lists them, without those that hold configuration.
+pub const LOCAL_ENVIRONMENT: [&str; 12] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// What oxundo does is none of the repository's hooks' business, unless they are asked for.
+const NO_HOOKS: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
+
+/// The commands that run hooks for oxundo, or tell where they are.
+const ABOUT_HOOKS: [&str; 2] = ["hook", "rev-parse"];
+
+/// A git command in one repository.
+#[derive(Debug)]
+pub struct Git {
+    command: Command,
+    name: String,
+    line: String,
+}
+
+impl Git {
+    /// A git command for the repository with this git directory and worktree.
+    pub fn new<I, S>(git_dir: &Path, worktree: &Path, args: I) -> Self
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+        let at = if args.first().is_some_and(|arg| arg == "-c") { 2 } else { 0 };
+        let name = args.get(at);
+        let name = name.map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
+        let line = format!("git {}", words.join(" "));
+        let mut command = Command::new("git");
+        for variable in LOCAL_ENVIRONMENT {
+            command.env_remove(variable);
+        }
+        command
+            .current_dir(worktree)
+            .env("GIT_DIR", git_dir)
+            .env("GIT_WORK_TREE", worktree)
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .args(if ABOUT_HOOKS.contains(&name.as_str()) { &[][..] } else { &NO_HOOKS })
+            .args(args);
+        Self { command, name, line }
+    }
+
+    /// The command line as people would write it.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(key, value);
+        self
+    }
+
+    /// Takes a variable away.
+    #[must_use]
+    pub fn env_remove(mut self, key: &str) -> Self {
+        self.command.env_remove(key);
+        self
+    }
+
+    /// Runs in this directory instead of the top of the worktree.
+    #[must_use]
+    pub fn directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// Works on another index file than the repository's.
+    #[must_use]
+    pub fn index(self, index: &Path) -> Self {
+        self.env("GIT_INDEX_FILE", index)
+    }
+
+    /// Feeds `input`, and gives what the command prints.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started, or fails: then with what it said.
+    pub fn run(self, input: &[u8]) -> Result<Vec<u8>> {
+        self.start()?.run(input)
+    }
+
+    /// Starts it before its input is known, so that it is ready by then.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started.
+    pub fn start(mut self) -> Result<Waiting> {
+        self.command.env("LC_ALL", "C");
+        Waiting::start(self.command, format!("git {}", self.name))
+    }
+
+    /// As [`Git::run`], but gives up on a command that does not end: it may be asking somebody who
+    /// is not there. It is left alone then; what it may still print goes nowhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`Git::run`], and when the time is over.
+    pub fn run_within(mut self, input: &[u8], limit: Duration) -> Result<Vec<u8>> {
+        self.command.env("LC_ALL", "C");
+        fed_within(self.command, input, &format!("git {}", self.name), limit)
+    }
+
+    /// Writes what the command prints to `out`, as it comes.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started, or fails: then with what it said.
+    pub fn copy_to(mut self, out: &mut dyn Write) -> Result<()> {
+        let name = format!("git {}", self.name);
+        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().with_context(|| format!("run {name}"))?;
+        let mut stdout = child.stdout.take().context("no way to its output")?;
+        let copied = std::io::copy(&mut stdout, out);
+        // Without a reader it ends, be it that not all was wanted.
+        drop(stdout);
+        let output = child.wait_with_output().with_context(|| format!("run {name}"))?;
+        copied?;
+        succeeded(&output, &name)
+    }
+
+    /// As [`Git::run`], for a command that says something by its exit code: gives it too.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started, or is killed.
+    pub fn ask(mut self) -> Result<(i32, Vec<u8>)> {
+        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
+        let output = self.command.output().with_context(|| format!("run git {}", self.name))?;
+        let code = output.status.code().with_context(|| format!("git {} was killed", self.name))?;
+        Ok((code, output.stdout))
+    }
+
+    /// Runs with the terminal as it is, so that git's pager and colours work.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be started.
+    pub fn interactive(mut self) -> Result<ExitStatus> {
+        self.command.env_remove("GIT_LITERAL_PATHSPECS");
+        leave_interrupts()?;
+        self.command.status().context("run git")
+    }
+}
+
+/// A command that was started and waits for its input. One that is dropped gets none, and ends.
+#[derive(Debug)]
+pub struct Waiting {
+    child: Option<Child>,
+    name: String,
+}
+
+impl Waiting {
+    fn start(mut command: Command, name: String) -> Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().with_context(|| format!("run {name}"))?;
+        Ok(Self { child: Some(child), name })
+    }
+
+    /// Feeds `input`, and gives what the command prints.
+    ///
+    /// # Errors
+    ///
+    /// When it fails: then with what it said.
+    pub fn run(mut self, input: &[u8]) -> Result<Vec<u8>> {
+        let mut child = self.child.take().context("it has run")?;
+        let mut stdin = child.stdin.take().context("no way to its input")?;
+        let output = std::thread::scope(|scope| {
+            // What has read enough closes the pipe: its exit status decides.
+            scope.spawn(move || drop(stdin.write_all(input)));
+            child.wait_with_output()
+        })
+        .with_context(|| format!("run {}", self.name))?;
+        succeeded(&output, &self.name)?;
+        Ok(output.stdout)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.stdin.take());
+            // Nobody waits for what it says.
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A command that a signal ended before it was done: it may have left locks.
+#[derive(Debug)]
+pub struct Killed {
+    name: String,
+    status: ExitStatus,
+}
+
+impl std::error::Error for Killed {}
+
+impl std::fmt::Display for Killed {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}: {}", self.name, self.status)
+    }
+}
+
+impl Repo {
+    /// Where git looks for this repository's hooks.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn hooks_directory(&self) -> Result<PathBuf> {
+        let printed = self.git(["rev-parse", "--git-path", "hooks"]).run(b"")?;
+        Ok(self.top().join(printed.trim_end().to_str().context("a path that is not UTF-8")?))
+    }
+
+    /// git's version; none where git cannot be run.
+    pub fn git_version(&self) -> Option<String> {
+        let printed = self.git(["--version"]).run(b"").ok()?;
+        let text = printed.to_str_lossy();
+        text.trim().strip_prefix("git version ").map(str::to_owned)
+    }
+}
+
+/// Leaves ctrl-c to the child that has the terminal, from here to the end of this process: who waits for a
+/// pager must not go first, or the shell and the pager read the same keys.
+pub fn leave_interrupts() -> Result<()> {
+    // A handler, not "ignore": that the child would inherit.
+    let heard = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::clone(&heard)).context("watch signals")?;
+    }
+    Ok(())
+}
+
+pub fn fed(command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
+    Waiting::start(command, name.to_owned())?.run(input)
+}
+
+pub fn fed_within(command: Command, input: &[u8], name: &str, limit: Duration) -> Result<Vec<u8>> {
+    let (input, told) = (input.to_vec(), name.to_owned());
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(fed(command, &input, &told)));
+    let Ok(outcome) = receive.recv_timeout(limit) else {
+        bail!("{name}: no answer within {} s", limit.as_secs());
+    };
+    outcome
+}
+
+fn succeeded(output: &Output, name: &str) -> Result<()> {
+    if output.status.code().is_none() {
+        return Err(Killed { name: name.to_owned(), status: output.status }.into());
+    }
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        match said.trim() {
+            "" => bail!("{name}: {}", output.status),
+            said => bail!("{name}: {said}"),
+        }
+    }
+    Ok(())
+}
+
+/// A path that does not depend on the current directory.
+///
+/// # Errors
+///
+/// When the path does not exist.
+pub fn absolute(path: &Path) -> Result<PathBuf> {
+    std::fs::canonicalize(path).with_context(|| format!("find '{}'", path.display()))
+}

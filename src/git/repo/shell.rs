@@ -1,0 +1,87 @@
+//! Commands that the user has configured: they run in a shell, as git runs its own.
+
+use crate::git::repo::Repo;
+use crate::git::repo::process::{fed, fed_within, leave_interrupts};
+use anyhow::{Context, Result};
+use gix::bstr::{BStr, ByteSlice};
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A command line of the user's configuration, run by the shell.
+#[derive(Debug)]
+pub struct Shell(Command);
+
+impl Shell {
+    /// The command line, to run in this directory.
+    pub fn new(line: impl AsRef<[u8]>, directory: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(OsStr::from_bytes(line.as_ref())).current_dir(directory);
+        Self(command)
+    }
+
+    /// Gives it arguments: `$0` and those behind it.
+    #[must_use]
+    pub fn args<'a>(mut self, args: impl IntoIterator<Item = &'a BStr>) -> Self {
+        self.0.args(args.into_iter().map(|arg| OsStr::from_bytes(arg)));
+        self
+    }
+
+    /// Feeds `input`, and gives what the command prints.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, or fails.
+    pub fn run(self, input: &[u8]) -> Result<Vec<u8>> {
+        fed(self.0, input, "sh")
+    }
+
+    /// Gives what the command prints, as [`Git::run_within`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shell::run`], and when the time is over.
+    pub fn run_within(self, limit: Duration) -> Result<Vec<u8>> {
+        fed_within(self.0, b"", "sh", limit)
+    }
+
+    /// Feeds `input` to a pager that has the terminal, as git does: `less` shows colours and leaves the
+    /// screen as it is unless the user has it otherwise.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub fn page(mut self, input: &[u8]) -> Result<()> {
+        for (variable, value) in [("LESS", "FRX"), ("LV", "-c")] {
+            if std::env::var_os(variable).is_none() {
+                self.0.env(variable, value);
+            }
+        }
+        leave_interrupts()?;
+        let mut pager = self.0.stdin(Stdio::piped()).spawn().context("run the pager")?;
+        // Who leaves the pager early has seen enough.
+        drop(pager.stdin.take().map(|mut stdin| stdin.write_all(input)));
+        pager.wait().context("wait for the pager").map(drop)
+    }
+}
+
+impl Repo {
+    /// Runs the user's command on what was done, at the top of the worktree.
+    ///
+    /// # Errors
+    ///
+    /// When it fails.
+    pub fn hand_over(&self, command: &str, what: &[u8]) -> Result<()> {
+        Shell::new(command, self.top()).run(what).map(drop)
+    }
+
+    /// Shows a text in the pager that git would use; gives whether it did.
+    pub fn show_in_pager(&self, text: &[u8]) -> bool {
+        let named = self.git(["var", "GIT_PAGER"]).run(b"").unwrap_or_default();
+        let pager = String::from_utf8_lossy(named.trim());
+        !matches!(&*pager, "" | "cat") && Shell::new(pager.as_bytes(), self.top()).page(text).is_ok()
+    }
+}

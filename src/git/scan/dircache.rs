@@ -1,0 +1,205 @@
+//! What is known from the last time that the worktree was looked at. Files: git's
+//! index says what tracked files hold, nothing does of the others; one whose stat
+//! data are the same is not read again. Directories: one whose stat data are the same still
+//! holds the same names, those that are not in the index among them, and is not read.
+
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::repo::scratch::{intact, keep, take_number};
+use crate::git::scan::found::{Name, Unread};
+use crate::git::worktree::Worktree;
+use crate::git::worktree::stat::{stamp_of, type_of};
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The name of the record in the scratch directory.
+const RECORD: &str = "known";
+
+/// Fewer files are read as fast as they are looked up.
+const WORTHWHILE: usize = 100;
+
+/// The name of the directories' record in the scratch directory.
+const LISTED: &str = "listed";
+
+/// Fewer directories are read as fast.
+const WORTHWHILE_DIRECTORIES: usize = 16;
+
+/// A directory with more names that are not in the index is read each time: the record stays small.
+const MOST_UNKNOWN: usize = 200;
+
+/// Marks the kind of a file in the record, which stands before its name: nothing does where there is no more.
+const KIND: u8 = b'@';
+
+/// The files whose content is known.
+#[derive(Debug, Default)]
+pub struct BlobCache {
+    old: HashMap<BString, (u64, ObjectId)>,
+    new: Vec<(BString, u64, ObjectId)>,
+    learnt: bool,
+}
+
+impl BlobCache {
+    /// Reads what is known, for a capture of so many untracked files.
+    pub fn load(repo: &Repo, files: usize) -> Self {
+        let record = if files < WORTHWHILE { None } else { std::fs::read(repo.scratch_path(RECORD)).ok() };
+        // What cannot be understood here is read from the files.
+        let lines = record.iter().flat_map(|record| record.split_str("\0")).filter_map(parse);
+        Self { old: lines.collect(), ..Self::default() }
+    }
+
+    /// The content of a file, where it is known and git still has it.
+    pub fn find(&mut self, repo: &Repo, file: &Unread) -> Option<ObjectId> {
+        let (stamp, id) = *self.old.get(&file.path)?;
+        if file.stamp != Some(stamp) || !Objects::new(repo).has_object(id) {
+            return None;
+        }
+        self.new.push((file.path.clone(), stamp, id));
+        Some(id)
+    }
+
+    /// Learns what a file holds that was read after it had been looked at.
+    pub fn learn(&mut self, file: &Unread, id: ObjectId) {
+        if let Some(stamp) = file.stamp {
+            self.new.push((file.path.clone(), stamp, id));
+            self.learnt = true;
+        }
+    }
+
+    /// Keeps it for the next time.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn save(self, repo: &Repo) -> Result<()> {
+        if !self.learnt || self.new.len() < WORTHWHILE {
+            return Ok(());
+        }
+        let mut record = Vec::new();
+        for (path, stamp, id) in &self.new {
+            record.extend_from_slice(format!("{id} {stamp} ").as_bytes());
+            record.extend_from_slice(path);
+            record.push(0);
+        }
+        let new = repo.scratch()?.join(format!("{RECORD}.{}", std::process::id()));
+        std::fs::write(&new, record)?;
+        Ok(std::fs::rename(&new, repo.scratch_path(RECORD))?)
+    }
+}
+
+/// A directory that holds every name that the index has in it, and what else it holds.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// Which one, with the names that the index has in it, and the time of its last change.
+    pub stamp: (u64, u64),
+    /// The names in it that are not in the index.
+    pub unknown: Vec<Name>,
+}
+
+impl Listing {
+    /// A directory to be known, unless it is too much.
+    pub fn new(stamp: (u64, u64), unknown: Vec<Name>) -> Option<Self> {
+        (unknown.len() <= MOST_UNKNOWN).then_some(Self { stamp, unknown })
+    }
+}
+
+/// The directories that are known.
+#[derive(Debug, Default)]
+pub struct DirCache {
+    old: HashMap<u64, (u64, Vec<Name>)>,
+    /// The file system whose directories tell by their times when a name comes or goes.
+    device: Option<rustix::fs::Dev>,
+}
+
+impl DirCache {
+    /// Reads what is known. As git does for its untracked cache, it takes the user's word for it that the file
+    /// system is one that tells, or none that does.
+    pub fn load(repo: &Repo) -> Self {
+        let given = repo.setting("core.untrackedCache").is_some();
+        let key = if given { "core.untrackedCache" } else { "feature.manyFiles" };
+        let device = match repo.gix.config_snapshot().boolean(key) {
+            Some(true) => Worktree::new(repo).local_device(),
+            Some(false) if given => None,
+            // `keep`, as git has it without a word from the user.
+            _ => Worktree::new(repo).telling_device(),
+        };
+        let old = device.and_then(|_| Self::parse(&std::fs::read(repo.scratch_path(LISTED)).ok()?));
+        Self { old: old.unwrap_or_default(), device }
+    }
+
+    /// A directory with the names that the index has in it, at the time of its last change; `None`
+    /// for one that cannot be known, or that was changed just now.
+    pub fn stamp(&self, path: &BStr, stat: &rustix::fs::Stat, names: impl FnOnce() -> u64) -> Option<(u64, u64)> {
+        if self.device != Some(stat.st_dev) {
+            return None;
+        }
+        Some((key_of(path, names()), stamp_of(stat)?))
+    }
+
+    /// The names that a directory is known to hold beside those of the index.
+    pub fn unknown(&self, (key, stamp): (u64, u64)) -> Option<&[Name]> {
+        self.old.get(&key).filter(|known| known.0 == stamp).map(|known| known.1.as_slice())
+    }
+
+    /// What was known of a directory that was not looked at.
+    pub fn earlier(&self, path: &BStr, names: impl FnOnce() -> u64) -> Option<Listing> {
+        self.device?;
+        let key = key_of(path, names());
+        let (stamp, unknown) = self.old.get(&key)?;
+        Some(Listing { stamp: (key, *stamp), unknown: unknown.clone() })
+    }
+
+    /// Keeps for the next time what a scan has found.
+    pub fn save(&self, repo: &Repo, listed: &[Listing]) {
+        let is_known = |listing: &Listing| self.unknown(listing.stamp).is_some();
+        if listed.len() < WORTHWHILE_DIRECTORIES || listed.iter().all(is_known) {
+            return;
+        }
+        let mut record = Vec::new();
+        for Listing { stamp: (key, stamp), unknown } in listed {
+            record.extend([key.to_be_bytes(), stamp.to_be_bytes()].concat());
+            for (name, kind) in unknown {
+                record.push(KIND | u8::try_from(kind.as_raw_mode() >> 12).unwrap_or_default());
+                record.extend_from_slice(name);
+                record.push(0);
+            }
+            record.push(0);
+        }
+        keep(repo, LISTED, &record);
+    }
+
+    fn parse(record: &[u8]) -> Option<HashMap<u64, (u64, Vec<Name>)>> {
+        let mut rest = intact(record)?;
+        let mut known = HashMap::with_capacity(rest.len() / 17);
+        while !rest.is_empty() {
+            let (key, stamp) = (take_number(&mut rest)?, take_number(&mut rest)?);
+            let mut unknown = Vec::new();
+            loop {
+                let (first, after) = rest.split_first()?;
+                rest = after;
+                if *first == 0 {
+                    break;
+                }
+                let (name, after) = rest.split_once_str("\0")?;
+                rest = after;
+                unknown.push((name.to_vec(), type_of(first & !KIND)));
+            }
+            known.insert(key, (stamp, unknown));
+        }
+        Some(known)
+    }
+}
+
+fn key_of(path: &BStr, names: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (path.as_bytes(), names).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn parse(line: &[u8]) -> Option<(BString, (u64, ObjectId))> {
+    let (id, rest) = line.split_once_str(" ")?;
+    let (stamp, path) = rest.split_once_str(" ")?;
+    Some((path.into(), (stamp.to_str().ok()?.parse().ok()?, ObjectId::from_hex(id).ok()?)))
+}

@@ -1,0 +1,199 @@
+//! What a scan is told and what it finds.
+
+use crate::git::scan::dircache::Listing;
+use crate::git::worktree::Worktree;
+use crate::model::checkpoint::{Kind, Reason, Skipped};
+use anyhow::Result;
+use gix::bstr::{BStr, BString};
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hasher};
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+
+/// A name in a directory, with a slash behind a directory's, and what has it.
+pub type Name = (Vec<u8>, FileType);
+
+/// Which untracked content is captured.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The largest file captured, in bytes.
+    pub max_file_size: u64,
+    /// The most files in an untracked directory.
+    pub max_directory_entries: u64,
+    /// Names of directories that are not entered.
+    pub skip_directories: HashSet<BString>,
+    /// Paths that are not captured.
+    pub exclude: globset::GlobSet,
+    /// Patterns of ignored paths that are captured all the same.
+    pub include: Vec<String>,
+}
+
+/// What a capture already knows from the one before it in the same turn.
+pub struct Earlier<'a> {
+    /// What was skipped then stays skipped.
+    pub skipped: &'a [Skipped],
+    /// Whether a path was captured then, and so must be again.
+    pub captured: &'a dyn Fn(&BStr) -> bool,
+}
+
+/// A file on disk whose content is not known from the index.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    /// Its path.
+    pub path: BString,
+    /// What it is.
+    pub kind: Kind,
+    /// Its permission bits.
+    pub mode: u32,
+    /// What changes whenever its content does, unless that was just now.
+    pub stamp: Option<u64>,
+}
+
+/// How a tracked path differs from its index entry.
+#[derive(Clone, Debug)]
+pub enum Difference {
+    /// Its stat data differ; its content has to be read.
+    Suspect(Unread),
+    /// It is not there, or something that is no file is.
+    Gone,
+}
+
+/// What a scan found.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Index entries that are not exactly as the index says, by their position.
+    pub tracked: Vec<(usize, Difference)>,
+    /// Directories that are not there and are not to be, with the positions of what is in them.
+    pub absent: Vec<(BString, Range<usize>)>,
+    /// Index entries that are there and were to be left out, by their position.
+    pub shown: Vec<usize>,
+    /// Files that are not in the index and not ignored.
+    pub untracked: Vec<Unread>,
+    /// Permission bits that are not the usual ones; directories with a slash behind.
+    pub unusual: BTreeMap<BString, u32>,
+    /// Directories without a captured file below them.
+    pub directories: BTreeSet<BString>,
+    /// What is there but not captured.
+    pub skipped: Vec<Skipped>,
+    /// The paths of `.gitattributes` files seen.
+    pub attributes: Vec<BString>,
+    /// The directories of which the names are known, for the next scan.
+    pub listed: Vec<Listing>,
+    /// The directories of which a monitor need only be asked whether they changed, for the next scan.
+    pub plain: Vec<u64>,
+}
+
+/// What one thread found among the tracked directories.
+#[derive(Default)]
+pub struct Found {
+    pub tracked: Vec<(usize, Difference)>,
+    pub absent: Vec<(BString, Range<usize>)>,
+    pub shown: Vec<usize>,
+    pub unusual: BTreeMap<BString, u32>,
+    pub skipped: Vec<Skipped>,
+    pub attributes: Vec<BString>,
+    pub ignore_files: Vec<BString>,
+    pub unknown: Vec<(BString, FileType)>,
+    pub occupied: Vec<BString>,
+    pub empty: Vec<BString>,
+    pub listed: Vec<Listing>,
+    pub plain: Vec<u64>,
+    /// How many files have another name, under which they may be changed where no monitor sees it.
+    pub linked: usize,
+}
+
+impl Found {
+    pub fn merge(&mut self, other: Self) {
+        self.tracked.extend(other.tracked);
+        self.absent.extend(other.absent);
+        self.shown.extend(other.shown);
+        self.unusual.extend(other.unusual);
+        self.skipped.extend(other.skipped);
+        self.attributes.extend(other.attributes);
+        self.ignore_files.extend(other.ignore_files);
+        self.unknown.extend(other.unknown);
+        self.occupied.extend(other.occupied);
+        self.empty.extend(other.empty);
+        self.listed.extend(other.listed);
+        self.plain.extend(other.plain);
+    }
+
+    /// Notes a directory below the top that was met.
+    pub fn seen(&mut self, path: &BStr, occupied: bool) {
+        if !path.is_empty() {
+            let list = if occupied { &mut self.occupied } else { &mut self.empty };
+            list.push(path.to_owned());
+        }
+    }
+
+    /// How much was found for which a directory is not plain.
+    pub fn findings(&self) -> usize {
+        self.tracked.len() + self.shown.len() + self.unusual.len() + self.skipped.len() + self.linked
+    }
+}
+
+pub fn skipped(path: &BStr, reason: Reason, size: u64) -> Skipped {
+    Skipped { path: path.to_owned(), reason, size, state: None }
+}
+
+pub fn special(path: &BStr) -> Skipped {
+    skipped(path, Reason::Special, 0)
+}
+
+pub fn as_path(path: &BStr) -> &std::path::Path {
+    std::path::Path::new(std::ffi::OsStr::from_bytes(path))
+}
+
+pub fn hash_of(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// A directory and the names in it; `None` when there is none at this path.
+pub fn list(worktree: Worktree<'_>, path: &BStr) -> Result<Option<(OwnedFd, Vec<Name>)>> {
+    let Some(fd) = worktree.open_directory(path)? else { return Ok(None) };
+    let names = names_in(&fd)?;
+    Ok(Some((fd, names)))
+}
+
+/// The names in a directory, sorted as the index sorts them: a directory with its slash.
+pub fn names_in(fd: &OwnedFd) -> Result<Vec<(Vec<u8>, FileType)>> {
+    let mut names = Vec::with_capacity(32);
+    for entry in Dir::read_from(fd)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown {
+            let Ok(stat) = statat(fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            kind = FileType::from_raw_mode(stat.st_mode);
+        }
+        if name == b".git" {
+            // Only a directory's being a repository matters; its name sorts as a file's.
+            names.push((name.to_vec(), FileType::Unknown));
+            continue;
+        }
+        let mut name = name.to_vec();
+        if kind == FileType::Directory {
+            name.push(b'/');
+        }
+        names.push((name, kind));
+    }
+    names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    Ok(names)
+}
+
+/// A directory to read: its path with a slash behind, and its range of the index.
+#[derive(Clone)]
+pub struct Job {
+    pub path: BString,
+    pub from: usize,
+    pub to: usize,
+}

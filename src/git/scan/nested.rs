@@ -1,0 +1,107 @@
+//! Repositories in the worktree, and directories that are not captured: only whether they change.
+
+use crate::git::repo::Top;
+use crate::git::scan::dircache::DirCache;
+use crate::git::scan::found::{Difference, Scan, as_path, names_in};
+use crate::git::scan::ignore::{Rules, read_rules};
+use crate::git::scan::scanner::Scanner;
+use crate::git::worktree::Worktree;
+use crate::git::worktree::stat::file_state;
+use crate::model::checkpoint::Skipped;
+use anyhow::Result;
+use gix::bstr::{BStr, ByteSlice};
+use rustix::fs::{AtFlags, FileType, OFlags, openat, statat};
+use std::os::fd::OwnedFd;
+
+/// How the state of a directory begins.
+const TREE_STATE: &str = "tree ";
+
+/// What tells whether another repository changed: its HEAD, its index, and what differs from
+/// that or is not in it. It is only looked at, and nothing that it configures is run.
+pub fn repository_state(
+    scanner: &Scanner<'_>,
+    rules: &Rules,
+    path: &BStr,
+    scan: &dyn Fn(&Scanner<'_>, &mut Rules) -> Result<Scan>,
+) -> Option<String> {
+    let top = scanner.worktree.path().join(as_path(path));
+    let repo = gix::open(&top).ok()?;
+    let (top, index) = (Top::open(&top).ok()?, repo.index_or_empty().ok()?);
+    let worktree = Worktree::at(&top);
+    let mut rules = rules.elsewhere(read_rules(&repo.common_dir().join("info/exclude")));
+    let inside = Scanner { worktree, index: &index, directories: &DirCache::default(), monitor: None, ..*scanner };
+    let scan = scan(&inside, &mut rules).ok()?;
+    let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+    let mut add =
+        |path: &BStr, state: String| hasher.update(&[path.as_bytes(), b"\0", state.as_bytes(), b"\n"].concat());
+    for entry in index.entries() {
+        add(entry.path(&index), format!("{} {:o} {}", entry.id, entry.mode.bits(), entry.stage_raw()));
+    }
+    for (at, difference) in &scan.tracked {
+        let entry = &index.entries()[*at];
+        let path = entry.path(&index);
+        let now = match difference {
+            Difference::Gone => None,
+            Difference::Suspect(_) => worktree.state(path, entry.id.kind()).ok()?,
+        };
+        // What only looks different may look so no more when git has looked at it.
+        if now.is_none_or(|now| now.id != entry.id) {
+            add(path, format!("{now:?}"));
+        }
+    }
+    for file in &scan.untracked {
+        let state = worktree.stat(file.path.as_bstr()).ok()?.and_then(|(stat, _)| file_state(&stat));
+        add(file.path.as_bstr(), format!("{state:?}"));
+    }
+    for skipped in &scan.skipped {
+        add(skipped.path.as_bstr(), format!("{:?}", skipped.state));
+    }
+    let head = repo.head_id().map_or_else(|_| "unborn".to_owned(), |id| id.to_string());
+    Some(format!("{head} {}", hasher.try_finalize().ok()?))
+}
+
+/// A directory with a `.git` in it that is a repository, or points to one.
+pub fn is_repository(fd: &OwnedFd, names: &[(Vec<u8>, FileType)]) -> bool {
+    if !names.iter().any(|name| name.0 == b".git") {
+        return false;
+    }
+    match statat(fd, c".git", AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+            statat(fd, c".git/HEAD", AtFlags::SYMLINK_NOFOLLOW).is_ok()
+        }
+        Ok(_) => true,
+        Err(_) => false,
+    }
+}
+
+/// What tells whether anything in a directory changed that is not captured.
+pub fn tree_state(worktree: Worktree<'_>, path: &BStr) -> Option<String> {
+    let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+    add_tree(&worktree.open_directory(path).ok()??, &mut hasher);
+    Some(format!("{TREE_STATE}{}", hasher.try_finalize().ok()?))
+}
+
+/// Adds the names below a directory, and the sizes, times and modes of its files.
+fn add_tree(directory: &OwnedFd, hasher: &mut gix::hash::Hasher) {
+    // What cannot be read cannot be seen to change.
+    for (name, kind) in names_in(directory).unwrap_or_default() {
+        hasher.update(&name);
+        if kind == FileType::Directory {
+            let inner = name.strip_suffix(b"/").unwrap_or(&name);
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            if let Ok(inner) = openat(directory, inner, flags, rustix::fs::Mode::empty()) {
+                add_tree(&inner, hasher);
+            }
+        } else if let Ok(stat) = statat(directory, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+            let state = format!("\0{} {}.{} {}\n", stat.st_size, stat.st_mtime, stat.st_mtime_nsec, stat.st_mode);
+            hasher.update(state.as_bytes());
+        }
+    }
+    hasher.update(b"/");
+}
+
+/// The part of a skipped thing's state that must be the same when it is moved aside: a directory is
+/// moved with all that is in it.
+pub fn own_state(skipped: &Skipped) -> Option<String> {
+    skipped.state.clone().filter(|state| !state.starts_with(TREE_STATE))
+}

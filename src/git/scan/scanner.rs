@@ -1,0 +1,97 @@
+//! What a scan works with, and what it asks of the index about one entry.
+
+use crate::git::scan::dircache::DirCache;
+use crate::git::scan::found::{Difference, Found, Job, Limits, Unread, special};
+use crate::git::scan::fsmonitor::Monitor;
+use crate::git::worktree::Worktree;
+use crate::git::worktree::stat::{index_stat, kind_of, mode_of};
+use crate::model::checkpoint::{Kind, UsualModes};
+use crate::model::progress::Underway;
+use gix::bstr::{BStr, ByteSlice};
+use gix::index::entry::{Flags, Mode, Stage};
+
+/// What the scan works with.
+pub struct Scanner<'a> {
+    /// The worktree.
+    pub worktree: Worktree<'a>,
+    /// The index.
+    pub index: &'a gix::index::State,
+    /// How stat data are compared.
+    pub stat_options: gix::index::entry::stat::Options,
+    /// `core.fileMode`.
+    pub file_mode: bool,
+    /// The permission bits not worth a record.
+    pub usual: UsualModes,
+    /// What is captured of untracked content.
+    pub limits: &'a Limits,
+    /// The directories that need not be read.
+    pub directories: &'a DirCache,
+    /// Who knows which directories have not changed at all.
+    pub monitor: Option<&'a Monitor>,
+    /// Who is told how far it is.
+    pub underway: &'a Underway<'a>,
+}
+
+impl Scanner<'_> {
+    /// The next name in the index: a file's, or a directory's with its slash.
+    pub fn component(&self, job: &Job, at: usize) -> &[u8] {
+        let rest = &self.path(at)[job.path.len()..];
+        rest.find_byte(b'/').map_or(rest, |slash| &rest[..=slash])
+    }
+
+    pub fn group_end(&self, job: &Job, at: usize) -> usize {
+        let component = self.component(job, at);
+        let start = job.path.len();
+        let entries = &self.index.entries()[at..job.to];
+        at + entries.partition_point(|entry| entry.path(self.index)[start..].starts_with(component))
+    }
+
+    pub fn path(&self, at: usize) -> &BStr {
+        self.index.entries()[at].path(self.index)
+    }
+
+    pub fn gone(&self, at: usize, found: &mut Found) {
+        let mode = self.index.entries()[at].mode;
+        if mode != Mode::COMMIT && mode != Mode::DIR {
+            found.tracked.push((at, Difference::Gone));
+        }
+    }
+
+    /// The state of a tracked path of which `stat` tells.
+    pub fn entry(&self, at: usize, stat: &rustix::fs::Stat, found: &mut Found) {
+        let entry = &self.index.entries()[at];
+        let path = entry.path(self.index);
+        let mode = mode_of(stat);
+        if entry.flags.contains(Flags::SKIP_WORKTREE) {
+            found.shown.push(at);
+        }
+        let Some(mut kind) = kind_of(stat) else {
+            found.skipped.push(special(path));
+            self.gone(at, found);
+            return;
+        };
+        if !self.file_mode && kind != Kind::Symlink {
+            kind = if entry.mode == Mode::FILE_EXECUTABLE { Kind::Executable } else { Kind::File };
+        }
+        if kind != Kind::Symlink && mode != self.usual.of(kind) {
+            found.unusual.insert(path.to_owned(), mode);
+        }
+        found.linked += usize::from(stat.st_nlink > 1);
+        let same_kind = match entry.mode {
+            Mode::FILE => kind == Kind::File,
+            Mode::FILE_EXECUTABLE => kind == Kind::Executable,
+            Mode::SYMLINK => kind == Kind::Symlink,
+            _ => false,
+        };
+        let now = index_stat(stat);
+        let clean = same_kind
+            && entry.stage() == Stage::Unconflicted
+            && !entry.flags.contains(Flags::INTENT_TO_ADD)
+            && now.matches(&entry.stat, self.stat_options)
+            && !now.is_racy(self.index.timestamp(), self.stat_options);
+        if !clean {
+            let path = path.to_owned();
+            found.tracked.push((at, Difference::Suspect(Unread { path, kind, mode, stamp: None })));
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! The half of a scan that goes by the index: directories in parallel, each merged with its entries.
+
+use crate::git::index::sparse::is_left_out;
+use crate::git::scan::dircache::Listing;
+use crate::git::scan::found::{Found, Job, Name, hash_of, names_in, skipped};
+use crate::git::scan::scanner::Scanner;
+use crate::git::worktree::is_denied;
+use crate::git::worktree::stat::mode_of;
+use crate::model::checkpoint::Reason;
+use anyhow::Result;
+use gix::bstr::{BString, ByteSlice};
+use gix::index::entry::{Flags, Mode, Stage, Stat};
+use rustix::fs::{AtFlags, statat};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// The directories still to read, and how many are being read.
+struct Queue {
+    state: Mutex<(Vec<Job>, usize)>,
+    ready: Condvar,
+}
+
+impl Queue {
+    fn starting_with(job: Job) -> Self {
+        Self { state: Mutex::new((vec![job], 0)), ready: Condvar::new() }
+    }
+
+    fn take(&self) -> Option<Job> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(job) = state.0.pop() {
+                state.1 += 1;
+                return Some(job);
+            }
+            if state.1 == 0 {
+                return None;
+            }
+            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn done(&self, jobs: Vec<Job>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = !jobs.is_empty();
+        state.0.extend(jobs);
+        state.1 -= 1;
+        let over = state.0.is_empty() && state.1 == 0;
+        drop(state);
+        if more || over {
+            self.ready.notify_all();
+        }
+    }
+}
+
+/// The merge of one directory's names with its range of the index.
+struct Merge<'a, 'b> {
+    scanner: &'a Scanner<'b>,
+    job: &'a Job,
+    /// The directory; without it the files in it are known to be as the index says.
+    fd: Option<&'a OwnedFd>,
+    found: &'a mut Found,
+    jobs: Vec<Job>,
+    occupied: bool,
+    nested: bool,
+    /// Whether the directory holds every name that the index has in it.
+    complete: bool,
+    /// The names in it that the index has not.
+    unknown: Vec<Name>,
+}
+
+impl<'a, 'b> Merge<'a, 'b> {
+    fn new(scanner: &'a Scanner<'b>, job: &'a Job, fd: Option<&'a OwnedFd>, found: &'a mut Found) -> Self {
+        let (jobs, unknown) = (Vec::new(), Vec::new());
+        Self { scanner, job, fd, found, jobs, occupied: false, nested: false, complete: true, unknown }
+    }
+
+    /// The names that the index has in this directory, as one value.
+    fn names(&self) -> u64 {
+        let mut names = Vec::new();
+        let mut at = self.job.from;
+        while at < self.job.to {
+            let component = self.component(at);
+            names.extend_from_slice(component);
+            names.push(0);
+            at = if component.ends_with(b"/") { self.group_end(at) } else { self.stages_end(at) };
+        }
+        hash_of(&names)
+    }
+
+    /// The merge with a directory that is known to hold what the index says, and these names.
+    fn run_as_known(&mut self, unknown: &[Name]) {
+        let mut at = self.job.from;
+        while at < self.job.to {
+            let scanner = self.scanner;
+            at = self.in_both(at, scanner.component(self.job, at));
+        }
+        self.nested = self.is_nested(unknown);
+        for name in unknown {
+            self.only_on_disk(name);
+        }
+    }
+
+    fn run(&mut self, names: &[Name]) {
+        self.nested = self.is_nested(names);
+        let (mut at, mut k) = (self.job.from, 0);
+        while at < self.job.to || k < names.len() {
+            if k < names.len() && names[k].0 == b".git" {
+                self.only_on_disk(&names[k]);
+                k += 1;
+                continue;
+            }
+            if at < self.job.to && self.scanner.index.entries()[at].mode == Mode::DIR {
+                self.complete = false;
+                at += 1;
+                continue;
+            }
+            let component = (at < self.job.to).then(|| self.component(at));
+            let order = match (component, names.get(k)) {
+                (Some(component), Some((name, _))) => component.cmp(name.as_slice()),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, _) => std::cmp::Ordering::Greater,
+            };
+            self.complete &= order.is_ge();
+            match order {
+                std::cmp::Ordering::Less => at = self.only_in_index(at, names),
+                std::cmp::Ordering::Greater => {
+                    self.only_on_disk(&names[k]);
+                    k += 1;
+                }
+                std::cmp::Ordering::Equal => {
+                    at = self.in_both(at, &names[k].0);
+                    k += 1;
+                }
+            }
+        }
+    }
+
+    fn is_nested(&self, names: &[Name]) -> bool {
+        !self.job.path.is_empty() && names.binary_search_by(|n| n.0.as_slice().cmp(b".git")).is_ok()
+    }
+
+    fn component(&self, at: usize) -> &[u8] {
+        self.scanner.component(self.job, at)
+    }
+
+    fn group_end(&self, at: usize) -> usize {
+        self.scanner.group_end(self.job, at)
+    }
+
+    fn only_in_index(&mut self, at: usize, names: &[Name]) -> usize {
+        if self.component(at).ends_with(b"/") {
+            let end = self.group_end(at);
+            if self.scanner.index.entries()[at..end].iter().all(is_left_out) {
+                let directory =
+                    [self.job.path.as_slice(), &self.component(at)[..self.component(at).len() - 1]].concat();
+                self.found.absent.push((directory.into(), at..end));
+            } else {
+                (at..end).for_each(|at| self.scanner.gone(at, self.found));
+            }
+            return end;
+        }
+        let entry = &self.scanner.index.entries()[at];
+        let is_directory = |name: &[u8]| names.binary_search_by(|n| n.0.cmp(&[name, b"/"].concat())).is_ok();
+        if entry.flags.contains(Flags::SKIP_WORKTREE) && is_directory(self.component(at)) {
+            self.found.shown.push(at);
+        }
+        if entry.mode == Mode::COMMIT {
+            // A submodule: `sub` in the index, `sub/` on disk. The name comes by as unknown.
+            self.occupied |= is_directory(self.component(at));
+            return at + 1;
+        }
+        let end = self.stages_end(at);
+        self.scanner.gone(at, self.found);
+        end
+    }
+
+    fn only_on_disk(&mut self, unknown: &Name) {
+        self.unknown.push(unknown.clone());
+        let (name, kind) = unknown;
+        self.special_files(name);
+        if !self.nested && name != b".git" {
+            let path = [self.job.path.as_slice(), name].concat();
+            self.found.unknown.push((path.into(), *kind));
+        }
+    }
+
+    fn special_files(&mut self, name: &[u8]) {
+        let list = match name {
+            b".gitignore" => &mut self.found.ignore_files,
+            b".gitattributes" => &mut self.found.attributes,
+            _ => return,
+        };
+        list.push([self.job.path.as_slice(), name].concat().into());
+    }
+
+    fn in_both(&mut self, at: usize, name: &[u8]) -> usize {
+        if name.ends_with(b"/") {
+            let end = self.group_end(at);
+            self.jobs.push(Job { path: [self.job.path.as_slice(), name].concat().into(), from: at, to: end });
+            return end;
+        }
+        self.occupied = true;
+        self.special_files(name);
+        let end = self.stages_end(at);
+        let Some(fd) = self.fd else { return end };
+        match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => self.scanner.entry(at, &stat, self.found),
+            Err(Errno::ACCESS) => {
+                self.found.skipped.push(skipped(self.scanner.path(at), Reason::Unreadable, 0));
+            }
+            Err(_) => self.scanner.gone(at, self.found),
+        }
+        end
+    }
+
+    /// Behind the last of the entries with this path: more than one only when unmerged.
+    fn stages_end(&self, at: usize) -> usize {
+        if self.scanner.index.entries()[at].stage() == Stage::Unconflicted {
+            return at + 1;
+        }
+        let path = self.scanner.path(at);
+        let mut end = at + 1;
+        while end < self.job.to && self.scanner.path(end) == path {
+            end += 1;
+        }
+        end
+    }
+}
+
+impl Scanner<'_> {
+    /// Walks over all that the index knows, in several threads.
+    pub fn walk_tracked(&self) -> Result<Found> {
+        let queue = Queue::starting_with(Job { path: BString::default(), from: 0, to: self.index.entries().len() });
+        let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(8));
+        let mut all = Found::default();
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| self.work(&queue))).collect();
+            for worker in workers {
+                match worker.join() {
+                    Ok(found) => all.merge(found?),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            anyhow::Ok(())
+        })?;
+        Ok(all)
+    }
+
+    fn work(&self, queue: &Queue) -> Result<Found> {
+        let mut found = Found::default();
+        while let Some(job) = queue.take() {
+            let outcome = self.directory(&job, &mut found);
+            let below: usize = outcome.iter().flatten().map(|job| job.to - job.from).sum();
+            self.underway.advance((job.to - job.from).saturating_sub(below));
+            queue.done(outcome.as_ref().ok().cloned().unwrap_or_default());
+            outcome?;
+        }
+        Ok(found)
+    }
+
+    /// Compares one directory with its range of the index; gives the subdirectories to go on with.
+    pub fn directory(&self, job: &Job, found: &mut Found) -> Result<Vec<Job>> {
+        let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
+        // What is in there is as the index says, for all that is known.
+        let unreadable = |found: &mut Found| {
+            found.skipped.push(skipped(path, Reason::Unreadable, 0));
+            found.occupied.push(path.to_owned());
+            Ok(Vec::new())
+        };
+        let facts = self.monitor.map(|_| self.facts(job));
+        if let (Some(monitor), Some(facts)) = (self.monitor, facts)
+            && monitor.knows(path, facts)
+        {
+            return Ok(self.unchanged(job, facts, found));
+        }
+        let findings = found.findings();
+        let fd = match self.worktree.open_directory(path) {
+            Err(error) if is_denied(&error) => return unreadable(found),
+            opened => opened?,
+        };
+        let Some(fd) = fd else {
+            (job.from..job.to).for_each(|at| self.gone(at, found));
+            return Ok(Vec::new());
+        };
+        let stat = rustix::fs::fstat(&fd)?;
+        let mut merge = Merge::new(self, job, Some(&fd), found);
+        let stamp = self.directories.stamp(path, &stat, || merge.names());
+        if let Some(unknown) = stamp.and_then(|stamp| self.directories.unknown(stamp)) {
+            merge.run_as_known(unknown);
+        } else {
+            let names = match names_in(&fd) {
+                Err(error) if is_denied(&error) => return unreadable(found),
+                names => names?,
+            };
+            merge.run(&names);
+        }
+        let Merge { jobs, occupied, complete, unknown, .. } = merge;
+        let is_plain = complete && unknown.is_empty();
+        found.listed.extend(stamp.filter(|_| complete).and_then(|stamp| Listing::new(stamp, unknown)));
+        if !job.path.is_empty() {
+            let mode = mode_of(&stat);
+            if mode != self.usual.directory {
+                found.unusual.insert(job.path.clone(), mode);
+            }
+        }
+        found.plain.extend(facts.filter(|_| is_plain && findings == found.findings()));
+        found.seen(path, occupied);
+        Ok(jobs)
+    }
+
+    /// A directory that is plain, as a monitor knows, without a look at it.
+    fn unchanged(&self, job: &Job, facts: u64, found: &mut Found) -> Vec<Job> {
+        let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
+        let mut merge = Merge::new(self, job, None, found);
+        let listing = self.directories.earlier(path, || merge.names());
+        merge.run_as_known(&[]);
+        let Merge { jobs, occupied, .. } = merge;
+        found.listed.extend(listing);
+        found.plain.push(facts);
+        found.seen(path, occupied);
+        jobs
+    }
+
+    /// All that the index says of a directory, but for what is in others below it.
+    fn facts(&self, job: &Job) -> u64 {
+        const FLAGS: Flags =
+            Flags::STAGE_MASK.union(Flags::ASSUME_VALID).union(Flags::INTENT_TO_ADD).union(Flags::SKIP_WORKTREE);
+        // One piece is hashed much faster than many.
+        let mut facts = Vec::with_capacity(1 << 12);
+        facts.extend_from_slice(&job.path);
+        let mut at = job.from;
+        while at < job.to {
+            let component = self.component(job, at);
+            facts.push(0);
+            facts.extend_from_slice(component);
+            facts.push(0);
+            let entry = &self.index.entries()[at];
+            if component.ends_with(b"/") && entry.mode != Mode::DIR {
+                at = self.group_end(job, at);
+                continue;
+            }
+            let Stat { mtime, ctime, dev, ino, uid, gid, size } = entry.stat;
+            let (mode, flags) = (entry.mode.bits(), (entry.flags & FLAGS).bits());
+            let numbers = [mode, flags, mtime.secs, mtime.nsecs, ctime.secs, ctime.nsecs, dev, ino, uid, gid, size];
+            facts.extend_from_slice(numbers.map(u32::to_ne_bytes).as_flattened());
+            facts.extend_from_slice(entry.id.as_slice());
+            at += 1;
+        }
+        hash_of(&facts)
+    }
+}

@@ -1,0 +1,90 @@
+//! The operations on a timeline, which are the reflog of its ref.
+
+use crate::git::refs::{Own, Refs};
+use crate::git::repo::scratch::remove_if_there;
+use crate::git::timeline::Timelines;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use std::path::PathBuf;
+
+/// One operation on the timeline, as its reflog tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The timeline's commit after it.
+    pub commit: ObjectId,
+    /// When.
+    pub at: String,
+    /// What.
+    pub what: String,
+}
+
+impl Timelines<'_> {
+    /// The timeline's operations, newest first, also when the ref itself is gone.
+    ///
+    /// # Errors
+    ///
+    /// When the reflog cannot be read.
+    pub fn operations(&self) -> Result<Vec<Operation>> {
+        let mut text = Vec::new();
+        let name = Refs::new(self.repo).own_ref(Own::Timeline);
+        let Some(lines) = self.repo.gix.refs.reflog_iter(&*name, &mut text).context("read the reflog")? else {
+            return Ok(Vec::new());
+        };
+        // A damaged line must not hide the others.
+        let mut operations: Vec<_> = (lines.flatten())
+            .map(|line| Operation {
+                commit: line.new_oid(),
+                at: (line.signature.time())
+                    .map(|time| time.format_or_unix(gix::date::time::format::ISO8601_STRICT))
+                    .unwrap_or_default(),
+                what: line.message.to_string(),
+            })
+            .collect();
+        operations.reverse();
+        Ok(operations)
+    }
+
+    /// Where oxundo last saw the timeline, outside git's refs.
+    fn timeline_mark(&self) -> PathBuf {
+        self.repo.scratch_path("timeline")
+    }
+
+    /// Notes where the timeline is, so that a ref that something else deleted is missed.
+    pub fn remember_timeline(&self, commit: ObjectId) {
+        // Without it, all that is lost is a warning.
+        let _ = std::fs::write(self.timeline_mark(), format!("{commit}\n"));
+    }
+
+    /// Nobody shall miss the timeline.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn forget_timeline(&self) -> Result<()> {
+        remove_if_there(&self.timeline_mark())
+    }
+
+    pub fn remembered_timeline(&self) -> Option<ObjectId> {
+        ObjectId::from_hex(std::fs::read(self.timeline_mark()).ok()?.trim()).ok()
+    }
+
+    /// Whether this worktree has had a timeline that oxundo itself did not take back. A reflog
+    /// alone says nothing: git writes it before the ref.
+    pub fn had_timeline(&self) -> bool {
+        self.timeline_mark().exists()
+    }
+
+    pub fn operation_of(&self, commit: ObjectId) -> Operation {
+        let about = self.repo.gix.find_commit(commit).ok();
+        let about = about.as_ref().and_then(|commit| Some((commit.time().ok()?, commit.message_raw().ok()?)));
+        let (at, what) = match about {
+            Some((time, message)) => (
+                time.format_or_unix(gix::date::time::format::ISO8601_STRICT),
+                message.trim().to_str_lossy().into_owned(),
+            ),
+            None => Default::default(),
+        };
+        Operation { commit, at, what }
+    }
+}

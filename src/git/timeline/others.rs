@@ -1,0 +1,49 @@
+//! The timelines of the repository's other worktrees. They stay when a worktree is removed.
+
+use crate::git::refs::Refs;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Stored;
+use anyhow::{Context, Result};
+
+/// The timeline of another worktree.
+pub struct Other<'r> {
+    /// The full name of its ref.
+    pub name: String,
+    /// How notes and refs call the worktree.
+    pub worktree: String,
+    /// Whether the worktree is there no more.
+    pub removed: bool,
+    /// The timeline, or why it cannot be read.
+    pub stored: Result<Stored<'r>>,
+}
+
+impl<'r> Timelines<'r> {
+    /// The timelines of all worktrees but this one, by their refs' names.
+    ///
+    /// # Errors
+    ///
+    /// When the refs cannot be read.
+    pub fn other_timelines(&self) -> Result<Vec<Other<'r>>> {
+        let own = Refs::new(self.repo).own_ref(crate::git::refs::Own::Timeline);
+        let mut others = Vec::new();
+        for reference in self.repo.gix.references()?.prefixed("refs/oxundo/")? {
+            let reference = reference.map_err(|error| anyhow::anyhow!("read oxundo's refs: {error}"))?;
+            let name = reference.name().as_bstr().to_string();
+            let worktree =
+                match name.strip_prefix("refs/oxundo/worktrees/").and_then(|rest| rest.strip_suffix("/timeline")) {
+                    Some(id) => id.to_owned(),
+                    None if name == "refs/oxundo/timeline" => "main".to_owned(),
+                    None => continue,
+                };
+            if name == own {
+                continue;
+            }
+            let removed =
+                name.contains("/worktrees/") && !self.repo.common_dir.join("worktrees").join(&worktree).exists();
+            let commit = reference.target().try_id().map(ToOwned::to_owned).context("it is a symbolic ref");
+            let stored = commit.and_then(|commit| self.timeline_at(commit));
+            others.push(Other { name, worktree, removed, stored });
+        }
+        Ok(others)
+    }
+}

@@ -1,0 +1,168 @@
+//! The space that records take, and how it is given back: what was moved aside
+//! goes at once, objects when git next collects its garbage.
+
+use crate::git::refs::read::REFS;
+use crate::git::refs::{Own, Refs};
+use crate::git::repo::clock::seconds_of;
+use crate::git::repo::scratch::{disk_usage, remove_tree};
+use crate::git::timeline::Timelines;
+use crate::git::timeline::oplog::Operation;
+use crate::git::timeline::stored::{Side, Stored};
+use crate::model::checkpoint::Checkpoint;
+use crate::model::turn::Turn;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Timelines<'_> {
+    /// Removes every ref and all scratch, of all worktrees.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be removed.
+    pub fn purge(&self) -> Result<()> {
+        let deletions: String =
+            Refs::new(self.repo).own_refs()?.iter().map(|name| format!("delete {name}\n")).collect();
+        self.repo.git(["update-ref", "--no-deref", "--stdin"]).run(deletions.as_bytes())?;
+        for scratch in self.repo.scratches() {
+            std::fs::remove_dir_all(&scratch).with_context(|| format!("remove '{}'", scratch.display()))?;
+        }
+        // What git leaves of refs that are gone: empty directories, and their logs.
+        for name in REFS {
+            for place in [self.repo.common_dir.join("logs").join(name), self.repo.common_dir.join(name)] {
+                let _ = std::fs::remove_dir_all(&place).or_else(|_| std::fs::remove_file(&place));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the first rescue checkpoint that is not known to be older than a time: the
+    /// reflog tells which numbers were taken by then.
+    ///
+    /// # Errors
+    ///
+    /// When the reflog cannot be read.
+    pub fn first_rescue_since(&self, limit: i64) -> Result<u64> {
+        let old = |operation: &Operation| seconds_of(&operation.at).is_some_and(|at| at < limit);
+        let newest_old = self.operations()?.into_iter().find(old);
+        let state = newest_old.and_then(|operation| self.timeline_at(operation.commit).ok());
+        Ok(state.map_or(1, |stored| stored.state.next_rescue))
+    }
+
+    /// The disk space of the objects that only these records hold.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot find out.
+    pub fn released(&self, go: &[ObjectId], stay: &[ObjectId]) -> Result<u64> {
+        if go.is_empty() {
+            return Ok(0);
+        }
+        let lines = go.iter().map(|id| format!("{id}\n")).chain(stay.iter().map(|id| format!("^{id}\n")));
+        let input: String = lines.collect();
+        let args = ["rev-list", "--objects", "--disk-usage", "--stdin", "--not", "--exclude=refs/oxundo/*", "--all"];
+        let printed = self.repo.git(args).run(input.as_bytes())?;
+        printed.to_str()?.trim().parse().context("read what 'git rev-list --disk-usage' says")
+    }
+
+    /// Forgets the operations on the timeline that are older than a time.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn expire_operations(&self, limit: i64) -> Result<()> {
+        let name = Refs::new(self.repo).own_ref(Own::Timeline);
+        if Refs::new(self.repo).ref_id(&name)?.is_none() {
+            return Ok(());
+        }
+        let time = format!("@{limit} +0000");
+        let args = ["reflog", "expire", &format!("--expire={time}"), &format!("--expire-unreachable={time}"), &name];
+        self.repo.git(args).run(b"").map(drop)
+    }
+
+    /// Lets git throw away at once what nothing holds: only for a repository that is oxundo's own.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn collect_garbage(&self) -> Result<()> {
+        self.repo.git(["gc", "--quiet", "--prune=now"]).run(b"").map(drop)
+    }
+
+    /// Lets git tidy up as it does by itself after some of its commands: what was thrown away lately stays.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn tidy_objects(&self) -> Result<()> {
+        self.repo.git(["gc", "--quiet", "--auto"]).run(b"").map(drop)
+    }
+
+    /// The turns of which something is moved aside, with the disk space that it takes.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be found out.
+    pub fn aside(&self) -> Result<BTreeMap<u64, u64>> {
+        let mut aside = BTreeMap::new();
+        let Ok(entries) = std::fs::read_dir(self.repo.scratch_path("aside")) else {
+            return Ok(aside);
+        };
+        for entry in entries {
+            let entry = entry?;
+            if let Some(turn) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
+                aside.insert(turn, disk_usage(&entry.path())?);
+            }
+        }
+        Ok(aside)
+    }
+
+    /// Deletes for good what is kept aside of a turn.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn delete_aside(&self, turn: u64) -> Result<()> {
+        remove_tree(&self.repo.scratch_path(&format!("aside/{turn}")))
+    }
+}
+
+impl Stored<'_> {
+    /// The commits that a turn needs: those of its checkpoints, and its own.
+    ///
+    /// # Errors
+    ///
+    /// When a checkpoint cannot be read.
+    pub fn needed_commits(&self, turn: &Turn) -> Result<BTreeSet<ObjectId>> {
+        let mut needed: BTreeSet<ObjectId> = turn.commits.iter().map(|commit| commit.id).collect();
+        needed.extend(commits_in(&self.checkpoint(turn.turn, Side::Before)?));
+        if turn.ended_at.is_some() {
+            needed.extend(commits_in(&self.checkpoint(turn.turn, Side::After)?));
+        }
+        Ok(needed)
+    }
+
+    /// The commits that a rescue checkpoint needs.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn rescued_commits(&self, number: u64) -> Result<BTreeSet<ObjectId>> {
+        Ok(commits_in(&self.rescue(number)?).collect())
+    }
+
+    /// The commits that a checkpoint needs that the user named.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn named_commits(&self, number: u64) -> Result<BTreeSet<ObjectId>> {
+        Ok(commits_in(&self.named_checkpoint(number)?).collect())
+    }
+}
+
+fn commits_in(checkpoint: &Checkpoint) -> impl Iterator<Item = ObjectId> {
+    let stash = checkpoint.stash.iter().map(|entry| entry.id);
+    checkpoint.branches.values().copied().chain(checkpoint.head.commit).chain(stash)
+}

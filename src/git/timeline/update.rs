@@ -1,0 +1,146 @@
+//! The next timeline: what an operation changes of it, written as one commit.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::codec::json_lines;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::timeline::stored::{Side, Stored, named_directory, rescue_directory, turn_directory};
+use crate::model::checkpoint::Checkpoint;
+use crate::model::merge::Carried;
+use crate::model::record::Record;
+use crate::model::timeline::Timeline;
+use crate::model::turn::{FileChange, Note, Turn};
+use anyhow::Result;
+use gix::ObjectId;
+use gix::objs::tree::EntryKind;
+use std::collections::BTreeSet;
+
+/// The next timeline in the making.
+pub struct Update<'repo> {
+    repo: &'repo Repo,
+    base: Stored<'repo>,
+    /// The state of the stack.
+    pub state: Timeline,
+    entries: Vec<(String, Option<(EntryKind, ObjectId)>)>,
+}
+
+impl Update<'_> {
+    /// Keeps a turn's record.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_turn(&mut self, turn: &Turn) -> Result<()> {
+        let path = format!("{}/turn.json", turn_directory(turn.turn));
+        self.put(path, serde_json::to_vec_pretty(turn)?)
+    }
+
+    /// Keeps the list of files that a turn changed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_files(&mut self, number: u64, files: &[FileChange]) -> Result<()> {
+        self.put(format!("{}/files", turn_directory(number)), json_lines(files)?)
+    }
+
+    /// Keeps one of a turn's checkpoints.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_checkpoint(&mut self, number: u64, side: Side, checkpoint: &Checkpoint) -> Result<()> {
+        let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
+        let path = format!("{}/{}", turn_directory(number), side.name());
+        self.entries.push((path, Some((EntryKind::Tree, id))));
+        Ok(())
+    }
+
+    /// Keeps a rescue checkpoint; gives its tree.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_rescue(&mut self, checkpoint: &Checkpoint) -> Result<ObjectId> {
+        let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
+        let path = rescue_directory(self.state.next_rescue);
+        self.state.next_rescue += 1;
+        self.entries.push((path, Some((EntryKind::Tree, id))));
+        Ok(id)
+    }
+
+    /// Keeps what the next walk over a turn has to remember, and the blobs that it needs.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_carried(&mut self, number: u64, carried: &Carried) -> Result<()> {
+        let directory = format!("{}/carried", turn_directory(number));
+        self.entries.push((directory.clone(), None));
+        if carried.is_empty() {
+            return Ok(());
+        }
+        for id in carried.blobs().filter(|id| self.repo.gix.has_object(id)) {
+            self.entries.push((format!("{directory}/kept/{id}"), Some((EntryKind::Blob, id))));
+        }
+        self.put(format!("{directory}/carried.json"), serde_json::to_vec(carried)?)
+    }
+
+    /// Keeps a checkpoint that the user named.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn put_named(&mut self, number: u64, checkpoint: &Checkpoint) -> Result<()> {
+        let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
+        self.entries.push((named_directory(number), Some((EntryKind::Tree, id))));
+        Ok(())
+    }
+
+    /// Lets go of a checkpoint that the user named.
+    pub fn remove_named(&mut self, number: u64) {
+        self.entries.push((named_directory(number), None));
+    }
+
+    /// Removes a turn.
+    pub fn remove_turn(&mut self, number: u64) {
+        self.entries.push((turn_directory(number), None));
+    }
+
+    /// Removes a rescue checkpoint.
+    pub fn remove_rescue(&mut self, number: u64) {
+        self.entries.push((rescue_directory(number), None));
+    }
+
+    fn put(&mut self, path: String, bytes: Vec<u8>) -> Result<()> {
+        let id = self.repo.gix.write_blob(bytes)?.detach();
+        self.entries.push((path, Some((EntryKind::Blob, id))));
+        Ok(())
+    }
+
+    /// Writes the timeline's commit; gives the record by which an apply moves the ref to it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn into_record(self, message: String, notes: Vec<Note>) -> Result<Record> {
+        let timeline_from = self.base.commit;
+        Ok(Record { timeline_from, timeline_to: Some(self.write(&message)?), notes, message })
+    }
+
+    fn write(mut self, message: &str) -> Result<ObjectId> {
+        self.put("state.json".to_owned(), serde_json::to_vec_pretty(&self.state)?)?;
+        let changes: Vec<_> = (self.entries.into_iter()).map(|(path, entry)| (path.into(), entry)).collect();
+        let tree = Objects::new(self.repo).edited_tree(self.base.tree, &changes)?;
+        let pins = self.state.pins.iter().chain(&self.state.held).map(|pin| pin.0);
+        let parents: BTreeSet<ObjectId> = pins.filter(|id| self.repo.gix.has_object(id)).collect();
+        Objects::new(self.repo).write_own_commit(tree, parents.into_iter().collect(), message)
+    }
+}
+
+impl<'r> Stored<'r> {
+    /// Starts to change the timeline.
+    pub fn update(&self) -> Update<'r> {
+        Update { repo: self.repo, base: self.clone(), state: self.state.clone(), entries: Vec::new() }
+    }
+}

@@ -1,0 +1,56 @@
+//! What is known of the file system that a worktree is on.
+
+use crate::git::worktree::Worktree;
+
+impl Worktree<'_> {
+    /// The device that the top is on, where its file system is one whose directories are known to
+    /// tell by their times that a name in them came or went.
+    pub fn telling_device(&self) -> Option<rustix::fs::Dev> {
+        // ext2, ext3 and ext4; XFS; Btrfs; F2FS; Bcachefs; tmpfs; overlayfs, which writes into one of these.
+        const TELLING: [u64; 7] =
+            [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x0102_1994, 0x794c_7630];
+        self.device_of(|kind| TELLING.contains(&kind))
+    }
+
+    /// The device that the top is on, where its file system is not known to be shared with other machines, or kept
+    /// by some program.
+    pub fn local_device(&self) -> Option<rustix::fs::Dev> {
+        // NFS; SMB, CIFS and SMB2; 9P; FUSE; Ceph; AFS twice; Coda; NCP; Lustre; GPFS; OCFS2; GFS2; OrangeFS; BeeGFS;
+        // and what shows a virtual machine its host's files: VirtualBox, VMware, Parallels.
+        const SHARED: [u64; 20] = [
+            0x6969,
+            0x517b,
+            0xff53_4d42,
+            0xfe53_4d42,
+            0x0102_1997,
+            0x6573_5546,
+            0x00c3_6400,
+            0x5346_414f,
+            0x6b41_4653,
+            0x7375_7245,
+            0x564c,
+            0x0bd0_0bd0,
+            0x4750_4653,
+            0x7461_636f,
+            0x0116_1970,
+            0x2003_0528,
+            0x1983_0326,
+            0x786f_4256,
+            0xbacb_acbc,
+            0x7c7c_6673,
+        ];
+        self.device_of(|kind| !SHARED.contains(&kind))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn device_of(&self, fits: impl Fn(u64) -> bool) -> Option<rustix::fs::Dev> {
+        let kind = u64::try_from(rustix::fs::fstatfs(&self.top.fd).ok()?.f_type).ok()?;
+        fits(kind).then(|| Some(rustix::fs::fstat(&self.top.fd).ok()?.st_dev))?
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_self, reason = "what tells the file system is another thing everywhere")]
+    fn device_of(&self, _fits: impl Fn(u64) -> bool) -> Option<rustix::fs::Dev> {
+        None
+    }
+}
