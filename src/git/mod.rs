@@ -18,6 +18,7 @@ pub mod merge;
 pub mod monitor;
 pub mod notes;
 pub mod others;
+pub mod platform;
 pub mod private;
 pub mod process;
 pub mod published;

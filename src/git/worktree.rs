@@ -3,6 +3,7 @@
 //! leads nowhere. Files are written beside their place, with their final mode,
 //! and renamed.
 
+use super::platform::{file_system, open_beneath, rename_to_nothing};
 use super::stat::{kind_of, mode_of, permissions};
 use crate::error::{Code, Refusal};
 use crate::model::bytes::quoted;
@@ -10,12 +11,12 @@ use crate::model::checkpoint::{FileState, Kind};
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, openat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -108,16 +109,8 @@ impl Worktree {
         self.device_of(|kind| !SHARED.contains(&kind))
     }
 
-    #[cfg(target_os = "linux")]
     fn device_of(&self, fits: impl Fn(u64) -> bool) -> Option<rustix::fs::Dev> {
-        let kind = u64::try_from(rustix::fs::fstatfs(&self.top).ok()?.f_type).ok()?;
-        fits(kind).then(|| Some(rustix::fs::fstat(&self.top).ok()?.st_dev))?
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::unused_self, reason = "what tells the file system is another thing everywhere")]
-    fn device_of(&self, _fits: impl Fn(u64) -> bool) -> Option<rustix::fs::Dev> {
-        None
+        fits(file_system(&self.top)?).then(|| Some(rustix::fs::fstat(&self.top).ok()?.st_dev))?
     }
 
     /// Opens a directory below the top; `None` when there is none at this path.
@@ -129,20 +122,19 @@ impl Worktree {
         if path.is_empty() {
             return Ok(Some(openat(&self.top, c".", DIRECTORY, Mode::empty())?));
         }
-        #[cfg(target_os = "linux")]
-        if !path.split(|byte| *byte == b'/').any(is_unsafe) {
-            use rustix::fs::{ResolveFlags as R, openat2};
-            match openat2(&self.top, path.as_bytes(), DIRECTORY, Mode::empty(), R::BENEATH | R::NO_SYMLINKS) {
-                Ok(fd) => return Ok(Some(fd)),
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-                // An old kernel, or a sandbox, does not know the call.
-                Err(_) => {}
-            }
-        }
-        let Place::In(parent, name) = self.place(path)? else {
-            return Ok(None);
+        let at_once = if path.split(|byte| *byte == b'/').any(is_unsafe) {
+            None
+        } else {
+            open_beneath(&self.top, path, DIRECTORY)
         };
-        match openat(&parent, name, DIRECTORY, Mode::empty()) {
+        let opened = match at_once {
+            Some(opened) => opened,
+            None => match self.place(path)? {
+                Place::In(parent, name) => openat(&parent, name, DIRECTORY, Mode::empty()),
+                Place::Missing | Place::Blocked(_) => return Ok(None),
+            },
+        };
+        match opened {
             Ok(fd) => Ok(Some(fd)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(error) => Err(error).with_context(|| format!("read directory '{path}'")),
@@ -513,18 +505,6 @@ fn make_file(
     fill(&mut made)?;
     rustix::fs::fchmod(&made, permissions(state.mode))?;
     Ok(())
-}
-
-/// Renames only if nothing has the new name.
-fn rename_to_nothing(from_directory: impl AsFd, from: &OsStr, to_directory: impl AsFd, to: &OsStr) -> Result<()> {
-    match rustix::fs::renameat_with(&from_directory, from, &to_directory, to, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            rustix::fs::linkat(&from_directory, from, &to_directory, to, AtFlags::empty())?;
-            rustix::fs::unlinkat(&from_directory, from, AtFlags::empty())?;
-            Ok(())
-        }
-        outcome => Ok(outcome?),
-    }
 }
 
 /// Whether something could not be looked at for want of permission.
