@@ -24,6 +24,8 @@ mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
 mod kinds;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod lacking;
 mod library;
 mod limits;
 #[cfg(target_os = "linux")]

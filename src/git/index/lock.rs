@@ -4,16 +4,17 @@ use crate::config::Config;
 use crate::git::index::Index;
 use crate::git::refs::lockfile::held;
 use crate::git::repo::Repo;
+use crate::git::repo::platform::rename_to_nothing;
 use crate::git::repo::process::{Git, Waiting};
 use anyhow::{Context, Result};
 use gix::bstr::BString;
 use gix::index::File as IndexFile;
+use rustix::fs::CWD;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -68,10 +69,9 @@ impl<'r> Index<'r> {
         // A git that outlives its killed oxundo works on that one's copy, never on another's.
         let (mark, copy) =
             (scratch.join("index.mark"), self.repo.git_dir.join(format!("{COPY}{}", std::process::id())));
-        File::create(&mark).with_context(|| format!("make '{}'", mark.display()))?;
+        std::fs::write(&mark, OWN).with_context(|| format!("make '{}'", mark.display()))?;
         let started = Instant::now();
-        // A link to our own file, so that what a kill leaves behind is known to be ours.
-        while let Err(error) = std::fs::hard_link(&mark, &lock) {
+        while let Err(error) = mark_as_lock(&mark, &lock) {
             if error.kind() != std::io::ErrorKind::AlreadyExists {
                 return Err(error).with_context(|| format!("make '{}'", lock.display()));
             }
@@ -119,11 +119,11 @@ impl<'r> Index<'r> {
     pub fn clear_own_index_lock(&self) -> Result<()> {
         let mark = self.repo.scratch()?.join("index.mark");
         let lock = lock_path(&self.index_path());
-        let Ok(ours) = std::fs::symlink_metadata(&mark) else {
+        if !mark.exists() {
             return Ok(());
-        };
-        let left = std::fs::symlink_metadata(&lock);
-        if left.is_ok_and(|left| (ours.ino(), ours.dev()) == (left.ino(), left.dev())) {
+        }
+        // Whoever made it is gone: this process holds the worktree's lock.
+        if is_own(&lock) {
             std::fs::remove_file(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
         }
         // The copies, what a git that was killed with its oxundo left beside one, and the stand-ins.
@@ -133,6 +133,7 @@ impl<'r> Index<'r> {
             }
         }
         let _ = std::fs::remove_dir_all(self.repo.scratch_path(STAND_IN));
+        let _ = std::fs::remove_file(copy_of(&mark));
         // Last: while it is there, the next command knows that there is something to clear.
         std::fs::remove_file(&mark).with_context(|| format!("remove '{}'", mark.display()))
     }
@@ -188,6 +189,33 @@ fn lock_path(index: &Path) -> PathBuf {
     let mut name = index.as_os_str().to_owned();
     name.push(".lock");
     name.into()
+}
+
+/// What an `index.lock` of oxundo's holds, by which one that a kill left behind is told from git's.
+const OWN: &[u8] = b"oxundo's\n";
+
+/// Makes the lock, as whole as the mark is.
+fn mark_as_lock(mark: &Path, lock: &Path) -> std::io::Result<()> {
+    // A second name of the mark; a file system that has none says so in many ways.
+    match std::fs::hard_link(mark, lock) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            let copy = copy_of(mark);
+            std::fs::write(&copy, OWN)?;
+            Ok(rename_to_nothing(CWD, copy.as_os_str(), CWD, lock.as_os_str())?)
+        }
+        outcome => outcome,
+    }
+}
+
+fn copy_of(mark: &Path) -> PathBuf {
+    mark.with_extension("copy")
+}
+
+/// Whether oxundo made this lock.
+fn is_own(lock: &Path) -> bool {
+    // git's is of the index's size.
+    let fits = |about: Metadata| about.is_file() && about.len() == OWN.len() as u64;
+    lock.symlink_metadata().is_ok_and(fits) && std::fs::read(lock).is_ok_and(|held| held == OWN)
 }
 
 /// Copies an index with its time: git takes that to tell which entries may have changed unseen.

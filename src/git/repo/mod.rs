@@ -4,6 +4,7 @@ pub mod clock;
 pub mod identity;
 pub mod lock;
 pub mod open;
+pub mod platform;
 pub mod process;
 pub mod scratch;
 pub mod settings;

@@ -1,5 +1,6 @@
 //! What is known of the file system that a worktree is on.
 
+use crate::git::repo::platform::file_system;
 use crate::git::worktree::Worktree;
 
 impl Worktree<'_> {
@@ -42,15 +43,7 @@ impl Worktree<'_> {
         self.device_of(|kind| !SHARED.contains(&kind))
     }
 
-    #[cfg(target_os = "linux")]
     fn device_of(&self, fits: impl Fn(u64) -> bool) -> Option<rustix::fs::Dev> {
-        let kind = u64::try_from(rustix::fs::fstatfs(&self.top.fd).ok()?.f_type).ok()?;
-        fits(kind).then(|| Some(rustix::fs::fstat(&self.top.fd).ok()?.st_dev))?
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::unused_self, reason = "what tells the file system is another thing everywhere")]
-    fn device_of(&self, _fits: impl Fn(u64) -> bool) -> Option<rustix::fs::Dev> {
-        None
+        fits(file_system(&self.top.fd)?).then(|| Some(rustix::fs::fstat(&self.top.fd).ok()?.st_dev))?
     }
 }

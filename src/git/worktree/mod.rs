@@ -10,6 +10,7 @@ pub mod write;
 
 use crate::error::{Code, Refusal};
 use crate::git::objects::blob::{blob_id, file_id};
+use crate::git::repo::platform::open_beneath;
 use crate::git::repo::{Repo, Top};
 use crate::git::worktree::stat::{kind_of, mode_of};
 use crate::model::bytes::quoted;
@@ -78,20 +79,19 @@ impl<'t> Worktree<'t> {
         if path.is_empty() {
             return Ok(Some(openat(&self.top.fd, c".", DIRECTORY, Mode::empty())?));
         }
-        #[cfg(target_os = "linux")]
-        if !path.split(|byte| *byte == b'/').any(is_unsafe) {
-            use rustix::fs::{ResolveFlags as R, openat2};
-            match openat2(&self.top.fd, path.as_bytes(), DIRECTORY, Mode::empty(), R::BENEATH | R::NO_SYMLINKS) {
-                Ok(fd) => return Ok(Some(fd)),
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-                // An old kernel, or a sandbox, does not know the call.
-                Err(_) => {}
-            }
-        }
-        let Place::In(parent, name) = self.place(path)? else {
-            return Ok(None);
+        let at_once = if path.split(|byte| *byte == b'/').any(is_unsafe) {
+            None
+        } else {
+            open_beneath(&self.top.fd, path, DIRECTORY)
         };
-        match openat(&parent, name, DIRECTORY, Mode::empty()) {
+        let opened = match at_once {
+            Some(opened) => opened,
+            None => match self.place(path)? {
+                Place::In(parent, name) => openat(&parent, name, DIRECTORY, Mode::empty()),
+                Place::Missing | Place::Blocked(_) => return Ok(None),
+            },
+        };
+        match opened {
             Ok(fd) => Ok(Some(fd)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(error) => Err(error).with_context(|| format!("read directory '{path}'")),

@@ -1,16 +1,17 @@
 //! Writing into the worktree: beside its place first, with the final mode, then renamed.
 
+use crate::git::repo::platform::rename_to_nothing;
 use crate::git::worktree::stat::permissions;
 use crate::git::worktree::{DIRECTORY, Place, Worktree};
 use crate::model::checkpoint::{FileState, Kind};
 use anyhow::{Context, Result, bail};
 use gix::bstr::BStr;
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -196,16 +197,4 @@ fn make_file(
     fill(&mut made)?;
     rustix::fs::fchmod(&made, permissions(state.mode))?;
     Ok(())
-}
-
-/// Renames only if nothing has the new name.
-fn rename_to_nothing(from_directory: impl AsFd, from: &OsStr, to_directory: impl AsFd, to: &OsStr) -> Result<()> {
-    match rustix::fs::renameat_with(&from_directory, from, &to_directory, to, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            rustix::fs::linkat(&from_directory, from, &to_directory, to, AtFlags::empty())?;
-            rustix::fs::unlinkat(&from_directory, from, AtFlags::empty())?;
-            Ok(())
-        }
-        outcome => Ok(outcome?),
-    }
 }

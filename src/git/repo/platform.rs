@@ -1,0 +1,254 @@
+//! What one system has and another lacks, and the other way there. An old Linux kernel, a sandbox or a file system
+//! may lack the same as macOS: the other ways are taken where the first fails, and the tests let it fail.
+
+use gix::bstr::BStr;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, openat, statat};
+use rustix::io::{Errno, Result};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Opens a directory below another in one call that follows no link. `None` where the system has no such call: then
+/// the path is to be walked.
+#[cfg(target_os = "linux")]
+pub fn open_beneath(top: impl AsFd, path: &BStr, flags: OFlags) -> Option<Result<OwnedFd>> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    match openat2(top, &**path, flags, Mode::empty(), resolve) {
+        opened @ (Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => Some(opened),
+        // An old kernel, or a sandbox, does not know the call.
+        Err(_) => None,
+    }
+}
+
+/// As on Linux, but that no other system has the call.
+#[cfg(not(target_os = "linux"))]
+pub fn open_beneath(_top: impl AsFd, _path: &BStr, _flags: OFlags) -> Option<Result<OwnedFd>> {
+    None
+}
+
+/// The number by which the system tells what kind of file system this is on; `None` where it has no such number.
+#[cfg(target_os = "linux")]
+pub fn file_system(file: impl AsFd) -> Option<u64> {
+    u64::try_from(rustix::fs::fstatfs(file).ok()?.f_type).ok()
+}
+
+/// As on Linux. Other systems have names for file systems, and what those hold nobody has measured.
+#[cfg(not(target_os = "linux"))]
+pub fn file_system(_file: impl AsFd) -> Option<u64> {
+    None
+}
+
+/// Renames a file, link or directory only if nothing has the new name.
+///
+/// # Errors
+///
+/// `EXIST` when something has it, or what the system says.
+pub fn rename_to_nothing(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
+    // RENAME_NOREPLACE on Linux, RENAME_EXCL on macOS: the kernel or the file system may not know it.
+    match rustix::fs::renameat_with(&from_in, from, &to_in, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+        outcome => return outcome,
+    }
+    let stat = statat(&from_in, from, AtFlags::SYMLINK_NOFOLLOW)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        return rename_directory(from_in, from, to_in, to);
+    }
+    match rustix::fs::linkat(&from_in, from, &to_in, to, AtFlags::empty()) {
+        Ok(()) => {
+            let outcome = rustix::fs::unlinkat(&from_in, from, AtFlags::empty());
+            if outcome.is_err() {
+                // The error to report is the one above.
+                let _ = rustix::fs::unlinkat(&to_in, to, AtFlags::empty());
+            }
+            outcome
+        }
+        Err(error) if is_without_links(error) => rename_to_claimed(from_in, from, to_in, to),
+        outcome => outcome,
+    }
+}
+
+/// Takes the new name with an empty directory: only over one that is empty a directory can be renamed.
+fn rename_directory(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
+    rustix::fs::mkdirat(&to_in, to, Mode::from_raw_mode(0o700))?;
+    let outcome = rustix::fs::renameat(from_in, from, &to_in, to);
+    if outcome.is_err() {
+        // The error to report is the one above.
+        let _ = rustix::fs::unlinkat(&to_in, to, AtFlags::REMOVEDIR);
+    }
+    outcome
+}
+
+/// Takes the new name with an empty file, and renames over it: the last resort, since what another program writes
+/// into that file between the two calls is lost.
+fn rename_to_claimed(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    drop(openat(&to_in, to, flags, Mode::from_raw_mode(0o600))?);
+    let outcome = rustix::fs::renameat(from_in, from, &to_in, to);
+    if outcome.is_err() {
+        // The error to report is the one above.
+        let _ = rustix::fs::unlinkat(&to_in, to, AtFlags::empty());
+    }
+    outcome
+}
+
+/// Whether a second name could not be made because the file system has none: exFAT, many a network's or a program's.
+fn is_without_links(error: Errno) -> bool {
+    matches!(error, Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::ACCESS | Errno::MLINK)
+}
+
+/// What the system's table of processes says of one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its program's name.
+    pub name: String,
+    /// The process that it belongs to.
+    pub parent: u32,
+    /// When it was started, in the system's words: another one with the same number was started at another time.
+    pub started: String,
+}
+
+/// Looks up a process; `None` when there is none of this number, or it is dead.
+#[cfg(target_os = "linux")]
+pub fn process(id: u32) -> Option<Process> {
+    let text = std::fs::read(format!("/proc/{id}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let (_, name) = text.split_once('(')?;
+    // A program's name may have parentheses itself.
+    let (name, rest) = name.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let process =
+        Process { name: name.to_owned(), parent: fields.get(1)?.parse().ok()?, started: (*fields.get(19)?).to_owned() };
+    (!is_dead(fields.first()?)).then_some(process)
+}
+
+/// Looks up a process; `None` when there is none of this number, or it is dead.
+#[cfg(not(target_os = "linux"))]
+pub fn process(id: u32) -> Option<Process> {
+    process_by_ps(id)
+}
+
+/// As [`process`], by the program `ps`: what systems without `/proc` have.
+#[cfg(any(test, not(target_os = "linux")))]
+fn process_by_ps(id: u32) -> Option<Process> {
+    let mut ps = std::process::Command::new("ps");
+    // Two hooks of one agent must be told the same time.
+    ps.env("LC_ALL", "C").env("TZ", "UTC");
+    let output = ps.args(["-o", "ppid=,stat=,lstart=,comm=", "-p", &id.to_string()]).output().ok()?;
+    process_of_line(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// The parent, the state, five words of time, and the program, whose path may have spaces.
+#[cfg(any(test, not(target_os = "linux")))]
+fn process_of_line(line: &str) -> Option<Process> {
+    let mut rest = line;
+    let mut word = || {
+        let (word, after) = rest.trim_start().split_once(char::is_whitespace)?;
+        rest = after;
+        Some(word)
+    };
+    let (parent, state) = (word()?.parse().ok()?, word()?);
+    let started = [word()?, word()?, word()?, word()?, word()?].join(" ");
+    let program = rest.trim();
+    let name = program.rsplit('/').next().unwrap_or(program).to_owned();
+    (!is_dead(state)).then_some(Process { name, parent, started })
+}
+
+fn is_dead(state: &str) -> bool {
+    state.starts_with(['Z', 'X'])
+}
+
+/// Where the numbers of processes count: those of another container are not to be compared.
+pub fn process_space() -> String {
+    let link = if cfg!(target_os = "linux") { std::fs::read_link("/proc/self/ns/pid").ok() } else { None };
+    link.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::CWD;
+    use std::fs;
+    use std::io::Write;
+    use std::path::Path;
+
+    type Rename = fn(&Path, &Path) -> Result<()>;
+
+    /// Each way to rename a file, and those that take directories.
+    const FILES: [Rename; 2] = [
+        |from, to| rename_to_nothing(CWD, from.as_os_str(), CWD, to.as_os_str()),
+        |from, to| rename_to_claimed(CWD, from.as_os_str(), CWD, to.as_os_str()),
+    ];
+    const DIRECTORIES: [Rename; 2] =
+        [FILES[0], |from, to| rename_directory(CWD, from.as_os_str(), CWD, to.as_os_str())];
+
+    #[test]
+    fn a_file_or_link_is_renamed_to_nothing_only() {
+        for rename in FILES {
+            let top = tempfile::tempdir().expect("make a directory");
+            let [file, link, taken, new, other] =
+                ["file", "link", "taken", "new", "other"].map(|name| top.path().join(name));
+            fs::write(&file, "content").expect("write a file");
+            fs::write(&taken, "another's").expect("write a file");
+            std::os::unix::fs::symlink("nowhere", &link).expect("make a link");
+            assert_eq!(rename(&file, &taken), Err(Errno::EXIST));
+            assert_eq!(rename(&file, &link), Err(Errno::EXIST), "a link that leads nowhere is something");
+            assert_eq!(rename(&top.path().join("none"), &new), Err(Errno::NOENT));
+            assert!(!new.exists(), "what fails leaves nothing behind");
+            assert_eq!(fs::read(&taken).expect("read a file"), b"another's");
+            rename(&file, &new).expect("rename a file");
+            rename(&link, &other).expect("rename a link");
+            assert_eq!(fs::read(&new).expect("read a file"), b"content");
+            assert_eq!(fs::read_link(&other).expect("read a link"), Path::new("nowhere"));
+            assert!(!file.exists() && fs::symlink_metadata(&link).is_err(), "the old names are gone");
+        }
+    }
+
+    #[test]
+    fn a_directory_is_renamed_to_nothing_only() {
+        for rename in DIRECTORIES {
+            let top = tempfile::tempdir().expect("make a directory");
+            let [directory, empty, new] = ["directory", "empty", "new"].map(|name| top.path().join(name));
+            fs::create_dir(&directory).expect("make a directory");
+            fs::write(directory.join("file"), "content").expect("write a file");
+            fs::create_dir(&empty).expect("make a directory");
+            assert_eq!(rename(&directory, &empty), Err(Errno::EXIST), "not even over one that is empty");
+            assert!(rename(&directory, &directory.join("inside")).is_err());
+            assert!(!directory.join("inside").exists(), "what fails leaves nothing behind");
+            rename(&directory, &new).expect("rename a directory");
+            assert_eq!(fs::read(new.join("file")).expect("read a file"), b"content");
+            assert!(!directory.exists(), "the old name is gone");
+        }
+    }
+
+    #[test]
+    fn ps_says_what_the_system_says() {
+        if std::process::Command::new("ps").output().is_err() {
+            // Past the test's captured output: a skip is to be seen.
+            let _ = writeln!(std::io::stderr(), "SKIPPED, NOTHING IS PROVED: there is no ps here");
+            return;
+        }
+        let own = std::process::id();
+        let (one, other) = (process_by_ps(own).expect("ps knows it"), process(own).expect("it is there"));
+        assert_eq!((&one.name, one.parent), (&other.name, other.parent));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("start a process");
+        let seen = process_by_ps(child.id()).expect("ps knows it");
+        assert_eq!((seen.name.as_str(), seen.parent), ("sleep", own));
+        child.kill().expect("kill it");
+        // Dead, but not waited for; a moment may pass until it is.
+        while process(child.id()).is_some() {
+            std::thread::yield_now();
+        }
+        assert_eq!(process_by_ps(child.id()), None, "what is dead is gone");
+        child.wait().expect("it is gone");
+        assert_eq!(process_by_ps(child.id()), None);
+    }
+
+    #[test]
+    fn a_line_of_ps_on_a_mac() {
+        let line = "  501 S+   Sat Nov  7 09:05:03 2026     /Applications/An Agent.app/Contents/MacOS/an agent\n";
+        let agent = Process { name: "an agent".to_owned(), parent: 501, started: "Sat Nov 7 09:05:03 2026".to_owned() };
+        assert_eq!(process_of_line(line), Some(agent));
+        assert_eq!(process_of_line("    1 Z    Sat Nov  7 09:05:03 2026     (sleep)\n"), None);
+        assert_eq!(process_of_line(""), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! Where the kernel or the file system lacks something, another way leads to the same: macOS has no `openat2`, an
+//! old kernel no `renameat2`, exFAT no second names for a file. The kernel is told to refuse these calls to oxundo,
+//! to git and to the agent, as where they are missing.
+
+use crate::sandbox::{Mode, Sandbox};
+use nix::libc::{self, c_int, c_long};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+
+/// What is missing, and how the kernel says so.
+type Lack = (&'static [c_long], c_int);
+
+const CALLS: Lack = (&[libc::SYS_openat2, libc::SYS_renameat2], libc::ENOSYS);
+const LINKS: Lack = (&[libc::SYS_link, libc::SYS_linkat], libc::EPERM);
+
+/// Runs a test on a thread for which these calls fail, and for all that it starts.
+fn without(lacks: &[Lack], test: impl FnOnce() + Send) {
+    let programs: Vec<BpfProgram> = lacks.iter().map(filter).collect();
+    let outcome = std::thread::scope(|scope| {
+        let lacking = scope.spawn(|| {
+            for program in &programs {
+                apply_filter(program).expect("the kernel filters calls");
+            }
+            test();
+        });
+        lacking.join()
+    });
+    if let Err(panic) = outcome {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn filter((calls, errno): &Lack) -> BpfProgram {
+    let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
+    let fails = SeccompAction::Errno(u32::try_from(*errno).expect("a number of an error"));
+    let machine = std::env::consts::ARCH.try_into().expect("a machine that is known");
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, fails, machine).expect("a filter");
+    filter.try_into().expect("a filter that the kernel takes")
+}
+
+/// A repository with files and directories to edit, replace, move and delete.
+fn filled() -> Sandbox {
+    let repo = Sandbox::new();
+    for path in ["edited.txt", "gone.txt", "moved.txt", "dir/a.txt", "dir/deep/b.txt", "becomes/a.txt", "file"] {
+        repo.write(path, format!("{path}\n"));
+    }
+    repo.link("link", "edited.txt").chmod("file", 0o755);
+    repo.sh("git add . && git commit -qm files");
+    repo.write("staged.txt", "staged\n").write("mine.txt", "mine\n").write("edited.txt", "dirty\n");
+    repo.git(["add", "staged.txt"]);
+    repo
+}
+
+/// Every kind of change, new things over the limits among them, which are moved aside whole.
+const SCRIPT: &str = "
+    echo more >>edited.txt; rm gone.txt; mv moved.txt there.txt; mv dir other; ln -sf file link; chmod 600 mine.txt
+    rm -r becomes; echo now >becomes; rm file; mkdir -p file/deep; echo in >file/deep/it; mkdir empty; ln -s none dangling
+    mkdir -p node_modules/one; echo code >node_modules/one/index.js; head -c 11000000 /dev/zero >large.bin
+    git add there.txt; git commit -qm its there.txt; git branch new; git stash push -q -- staged.txt";
+
+#[test]
+fn without_openat2_and_renameat2_turns_lead_there_and_back() {
+    without(&[CALLS], || Mode::BOTH.into_iter().for_each(|mode| filled().there_and_back(mode, SCRIPT)));
+}
+
+#[test]
+fn without_hard_links_turns_lead_there_and_back() {
+    without(&[LINKS], || Mode::BOTH.into_iter().for_each(|mode| filled().there_and_back(mode, SCRIPT)));
+}
+
+#[test]
+fn without_either_turns_lead_there_and_back() {
+    without(&[CALLS, LINKS], || Mode::BOTH.into_iter().for_each(|mode| filled().there_and_back(mode, SCRIPT)));
+}
+
+#[test]
+fn without_openat2_what_is_behind_a_link_is_not_touched() {
+    without(&[CALLS, LINKS], || {
+        let repo = filled();
+        repo.agent("echo more >>dir/deep/b.txt; echo new >dir/deep/new.txt");
+        repo.sh("mv dir ../elsewhere; ln -s ../elsewhere dir");
+        let elsewhere = repo.sh("cd ../elsewhere; find . -type f -exec sha256sum {} +");
+        let _ = repo.oxundo(["undo", "--force"]);
+        assert_eq!(repo.sh("cd ../elsewhere; find . -type f -exec sha256sum {} +"), elsewhere);
+    });
+}
+
+#[test]
+fn without_hard_links_the_index_lock_of_a_killed_oxundo_is_known() {
+    without(&[LINKS], || {
+        let repo = filled();
+        let before = repo.state();
+        repo.agent(SCRIPT);
+        if crate::kill_points::points_of(&repo, &["undo"]).is_err() {
+            return crate::kill_points::announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+        }
+        let killed = crate::kill_points::killed_at(&repo, &["undo"], ["renameat", "edited.txt"]);
+        assert!(killed.exists(".git/index.lock"), "it was in the middle of it");
+        killed.oxundo(["undo"]).success();
+        assert!(!killed.exists(".git/index.lock"), "the lock is gone");
+        killed.state().assert_is(&before, "undo went on");
+        killed.assert_sound();
+    });
+}
