@@ -1,16 +1,16 @@
 //! Moving refs: every move names the value it expects.
 
 use crate::error::{Code, Refusal};
-use crate::git::refs::Refs;
 use crate::git::refs::lockfile::held;
+use crate::git::refs::{Refs, full_name, transaction};
 use crate::model::checkpoint;
 use crate::model::plan::Plan;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::date::parse::TimeBuf;
+use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
-use gix::refs::{FullName, Target};
 
 impl Refs<'_> {
     /// Moves one of oxundo's refs, with a reflog entry. `None` means that it is not there.
@@ -23,15 +23,19 @@ impl Refs<'_> {
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
         gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
         let edit = edit(name, from, to, message)?;
-        let moved = self.marked(&[name], || self.edit_refs(&gix, [edit]))?;
+        let moved = self.marked(&[name], || self.edit_refs(&gix, [edit], || Ok(())))?;
         let moved = moved.with_context(|| format!("move {name}"));
         moved.map(drop).map_err(|error| self.not_moved([name], error))
     }
 
-    fn edit_refs(&self, gix: &gix::Repository, edits: impl IntoIterator<Item = RefEdit>) -> Result<()> {
+    fn edit_refs(
+        &self,
+        gix: &gix::Repository,
+        edits: impl IntoIterator<Item = RefEdit>,
+        still: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let (who, mut time) = (self.repo.committer(), TimeBuf::default());
-        gix.edit_references_as(edits, Some(who.to_ref(&mut time)))?;
-        Ok(())
+        transaction::edit(gix, edits, who.to_ref(&mut time), still)
     }
 
     /// Moves the branches, HEAD and its reflog as a plan says, all or none.
@@ -45,17 +49,17 @@ impl Refs<'_> {
         if edits.is_empty() {
             return Ok(());
         }
-        if self.head()? != plan.head.from {
-            return Err(moved_meanwhile("HEAD"));
-        }
+        let still = || if self.head()? == plan.head.from { Ok(()) } else { Err(moved_meanwhile("HEAD")) };
+        still()?;
         // A deleted branch makes place for one below its name, or above: its reflog must go first.
         let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
         let names: Vec<_> = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]).collect();
         let edited = self.marked(&names, || {
             if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
-                self.edit_refs(&self.repo.gix, moved.into_iter().chain(gone))
+                self.edit_refs(&self.repo.gix, moved.into_iter().chain(gone), still)
             } else {
-                self.edit_refs(&self.repo.gix, gone).and_then(|()| self.edit_refs(&self.repo.gix, moved))
+                self.edit_refs(&self.repo.gix, gone, still)
+                    .and_then(|()| self.edit_refs(&self.repo.gix, moved, || Ok(())))
             }
         });
         match edited? {
@@ -69,6 +73,9 @@ impl Refs<'_> {
                 });
                 if let Some(branch) = lost {
                     return Err(moved_meanwhile(&branch.name));
+                }
+                if error.is::<Refusal>() {
+                    return Err(error);
                 }
                 Err(self.not_moved(names, error.context("move the branch")))
             }
@@ -134,10 +141,6 @@ fn nests(gone: &[RefEdit], moved: &[RefEdit]) -> bool {
         a.strip_prefix(b.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
     };
     gone.iter().any(|old| moved.iter().any(|new| below(old, new) || below(new, old)))
-}
-
-fn full_name(name: &str) -> Result<FullName> {
-    FullName::try_from(name).map_err(|error| anyhow::anyhow!("'{name}' is no ref: {error}"))
 }
 
 pub fn log(message: &str) -> LogChange {

@@ -5,8 +5,11 @@ pub mod lockfile;
 pub mod notes;
 pub mod read;
 pub mod stash;
+mod transaction;
 
 use crate::git::repo::Repo;
+use anyhow::Result;
+use gix::refs::FullName;
 
 /// Where a worktree's records are.
 #[derive(Clone, Copy, Debug)]
@@ -42,4 +45,8 @@ impl<'r> Refs<'r> {
     pub fn new(repo: &'r Repo) -> Self {
         Self { repo }
     }
+}
+
+pub fn full_name(name: &str) -> Result<FullName> {
+    FullName::try_from(name).map_err(|error| anyhow::anyhow!("'{name}' is no ref: {error}"))
 }

@@ -1,13 +1,14 @@
 //! Reading refs.
 
 use crate::error::{Code, Refusal};
-use crate::git::refs::Refs;
+use crate::git::refs::{Refs, full_name, transaction};
 use crate::model::checkpoint;
 use crate::model::checkpoint::Head;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Every ref of oxundo's.
@@ -62,6 +63,21 @@ impl Refs<'_> {
     ///
     /// When the refs cannot be read.
     pub fn branches(&self) -> Result<BTreeMap<String, ObjectId>> {
+        let packed = self.repo.gix.refs.packed_refs_path();
+        let stamp =
+            || packed.metadata().ok().map(|about| (about.ino(), about.mtime(), about.mtime_nsec(), about.len()));
+        loop {
+            let before = stamp();
+            let _ = self.repo.gix.refs.force_refresh_packed_buffer();
+            let branches = self.listed_branches()?;
+            // gix looks at the packed refs first: it misses what is packed and pruned while it lists.
+            if stamp() == before {
+                return Ok(branches);
+            }
+        }
+    }
+
+    fn listed_branches(&self) -> Result<BTreeMap<String, ObjectId>> {
         let mut branches = BTreeMap::new();
         for reference in self.repo.gix.references()?.local_branches()? {
             let reference = reference.map_err(|error| anyhow::anyhow!("read the branches: {error}"))?;
@@ -78,8 +94,8 @@ impl Refs<'_> {
     ///
     /// When it cannot be read.
     pub fn ref_id(&self, name: &str) -> Result<Option<ObjectId>> {
-        let reference = self.repo.gix.try_find_reference(name).with_context(|| format!("read {name}"))?;
-        Ok(reference.and_then(|reference| reference.target().try_id().map(ToOwned::to_owned)))
+        let target = transaction::value(&self.repo.gix.refs, full_name(name)?.as_ref());
+        Ok(target.with_context(|| format!("read {name}"))?.and_then(|target| target.try_id().map(ToOwned::to_owned)))
     }
 
     /// The branches that other worktrees have checked out, with these worktrees' directories.
