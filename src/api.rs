@@ -1,29 +1,31 @@
 //! What a front end needs: one type, [`Worktree`], and what it takes and gives.
 
-use crate::cli::{CheckpointArgs, DiffArgs, Distance, GcArgs, RestoreArgs};
-use crate::cmd;
 use crate::error::failure::refusal_of;
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
-use crate::git::refs::Refs;
 use crate::git::repo::Repo;
-use crate::git::timeline::Timelines;
 use crate::model::bytes::shown;
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
-use crate::model::progress::Watch;
-use crate::model::session::{Part, Signal};
-use crate::model::turn::{FileChange, Turn};
-use crate::turns::session::{Call, tell};
-use crate::ui::Ui;
+use crate::model::session::Signal;
+use crate::model::turn::{FileChange, Part, Turn};
+use crate::ops::conversation::hand_over;
+use crate::ops::list::{every, on_branch};
+use crate::ops::outcome::Outcome;
+use crate::ops::resolve::state_at;
+use crate::ops::turn::session::{SignalCall, handle_signal, look, settled};
+use crate::ops::undo::range::Extent;
+use crate::ops::view::View;
+use crate::ops::{checkpoint, diff, gc, restore, undo};
+use crate::progress::Watch;
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-pub use crate::cmd::gc::Collected;
-pub use crate::cmd::log::State;
+pub use crate::ops::gc::Collected;
+pub use crate::ops::list::State;
 
 /// What a front end gets, or why it does not: a code, a message, and what to do next.
 pub type Result<T> = std::result::Result<T, Refusal>;
@@ -96,15 +98,14 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
     op: Op,
-    steps: Option<u64>,
-    to: Option<String>,
+    extent: Extent,
     edits: Option<Edits>,
 }
 
 impl Walk {
     /// Back over the last `steps` turns of this branch.
     pub fn undo(steps: u64) -> Self {
-        Self { op: Op::Undo, steps: Some(steps), to: None, edits: None }
+        Self { op: Op::Undo, extent: Extent::Steps(steps), edits: None }
     }
 
     /// Forward over the next `steps` turns that are undone.
@@ -114,7 +115,7 @@ impl Walk {
 
     /// Back until this turn is the last one done: a number, `@~2`, a checkpoint's name or a commit.
     pub fn undo_to(turn: &str) -> Self {
-        Self { op: Op::Undo, steps: None, to: Some(turn.to_owned()), edits: None }
+        Self { op: Op::Undo, extent: Extent::To(turn.to_owned()), edits: None }
     }
 
     /// Forward until this turn is the last one done.
@@ -127,10 +128,6 @@ impl Walk {
     pub fn edits(mut self, edits: Edits) -> Self {
         self.edits = Some(edits);
         self
-    }
-
-    fn distance(&self, dry_run: bool) -> Distance {
-        Distance { number: None, steps: self.steps, to: self.to.clone(), edits: self.edits, dry_run }
     }
 }
 
@@ -158,8 +155,8 @@ pub struct Done {
     pub rescue: Option<ObjectId>,
 }
 
-impl From<cmd::outcome::Outcome> for Done {
-    fn from(outcome: cmd::outcome::Outcome) -> Self {
+impl From<Outcome> for Done {
+    fn from(outcome: Outcome) -> Self {
         Self { turns: outcome.turns, turn: outcome.turn, plan: outcome.plan, rescue: outcome.rescue }
     }
 }
@@ -200,8 +197,8 @@ impl Worktree {
     ///
     /// A refusal such as `busy`, `in_progress` or `no_identity`, with nothing changed, or a failure.
     pub fn begin(&self, who: &Who) -> Result<u64> {
-        let done = self.signal(Signal::Begin, who)?;
-        done.open.ok_or_else(|| {
+        let (open, _) = self.signal(Signal::Begin, who)?;
+        open.ok_or_else(|| {
             Refusal::new(Code::Io, "the turn did not begin").hint("run 'oxundo status' to see what is at work")
         })
     }
@@ -213,7 +210,7 @@ impl Worktree {
     ///
     /// `busy`, or a failure; the turn is open still then.
     pub fn end(&self, who: &Who) -> Result<Option<Turn>> {
-        Ok(self.signal(Signal::End { interrupted: false }, who)?.closed)
+        Ok(self.signal(Signal::End { interrupted: false }, who)?.1)
     }
 
     /// As [`Self::end`], for a turn that was cut off: it is marked as interrupted.
@@ -222,15 +219,16 @@ impl Worktree {
     ///
     /// As for [`Self::end`].
     pub fn abort(&self, who: &Who) -> Result<Option<Turn>> {
-        Ok(self.signal(Signal::End { interrupted: true }, who)?.closed)
+        Ok(self.signal(Signal::End { interrupted: true }, who)?.1)
     }
 
-    fn signal(&self, signal: Signal, who: &Who) -> Result<crate::turns::session::Done> {
+    fn signal(&self, signal: Signal, who: &Who) -> Result<(Option<u64>, Option<Turn>)> {
         let part = Part { agent: who.agent.clone(), session: who.session.clone(), ..Part::default() };
-        let inside = crate::agent::is_inside(&self.repo);
+        let inside = crate::agents::spawn::is_inside(&self.repo);
         let message = who.message.clone();
-        let call = Call { signal, part, message, inside, has_process: false, patience: PATIENCE };
-        told(tell(&self.repo, &silent(), &call))
+        let call = SignalCall { signal, part, message, inside, has_process: false, patience: PATIENCE };
+        let done = told(handle_signal(&self.repo, &|_| {}, &call))?;
+        Ok((done.view.timeline.state.open, done.closed))
     }
 
     /// The turns of this branch, newest first, the undone ones and the open one included; at most so many.
@@ -239,9 +237,7 @@ impl Worktree {
     ///
     /// `corrupt` when the timeline cannot be read.
     pub fn list(&self, most: usize) -> Result<Vec<Entry>> {
-        told(
-            self.entries(|stored| cmd::log::on_branch(&self.repo, stored, Refs::new(&self.repo).head()?.stack(), most)),
-        )
+        told(self.entries(|view| on_branch(&view.timeline, view.head.stack(), most)))
     }
 
     /// The turns of all branches, newest first, also those that can be redone no more; at most so many.
@@ -250,17 +246,17 @@ impl Worktree {
     ///
     /// `corrupt` when the timeline cannot be read.
     pub fn list_all(&self, most: usize) -> Result<Vec<Entry>> {
-        told(self.entries(|stored| cmd::log::every(&self.repo, stored, most)))
+        told(self.entries(|view| every(&view.timeline, most)))
     }
 
     fn entries(
         &self,
-        turns: impl FnOnce(&crate::git::timeline::stored::Stored) -> anyhow::Result<Vec<(Turn, State)>>,
+        turns: impl FnOnce(&View<'_>) -> anyhow::Result<Vec<(Turn, State)>>,
     ) -> anyhow::Result<Vec<Entry>> {
-        cmd::settle_if_idle(&self.repo, &silent(), "log")?;
-        let stored = Timelines::new(&self.repo).timeline()?;
-        let entry = |(turn, state): (Turn, State)| Ok(Entry { files: stored.turn_files(turn.turn)?, turn, state });
-        turns(&stored)?.into_iter().map(entry).collect()
+        let view = look(&self.repo, &|_| {}, "log")?;
+        let entry =
+            |(turn, state): (Turn, State)| Ok(Entry { files: view.timeline.turn_files(turn.turn)?, turn, state });
+        turns(&view)?.into_iter().map(entry).collect()
     }
 
     /// What a walk would do now. Every check is made; nothing is changed.
@@ -269,8 +265,11 @@ impl Worktree {
     ///
     /// The refusal that the walk itself would get.
     pub fn plan(&self, walk: &Walk) -> Result<Planned> {
-        let outcome = told(cmd::travel::run(&self.repo, &silent(), walk.op, &walk.distance(true)))?;
-        Ok(Planned { walk: walk.clone(), turns: outcome.turns, plan: outcome.plan })
+        told((|| {
+            let locked = settled(&self.repo, &|_| {}, walk.op.word())?;
+            let outcome = undo::plan(&locked, walk.op, &walk.extent, walk.edits)?.preview();
+            Ok(Planned { walk: walk.clone(), turns: outcome.turns, plan: outcome.plan })
+        })())
     }
 
     /// Does what was planned, and only that.
@@ -280,7 +279,7 @@ impl Worktree {
     /// `conflict` when the worktree has changed so that the plan would be another one now; a refusal or failure, with
     /// everything as it was.
     pub fn apply(&self, planned: &Planned) -> Result<Done> {
-        self.travel(&planned.walk, Some(&planned.plan))
+        told(self.carry_out(&planned.walk, Some(&planned.plan)))
     }
 
     /// Plans a walk and does it.
@@ -289,14 +288,16 @@ impl Worktree {
     ///
     /// A refusal or failure, with everything as it was.
     pub fn walk(&self, walk: &Walk) -> Result<Done> {
-        self.travel(walk, None)
+        told(self.carry_out(walk, None))
     }
 
-    fn travel(&self, walk: &Walk, wanted: Option<&Plan>) -> Result<Done> {
-        let (repo, ui) = (&self.repo, &silent());
-        let outcome = told(cmd::travel::run_as(repo, ui, walk.op, &walk.distance(false), wanted))?;
-        cmd::conversation::hand_over(repo, ui, walk.op, &outcome);
-        Ok(outcome.into())
+    fn carry_out(&self, walk: &Walk, wanted: Option<&Plan>) -> anyhow::Result<Done> {
+        let mut locked = settled(&self.repo, &|_| {}, walk.op.word())?;
+        let planned = undo::plan(&locked, walk.op, &walk.extent, walk.edits)?;
+        wanted.map_or(Ok(()), |wanted| planned.check_is(wanted))?;
+        let done = planned.carry_out(&mut locked)?;
+        hand_over(&locked.into_view(), walk.op, &done);
+        Ok(done.into())
     }
 
     /// Captures the present state under a name, for [`Self::restore`], [`Walk::undo_to`] and [`Self::changes`].
@@ -305,8 +306,8 @@ impl Worktree {
     ///
     /// `usage` for a name that is taken or cannot be one; a failure.
     pub fn capture(&self, name: &str) -> Result<()> {
-        let args = CheckpointArgs { name: Some(name.to_owned()), message: None, delete: false, list: false };
-        told(cmd::checkpoint::run(&self.repo, &silent(), &args)).map(drop)
+        let named = settled(&self.repo, &|_| {}, "checkpoint");
+        told(named.and_then(|mut locked| checkpoint::name(&mut locked, Some(name))).map(drop))
     }
 
     /// Brings files of a state into the worktree: those that these pathspecs match, or all. It deletes nothing, and is a
@@ -316,7 +317,10 @@ impl Worktree {
     ///
     /// `not_found` for no such state or file, `conflict` for edits that overlap, `nothing` when they are like that already.
     pub fn restore(&self, state: &str, pathspecs: &[OsString]) -> Result<Done> {
-        self.bring(state, pathspecs, false).map(Into::into)
+        told((|| {
+            let mut locked = settled(&self.repo, &|_| {}, "restore")?;
+            Ok(restore::plan(&locked, state, pathspecs)?.carry_out(&mut locked)?.into())
+        })())
     }
 
     /// What [`Self::restore`] would change now.
@@ -325,12 +329,7 @@ impl Worktree {
     ///
     /// As for [`Self::restore`].
     pub fn plan_restore(&self, state: &str, pathspecs: &[OsString]) -> Result<Plan> {
-        self.bring(state, pathspecs, true).map(|outcome| outcome.plan)
-    }
-
-    fn bring(&self, state: &str, pathspecs: &[OsString], dry_run: bool) -> Result<cmd::outcome::Outcome> {
-        let args = RestoreArgs { state: state.to_owned(), pathspecs: pathspecs.to_vec(), dry_run };
-        told(cmd::restore::run(&self.repo, &silent(), &args))
+        told((|| Ok(restore::plan(&*settled(&self.repo, &|_| {}, "restore")?, state, pathspecs)?.plan))())
     }
 
     /// The files that differ between two states, or between one and the worktree: a turn for the state after it,
@@ -340,10 +339,10 @@ impl Worktree {
     ///
     /// `not_found` for no such state.
     pub fn changes(&self, from: &str, to: Option<&str>) -> Result<Vec<FileChange>> {
-        let turns = std::iter::once(from).chain(to).map(str::to_owned).collect();
-        let args = DiffArgs { turns, stat: false, pathspecs: Vec::new() };
-        let changes = told(cmd::diff::run(&self.repo, &silent(), &args))?;
-        Ok(changes.map(cmd::diff::Changes::into_files).unwrap_or_default())
+        told((|| {
+            let view = look(&self.repo, &|_| {}, "diff")?;
+            diff::changes(&view, &diff::states(&view, from, to)?, &[])
+        })())
     }
 
     /// A file as it was in a state; the path is seen from the top of the worktree.
@@ -352,11 +351,11 @@ impl Worktree {
     ///
     /// `not_found` for no such state or file.
     pub fn read(&self, state: &str, path: &BStr) -> Result<Vec<u8>> {
-        let found = told(Timelines::new(&self.repo).timeline().and_then(|stored| {
-            let tree = cmd::state_at(&self.repo, &stored, state)?.worktree;
-            let file = Objects::new(&self.repo).tree_file(tree, path)?;
-            file.map(|(_, id)| Objects::new(&self.repo).blob(id)).transpose()
-        }))?;
+        let found = told((|| {
+            let tree = state_at(&View::open(&self.repo, &|_| {})?, state)?.worktree;
+            let objects = Objects::new(&self.repo);
+            objects.tree_file(tree, path)?.map(|(_, id)| objects.blob(id)).transpose()
+        })())?;
         found.ok_or_else(|| {
             Refusal::new(Code::NotFound, format!("there was no file '{}' then", shown(path.as_bstr())))
                 .hint(format!("run 'oxundo show {state}' to see what it has"))
@@ -370,15 +369,15 @@ impl Worktree {
     ///
     /// `busy` while a turn is running, or a failure.
     pub fn gc(&self, keep: Option<Duration>, dry_run: bool) -> Result<Collected> {
-        let keep = keep.map(|keep| format!("{}s", keep.as_secs()));
-        let args = GcArgs { keep, dry_run, auto: false, stores: false, remove: Vec::<PathBuf>::new() };
-        told(cmd::gc::run(&self.repo, &silent(), &args))
+        told((|| {
+            let mut locked = settled(&self.repo, &|_| {}, "gc")?;
+            let keep = keep.map_or_else(|| locked.config().keep(None), |keep| Ok(Some(keep.as_secs())))?;
+            if dry_run {
+                return Ok(gc::plan(&locked, keep, gc::Effort::Asked)?.preview(&locked));
+            }
+            gc::collect(&mut locked, keep)
+        })())
     }
-}
-
-/// Says nothing at all.
-fn silent() -> Ui {
-    Ui { json: true, quiet: true, ..Ui::default() }
 }
 
 fn told<T>(result: anyhow::Result<T>) -> Result<T> {

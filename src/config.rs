@@ -2,14 +2,14 @@
 //! the table of keys. `OXUNDO_*` in the environment stands over them: `oxundo.maxFileSize`
 //! is `OXUNDO_MAX_FILE_SIZE`.
 
-mod keys;
+pub mod keys;
 
-pub use keys::{KEYS, Key, variable};
-
+use crate::config::keys::variable;
 use crate::error::{Code, Refusal};
+use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
 use crate::git::repo::settings::setting_of_user;
-use crate::git::scan::found::Limits;
+use crate::model::limits::Limits;
 use crate::model::merge::Edits;
 use crate::model::turn::Mode;
 use anyhow::Result;
@@ -189,11 +189,12 @@ impl Config<'_> {
     /// # Errors
     ///
     /// When the value is none of these.
-    pub fn sign(self) -> Result<bool> {
+    pub fn sign(self) -> Result<Sign> {
         let auto = self.0.setting("commit.gpgSign").is_some_and(|value| {
             !matches!(value.to_str_lossy().to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
         });
-        self.choice("sign", &[("auto", auto), ("always", true), ("never", false)])
+        let signed = self.choice("sign", &[("auto", auto), ("always", true), ("never", false)])?;
+        Ok(if signed { Sign::Within(self.sign_timeout()?) } else { Sign::Never })
     }
 
     /// `oxundo.signTimeout`: for how many seconds a signature is waited for; 60 by default.
@@ -201,7 +202,7 @@ impl Config<'_> {
     /// # Errors
     ///
     /// When the value is no number.
-    pub fn sign_timeout(self) -> Result<Duration> {
+    fn sign_timeout(self) -> Result<Duration> {
         Ok(Duration::from_secs(self.number("signTimeout")?))
     }
 

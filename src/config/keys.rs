@@ -2,6 +2,7 @@
 
 /// One key of git's configuration.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "internals"), expect(dead_code, reason = "docs and manual are held to it by tests"))]
 pub struct Key {
     /// Its name, without `oxundo.`.
     pub name: &'static str,

@@ -1,7 +1,7 @@
 //! A checkpoint is the whole state at one instant, as plain data.
 
 use crate::model::bytes::exact;
-use crate::model::plan::parents;
+use crate::model::path::parents;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString};
 use serde::{Deserialize, Serialize};

@@ -17,12 +17,12 @@ pub struct Leaving {
     /// Where it was published, for example `origin/main`.
     pub published: Option<String>,
     /// What the timeline and the notes say of it.
-    pub origin: Origin,
+    pub origin: CommitOrigin,
 }
 
 /// What the timeline and the notes say of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum CommitOrigin {
     /// One of the walk's turns recorded it, and so does its note.
     Recorded,
     /// The timeline knows it, but its note is gone.
@@ -54,28 +54,28 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
             .hint(way_out(op))
             .commits(ids(leaving, |commit| commit.parents > 1)));
     }
-    let foreign = |commit: &Leaving| commit.origin != Origin::Recorded;
+    let foreign = |commit: &Leaving| commit.origin != CommitOrigin::Recorded;
     let Some(first) = leaving.iter().find(|commit| foreign(commit)) else {
         return Ok(());
     };
     let message = match &first.origin {
-        Origin::Copied(turn, original) => format!(
+        CommitOrigin::Copied(turn, original) => format!(
             "commit {} was rewritten since turn {turn} made it as {}",
             named(first),
             original.to_hex_with_len(7)
         ),
-        Origin::NoteMissing(turn) => {
+        CommitOrigin::NoteMissing(turn) => {
             format!("commit {} of turn {turn} has lost its note in refs/notes/oxundo", named(first))
         }
-        Origin::Elsewhere(turn, other) => {
+        CommitOrigin::Elsewhere(turn, other) => {
             format!("commit {} belongs to turn {turn}, which ended on '{}'", named(first), short_branch(other))
         }
-        Origin::Recorded | Origin::Unknown => {
+        CommitOrigin::Recorded | CommitOrigin::Unknown => {
             format!("commit {} on '{branch}' was not made by a turn", named(first))
         }
     };
     let hint = match &first.origin {
-        Origin::Elsewhere(_, other) => {
+        CommitOrigin::Elsewhere(_, other) => {
             format!("run 'git switch {}' and undo that turn first", short_branch(other))
         }
         _ => {
@@ -112,7 +112,7 @@ mod tests {
             parents: 1,
             subject: "a change".into(),
             published: None,
-            origin: Origin::Recorded,
+            origin: CommitOrigin::Recorded,
         }
     }
 
@@ -129,7 +129,7 @@ mod tests {
     fn each_obstacle_has_its_code_and_names_its_commits() {
         let published = Leaving { published: Some("origin/main".into()), ..commit(2) };
         let merge = Leaving { parents: 2, ..commit(3) };
-        let foreign = Leaving { origin: Origin::Unknown, ..commit(4) };
+        let foreign = Leaving { origin: CommitOrigin::Unknown, ..commit(4) };
         assert_eq!(code(&[commit(1), published.clone()]), Some(Code::Published));
         assert_eq!(code(&[commit(1), merge.clone()]), Some(Code::Merge));
         assert_eq!(code(&[foreign.clone(), commit(1)]), Some(Code::Foreign));
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_rewritten_commit_is_traced_to_its_turn() {
-        let copied = Leaving { origin: Origin::Copied(17, commit(9).id), ..commit(1) };
+        let copied = Leaving { origin: CommitOrigin::Copied(17, commit(9).id), ..commit(1) };
         let refusal = check(Op::Undo, "main", &[copied]).expect_err("rewritten");
         assert!(refusal.message.contains("turn 17"), "{}", refusal.message);
     }

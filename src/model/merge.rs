@@ -26,23 +26,20 @@
 //! overlaps is refused, all of it named, or overwritten when that was asked for.
 
 use crate::model::checkpoint::{Change, FileState, IndexEntry, Kind};
-use crate::model::plan::{DirectoryMove, FileMove, IndexMove};
 use anyhow::Result;
-use clap::ValueEnum;
 use gix::ObjectId;
-use gix::bstr::{BStr, BString};
-use serde::{Deserialize, Serialize};
+use gix::bstr::BStr;
 use std::ops::RangeInclusive;
 
 /// What is done with the user's edits to what a walk changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Edits {
-    /// Keep them by a three-way merge; refuse where they overlap
+    /// Keep them by a three-way merge; refuse where they overlap.
     #[default]
     Merge,
-    /// Refuse wherever there are any
+    /// Refuse wherever there are any.
     Refuse,
-    /// Restore exactly; redo brings them back
+    /// Restore exactly; redo brings them back.
     Overwrite,
 }
 
@@ -142,7 +139,7 @@ pub enum Verdict<T> {
 }
 
 /// The rule of this module's first table; `None` where both sides changed the value.
-pub fn carried<T: PartialEq + Clone>(now: &T, change: &Change<T>) -> Option<T> {
+pub fn resolve_trivially<T: PartialEq + Clone>(now: &T, change: &Change<T>) -> Option<T> {
     if *now == change.from {
         Some(change.to.clone())
     } else if *now == change.to || change.from == change.to {
@@ -154,7 +151,7 @@ pub fn carried<T: PartialEq + Clone>(now: &T, change: &Change<T>) -> Option<T> {
 
 /// The rule for a file.
 pub fn file(now: Option<FileState>, change: &Change<Option<FileState>>) -> Verdict<Option<FileState>> {
-    if let Some(next) = carried(&now, change) {
+    if let Some(next) = resolve_trivially(&now, change) {
         return Verdict::Becomes(next);
     }
     let (now, from, to) = match (now, change.from, change.to) {
@@ -166,11 +163,11 @@ pub fn file(now: Option<FileState>, change: &Change<Option<FileState>>) -> Verdi
     let link = |state: FileState| state.kind == Kind::Symlink;
     let rest = |state: FileState| (state.kind, state.mode);
     let content = |state: FileState| (link(state), state.id);
-    let Some((kind, mode)) = carried(&rest(now), &Change::new(rest(from), rest(to))) else {
+    let Some((kind, mode)) = resolve_trivially(&rest(now), &Change::new(rest(from), rest(to))) else {
         let cause = if link(now) == link(from) && link(from) == link(to) { Cause::Mode } else { Cause::Kind };
         return Verdict::Overlap(cause);
     };
-    match carried(&content(now), &Change::new(content(from), content(to))) {
+    match resolve_trivially(&content(now), &Change::new(content(from), content(to))) {
         Some((is_link, id)) if is_link == (kind == Kind::Symlink) => {
             Verdict::Becomes(Some(FileState { kind, id, mode }))
         }
@@ -184,7 +181,7 @@ pub fn file(now: Option<FileState>, change: &Change<Option<FileState>>) -> Verdi
 
 /// The rule for a path's index entries.
 pub fn entries(now: &Vec<IndexEntry>, change: &Change<Vec<IndexEntry>>) -> Verdict<Vec<IndexEntry>> {
-    if let Some(next) = carried(now, change) {
+    if let Some(next) = resolve_trivially(now, change) {
         return Verdict::Becomes(next);
     }
     let ([now], [from], [to]) = (&now[..], &change.from[..], &change.to[..]) else {
@@ -200,62 +197,15 @@ pub fn entries(now: &Vec<IndexEntry>, change: &Change<Vec<IndexEntry>>) -> Verdi
         skip_worktree: flag(|entry| entry.skip_worktree),
         assume_unchanged: flag(|entry| entry.assume_unchanged),
     };
-    if let Some(content) = carried(&content(now), &Change::new(content(from), content(to))) {
+    if let Some(content) = resolve_trivially(&content(now), &Change::new(content(from), content(to))) {
         return Verdict::Becomes(vec![flagged(content)]);
     }
     let file = |entry: &&IndexEntry| entry.mode & 0o170_000 == 0o100_000 && entry.stage == 0 && !entry.intent_to_add;
-    match carried(&now.mode, &Change::new(from.mode, to.mode)) {
+    match resolve_trivially(&now.mode, &Change::new(from.mode, to.mode)) {
         Some(mode) if [now, from, to].iter().all(file) => Verdict::Merge(
             vec![flagged((mode, now.id, 0, false))],
             Blobs { base: from.id, ours: now.id, theirs: to.id },
         ),
         _ => Verdict::Overlap(Cause::Staged),
-    }
-}
-
-/// Where a walk over one turn did not lead between the turn's own two states: because the
-/// user's edits were kept, or overwritten. Turned round, so that the next walk over the turn,
-/// the other way, comes back to the very state that this one left.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Carried {
-    /// The edits were overwritten: the way back brings them, and then they are edits again.
-    pub overwritten: bool,
-    /// Files, in the order of their paths, as all three lists are.
-    pub files: Vec<FileMove>,
-    /// Directories.
-    pub directories: Vec<DirectoryMove>,
-    /// Index entries.
-    pub index: Vec<IndexMove>,
-}
-
-impl Carried {
-    /// Whether the walk led from the one of the turn's states to the other.
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.directories.is_empty() && self.index.is_empty()
-    }
-
-    /// What is remembered of a file.
-    pub fn file(&self, path: &BString) -> Option<Change<Option<FileState>>> {
-        let found = &self.files[self.files.binary_search_by(|file| file.path.cmp(path)).ok()?];
-        Some(Change::new(found.from, found.to))
-    }
-
-    /// What is remembered of a directory.
-    pub fn directory(&self, path: &BString) -> Option<Change<Option<u32>>> {
-        let found = &self.directories[self.directories.binary_search_by(|directory| directory.path.cmp(path)).ok()?];
-        Some(Change::new(found.from, found.to))
-    }
-
-    /// What is remembered of a path's index entries.
-    pub fn entries(&self, path: &BString) -> Option<Change<Vec<IndexEntry>>> {
-        let found = &self.index[self.index.binary_search_by(|entry| entry.path.cmp(path)).ok()?];
-        Some(Change::new(found.from.clone(), found.to.clone()))
-    }
-
-    /// Every blob that it needs.
-    pub fn blobs(&self) -> impl Iterator<Item = ObjectId> {
-        let files = self.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);
-        let entries = self.index.iter().flat_map(|entry| entry.from.iter().chain(&entry.to));
-        files.chain(entries.filter(|entry| !entry.is_gitlink()).map(|entry| entry.id))
     }
 }

@@ -4,9 +4,8 @@
 
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Change, FileState, Head, IndexEntry, StashEntry, hex_option, short_branch};
-use crate::model::merge::Carried;
 use gix::ObjectId;
-use gix::bstr::{BStr, BString, ByteSlice};
+use gix::bstr::{BStr, BString};
 use serde::{Deserialize, Serialize};
 
 /// What a plan is for.
@@ -163,7 +162,8 @@ pub struct Plan {
     pub overwritten: Vec<BString>,
     /// What the way back over each turn has to remember.
     #[serde(skip)]
-    pub carried: Vec<(u64, Carried)>,
+    #[serde(rename = "carried")]
+    pub returns: Vec<(u64, ReturnState)>,
 }
 
 impl Plan {
@@ -183,7 +183,7 @@ impl Plan {
             kept_edits: Vec::new(),
             unstaged: Vec::new(),
             overwritten: Vec::new(),
-            carried: Vec::new(),
+            returns: Vec::new(),
         }
     }
 
@@ -248,12 +248,49 @@ impl Plan {
     }
 }
 
-/// Every directory above a path, the nearest first.
-pub fn parents(path: &BStr) -> impl Iterator<Item = &BStr> {
-    let mut rest = path;
-    std::iter::from_fn(move || {
-        let slash = rest.rfind_byte(b'/')?;
-        rest = rest[..slash].as_bstr();
-        Some(rest)
-    })
+/// Where a walk over one turn did not lead between the turn's own two states: because the
+/// user's edits were kept, or overwritten. Turned round, so that the next walk over the turn,
+/// the other way, comes back to the very state that this one left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReturnState {
+    /// The edits were overwritten: the way back brings them, and then they are edits again.
+    pub overwritten: bool,
+    /// Files, in the order of their paths, as all three lists are.
+    pub files: Vec<FileMove>,
+    /// Directories.
+    pub directories: Vec<DirectoryMove>,
+    /// Index entries.
+    pub index: Vec<IndexMove>,
+}
+
+impl ReturnState {
+    /// Whether the walk led from the one of the turn's states to the other.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.directories.is_empty() && self.index.is_empty()
+    }
+
+    /// What is remembered of a file.
+    pub fn file(&self, path: &BString) -> Option<Change<Option<FileState>>> {
+        let found = &self.files[self.files.binary_search_by(|file| file.path.cmp(path)).ok()?];
+        Some(Change::new(found.from, found.to))
+    }
+
+    /// What is remembered of a directory.
+    pub fn directory(&self, path: &BString) -> Option<Change<Option<u32>>> {
+        let found = &self.directories[self.directories.binary_search_by(|directory| directory.path.cmp(path)).ok()?];
+        Some(Change::new(found.from, found.to))
+    }
+
+    /// What is remembered of a path's index entries.
+    pub fn entries(&self, path: &BString) -> Option<Change<Vec<IndexEntry>>> {
+        let found = &self.index[self.index.binary_search_by(|entry| entry.path.cmp(path)).ok()?];
+        Some(Change::new(found.from.clone(), found.to.clone()))
+    }
+
+    /// Every blob that it needs.
+    pub fn blobs(&self) -> impl Iterator<Item = ObjectId> {
+        let files = self.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);
+        let entries = self.index.iter().flat_map(|entry| entry.from.iter().chain(&entry.to));
+        files.chain(entries.filter(|entry| !entry.is_gitlink()).map(|entry| entry.id))
+    }
 }

@@ -4,92 +4,7 @@
 //! where no process holds it: then it is open while one of its sessions is at work. Inside a
 //! `run` the two go together: there is always a turn open, which the next prompt claims.
 
-use crate::model::turn::Turn;
-use serde::{Deserialize, Serialize};
-
-/// How a turn's bounds are known, and the sessions at work in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
-    /// Whether hooks alone bound it; else a `run` does.
-    pub by_hooks: bool,
-    /// Whether it was opened between two prompts of a `run`, to catch what no hook tells of.
-    pub waiting: bool,
-    /// Whether more than one session, or one beside a `run`, took part.
-    pub shared: bool,
-    /// The sessions that take part, in the order in which they came.
-    pub parts: Vec<Part>,
-}
-
-/// A session's part in a turn.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// The agent.
-    pub agent: String,
-    /// Its session.
-    pub session: Option<String>,
-    /// The agent's own id of the prompt.
-    pub prompt: Option<String>,
-    /// The model.
-    pub model: Option<String>,
-    /// Where the agent keeps the conversation.
-    pub transcript: Option<String>,
-    /// How long that was when the session began its part, in bytes.
-    pub from: Option<u64>,
-    /// How long it was when it ended it.
-    pub to: Option<u64>,
-    /// The agent's process, by which a dead session is told from one at work.
-    pub process: Option<Process>,
-    /// Whether it is the `run`'s own agent.
-    pub inside: bool,
-    /// Whether it has not ended its part yet.
-    pub at_work: bool,
-}
-
-/// A process, told from a later one with the same number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Process {
-    /// Its number.
-    pub pid: u32,
-    /// When it was started, in its system's own words.
-    pub started: String,
-    /// Where its number counts: a container has numbers of its own.
-    pub space: String,
-}
-
-impl Part {
-    /// Whether both are of one session. Without an id, an agent has one session.
-    pub fn is_session_of(&self, other: &Self) -> bool {
-        match (&self.session, &other.session) {
-            (Some(a), Some(b)) => a == b,
-            (None, None) => self.agent == other.agent,
-            _ => false,
-        }
-    }
-
-    fn is_prompt_of(&self, other: &Self) -> bool {
-        self.prompt.is_some() && self.prompt == other.prompt
-    }
-
-    fn is_other_prompt_than(&self, other: &Self) -> bool {
-        self.prompt.is_some() && other.prompt.is_some() && self.prompt != other.prompt
-    }
-}
-
-impl Origin {
-    /// The part of a session.
-    pub fn part_of(&self, who: &Part) -> Option<&Part> {
-        self.parts.iter().find(|part| part.is_session_of(who))
-    }
-
-    /// Puts a session in beside others, or anew where it was in already.
-    pub fn join(&mut self, part: Part) {
-        self.shared = true;
-        match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
-            Some(known) => *known = part,
-            None => self.parts.push(part),
-        }
-    }
-}
+use crate::model::turn::{Origin, Part};
 
 /// What an agent tells of its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,9 +46,9 @@ pub enum Step {
 
 /// What a signal is held against.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene<'a> {
+pub struct Context<'a> {
     /// The open turn.
-    pub open: Option<&'a Turn>,
+    pub open: Option<&'a Origin>,
     /// Whether the process of a `run` is at work here.
     pub running: bool,
     /// Whether the signal comes from within that `run`.
@@ -143,28 +58,28 @@ pub struct Scene<'a> {
 }
 
 /// What a signal of this session does.
-pub fn step(scene: Scene<'_>, who: &Part, signal: Signal) -> Step {
-    let Some(turn) = scene.open else {
+pub fn step(context: Context<'_>, who: &Part, signal: Signal) -> Step {
+    let Some(origin) = context.open else {
         return match signal {
             Signal::Begin | Signal::Work => Step::Open,
             Signal::End { .. } | Signal::Gone => Step::Nothing,
         };
     };
-    let mine = turn.origin.part_of(who);
+    let mine = origin.part_of(who);
     let at_work = mine.is_some_and(|part| part.at_work);
-    let held = !turn.origin.by_hooks && scene.running;
-    let claimable = held && scene.inside && !at_work && !scene.others;
+    let held = !origin.by_hooks && context.running;
+    let claimable = held && context.inside && !at_work && !context.others;
     match signal {
         Signal::Begin if mine.is_some_and(|part| part.is_prompt_of(who)) => Step::Nothing,
         Signal::Work if at_work => Step::Nothing,
         Signal::Begin | Signal::Work => match () {
             () if claimable => Step::Claim,
-            () if scene.others || (held && !scene.inside) => Step::Join,
+            () if context.others || (held && !context.inside) => Step::Join,
             () => Step::Renew,
         },
         Signal::End { .. } if mine.is_some_and(|part| part.is_other_prompt_than(who)) && at_work => Step::Nothing,
-        Signal::End { interrupted } if at_work => leave_or_close(scene, held, interrupted),
-        Signal::Gone if at_work => leave_or_close(scene, held, true),
+        Signal::End { interrupted } if at_work => leave_or_close(context, held, interrupted),
+        Signal::Gone if at_work => leave_or_close(context, held, true),
         // Inside a run, an end whose beginning was never told of.
         Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {
             Step::Close { interrupted }
@@ -173,8 +88,8 @@ pub fn step(scene: Scene<'_>, who: &Part, signal: Signal) -> Step {
     }
 }
 
-fn leave_or_close(scene: Scene<'_>, held: bool, interrupted: bool) -> Step {
-    if scene.others || (held && !scene.inside) { Step::Leave } else { Step::Close { interrupted } }
+fn leave_or_close(context: Context<'_>, held: bool, interrupted: bool) -> Step {
+    if context.others || (held && !context.inside) { Step::Leave } else { Step::Close { interrupted } }
 }
 
 #[cfg(test)]
@@ -191,17 +106,17 @@ mod tests {
         }
     }
 
-    fn turn(by_hooks: bool, parts: &[Part]) -> Turn {
-        Turn { origin: Origin { by_hooks, parts: parts.to_vec(), ..Origin::default() }, ..Turn::default() }
+    fn turn(by_hooks: bool, parts: &[Part]) -> Origin {
+        Origin { by_hooks, parts: parts.to_vec(), ..Origin::default() }
     }
 
     const END: Signal = Signal::End { interrupted: false };
     const CLOSE: Step = Step::Close { interrupted: false };
 
     /// The scene as it is when the other sessions' processes are alive.
-    fn scene<'a>(open: Option<&'a Turn>, who: &Part, running: bool, inside: bool) -> Scene<'a> {
-        let others = open.is_some_and(|turn| turn.origin.parts.iter().any(|p| p.at_work && !p.is_session_of(who)));
-        Scene { open, running, inside, others }
+    fn scene<'a>(open: Option<&'a Origin>, who: &Part, running: bool, inside: bool) -> Context<'a> {
+        let others = open.is_some_and(|origin| origin.parts.iter().any(|p| p.at_work && !p.is_session_of(who)));
+        Context { open, running, inside, others }
     }
 
     #[test]
@@ -254,7 +169,7 @@ mod tests {
     fn a_dead_session_is_no_company() {
         let open = turn(true, &[part("dead", None, true)]);
         let who = part("s", None, false);
-        let alone = Scene { open: Some(&open), running: false, inside: false, others: false };
+        let alone = Context { open: Some(&open), running: false, inside: false, others: false };
         assert_eq!(step(alone, &who, Signal::Begin), Step::Renew);
     }
 
@@ -262,7 +177,7 @@ mod tests {
     fn inside_a_run_each_prompt_claims_the_turn_that_is_open() {
         let fresh = turn(false, &[]);
         let who = part("s", Some("1"), false);
-        let at = |open: &Turn, who: &Part, signal, inside| step(scene(Some(open), who, true, inside), who, signal);
+        let at = |open: &Origin, who: &Part, signal, inside| step(scene(Some(open), who, true, inside), who, signal);
         assert_eq!(at(&fresh, &who, Signal::Begin, true), Step::Claim);
         assert_eq!(at(&fresh, &who, END, true), CLOSE, "its beginning was not told of");
         assert_eq!(at(&fresh, &who, Signal::Gone, true), Step::Nothing);

@@ -10,6 +10,7 @@
 //! the branch on which it began: each where HEAD is when its turn comes.
 
 use crate::model::checkpoint::{UsualModes, hex};
+use crate::model::turn::Turn;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,6 +93,19 @@ pub struct Step {
     pub ended_on: String,
     /// The turn below it.
     pub previous: Option<u64>,
+}
+
+impl Step {
+    /// The step that a turn is.
+    pub fn of(turn: &Turn) -> Self {
+        let stack = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "HEAD".to_owned());
+        Self {
+            turn: turn.turn,
+            began_on: stack(&turn.began_on),
+            ended_on: stack(&turn.branch),
+            previous: turn.previous,
+        }
+    }
 }
 
 impl Timeline {

@@ -1,7 +1,6 @@
 //! The record of one turn.
 
 use crate::model::checkpoint::{hex, hex_option, short_branch};
-use crate::model::session::Origin;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 
@@ -73,10 +72,12 @@ pub enum Made {
     /// One commit out of several.
     Squash,
     /// These turns, taken out while later ones stay.
-    TakenOut(Vec<u64>),
+    #[serde(rename = "taken_out")]
+    Revert(Vec<u64>),
     /// Some paths of these turns, taken out of the worktree. The turns stay the last ones done:
     /// undo walks over this and the next one as one step, and redo brings the paths back.
-    Part(Vec<u64>),
+    #[serde(rename = "part")]
+    PartialRevert(Vec<u64>),
 }
 
 /// Everything about a turn but its two checkpoints.
@@ -149,13 +150,13 @@ impl Turn {
 
     /// Whether it only takes some paths of other turns out.
     pub fn is_part(&self) -> bool {
-        matches!(self.made, Some(Made::Part(_)))
+        matches!(self.made, Some(Made::PartialRevert(_)))
     }
 
     /// The turns that it takes out, whole or in part: redo brings them back.
     pub fn takes_out(&self) -> &[u64] {
         match &self.made {
-            Some(Made::TakenOut(turns) | Made::Part(turns)) => turns,
+            Some(Made::Revert(turns) | Made::PartialRevert(turns)) => turns,
             _ => &[],
         }
     }
@@ -163,7 +164,7 @@ impl Turn {
     /// Whether the turns that are undone can still be redone after it: the branch they are on is
     /// as it was.
     pub fn keeps_redo(&self) -> bool {
-        matches!(self.made, Some(Made::Part(_) | Made::Branch))
+        matches!(self.made, Some(Made::PartialRevert(_) | Made::Branch))
     }
 
     /// Whether this turn made or found the commit.
@@ -179,6 +180,92 @@ pub fn subject(message: Option<&str>, agent: &str, turn: u64) -> String {
 
 fn first_line(message: Option<&str>) -> Option<&str> {
     message?.lines().map(str::trim).find(|line| !line.is_empty())
+}
+
+/// How a turn's bounds are known, and the sessions at work in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Whether hooks alone bound it; else a `run` does.
+    pub by_hooks: bool,
+    /// Whether it was opened between two prompts of a `run`, to catch what no hook tells of.
+    pub waiting: bool,
+    /// Whether more than one session, or one beside a `run`, took part.
+    pub shared: bool,
+    /// The sessions that take part, in the order in which they came.
+    pub parts: Vec<Part>,
+}
+
+/// A session's part in a turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The agent.
+    pub agent: String,
+    /// Its session.
+    pub session: Option<String>,
+    /// The agent's own id of the prompt.
+    pub prompt: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Where the agent keeps the conversation.
+    pub transcript: Option<String>,
+    /// How long that was when the session began its part, in bytes.
+    pub from: Option<u64>,
+    /// How long it was when it ended it.
+    pub to: Option<u64>,
+    /// The agent's process, by which a dead session is told from one at work.
+    pub process: Option<Process>,
+    /// Whether it is the `run`'s own agent.
+    pub inside: bool,
+    /// Whether it has not ended its part yet.
+    pub at_work: bool,
+}
+
+/// A process, told from a later one with the same number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// When it was started, in its system's own words.
+    pub started: String,
+    /// Where its number counts: a container has numbers of its own.
+    pub space: String,
+}
+
+impl Part {
+    /// Whether both are of one session. Without an id, an agent has one session.
+    pub fn is_session_of(&self, other: &Self) -> bool {
+        match (&self.session, &other.session) {
+            (Some(a), Some(b)) => a == b,
+            (None, None) => self.agent == other.agent,
+            _ => false,
+        }
+    }
+
+    /// Whether both name the same prompt.
+    pub fn is_prompt_of(&self, other: &Self) -> bool {
+        self.prompt.is_some() && self.prompt == other.prompt
+    }
+
+    /// Whether both name a prompt, and not the same.
+    pub fn is_other_prompt_than(&self, other: &Self) -> bool {
+        self.prompt.is_some() && other.prompt.is_some() && self.prompt != other.prompt
+    }
+}
+
+impl Origin {
+    /// The part of a session.
+    pub fn part_of(&self, who: &Part) -> Option<&Part> {
+        self.parts.iter().find(|part| part.is_session_of(who))
+    }
+
+    /// Puts a session in beside others, or anew where it was in already.
+    pub fn join(&mut self, part: Part) {
+        self.shared = true;
+        match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
+            Some(known) => *known = part,
+            None => self.parts.push(part),
+        }
+    }
 }
 
 /// What the note on a commit says; one JSON object on a line of its own.

@@ -1,89 +1,214 @@
-//! The rules of the house, read off the sources.
+//! The rules of the house, read off the sources: what may name what, who prints, who runs git.
 
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-fn sources(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).expect("read the sources").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else {
-            found.push(path);
+/// The rooms of the git layer: each names only those before it.
+const GIT_ROOMS: [&str; 9] =
+    ["repo", "objects", "refs", "worktree", "index", "scan", "checkpoint", "timeline", "apply"];
+
+/// What the other rooms may name, and the leaves that everybody may.
+const MAY_NAME: [(&str, &[&str]); 7] = [
+    ("model", &["model"]),
+    ("git", &["git", "model"]),
+    ("config", &["config", "git", "model"]),
+    ("agents", &["agents", "git", "model"]),
+    ("ops", &["ops", "agents", "config", "git", "model"]),
+    ("api", &["api", "ops", "agents", "config", "git", "model"]),
+    ("program", &["program", "ops", "agents", "config", "git", "model"]),
+];
+const LEAVES: [&str; 3] = ["error", "progress", "warning"];
+
+/// The crates that only the command line may use.
+const OF_THE_PROGRAM: [&str; 6] = ["clap", "clap_complete", "console", "dialoguer", "indicatif", "renderdag"];
+
+/// A source: its name below `src`, and its code without comments and unit tests.
+type Source = (String, String);
+
+fn sources() -> Vec<Source> {
+    fn below(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(directory).expect("read the sources").flatten() {
+            let path = entry.path();
+            if path.is_dir() { below(&path, found) } else { found.push(path) }
         }
     }
-    found
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    below(&top, &mut paths);
+    let sources: Vec<Source> = (paths.iter())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| {
+            let name = path.strip_prefix(&top).expect("it is below").to_string_lossy().into_owned();
+            (name, code(&std::fs::read_to_string(path).expect("read a source")))
+        })
+        .collect();
+    assert!(sources.len() > 100, "the sources are where they are looked for");
+    sources
 }
 
-/// The sources that have these words, without those that may.
-fn having(words: &str, allowed: &[&str]) -> Vec<PathBuf> {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let all = sources(&top);
-    assert!(all.len() > 20, "the sources are where they are looked for");
-    all.into_iter()
-        .filter(|path| {
-            let name = path.strip_prefix(&top).expect("it is below").to_string_lossy().into_owned();
-            let text = std::fs::read_to_string(path).expect("read a source");
-            text.contains(words) && !allowed.iter().any(|allowed| name.starts_with(allowed))
-        })
-        .collect()
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+}
+
+/// Every path that begins with `crate::`, with groups in braces opened.
+fn named(code: &str) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(rest.len());
+        let path = &rest[..end];
+        match rest[end..].strip_prefix('{').and_then(|group| group.split_once('}')) {
+            Some((group, _)) if path.ends_with("::") => {
+                named.extend(group.split(',').map(|name| format!("{path}{}", name.trim())));
+            }
+            _ => drop(named.insert(path.trim_end_matches(':').to_owned())),
+        }
+    }
+    named
+}
+
+/// The top-level room of a source or a path.
+fn room(name: &str) -> &str {
+    let first = name.split(['/', ':']).next().unwrap_or_default();
+    first.strip_suffix(".rs").unwrap_or(first)
+}
+
+/// Each line says what a source names that it must not.
+fn astray(sources: &[Source]) -> Vec<String> {
+    let mut astray = Vec::new();
+    for (source, code) in sources {
+        let Some((_, allowed)) = MAY_NAME.iter().find(|(name, _)| *name == room(source)) else { continue };
+        for path in named(code) {
+            let target = room(&path);
+            if !LEAVES.contains(&target) && !allowed.contains(&target) {
+                astray.push(format!("{source} names {path}"));
+            }
+            let rank = |inner: Option<&str>| GIT_ROOMS.iter().position(|room| Some(*room) == inner);
+            let (own, other) = (rank(source.split('/').nth(1)), rank(path.split("::").nth(1)));
+            if room(source) == "git" && target == "git" && other > own {
+                astray.push(format!("{source} names {path}, a room below its own"));
+            }
+        }
+        for name in OF_THE_PROGRAM.iter().filter(|_| room(source) != "program") {
+            if code.contains(&format!("{name}::")) {
+                astray.push(format!("{source} names {name}"));
+            }
+        }
+        if room(source) != "program" && code.contains("feature = \"cli\"") {
+            astray.push(format!("{source} is another without the command line"));
+        }
+    }
+    astray
+}
+
+#[test]
+fn each_room_names_only_those_above_it() {
+    assert_eq!(astray(&sources()), Vec::<String>::new());
+}
+
+#[test]
+fn a_line_that_breaks_the_order_is_found() {
+    for (source, line) in [
+        ("git/objects/tree.rs", "use crate::git::refs::Refs;"),
+        ("git/apply/mod.rs", "let wait = crate::config::Config(repo).lock_timeout()?;"),
+        ("git/scan/mod.rs", "use crate::{error::Code, program::ui::Ui};"),
+        ("git/refs/mod.rs", "let on = console::colors_enabled();"),
+        ("model/plan.rs", "use crate::git::repo::Repo;"),
+        ("ops/undo/mod.rs", "use crate::program::args::Distance;"),
+        ("ops/gc.rs", "use clap::ValueEnum;"),
+        ("ops/gc.rs", "#[cfg(feature = \"cli\")]"),
+        ("config.rs", "use crate::ops::view::View;"),
+    ] {
+        assert_eq!(astray(&[(source.to_owned(), line.to_owned())]).len(), 1, "{source}: {line}");
+    }
+    let fine = "use crate::git::repo::Repo;\nuse crate::model::{path, plan};\nuse crate::error::{Code, Refusal};\n";
+    assert_eq!(astray(&[("git/apply/mod.rs".to_owned(), fine.to_owned())]), Vec::<String>::new());
+}
+
+/// The sources that each source imports from.
+fn imports(sources: &[Source]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let module = |name: &str| {
+        let path = name.strip_suffix(".rs").unwrap_or(name);
+        path.strip_suffix("/mod").unwrap_or(path).replace('/', "::")
+    };
+    let files: BTreeMap<String, &str> = sources.iter().map(|(name, _)| (module(name), name.as_str())).collect();
+    let file_of = |path: &str| {
+        let ends = path.match_indices("::").map(|(at, _)| at).chain([path.len()]);
+        ends.filter_map(|end| files.get(&path[..end])).next_back().copied()
+    };
+    let of = |code: &str, own: &str| {
+        named(code).iter().filter_map(|path| file_of(path)).filter(|file| *file != own).collect()
+    };
+    sources.iter().filter(|(name, _)| name != "lib.rs").map(|(name, code)| (name.as_str(), of(code, name))).collect()
+}
+
+/// Those that are left when every source that imports from none of the others has been taken away.
+fn in_cycles<'a>(mut imports: BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<&'a str> {
+    loop {
+        let left: BTreeSet<&str> = imports.keys().copied().collect();
+        let before = left.len();
+        imports.retain(|_, targets| targets.iter().any(|target| left.contains(target)));
+        if imports.len() == before {
+            return left.into_iter().collect();
+        }
+    }
+}
+
+#[test]
+fn no_file_imports_from_one_that_imports_from_it() {
+    let sources = sources();
+    assert_eq!(in_cycles(imports(&sources)), Vec::<&str>::new());
+    let source = |name: &str, code: &str| (name.to_owned(), code.to_owned());
+    let tied =
+        [source("a.rs", "use crate::b::B;"), source("b/mod.rs", "use crate::c::C;"), source("c.rs", "crate::a::f();")];
+    assert_eq!(in_cycles(imports(&tied)), ["a.rs", "b/mod.rs", "c.rs"], "a cycle is found");
+}
+
+/// The sources that have these words, without those whose names begin like one of these.
+fn having(words: &str, allowed: &[&str]) -> Vec<String> {
+    let found = sources().into_iter().filter(|(_, code)| code.contains(words)).map(|(name, _)| name);
+    found.filter(|name| !allowed.iter().any(|allowed| name.starts_with(allowed))).collect()
 }
 
 #[test]
 fn git_is_run_behind_one_door() {
-    assert_eq!(having("Command::new(\"git\")", &["git/process.rs"]), Vec::<PathBuf>::new());
+    assert_eq!(having("Command::new(\"git\")", &["git/repo/process.rs"]), Vec::<String>::new());
 }
 
 #[test]
 fn only_the_ui_prints() {
-    assert_eq!(having("io::stdout()", &["ui.rs"]), Vec::<PathBuf>::new());
-    assert_eq!(having("println!", &[]), Vec::<PathBuf>::new());
+    assert_eq!(having("io::stdout()", &["program/ui.rs"]), Vec::<String>::new());
+    assert_eq!(having("println!", &[]), Vec::<String>::new());
 }
 
 #[test]
 fn gix_handles_stay_in_the_git_layer() {
     for handle in ["gix::Repository", "gix::open", "gix::discover", "gix::index", "gix::refs", "gix::objs"] {
-        assert_eq!(having(handle, &["git/"]), Vec::<PathBuf>::new(), "{handle}");
+        assert_eq!(having(handle, &["git/"]), Vec::<String>::new(), "{handle}");
     }
 }
 
 #[test]
 fn the_model_reads_nothing() {
-    let outside = [
-        "api.rs",
-        "cmd/",
-        "git/",
-        "turns.rs",
-        "turns/",
-        "liveness.rs",
-        "setup.rs",
-        "agent.rs",
-        "config.rs",
-        "cli.rs",
-        "lib.rs",
-        "ui.rs",
-        "error.rs",
-        "main.rs",
-        "bin/",
-    ];
-    for word in ["std::fs", "std::env", "std::time", "SystemTime", "crate::git"] {
-        assert_eq!(having(word, &outside), Vec::<PathBuf>::new(), "{word}");
+    for word in ["std::fs", "std::env", "std::time", "SystemTime"] {
+        let all = having(word, &[]);
+        assert!(all.iter().all(|name| !name.starts_with("model/")), "{word}: {all:?}");
     }
 }
 
 #[test]
+fn the_timeline_is_read_in_one_place() {
+    let readers = having("\"state.json\"", &["git/timeline/stored.rs", "git/timeline/update.rs", "git/repo/shadow.rs"]);
+    assert_eq!(readers, Vec::<String>::new());
+}
+
+#[test]
 fn what_is_said_is_ascii_whatever_the_locale() {
-    // Comments, tests and what is shown only where there is more than ASCII.
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let allowed = ["ui.rs", "cmd/log/graph.rs", "cli.rs", "hooks/payload.rs"];
-    let mut found = Vec::new();
-    for path in sources(&top) {
-        let name = path.strip_prefix(&top).expect("it is below").to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(&path).expect("read a source");
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let said = lines.filter(|line| !line.is_ascii()).map(|line| format!("{name}: {}", line.trim()));
-        found.extend(said.filter(|_| !allowed.contains(&name.as_str())));
+    // What is shown only where there is more than ASCII, or is held against what others wrote.
+    let allowed = ["program/ui.rs", "program/text/graph.rs", "program/args.rs", "agents/payload.rs"];
+    for (name, code) in sources() {
+        let said: Vec<&str> = code.lines().filter(|line| !line.is_ascii()).collect();
+        assert!(allowed.contains(&name.as_str()) || said.is_empty(), "{name}: {said:?}");
     }
-    assert_eq!(found, Vec::<String>::new());
 }

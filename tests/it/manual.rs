@@ -5,9 +5,9 @@ use crate::sandbox::Sandbox;
 use clap::builder::ValueRange;
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
-use oxundo::cli::Cli;
-use oxundo::cmd::man::PAGES;
-use oxundo::config::{KEYS, variable};
+use oxundo::internals::Cli;
+use oxundo::internals::PAGES;
+use oxundo::internals::{KEYS, variable};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -315,7 +315,7 @@ fn the_pages_are_those_that_the_definitions_make() {
 fn every_page_is_in_the_program() {
     let mut embedded: Vec<_> = PAGES.iter().map(|(name, _)| (*name).to_owned()).collect();
     embedded.sort();
-    assert_eq!(embedded, pages().into_keys().collect::<Vec<_>>(), "src/cmd/man.rs names every page");
+    assert_eq!(embedded, pages().into_keys().collect::<Vec<_>>(), "src/program/cmd/man.rs names every page");
 }
 
 #[test]

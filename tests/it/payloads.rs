@@ -2,9 +2,9 @@
 //! when a field is missing, of another type, spelled otherwise, or more than expected.
 
 use crate::sandbox::{Output, Sandbox, check_all};
-use oxundo::hooks::adapters::{ADAPTERS, adapter};
-use oxundo::hooks::payload::{Heard, heard};
-use oxundo::model::session::Signal;
+use oxundo::internals::Signal;
+use oxundo::internals::{ADAPTERS, adapter};
+use oxundo::internals::{Heard, heard};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 

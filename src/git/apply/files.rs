@@ -1,14 +1,15 @@
 //! The worktree's part of a plan.
 
-use crate::git::apply::changed_meanwhile;
+use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::worktree::stat::OPEN;
 use crate::git::worktree::{Found, Worktree};
+use crate::model::bytes::quoted;
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, Plan};
-use crate::model::progress::Work;
+use crate::progress::Work;
 use anyhow::{Context, Result};
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::BTreeSet;
 
 /// The worktree's part of a plan.
@@ -156,4 +157,12 @@ impl<'a> Files<'a> {
         }
         Ok(())
     }
+}
+
+pub fn changed_meanwhile(path: &BStr) -> anyhow::Error {
+    let path = quoted(path);
+    Refusal::new(Code::Conflict, format!("'{path}' was changed meanwhile"))
+        .hint("run the same command again")
+        .paths([path])
+        .into()
 }

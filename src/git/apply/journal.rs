@@ -4,6 +4,8 @@ use crate::error::failure::told;
 use crate::git::apply::Apply;
 use crate::git::objects::Objects;
 use crate::git::refs::{Own, Refs};
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use anyhow::{Context, Result};
@@ -12,11 +14,7 @@ use gix::objs::Tree;
 use gix::objs::tree::{Entry, EntryKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
-
-/// No command of git's holds a lock for longer.
-const HELD_AT_MOST: Duration = Duration::from_secs(60);
+use std::time::SystemTime;
 
 /// A plan in progress, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
@@ -30,6 +28,22 @@ pub struct Journal {
 }
 
 impl Apply<'_> {
+    pub fn record(&self, record: &Record) -> Result<()> {
+        if record.timeline_from == record.timeline_to {
+            return Ok(());
+        }
+        let timeline = Refs::new(self.repo).own_ref(Own::Timeline);
+        if record.timeline_to.is_none() {
+            // First: killed in between, nobody misses the ref that oxundo itself takes away.
+            Timelines::new(self.repo).forget_timeline()?;
+        }
+        Refs::new(self.repo).move_own_ref(&timeline, record.timeline_from, record.timeline_to, &record.message)?;
+        if let Some(commit) = record.timeline_to {
+            Timelines::new(self.repo).remember_timeline(commit);
+        }
+        Ok(())
+    }
+
     pub fn write_journal(&self, plan: &Plan, record: &Record, begun: SystemTime) -> Result<ObjectId> {
         let at = begun.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let at = at.as_millis().try_into().unwrap_or(u64::MAX);
@@ -65,44 +79,30 @@ impl Apply<'_> {
         Ok(commit)
     }
 
-    pub fn read_journal(&self, commit: ObjectId) -> Result<Journal> {
-        let tree = Objects::new(self.repo).commit_tree(commit)?;
-        let (_, id) = Objects::new(self.repo).tree_entry(tree, "journal.json".into())?.context("it has no plan")?;
-        Ok(serde_json::from_slice(&self.repo.gix.find_blob(id)?.data)?)
-    }
-
-    /// Whether a journal can be read.
-    pub fn check_journal(&self, commit: ObjectId) -> Result<()> {
-        self.read_journal(commit).map(drop)
-    }
-
     pub fn end_journal(&self, pending: ObjectId) -> Result<()> {
         Refs::new(self.repo).move_own_ref(&Refs::new(self.repo).own_ref(Own::Pending), Some(pending), None, "done")
     }
+}
 
-    /// The journal of an interrupted command, if it cannot be read: its commit, and why.
-    ///
-    /// # Errors
-    ///
-    /// When the ref itself cannot be read.
-    pub fn damaged_journal(&self) -> Result<Option<(ObjectId, String)>> {
-        let Some(pending) = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Pending))? else {
-            return Ok(None);
-        };
-        Ok(self.check_journal(pending).err().map(|error| (pending, told(&error))))
-    }
+pub fn read_journal(repo: &Repo, commit: ObjectId) -> Result<Journal> {
+    let tree = Objects::new(repo).commit_tree(commit)?;
+    let (_, id) = Objects::new(repo).tree_entry(tree, "journal.json".into())?.context("it has no plan")?;
+    Ok(serde_json::from_slice(&repo.gix.find_blob(id)?.data)?)
+}
 
-    /// Lock files of git's that no running command can be holding.
-    pub fn stale_locks(&self) -> Vec<PathBuf> {
-        let branch = Refs::new(self.repo).head().ok().and_then(|head| head.branch);
-        let own = [Own::Timeline, Own::Pending].map(|own| Refs::new(self.repo).own_ref(own));
-        let shared = own.into_iter().chain(branch).chain(["packed-refs".to_owned(), "config".to_owned()]);
-        let locks = (shared.map(|name| self.repo.common_dir.join(format!("{name}.lock"))))
-            .chain(["HEAD.lock", "index.lock"].map(|name| self.repo.git_dir.join(name)));
-        let old = |lock: &PathBuf| {
-            let made = lock.symlink_metadata().and_then(|about| about.modified());
-            made.is_ok_and(|made| made.elapsed().unwrap_or_default() > HELD_AT_MOST)
-        };
-        locks.filter(old).collect()
-    }
+/// Whether a journal can be read.
+fn check_journal(repo: &Repo, commit: ObjectId) -> Result<()> {
+    read_journal(repo, commit).map(drop)
+}
+
+/// The journal of an interrupted command, if it cannot be read: its commit, and why.
+///
+/// # Errors
+///
+/// When the ref itself cannot be read.
+pub fn damaged_journal(repo: &Repo) -> Result<Option<(ObjectId, String)>> {
+    let Some(pending) = Refs::new(repo).ref_id(&Refs::new(repo).own_ref(Own::Pending))? else {
+        return Ok(None);
+    };
+    Ok(check_journal(repo, pending).err().map(|error| (pending, told(&error))))
 }

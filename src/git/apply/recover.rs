@@ -2,11 +2,13 @@
 
 use crate::error::failure::told;
 use crate::error::{Code, Refusal};
+use crate::git::apply::Apply;
 use crate::git::apply::files::Files;
-use crate::git::apply::journal::Journal;
-use crate::git::apply::{Apply, same_entries};
+use crate::git::apply::index::same_entries;
+use crate::git::apply::journal::{Journal, read_journal};
 use crate::git::index::Index;
 use crate::git::refs::{Own, Refs};
+use crate::git::repo::Repo;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use anyhow::Result;
@@ -27,17 +29,14 @@ pub struct Recovered {
 }
 
 impl Apply<'_> {
-    /// Whether an interrupted command left a journal.
-    ///
-    /// # Errors
-    ///
-    /// When the ref cannot be read.
-    pub fn is_interrupted(&self) -> Result<bool> {
+    /// Whether an interrupted command left something to finish or to roll back.
+    pub fn is_interrupted(repo: &Repo) -> Result<bool> {
+        let refs = Refs::new(repo);
         let left = |lock: &PathBuf| lock.symlink_metadata().is_ok();
-        Ok(Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Pending))?.is_some()
-            || Refs::new(self.repo).own_ref_locks().iter().any(left)
-            || left(&self.repo.scratch_path("index.mark"))
-            || Refs::new(self.repo).has_marked_locks())
+        Ok(refs.ref_id(&refs.own_ref(Own::Pending))?.is_some()
+            || refs.own_ref_locks().iter().any(left)
+            || left(&repo.scratch_path("index.mark"))
+            || refs.has_marked_locks())
     }
 
     /// Finishes or rolls back what an interrupted command left. To be called with the
@@ -53,11 +52,11 @@ impl Apply<'_> {
         let Some(pending) = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Pending))? else {
             return Ok(None);
         };
-        let journal = self.read_journal(pending).map_err(|error| {
+        let journal = read_journal(self.repo, pending).map_err(|error| {
             let what = format!("the journal of an interrupted command cannot be read: {}", told(&error));
             Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
         })?;
-        self.check_names(&journal.plan)?;
+        Self::check_names(&journal.plan)?;
         let Journal { plan, record, at, .. } = journal;
         Refs::new(self.repo).clear_stash_locks(SystemTime::UNIX_EPOCH + Duration::from_millis(at))?;
         let finished = self.committed(&plan, &record)?;
@@ -98,13 +97,13 @@ impl Apply<'_> {
     /// Brings everything to where the plan leads, from wherever it is between the plan's two
     /// ends. Gives the paths that are at neither end, which are left.
     pub fn force(&self, plan: &Plan, message: &str) -> Result<BTreeSet<BString>> {
-        self.check_names(plan)?;
+        Self::check_names(plan)?;
         let mut files = Files::lenient(self.repo);
         files.sweep(plan)?;
         files.apply(plan)?;
         let mut left = files.left;
         if !plan.index.is_empty() {
-            let lock = Index::new(self.repo).lock_index()?;
+            let lock = Index::new(self.repo).lock_index(self.wait)?;
             let index = lock.read()?;
             let mut moves = Vec::new();
             for entry in &plan.index {

@@ -9,13 +9,14 @@ use crate::git::objects::tree::TreeChange;
 use crate::git::refs::Refs;
 use crate::git::scan;
 use crate::git::scan::dircache::DirCache;
-use crate::git::scan::found::{Earlier, Limits, Scan};
+use crate::git::scan::found::{Earlier, Scan};
 use crate::git::scan::fsmonitor::Monitor;
 use crate::git::scan::ignore::{Rules, shared_rules};
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Checkpoint, Modes, UsualModes};
-use crate::model::progress::Work;
+use crate::model::limits::Limits;
+use crate::progress::Work;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::sync::Arc;
@@ -24,8 +25,6 @@ use std::sync::Arc;
 pub struct Capture {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// The ignore rules that were in force.
-    pub rules: Rules,
     /// The index as it was read.
     pub index: Arc<gix::index::File>,
     /// Tracked paths that may differ from their index entries.
@@ -81,7 +80,7 @@ impl Checkpoints<'_> {
             skipped,
             rules: self.repo.gix.write_blob(rules.to_record())?.detach(),
         };
-        Ok(Capture { checkpoint, rules, index: opened, changed, torn })
+        Ok(Capture { checkpoint, index: opened, changed, torn })
     }
 
     /// The ignore rules that are the same for the whole worktree, and what is captured all the same.

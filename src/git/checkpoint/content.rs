@@ -11,7 +11,7 @@ use crate::git::scan::found::{Difference, Scan, Unread};
 use crate::git::worktree::stat::{file_state, kind_of, mode_of};
 use crate::git::worktree::{Found, Worktree, is_denied};
 use crate::model::checkpoint::{Checkpoint, Kind, Reason, Skipped, UsualModes};
-use crate::model::progress::Work;
+use crate::progress::Work;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -221,7 +221,7 @@ impl<'a> Content<'a> {
             let Found::There(stat) = found else { continue };
             let Some(kind) = kind_of(&stat) else { continue };
             let mode = mode_of(&stat);
-            let file = Unread { path: path.clone(), kind, mode, stamp: None };
+            let file = Unread { path: path.clone(), kind, stamp: None };
             if let Some(id) = self.blob(&file)? {
                 if kind != Kind::Symlink && mode != usual.of(kind) {
                     self.unusual.insert(path.clone(), mode);

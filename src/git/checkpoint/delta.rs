@@ -8,7 +8,7 @@ use crate::git::scan::nested::own_state;
 use crate::model::checkpoint::{
     Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change,
 };
-use crate::model::plan::parents;
+use crate::model::path::parents;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};

@@ -5,14 +5,18 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
+use crate::git::objects::tree::tree_change;
 use crate::git::repo::Repo;
-use crate::model::merge::{Blobs, Cause, Merged};
+use crate::model::checkpoint::IndexEntry;
+use crate::model::merge;
+use crate::model::merge::{Blobs, Cause, Merge, Merged, Verdict};
 use anyhow::{Context, Result, ensure};
 use gix::ObjectId;
 use gix::attrs::StateRef;
-use gix::bstr::BStr;
+use gix::bstr::{BStr, BString, ByteSlice};
 use gix::diff::blob::{Algorithm, Diff, Hunk, InternedInput};
 use gix::worktree::stack::state::attributes::Source;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 
@@ -102,6 +106,47 @@ impl Merger<'_> {
 }
 
 impl<'r> Checkpoints<'r> {
+    /// Does something that merges content; what that takes is made ready when it is first needed.
+    pub fn merging<T>(&self, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
+        let mut merger = None;
+        work(&mut |path, blobs| {
+            let merger = match &mut merger {
+                Some(merger) => merger,
+                None => merger.insert(self.merger()?),
+            };
+            merger.merge(path, blobs)
+        })
+    }
+
+    /// A tree with the change from one tree to another merged in, by the rule for index entries.
+    /// What overlaps is noted.
+    pub fn merge_trees(
+        &self,
+        tree: ObjectId,
+        from: ObjectId,
+        to: ObjectId,
+        overlaps: &mut BTreeMap<BString, Cause>,
+        merge: &mut Merge<'_>,
+    ) -> Result<ObjectId> {
+        let mut changes = Vec::new();
+        for (path, change) in Objects::new(self.repo).entry_changes(from, to)? {
+            let now = Objects::new(self.repo).plain_entries(tree, path.as_bstr())?;
+            let next = match merge::entries(&now, &change) {
+                Verdict::Becomes(next) => Ok(next),
+                Verdict::Overlap(_) => Err(Cause::Committed),
+                Verdict::Merge(next, blobs) => match merge(path.as_bstr(), blobs)? {
+                    Merged::Clean(id) => Ok(next.into_iter().map(|entry| IndexEntry { id, ..entry }).collect()),
+                    Merged::Overlap(cause) => Err(cause),
+                },
+            };
+            match next {
+                Ok(next) => changes.push(tree_change(&path, &next)),
+                Err(cause) => drop(overlaps.insert(path, cause)),
+            }
+        }
+        Objects::new(self.repo).edited_tree(tree, &changes)
+    }
+
     /// Gets ready to merge, by the attributes that hold now.
     ///
     /// # Errors

@@ -5,8 +5,8 @@ use crate::git::index::Index;
 use crate::git::worktree::stat::{file_state, is_open, kind_of, mode_of};
 use crate::git::worktree::{Found, Worktree};
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
-use crate::model::plan::parents;
-use crate::model::walk::{Facts, Leg, Present};
+use crate::model::path::parents;
+use crate::model::planner::{Occupant, Present, TurnDelta};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::FileType;
@@ -18,23 +18,23 @@ impl Checkpoints<'_> {
     /// # Errors
     ///
     /// When something cannot be read.
-    pub fn facts(&self, legs: &[Leg], now: &Checkpoint, index: &gix::index::State) -> Result<Facts> {
-        let mut facts = Facts {
+    pub fn present(&self, turns: &[TurnDelta], now: &Checkpoint, index: &gix::index::State) -> Result<Present> {
+        let mut present = Present {
             branches: now.branches.clone(),
             head: now.head.clone(),
             stash: now.stash.clone(),
-            ..Facts::default()
+            ..Present::default()
         };
-        let deltas = || legs.iter().map(|leg| &leg.delta);
+        let deltas = || turns.iter().map(|turn| &turn.delta);
         let files: BTreeSet<&BString> = deltas().flat_map(|delta| delta.files.keys()).collect();
         for path in files {
-            facts.files.insert(path.clone(), self.present(now, path.as_bstr())?);
+            present.files.insert(path.clone(), self.occupant(now, path.as_bstr())?);
         }
         for path in deltas().flat_map(|delta| delta.directories.keys()) {
             if let Found::There(stat) = Worktree::new(self.repo).find(path.as_bstr())?
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
             {
-                facts.directories.insert(path.clone(), mode_of(&stat));
+                present.directories.insert(path.clone(), mode_of(&stat));
             }
         }
         let changed = deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()));
@@ -44,7 +44,7 @@ impl Checkpoints<'_> {
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
                 && !is_open(&stat)
             {
-                facts.closed.insert(path.to_owned(), mode_of(&stat));
+                present.closed.insert(path.to_owned(), mode_of(&stat));
             }
         }
         for (path, change) in deltas().flat_map(|delta| &delta.aside) {
@@ -54,15 +54,15 @@ impl Checkpoints<'_> {
                 Found::There(found) => Some(file_state(&found)),
                 Found::Absent | Found::Behind(_) => None,
             };
-            facts.aside.insert(path.clone(), (state, kept));
+            present.aside.insert(path.clone(), (state, kept));
         }
         for path in deltas().flat_map(|delta| delta.index.keys()) {
             let entries = Index::new(self.repo).index_entries(index, path.as_bstr())?;
             if !entries.is_empty() {
-                facts.index.insert(path.clone(), entries);
+                present.index.insert(path.clone(), entries);
             }
         }
-        Ok(facts)
+        Ok(present)
     }
 
     /// What the user edited: what differs within one of these pairs, of which each is the end of
@@ -87,25 +87,25 @@ impl Checkpoints<'_> {
         Ok(edited)
     }
 
-    fn present(&self, now: &Checkpoint, path: &BStr) -> Result<Present> {
+    fn occupant(&self, now: &Checkpoint, path: &BStr) -> Result<Occupant> {
         if let Some(state) = self.captured_file(now, path)? {
-            return Ok(Present::File(state));
+            return Ok(Occupant::File(state));
         }
         Ok(match Worktree::new(self.repo).find(path)? {
-            Found::Absent => Present::Absent,
-            Found::Behind(parent) => Present::Behind(parent),
+            Found::Absent => Occupant::Absent,
+            Found::Behind(parent) => Occupant::Behind(parent),
             Found::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
-                Present::Directory(Worktree::new(self.repo).list_below(path)?)
+                Occupant::Directory(Worktree::new(self.repo).list_below(path)?)
             }
             // There, but not captured: ignored by now, or over a limit.
             Found::There(stat) if kind_of(&stat).is_some() => {
                 match Worktree::new(self.repo).state(path, self.repo.hash_kind()) {
-                    Ok(Some(state)) => Present::NotCaptured(state),
-                    Ok(None) => Present::Absent,
-                    Err(_) => Present::Other,
+                    Ok(Some(state)) => Occupant::NotCaptured(state),
+                    Ok(None) => Occupant::Absent,
+                    Err(_) => Occupant::Other,
                 }
             }
-            Found::There(_) => Present::Other,
+            Found::There(_) => Occupant::Other,
         })
     }
 }

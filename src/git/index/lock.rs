@@ -1,6 +1,5 @@
 //! `index.lock`: the index is written on a copy while it is held, and the copy is renamed over the index.
 
-use crate::config::Config;
 use crate::git::index::Index;
 use crate::git::refs::lockfile::held;
 use crate::git::repo::Repo;
@@ -17,6 +16,9 @@ use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// How often a lock of git's is looked at.
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// The worktree of stand-ins, in the scratch directory.
 pub const STAND_IN: &str = "stand-in";
@@ -62,7 +64,7 @@ impl<'r> Index<'r> {
     /// # Errors
     ///
     /// A refusal `locked` when something else holds it for good.
-    pub fn lock_index(&self) -> Result<IndexLock<'r>> {
+    pub fn lock_index(&self, wait: Duration) -> Result<IndexLock<'r>> {
         let index = self.index_path();
         let lock = lock_path(&index);
         let scratch = self.repo.scratch()?;
@@ -75,7 +77,7 @@ impl<'r> Index<'r> {
             if error.kind() != std::io::ErrorKind::AlreadyExists {
                 return Err(error).with_context(|| format!("make '{}'", lock.display()));
             }
-            self.wait_for_lock(&lock, started)?;
+            wait_for_lock(&lock, started, wait)?;
         }
         let held = IndexLock { repo: self.repo, index, lock, mark, copy, stager: RefCell::default() };
         held.start_copy()?;
@@ -92,21 +94,12 @@ impl<'r> Index<'r> {
     /// # Errors
     ///
     /// A refusal `locked` when something else holds it for good.
-    pub fn check_index_is_free(&self) -> Result<()> {
+    pub fn check_index_is_free(&self, wait: Duration) -> Result<()> {
         let lock = lock_path(&self.index_path());
         let started = Instant::now();
         while self.index_is_locked() {
-            self.wait_for_lock(&lock, started)?;
+            wait_for_lock(&lock, started, wait)?;
         }
-        Ok(())
-    }
-
-    /// Waits a little for a lock that was first met at `started`; refuses once that was long enough.
-    fn wait_for_lock(&self, lock: &Path, started: Instant) -> Result<()> {
-        if started.elapsed() >= Config(self.repo).lock_timeout()? {
-            return Err(held(lock, "the index"));
-        }
-        std::thread::sleep(Duration::from_millis(25));
         Ok(())
     }
 
@@ -183,6 +176,15 @@ impl IndexLock<'_> {
     pub fn path(&self) -> &Path {
         &self.copy
     }
+}
+
+/// Lets a moment pass, unless `wait` is over since it started.
+fn wait_for_lock(lock: &Path, started: Instant, wait: Duration) -> Result<()> {
+    if started.elapsed() >= wait {
+        return Err(held(lock, "the index"));
+    }
+    std::thread::sleep(PAUSE);
+    Ok(())
 }
 
 fn lock_path(index: &Path) -> PathBuf {

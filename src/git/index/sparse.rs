@@ -7,7 +7,7 @@ use crate::git::objects::Objects;
 use crate::git::worktree::names::is_storable;
 use crate::git::worktree::{Worktree, is_denied};
 use crate::model::checkpoint::{IndexEntry, IndexState};
-use crate::model::plan::parents;
+use crate::model::path::parents;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};

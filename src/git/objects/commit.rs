@@ -1,12 +1,12 @@
 //! Making commits: the user's and the agent's with the configured identity, and
 //! oxundo's own, which only its refs hold.
 
-use crate::config::Config;
 use crate::git::objects::Objects;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::date::parse::TimeBuf;
+use std::time::Duration;
 
 /// Who wrote a commit, and when.
 pub struct Author {
@@ -18,13 +18,22 @@ pub struct Author {
     pub date: Option<String>,
 }
 
+/// Whether commits are signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// They are not.
+    Never,
+    /// They are, by whatever the user has set up for git, if it takes no longer than this.
+    Within(Duration),
+}
+
 impl Objects<'_> {
     /// Makes a commit by the configured user. No ref moves.
     ///
     /// # Errors
     ///
     /// When it cannot be written or, with `sign`, not be signed.
-    pub fn make_commit(&self, tree: ObjectId, parents: &[ObjectId], message: &str, sign: bool) -> Result<ObjectId> {
+    pub fn make_commit(&self, tree: ObjectId, parents: &[ObjectId], message: &str, sign: Sign) -> Result<ObjectId> {
         self.make_commit_by(None, tree, parents, message, sign)
     }
 
@@ -40,16 +49,17 @@ impl Objects<'_> {
         tree: ObjectId,
         parents: &[ObjectId],
         message: &str,
-        sign: bool,
+        sign: Sign,
     ) -> Result<ObjectId> {
-        if !sign && author.is_none() {
+        if sign == Sign::Never && author.is_none() {
             let (author, committer) = (self.repo.author(), self.repo.committer());
             let [author_time, committer_time] = &mut [TimeBuf::default(), TimeBuf::default()];
             let (author, committer) = (author.to_ref(author_time), committer.to_ref(committer_time));
             let commit = self.repo.gix.new_commit_as(committer, author, message, tree, parents.iter().copied());
             return Ok(commit.context("write a commit")?.id().detach());
         }
-        let mut args = vec!["commit-tree".to_owned(), if sign { "-S" } else { "--no-gpg-sign" }.to_owned()];
+        let mut args =
+            vec!["commit-tree".to_owned(), if sign == Sign::Never { "--no-gpg-sign" } else { "-S" }.to_owned()];
         for parent in parents {
             args.extend(["-p".to_owned(), parent.to_string()]);
         }
@@ -61,10 +71,9 @@ impl Objects<'_> {
                 git = git.env("GIT_AUTHOR_DATE", date);
             }
         }
-        let printed = if sign {
-            git.run_within(message.as_bytes(), Config(self.repo).sign_timeout()?).context("sign the commit")?
-        } else {
-            git.run(message.as_bytes()).context("write a commit")?
+        let printed = match sign {
+            Sign::Within(time) => git.run_within(message.as_bytes(), time).context("sign the commit")?,
+            Sign::Never => git.run(message.as_bytes()).context("write a commit")?,
         };
         ObjectId::from_hex(printed.trim()).context("read the new commit's id")
     }

@@ -5,6 +5,25 @@ use anyhow::Result;
 use gix::ObjectId;
 use gix::diff::blob::unified_diff::{ConsumeBinaryHunk, ContextSize};
 use gix::diff::blob::{Algorithm, Diff, InternedInput, UnifiedDiff};
+use std::ffi::OsString;
+
+/// How git is to show a difference.
+#[derive(Clone, Copy, Debug)]
+pub struct DiffStyle {
+    /// As what.
+    pub form: DiffForm,
+    /// Whether in colours.
+    pub colored: bool,
+}
+
+/// What a difference is shown as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffForm {
+    /// All of it.
+    Patch,
+    /// A line for each file.
+    Stat,
+}
 
 impl Objects<'_> {
     /// Prints the difference of two trees as `git diff` does: its pager, its colours, its
@@ -13,11 +32,11 @@ impl Objects<'_> {
     /// # Errors
     ///
     /// When git cannot be started, or fails.
-    pub fn print_diff(&self, from: ObjectId, to: ObjectId, stat: bool, paths: &[std::ffi::OsString]) -> Result<()> {
+    pub fn print_diff(&self, from: ObjectId, to: ObjectId, style: DiffStyle, paths: &[OsString]) -> Result<()> {
         // `color.diff`, which says more, stays above it.
-        let color = if console::colors_enabled() { "color.ui=always" } else { "color.ui=never" };
-        let mut args: Vec<std::ffi::OsString> = vec!["-c".into(), color.into(), "diff".into()];
-        if stat {
+        let color = if style.colored { "color.ui=always" } else { "color.ui=never" };
+        let mut args: Vec<OsString> = vec!["-c".into(), color.into(), "diff".into()];
+        if style.form == DiffForm::Stat {
             args.push("--stat".into());
         }
         args.extend([from.to_string().into(), to.to_string().into(), "--".into()]);
@@ -40,7 +59,7 @@ impl Objects<'_> {
         ])
     }
 
-    fn print(&self, args: Vec<std::ffi::OsString>) -> Result<()> {
+    fn print(&self, args: Vec<OsString>) -> Result<()> {
         let here = self.repo.top().join(self.repo.prefix());
         let status = self.repo.git(args).directory(&here).interactive()?;
         anyhow::ensure!(status.success() || status.code().is_none(), "git failed ({status})");

@@ -17,10 +17,27 @@ const PACKED_LOCKS: [&str; 2] = ["packed-refs.lock", "packed-refs.new"];
 /// By how much the clock of a file system may be behind.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
 
+/// No command of git's holds a lock for longer.
+const ANY_GIT_AT_MOST: Duration = Duration::from_secs(60);
+
 /// No git command holds a ref's lock for longer.
 const HELD_AT_MOST: Duration = Duration::from_secs(2);
 
 impl Refs<'_> {
+    /// Lock files of git's that no running command can be holding.
+    pub fn stale_locks(&self) -> Vec<PathBuf> {
+        let branch = self.head().ok().and_then(|head| head.branch);
+        let own = [Own::Timeline, Own::Pending].map(|own| self.own_ref(own));
+        let shared = own.into_iter().chain(branch).chain(["packed-refs".to_owned(), "config".to_owned()]);
+        let locks = (shared.map(|name| self.repo.common_dir.join(format!("{name}.lock"))))
+            .chain(["HEAD.lock", "index.lock"].map(|name| self.repo.git_dir.join(name)));
+        let old = |lock: &PathBuf| {
+            let made = lock.symlink_metadata().and_then(|about| about.modified());
+            made.is_ok_and(|made| made.elapsed().unwrap_or_default() > ANY_GIT_AT_MOST)
+        };
+        locks.filter(old).collect()
+    }
+
     /// The lock files of the refs that only holders of this worktree's lock write.
     pub fn own_ref_locks(&self) -> [PathBuf; 2] {
         [Own::Timeline, Own::Pending].map(|own| self.repo.common_dir.join(format!("{}.lock", self.own_ref(own))))

@@ -7,14 +7,13 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::timeline::Timelines;
 use anyhow::{Context, Result};
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// How long a command waits for another one's moment to pass.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often it looks.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -33,19 +32,6 @@ impl Lock {
 }
 
 impl Repo {
-    /// Takes the worktree's lock, in the name of `who`.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `busy` that names the one who has it, or the `run` whose agent is at work.
-    pub fn lock(&self, who: &str) -> Result<Lock> {
-        let lock = self.lock_beside_run(who, PATIENCE)?;
-        if self.is_running()? && !self.run_is_waiting()? {
-            return Err(self.busy("run"));
-        }
-        Ok(lock)
-    }
-
     /// Takes the worktree's lock unless a `run` is at work. It waits for another command's moment
     /// to pass: also a process that was killed can hold the lock for one, in a child that has
     /// not become git yet.
@@ -70,19 +56,13 @@ impl Repo {
         self.take("lock", who, patience)?.ok_or_else(|| self.busy("lock"))
     }
 
-    /// Takes both locks: the one to be held while the agent is at work, and the worktree's.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `busy` that names the one who has either.
-    pub fn lock_for_run(&self, who: &str) -> Result<(Lock, Lock)> {
-        let lock = self.lock_beside_run(who, PATIENCE)?;
+    /// Takes the lock that is to be held while an agent is at work. To be called with the worktree's lock held.
+    pub fn lock_for_run(&self, who: &str) -> Result<Lock> {
         if self.is_running()? {
-            return Err(self.busy("run"));
+            return Err(self.busy_with_run());
         }
         // Nobody else can begin one now; those who look hold it for an instant.
-        let run = self.take("run", who, PATIENCE)?.ok_or_else(|| self.busy("run"))?;
-        Ok((run, lock))
+        self.take("run", who, PATIENCE)?.ok_or_else(|| self.busy_with_run())
     }
 
     /// Whether a `run` is at work in this worktree.
@@ -103,13 +83,9 @@ impl Repo {
         }
     }
 
-    /// Whether the agent in a `run` waits for its next prompt.
-    fn run_is_waiting(&self) -> Result<bool> {
-        let stored = Timelines::new(self).timeline()?;
-        match stored.state.open {
-            Some(open) => Ok(stored.known_turn(open)?.origin.waiting),
-            None => Ok(true),
-        }
+    /// The refusal that names the `run` whose agent is at work.
+    pub fn busy_with_run(&self) -> anyhow::Error {
+        self.busy("run")
     }
 
     fn busy(&self, name: &str) -> anyhow::Error {

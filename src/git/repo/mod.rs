@@ -12,7 +12,7 @@ pub mod shadow;
 pub mod shell;
 
 use crate::git::repo::process::Git;
-use crate::model::progress::{Progress, Watch};
+use crate::progress::{Progress, Watch};
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 use std::cell::RefCell;
@@ -25,16 +25,16 @@ use std::sync::Arc;
 /// A git repository with its worktree, as oxundo works on it.
 #[derive(Debug)]
 pub struct Repo {
-    pub gix: gix::Repository,
+    pub(in crate::git) gix: gix::Repository,
     top: Top,
-    pub git_dir: PathBuf,
-    pub common_dir: PathBuf,
+    pub(in crate::git) git_dir: PathBuf,
+    pub(in crate::git) common_dir: PathBuf,
     scratch: PathBuf,
     prefix: PathBuf,
     from_environment: bool,
     /// The index as it was last read.
-    pub index: RefCell<Option<(Stamp, Arc<gix::index::File>)>>,
-    pub watch: Watch,
+    pub(in crate::git) index: RefCell<Option<(Stamp, Arc<gix::index::File>)>>,
+    pub(in crate::git) watch: Watch,
 }
 
 /// The top of a worktree, held open.
@@ -121,6 +121,7 @@ impl Repo {
         self.linked_id().unwrap_or_else(|| "main".to_owned())
     }
 
+    /// A linked worktree's id.
     pub fn linked_id(&self) -> Option<String> {
         let linked = self.git_dir != self.common_dir;
         let name = self.git_dir.file_name()?;
@@ -151,6 +152,7 @@ impl Repo {
         })
     }
 
+    /// The kind of hash that objects are named by.
     pub fn hash_kind(&self) -> gix::hash::Kind {
         self.gix.object_hash()
     }

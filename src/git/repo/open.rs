@@ -5,7 +5,7 @@ use crate::git::repo::process::absolute;
 use crate::git::repo::settings::config_parameters;
 use crate::git::repo::shadow::{Store, broken_repository, is_store, root};
 use crate::git::repo::{Repo, Top};
-use crate::model::progress::Watch;
+use crate::progress::Watch;
 use anyhow::Result;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

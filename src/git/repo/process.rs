@@ -1,8 +1,6 @@
 //! The one door to the `git` binary, for what gix cannot do correctly.
 
-use crate::git::repo::Repo;
 use anyhow::{Context, Result, bail};
-use gix::bstr::ByteSlice;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -80,13 +78,6 @@ impl Git {
     #[must_use]
     pub fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(key, value);
-        self
-    }
-
-    /// Takes a variable away.
-    #[must_use]
-    pub fn env_remove(mut self, key: &str) -> Self {
-        self.command.env_remove(key);
         self
     }
 
@@ -230,25 +221,6 @@ impl std::error::Error for Killed {}
 impl std::fmt::Display for Killed {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{}: {}", self.name, self.status)
-    }
-}
-
-impl Repo {
-    /// Where git looks for this repository's hooks.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
-    pub fn hooks_directory(&self) -> Result<PathBuf> {
-        let printed = self.git(["rev-parse", "--git-path", "hooks"]).run(b"")?;
-        Ok(self.top().join(printed.trim_end().to_str().context("a path that is not UTF-8")?))
-    }
-
-    /// git's version; none where git cannot be run.
-    pub fn git_version(&self) -> Option<String> {
-        let printed = self.git(["--version"]).run(b"").ok()?;
-        let text = printed.to_str_lossy();
-        text.trim().strip_prefix("git version ").map(str::to_owned)
     }
 }
 

@@ -1,10 +1,28 @@
 //! git's configuration: read as git reads it, and changed by git.
 
 use crate::git::repo::Repo;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use gix::bstr::{BString, ByteSlice};
+use std::path::PathBuf;
 
 impl Repo {
+    /// Where git looks for this repository's hooks.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn hooks_directory(&self) -> Result<PathBuf> {
+        let printed = self.git(["rev-parse", "--git-path", "hooks"]).run(b"")?;
+        Ok(self.top().join(printed.trim_end().to_str().context("a path that is not UTF-8")?))
+    }
+
+    /// git's version; none where git cannot be run.
+    pub fn git_version(&self) -> Option<String> {
+        let printed = self.git(["--version"]).run(b"").ok()?;
+        let text = printed.to_str_lossy();
+        text.trim().strip_prefix("git version ").map(str::to_owned)
+    }
+
     /// The last value of a configuration key, whatever its scope.
     pub fn setting(&self, key: &str) -> Option<BString> {
         self.gix.config_snapshot().string(key)

@@ -6,7 +6,7 @@
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{intact, keep, take_number};
-use crate::git::scan::found::{Name, Unread};
+use crate::git::scan::found::{Listing, Name, Unread};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::{stamp_of, type_of};
 use anyhow::Result;
@@ -26,9 +26,6 @@ const LISTED: &str = "listed";
 
 /// Fewer directories are read as fast.
 const WORTHWHILE_DIRECTORIES: usize = 16;
-
-/// A directory with more names that are not in the index is read each time: the record stays small.
-const MOST_UNKNOWN: usize = 200;
 
 /// Marks the kind of a file in the record, which stands before its name: nothing does where there is no more.
 const KIND: u8 = b'@';
@@ -86,22 +83,6 @@ impl BlobCache {
         let new = repo.scratch()?.join(format!("{RECORD}.{}", std::process::id()));
         std::fs::write(&new, record)?;
         Ok(std::fs::rename(&new, repo.scratch_path(RECORD))?)
-    }
-}
-
-/// A directory that holds every name that the index has in it, and what else it holds.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    /// Which one, with the names that the index has in it, and the time of its last change.
-    pub stamp: (u64, u64),
-    /// The names in it that are not in the index.
-    pub unknown: Vec<Name>,
-}
-
-impl Listing {
-    /// A directory to be known, unless it is too much.
-    pub fn new(stamp: (u64, u64), unknown: Vec<Name>) -> Option<Self> {
-        (unknown.len() <= MOST_UNKNOWN).then_some(Self { stamp, unknown })
     }
 }
 

@@ -1,12 +1,11 @@
 //! What a scan is told and what it finds.
 
-use crate::git::scan::dircache::Listing;
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Kind, Reason, Skipped};
 use anyhow::Result;
 use gix::bstr::{BStr, BString};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -14,21 +13,6 @@ use std::os::unix::ffi::OsStrExt;
 
 /// A name in a directory, with a slash behind a directory's, and what has it.
 pub type Name = (Vec<u8>, FileType);
-
-/// Which untracked content is captured.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// The largest file captured, in bytes.
-    pub max_file_size: u64,
-    /// The most files in an untracked directory.
-    pub max_directory_entries: u64,
-    /// Names of directories that are not entered.
-    pub skip_directories: HashSet<BString>,
-    /// Paths that are not captured.
-    pub exclude: globset::GlobSet,
-    /// Patterns of ignored paths that are captured all the same.
-    pub include: Vec<String>,
-}
 
 /// What a capture already knows from the one before it in the same turn.
 pub struct Earlier<'a> {
@@ -45,8 +29,6 @@ pub struct Unread {
     pub path: BString,
     /// What it is.
     pub kind: Kind,
-    /// Its permission bits.
-    pub mode: u32,
     /// What changes whenever its content does, unless that was just now.
     pub stamp: Option<u64>,
 }
@@ -196,4 +178,23 @@ pub struct Job {
     pub path: BString,
     pub from: usize,
     pub to: usize,
+}
+
+/// A directory with more names that are not in the index is read each time: the record stays small.
+const MOST_UNKNOWN: usize = 200;
+
+/// A directory that holds every name that the index has in it, and what else it holds.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// Which one, with the names that the index has in it, and the time of its last change.
+    pub stamp: (u64, u64),
+    /// The names in it that are not in the index.
+    pub unknown: Vec<Name>,
+}
+
+impl Listing {
+    /// A directory to be known, unless it is too much.
+    pub fn new(stamp: (u64, u64), unknown: Vec<Name>) -> Option<Self> {
+        (unknown.len() <= MOST_UNKNOWN).then_some(Self { stamp, unknown })
+    }
 }

@@ -8,7 +8,7 @@
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{intact, keep, take_number};
 use crate::git::repo::shell::Shell;
-use crate::model::plan::parents;
+use crate::model::path::parents;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::HashSet;
 use std::fmt::Debug;

@@ -5,7 +5,7 @@
 use crate::git::repo::Repo;
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::Checkpoint;
-use crate::model::plan::parents;
+use crate::model::path::parents;
 use anyhow::{Context, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::glob::pattern::Case;

@@ -1,12 +1,13 @@
 //! What a scan works with, and what it asks of the index about one entry.
 
 use crate::git::scan::dircache::DirCache;
-use crate::git::scan::found::{Difference, Found, Job, Limits, Unread, special};
+use crate::git::scan::found::{Difference, Found, Job, Unread, special};
 use crate::git::scan::fsmonitor::Monitor;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::{index_stat, kind_of, mode_of};
 use crate::model::checkpoint::{Kind, UsualModes};
-use crate::model::progress::Underway;
+use crate::model::limits::Limits;
+use crate::progress::Underway;
 use gix::bstr::{BStr, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
 
@@ -91,7 +92,7 @@ impl Scanner<'_> {
             && !now.is_racy(self.index.timestamp(), self.stat_options);
         if !clean {
             let path = path.to_owned();
-            found.tracked.push((at, Difference::Suspect(Unread { path, kind, mode, stamp: None })));
+            found.tracked.push((at, Difference::Suspect(Unread { path, kind, stamp: None })));
         }
     }
 }

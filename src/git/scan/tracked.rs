@@ -1,8 +1,7 @@
 //! The half of a scan that goes by the index: directories in parallel, each merged with its entries.
 
 use crate::git::index::sparse::is_left_out;
-use crate::git::scan::dircache::Listing;
-use crate::git::scan::found::{Found, Job, Name, hash_of, names_in, skipped};
+use crate::git::scan::found::{Found, Job, Listing, Name, hash_of, names_in, skipped};
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::is_denied;
 use crate::git::worktree::stat::mode_of;

@@ -8,7 +8,7 @@ use crate::git::worktree::is_denied;
 use crate::git::worktree::names::is_storable;
 use crate::git::worktree::stat::{file_state, kind_of, mode_of, stamp_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped};
-use crate::model::plan::parents;
+use crate::model::path::parents;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
@@ -187,7 +187,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         if kind != Kind::Symlink && mode != self.scanner.usual.of(kind) {
             below.unusual.push((path.to_owned(), mode));
         }
-        below.files.push(Unread { path: path.to_owned(), kind, mode, stamp: stamp_of(&stat) });
+        below.files.push(Unread { path: path.to_owned(), kind, stamp: stamp_of(&stat) });
         Ok(below)
     }
 

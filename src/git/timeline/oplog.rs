@@ -65,6 +65,7 @@ impl Timelines<'_> {
         remove_if_there(&self.timeline_mark())
     }
 
+    /// The timeline that was the last one here, by the mark.
     pub fn remembered_timeline(&self) -> Option<ObjectId> {
         ObjectId::from_hex(std::fs::read(self.timeline_mark()).ok()?.trim()).ok()
     }
@@ -75,6 +76,7 @@ impl Timelines<'_> {
         self.timeline_mark().exists()
     }
 
+    /// The operation that made a timeline, by its commit.
     pub fn operation_of(&self, commit: ObjectId) -> Operation {
         let about = self.repo.gix.find_commit(commit).ok();
         let about = about.as_ref().and_then(|commit| Some((commit.time().ok()?, commit.message_raw().ok()?)));

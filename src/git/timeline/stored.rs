@@ -21,8 +21,8 @@ use crate::git::refs::{Own, Refs};
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::model::checkpoint::Checkpoint;
-use crate::model::merge::Carried;
-use crate::model::timeline::{Step, Timeline};
+use crate::model::plan::ReturnState;
+use crate::model::timeline::Timeline;
 use crate::model::turn::{FileChange, Turn};
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -54,6 +54,7 @@ pub enum Side {
 }
 
 impl Side {
+    /// The name of its directory.
     pub fn name(self) -> &'static str {
         match self {
             Self::Before => "before",
@@ -62,7 +63,17 @@ impl Side {
     }
 }
 
-impl Stored<'_> {
+impl<'r> Stored<'r> {
+    /// The timeline of which this is known without a look.
+    pub fn known(repo: &'r Repo, commit: ObjectId, tree: ObjectId, state: Timeline) -> Self {
+        Self { repo, commit: Some(commit), tree, state }
+    }
+
+    /// No timeline at all.
+    pub fn none(repo: &'r Repo) -> Self {
+        Self { repo, commit: None, tree: Objects::new(repo).empty_tree(), state: Timeline::default() }
+    }
+
     /// Every recorded turn, by its number.
     ///
     /// # Errors
@@ -195,7 +206,7 @@ impl Stored<'_> {
     /// # Errors
     ///
     /// A refusal `corrupt` when it cannot be read.
-    pub fn carried(&self, number: u64) -> Result<Carried> {
+    pub fn return_state(&self, number: u64) -> Result<ReturnState> {
         let path = format!("{}/carried/carried.json", turn_directory(number));
         let found = Objects::new(self.repo).json_at(self.tree, &path);
         Ok(found
@@ -232,6 +243,12 @@ impl Stored<'_> {
 }
 
 impl<'r> Timelines<'r> {
+    /// The commit that the timeline is now.
+    pub fn tip(&self) -> Result<Option<ObjectId>> {
+        let refs = Refs::new(self.repo);
+        refs.ref_id(&refs.own_ref(Own::Timeline))
+    }
+
     /// Reads the timeline.
     ///
     /// # Errors
@@ -276,12 +293,6 @@ impl<'r> Timelines<'r> {
         let (_, id) = entry.with_context(|| format!("{path} is missing"))?;
         Checkpoints::new(self.repo).read_checkpoint(id)
     }
-}
-
-/// Where a step over this turn begins, ends, and leads.
-pub fn step(turn: &Turn) -> Step {
-    let stack = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "HEAD".to_owned());
-    Step { turn: turn.turn, began_on: stack(&turn.began_on), ended_on: stack(&turn.branch), previous: turn.previous }
 }
 
 /// Two digits a level, so that one more turn rewrites three small trees.

@@ -6,7 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored, named_directory, rescue_directory, turn_directory};
 use crate::model::checkpoint::Checkpoint;
-use crate::model::merge::Carried;
+use crate::model::plan::ReturnState;
 use crate::model::record::Record;
 use crate::model::timeline::Timeline;
 use crate::model::turn::{FileChange, Note, Turn};
@@ -24,7 +24,7 @@ pub struct Update<'repo> {
     entries: Vec<(String, Option<(EntryKind, ObjectId)>)>,
 }
 
-impl Update<'_> {
+impl<'repo> Update<'repo> {
     /// Keeps a turn's record.
     ///
     /// # Errors
@@ -74,16 +74,16 @@ impl Update<'_> {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn put_carried(&mut self, number: u64, carried: &Carried) -> Result<()> {
+    pub fn put_return_state(&mut self, number: u64, state: &ReturnState) -> Result<()> {
         let directory = format!("{}/carried", turn_directory(number));
         self.entries.push((directory.clone(), None));
-        if carried.is_empty() {
+        if state.is_empty() {
             return Ok(());
         }
-        for id in carried.blobs().filter(|id| self.repo.gix.has_object(id)) {
+        for id in state.blobs().filter(|id| self.repo.gix.has_object(id)) {
             self.entries.push((format!("{directory}/kept/{id}"), Some((EntryKind::Blob, id))));
         }
-        self.put(format!("{directory}/carried.json"), serde_json::to_vec(carried)?)
+        self.put(format!("{directory}/carried.json"), serde_json::to_vec(state)?)
     }
 
     /// Keeps a checkpoint that the user named.
@@ -118,23 +118,17 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// Writes the timeline's commit; gives the record by which an apply moves the ref to it.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
-    pub fn into_record(self, message: String, notes: Vec<Note>) -> Result<Record> {
-        let timeline_from = self.base.commit;
-        Ok(Record { timeline_from, timeline_to: Some(self.write(&message)?), notes, message })
-    }
-
-    fn write(mut self, message: &str) -> Result<ObjectId> {
+    /// Writes the timeline's commit; gives the record by which an apply moves the ref to it, and the timeline as it
+    /// is after that.
+    pub fn into_record(mut self, message: String, notes: Vec<Note>) -> Result<(Record, Stored<'repo>)> {
         self.put("state.json".to_owned(), serde_json::to_vec_pretty(&self.state)?)?;
         let changes: Vec<_> = (self.entries.into_iter()).map(|(path, entry)| (path.into(), entry)).collect();
         let tree = Objects::new(self.repo).edited_tree(self.base.tree, &changes)?;
         let pins = self.state.pins.iter().chain(&self.state.held).map(|pin| pin.0);
         let parents: BTreeSet<ObjectId> = pins.filter(|id| self.repo.gix.has_object(id)).collect();
-        Objects::new(self.repo).write_own_commit(tree, parents.into_iter().collect(), message)
+        let commit = Objects::new(self.repo).write_own_commit(tree, parents.into_iter().collect(), &message)?;
+        let record = Record { timeline_from: self.base.commit, timeline_to: Some(commit), notes, message };
+        Ok((record, Stored::known(self.repo, commit, tree, self.state)))
     }
 }
 

@@ -1,0 +1,141 @@
+//! The files in which agents' hooks are set up: read and written as a whole or not at all,
+//! and never outside the place that was meant.
+
+use crate::agents::setup::{Change, Scope, Setup};
+use crate::error::{Code, Refusal};
+use crate::git::repo::Repo;
+use crate::git::worktree::write::TEMPORARY;
+use anyhow::{Context, Result, bail};
+use std::fs::{File, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The directory that a scope's paths are below.
+#[derive(Clone, Debug)]
+pub struct Place {
+    directory: PathBuf,
+    /// Whether nothing outside is to be touched, whatever link leads there.
+    closed: bool,
+}
+
+impl Place {
+    /// Where an agent's files of this scope are.
+    ///
+    /// # Errors
+    ///
+    /// When there is no home directory.
+    pub fn of(repo: &Repo, setup: &Setup, scope: Scope) -> Result<Self> {
+        if scope != Scope::User {
+            return Ok(Self { directory: repo.top().to_owned(), closed: true });
+        }
+        let user = setup.user();
+        let set = user.variable.and_then(std::env::var_os).filter(|value| !value.is_empty());
+        let directory = match set {
+            Some(directory) => PathBuf::from(directory),
+            None => home()?.join(user.directory),
+        };
+        Ok(Self { directory, closed: false })
+    }
+
+    /// The path of a file, for people and for the file system.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// The text of a file; none where there is no file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, is no text, or is somewhere else.
+    pub fn read(&self, name: &str) -> Result<Option<String>> {
+        let path = self.resolved(name)?;
+        match std::fs::read(&path) {
+            Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| anyhow::anyhow!("it is not UTF-8")),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("read '{}'", path.display())),
+        }
+    }
+
+    /// Makes a change: the whole file, or nothing. A file that is another than the change was
+    /// made for is left.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or has changed meanwhile.
+    pub fn apply(&self, change: &Change) -> Result<()> {
+        if self.read(&change.path)? != change.before {
+            bail!("it was changed meanwhile");
+        }
+        let path = self.resolved(&change.path)?;
+        let directory = path.parent().context("it has no directory")?;
+        let Some(text) = &change.after else {
+            std::fs::remove_file(&path).with_context(|| format!("remove '{}'", path.display()))?;
+            self.remove_empty(directory);
+            return Ok(());
+        };
+        std::fs::create_dir_all(directory).with_context(|| format!("make '{}'", directory.display()))?;
+        let usual = if change.executable { 0o755 } else { 0o644 };
+        let mode = path.metadata().map_or(usual, |about| about.permissions().mode() & 0o7777);
+        write_beside(&path, text, mode).with_context(|| format!("write '{}'", path.display()))
+    }
+
+    /// Directories that were made for a file go with it.
+    fn remove_empty(&self, directory: &Path) {
+        let Ok(top) = std::fs::canonicalize(&self.directory) else { return };
+        let mut at = directory;
+        while at != top && at.starts_with(&top) && std::fs::remove_dir(at).is_ok() {
+            let Some(parent) = at.parent() else { return };
+            at = parent;
+        }
+    }
+
+    /// The path with every link followed, as far as it exists.
+    fn resolved(&self, name: &str) -> Result<PathBuf> {
+        let path = self.path(name);
+        let mut missing = Vec::new();
+        let mut at = path.as_path();
+        let found = loop {
+            if at.symlink_metadata().is_ok() {
+                break std::fs::canonicalize(at).with_context(|| format!("follow '{}'", at.display()))?;
+            }
+            let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { break PathBuf::from("/") };
+            missing.push(name);
+            at = parent;
+        };
+        let top = std::fs::canonicalize(&self.directory).unwrap_or_else(|_| self.directory.clone());
+        if self.closed && !found.starts_with(&top) {
+            bail!("it leads out of the worktree, to {}", found.display());
+        }
+        Ok(missing.into_iter().rev().fold(found, |path, name| path.join(name)))
+    }
+}
+
+fn home() -> Result<PathBuf> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    home.ok_or_else(|| {
+        Refusal::new(Code::NotFound, "there is no home directory").hint("set HOME, or leave --user out").into()
+    })
+}
+
+/// Writes a file beside its place and renames it.
+///
+/// # Errors
+///
+/// When it cannot be written; then nothing is left of it.
+pub fn write_beside(path: &Path, text: &str, mode: u32) -> Result<()> {
+    let name = format!("{}{}", String::from_utf8_lossy(TEMPORARY), std::process::id());
+    let temporary = path.with_file_name(name);
+    let written = (|| {
+        let mut file = File::options().write(true).create_new(true).open(&temporary)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    })();
+    if written.is_err() {
+        // The error to tell is the first one.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    Ok(written?)
+}

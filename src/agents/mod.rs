@@ -1,0 +1,11 @@
+//! What is known of each agent: how its hooks mark the ends of a turn, where they are set up, how it is run, and
+//! whether it is still there.
+
+pub mod adapters;
+pub mod edit;
+pub mod files;
+pub mod payload;
+pub mod process;
+pub mod setup;
+pub mod spawn;
+pub mod transcript;

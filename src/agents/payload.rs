@@ -1,0 +1,222 @@
+//! What an agent's payload says: read with tolerance, since formats move. A field is known by
+//! its name in any spelling, wrong types count as absent, and the rest is ignored.
+
+use crate::agents::adapters::{Adapter, Meaning, folded};
+use crate::model::session::Signal;
+use crate::model::turn::Part;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A prompt longer than this is cut: it becomes a commit's message.
+const LONGEST: usize = 16 << 10;
+
+/// Ids and paths longer than this are nobody's.
+const LONGEST_NAME: usize = 4 << 10;
+
+const EVENT: &[&str] = &["hook_event_name", "hook_name", "event_name", "event", "type"];
+const SESSION: &[&str] = &["session_id", "conversation_id", "thread_id", "task_id"];
+const PROMPT_ID: &[&str] = &["turn_id", "prompt_id", "generation_id", "message_id"];
+const PROMPT: &[&str] = &["submitted_prompt", "prompt", "user_prompt", "user_prompt_submit.prompt", "message"];
+const TRANSCRIPT: &[&str] = &["transcript_path", "session_file"];
+const MODEL: &[&str] = &["model", "model.id", "model_id"];
+const DIRECTORY: &[&str] = &["cwd", "working_dir", "directory", "workspace_roots.0"];
+const PARENT: &[&str] = &["agent_id", "parent_session_id", "parent_id", "subagent_id"];
+const OUTCOME: &[&str] = &["status", "reason", "stop_reason"];
+
+/// What a hook was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// What it means.
+    pub signal: Signal,
+    /// Whose it is.
+    pub part: Part,
+    /// The prompt.
+    pub prompt: Option<String>,
+    /// Where the agent is at work.
+    pub directory: Option<PathBuf>,
+}
+
+/// Reads a payload. Gives nothing for what has nothing to do with a turn's ends: other
+/// events, a sub-agent's, and those without a session.
+pub fn heard(adapter: &Adapter, event: Option<&str>, payload: &Value, session: Option<String>) -> Option<Heard> {
+    let name = event.map(str::to_owned).or_else(|| text(payload, EVENT)).unwrap_or_default();
+    let meaning = adapter.meaning(&name)?;
+    let session = text(payload, SESSION).or(session).filter(|id| id.len() <= LONGEST_NAME);
+    if (session.is_none() && !adapter.sessionless) || text(payload, PARENT).is_some() {
+        return None;
+    }
+    let tool = text(payload, &["tool_name"]).map(|name| folded(&name));
+    if tool.is_some_and(|tool| adapter.harmless_tools.contains(&tool.as_str())) {
+        return None;
+    }
+    let name = |keys: &[&str]| text(payload, keys).filter(|text| text.len() <= LONGEST_NAME);
+    Some(Heard {
+        signal: signal(adapter, meaning, payload),
+        part: Part {
+            agent: adapter.name.to_owned(),
+            session,
+            prompt: name(PROMPT_ID),
+            model: name(MODEL),
+            transcript: name(TRANSCRIPT),
+            ..Part::default()
+        },
+        prompt: text(payload, PROMPT).map(|text| cut(&text)),
+        directory: name(DIRECTORY).map(PathBuf::from),
+    })
+}
+
+fn signal(adapter: &Adapter, meaning: Meaning, payload: &Value) -> Signal {
+    match meaning {
+        Meaning::Begin if adapter.proof.is_some_and(|field| text(payload, &[field]).is_none()) => Signal::Work,
+        Meaning::End if text(payload, OUTCOME).is_some_and(|outcome| is_cut(&outcome)) => {
+            Signal::End { interrupted: true }
+        }
+        meaning => meaning.signal(),
+    }
+}
+
+fn is_cut(outcome: &str) -> bool {
+    let outcome = folded(outcome);
+    ["abort", "cancel", "interrupt", "error", "fail"].iter().any(|word| outcome.contains(word))
+}
+
+/// The first of these fields that is a text with something in it.
+fn text(payload: &Value, keys: &[&str]) -> Option<String> {
+    let found = keys.iter().filter_map(|key| field(payload, key)?.as_str());
+    found.map(str::trim).find(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Whether there is such a field.
+pub fn has(payload: &Value, key: &str) -> bool {
+    field(payload, key).is_some()
+}
+
+/// A field by its name, in any spelling; `a.b` is the field `b` of `a`, `a.0` the first of a list.
+fn field<'a>(payload: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(payload, |value, key| match value {
+        Value::Object(fields) => {
+            let exact = fields.get(key);
+            exact.or_else(|| fields.iter().find(|(name, _)| folded(name) == folded(key)).map(|(_, value)| value))
+        }
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// A prompt as a message: no control characters, which git's messages may not have, and not
+/// without end.
+fn cut(text: &str) -> String {
+    let mut text = text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "");
+    if text.len() > LONGEST {
+        let mut end = LONGEST;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::adapters::adapter;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn hear(agent: &str, payload: &Value) -> Option<Heard> {
+        heard(adapter(agent).expect("it is in the table"), None, payload, None)
+    }
+
+    #[test]
+    fn fields_are_known_in_every_spelling() {
+        let snake = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt_id": "p", "prompt": "do it",
+            "transcript_path": "/t", "model": {"id": "m"}, "cwd": "/repo"});
+        let camel = json!({"hookEventName": "userPromptSubmit", "sessionId": "s", "promptId": "p", "prompt": "do it",
+            "transcriptPath": "/t", "model": "m", "workspaceRoots": ["/repo"]});
+        let heard = hear("claude", &snake).expect("it is a beginning");
+        assert_eq!(heard.signal, Signal::Begin);
+        assert_eq!(heard.prompt.as_deref(), Some("do it"));
+        assert_eq!(heard.part.model.as_deref(), Some("m"));
+        assert_eq!(hear("claude", &camel), Some(heard));
+    }
+
+    #[test]
+    fn sub_agents_and_sessions_without_an_id_are_not_heard() {
+        let stop = json!({"hook_event_name": "Stop", "session_id": "s"});
+        assert!(hear("claude", &stop).is_some());
+        for (key, value) in [("agent_id", json!("a1")), ("parentSessionId", json!("p")), ("session_id", json!("  "))] {
+            let mut other = stop.clone();
+            other[key] = value;
+            assert_eq!(hear("claude", &other), None, "{key}");
+        }
+        assert_eq!(hear("claude", &json!({"hook_event_name": "SubagentStop", "session_id": "s"})), None);
+    }
+
+    #[test]
+    fn an_end_may_tell_that_it_was_cut_off() {
+        for (status, interrupted) in [("completed", false), ("aborted", true), ("error", true), ("end_turn", false)] {
+            let stop = json!({"hook_event_name": "stop", "conversation_id": "c", "status": status});
+            assert_eq!(hear("cursor", &stop).map(|heard| heard.signal), Some(Signal::End { interrupted }), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_may_be_a_continuation_is_work() {
+        let mut begin = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "p"});
+        assert_eq!(hear("qwen", &begin).map(|heard| heard.signal), Some(Signal::Work));
+        begin["submitted_prompt"] = json!("p");
+        assert_eq!(hear("qwen", &begin).map(|heard| heard.signal), Some(Signal::Begin));
+    }
+
+    #[test]
+    fn a_tool_that_only_reads_is_no_beginning() {
+        let mut tool = json!({"event": "PreToolUse", "session_id": "s", "tool_name": "view"});
+        assert_eq!(hear("crush", &tool), None);
+        tool["tool_name"] = json!("edit");
+        assert_eq!(hear("crush", &tool).map(|heard| heard.signal), Some(Signal::Work));
+    }
+
+    #[test]
+    fn a_prompt_has_no_control_characters() {
+        let prompt = "add\u{0} a\tcache\r\n\u{1b}[31mplease";
+        let heard = hear("claude", &json!({"event": "begin", "session_id": "s", "prompt": prompt})).expect("heard");
+        assert_eq!(heard.prompt.as_deref(), Some("add a\tcache\n[31mplease"));
+    }
+
+    #[test]
+    fn a_long_prompt_is_cut_at_a_character() {
+        let prompt = "é".repeat(LONGEST);
+        let heard = hear("claude", &json!({"event": "begin", "session_id": "s", "prompt": prompt})).expect("heard");
+        let cut = heard.prompt.expect("it has a prompt");
+        assert!(cut.len() <= LONGEST + 4 && cut.ends_with('…'));
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,12}".prop_map(Value::from),
+            Just(json!("UserPromptSubmit")),
+        ];
+        leaf.prop_recursive(3, 24, 6, |inner| {
+            let key = prop_oneof![".{0,8}", Just("session_id".to_owned()), Just("hookEventName".to_owned())];
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((key, inner), 0..5).prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_payload_makes_it_fail(payload in any_json(), event in proptest::option::of(".{0,12}")) {
+            for adapter in crate::agents::adapters::ADAPTERS {
+                let found = heard(adapter, event.as_deref(), &payload, None);
+                prop_assert!(found.is_none_or(|heard| adapter.sessionless || heard.part.session.is_some()));
+            }
+        }
+    }
+}

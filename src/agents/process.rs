@@ -1,0 +1,86 @@
+//! Whether the agent that told of a session is still there. Its hooks come and go, so no lock
+//! can tell: the process that runs them is remembered instead.
+
+use crate::git::repo::platform;
+use crate::model::turn::{Part, Process};
+
+/// What stands between an agent and its hook, and is gone when the hook is.
+const SHELLS: [&str; 8] = ["sh", "dash", "bash", "zsh", "fish", "ksh", "ash", "busybox"];
+
+/// How many shells may stand between.
+const DEEPEST: usize = 6;
+
+/// How far up an agent is looked for.
+const HIGHEST: usize = 64;
+
+/// The process that called this one: the nearest that is no shell.
+pub fn caller() -> Option<Process> {
+    let mut pid = parent_id()?;
+    for _ in 0..DEEPEST {
+        let seen = platform::process(pid)?;
+        if !SHELLS.contains(&seen.name.trim_start_matches('-')) {
+            return Some(Process { pid, started: seen.started, space: platform::process_space() });
+        }
+        pid = seen.parent;
+    }
+    None
+}
+
+/// Whether a session's process may still be at work. What cannot be looked at may.
+pub fn is_alive(part: &Part) -> bool {
+    let Some(process) = &part.process else { return true };
+    process.space != platform::process_space()
+        || platform::process(process.pid).is_some_and(|seen| seen.started == process.started)
+}
+
+/// Whether a session's process is one of those that led to this one.
+pub fn is_above(part: &Part) -> bool {
+    let Some(process) = part.process.as_ref().filter(|process| process.space == platform::process_space()) else {
+        return false;
+    };
+    let mut at = parent_id();
+    for _ in 0..HIGHEST {
+        let Some((pid, seen)) = at.and_then(|pid| Some((pid, platform::process(pid)?))) else { return false };
+        if pid == process.pid {
+            return seen.started == process.started;
+        }
+        at = Some(seen.parent);
+    }
+    false
+}
+
+fn parent_id() -> Option<u32> {
+    let parent = rustix::process::getppid()?;
+    u32::try_from(parent.as_raw_nonzero().get()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_alive_until_it_ends() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("start a process");
+        let seen = platform::process(child.id()).expect("it is there");
+        let process = Process { pid: child.id(), started: seen.started, space: platform::process_space() };
+        let mut part = Part { process: Some(process.clone()), ..Part::default() };
+        assert!(is_alive(&part));
+        child.kill().expect("kill it");
+        child.wait().expect("it is gone");
+        assert!(!is_alive(&part));
+        let own = platform::process(std::process::id()).expect("this process is there");
+        assert_ne!(own.started, "", "its start is known");
+        part.process =
+            Some(Process { pid: std::process::id(), started: "at another time".to_owned(), ..process.clone() });
+        assert!(!is_alive(&part), "another process with the same number is not the same");
+        part.process = Some(Process { space: "elsewhere".to_owned(), ..process });
+        assert!(is_alive(&part), "what cannot be looked at may be alive");
+    }
+
+    #[test]
+    fn the_caller_is_no_shell() {
+        let caller = caller().expect("something runs this test");
+        let name = platform::process(caller.pid).expect("it is there").name;
+        assert!(!SHELLS.contains(&name.as_str()), "{name}");
+    }
+}

@@ -1,0 +1,92 @@
+//! The whole of it, in its order.
+
+use crate::error::failure::told;
+use crate::git::apply::Apply;
+use crate::git::apply::files::Files;
+use crate::git::apply::index::IndexWork;
+use crate::git::index::lock::IndexLock;
+use crate::git::refs::Refs;
+use crate::git::repo::process::Killed;
+use crate::model::plan::Plan;
+use crate::model::record::Record;
+use anyhow::Result;
+use std::time::SystemTime;
+
+impl Apply<'_> {
+    /// Applies a plan under the worktree's lock. `prepared` is an index that has been made
+    /// ready; without it the index is changed as the plan says.
+    ///
+    /// # Errors
+    ///
+    /// When any part fails; then all is as it was before.
+    pub fn apply(&self, plan: &Plan, record: &Record, prepared: Option<IndexLock<'_>>) -> Result<()> {
+        self.apply_and(plan, record, prepared, || Ok(()))
+    }
+
+    /// As [`Self::apply`], with a conclusion that is part of it: it may record something, and when
+    /// it fails, the plan is taken back.
+    ///
+    /// # Errors
+    ///
+    /// When any part or the conclusion fails; then all is as it was before.
+    pub fn apply_and<T>(
+        &self,
+        plan: &Plan,
+        record: &Record,
+        prepared: Option<IndexLock<'_>>,
+        conclude: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        Self::check_names(plan)?;
+        let index = self.index_for(plan, prepared)?;
+        // A plan that only records something is one move of one ref.
+        if plan.is_empty() {
+            Refs::new(self.repo).add_notes(&record.notes)?;
+            self.record(record)?;
+            return conclude();
+        }
+        let begun = SystemTime::now();
+        let pending = self.write_journal(plan, record, begun)?;
+        let concluded = match self.carry_out(plan, record, index).and_then(|()| conclude()) {
+            Ok(concluded) => concluded,
+            Err(error) => {
+                // All or nothing: what was done is taken back, then the cause is told.
+                let cleared = if error.is::<Killed>() { Refs::new(self.repo).clear_stash_locks(begun) } else { Ok(()) };
+                let rolled_back = cleared.and_then(|()| self.force(&plan.clone().inverse(), &record.message));
+                return match rolled_back.and_then(|_| self.end_journal(pending)) {
+                    Ok(()) => Err(error),
+                    Err(second) => Err(second.context(format!(
+                        "roll back after a failure ({}), which the next command tries again",
+                        told(&error)
+                    ))),
+                };
+            }
+        };
+        Refs::new(self.repo).add_notes(&record.notes)?;
+        self.record(record)?;
+        self.end_journal(pending)?;
+        Ok(concluded)
+    }
+
+    fn carry_out(&self, plan: &Plan, record: &Record, index: IndexWork<'_>) -> Result<()> {
+        let mut files = Files::strict(self.repo);
+        files.apply(plan)?;
+        match index {
+            IndexWork::Stays => {}
+            IndexWork::Ready(lock) => lock.commit()?,
+            IndexWork::Moves(lock, rewritten) => {
+                let all = [plan.index.as_slice(), &rewritten].concat();
+                // A filter that fails for one that need not be staged is no reason to give up.
+                self.apply_index(&all, &lock).or_else(|error| match &rewritten[..] {
+                    [] => Err(error),
+                    _ => self.apply_index(&plan.index, &lock),
+                })?;
+                lock.commit()?;
+            }
+        }
+        Refs::new(self.repo).move_refs(plan, &record.message)?;
+        if let Some(stash) = &plan.stash {
+            Refs::new(self.repo).set_stash(stash)?;
+        }
+        Ok(())
+    }
+}

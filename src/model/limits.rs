@@ -1,0 +1,19 @@
+//! What is captured of content that git does not track.
+
+use gix::bstr::BString;
+use std::collections::HashSet;
+
+/// Which untracked content is captured.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The largest file captured, in bytes.
+    pub max_file_size: u64,
+    /// The most files in an untracked directory.
+    pub max_directory_entries: u64,
+    /// Names of directories that are not entered.
+    pub skip_directories: HashSet<BString>,
+    /// Paths that are not captured.
+    pub exclude: globset::GlobSet,
+    /// Patterns of ignored paths that are captured all the same.
+    pub include: Vec<String>,
+}

@@ -1,0 +1,687 @@
+//! From the turns to walk over and the present state to a plan. Files,
+//! directories and index entries follow the rules of [`super::merge`], one turn
+//! after the other; refs must be where the turns left them. Nothing that no turn
+//! changed is ever in a plan, so all else stays as it is.
+
+use crate::error::{Code, Refusal};
+use crate::model::bytes::{quoted, shown};
+use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
+use crate::model::merge;
+use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
+use crate::model::path::parents;
+use crate::model::plan::{AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState};
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What stands at a path of the worktree now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Occupant {
+    /// Nothing.
+    Absent,
+    /// A file or link.
+    File(FileState),
+    /// A file or link that the rescue checkpoint does not have: ignored by now, or over a limit.
+    NotCaptured(FileState),
+    /// A directory, with every file and every empty directory (a slash behind) below it.
+    Directory(Vec<BString>),
+    /// Nothing, because this parent of it is not a directory.
+    Behind(BString),
+    /// Something that oxundo never touches: a FIFO, a repository, an unreadable file.
+    Other,
+}
+
+impl Occupant {
+    fn file(&self) -> Option<FileState> {
+        match self {
+            Self::File(state) | Self::NotCaptured(state) => Some(*state),
+            _ => None,
+        }
+    }
+}
+
+/// The present state of all that the turns touch.
+#[derive(Clone, Debug, Default)]
+pub struct Present {
+    /// Files, by path.
+    pub files: BTreeMap<BString, Occupant>,
+    /// What the turns made beyond the limits, where it is there, with its present state; and
+    /// whether it is kept aside.
+    pub aside: BTreeMap<BString, (Option<Option<String>>, bool)>,
+    /// The modes of the directories that exist.
+    pub directories: BTreeMap<BString, u32>,
+    /// The modes of directories above these that their owner may not change.
+    pub closed: BTreeMap<BString, u32>,
+    /// Index entries, by path.
+    pub index: BTreeMap<BString, Vec<IndexEntry>>,
+    /// All branches.
+    pub branches: BTreeMap<String, ObjectId>,
+    /// HEAD.
+    pub head: Head,
+    /// The stash list.
+    pub stash: Vec<StashEntry>,
+    /// What the user edited since the turns or between them: as it is, and as it was where the
+    /// walk leads.
+    pub edited: BTreeMap<BString, Change<Option<FileState>>>,
+}
+
+/// One turn of a walk.
+#[derive(Clone, Debug, Default)]
+pub struct TurnDelta {
+    /// The turn.
+    pub turn: u64,
+    /// What it changed, turned so that `from` is where the walk comes from.
+    pub delta: Delta,
+    /// What the last walk over it, the other way, left to remember.
+    pub returns: ReturnState,
+}
+
+impl TurnDelta {
+    /// Leaves the refs where they are.
+    pub fn leave_refs(&mut self) {
+        self.delta.branches.clear();
+        (self.delta.head, self.delta.stash) = (None, None);
+    }
+}
+
+/// Plans a walk over turns, in walking order.
+///
+/// # Errors
+///
+/// A refusal `branch` when a ref is not where the last turn left it, and
+/// `conflict` with every path that the user's edits keep from its goal; or
+/// what `merge` failed with.
+pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge: &mut Merge<'_>) -> Result<Plan> {
+    let mut planner = Planner {
+        present,
+        edits,
+        merge,
+        files: BTreeMap::new(),
+        directories: BTreeMap::new(),
+        aside: BTreeMap::new(),
+        index: BTreeMap::new(),
+        branches: BTreeMap::new(),
+        head: present.head.clone(),
+        stash: present.stash.clone(),
+        unstaged: BTreeSet::new(),
+        went_along: BTreeSet::new(),
+        overwritten: BTreeSet::new(),
+        overlaps: BTreeMap::new(),
+        moved: Vec::new(),
+    };
+    let mut returns = Vec::new();
+    for turn in turns {
+        returns.push((turn.turn, planner.turn(turn)?));
+    }
+    planner.check_places();
+    let mut plan = planner.finish(op)?;
+    plan.turns = turns.iter().map(|turn| turn.turn).collect();
+    plan.returns = returns;
+    Ok(plan)
+}
+
+struct Planner<'a, 'm> {
+    present: &'a Present,
+    edits: Edits,
+    merge: &'a mut Merge<'m>,
+    files: BTreeMap<BString, Option<FileState>>,
+    directories: BTreeMap<BString, Option<u32>>,
+    aside: BTreeMap<BString, AsideMove>,
+    index: BTreeMap<BString, Vec<IndexEntry>>,
+    branches: BTreeMap<String, Option<ObjectId>>,
+    head: Head,
+    stash: Vec<StashEntry>,
+    unstaged: BTreeSet<BString>,
+    /// Where edits are that went along with a renamed file.
+    went_along: BTreeSet<BString>,
+    overwritten: BTreeSet<BString>,
+    overlaps: BTreeMap<BString, Cause>,
+    moved: Vec<String>,
+}
+
+/// The rule for the stash list: what the change takes off goes, what it puts back comes on
+/// top, and every other entry stays.
+fn merged_stash(now: &[StashEntry], change: &Change<Vec<StashEntry>>) -> Vec<StashEntry> {
+    if now == change.from {
+        return change.to.clone();
+    }
+    let gone = |entry: &&StashEntry| change.from.contains(entry) && !change.to.contains(entry);
+    let back = |entry: &&StashEntry| !change.from.contains(entry) && !now.contains(entry);
+    let back = change.to.iter().filter(back);
+    back.chain(now.iter().filter(|entry| !gone(entry))).cloned().collect()
+}
+
+impl Planner<'_, '_> {
+    /// Walks over one turn; gives what the way back has to remember.
+    fn turn(&mut self, turn: &TurnDelta) -> Result<ReturnState> {
+        let mut way_back = ReturnState { overwritten: self.edits == Edits::Overwrite, ..ReturnState::default() };
+        // What the way back from overwritten edits brings are edits again: not to be remembered.
+        let forget = turn.returns.overwritten && self.edits != Edits::Overwrite;
+        // First, for it looks at the files as they are before this turn.
+        for (path, change) in &turn.delta.index {
+            let remembered = turn.returns.entries(path);
+            let now = self.entries_at(path);
+            let next = self.entries(path, &now, change, remembered.as_ref())?;
+            if (&now, &next) != (&change.from, &change.to) && !(forget && remembered.is_some()) {
+                way_back.index.push(IndexMove { path: path.clone(), from: next.clone(), to: now });
+            }
+            self.index.insert(path.clone(), next);
+        }
+        let moved = self.moved_edits(turn);
+        self.went_along.extend(moved.iter().filter(|(_, next)| next.is_some()).map(|(path, _)| path.clone()));
+        for (path, change) in &turn.delta.files {
+            let remembered = turn.returns.file(path);
+            let now = self.file_at(path);
+            let next = match moved.get(path) {
+                Some(next) => *next,
+                None => self.file(path, now, change, remembered.as_ref())?,
+            };
+            if (now, next) != (change.from, change.to) && !(forget && remembered.is_some()) {
+                way_back.files.push(FileMove { path: path.clone(), from: next, to: now });
+            }
+            self.files.insert(path.clone(), next);
+        }
+        for (path, change) in &turn.delta.directories {
+            let standing = self.present.directories.get(path).copied();
+            let now = *self.directories.entry(path.clone()).or_insert(standing);
+            let change = turn.returns.directory(path).filter(|r| r.from == now).unwrap_or_else(|| change.clone());
+            // A directory that the user changed stays; only empty ones are ever removed.
+            let next = resolve_trivially(&now, &change).unwrap_or(now);
+            if (now, next) != (change.from, change.to) {
+                way_back.directories.push(DirectoryMove { path: path.clone(), from: next, to: now });
+            }
+            self.directories.insert(path.clone(), next);
+        }
+        for (path, change) in &turn.delta.aside {
+            self.aside(path, change);
+        }
+        self.refs(&turn.delta);
+        Ok(way_back)
+    }
+
+    /// The user's edits to files that the leg only renames: they go along. Each file at its old
+    /// name, where nothing stays, and at its new one.
+    fn moved_edits(&self, turn: &TurnDelta) -> BTreeMap<BString, Option<FileState>> {
+        let mut moved = BTreeMap::new();
+        if self.edits != Edits::Merge {
+            return moved;
+        }
+        let led = |path: &BString, change: &Change<Option<FileState>>| {
+            turn.returns.file(path).map_or((change.from, change.to), |remembered| (remembered.from, remembered.to))
+        };
+        for (old, change) in &turn.delta.files {
+            let ((Some(from), None), Some(now)) = (led(old, change), self.file_at(old)) else { continue };
+            if now == from || !matches!(self.occupant(old), Occupant::File(_)) {
+                continue;
+            }
+            let same = |state: Option<FileState>| state.is_some_and(|state| state.same_content(&from));
+            let files = || turn.delta.files.iter().map(|(path, change)| (path, led(path, change)));
+            let gone = files().filter(|(_, led)| same(led.0) && led.1.is_none()).count();
+            let mut come = files().filter(|(_, led)| led.0.is_none() && same(led.1));
+            // Only where there is no doubt which file became which.
+            let (1, Some((new, (_, to))), None) = (gone, come.next(), come.next()) else { continue };
+            if self.file_at(new).is_none()
+                && let Verdict::Becomes(next) = merge::file(Some(now), &Change::new(Some(from), to))
+            {
+                moved.insert(old.clone(), None);
+                moved.insert(new.clone(), next);
+            }
+        }
+        moved
+    }
+
+    fn refs(&mut self, delta: &Delta) {
+        for (name, change) in &delta.branches {
+            let now = *self.branches.entry(name.clone()).or_insert_with(|| self.present.branches.get(name).copied());
+            // The branch that HEAD is on must be just where the turn left it: if it went back
+            // already, something else than undo moved it.
+            let current = self.present.head.branch.as_ref() == Some(name);
+            match resolve_trivially(&now, change).filter(|_| !current || now == change.from) {
+                Some(next) => drop(self.branches.insert(name.clone(), next)),
+                None => self.moved.push(name.clone()),
+            }
+        }
+        if let Some(change) = &delta.head {
+            if self.head == change.from {
+                self.head = change.to.clone();
+            } else {
+                self.moved.push(self.head.stack().to_owned());
+            }
+        }
+        if let Some(change) = &delta.stash {
+            self.stash = merged_stash(&self.stash, change);
+        }
+    }
+
+    fn occupant(&self, path: &BString) -> &Occupant {
+        self.present.files.get(path).unwrap_or(&Occupant::Absent)
+    }
+
+    /// The file at a path, where the walk is now.
+    fn file_at(&self, path: &BString) -> Option<FileState> {
+        self.files.get(path).copied().unwrap_or_else(|| self.occupant(path).file())
+    }
+
+    fn entries_at(&self, path: &BString) -> Vec<IndexEntry> {
+        self.index.get(path).or_else(|| self.present.index.get(path)).cloned().unwrap_or_default()
+    }
+
+    fn file(
+        &mut self,
+        path: &BString,
+        now: Option<FileState>,
+        change: &Change<Option<FileState>>,
+        remembered: Option<&Change<Option<FileState>>>,
+    ) -> Result<Option<FileState>> {
+        if *self.occupant(path) == Occupant::Other {
+            return Ok(self.overlap(path, now, Cause::NotCaptured));
+        }
+        if let Some(next) = resolved(self.edits, &now, change, remembered) {
+            return Ok(next);
+        }
+        if matches!(self.occupant(path), Occupant::NotCaptured(_)) && !self.files.contains_key(path) {
+            return Ok(self.overlap(path, now, Cause::NotCaptured));
+        }
+        if self.edits == Edits::Overwrite {
+            self.overwritten.insert(path.clone());
+            return Ok(change.to);
+        }
+        if self.edits == Edits::Refuse {
+            return Ok(self.overlap(path, now, Cause::Edited));
+        }
+        Ok(match merge::file(now, remembered.unwrap_or(change)) {
+            Verdict::Becomes(next) => next,
+            Verdict::Overlap(cause) => self.overlap(path, now, cause),
+            Verdict::Merge(next, blobs) => match (self.merge)(path.as_bstr(), blobs)? {
+                Merged::Clean(id) => next.map(|next| FileState { id, ..next }),
+                Merged::Overlap(cause) => self.overlap(path, now, cause),
+            },
+        })
+    }
+
+    fn entries(
+        &mut self,
+        path: &BString,
+        now: &Vec<IndexEntry>,
+        change: &Change<Vec<IndexEntry>>,
+        remembered: Option<&Change<Vec<IndexEntry>>>,
+    ) -> Result<Vec<IndexEntry>> {
+        if let Some(next) = resolved(self.edits, now, change, remembered) {
+            return Ok(next);
+        }
+        if self.edits == Edits::Overwrite {
+            return Ok(change.to.clone());
+        }
+        if self.edits == Edits::Refuse {
+            return Ok(self.overlap(path, now.clone(), Cause::Edited));
+        }
+        match merge::entries(now, remembered.unwrap_or(change)) {
+            Verdict::Becomes(next) => return Ok(next),
+            Verdict::Overlap(_) => {}
+            Verdict::Merge(next, blobs) => {
+                if let Merged::Clean(id) = (self.merge)(path.as_bstr(), blobs)? {
+                    return Ok(next.into_iter().map(|entry| IndexEntry { id, ..entry }).collect());
+                }
+            }
+        }
+        let file = self.file_at(path).map(|file| file.id);
+        let elsewhere = |entry: &IndexEntry| entry.intent_to_add || (entry.stage == 0 && Some(entry.id) == file);
+        if now.iter().all(elsewhere) {
+            self.unstaged.insert(path.clone());
+            return Ok(change.to.clone());
+        }
+        Ok(self.overlap(path, now.clone(), Cause::Staged))
+    }
+
+    /// A path that keeps the walk from its goal: it stays as it is.
+    fn overlap<T>(&mut self, path: &BString, now: T, cause: Cause) -> T {
+        self.note(path, cause);
+        now
+    }
+
+    fn note(&mut self, path: &BString, cause: Cause) {
+        // What is wrong with a file says more than what is wrong with its entry.
+        let known = self.overlaps.entry(path.clone()).or_insert_with(|| cause.clone());
+        if *known == Cause::Staged {
+            *known = cause;
+        }
+    }
+
+    /// What is still as the turn left it goes aside; what is kept aside comes back where
+    /// nothing else has taken its place.
+    fn aside(&mut self, path: &BString, change: &Change<Option<Aside>>) {
+        let (standing, kept) = self.present.aside.get(path).cloned().unwrap_or_default();
+        let moved = self.aside.get(path).map(|aside| aside.out);
+        let there = moved.map_or(standing.is_some(), |out| !out);
+        match (&change.from, &change.to) {
+            (Some(left), None) if there => {
+                if moved.is_none() && standing != Some(left.state.clone()) {
+                    self.note(path, Cause::Changed);
+                } else {
+                    let store = left.store.clone();
+                    self.aside.insert(path.clone(), AsideMove { path: path.clone(), store, out: true });
+                }
+            }
+            (None, Some(_)) if there => self.note(path, Cause::InTheWay),
+            (None, Some(back)) if kept => {
+                let store = back.store.clone();
+                self.aside.insert(path.clone(), AsideMove { path: path.clone(), store, out: false });
+            }
+            _ => {}
+        }
+    }
+
+    /// Nothing that stays may stand where a file is to be written.
+    fn check_places(&mut self) {
+        let mut blocked = Vec::new();
+        for (path, state) in &self.files {
+            if state.is_none() {
+                continue;
+            }
+            match self.present.files.get(path) {
+                Some(Occupant::Directory(below)) => {
+                    blocked.extend(below.iter().filter(|inner| !self.goes(inner)).cloned());
+                }
+                Some(Occupant::Behind(parent)) if !self.goes(parent) => blocked.push(parent.clone()),
+                _ => {}
+            }
+            blocked.extend(parents(path.as_bstr()).filter_map(|parent| {
+                let stays = matches!(self.files.get(parent), Some(Some(_)));
+                stays.then(|| parent.to_owned())
+            }));
+        }
+        for path in blocked {
+            self.note(&path, Cause::InTheWay);
+        }
+    }
+
+    /// Whether the plan takes away what is at a path now; a slash behind names a directory.
+    fn goes(&self, path: &BString) -> bool {
+        let out = |at: &BStr| self.aside.get(at).is_some_and(|aside| aside.out);
+        if out(path.as_bstr()) || parents(path.as_bstr()).any(out) {
+            return true;
+        }
+        match path.strip_suffix(b"/") {
+            Some(directory) => self.directories.get(directory.as_bstr()) == Some(&None),
+            None => self.files.get(path) == Some(&None),
+        }
+    }
+
+    fn finish(self, op: Op) -> Result<Plan, Refusal> {
+        if let Some(name) = self.moved.first() {
+            return Err(moved_ref(name, op));
+        }
+        if !self.overlaps.is_empty() {
+            return Err(conflict(&self.overlaps, op, self.edits));
+        }
+        let present = self.present;
+        let kept_edits = kept_edits(present, &self.files, self.went_along);
+        let files = self.files.into_iter().filter_map(|(path, to)| {
+            let from = present.files.get(&path).and_then(Occupant::file);
+            (from != to).then_some(FileMove { path, from, to })
+        });
+        let files: Vec<_> = files.collect();
+        let directories = self.directories.into_iter().filter_map(|(path, to)| {
+            let from = present.directories.get(&path).copied();
+            (from != to).then_some(DirectoryMove { path, from, to })
+        });
+        let mut directories: Vec<_> = directories.collect();
+        // What is in these changes: they are opened for it, and are then as they were.
+        for (path, mode) in &present.closed {
+            let inside = |other: &BString| parents(other.as_bstr()).any(|parent| parent == path);
+            let changes =
+                files.iter().any(|file| inside(&file.path)) || directories.iter().any(|dir| inside(&dir.path));
+            if changes && directories.iter().all(|directory| directory.path != *path) {
+                directories.push(DirectoryMove { path: path.clone(), from: Some(*mode), to: Some(*mode) });
+            }
+        }
+        directories.sort_by(|a, b| a.path.cmp(&b.path));
+        let index = self.index.into_iter().filter_map(|(path, to)| {
+            let from = present.index.get(&path).cloned().unwrap_or_default();
+            (from != to).then_some(IndexMove { path, from, to })
+        });
+        let branches = self.branches.into_iter().filter_map(|(name, to)| {
+            let from = present.branches.get(&name).copied();
+            (from != to).then_some(BranchMove { name, from, to })
+        });
+        Ok(Plan {
+            v: 1,
+            op,
+            turns: Vec::new(),
+            head: Change::new(present.head.clone(), self.head),
+            branches: branches.collect(),
+            stash: (present.stash != self.stash).then(|| Change::new(present.stash.clone(), self.stash)),
+            index: index.collect(),
+            directories,
+            aside: self.aside.into_values().collect(),
+            kept_edits,
+            unstaged: self.unstaged.into_iter().collect(),
+            overwritten: self.overwritten.into_iter().collect(),
+            returns: Vec::new(),
+            files,
+        })
+    }
+}
+
+/// What needs no merge: a state that the last walk left, or one of the turn's own.
+fn resolved<T: PartialEq + Clone>(
+    edits: Edits,
+    now: &T,
+    change: &Change<T>,
+    remembered: Option<&Change<T>>,
+) -> Option<T> {
+    let exact = remembered.filter(|remembered| edits != Edits::Overwrite && *now == remembered.from);
+    exact.map(|remembered| remembered.to.clone()).or_else(|| resolve_trivially(now, change))
+}
+
+/// The edits that are there after the walk: what is not as it was at the walk's goal.
+fn kept_edits(
+    present: &Present,
+    files: &BTreeMap<BString, Option<FileState>>,
+    went_along: BTreeSet<BString>,
+) -> Vec<BString> {
+    let kept = present.edited.iter().filter(|(path, edit)| *files.get(*path).unwrap_or(&edit.from) != edit.to);
+    let there = went_along.into_iter().filter(|path| files.get(path).is_some_and(Option::is_some));
+    let all: BTreeSet<BString> = kept.map(|(path, _)| path.clone()).chain(there).collect();
+    all.into_iter().collect()
+}
+
+fn moved_ref(name: &str, op: Op) -> Refusal {
+    let shown = short_branch(name);
+    Refusal::new(Code::Branch, format!("'{shown}' is not where the turn left it"))
+        .hint(format!("run 'oxundo log' to see the turns, and put '{shown}' back to {} with git", op.word()))
+}
+
+/// How many paths are named in one line.
+const NAMED: usize = 3;
+
+/// The refusal that names what overlaps.
+pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Refusal {
+    let named = overlaps.iter().take(NAMED);
+    let mut list: Vec<String> =
+        named.map(|(path, cause)| format!("'{}' ({})", shown(path.as_bstr()), cause.words())).collect();
+    if overlaps.len() > NAMED {
+        list.push(format!("{} more", overlaps.len() - NAMED));
+    }
+    let word = op.word();
+    let refusal = Refusal::new(Code::Conflict, format!("{word} would overwrite changes in {}", list.join(", ")))
+        .hint("run 'oxundo diff' to see what changed since the turn")
+        .hint(format!("commit, stash or move these changes away, then run 'oxundo {word}' again"));
+    let refusal = match (op, edits) {
+        // Restore has no such flag: what it would overwrite has to be moved away.
+        (Op::Restore, _) | (_, Edits::Overwrite) => refusal,
+        _ => refusal.hint("or pass --edits=overwrite, which keeps them in a rescue checkpoint only"),
+    };
+    refusal.paths(overlaps.keys().map(|path| quoted(path.as_bstr())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::checkpoint::Kind;
+    use crate::model::merge::Blobs;
+
+    fn id(n: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[n; 20])
+    }
+
+    fn file(n: u8) -> FileState {
+        FileState { kind: Kind::File, id: id(n), mode: 0o644 }
+    }
+
+    fn delta(files: &[(&str, Option<FileState>, Option<FileState>)]) -> Delta {
+        Delta {
+            files: files.iter().map(|(path, from, to)| (BString::from(*path), Change::new(*from, *to))).collect(),
+            ..Delta::default()
+        }
+    }
+
+    fn present(files: &[(&str, Occupant)]) -> Present {
+        Present {
+            files: files.iter().map(|(path, present)| (BString::from(*path), present.clone())).collect(),
+            ..Present::default()
+        }
+    }
+
+    fn plan_by(steps: &[Delta], present: &Present, edits: Edits) -> Result<Plan, Refusal> {
+        let turn_delta =
+            |(turn, delta): (u64, &Delta)| TurnDelta { turn, delta: delta.clone(), returns: ReturnState::default() };
+        let turns: Vec<_> = (1..).zip(steps).map(turn_delta).collect();
+        // Stands for a merge of lines: 100 is an edit that goes together with any other.
+        let mut merge = |_: &BStr, blobs: Blobs| {
+            let sum = blobs.ours.as_bytes()[0].wrapping_add(blobs.theirs.as_bytes()[0]);
+            Ok(if blobs.ours.as_bytes()[0] >= 100 {
+                Merged::Clean(id(sum))
+            } else {
+                Merged::Overlap(Cause::Lines(vec![2..=3]))
+            })
+        };
+        plan(Op::Undo, &turns, present, edits, &mut merge)
+            .map_err(|error| error.downcast::<Refusal>().expect("a refusal"))
+    }
+
+    fn plan_of(steps: &[Delta], present: &Present) -> Result<Plan, Refusal> {
+        plan_by(steps, present, Edits::Merge)
+    }
+
+    #[test]
+    fn an_unchanged_file_goes_back() {
+        let plan =
+            plan_of(&[delta(&[("a", Some(file(2)), Some(file(1)))])], &present(&[("a", Occupant::File(file(2)))]))
+                .expect("no obstacle");
+        assert_eq!(plan.files.len(), 1);
+        assert_eq!(plan.files[0].to, Some(file(1)));
+        assert_eq!(plan.files[0].action(), "write");
+    }
+
+    #[test]
+    fn an_edited_file_is_a_conflict_and_is_named() {
+        let refusal =
+            plan_of(&[delta(&[("a", Some(file(2)), Some(file(1)))])], &present(&[("a", Occupant::File(file(9)))]))
+                .expect_err("the edit would be lost");
+        assert_eq!((refusal.code, refusal.paths), (Code::Conflict, vec!["a".to_owned()]));
+    }
+
+    #[test]
+    fn a_file_that_is_already_back_is_left_alone() {
+        let plan = plan_of(
+            &[delta(&[("a", Some(file(2)), Some(file(1))), ("b", Some(file(3)), None)])],
+            &present(&[("a", Occupant::File(file(1))), ("b", Occupant::Absent)]),
+        )
+        .expect("no obstacle");
+        assert_eq!(plan.files, []);
+    }
+
+    #[test]
+    fn a_chmod_by_the_user_survives_the_return_of_the_content() {
+        let private = FileState { mode: 0o600, ..file(2) };
+        let plan =
+            plan_of(&[delta(&[("a", Some(file(2)), Some(file(1)))])], &present(&[("a", Occupant::File(private))]))
+                .expect("no obstacle");
+        assert_eq!(plan.files[0].to, Some(FileState { mode: 0o600, ..file(1) }));
+    }
+
+    #[test]
+    fn edits_go_along_with_a_file_that_is_only_renamed() {
+        let renamed = delta(&[("new", Some(file(1)), None), ("old", None, Some(file(1)))]);
+        let edited = present(&[("new", Occupant::File(file(9))), ("old", Occupant::Absent)]);
+        let plan = plan_of(std::slice::from_ref(&renamed), &edited).expect("no obstacle");
+        let ends: Vec<_> = plan.files.iter().map(|file| (file.path.to_string(), file.to)).collect();
+        assert_eq!(ends, [("new".to_owned(), None), ("old".to_owned(), Some(file(9)))]);
+        assert_eq!(
+            plan_by(std::slice::from_ref(&renamed), &edited, Edits::Refuse).expect_err("an edit").paths,
+            ["new"]
+        );
+        let in_doubt =
+            delta(&[("new", Some(file(1)), None), ("old", None, Some(file(1))), ("older", None, Some(file(1)))]);
+        assert_eq!(plan_of(&[in_doubt], &edited).expect_err("which of them was it?").paths, ["new"]);
+        let changed = delta(&[("new", Some(file(1)), None), ("old", None, Some(file(2)))]);
+        assert_eq!(plan_of(&[changed], &edited).expect_err("it was not only renamed").paths, ["new"]);
+    }
+
+    #[test]
+    fn two_steps_make_one_move() {
+        let plan = plan_of(
+            &[delta(&[("a", Some(file(3)), Some(file(2)))]), delta(&[("a", Some(file(2)), None)])],
+            &present(&[("a", Occupant::File(file(3)))]),
+        )
+        .expect("no obstacle");
+        assert_eq!(plan.files.len(), 1);
+        assert_eq!((plan.files[0].from, plan.files[0].to), (Some(file(3)), None));
+    }
+
+    #[test]
+    fn a_file_of_the_users_in_a_directory_that_must_go_is_a_conflict() {
+        let swap = delta(&[("x/y", Some(file(2)), None), ("x", None, Some(file(1)))]);
+        let below = |names: &[&str]| Occupant::Directory(names.iter().map(|n| BString::from(*n)).collect());
+        let mut now = present(&[("x/y", Occupant::File(file(2))), ("x", below(&["x/y"]))]);
+        assert!(plan_of(std::slice::from_ref(&swap), &now).is_ok(), "only the turn's file is there");
+        now.files.insert("x".into(), below(&["x/mine", "x/y"]));
+        let refusal = plan_of(&[swap], &now).expect_err("x/mine would be in the way");
+        assert_eq!(refusal.paths, ["x/mine"]);
+    }
+
+    #[test]
+    fn nothing_is_written_behind_a_link_that_stays() {
+        let refusal =
+            plan_of(&[delta(&[("x/y", None, Some(file(1)))])], &present(&[("x/y", Occupant::Behind("x".into()))]))
+                .expect_err("x is not a directory");
+        assert_eq!(refusal.paths, ["x"]);
+    }
+
+    #[test]
+    fn the_inverse_of_the_inverse_is_the_plan() {
+        let plan =
+            plan_of(&[delta(&[("a", Some(file(2)), Some(file(1)))])], &present(&[("a", Occupant::File(file(2)))]))
+                .expect("no obstacle");
+        assert_eq!(plan.clone().inverse().inverse(), plan);
+    }
+
+    #[test]
+    fn a_later_stash_of_the_users_stays() {
+        let entry = |n: u8| StashEntry {
+            id: id(n),
+            name: "A User".into(),
+            email: "user@example.com".into(),
+            date: "0 +0000".into(),
+            message: format!("stash {n}"),
+        };
+        let change = Change::new(vec![entry(2), entry(1)], vec![entry(3), entry(1)]);
+        assert_eq!(merged_stash(&change.from, &change), change.to);
+        let now = [entry(9), entry(2), entry(1)];
+        assert_eq!(merged_stash(&now, &change), [entry(3), entry(9), entry(1)]);
+        assert_eq!(merged_stash(&[], &change), [entry(3)], "what is gone already is no obstacle");
+    }
+
+    #[test]
+    fn a_branch_that_moved_is_refused() {
+        let step = Delta {
+            branches: [("refs/heads/side".to_owned(), Change::new(Some(id(2)), None))].into(),
+            ..Delta::default()
+        };
+        let mut now = Present::default();
+        now.branches.insert("refs/heads/side".into(), id(3));
+        assert_eq!(plan_of(&[step], &now).map_err(|r| r.code), Err(Code::Branch));
+    }
+}

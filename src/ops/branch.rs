@@ -1,0 +1,80 @@
+//! A branch that starts at a turn, with HEAD on it and the worktree and index as the turn left them, the user's edits
+//! merged in. The branch that HEAD was on stays as it is, and so do its turns. It is a turn of its own: undo takes the
+//! branch away and goes back.
+
+use crate::error::{Code, Refusal};
+use crate::git::checkpoint::capture::Capture;
+use crate::git::refs::Refs;
+use crate::git::timeline::stored::Side;
+use crate::model::bytes::sanitized;
+use crate::model::merge::Edits;
+use crate::model::plan::{BranchMove, Op, Plan};
+use crate::model::turn::Made;
+use crate::ops::made::PlannedTurn;
+use crate::ops::resolve::{ended_turn, resolve, state_at};
+use crate::ops::turn::check_idle;
+use crate::ops::undo::prepare;
+use crate::ops::undo::prepare::{Prepared, head_moved};
+use crate::ops::undo::range::{Extent, TurnRange};
+use crate::ops::view::View;
+use anyhow::Result;
+
+/// Plans to start a branch of this name at the turn that these words mean.
+pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
+    check_idle(view.repo)?;
+    let full_name = Refs::new(view.repo).new_branch_name(name)?;
+    let turn = resolve(view, words)?;
+    let at = if turn == 0 {
+        state_at(view, "0")?.head
+    } else {
+        view.timeline.checkpoint(ended_turn(view, words)?, Side::After)?.head
+    };
+    let (mut plan, capture) = walk_to(view, turn, edits)?;
+    let Some(commit) = at.commit else {
+        return Err(Refusal::new(Code::Branch, format!("there is no commit yet at turn {turn}"))
+            .hint("give a later turn; 'oxundo log' shows them")
+            .into());
+    };
+    plan.head.to.branch = Some(full_name.clone());
+    plan.head.to.commit = Some(commit);
+    plan.head.from = view.head.clone();
+    plan.branches = vec![BranchMove { name: full_name, from: None, to: Some(commit) }];
+    Ok(PlannedTurn {
+        plan,
+        capture,
+        made: Made::Branch,
+        turns: vec![turn],
+        message: format!("branch {name} at turn {turn}"),
+        verbs: ["Started", "Would start"],
+        object: format!("branch '{}' at turn {turn}", sanitized(name)),
+        hint: "'oxundo undo' takes it away and goes back".to_owned(),
+        conversations: Vec::new(),
+    })
+}
+
+/// What the worktree and the index need to be as the turn left them.
+fn walk_to(view: &View<'_>, turn: u64, edits: Option<Edits>) -> Result<(Plan, Capture)> {
+    let op = if view.timeline.state.is_undone(turn) { Op::Redo } else { Op::Undo };
+    let range = match TurnRange::find(view, op, &Extent::To(turn.to_string())) {
+        Ok(range) => range,
+        Err(error) if is_nothing(&error) => return at_the_top(view, turn),
+        Err(error) => return Err(error),
+    };
+    let edits = view.config().edits_or(edits)?;
+    let Prepared { mut plan, capture, .. } = Prepared::new(view, op, &range, edits, prepare::Refs::Stay)?;
+    plan.op = Op::Branch;
+    Ok((plan, capture))
+}
+
+fn is_nothing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::Nothing)
+}
+
+/// The turn is the last one done: nothing is to be changed if HEAD is still there.
+fn at_the_top(view: &View<'_>, turn: u64) -> Result<(Plan, Capture)> {
+    let then = if turn == 0 { None } else { Some(view.timeline.checkpoint(turn, Side::After)?.head) };
+    if then.is_some_and(|then| then.commit != view.head.commit) {
+        return Err(head_moved(turn).into());
+    }
+    Ok((Plan::empty(Op::Branch, view.head.clone()), view.present()?))
+}

@@ -1,0 +1,69 @@
+//! The present state under a name, for `--to`, restore, show and diff. It is no turn: nothing changes but the
+//! timeline, and undo does not stop at it.
+
+use crate::error::{Code, Refusal};
+use crate::git::repo::clock::now;
+use crate::git::timeline::stored::Stored;
+use crate::git::timeline::update::Update;
+use crate::model::bytes::sanitized;
+use crate::model::plan::{Op, Plan};
+use crate::model::timeline::{Named, TurnSpec};
+use crate::ops::locked::Locked;
+use anyhow::Result;
+
+/// Names the present state; gives the name and what is known of it. Without one given it gets the next free `c1`, `c2`.
+pub fn name(locked: &mut Locked<'_>, given: Option<&str>) -> Result<(String, Named)> {
+    let name = new_name(&locked.timeline, given)?;
+    let capture = locked.present()?;
+    let mut update = locked.timeline.update();
+    let number = update.state.named.values().map(|named| named.number).max().unwrap_or_default() + 1;
+    let stack = capture.checkpoint.head.stack().to_owned();
+    let named = Named { number, stack, top: locked.last_whole()?, at: now() };
+    update.state.usual_modes = Some(capture.checkpoint.modes.usual);
+    update.state.named.insert(name.clone(), named.clone());
+    update.put_named(number, &capture.checkpoint)?;
+    record(locked, update, format!("checkpoint {name}"))?;
+    Ok((name, named))
+}
+
+/// Forgets what was named; gives what was known of it.
+pub fn forget(locked: &mut Locked<'_>, name: &str) -> Result<Named> {
+    let mut update = locked.timeline.update();
+    let Some(named) = update.state.named.remove(name) else {
+        return Err(Refusal::new(Code::NotFound, format!("there is no checkpoint '{}'", sanitized(name)))
+            .hint("run 'oxundo checkpoint --list' to see them")
+            .into());
+    };
+    update.remove_named(named.number);
+    record(locked, update, format!("forget checkpoint {name}"))?;
+    Ok(named)
+}
+
+fn record<'r>(locked: &mut Locked<'r>, update: Update<'r>, message: String) -> Result<()> {
+    let plan = Plan::empty(Op::Checkpoint, locked.head.clone());
+    locked.carry_out(&plan, update, message, Vec::new(), None)
+}
+
+fn new_name(stored: &Stored<'_>, given: Option<&str>) -> Result<String> {
+    let Some(name) = given.map(str::trim) else {
+        let free = |name: &String| !stored.state.named.contains_key(name);
+        let last = stored.state.named.len() + 1;
+        return Ok((1..=last).map(|n| format!("c{n}")).find(free).unwrap_or_default());
+    };
+    let bad = |why: &str, hint: &str| {
+        Err(Refusal::new(Code::Usage, format!("'{}' {why}", sanitized(name))).hint(hint).into())
+    };
+    if name.is_empty() || name.starts_with('-') || name.contains(char::is_control) {
+        return bad("cannot be a checkpoint's name", "give it a name in words");
+    }
+    if TurnSpec::parse(name).is_ok() {
+        return bad("would be taken for a turn or a commit", "give it a name in words");
+    }
+    if stored.state.named.contains_key(name) {
+        return bad(
+            "is a checkpoint already",
+            "give another name, or run 'oxundo checkpoint --delete' on this one first",
+        );
+    }
+    Ok(name.to_owned())
+}

@@ -1,0 +1,59 @@
+//! What goes with a turn outside the worktree: the agent's conversation, which its own
+//! commands take back, and whatever `oxundo.onUndo` and `oxundo.onRedo` see to.
+
+use crate::agents::adapters::adapter;
+use crate::model::bytes::sanitized;
+use crate::model::plan::Op;
+use crate::model::turn::{Part, Turn};
+use crate::ops::outcome::{Outcome, versioned};
+use crate::ops::view::View;
+use serde_json::{Value, json};
+
+/// The conversations of some turns, for tools.
+pub fn described(turns: &[Turn]) -> Vec<Value> {
+    let parts = turns.iter().flat_map(|turn| turn.origin.parts.iter().map(move |part| (turn.turn, part)));
+    parts
+        .map(|(turn, part)| {
+            json!({
+                "turn": turn,
+                "agent": part.agent,
+                "session": part.session,
+                "prompt": part.prompt,
+                "transcript": part.transcript,
+                "from": part.from,
+                "to": part.to,
+                "resume": resume(part),
+            })
+        })
+        .collect()
+}
+
+/// How to take the agents back to where the worktree is now.
+pub fn hints(turns: &[Turn]) -> Vec<String> {
+    let mut hints = Vec::new();
+    for part in turns.iter().flat_map(|turn| &turn.origin.parts) {
+        let (Some(command), Some(adapter)) = (resume(part), adapter(&part.agent)) else { continue };
+        let rewind = adapter.rewind.map(|rewind| format!(", then '{rewind}'")).unwrap_or_default();
+        let hint = format!("{} still remembers it: '{command}'{rewind} takes the conversation back", adapter.title);
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    hints
+}
+
+fn resume(part: &Part) -> Option<String> {
+    adapter(&part.agent)?.resume_command(part.session.as_deref()?)
+}
+
+/// Hands what undo or redo did to the user's own command, if one is configured.
+pub fn hand_over(view: &View<'_>, op: Op, done: &Outcome) {
+    let (key, command) = match op {
+        Op::Redo => ("onRedo", view.config().on_redo()),
+        _ => ("onUndo", view.config().on_undo()),
+    };
+    let Some(command) = command.filter(|_| !done.dry_run) else { return };
+    if let Err(error) = view.repo.hand_over(&command, versioned(done.json()).to_string().as_bytes()) {
+        view.warn(sanitized(&format!("oxundo.{key} failed: {error:#}")));
+    }
+}

@@ -1,0 +1,204 @@
+//! Old turns go, and what was moved aside for them is freed.
+
+use crate::git::apply::Apply;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::{seconds, seconds_of};
+use crate::git::timeline::Timelines;
+use crate::model::expiry::{Expiry, NEWEST, expiry};
+use crate::model::plan::{Op, Plan};
+use crate::model::turn::Turn;
+use crate::ops::locked::Locked;
+use crate::ops::view::View;
+use crate::warning::Warn;
+use anyhow::Result;
+use gix::ObjectId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How thoroughly to collect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// As the user asked.
+    Asked,
+    /// By itself, in the background: it waits for nobody, and nobody waits for it.
+    Automatic,
+}
+
+/// What to let go: what is older than so many seconds; nothing without.
+type Keep = Option<u64>;
+
+/// What would go now.
+pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
+    let timeline = &view.timeline;
+    // Times are whole seconds: what ended within this very one is older than now.
+    let limit = keep.map(|keep| seconds().saturating_sub_unsigned(keep) + i64::from(keep == 0));
+    let is_old = |time: &str| limit.is_some_and(|limit| seconds_of(time).is_some_and(|time| time < limit));
+    let turns = timeline.turns()?;
+    let expiry = expiry(&timeline.state, &turns, |turn| turn.ended_at.as_deref().is_some_and(is_old));
+    let rescues = old_rescues(view, limit)?;
+    let aside = Timelines::new(view.repo).aside()?;
+    let gone = |turn: &u64| !turns.contains_key(turn) || expiry.expired.contains(turn);
+    let (freed, held): (BTreeMap<u64, u64>, BTreeMap<u64, u64>) = aside.into_iter().partition(|(turn, _)| gone(turn));
+    let mut collection = Collection { turns, expiry, rescues, freed, held, released: 0 };
+    // Nobody reads what the automatic one says.
+    if effort == Effort::Asked {
+        collection.released = collection.released(view)?;
+    }
+    Ok(collection)
+}
+
+/// What goes, and what stays.
+pub struct Collection {
+    turns: BTreeMap<u64, Turn>,
+    expiry: Expiry,
+    rescues: BTreeSet<u64>,
+    /// The bytes of what was moved aside, a turn each, where it goes.
+    freed: BTreeMap<u64, u64>,
+    /// And where it stays.
+    held: BTreeMap<u64, u64>,
+    released: u64,
+}
+
+impl Collection {
+    /// What would be collected.
+    pub fn preview(&self, view: &View<'_>) -> Collected {
+        Collected {
+            kept: self.turns.len() - self.expiry.expired.len(),
+            rescues: self.rescues.len(),
+            freed: self.freed.values().sum(),
+            aside: self.held.values().sum(),
+            released: self.released,
+            expired: self.expiry.expired.iter().copied().collect(),
+            dry_run: true,
+            own: view.repo.is_private(),
+        }
+    }
+
+    /// Lets it go.
+    pub fn carry_out(&self, locked: &mut Locked<'_>) -> Result<Collected> {
+        locked.repo.mark_collected()?;
+        let collected = Collected { dry_run: false, ..self.preview(locked) };
+        self.record(locked)?;
+        let timelines = Timelines::new(locked.repo);
+        self.freed.keys().try_for_each(|turn| timelines.delete_aside(*turn))?;
+        Ok(collected)
+    }
+
+    fn released(&self, view: &View<'_>) -> Result<u64> {
+        let timeline = &view.timeline;
+        let (mut go, mut stay) = (Vec::new(), Vec::new());
+        for turn in self.turns.keys() {
+            let list = if self.expiry.expired.contains(turn) { &mut go } else { &mut stay };
+            list.extend(timeline.turn_tree(*turn)?);
+        }
+        for rescue in timeline.rescue_numbers()? {
+            let list = if self.rescues.contains(&rescue) { &mut go } else { &mut stay };
+            list.extend(timeline.rescue_tree(rescue)?);
+        }
+        Timelines::new(view.repo).released(&go, &stay)
+    }
+
+    fn record(&self, locked: &mut Locked<'_>) -> Result<()> {
+        let Expiry { expired, changed } = &self.expiry;
+        if expired.is_empty() && self.rescues.is_empty() {
+            return Ok(());
+        }
+        // An operation from before every turn that stays leads back to nothing that can be undone.
+        if let Some(oldest) = self.kept().filter_map(|turn| seconds_of(&turn.began_at)).min() {
+            Timelines::new(locked.repo).expire_operations(oldest)?;
+        }
+        let needed = self.needed(locked)?;
+        let mut update = locked.timeline.update();
+        update.state.pins.retain(|pin| needed.contains(&pin.0));
+        for turn in expired {
+            update.remove_turn(*turn);
+        }
+        for rescue in &self.rescues {
+            update.remove_rescue(*rescue);
+        }
+        for turn in changed {
+            update.put_turn(turn)?;
+        }
+        let message = format!("gc: {} turns, {} rescue checkpoints", expired.len(), self.rescues.len());
+        let plan = Plan::empty(Op::Gc, locked.head.clone());
+        locked.carry_out(&plan, update, message, Vec::new(), None)
+    }
+
+    fn kept(&self) -> impl Iterator<Item = &Turn> {
+        self.turns.values().filter(|turn| !self.expiry.expired.contains(&turn.turn))
+    }
+
+    /// The commits that what stays still needs.
+    fn needed(&self, view: &View<'_>) -> Result<BTreeSet<ObjectId>> {
+        let timeline = &view.timeline;
+        let mut needed = BTreeSet::new();
+        for turn in self.kept() {
+            needed.extend(timeline.needed_commits(turn)?);
+        }
+        for number in timeline.rescue_numbers()?.into_iter().filter(|number| !self.rescues.contains(number)) {
+            needed.extend(timeline.rescued_commits(number)?);
+        }
+        for named in timeline.state.named.values() {
+            needed.extend(timeline.named_commits(named.number)?);
+        }
+        Ok(needed)
+    }
+}
+
+fn old_rescues(view: &View<'_>, limit: Option<i64>) -> Result<BTreeSet<u64>> {
+    let rescues = view.timeline.rescue_numbers()?;
+    let first_young = limit.map_or(Ok(0), |limit| Timelines::new(view.repo).first_rescue_since(limit))?;
+    Ok(rescues.into_iter().rev().skip(NEWEST).filter(|rescue| *rescue < first_young).collect())
+}
+
+/// Collects in the background: it has read everything without the lock, so that nobody had to wait.
+pub fn collect_automatically(repo: &Repo, heard: Warn<'_>) -> Result<Collected> {
+    let view = View::open(repo, heard)?;
+    let collection = plan(&view, view.config().keep(None)?, Effort::Automatic)?;
+    repo.mark_collected()?;
+    let preview = Collected { dry_run: false, ..collection.preview(&view) };
+    let Some(lock) = repo.try_lock("gc")? else { return Ok(preview) };
+    if Apply::is_interrupted(repo)? {
+        return Ok(preview);
+    }
+    let mut locked = Locked::over(repo, heard, lock)?;
+    if locked.timeline.commit != view.timeline.commit {
+        return Ok(preview);
+    }
+    let collected = collection.carry_out(&mut locked)?;
+    drop(locked);
+    if repo.is_private() {
+        Timelines::new(repo).tidy_objects()?;
+    }
+    Ok(collected)
+}
+
+/// Collects what is older than `keep` seconds, as the user asked.
+pub fn collect(locked: &mut Locked<'_>, keep: Keep) -> Result<Collected> {
+    let collected = plan(locked, keep, Effort::Asked)?.carry_out(locked)?;
+    if locked.repo.is_private() {
+        Timelines::new(locked.repo).collect_garbage()?;
+    }
+    Ok(collected)
+}
+
+/// What went, and what stays.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Collected {
+    /// The turns that went, or would.
+    pub expired: Vec<u64>,
+    /// How many turns stay.
+    pub kept: usize,
+    /// How many rescue checkpoints went.
+    pub rescues: usize,
+    /// The bytes freed of what was moved aside.
+    pub freed: u64,
+    /// The bytes that what is moved aside still takes.
+    pub aside: u64,
+    /// The bytes of objects that nothing of oxundo's holds any more: git frees them.
+    pub released: u64,
+    /// Whether nothing was done.
+    pub dry_run: bool,
+    /// Whether the repository is oxundo's own.
+    pub(crate) own: bool,
+}

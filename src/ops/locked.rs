@@ -1,0 +1,116 @@
+//! The only way into a change: the worktree's lock is taken, what an interrupted command left is put right, and
+//! the timeline and HEAD are read, once. The type is the proof of it.
+
+use crate::config::Config;
+use crate::git::apply::Apply;
+use crate::git::apply::recover::Recovered;
+use crate::git::index::lock::IndexLock;
+use crate::git::repo::Repo;
+use crate::git::repo::lock::{Lock, PATIENCE};
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Stored;
+use crate::git::timeline::update::Update;
+use crate::model::bytes::shown;
+use crate::model::plan::Plan;
+use crate::model::turn::Note;
+use crate::ops::view::View;
+use crate::warning::Warn;
+use anyhow::Result;
+use gix::bstr::ByteSlice;
+use std::ops::Deref;
+use std::time::Duration;
+
+/// A repository that nobody else's oxundo changes, as it was when the lock was taken and as it is after each change
+/// made through it.
+pub struct Locked<'r> {
+    view: View<'r>,
+    _lock: Lock,
+}
+
+impl<'r> Deref for Locked<'r> {
+    type Target = View<'r>;
+
+    fn deref(&self) -> &View<'r> {
+        &self.view
+    }
+}
+
+impl<'r> Locked<'r> {
+    /// Takes the lock in the name of `who`. Refuses `busy` where another has it, or where a `run`'s agent is at work.
+    pub fn take(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Self> {
+        let lock = repo.lock_beside_run(who, PATIENCE)?;
+        if repo.is_running()? && !run_is_waiting(repo)? {
+            return Err(repo.busy_with_run());
+        }
+        Self::over(repo, heard, lock)
+    }
+
+    /// Takes the lock whether or not a `run`'s agent is at work, as that agent's hooks do.
+    pub fn beside_run(repo: &'r Repo, heard: Warn<'r>, who: &str, patience: Duration) -> Result<Self> {
+        let lock = repo.lock_beside_run(who, patience)?;
+        Self::over(repo, heard, lock)
+    }
+
+    /// With a lock that has been taken: puts right what an interrupted command left, and looks.
+    pub fn over(repo: &'r Repo, heard: Warn<'r>, lock: Lock) -> Result<Self> {
+        let recovered = Apply::new(repo, Config(repo).lock_timeout()?).recover()?;
+        let locked = Self { view: View::open(repo, heard)?, _lock: lock };
+        if let Some(recovered) = recovered {
+            locked.tell_of(&recovered);
+        }
+        Ok(locked)
+    }
+
+    /// As [`Self::over`], for what has been looked at before the lock was taken: what is still so is not read again.
+    pub fn from_view(view: View<'r>, lock: Lock) -> Result<Self> {
+        let recovered = Apply::new(view.repo, Config(view.repo).lock_timeout()?).recover()?;
+        let locked = Self { view: view.refreshed()?, _lock: lock };
+        if let Some(recovered) = recovered {
+            locked.tell_of(&recovered);
+        }
+        Ok(locked)
+    }
+
+    fn tell_of(&self, recovered: &Recovered) {
+        let how = if recovered.finished { "finished" } else { "rolled back" };
+        self.warn(format!("{how} an interrupted operation: {}", recovered.what));
+        for path in &recovered.left {
+            self.warn(format!("left '{}' as it is: it was changed since", shown(path.as_bstr())));
+        }
+    }
+
+    /// Carries a plan out and records it as the next timeline, both or neither.
+    pub fn carry_out(
+        &mut self,
+        plan: &Plan,
+        update: Update<'r>,
+        message: String,
+        notes: Vec<Note>,
+        index: Option<IndexLock<'_>>,
+    ) -> Result<()> {
+        let (record, next) = update.into_record(message, notes)?;
+        self.apply()?.apply(plan, &record, index)?;
+        self.became(next, plan);
+        Ok(())
+    }
+
+    /// Knows the timeline and HEAD as they are after a plan.
+    pub fn became(&mut self, timeline: Stored<'r>, plan: &Plan) {
+        self.view.timeline = timeline;
+        self.view.head = plan.head.to.clone();
+    }
+
+    /// Lets go of the lock, and keeps what is known.
+    pub fn into_view(self) -> View<'r> {
+        self.view
+    }
+}
+
+/// Whether the agent in a `run` waits for its next prompt.
+fn run_is_waiting(repo: &Repo) -> Result<bool> {
+    let timeline = Timelines::new(repo).timeline()?;
+    match timeline.state.open {
+        Some(open) => Ok(timeline.known_turn(open)?.origin.waiting),
+        None => Ok(true),
+    }
+}

@@ -1,0 +1,80 @@
+//! A plan of the user's own, as a turn that oxundo makes: between its two checkpoints nothing but the plan happens,
+//! and undo and redo walk over it as over any other.
+
+use crate::git::apply::Apply;
+use crate::git::checkpoint::capture::Capture;
+use crate::git::timeline::stored::Side;
+use crate::model::plan::Plan;
+use crate::model::record::Record;
+use crate::model::turn::Made;
+use crate::ops::locked::Locked;
+use crate::ops::outcome::Outcome;
+use crate::ops::turn::begin::begin_made;
+use crate::ops::turn::end::{Ending, drop_open, end};
+use anyhow::Result;
+use serde_json::Value;
+
+/// A turn that oxundo would make, with all checks made.
+pub struct PlannedTurn {
+    /// What would happen.
+    pub plan: Plan,
+    /// The present that it is planned for.
+    pub capture: Capture,
+    /// What kind of turn it is.
+    pub made: Made,
+    /// The turns that it is about.
+    pub turns: Vec<u64>,
+    /// The turn's message.
+    pub message: String,
+    /// The sentence when it is done, and before: `Restored`, `Would restore`.
+    pub verbs: [&'static str; 2],
+    /// The rest of the sentence.
+    pub object: String,
+    /// What to do next.
+    pub hint: String,
+    /// The agents' conversations that go with the turns.
+    pub conversations: Vec<Value>,
+}
+
+impl PlannedTurn {
+    /// What would be done.
+    pub fn preview(self) -> Outcome {
+        let [_, would] = self.verbs;
+        self.outcome(would, true)
+    }
+
+    /// Does it; after a refusal or failure everything is as it was. The checkpoint before it is its rescue.
+    pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
+        Apply::check_names(&self.plan)?;
+        let number = begin_made(locked, self.message.clone(), self.made.clone(), &self.capture)?;
+        let commit = locked.timeline.commit;
+        let message = format!("{} as turn {number}", self.plan.op.word());
+        let record = Record { timeline_from: commit, timeline_to: commit, notes: Vec::new(), message };
+        let made = locked.apply()?.apply_and(&self.plan, &record, None, || end(locked, Ending::default()));
+        if made.is_err() {
+            // Where that fails too, the next command does it.
+            let _ = drop_open(locked);
+        }
+        let turn = made?;
+        let [done, _] = self.verbs;
+        let mut outcome = self.outcome(done, false);
+        if let Some(turn) = turn {
+            outcome.rescue = locked.timeline.checkpoint_id(turn.turn, Side::Before)?;
+            outcome.turn = Some(turn.turn);
+        }
+        Ok(outcome)
+    }
+
+    fn outcome(self, verb: &str, dry_run: bool) -> Outcome {
+        Outcome {
+            plan: self.plan,
+            turns: self.turns,
+            turn: None,
+            what: format!("{verb} {}", self.object),
+            hints: vec![self.hint],
+            rescue: None,
+            conversations: self.conversations,
+            dry_run,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What oxundo does, without a terminal: each operation looks once, decides with the model, and lets the git layer
+//! act. Whoever changes anything holds a [`locked::Locked`].
+
+pub mod branch;
+pub mod checkpoint;
+pub mod conversation;
+pub mod diff;
+pub mod gc;
+pub mod list;
+pub mod locked;
+pub mod made;
+pub mod outcome;
+pub mod resolve;
+pub mod restore;
+pub mod revert;
+pub mod squash;
+pub mod status;
+pub mod turn;
+pub mod undo;
+pub mod view;

@@ -1,0 +1,81 @@
+//! What a user's words for a turn or a state mean: `17`, `@~2`, `17:before`, a checkpoint's name, a commit.
+
+use crate::error::{Code, Refusal};
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::git::timeline::stored::Side;
+use crate::model::checkpoint::Checkpoint;
+use crate::model::timeline::TurnSpec;
+use crate::ops::view::{View, last_whole};
+use anyhow::Result;
+
+/// The number of the turn that these words mean; 0 is the state before the first.
+pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
+    let timeline = &view.timeline;
+    if let Some(named) = timeline.state.named.get(words) {
+        return Ok(named.top.unwrap_or(0));
+    }
+    let spec = TurnSpec::parse(words).map_err(|message| missing(&message))?;
+    let unknown = || missing(&format!("there is no turn '{words}' here")).into();
+    match spec {
+        TurnSpec::Number(0) => Ok(0),
+        TurnSpec::Number(number) => match timeline.turn(number)? {
+            Some(_) => Ok(number),
+            None => Err(unknown()),
+        },
+        TurnSpec::Below(n) => {
+            let mut at = view.last_whole()?;
+            for _ in 0..n {
+                let Some(number) = at else { break };
+                at = last_whole(timeline, timeline.known_turn(number)?.previous)?;
+            }
+            at.ok_or_else(unknown)
+        }
+        TurnSpec::Commit(digits) => {
+            let Ok(commit) = Objects::new(view.repo).find_commit_id(&digits) else { return Err(unknown()) };
+            for note in Refs::new(view.repo).notes_on(&[commit])?.into_iter().flatten() {
+                if note.worktree == view.repo.worktree_id()
+                    && timeline.turn(note.turn)?.is_some_and(|turn| turn.knows(&commit))
+                {
+                    return Ok(note.turn);
+                }
+            }
+            Err(unknown())
+        }
+    }
+}
+
+/// The number of a turn that has two checkpoints.
+pub fn ended_turn(view: &View<'_>, words: &str) -> Result<u64> {
+    let number = resolve(view, words)?;
+    if number == 0 {
+        return Err(missing("0 is the state before the first turn, not a turn").into());
+    }
+    if view.timeline.state.open == Some(number) {
+        return Err(missing(&format!("turn {number} is still in progress")).into());
+    }
+    Ok(number)
+}
+
+/// The state that these words mean: after a turn, before it with `:before`, or one that the user named.
+pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
+    let timeline = &view.timeline;
+    if let Some(named) = timeline.state.named.get(words) {
+        return timeline.named_checkpoint(named.number);
+    }
+    let (turn, side) = match words.rsplit_once(':') {
+        Some((turn, "before")) => (turn, Side::Before),
+        Some((turn, "after")) => (turn, Side::After),
+        _ => (words, Side::After),
+    };
+    if turn == "0" {
+        let first = timeline.turn(1)?.ok_or_else(|| missing("there is no first turn, or it has expired"))?;
+        return timeline.checkpoint(first.turn, Side::Before);
+    }
+    timeline.checkpoint(ended_turn(view, turn)?, side)
+}
+
+/// That a turn is not there.
+fn missing(why: &str) -> Refusal {
+    Refusal::new(Code::NotFound, why).hint("run 'oxundo log --all' to see the turns")
+}

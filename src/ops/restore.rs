@@ -1,0 +1,74 @@
+//! Files of any turn or checkpoint, brought into the worktree. It deletes nothing, leaves HEAD and the index alone,
+//! and is a turn of its own: undo takes it back.
+
+use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::model::bytes::sanitized;
+use crate::model::checkpoint::{Checkpoint, Delta, short_branch};
+use crate::model::merge::Edits;
+use crate::model::path::parents;
+use crate::model::plan::{Op, ReturnState};
+use crate::model::planner::{TurnDelta, plan as planned};
+use crate::model::turn::Made;
+use crate::ops::made::PlannedTurn;
+use crate::ops::resolve::state_at;
+use crate::ops::undo::range::nothing;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::bstr::ByteSlice;
+use std::ffi::OsString;
+
+/// Plans to bring back those files of a state that these pathspecs match, or all.
+pub fn plan(view: &View<'_>, state: &str, pathspecs: &[OsString]) -> Result<PlannedTurn> {
+    let goal = state_at(view, state)?;
+    let capture = view.present()?;
+    let checkpoints = Checkpoints::new(view.repo);
+    let delta = missing_files(view, &capture.checkpoint, &goal, state, pathspecs)?;
+    let deltas = [TurnDelta { turn: 0, delta, returns: ReturnState::default() }];
+    let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
+    let plan = checkpoints.merging(|merge| planned(Op::Restore, &deltas, &present, Edits::Merge, merge))?;
+    if plan.is_empty() {
+        return Err(nothing(Op::Restore, "every file that was there then is as it was").into());
+    }
+    Ok(PlannedTurn {
+        plan,
+        capture,
+        made: Made::Restore,
+        turns: Vec::new(),
+        message: format!("restore {state}"),
+        verbs: ["Restored", "Would restore"],
+        object: format!("the files of {}", sanitized(state)),
+        hint: "'oxundo undo' takes it back".to_owned(),
+        conversations: Vec::new(),
+    })
+}
+
+/// What the present lacks of a state, or has otherwise.
+fn missing_files(
+    view: &View<'_>,
+    now: &Checkpoint,
+    goal: &Checkpoint,
+    state: &str,
+    pathspecs: &[OsString],
+) -> Result<Delta> {
+    let checkpoints = Checkpoints::new(view.repo);
+    let mut files = checkpoints.file_changes(now, goal)?;
+    if !pathspecs.is_empty() {
+        let mut selection = Index::new(view.repo).selection(pathspecs)?;
+        if !Objects::new(view.repo).paths_of(goal.worktree)?.iter().any(|path| selection.takes(path.as_bstr())) {
+            return Err(Refusal::new(Code::NotFound, "that state has no file that the pathspec matches")
+                .hint(format!("run 'oxundo show {}' to see what it has", short_branch(state)))
+                .into());
+        }
+        files.retain(|path, _| selection.takes(path.as_bstr()));
+    }
+    files.retain(|_, change| change.to.is_some());
+    let mut directories = checkpoints.directory_changes(now, goal, &files)?;
+    directories.retain(|directory, change| {
+        let within = || files.keys().any(|file| parents(file.as_bstr()).any(|parent| parent == directory.as_bstr()));
+        change.to.is_some() && (pathspecs.is_empty() || within())
+    });
+    Ok(Delta { files, directories, ..Delta::default() })
+}

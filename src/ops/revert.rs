@@ -1,0 +1,274 @@
+//! Turns taken out: their inverse is merged into the worktree, the index and, where they made commits, into a commit
+//! on top of HEAD. Nothing is rewritten, later turns stay. What is done is recorded as a turn of oxundo's own, so that
+//! undo walks over it as over any other; redo right after it brings all back.
+
+use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::capture::Capture;
+use crate::git::index::Index;
+use crate::git::index::pathspec::Selection;
+use crate::git::objects::Objects;
+use crate::git::timeline::stored::Side;
+use crate::model::bytes::sanitized;
+use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState};
+use crate::model::merge::{Edits, Merge};
+use crate::model::path::parents;
+use crate::model::plan::{BranchMove, Op, Plan, ReturnState};
+use crate::model::planner::{TurnDelta, conflict, plan as planned};
+use crate::model::turn::{Made, Turn};
+use crate::ops::conversation;
+use crate::ops::made::PlannedTurn;
+use crate::ops::resolve::resolve;
+use crate::ops::turn::{check_idle, with_dirty_commit};
+use crate::ops::undo::range::{Extent, TurnRange, nothing, replaced};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// Which turns are taken out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one that these words mean.
+    Only(String),
+    /// The last ones, as inverse commits on top.
+    Last(Extent),
+    /// The last ones, of which only some paths are meant.
+    PartsOf(Extent),
+}
+
+impl Which {
+    /// Whether later turns' work is there to stay, whatever is to become of the user's edits.
+    fn later_stay(&self) -> bool {
+        !matches!(self, Self::PartsOf(_))
+    }
+}
+
+/// Plans to take turns out, whole or the paths that these pathspecs match.
+pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Option<Edits>) -> Result<PlannedTurn> {
+    check_idle(view.repo)?;
+    let turns = match which {
+        Which::Only(words) => vec![on_this_branch(view, words)?],
+        Which::Last(extent) | Which::PartsOf(extent) => {
+            let range = TurnRange::find(view, Op::Undo, extent)?;
+            range.turns.into_iter().filter(|turn| !turn.is_part()).collect()
+        }
+    };
+    if which.later_stay() && edits == Some(Edits::Overwrite) {
+        return Err(Refusal::new(Code::Usage, "--edits=overwrite would take out later turns' work too")
+            .hint("leave it out: edits are merged where they go together")
+            .into());
+    }
+    let edits = match view.config().edits_or(edits)? {
+        Edits::Overwrite if which.later_stay() => Edits::Merge,
+        edits => edits,
+    };
+    let capture = view.present()?;
+    let revert = Revert { view, turns: &turns, capture: &capture, edits };
+    let plan = revert.plan(pathspecs).map_err(|error| revert.with_later_turns(error, which))?;
+    Ok(named(&turns, plan, capture, pathspecs))
+}
+
+/// The planned turn, and what it is called.
+fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -> PlannedTurn {
+    let numbers: Vec<u64> = turns.iter().map(|turn| turn.turn).collect();
+    let listed = numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let whose = match turns {
+        [turn] => format!("turn {} ({})", turn.turn, sanitized(&turn.label())),
+        _ => format!("turns {listed}"),
+    };
+    let (made, message, object) = if pathspecs.is_empty() {
+        (Made::Revert(numbers.clone()), format!("take out turn {listed}"), whose)
+    } else {
+        let paths: Vec<_> = pathspecs.iter().map(|path| path.to_string_lossy()).collect();
+        let message = format!("take out {} of turn {listed}", paths.join(" "));
+        (Made::PartialRevert(numbers.clone()), message, format!("parts of {whose}"))
+    };
+    PlannedTurn {
+        plan,
+        capture,
+        made,
+        turns: numbers,
+        message,
+        verbs: ["Took out", "Would take out"],
+        object,
+        hint: "'oxundo redo' brings it back".to_owned(),
+        conversations: conversation::described(turns),
+    }
+}
+
+/// A turn that is done on the branch that HEAD is on.
+fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
+    let wanted = resolve(view, words)?;
+    let timeline = &view.timeline;
+    let mut at = view.top();
+    while let Some(number) = at {
+        let turn = timeline.known_turn(number)?;
+        if number == wanted {
+            return Ok(turn);
+        }
+        at = turn.previous;
+    }
+    let is_undone = timeline.state.is_undone(wanted);
+    if !is_undone && timeline.turn(wanted)?.is_some_and(|turn| turn.branch == view.head.branch) {
+        return Err(replaced(wanted).into());
+    }
+    let refusal = if wanted == 0 {
+        Refusal::new(Code::Usage, "0 is the state before the first turn, not a turn")
+    } else if is_undone {
+        Refusal::new(Code::Nothing, format!("turn {wanted} is undone already"))
+    } else {
+        Refusal::new(Code::Branch, format!("turn {wanted} is not among the turns of this branch"))
+    };
+    Err(refusal.hint("run 'oxundo log --all' to see the turns").into())
+}
+
+struct Revert<'a, 'r> {
+    view: &'a View<'r>,
+    turns: &'a [Turn],
+    capture: &'a Capture,
+    edits: Edits,
+}
+
+/// What a turn's commits did: the tree before them and the one after.
+struct Committed<'a> {
+    turn: &'a Turn,
+    after: ObjectId,
+    before: ObjectId,
+}
+
+impl<'a> Revert<'a, '_> {
+    fn plan(&self, pathspecs: &[OsString]) -> Result<Plan> {
+        let repo = self.view.repo;
+        let checkpoints = Checkpoints::new(repo);
+        let mut selection = match pathspecs {
+            [] => None,
+            pathspecs => Some(Index::new(repo).selection(pathspecs)?),
+        };
+        let mut deltas = Vec::new();
+        let mut committed = Vec::new();
+        for turn in self.turns {
+            let (delta, commits) = self.inverse(turn)?;
+            let delta = if let Some(selection) = &mut selection {
+                restricted(delta, selection)
+            } else {
+                committed.push(commits);
+                delta
+            };
+            deltas.push(TurnDelta { turn: turn.turn, delta, returns: ReturnState::default() });
+        }
+        if selection.is_some() && deltas.iter().all(|turn| turn.delta.files.is_empty() && turn.delta.aside.is_empty()) {
+            let turn = self.turns[0].turn;
+            return Err(Refusal::new(Code::NotFound, format!("turn {turn} changed no file that the pathspec matches"))
+                .hint(format!("run 'oxundo show --stat {turn}' to see the turn's files"))
+                .into());
+        }
+        let now = &self.capture.checkpoint;
+        let mut present = checkpoints.present(&deltas, now, &self.capture.index)?;
+        present.edited = self.edited(now)?;
+        checkpoints.merging(|merge| {
+            let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
+            self.commit(&mut plan, &committed, merge)?;
+            if plan.is_empty() {
+                return Err(nothing(Op::Undo, "what the turn changed is taken out already").into());
+            }
+            Ok(plan)
+        })
+    }
+
+    /// What takes a turn out, but for its commits, and these.
+    fn inverse(&self, turn: &'a Turn) -> Result<(Delta, Committed<'a>)> {
+        let (repo, timeline) = (self.view.repo, &self.view.timeline);
+        let before = timeline.checkpoint(turn.turn, Side::Before)?;
+        let after = timeline.checkpoint(turn.turn, Side::After)?;
+        // The user's work before the turn is not the turn's.
+        let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
+        let mut delta = Checkpoints::new(repo).delta(turn.turn, &start, &after)?.inverse();
+        delta.branches.clear();
+        (delta.head, delta.stash) = (None, None);
+        let objects = Objects::new(repo);
+        let committed =
+            Committed { turn, after: objects.head_tree(&after.head)?, before: objects.head_tree(&start.head)? };
+        Ok((delta, committed))
+    }
+
+    /// What the user edited since the last turn.
+    fn edited(&self, now: &Checkpoint) -> Result<BTreeMap<BString, Change<Option<FileState>>>> {
+        let Some(top) = self.view.last_whole()? else { return Ok(BTreeMap::new()) };
+        let last = self.view.timeline.checkpoint(top, Side::After)?;
+        Checkpoints::new(self.view.repo).edited(&[(&last, now)], now, &last)
+    }
+
+    /// A commit for each turn that made some, on top of HEAD.
+    fn commit(&self, plan: &mut Plan, committed: &[Committed<'_>], merge: &mut Merge<'_>) -> Result<()> {
+        let repo = self.view.repo;
+        let mut tree = Objects::new(repo).head_tree(&plan.head.from)?;
+        let mut overlaps = BTreeMap::new();
+        for Committed { turn, after, before } in committed {
+            let next = Checkpoints::new(repo).merge_trees(tree, *after, *before, &mut overlaps, merge)?;
+            if next != tree && overlaps.is_empty() {
+                repo.check_identity()?;
+                let message = format!("Take out turn {}: {}\n\n{}", turn.turn, turn.title(), taken_commits(turn));
+                let parents: Vec<_> = plan.head.to.commit.into_iter().collect();
+                let sign = self.view.config().sign()?;
+                plan.head.to.commit = Some(Objects::new(repo).make_commit(next, &parents, &message, sign)?);
+            }
+            tree = next;
+        }
+        if !overlaps.is_empty() {
+            return Err(conflict(&overlaps, Op::Undo, Edits::Overwrite).into());
+        }
+        if let (Some(name), true) = (&plan.head.from.branch, plan.head.from.commit != plan.head.to.commit) {
+            plan.branches.push(BranchMove { name: name.clone(), from: plan.head.from.commit, to: plan.head.to.commit });
+        }
+        Ok(())
+    }
+
+    /// A conflict, with the later turn that changed each path.
+    fn with_later_turns(&self, error: anyhow::Error, which: &Which) -> anyhow::Error {
+        let mut refusal = match error.downcast::<Refusal>() {
+            Ok(refusal) if refusal.code == Code::Conflict => refusal,
+            Ok(refusal) => return refusal.into(),
+            Err(error) => return error,
+        };
+        if which.later_stay() {
+            refusal.hints.retain(|hint| !hint.contains("--edits=overwrite"));
+        }
+        let timeline = &self.view.timeline;
+        let oldest = self.turns.iter().map(|turn| turn.turn).min().unwrap_or_default();
+        let mut at = timeline.state.top(self.capture.checkpoint.head.stack());
+        while let Some(number) = at.filter(|number| *number > oldest) {
+            let Ok(turn) = timeline.known_turn(number) else { break };
+            let files = timeline.turn_files(number).unwrap_or_default();
+            let is_taken = self.turns.iter().any(|taken| taken.turn == number);
+            let shared = files.iter().find(|file| refusal.paths.contains(&file.path)).filter(|_| !is_taken);
+            if let Some(file) = shared {
+                let label = sanitized(&turn.label());
+                refusal.message.push_str(&format!("; turn {number} ({label}) changed '{}' too", file.path));
+            }
+            at = turn.previous;
+        }
+        refusal.into()
+    }
+}
+
+/// Only what these pathspecs match of the worktree.
+fn restricted(mut delta: Delta, selection: &mut Selection<'_>) -> Delta {
+    delta.index.clear();
+    delta.files.retain(|path, _| selection.takes(path.as_bstr()));
+    delta.aside.retain(|path, _| selection.takes(path.as_bstr()));
+    let Delta { files, directories, .. } = &mut delta;
+    // A directory goes with the files in it.
+    directories.retain(|path, _| {
+        selection.takes(path.as_bstr())
+            || files.keys().any(|file| parents(file.as_bstr()).any(|parent| parent == path.as_bstr()))
+    });
+    delta
+}
+
+fn taken_commits(turn: &Turn) -> String {
+    let commits = turn.commits.iter().filter(|commit| Some(commit.id) != turn.dirty_commit);
+    commits.map(|commit| format!("This takes back commit {}.\n", commit.id)).collect()
+}

@@ -1,0 +1,243 @@
+//! One clean commit out of the commits of the last turns. The user's own dirty
+//! commits stay commits of the user's, below it, or are folded in. The last tree is
+//! the same, so that index and worktree stay as they are. It is a turn of its own: undo takes it
+//! back, and then the turns below it are undone as before.
+
+use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
+use crate::git::objects::commit::{Author, Sign};
+use crate::git::timeline::stored::Side;
+use crate::model::bytes::{quoted, sanitized};
+use crate::model::checkpoint::Head;
+use crate::model::guard;
+use crate::model::plan::{BranchMove, Op, Plan};
+use crate::model::turn::{CommitKind, Made, Turn};
+use crate::ops::made::PlannedTurn;
+use crate::ops::resolve::resolve;
+use crate::ops::turn::check_idle;
+use crate::ops::undo::leaving::described;
+use crate::ops::undo::range::nothing;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use std::collections::BTreeMap;
+
+/// What is squashed, and into what.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// The turns, as `FIRST..LAST`; without it, as far as nothing is published.
+    pub turns: Option<String>,
+    /// The commit's message.
+    pub message: Option<String>,
+    /// Its author, as `Name <address>`.
+    pub author: Option<String>,
+    /// What becomes of the user's own commits between the turns.
+    pub dirty: DirtyCommits,
+}
+
+/// What becomes of the user's dirty commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DirtyCommits {
+    /// They stay commits of the user's, below the new one.
+    #[default]
+    Stay,
+    /// They are folded into it.
+    Fold,
+}
+
+/// Plans to make one commit out of several.
+pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
+    check_idle(view.repo)?;
+    view.repo.check_identity()?;
+    let turns = chosen(view, wish.turns.as_deref())?;
+    let head = &view.head;
+    let base = view.timeline.checkpoint(turns[turns.len() - 1].turn, Side::Before)?.head;
+    let (Some(tip), true) = (head.commit, base.branch == head.branch) else {
+        return Err(nothing(Op::Squash, "these turns made no commit on this branch").into());
+    };
+    let hidden: Vec<_> = base.commit.into_iter().collect();
+    let line = Objects::new(view.repo).commits_between(&hidden, tip)?;
+    guard::check(Op::Squash, head.stack(), &described(view, &turns, &line)?)?;
+    let squash = Squash { view, wish, turns: &turns, base: base.commit };
+    let commit = squash.commit(&line, tip)?;
+    if commit == tip {
+        return Err(nothing(Op::Squash, "it is one commit already").into());
+    }
+    let mut plan = Plan::empty(Op::Squash, head.clone());
+    plan.head.to.commit = Some(commit);
+    if let Some(name) = &head.branch {
+        plan.branches.push(BranchMove { name: name.clone(), from: Some(tip), to: Some(commit) });
+    }
+    let numbers: Vec<u64> = turns.iter().rev().map(|turn| turn.turn).collect();
+    let listed = numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let hint = "'oxundo undo' takes it back; these turns can be undone after that, until the commit is published";
+    Ok(PlannedTurn {
+        plan,
+        capture: view.present()?,
+        made: Made::Squash,
+        turns: numbers,
+        message: format!("squash turns {listed}"),
+        verbs: ["Squashed", "Would squash"],
+        object: format!("{} commits of turns {listed}", line.len()),
+        hint: hint.to_owned(),
+        conversations: Vec::new(),
+    })
+}
+
+/// The turns to squash, newest first.
+fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
+    let Some(top) = view.last_whole()? else {
+        return Err(nothing(Op::Squash, "no turn of this branch is done").into());
+    };
+    let first = match range {
+        None => None,
+        Some(range) => {
+            let (first, last) = range.split_once("..").unwrap_or((range, "@"));
+            let last = resolve(view, if last.is_empty() { "@" } else { last })?;
+            if last != top {
+                return Err(Refusal::new(Code::Usage, format!("turn {last} is not the last one done: {top} is"))
+                    .hint(format!("run 'oxundo squash {first}..{top}', or undo the later turns first"))
+                    .into());
+            }
+            Some(resolve(view, first)?)
+        }
+    };
+    let mut turns = Vec::new();
+    let mut at = Some(top);
+    while let Some(number) = at {
+        let turn = view.timeline.known_turn(number)?;
+        // Without a range, as far as nothing is published and all is on this branch.
+        let commits: Vec<_> = turn.commits.iter().map(|commit| commit.id).collect();
+        if first.is_none()
+            && (turn.began_on != view.head.branch || !Objects::new(view.repo).published(&commits)?.is_empty())
+        {
+            break;
+        }
+        at = turn.previous;
+        turns.push(turn);
+        if first == Some(number) {
+            break;
+        }
+    }
+    if turns.is_empty() || first.is_some_and(|first| turns.iter().all(|turn| turn.turn != first)) {
+        return Err(Refusal::new(Code::Branch, "there is no such line of turns on this branch")
+            .hint("run 'oxundo log' to see its turns")
+            .into());
+    }
+    Ok(turns)
+}
+
+struct Squash<'a, 'r> {
+    view: &'a View<'r>,
+    wish: &'a Wish,
+    /// Newest first.
+    turns: &'a [Turn],
+    base: Option<ObjectId>,
+}
+
+impl Squash<'_, '_> {
+    /// The new tip, which no ref holds yet.
+    fn commit(&self, line: &[ObjectId], tip: ObjectId) -> Result<ObjectId> {
+        let repo = self.view.repo;
+        let sign = self.view.config().sign()?;
+        let parent = if self.folds() { self.base } else { self.dirty_commits(line, sign)? };
+        let tree = Objects::new(repo).commit_tree(tip)?;
+        let squashed = line.iter().filter(|id| self.folds() || !self.is_dirty(**id)).count();
+        let unchanged = squashed == 0 || (squashed == 1 && self.wish.message.is_none() && self.wish.author.is_none());
+        if unchanged && parent == Objects::new(repo).parents(tip)?.first().copied() {
+            return Ok(tip);
+        }
+        let author = self.wish.author.as_deref().map(author).transpose()?;
+        let parents: Vec<_> = parent.into_iter().collect();
+        Objects::new(repo).make_commit_by(author.as_ref(), tree, &parents, &self.message(), sign)
+    }
+
+    fn folds(&self) -> bool {
+        self.wish.dirty == DirtyCommits::Fold
+    }
+
+    fn is_dirty(&self, id: ObjectId) -> bool {
+        let mut commits = self.turns.iter().flat_map(|turn| &turn.commits);
+        commits.any(|commit| commit.id == id && commit.kind == CommitKind::Dirty)
+    }
+
+    /// The user's dirty commits, one on the other, without what the agents did between them.
+    fn dirty_commits(&self, line: &[ObjectId], sign: Sign) -> Result<Option<ObjectId>> {
+        let repo = self.view.repo;
+        let mut tip = self.base;
+        let at = |commit| Head { branch: None, commit };
+        Checkpoints::new(repo).merging(|merge| {
+            for id in line.iter().rev().filter(|id| self.is_dirty(**id)) {
+                let parent = Objects::new(repo).parents(*id)?.first().copied();
+                if parent == tip {
+                    tip = Some(*id);
+                    continue;
+                }
+                let from = Objects::new(repo).head_tree(&at(parent))?;
+                let mut overlaps = BTreeMap::new();
+                let onto = Objects::new(repo).head_tree(&at(tip))?;
+                let tree = Checkpoints::new(repo).merge_trees(
+                    onto,
+                    from,
+                    Objects::new(repo).commit_tree(*id)?,
+                    &mut overlaps,
+                    merge,
+                )?;
+                if let Some((path, _)) = overlaps.first_key_value() {
+                    let path = quoted(path.as_bstr());
+                    let what = format!("your own changes in '{path}' build on what a turn did there");
+                    return Err(Refusal::new(Code::Conflict, what)
+                        .hint("pass --all to fold them into the one commit")
+                        .paths(overlaps.keys().map(|path| quoted(path.as_bstr())))
+                        .into());
+                }
+                if tree == onto {
+                    continue;
+                }
+                let (author, message) = Objects::new(repo).author_and_message(*id)?;
+                let parents: Vec<_> = tip.into_iter().collect();
+                tip = Some(Objects::new(repo).make_commit_by(Some(&author), tree, &parents, &message, sign)?);
+            }
+            Ok(tip)
+        })
+    }
+
+    fn message(&self) -> String {
+        let mut oldest_first = self.turns.iter().rev();
+        let body = match (&self.wish.message, self.turns) {
+            (Some(message), _) => message.trim().to_owned(),
+            (None, [turn]) => turn.title(),
+            (None, [last, .., first]) => {
+                let titles: Vec<_> = oldest_first.by_ref().map(|turn| format!("- {}", turn.title())).collect();
+                format!("{}: turns {} to {}\n\n{}", last.agent, first.turn, last.turn, titles.join("\n"))
+            }
+            (None, []) => String::new(),
+        };
+        let trailer = self.view.config().trailer();
+        let trailer = trailer.trim();
+        let mut agents: Vec<&str> =
+            self.turns.iter().filter(|turn| turn.made.is_none()).map(|turn| turn.agent.as_str()).collect();
+        agents.sort_unstable();
+        agents.dedup();
+        if trailer.is_empty() || agents.is_empty() {
+            return format!("{body}\n");
+        }
+        let trailers: String = agents.iter().map(|agent| format!("{trailer}: {agent}\n")).collect();
+        format!("{body}\n\n{trailers}")
+    }
+}
+
+/// Reads `Name <address>`.
+fn author(text: &str) -> Result<Author> {
+    let parts = text.trim().strip_suffix('>').and_then(|text| text.split_once('<'));
+    match parts.map(|(name, email)| (name.trim(), email.trim())) {
+        Some((name, email)) if !name.is_empty() && !email.is_empty() => {
+            Ok(Author { name: name.to_owned(), email: email.to_owned(), date: None })
+        }
+        _ => Err(Refusal::new(Code::Usage, format!("'{}' is no author", sanitized(text)))
+            .hint("write it as 'Name <address>'")
+            .into()),
+    }
+}

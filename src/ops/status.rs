@@ -1,0 +1,57 @@
+//! Where the timeline stands, and what undo would do now.
+
+use crate::error::Refusal;
+use crate::git::timeline::stored::Side;
+use crate::model::checkpoint::Skipped;
+use crate::model::plan::Op;
+use crate::model::turn::{Mode, Turn};
+use crate::ops::outcome::Outcome;
+use crate::ops::undo::plan;
+use crate::ops::undo::range::{Extent, reverted_last};
+use crate::ops::view::View;
+use anyhow::Result;
+
+/// The status of a worktree.
+pub struct Status {
+    /// The full name of HEAD's branch; none where HEAD is detached.
+    pub branch: Option<String>,
+    /// The mode of the next turn.
+    pub mode: Mode,
+    /// The last turn done.
+    pub top: Option<Turn>,
+    /// The open turn.
+    pub open: Option<Turn>,
+    /// How many turns redo could bring back.
+    pub redo_depth: usize,
+    /// What undo would do, or why it would refuse; `None` where there is nothing to undo.
+    pub undo: Option<Result<Outcome, Refusal>>,
+    /// What the last turn left uncovered.
+    pub not_covered: Vec<Skipped>,
+}
+
+/// Looks, and changes nothing.
+pub fn status(view: &View<'_>) -> Result<Status> {
+    let timeline = &view.timeline;
+    let top = view.top().map(|number| timeline.known_turn(number)).transpose()?;
+    let (undo, not_covered) = match &top {
+        Some(turn) => (Some(would_do(view)?), timeline.checkpoint(turn.turn, Side::After)?.skipped),
+        None => (None, Vec::new()),
+    };
+    Ok(Status {
+        mode: view.config().mode()?,
+        open: view.open_turn()?,
+        redo_depth: timeline.state.stack(view.head.stack()).undone.len() + usize::from(reverted_last(view)?.is_some()),
+        branch: view.head.branch.clone(),
+        top,
+        undo,
+        not_covered,
+    })
+}
+
+/// What undo of one turn would do now, or the refusal if it would refuse.
+fn would_do(view: &View<'_>) -> Result<Result<Outcome, Refusal>> {
+    match plan(view, Op::Undo, &Extent::Steps(1), None) {
+        Ok(planned) => Ok(Ok(planned.preview())),
+        Err(error) => error.downcast::<Refusal>().map(Err),
+    }
+}

@@ -1,0 +1,102 @@
+//! The beginning of a turn: the state before it is kept, and in commit mode the user's uncommitted work is saved in
+//! a dirty commit.
+
+use crate::error::Refusal;
+use crate::git::checkpoint::capture::Capture;
+use crate::git::repo::clock::now;
+use crate::git::timeline::stored::Side;
+use crate::model::checkpoint::Checkpoint;
+use crate::model::plan::{Op, Plan};
+use crate::model::timeline::Pin;
+use crate::model::turn::{CommitKind, Made, Mode, Origin, Totals, Turn, TurnCommit};
+use crate::ops::locked::Locked;
+use crate::ops::turn::commit::dirty_commit;
+use crate::ops::turn::skipped::{announce_skipped, note_torn};
+use crate::ops::turn::{Who, advance, check_idle, notes};
+use anyhow::Result;
+use std::collections::BTreeSet;
+
+/// Begins a turn of an agent's; gives its number.
+pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Origin) -> Result<u64> {
+    if who.mode == Mode::Commit {
+        check_idle(locked.repo).map_err(|error| match error.downcast::<Refusal>() {
+            Ok(refusal) => refusal.hint("or pass --ghost, which makes no commits").into(),
+            Err(error) => error,
+        })?;
+        locked.repo.check_identity()?;
+    }
+    let capture = locked.present()?;
+    record(locked, who, origin, None, &capture)
+}
+
+/// Begins a turn that oxundo itself makes, from a present that has been looked at.
+pub fn begin_made(locked: &mut Locked<'_>, message: String, made: Made, capture: &Capture) -> Result<u64> {
+    let who = Who { agent: "oxundo".to_owned(), session: None, message: Some(message), mode: Mode::Ghost };
+    record(locked, who, Origin::default(), Some(made), capture)
+}
+
+fn record(locked: &mut Locked<'_>, who: Who, origin: Origin, made: Option<Made>, capture: &Capture) -> Result<u64> {
+    let number = locked.timeline.state.next;
+    let mut turn = begun(number, who, origin, made, &capture.checkpoint);
+    turn.torn = note_torn(locked, capture);
+    let mut plan = Plan::empty(Op::Begin, capture.checkpoint.head.clone());
+    let mut lock = None;
+    // Between two prompts nothing is committed: it is not known yet whose the changes are.
+    if turn.mode == Mode::Commit
+        && !turn.origin.waiting
+        && let Some(dirty) = dirty_commit(locked, capture, &turn)?
+    {
+        turn.dirty_commit = Some(dirty.commit);
+        turn.commits.push(TurnCommit { id: dirty.commit, kind: CommitKind::Dirty });
+        advance(&mut plan, dirty.commit);
+        plan.index = dirty.index;
+        lock = dirty.lock;
+    }
+    announce_skipped(locked, &capture.checkpoint.skipped)?;
+    let mut update = locked.timeline.update();
+    update.state.next = number + 1;
+    update.state.open = Some(number);
+    update.state.usual_modes = Some(capture.checkpoint.modes.usual);
+    update.state.held = held(&capture.checkpoint, &turn);
+    update.put_turn(&turn)?;
+    update.put_checkpoint(number, Side::Before, &capture.checkpoint)?;
+    let message = format!("begin {number} ({})", turn.label());
+    let notes = notes(locked.repo, &turn);
+    locked.carry_out(&plan, update, message, notes, lock)?;
+    Ok(number)
+}
+
+/// The record of a turn that has just begun.
+fn begun(number: u64, who: Who, origin: Origin, made: Option<Made>, before: &Checkpoint) -> Turn {
+    Turn {
+        v: 1,
+        turn: number,
+        agent: who.agent,
+        session: who.session,
+        message: who.message,
+        mode: who.mode,
+        began_on: before.head.branch.clone(),
+        branch: before.head.branch.clone(),
+        began_at: now(),
+        ended_at: None,
+        exit_code: None,
+        interrupted: false,
+        dirty_commit: None,
+        commits: Vec::new(),
+        previous: None,
+        depth: 0,
+        totals: Totals::default(),
+        origin,
+        torn: Vec::new(),
+        made,
+    }
+}
+
+/// What must not go while the turn is open, whatever the agent does to the refs.
+fn held(before: &Checkpoint, turn: &Turn) -> Vec<Pin> {
+    let tips = before.branches.values().copied();
+    let stash = before.stash.iter().map(|entry| entry.id);
+    let commits = before.head.commit.into_iter().chain(turn.dirty_commit);
+    let held: BTreeSet<Pin> = tips.chain(commits).chain(stash).map(Pin).collect();
+    held.into_iter().collect()
+}

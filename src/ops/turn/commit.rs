@@ -1,0 +1,249 @@
+//! The two commits of a turn: the dirty commit before it, of the user's uncommitted work, and the auto-commit after
+//! it, of what the agent changed and did not commit itself.
+
+use crate::config::Untracked;
+use crate::error::failure::refusal_of;
+use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::capture::Capture;
+use crate::git::index::Index;
+use crate::git::index::lock::IndexLock;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::scan::ignore::ignored_now;
+use crate::model::bytes::shown;
+use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry, IndexState};
+use crate::model::plan::IndexMove;
+use crate::model::turn::{Turn, subject};
+use crate::ops::locked::Locked;
+use crate::ops::turn::skipped::announce_left_out;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeSet;
+
+/// The user's uncommitted work as a commit that no ref holds yet.
+pub struct Dirty<'r> {
+    /// The commit.
+    pub commit: ObjectId,
+    /// What becomes of the index with it.
+    pub index: Vec<IndexMove>,
+    /// The index, made ready, where it changes.
+    pub lock: Option<IndexLock<'r>>,
+}
+
+/// Makes the dirty commit, where there is anything to commit.
+pub fn dirty_commit<'r>(locked: &Locked<'r>, capture: &Capture, turn: &Turn) -> Result<Option<Dirty<'r>>> {
+    let (repo, config) = (locked.repo, locked.config());
+    let checkpoint = &capture.checkpoint;
+    let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
+    let mut paths = capture.changed.clone();
+    if config.untracked()? == Untracked::Commit {
+        let secrets = config.secrets()?;
+        let new = Checkpoints::new(repo).untracked_files(capture)?;
+        paths.extend(new.into_iter().filter(|path| !secrets.matches(path.as_bstr())));
+    }
+    let (tree, index, lock) = if paths.is_empty() {
+        (checkpoint.index.tree, Vec::new(), None)
+    } else {
+        let index = Index::new(repo);
+        let lock = index.lock_index(config.lock_timeout()?)?;
+        lock.stage(paths.iter().map(|path| path.as_bstr()))?;
+        let staged = lock.read()?;
+        let tree = index.index_state(&staged, head_tree)?.tree;
+        (tree, index.index_moves(&paths, &capture.index, &staged)?, Some(lock))
+    };
+    if tree == head_tree {
+        return Ok(None);
+    }
+    let message = format!("oxundo: uncommitted changes before turn {}\n", turn.turn);
+    let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
+    let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
+    Ok(Some(Dirty { commit, index, lock }))
+}
+
+fn unsigned(error: anyhow::Error) -> anyhow::Error {
+    let refusal = refusal_of(&error);
+    if refusal.message.contains("sign") {
+        return Refusal::new(Code::Io, refusal.message)
+            .hint("run 'git config oxundo.sign never' to leave oxundo's commits unsigned")
+            .into();
+    }
+    error
+}
+
+/// The auto-commit, which no ref holds yet, and the index that goes with it.
+pub struct AutoCommit<'r> {
+    /// The commit.
+    pub commit: ObjectId,
+    /// What becomes of the index with it.
+    pub index: Vec<IndexMove>,
+    /// The index as it is then.
+    pub state: IndexState,
+    /// The index, made ready.
+    pub lock: IndexLock<'r>,
+}
+
+/// Makes the auto-commit of what the turn changed, where there is anything to commit.
+pub fn auto_commit<'r>(
+    locked: &Locked<'r>,
+    turn: &Turn,
+    start: &Checkpoint,
+    capture: &Capture,
+    changed: &Delta,
+) -> Result<Option<AutoCommit<'r>>> {
+    let (repo, config, index) = (locked.repo, locked.config(), Index::new(locked.repo));
+    let checkpoint = &capture.checkpoint;
+    if let Some(what) = repo.in_progress() {
+        locked.warn(format!("the agent left a {what} in progress: its changes are not committed"));
+        return Ok(None);
+    }
+    if let Some(path) = index.first_unmerged()? {
+        let path = shown(path.as_bstr());
+        locked.warn(format!("the agent left '{path}' unmerged: its changes are not committed"));
+        return Ok(None);
+    }
+    let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
+    let choice = Choice::of(locked, start, capture, changed, head_tree)?;
+    announce_left_out(locked, &choice.left_out, &checkpoint.skipped, &start.skipped);
+    if choice.commit.is_empty() {
+        return Ok(None);
+    }
+    let lock = index.lock_index(config.lock_timeout()?)?;
+    lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
+    let mut message = commit_message(locked, turn, start, checkpoint);
+    if config.verify()? {
+        message = index.run_commit_hooks(&lock, &message)?;
+    }
+    let staged = lock.read()?;
+    let tree = index.tree_with_index_entries(head_tree, &staged, &choice.commit)?;
+    if tree == head_tree {
+        // What is staged and nowhere else stays staged: it may be the only copy.
+        return Ok(None);
+    }
+    let moves = index.index_moves(&choice.stage, &capture.index, &staged)?;
+    let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
+    let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
+    Ok(Some(AutoCommit { commit, index: moves, state: index.index_state(&staged, tree)?, lock }))
+}
+
+/// Whether content that was staged and not committed gives way to other content: the index
+/// may hold the only copy.
+pub fn replaces_staged_content(repo: &Repo, head_tree: ObjectId, moves: &[IndexMove]) -> Result<bool> {
+    for entry in moves {
+        let committed = Objects::new(repo).tree_entry(head_tree, entry.path.as_bstr())?.map(|(_, id)| id);
+        let kept = |from: &IndexEntry| Some(from.id) == committed || entry.to.iter().any(|to| to.id == from.id);
+        if entry.from.iter().any(|from| !from.intent_to_add && !kept(from)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Which of a turn's changes are committed.
+#[derive(Default)]
+struct Choice {
+    /// Paths whose entries the commit takes from the index.
+    commit: Vec<BString>,
+    /// Those of them that have to be staged first.
+    stage: Vec<BString>,
+    /// New files that look like secrets.
+    left_out: Vec<BString>,
+}
+
+/// What becomes of one path that a turn changed.
+enum Fate {
+    /// It is not the commit's business.
+    Stays,
+    /// It looks like a secret.
+    LeftOut,
+    /// It is committed as it is in the index.
+    Committed,
+    /// It is staged, and committed.
+    Staged,
+}
+
+impl Choice {
+    fn of(
+        locked: &Locked<'_>,
+        start: &Checkpoint,
+        capture: &Capture,
+        changed: &Delta,
+        head_tree: ObjectId,
+    ) -> Result<Self> {
+        let mut paths: BTreeSet<&BString> = changed.files.keys().chain(changed.index.keys()).collect();
+        // An agent that moved HEAD may have left on the worktree or the index what was committed before.
+        let uncommitted = match changed.head {
+            Some(_) => Objects::new(locked.repo).changed_paths(head_tree, capture.checkpoint.index.tree)?,
+            None => Vec::new(),
+        };
+        if changed.head.is_some() {
+            paths.extend(uncommitted.iter().chain(&capture.changed));
+        }
+        let is_new =
+            |path: &BString| changed.files.get(path).is_some_and(|change| change.from.is_none() && change.to.is_some());
+        let ignored = ignored_now(locked.repo, paths.iter().copied().filter(|path| is_new(path)))?;
+        let secrets = locked.config().secrets()?;
+        let mut choice = Self::default();
+        for path in paths {
+            let is_ignored = ignored.contains(path);
+            let is_secret = || secrets.matches(path.as_bstr());
+            match fate(locked.repo, path, start, capture, head_tree, is_ignored, is_secret)? {
+                Fate::Stays => {}
+                Fate::LeftOut => choice.left_out.push(path.clone()),
+                Fate::Committed => choice.commit.push(path.clone()),
+                Fate::Staged => {
+                    choice.commit.push(path.clone());
+                    choice.stage.push(path.clone());
+                }
+            }
+        }
+        Ok(choice)
+    }
+}
+
+fn fate(
+    repo: &Repo,
+    path: &BString,
+    start: &Checkpoint,
+    capture: &Capture,
+    head_tree: ObjectId,
+    is_ignored: bool,
+    is_secret: impl FnOnce() -> bool,
+) -> Result<Fate> {
+    let entries = Index::new(repo).index_entries(&capture.index, path.as_bstr())?;
+    if entries.iter().any(|entry| entry.assume_unchanged || entry.skip_worktree) {
+        return Ok(Fate::Stays);
+    }
+    let is_tracked = !entries.is_empty();
+    let in_head = Objects::new(repo).tree_has_entry(head_tree, path.as_bstr())?;
+    let is_there = Checkpoints::new(repo).captured_file(&capture.checkpoint, path.as_bstr())?.is_some();
+    let was_there = Checkpoints::new(repo).captured_file(start, path.as_bstr())?.is_some();
+    if !is_tracked && !in_head && (was_there || !is_there || is_ignored) {
+        return Ok(Fate::Stays);
+    }
+    if !in_head && is_secret() {
+        return Ok(Fate::LeftOut);
+    }
+    let is_gitlink = entries.iter().any(IndexEntry::is_gitlink);
+    let is_kept_out_of_index = !is_tracked && in_head;
+    Ok(if is_gitlink || is_kept_out_of_index { Fate::Committed } else { Fate::Staged })
+}
+
+fn commit_message(locked: &Locked<'_>, turn: &Turn, start: &Checkpoint, after: &Checkpoint) -> String {
+    let config = locked.config();
+    let written = config
+        .message_command()
+        .and_then(|command| Checkpoints::new(locked.repo).written_message(&command, start, after));
+    let body = match (written, turn.message.as_deref().map(str::trim)) {
+        (Some(written), _) => written,
+        (None, Some(message)) if !message.is_empty() => message.to_owned(),
+        (None, _) => subject(None, &turn.agent, turn.turn),
+    };
+    let trailer = config.trailer();
+    if trailer.trim().is_empty() {
+        format!("{body}\n")
+    } else {
+        format!("{body}\n\n{}: {}\n", trailer.trim(), turn.agent)
+    }
+}

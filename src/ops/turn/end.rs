@@ -1,0 +1,230 @@
+//! The end of a turn: what it changed is committed, and the state after it is kept. A turn that changed nothing is
+//! taken back without a trace.
+
+use crate::error::failure::refusal_of;
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::capture::{Before, Capture};
+use crate::git::index::lock::IndexLock;
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::now;
+use crate::git::scan::ignore::rules_of;
+use crate::git::timeline::stored::{Side, Stored};
+use crate::git::timeline::update::Update;
+use crate::model::checkpoint::{Checkpoint, Delta, branch_changes};
+use crate::model::merge::{Cause, Edits, Merged};
+use crate::model::plan::{Op, Plan, ReturnState};
+use crate::model::planner::{TurnDelta, plan};
+use crate::model::record::Record;
+use crate::model::timeline::{Step, Timeline};
+use crate::model::turn::{CommitKind, FileChange, Mode, Totals, Turn, TurnCommit};
+use crate::ops::locked::Locked;
+use crate::ops::turn::commit::{auto_commit, replaces_staged_content};
+use crate::ops::turn::pins::pin_displaced;
+use crate::ops::turn::skipped::{announce_uncovered, note_torn};
+use crate::ops::turn::{advance, notes, with_dirty_commit};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+use std::collections::BTreeSet;
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ending {
+    /// The agent's exit code.
+    pub exit_code: Option<i32>,
+    /// Whether it was cut off.
+    pub interrupted: bool,
+}
+
+/// What an open turn has come to so far.
+pub struct Since {
+    /// The state before it.
+    before: Checkpoint,
+    /// The state right after it began.
+    start: Checkpoint,
+    /// The present, by the turn's rules.
+    capture: Capture,
+}
+
+impl Since {
+    /// Looks.
+    pub fn look(view: &View<'_>, turn: &Turn) -> Result<Self> {
+        let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
+        let start = with_dirty_commit(view.repo, &before, turn.dirty_commit)?;
+        let frozen = Before { checkpoint: &before, rules: rules_of(view.repo, &before)? };
+        let limits = view.config().limits()?;
+        let capture = Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen))?;
+        Ok(Self { before, start, capture })
+    }
+
+    /// What has changed since the turn began.
+    pub fn changed(&self, view: &View<'_>, turn: &Turn) -> Result<Delta> {
+        Checkpoints::new(view.repo).delta(turn.turn, &self.start, &self.capture.checkpoint)
+    }
+}
+
+/// Ends the open turn. Gives the turn, if there is one that changed anything. When something cannot be read or
+/// written, the turn is still open.
+pub fn end(locked: &mut Locked<'_>, ending: Ending) -> Result<Option<Turn>> {
+    let Some(turn) = locked.open_turn()? else { return Ok(None) };
+    let since = Since::look(locked, &turn)?;
+    end_as_seen(locked, turn, since, ending)
+}
+
+/// Ends the open turn with the state that has been looked at.
+pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, ending: Ending) -> Result<Option<Turn>> {
+    turn.ended_at = Some(now());
+    turn.exit_code = ending.exit_code.or(turn.exit_code);
+    turn.interrupted = ending.interrupted;
+    turn.origin.waiting = false;
+    turn.origin.parts.iter_mut().for_each(crate::agents::transcript::finish);
+    turn.torn.extend(note_torn(locked, &since.capture));
+    let changed = since.changed(locked, &turn)?;
+    if changed.is_empty() {
+        take_back(locked, &turn, &since)?;
+        return Ok(None);
+    }
+    let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
+    let mut update = locked.timeline.update();
+    let lock = commit(locked, &turn, &mut since, &changed, &mut plan, &mut update)?;
+    let Since { before, start, capture } = &since;
+    let after = &capture.checkpoint;
+    announce_uncovered(locked, before, after);
+    turn.branch.clone_from(&after.head.branch);
+    turn.commits.extend(commits_of(locked.repo, start, after, turn.dirty_commit)?);
+    let whole = Checkpoints::new(locked.repo).delta(turn.turn, before, after)?;
+    let files = Checkpoints::new(locked.repo).file_stats(&whole)?;
+    turn.totals = totals(&files);
+    place_on_stack(&locked.timeline, &mut turn, after)?;
+    update.state.open = None;
+    update.state.held.clear();
+    pin_displaced(locked.repo, &mut update.state, &whole)?;
+    update.state.push(&Step::of(&turn), turn.keeps_redo());
+    update.put_turn(&turn)?;
+    update.put_files(turn.turn, &files)?;
+    update.put_checkpoint(turn.turn, Side::After, after)?;
+    let word = if ending.interrupted { "end (interrupted)" } else { "end" };
+    let message = format!("{word} {} ({})", turn.turn, turn.label());
+    let notes = notes(locked.repo, &turn);
+    locked.carry_out(&plan, update, message, notes, lock)?;
+    Ok(Some(turn))
+}
+
+/// Makes the auto-commit, and has the plan and the state after the turn stand on it.
+fn commit<'r>(
+    locked: &Locked<'r>,
+    turn: &Turn,
+    since: &mut Since,
+    changed: &Delta,
+    plan: &mut Plan,
+    update: &mut Update<'_>,
+) -> Result<Option<IndexLock<'r>>> {
+    if turn.mode != Mode::Commit {
+        return Ok(None);
+    }
+    let made = match auto_commit(locked, turn, &since.start, &since.capture, changed) {
+        Ok(Some(made)) => made,
+        Ok(None) => return Ok(None),
+        // The turn is recorded all the same; its changes stay uncommitted.
+        Err(error) => {
+            locked.warn(format!("the turn's changes were not committed: {}", refusal_of(&error).message));
+            return Ok(None);
+        }
+    };
+    let after = &mut since.capture.checkpoint;
+    plan.index = made.index;
+    let head_tree = Objects::new(locked.repo).head_tree(&after.head)?;
+    if replaces_staged_content(locked.repo, head_tree, &plan.index)? {
+        update.put_rescue(after)?;
+    }
+    advance(plan, made.commit);
+    after.head.commit = Some(made.commit);
+    if let Some(branch) = &after.head.branch {
+        after.branches.insert(branch.clone(), made.commit);
+    }
+    after.index = made.state;
+    Ok(Some(made.lock))
+}
+
+fn totals(files: &[FileChange]) -> Totals {
+    Totals {
+        files: files.len() as u64,
+        insertions: files.iter().map(|file| file.insertions).sum(),
+        deletions: files.iter().map(|file| file.deletions).sum(),
+    }
+}
+
+/// Where the turn stands among those of the branch that it ended on.
+fn place_on_stack(timeline: &Stored<'_>, turn: &mut Turn, after: &Checkpoint) -> Result<()> {
+    turn.previous = timeline.state.top(after.head.stack());
+    let below = match turn.previous {
+        Some(previous) => timeline.known_turn(previous)?.depth,
+        None => 0,
+    };
+    turn.depth = below.saturating_add(u64::from(!turn.is_part()));
+    Ok(())
+}
+
+/// Takes back the record of the open turn and its dirty commit. What changed since it began
+/// stays as it is, uncommitted.
+pub fn drop_open(locked: &mut Locked<'_>) -> Result<()> {
+    let Some(turn) = locked.open_turn()? else { return Ok(()) };
+    let since = Since::look(locked, &turn)?;
+    take_back(locked, &turn, &since)
+}
+
+/// Takes back the dirty commit and the record of a turn that changed nothing.
+pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<()> {
+    let number = turn.turn;
+    let checkpoints = Checkpoints::new(locked.repo);
+    let delta = checkpoints.delta(number, &since.before, &since.start)?.inverse();
+    let deltas = [TurnDelta { turn: number, delta, returns: ReturnState::default() }];
+    let present = checkpoints.present(&deltas, &since.capture.checkpoint, &since.capture.index)?;
+    let plan = plan(Op::End, &deltas, &present, Edits::Refuse, &mut |_, _| Ok(Merged::Overlap(Cause::Edited)))?;
+    let mut update = locked.timeline.update();
+    update.state.open = None;
+    update.state.held.clear();
+    update.state.next = number;
+    update.remove_turn(number);
+    let message = format!("drop {number}, which changed nothing");
+    // The notes first: as long as the turn is open, somebody will come back to this.
+    let dirty: Vec<_> = turn.dirty_commit.into_iter().collect();
+    Refs::new(locked.repo).remove_notes(&dirty)?;
+    let untouched = Timeline { usual_modes: None, ..update.state.clone() } == Timeline::default();
+    if !untouched {
+        return locked.carry_out(&plan, update, message, Vec::new(), None);
+    }
+    let record = Record { timeline_from: locked.timeline.commit, timeline_to: None, notes: Vec::new(), message };
+    locked.apply()?.apply(&plan, &record, None)?;
+    locked.became(Stored::none(locked.repo), &plan);
+    Ok(())
+}
+
+/// Every commit between the turn's beginning and its end, on HEAD and on each branch that moved.
+fn commits_of(repo: &Repo, start: &Checkpoint, after: &Checkpoint, dirty: Option<ObjectId>) -> Result<Vec<TurnCommit>> {
+    let objects = Objects::new(repo);
+    let old_tips: Vec<ObjectId> = (start.branches.values().copied()).chain(start.head.commit).collect();
+    let moved = branch_changes(start, after);
+    let mut tips: Vec<(Option<ObjectId>, ObjectId)> =
+        moved.values().filter_map(|change| Some((change.from, change.to?))).collect();
+    if after.head.branch.is_none() {
+        tips.extend(after.head.commit.map(|tip| (start.head.commit, tip)));
+    }
+    let mut found = Vec::new();
+    for (old, new) in tips {
+        if old == Some(new) {
+            continue;
+        }
+        let hidden = old.map_or_else(|| old_tips.clone(), |old| vec![old]);
+        let line = objects.commits_between(&hidden, new)?;
+        found.extend(line.into_iter().rev().filter(|id| Some(*id) != dirty));
+    }
+    let mut seen = BTreeSet::new();
+    found.retain(|id| seen.insert(*id));
+    let others: Vec<_> = old_tips.into_iter().chain(objects.remote_tip_ids()?).collect();
+    let known = objects.reachable_from(&others, &found)?;
+    let kind = |id| if known.contains(id) { CommitKind::Found } else { CommitKind::Agent };
+    Ok(found.iter().map(|id| TurnCommit { id: *id, kind: kind(id) }).collect())
+}

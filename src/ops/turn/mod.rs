@@ -1,0 +1,90 @@
+//! The life of a turn: what is recorded when it begins, and what is committed and recorded when it ends, whichever
+//! way it ends.
+
+pub mod begin;
+pub mod commit;
+pub mod end;
+pub mod pins;
+pub mod session;
+pub mod skipped;
+
+use crate::error::{Code, Refusal};
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::model::bytes::shown;
+use crate::model::checkpoint::Checkpoint;
+use crate::model::plan::{BranchMove, Plan};
+use crate::model::turn::{Mode, Note, Turn, TurnCommit};
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+
+/// Who makes a turn and why.
+#[derive(Clone, Debug)]
+pub struct Who {
+    /// The agent.
+    pub agent: String,
+    /// Its session.
+    pub session: Option<String>,
+    /// The message given, or the prompt.
+    pub message: Option<String>,
+    /// Commit or ghost.
+    pub mode: Mode,
+}
+
+/// Checks that git is not in the middle of something.
+pub fn check_idle(repo: &Repo) -> Result<()> {
+    let what = match (repo.in_progress(), Index::new(repo).first_unmerged()?) {
+        (Some(what), _) => format!("a {what} is in progress"),
+        (None, Some(path)) => format!("'{}' is unmerged", shown(path.as_bstr())),
+        (None, None) => return Ok(()),
+    };
+    let refusal = Refusal::new(Code::InProgress, what);
+    Err(refusal.hint("finish or abort it first: 'git status' says how").into())
+}
+
+/// Moves HEAD, with its branch if it is on one, to a commit.
+pub fn advance(plan: &mut Plan, commit: ObjectId) {
+    plan.head.to.commit = Some(commit);
+    if let Some(branch) = &plan.head.from.branch {
+        plan.branches.push(BranchMove { name: branch.clone(), from: plan.head.from.commit, to: Some(commit) });
+    }
+}
+
+/// The state right after a turn began: the checkpoint, but on the dirty commit.
+pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectId>) -> Result<Checkpoint> {
+    let mut start = before.clone();
+    let Some(dirty) = dirty else { return Ok(start) };
+    start.head.commit = Some(dirty);
+    if let Some(branch) = &start.head.branch {
+        start.branches.insert(branch.clone(), dirty);
+    }
+    // The dirty commit is the index as it was made for it; what was only intended is added.
+    let objects = Objects::new(repo);
+    let tree = objects.commit_tree(dirty)?;
+    for path in objects.changed_paths(before.index.tree, tree)? {
+        Index::new(repo).take_from_sparse(&mut start.index, path.as_bstr())?;
+    }
+    for entries in start.index.special.values_mut() {
+        entries.retain(|entry| !entry.intent_to_add);
+    }
+    start.index.special.retain(|_, entries| !entries.is_empty());
+    start.index.tree = tree;
+    Ok(start)
+}
+
+/// The notes on a turn's commits.
+pub fn notes(repo: &Repo, turn: &Turn) -> Vec<Note> {
+    let note = |commit: &TurnCommit| Note {
+        v: 1,
+        turn: turn.turn,
+        kind: commit.kind,
+        commit: commit.id,
+        agent: turn.agent.clone(),
+        session: turn.session.clone(),
+        worktree: repo.worktree_id(),
+        at: turn.ended_at.clone().unwrap_or_else(|| turn.began_at.clone()),
+    };
+    turn.commits.iter().map(note).collect()
+}

@@ -1,0 +1,50 @@
+//! Which commits the timeline keeps alive, because no branch does any more.
+
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::model::checkpoint::{Change, Delta, Head};
+use crate::model::plan::Plan;
+use crate::model::timeline::Timeline;
+use anyhow::Result;
+use gix::ObjectId;
+use std::collections::BTreeMap;
+
+/// Keeps alive what a change takes off the refs, and lets go of what it puts back.
+pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result<()> {
+    let mut moves: Vec<(Option<ObjectId>, Option<ObjectId>)> =
+        delta.branches.values().map(|change| (change.from, change.to)).collect();
+    if let Some(Change { from, to }) = &delta.head {
+        let detached = |head: &Head| if head.branch.is_none() { head.commit } else { None };
+        moves.push((detached(from), to.commit.filter(|_| from.branch.is_none())));
+        moves.push((None, detached(to)));
+    }
+    // A stash hangs on nothing but its reflog line, which one command of git's wipes: those
+    // that a turn touched stay pinned.
+    if let Some(Change { from, to }) = &delta.stash {
+        let went = from.iter().filter(|entry| !to.contains(entry));
+        let came = to.iter().filter(|entry| !from.contains(entry));
+        went.chain(came).for_each(|entry| state.pin(entry.id));
+    }
+    let restored: Vec<ObjectId> = moves.iter().filter_map(|(_, to)| *to).collect();
+    for (from, to) in moves {
+        let Some(from) = from else { continue };
+        let held = match to {
+            Some(to) => Objects::new(repo).is_ancestor(from, to)?,
+            None => false,
+        };
+        if !held {
+            state.pin(from);
+        }
+    }
+    for id in restored {
+        state.unpin(id);
+    }
+    Ok(())
+}
+
+/// What a plan does to the refs, for pinning.
+pub fn refs_delta(plan: &Plan) -> Delta {
+    let branches: BTreeMap<_, _> =
+        (plan.branches.iter()).map(|branch| (branch.name.clone(), Change::new(branch.from, branch.to))).collect();
+    Delta { branches, head: Some(plan.head.clone()), stash: plan.stash.clone(), ..Delta::default() }
+}

@@ -1,0 +1,261 @@
+//! Turns whose ends agents tell of, by their hooks or by `oxundo turn`: what a signal of a session does to the open
+//! turn.
+
+use crate::agents::process;
+use crate::agents::transcript::{finish, length};
+use crate::error::Code;
+use crate::error::failure::refusal_of;
+use crate::git::apply::Apply;
+use crate::git::repo::Repo;
+use crate::git::repo::lock::{Lock, PATIENCE};
+use crate::model::bytes::sanitized;
+use crate::model::plan::{Op, Plan};
+use crate::model::session::{Context, Signal, Step, step};
+use crate::model::turn::{Mode, Origin, Part, Turn};
+use crate::ops::locked::Locked;
+use crate::ops::turn::Who;
+use crate::ops::turn::begin::begin;
+use crate::ops::turn::end::{Ending, Since, drop_open, end, take_back};
+use crate::ops::view::View;
+use crate::warning::Warn;
+use anyhow::Result;
+use std::time::Duration;
+
+/// A signal and whose it is.
+#[derive(Clone, Debug)]
+pub struct SignalCall {
+    /// What it says.
+    pub signal: Signal,
+    /// Whose it is.
+    pub part: Part,
+    /// The prompt, or the message given.
+    pub message: Option<String>,
+    /// Whether it comes from within the `run` of this worktree, if one is at work.
+    pub inside: bool,
+    /// Whether the agent's process tells that its session is alive; a script comes and goes.
+    pub has_process: bool,
+    /// How long to wait for another oxundo's moment to pass.
+    pub patience: Duration,
+}
+
+/// What a signal did.
+pub struct Handled<'r> {
+    /// What was done.
+    pub step: Step,
+    /// The turn that was closed, where it changed anything.
+    pub closed: Option<Turn>,
+    /// The repository after that.
+    pub view: View<'r>,
+}
+
+/// Acts on a signal. Refuses `busy` when another command holds the worktree for too long.
+pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<Handled<'r>> {
+    let mut locked = Locked::beside_run(repo, heard, &format!("{}'s hook", call.part.agent), call.patience)?;
+    let open = locked.open_turn()?;
+    let running = repo.is_running()?;
+    let others = open.as_ref().is_some_and(|turn| at_work(turn).any(|part| !part.is_session_of(&call.part)));
+    let context = Context { open: open.as_ref().map(|turn| &turn.origin), running, inside: call.inside, others };
+    let step = step(context, &call.part, call.signal);
+    let closed = match (step, open) {
+        (Step::Nothing, _) => None,
+        (step, open) => take_step(&mut locked, call, step, open, running)?,
+    };
+    Ok(Handled { step, closed, view: locked.into_view() })
+}
+
+/// Does what was decided; gives the turn that was closed.
+fn take_step(
+    locked: &mut Locked<'_>,
+    call: &SignalCall,
+    step: Step,
+    open: Option<Turn>,
+    running: bool,
+) -> Result<Option<Turn>> {
+    let in_run = running && call.inside;
+    let Some(mut turn) = open else {
+        anyhow::ensure!(step == Step::Open, "{step:?} needs an open turn");
+        let mode = locked.config().mode()?;
+        return open_turn(locked, call, !in_run, mode).map(|()| None);
+    };
+    match step {
+        Step::Nothing => {}
+        Step::Open => {
+            let mode = locked.config().mode()?;
+            open_turn(locked, call, !in_run, mode)?;
+        }
+        Step::Claim => claim(locked, call, turn)?,
+        Step::Renew => {
+            let closed = end(locked, Ending { exit_code: None, interrupted: true })?;
+            // What kept the last one from making commits may be over.
+            let mode = if in_run { turn.mode } else { locked.config().mode()? };
+            open_turn(locked, call, !in_run, mode)?;
+            return Ok(closed);
+        }
+        Step::Join => {
+            turn.origin.join(started(call));
+            turn.message = turn.message.or_else(|| call.message.clone());
+            amend(locked, &turn, "join")?;
+        }
+        Step::Leave => {
+            turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(finish);
+            amend(locked, &turn, "leave")?;
+        }
+        Step::Close { interrupted } => {
+            let closed = close(locked, call, &turn, interrupted)?;
+            if in_run && !turn.origin.by_hooks {
+                wait_for_prompt(locked, &turn, &call.part)?;
+            }
+            return Ok(closed);
+        }
+    }
+    Ok(None)
+}
+
+/// Ends a turn in the name of the session that says so.
+fn close(locked: &mut Locked<'_>, call: &SignalCall, turn: &Turn, interrupted: bool) -> Result<Option<Turn>> {
+    if turn.origin.part_of(&call.part).is_none() {
+        let mut told = turn.clone();
+        told.origin.parts = vec![started(call)];
+        told.session = told.session.or_else(|| call.part.session.clone());
+        amend(locked, &told, "claim")?;
+    }
+    end(locked, Ending { exit_code: None, interrupted })
+}
+
+/// Takes the lock, and closes a turn that a process or a session left open.
+pub fn settled<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Locked<'r>> {
+    let mut locked = Locked::take(repo, heard, who)?;
+    close_open(&mut locked)?;
+    Ok(locked)
+}
+
+/// Looks. Brings the records in order before if nobody else is at work in the worktree.
+pub fn look<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<View<'r>> {
+    let view = View::open(repo, heard)?;
+    if view.timeline.state.open.is_none() && !Apply::is_interrupted(repo)? {
+        return Ok(view);
+    }
+    let Some(lock) = repo.try_lock(who)? else { return Ok(view) };
+    let mut locked = Locked::over(repo, heard, lock)?;
+    if locked.open_turn()?.is_some_and(|turn| !is_live(&turn)) {
+        close_open(&mut locked)?;
+    }
+    Ok(locked.into_view())
+}
+
+/// The sessions that are at work in a turn, as far as can be seen.
+pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Part> {
+    turn.origin.parts.iter().filter(|part| part.at_work && process::is_alive(part))
+}
+
+/// Whether a turn that no process holds is still open for good reason.
+fn is_live(turn: &Turn) -> bool {
+    turn.origin.by_hooks && at_work(turn).next().is_some()
+}
+
+/// Closes the turn that a process or a session left open, or that is between two prompts.
+fn close_open(locked: &mut Locked<'_>) -> Result<()> {
+    let Some(turn) = locked.open_turn()? else { return Ok(()) };
+    if turn.origin.waiting && locked.repo.is_running()? {
+        return drop_open(locked);
+    }
+    let at_work: Vec<&str> = at_work(&turn).map(|part| part.agent.as_str()).collect();
+    let why = match (turn.origin.by_hooks, &at_work[..]) {
+        (true, [agent, ..]) => format!("in which {agent} was at work"),
+        _ => "which was interrupted".to_owned(),
+    };
+    end(locked, Ending { exit_code: None, interrupted: true })?;
+    locked.warn(sanitized(&format!("closed turn {}, {why}", turn.turn)));
+    Ok(())
+}
+
+/// Begins the turn of a `run` in a repository that has been looked at; gives the lock that is held while its agent is
+/// at work. A session that is at work in the worktree shares the turn.
+pub fn begin_run(view: View<'_>, who: Who) -> Result<Lock> {
+    let name = format!("run {}", who.agent);
+    let lock = view.repo.lock_beside_run(&name, PATIENCE)?;
+    let run = view.repo.lock_for_run(&name)?;
+    let mut locked = Locked::from_view(view, lock)?;
+    let beside: Vec<Part> = match locked.open_turn()? {
+        Some(open) => at_work(&open).cloned().collect(),
+        None => Vec::new(),
+    };
+    close_open(&mut locked)?;
+    begin(&mut locked, who, Origin { shared: !beside.is_empty(), parts: beside, ..Origin::default() })?;
+    Ok(run)
+}
+
+/// Whether this process is an agent's at work in the open turn, which is then part of it.
+pub fn is_within(view: &View<'_>) -> Result<bool> {
+    Ok(view.open_turn()?.is_some_and(|turn| at_work(&turn).any(process::is_above)))
+}
+
+/// A `run` is over. A session beside it that is still at work keeps the turn open; else the turn ends with the run.
+pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<()> {
+    let Some(mut turn) = locked.open_turn()? else { return Ok(()) };
+    if turn.origin.by_hooks {
+        return Ok(());
+    }
+    if at_work(&turn).any(|part| !part.inside) {
+        turn.origin.by_hooks = true;
+        turn.exit_code = ending.exit_code;
+        return amend(locked, &turn, "leave");
+    }
+    end(locked, ending).map(drop)
+}
+
+fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: Mode) -> Result<()> {
+    let origin = Origin { by_hooks, parts: vec![started(call)], ..Origin::default() };
+    let part = &call.part;
+    let who = Who { agent: part.agent.clone(), session: part.session.clone(), message: call.message.clone(), mode };
+    match begin(locked, who.clone(), origin.clone()) {
+        Err(error) if mode == Mode::Commit && refusal_of(&error).code != Code::Corrupt => {
+            // The agent goes ahead in any case: better a turn without commits than none.
+            locked.warn(format!("recorded without commits: {}", refusal_of(&error).message));
+            begin(locked, Who { mode: Mode::Ghost, ..who }, origin).map(drop)
+        }
+        begun => begun.map(drop),
+    }
+}
+
+/// A `run`'s open turn becomes that of a prompt. What changed since it was opened is the user's.
+fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<()> {
+    let since = Since::look(locked, &turn)?;
+    let is_unchanged = since.changed(locked, &turn)?.is_empty();
+    if is_unchanged || (!turn.origin.waiting && take_back(locked, &turn, &since).is_err()) {
+        let waiting = std::mem::take(&mut turn.origin.waiting);
+        turn.origin.parts = vec![started(call)];
+        turn.session = if waiting { call.part.session.clone() } else { turn.session.or(call.part.session.clone()) };
+        turn.message = turn.message.or_else(|| call.message.clone());
+        return amend(locked, &turn, "claim");
+    }
+    if turn.origin.waiting {
+        take_back(locked, &turn, &since)?;
+    }
+    let message = turn.message.or_else(|| call.message.clone());
+    let part = Part { agent: turn.agent, ..call.part.clone() };
+    open_turn(locked, &SignalCall { part, message, ..call.clone() }, false, turn.mode)
+}
+
+/// Inside a `run` there is always an open turn: what no hook tells of is not lost.
+fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, who: &Part) -> Result<()> {
+    let part = Part { at_work: false, ..who.clone() };
+    let origin = Origin { waiting: true, parts: vec![part], ..Origin::default() };
+    let who = Who { agent: last.agent.clone(), session: last.session.clone(), message: None, mode: last.mode };
+    begin(locked, who, origin).map(drop)
+}
+
+fn amend(locked: &mut Locked<'_>, turn: &Turn, word: &str) -> Result<()> {
+    let mut update = locked.timeline.update();
+    update.put_turn(turn)?;
+    let message = format!("{word} {} ({})", turn.turn, turn.label());
+    let plan = Plan::empty(Op::Begin, locked.head.clone());
+    locked.carry_out(&plan, update, message, Vec::new(), None)
+}
+
+/// The part as it begins.
+fn started(call: &SignalCall) -> Part {
+    let from = call.part.transcript.as_deref().map(length);
+    let process = call.has_process.then(process::caller).flatten();
+    Part { from, at_work: true, inside: call.inside, process, ..call.part.clone() }
+}

@@ -1,0 +1,84 @@
+//! What a turn does not cover or commit, as the user is told of it.
+
+use crate::git::checkpoint::capture::Capture;
+use crate::git::timeline::stored::Side;
+use crate::model::bytes::{quoted, shown};
+use crate::model::checkpoint::{Checkpoint, Reason, Skipped, uncovered_changes};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::bstr::{BString, ByteSlice};
+
+/// How many paths a sentence names.
+const NAMED: usize = 3;
+
+/// Says which files something kept changing while they were captured, and gives them for the record.
+pub fn note_torn(view: &View<'_>, capture: &Capture) -> Vec<String> {
+    for path in &capture.torn {
+        let path = shown(path.as_bstr());
+        view.warn(format!(
+            "'{path}' kept changing while it was read: what undo knows of it may be from more than one moment"
+        ));
+    }
+    capture.torn.iter().map(|path| quoted(path.as_bstr())).collect()
+}
+
+/// Says what is not captured: once, not before every turn.
+pub fn announce_skipped(view: &View<'_>, skipped: &[Skipped]) -> Result<()> {
+    let newest = view.timeline.state.next.checked_sub(1).filter(|number| *number > 0);
+    let said = match newest {
+        Some(number) if view.timeline.turn(number)?.is_some() => {
+            view.timeline.checkpoint(number, Side::Before)?.skipped
+        }
+        _ => Vec::new(),
+    };
+    let is_news = |new: &&Skipped| new.reason != Reason::Repository && !knows(&said, new);
+    let new: Vec<_> = skipped.iter().filter(is_news).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let described = new.iter().take(NAMED).map(|skipped| with_reason(skipped));
+    let mut list = described.collect::<Vec<_>>().join(", ");
+    if new.len() > NAMED {
+        list.push_str(&format!(", {} more", new.len() - NAMED));
+    }
+    view.warn(format!("not covered by undo: {list}"));
+    Ok(())
+}
+
+/// Says what a turn changed that is not captured.
+pub fn announce_uncovered(view: &View<'_>, before: &Checkpoint, after: &Checkpoint) {
+    // What tools make again changes with every turn: undo says so when it matters.
+    for skipped in uncovered_changes(before, after).into_iter().filter(|old| old.reason != Reason::SkipDir) {
+        view.warn(format!("the turn changed '{}', which undo does not cover", shown(skipped.path.as_bstr())));
+    }
+}
+
+/// Says which new files a turn's commit leaves out.
+pub fn announce_left_out(view: &View<'_>, secrets: &[BString], skipped: &[Skipped], before: &[Skipped]) {
+    let secret = |path: &BString| format!("{} (looks like a secret)", shown(path.as_bstr()));
+    let mut left: Vec<String> = secrets.iter().map(secret).collect();
+    left.extend(skipped.iter().filter(|new| !knows(before, new)).map(with_reason));
+    if !left.is_empty() {
+        view.warn(format!("not committed: {}", left.join(", ")));
+    }
+}
+
+/// Whether this was skipped before, even if it has changed since.
+fn knows(before: &[Skipped], new: &Skipped) -> bool {
+    before.iter().any(|old| (&old.path, old.reason) == (&new.path, new.reason))
+}
+
+/// A path that was not captured, and why.
+fn with_reason(skipped: &Skipped) -> String {
+    use Reason as R;
+    let path = shown(skipped.path.as_bstr());
+    match skipped.reason {
+        R::Large => format!("{path} ({} bytes)", skipped.size),
+        R::Many => format!("{path}/ (>= {} files)", skipped.size),
+        R::SkipDir => format!("{path}/"),
+        R::Excluded => format!("{path} (oxundo.exclude)"),
+        R::Repository | R::Special => format!("{path} (no file)"),
+        R::Unreadable => format!("{path} (unreadable)"),
+        R::Name => format!("{path} (a name git refuses)"),
+    }
+}

@@ -1,0 +1,118 @@
+//! Undo and redo: both move the timeline's cursor and apply the difference.
+
+pub mod leaving;
+pub mod prepare;
+pub mod range;
+
+use crate::error::{Code, Refusal};
+use crate::model::bytes::{sanitized, shown};
+use crate::model::merge::Edits;
+use crate::model::plan::{Op, Plan};
+use crate::model::turn::Turn;
+use crate::ops::conversation;
+use crate::ops::locked::Locked;
+use crate::ops::outcome::Outcome;
+use crate::ops::turn::check_idle;
+use crate::ops::turn::pins::{pin_displaced, refs_delta};
+use crate::ops::undo::prepare::{Prepared, Refs};
+use crate::ops::undo::range::{Direction, Extent, TurnRange};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+
+/// An undo or a redo with all checks made.
+pub struct PlannedUndo {
+    op: Op,
+    range: TurnRange,
+    prepared: Prepared,
+}
+
+/// Plans an undo or a redo for all its turns, and changes nothing. `edits` stands over what is configured.
+pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> Result<PlannedUndo> {
+    check_idle(view.repo)?;
+    let range = TurnRange::find(view, op, extent)?;
+    let edits = view.config().edits_or(edits)?;
+    let prepared = Prepared::new(view, op, &range, edits, Refs::Move)?;
+    Ok(PlannedUndo { op, range, prepared })
+}
+
+impl PlannedUndo {
+    /// Says which paths the turns changed too, and are not covered.
+    pub fn announce(&self, view: &View<'_>) {
+        for path in &self.prepared.uncovered {
+            view.warn(format!("'{}' was changed too, and is not covered", shown(path.as_bstr())));
+        }
+    }
+
+    /// Refuses a plan that is not the one that was looked at.
+    pub fn check_is(&self, looked_at: &Plan) -> Result<()> {
+        if *looked_at == self.prepared.plan {
+            return Ok(());
+        }
+        let message = format!("something has changed since this {} was planned", self.op.word());
+        Err(Refusal::new(Code::Conflict, message).hint("look at the plan again").into())
+    }
+
+    /// What would be done.
+    pub fn preview(self) -> Outcome {
+        outcome(self.op, &self.range, self.prepared.plan, None)
+    }
+
+    /// Does it; after a failure everything is as it was.
+    pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
+        let plan = &self.prepared.plan;
+        let mut update = locked.timeline.update();
+        update.state.stacks.clone_from(&self.range.state.stacks);
+        let rescue = update.put_rescue(&self.prepared.capture.checkpoint)?;
+        for (turn, state) in &plan.returns {
+            update.put_return_state(*turn, state)?;
+        }
+        pin_displaced(locked.repo, &mut update.state, &refs_delta(plan))?;
+        let label = |turn: &Turn| format!("{} ({})", turn.turn, turn.label());
+        let labels: Vec<String> = self.range.turns.iter().map(label).collect();
+        let message = format!("{} {}", plan.op.word(), labels.join(", "));
+        locked.carry_out(plan, update, message, Vec::new(), None)?;
+        Ok(outcome(self.op, &self.range, self.prepared.plan, Some(rescue)))
+    }
+}
+
+/// What was done, where there is a rescue, or would be.
+fn outcome(op: Op, range: &TurnRange, plan: Plan, rescue: Option<ObjectId>) -> Outcome {
+    let dry_run = rescue.is_none();
+    let whole: Vec<&Turn> = range.turns.iter().filter(|turn| !turn.is_part()).collect();
+    let brings_back = op == Op::Redo && range.direction == Direction::Back;
+    let shown: Vec<&Turn> = if whole.is_empty() { range.turns.iter().collect() } else { whole };
+    let what = match &shown[..] {
+        [turn] => format!("turn {} ({})", turn.turn, sanitized(&turn.label())),
+        turns => format!("turns {}", turns.iter().map(|turn| turn.turn.to_string()).collect::<Vec<_>>().join(", ")),
+    };
+    let words = match (brings_back, dry_run, op) {
+        (true, false, _) => "Brought back what was taken out by",
+        (true, true, _) => "Would bring back what was taken out by",
+        (_, false, Op::Redo) => "Redid",
+        (_, false, _) => "Undid",
+        (_, true, Op::Redo) => "Would redo",
+        (_, true, _) => "Would undo",
+    };
+    let (steps, it) = match shown.len() {
+        1 => (String::new(), "it"),
+        n => (format!(" --steps {n}"), "them"),
+    };
+    let hint = match op {
+        Op::Redo if brings_back => None,
+        Op::Redo => Some(format!("'oxundo undo{steps}' takes {it} back")),
+        _ => Some(format!("'oxundo redo{steps}' brings {it} back")),
+    };
+    let rewinds = if op == Op::Redo { Vec::new() } else { conversation::hints(&range.turns) };
+    Outcome {
+        turns: shown.iter().map(|turn| turn.turn).collect(),
+        turn: None,
+        what: format!("{words} {what}"),
+        hints: hint.into_iter().chain(rewinds).collect(),
+        conversations: conversation::described(&range.turns),
+        plan,
+        rescue,
+        dry_run,
+    }
+}

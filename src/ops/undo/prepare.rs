@@ -1,0 +1,126 @@
+//! The plan of a walk over turns, with every check made.
+
+use crate::error::{Code, Refusal};
+use crate::git::apply::Apply;
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::capture::Capture;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::timeline::stored::Side;
+use crate::model::checkpoint::{Checkpoint, uncovered_changes};
+use crate::model::merge::Edits;
+use crate::model::plan::{Op, Plan};
+use crate::model::planner::{Present, TurnDelta, plan};
+use crate::model::turn::Turn;
+use crate::ops::turn::with_dirty_commit;
+use crate::ops::undo::leaving::{check_commits, check_elsewhere};
+use crate::ops::undo::range::{Direction, TurnRange, nothing};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::bstr::BString;
+use std::collections::BTreeSet;
+
+/// What becomes of the refs that the turns moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refs {
+    /// They move as the turns moved them.
+    Move,
+    /// They stay, and no commit leaves a branch.
+    Stay,
+}
+
+/// A checked plan, the present state that it was made for, and the paths that the turns
+/// changed and that are not covered.
+pub struct Prepared {
+    /// The plan.
+    pub plan: Plan,
+    /// The present.
+    pub capture: Capture,
+    /// The paths.
+    pub uncovered: BTreeSet<BString>,
+}
+
+/// A turn as it is walked over: where the walk meets it, where it leaves it, and the way between.
+struct Leg {
+    start: Checkpoint,
+    goal: Checkpoint,
+    delta: TurnDelta,
+}
+
+impl Prepared {
+    /// Plans the walk.
+    pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: Refs) -> Result<Self> {
+        let mut uncovered = BTreeSet::new();
+        let mut legs = Vec::new();
+        for (at, turn) in range.turns.iter().enumerate() {
+            let is_last = at + 1 == range.turns.len();
+            legs.push(leg(view, range.direction, turn, is_last, &mut uncovered)?);
+        }
+        let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
+            return Err(nothing(op, "no turn was asked for").into());
+        };
+        let mut deltas: Vec<TurnDelta> = legs.iter().map(|leg| leg.delta.clone()).collect();
+        let capture = view.present()?;
+        let now = &capture.checkpoint;
+        match refs {
+            Refs::Move => check_commits(view, op, range, &deltas, start, now)?,
+            Refs::Stay if now.head != start.head => return Err(head_moved(range.turns[0].turn).into()),
+            Refs::Stay => deltas.iter_mut().for_each(TurnDelta::leave_refs),
+        }
+        let between = legs.windows(2).map(|pair| (&pair[0].goal, &pair[1].start));
+        let gaps: Vec<_> = between.chain([(start, now)]).collect();
+        let checkpoints = Checkpoints::new(view.repo);
+        let edited = checkpoints.edited(&gaps, now, goal)?;
+        let present = Present { edited, ..checkpoints.present(&deltas, now, &capture.index)? };
+        let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge))?;
+        Apply::check_names(&plan)?;
+        check_elsewhere(view, &plan)?;
+        if !plan.index.is_empty() {
+            Index::new(view.repo).check_index_is_free(view.config().lock_timeout()?)?;
+        }
+        Ok(Self { plan, capture, uncovered })
+    }
+}
+
+/// HEAD is not where the turn left it.
+pub fn head_moved(turn: u64) -> Refusal {
+    Refusal::new(Code::Branch, format!("HEAD is not where turn {turn} left it"))
+        .hint("run 'git switch -c NAME COMMIT' to start a branch at any commit")
+}
+
+fn leg(
+    view: &View<'_>,
+    direction: Direction,
+    turn: &Turn,
+    is_last: bool,
+    uncovered: &mut BTreeSet<BString>,
+) -> Result<Leg> {
+    let (before, after) = ends(view, direction, turn, is_last)?;
+    let delta = Checkpoints::new(view.repo).delta(turn.turn, &before, &after)?;
+    uncovered.extend(uncovered_changes(&before, &after).into_iter().map(|old| old.path.clone()));
+    let returns = view.timeline.return_state(turn.turn)?;
+    let (delta, start, goal) = match direction {
+        Direction::Back => (delta.inverse(), after, before),
+        Direction::Forward => (delta, before, after),
+    };
+    Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns } })
+}
+
+/// A turn's two ends. The dirty commit stays when it was published, or is to be kept; then
+/// the turn begins on it.
+fn ends(view: &View<'_>, direction: Direction, turn: &Turn, is_last: bool) -> Result<(Checkpoint, Checkpoint)> {
+    let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
+    let after = view.timeline.checkpoint(turn.turn, Side::After)?;
+    let Some(dirty) = turn.dirty_commit else {
+        return Ok((before, after));
+    };
+    let stays = match direction {
+        Direction::Back => {
+            is_last && (view.config().keep_dirty()? || !Objects::new(view.repo).published(&[dirty])?.is_empty())
+        }
+        // Where undo left HEAD tells whether the commit stayed.
+        Direction::Forward => view.head.commit == Some(dirty),
+    };
+    let before = if stays { with_dirty_commit(view.repo, &before, Some(dirty))? } else { before };
+    Ok((before, after))
+}

@@ -1,0 +1,540 @@
+//! Every command-line type, and nothing else.
+
+use crate::model::merge::Edits;
+use clap::builder::PossibleValue;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Undo and redo for any coding agent, exactly
+///
+/// A turn is one piece of an agent's work: `oxundo run` makes one of any command, `oxundo init` makes one of each prompt
+/// of an interactive agent. Around it, oxundo keeps two checkpoints: HEAD, branches, index, and every tracked and
+/// untracked file that is not ignored. Undo goes back to the first, redo to the second, exactly. What you changed since
+/// stays, nothing is ever lost, and what must not be undone is refused, with nothing changed.
+///
+/// TURN is a number, as `oxundo log` shows it; 0, the state before the first; @, the last one done, and @~2, the second
+/// before it; a checkpoint's name; or the id of a commit that a turn made.
+#[derive(Debug, Parser)]
+#[command(name = "oxundo", version, max_term_width = 100, infer_subcommands = false, after_long_help = include_str!("help/oxundo.txt"))]
+pub struct Cli {
+    /// Run as if started in this directory
+    #[arg(short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub directory: Option<PathBuf>,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// Print errors and answers only
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say on stderr which git commands run, and how long scans and applies take
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Print one JSON object, for errors too
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an agent as one turn: save your work, let it work, commit what it did
+    ///
+    /// The agent has the terminal and its own standard input and output; oxundo writes nothing to standard output and passes
+    /// the exit code through.
+    ///
+    /// Uncommitted changes of yours go into a dirty commit first. What the agent changed and did not commit itself is
+    /// committed afterwards, but for what is ignored, too large, or looks like a secret; undo takes that back as well. A
+    /// turn that changed nothing leaves no trace. With --ghost, or in no git repository, no commit is made.
+    #[command(after_long_help = include_str!("help/run.txt"))]
+    Run(RunArgs),
+    /// Take turns back: exactly the state before them
+    ///
+    /// HEAD, branches, index and files are as they were when the turn began; your own uncommitted changes of then are
+    /// uncommitted again, staged as they were. What you changed since stays, merged line by line where the turn changed
+    /// the same file. Before anything is touched, the present is kept as a rescue checkpoint.
+    ///
+    /// All turns asked for are undone, or none. Refused are: commits that are published, merges, or not made by a turn;
+    /// another branch than the turn's; an operation of git in progress; your edits where they overlap.
+    #[command(after_long_help = include_str!("help/undo.txt"))]
+    Undo(UndoArgs),
+    /// Bring undone turns back: exactly the state after them
+    ///
+    /// The commits have the ids that they had. A new turn that changes something drops the undone ones from the redo stack;
+    /// their files are still to be had by 'oxundo restore'.
+    #[command(after_long_help = include_str!("help/redo.txt"))]
+    Redo(RedoArgs),
+    /// Choose a turn from a list and go there, back or forward
+    ///
+    /// Type to search, Enter to choose. The files that would change are shown before you confirm.
+    #[command(after_long_help = include_str!("help/rewind.txt"))]
+    Rewind(RewindArgs),
+    /// Show the timeline, newest first
+    ///
+    /// Each line has the turn's number, its age, the agent and the message, and the size of the change. Undone, open and
+    /// interrupted turns are marked.
+    #[command(after_long_help = include_str!("help/log.txt"))]
+    Log(LogArgs),
+    /// Show what a turn changed, or a file as it was
+    ///
+    /// Changes are shown by git's own diff, with your pager and colours.
+    #[command(after_long_help = include_str!("help/show.txt"))]
+    Show(ShowArgs),
+    /// Show what changed since a turn, or between two
+    ///
+    /// Changes are shown by git's own diff, with your pager and colours.
+    #[command(after_long_help = include_str!("help/diff.txt"))]
+    Diff(DiffArgs),
+    /// Name the present state, to go or look back to it
+    ///
+    /// The name stands for a turn in 'undo --to', 'restore', 'show' and 'diff'. HEAD, index and files are not touched. A
+    /// checkpoint is kept until it is deleted.
+    #[command(after_long_help = include_str!("help/checkpoint.txt"))]
+    Checkpoint(CheckpointArgs),
+    /// Bring files of any turn or checkpoint into the worktree
+    ///
+    /// Only the worktree changes; HEAD and index stay. What restore did is a turn of its own, which undo takes back.
+    #[command(after_long_help = include_str!("help/restore.txt"))]
+    Restore(RestoreArgs),
+    /// Start a branch at a turn, to explore another way
+    ///
+    /// The new branch is checked out with the files as the turn left them. The old branch and its later turns stay.
+    #[command(after_long_help = include_str!("help/branch.txt"))]
+    Branch(BranchArgs),
+    /// Make one clean commit of unpublished turns' commits
+    ///
+    /// The files stay as they are, and the message has what the turns' messages say unless you give one. Undo brings the
+    /// single commits back.
+    #[command(after_long_help = include_str!("help/squash.txt"))]
+    Squash(SquashArgs),
+    /// Show where the timeline stands and what undo would do
+    ///
+    /// Names what is not covered as well: files that are too large, nested repositories and the like.
+    #[command(after_long_help = include_str!("help/status.txt"))]
+    Status,
+    /// Check the records and say what is wrong and how to mend it
+    ///
+    /// Looks at the timeline and its reflog, the notes, git's configuration, interrupted commands and the agents' hooks. Each
+    /// finding comes with the command that mends it; doctor itself changes nothing.
+    #[command(after_long_help = include_str!("help/doctor.txt"))]
+    Doctor,
+    /// Set up agents' hooks, so that each of their prompts is a turn
+    ///
+    /// Known are claude, codex, gemini, cursor, copilot, qwen, droid, goose, crush, opencode, amp, cline and pi. What others
+    /// wrote into the agents' files stays as it is. By default the hooks are set up for you in this repository.
+    #[command(after_long_help = include_str!("help/init.txt"))]
+    Init(InitArgs),
+    /// Take away what init set up
+    ///
+    /// Turns, checkpoints and notes stay unless --purge is given.
+    #[command(after_long_help = include_str!("help/uninstall.txt"))]
+    Uninstall(UninstallArgs),
+    /// Tell where a turn begins and ends, from a script or an editor
+    ///
+    /// To say the same twice does no harm.
+    #[command(after_long_help = include_str!("help/turn.txt"))]
+    Turn(TurnArgs),
+    /// Be called by an agent's own hook: reads its JSON, prints nothing, always exits 0
+    ///
+    /// What goes wrong is in $(git rev-parse --git-path oxundo)/hooks.log and in 'oxundo doctor'.
+    #[command(after_long_help = include_str!("help/hook.txt"))]
+    Hook(HookArgs),
+    /// Let old turns go and free the space that they take
+    ///
+    /// The newest 50 turns of a branch and all checkpoints stay. The objects themselves are git's to free.
+    #[command(after_long_help = include_str!("help/gc.txt"))]
+    Gc(GcArgs),
+    /// Print a shell's completion script
+    ///
+    /// It completes commands, options, turns with their messages, checkpoints and agents, for 'oxundo' and for 'git
+    /// oxundo'. Completion reads and never writes.
+    #[command(after_long_help = include_str!("help/completions.txt"))]
+    Completions(CompletionsArgs),
+    /// Show a page of the manual, or install all of them
+    #[command(after_long_help = include_str!("help/man.txt"))]
+    Man(ManArgs),
+    /// Complete a command line, for the scripts of `completions`
+    #[command(name = "__complete", hide = true)]
+    Complete(CompleteArgs),
+}
+
+/// A shell that there is a completion script for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// Bash
+    Bash,
+    /// Zsh
+    Zsh,
+    /// Fish
+    Fish,
+    /// PowerShell
+    #[value(name = "powershell", alias = "pwsh")]
+    PowerShell,
+}
+
+/// Arguments of `completions`.
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// Whose script
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Args, Debug)]
+pub struct ManArgs {
+    /// A command, `config` or `storage` [default: oxundo]
+    #[arg(value_name = "PAGE")]
+    pub page: Option<String>,
+    /// Install all pages below this directory [default: where man looks for yours, ~/.local/share/man]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with = "page", value_hint = ValueHint::DirPath)]
+    pub install: Option<Option<PathBuf>>,
+}
+
+/// Arguments of `__complete`.
+#[derive(Args, Debug)]
+pub struct CompleteArgs {
+    /// Where the command line is completed
+    pub index: usize,
+    /// Its words, `oxundo` first
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<OsString>,
+}
+
+/// Arguments of `gc`.
+#[derive(Args, Debug)]
+pub struct GcArgs {
+    /// Let turns go that are older than this: `30d`, `2 weeks`, `now`, `never` [default: `oxundo.keep`, 30 days]
+    #[arg(long, value_name = "AGE")]
+    pub keep: Option<String>,
+    /// Change nothing, say what would go
+    #[arg(long)]
+    pub dry_run: bool,
+    /// As a turn's end starts it by itself: wait for nobody, and let be what is busy
+    #[arg(long, hide = true, conflicts_with_all = ["keep", "dry_run", "stores"])]
+    pub auto: bool,
+    /// List the stores of directories that are in no git repository
+    #[arg(long, conflicts_with = "keep")]
+    pub stores: bool,
+    /// Remove the store of this directory with all its turns (can be repeated)
+    #[arg(long, value_name = "DIR", requires = "stores", value_hint = ValueHint::DirPath)]
+    pub remove: Vec<PathBuf>,
+}
+
+/// Arguments of `run`.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// The message of the turn's commit
+    #[arg(short, long, value_name = "MSG")]
+    pub message: Option<String>,
+    /// The agent's name [default: the command's]
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The agent's session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Make no commits: keep checkpoints only
+    #[arg(long)]
+    pub ghost: bool,
+    /// The agent and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// How far to go.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Distance {
+    /// Go this many turns, as with --steps
+    #[arg(value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["steps", "to"])]
+    pub number: Option<u64>,
+    /// Go this many turns [default: 1]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "to")]
+    pub steps: Option<u64>,
+    /// Go until this turn is the last one done
+    #[arg(long, value_name = "TURN")]
+    pub to: Option<String>,
+    /// What becomes of your own edits to what the turns changed [default: `oxundo.edits`, merge]
+    #[arg(long, value_name = "HOW")]
+    pub edits: Option<Edits>,
+    /// Change nothing, print the plan
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl Distance {
+    /// How many turns to go, where that was said.
+    pub fn steps(&self) -> Option<u64> {
+        self.number.or(self.steps)
+    }
+}
+
+/// Arguments of `undo`.
+#[derive(Args, Debug)]
+pub struct UndoArgs {
+    /// How far
+    #[command(flatten)]
+    pub distance: Distance,
+    /// Choose the turn from a list, forward too; look at the files, then confirm
+    #[arg(short, long, conflicts_with_all = ["number", "steps", "to", "dry_run", "only", "revert", "pathspecs"])]
+    pub interactive: bool,
+    /// Take this one turn out and leave later ones; in commit mode by a commit on top
+    #[arg(long, value_name = "TURN", conflicts_with_all = ["number", "steps", "to"])]
+    pub only: Option<String>,
+    /// Take the turns out by commits on top of HEAD, published or not; rewrite nothing
+    #[arg(long)]
+    pub revert: bool,
+    /// Take only these paths out, of the worktree alone
+    #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath, conflicts_with = "revert")]
+    pub pathspecs: Vec<OsString>,
+}
+
+/// Arguments of `rewind`.
+#[derive(Args, Debug)]
+pub struct RewindArgs {
+    /// What becomes of your own edits to what the turns changed [default: `oxundo.edits`, merge]
+    #[arg(long, value_name = "HOW")]
+    pub edits: Option<Edits>,
+}
+
+/// Arguments of `restore`.
+#[derive(Args, Debug)]
+pub struct RestoreArgs {
+    /// A turn, as it ended; `17:before` as it began; or a checkpoint's name
+    #[arg(value_name = "TURN")]
+    pub state: String,
+    /// The paths, where not all are meant
+    #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath)]
+    pub pathspecs: Vec<OsString>,
+    /// Change nothing, print the plan
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `checkpoint`.
+#[derive(Args, Debug)]
+pub struct CheckpointArgs {
+    /// Its name [default: the message, or the next free of c1, c2, …]
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Its name, in words
+    #[arg(short, long, value_name = "MSG", conflicts_with = "name")]
+    pub message: Option<String>,
+    /// Forget the checkpoint of this name
+    #[arg(long, requires = "name")]
+    pub delete: bool,
+    /// List all of them
+    #[arg(long, conflicts_with_all = ["name", "message", "delete"])]
+    pub list: bool,
+}
+
+/// Arguments of `branch`.
+#[derive(Args, Debug)]
+pub struct BranchArgs {
+    /// The new branch's name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The turn that it starts after
+    #[arg(value_name = "TURN", default_value = "@")]
+    pub turn: String,
+    /// What becomes of your own edits to what the turns changed [default: `oxundo.edits`, merge]
+    #[arg(long, value_name = "HOW")]
+    pub edits: Option<Edits>,
+    /// Change nothing, print the plan
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `squash`.
+#[derive(Args, Debug)]
+pub struct SquashArgs {
+    /// From the first of these turns to the last one done [default: all that is not published]
+    #[arg(value_name = "TURN..TURN")]
+    pub turns: Option<String>,
+    /// The commit's message
+    #[arg(short, long, value_name = "MSG")]
+    pub message: Option<String>,
+    /// The commit's author, `Name <address>` [default: you]
+    #[arg(long, value_name = "AUTHOR")]
+    pub author: Option<String>,
+    /// Fold your own dirty commits in too
+    #[arg(long)]
+    pub all: bool,
+    /// Change nothing, print the plan
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `redo`.
+#[derive(Args, Debug)]
+pub struct RedoArgs {
+    /// How far
+    #[command(flatten)]
+    pub distance: Distance,
+}
+
+/// Arguments of `log`.
+#[derive(Args, Debug)]
+pub struct LogArgs {
+    /// Show at most this many [default: 50]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub number: Option<usize>,
+    /// Show turns of every branch and worktree, removed ones too, and those that can be redone no more
+    #[arg(long, conflicts_with = "ops")]
+    pub all: bool,
+    /// Draw a lane for each branch, worktree and session beside the turns
+    #[arg(long, conflicts_with = "ops")]
+    pub graph: bool,
+    /// Show oxundo's operations instead of turns
+    #[arg(long)]
+    pub ops: bool,
+}
+
+/// Arguments of `show`.
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// The turn; `17:src/a.rs` is a file after it, `17:before:src/a.rs` before it
+    #[arg(value_name = "TURN", default_value = "@")]
+    pub turn: OsString,
+    /// The path, where not all are meant
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub path: Option<OsString>,
+    /// Show a summary of the changed files only
+    #[arg(long)]
+    pub stat: bool,
+}
+
+/// Arguments of `diff`.
+#[derive(Args, Debug)]
+pub struct DiffArgs {
+    /// From the state after this turn (default: @), to that after the second or the worktree
+    #[arg(value_name = "TURN", num_args = 0..=2)]
+    pub turns: Vec<String>,
+    /// Show a summary of the changed files only
+    #[arg(long)]
+    pub stat: bool,
+    /// The paths, where not all are meant
+    #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath)]
+    pub pathspecs: Vec<OsString>,
+}
+
+/// Which end of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TurnEnd {
+    /// A turn begins; one of the same session that is still open is closed as interrupted
+    Begin,
+    /// The turn ends
+    End,
+    /// The turn was cut off: it ends, marked as interrupted
+    Abort,
+}
+
+/// Arguments of `turn`.
+#[derive(Args, Debug)]
+pub struct TurnArgs {
+    /// Which end of a turn
+    #[arg(value_name = "begin|end|abort")]
+    pub end: TurnEnd,
+    /// The message of the turn's commit
+    #[arg(short, long, value_name = "MSG")]
+    pub message: Option<String>,
+    /// The agent's name [default: script]
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The agent's session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// The agent's own id of the turn: the same one twice is told once
+    #[arg(long, value_name = "ID")]
+    pub turn: Option<String>,
+}
+
+/// Arguments of `hook`.
+#[derive(Args, Debug)]
+pub struct HookArgs {
+    /// The agent, the event where its JSON does not tell, and the JSON where it is not on stdin
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "AGENT [EVENT]")]
+    pub words: Vec<OsString>,
+}
+
+/// For whom hooks are set up.
+#[derive(Args, Clone, Copy, Debug)]
+#[group(multiple = false)]
+pub struct ScopeArgs {
+    /// Set up for everybody who works on this project, in files that are committed
+    #[arg(long)]
+    pub project: bool,
+    /// Set up for you in all your repositories
+    #[arg(long)]
+    pub user: bool,
+}
+
+/// Arguments of `init`.
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct InitArgs {
+    /// The agents' names [default: asks]
+    #[arg(value_name = "AGENT", conflicts_with = "all")]
+    pub agents: Vec<String>,
+    /// Set up every agent that is installed
+    #[arg(long)]
+    pub all: bool,
+    /// For whom
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    /// Make it 'git undo' and 'git redo' as well
+    #[arg(long)]
+    pub alias: bool,
+    /// Install git's pre-push hook, which remembers what was pushed
+    #[arg(long)]
+    pub pre_push: bool,
+    /// Change nothing, print the difference
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `uninstall`.
+#[derive(Args, Debug)]
+pub struct UninstallArgs {
+    /// The agents' names [default: all, and the configuration]
+    #[arg(value_name = "AGENT")]
+    pub agents: Vec<String>,
+    /// Take away what was set up for all your repositories, instead of for this one
+    #[arg(long)]
+    pub user: bool,
+    /// Remove every turn, checkpoint and note as well: nothing can be undone any more
+    #[arg(long, conflicts_with = "agents")]
+    pub purge: bool,
+    /// Change nothing, print the difference
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl ValueEnum for Edits {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Merge, Self::Refuse, Self::Overwrite]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Merge => ("merge", "Keep them by a three-way merge; refuse where they overlap"),
+            Self::Refuse => ("refuse", "Refuse wherever there are any"),
+            Self::Overwrite => ("overwrite", "Restore exactly; redo brings them back"),
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
+}

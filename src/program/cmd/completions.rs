@@ -1,0 +1,40 @@
+//! `oxundo completions`: the scripts that ask `oxundo __complete`, one for each shell.
+
+use crate::program::args::{CompletionsArgs, Shell};
+use crate::program::ui::Answer;
+use serde_json::json;
+
+/// A shell's script.
+pub struct Script(Shell);
+
+/// Gives the script of a shell.
+pub fn run(args: &CompletionsArgs) -> Script {
+    Script(args.shell)
+}
+
+impl Script {
+    fn name(&self) -> &'static str {
+        match self.0 {
+            Shell::Bash => "bash",
+            Shell::Zsh => "zsh",
+            Shell::Fish => "fish",
+            Shell::PowerShell => "powershell",
+        }
+    }
+}
+
+impl Answer for Script {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        Ok(json!({"shell": self.name(), "script": self.text()}))
+    }
+
+    fn text(&self) -> String {
+        let script = match self.0 {
+            Shell::Bash => include_str!("../../../completions/oxundo.bash"),
+            Shell::Zsh => include_str!("../../../completions/oxundo.zsh"),
+            Shell::Fish => include_str!("../../../completions/oxundo.fish"),
+            Shell::PowerShell => include_str!("../../../completions/oxundo.ps1"),
+        };
+        script.to_owned()
+    }
+}

@@ -1,0 +1,38 @@
+//! `oxundo diff`: what changed since a turn, or between two, through git's own diff.
+
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::model::turn::FileChange;
+use crate::ops::diff::{changes, states};
+use crate::ops::turn::session::look;
+use crate::program::args::DiffArgs;
+use crate::program::ui::{Answer, Ui};
+use anyhow::Result;
+use serde_json::json;
+
+/// Compares the state after a turn with that after another, or with the worktree.
+pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
+    let heard = ui.heard();
+    let view = look(repo, &heard, "diff")?;
+    let from = args.turns.first().map_or("@", String::as_str);
+    let states = states(&view, from, args.turns.get(1).map(String::as_str))?;
+    if ui.json {
+        return Ok(Some(Changes(changes(&view, &states, &args.pathspecs)?)));
+    }
+    let [from, to] = states.map(|state| state.worktree);
+    Objects::new(repo).print_diff(from, to, Ui::diff_style(args.stat), &args.pathspecs)?;
+    Ok(None)
+}
+
+/// The files that differ.
+pub struct Changes(Vec<FileChange>);
+
+impl Answer for Changes {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        Ok(json!({"files": self.0}))
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(|file| format!("{} {}\n", file.status, file.path)).collect()
+    }
+}

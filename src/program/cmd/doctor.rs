@@ -1,0 +1,220 @@
+//! `oxundo doctor`: what is wrong, and the command that mends it. It changes nothing.
+
+mod agents;
+mod repository;
+
+use crate::agents::setup;
+use crate::error::Refusal;
+use crate::git::apply::Apply;
+use crate::git::apply::journal::damaged_journal;
+use crate::git::refs::{Own, Refs};
+use crate::git::repo::Repo;
+use crate::git::repo::clock::age;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::oplog::Operation;
+use crate::model::bytes::sanitized;
+use crate::program::ui::Answer;
+use anyhow::Result;
+use console::style;
+use serde::Serialize;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Something does not work until it is mended.
+    Error,
+    /// Something may go wrong.
+    Warning,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is.
+    pub message: String,
+    /// The commands that mend it, the best first.
+    pub mend: Vec<String>,
+}
+
+impl Finding {
+    /// A finding without a remedy.
+    pub fn new(severity: Severity, message: impl Into<String>) -> Self {
+        Self { severity, message: message.into(), mend: Vec::new() }
+    }
+
+    /// Adds a command that mends it.
+    #[must_use]
+    pub fn mend(mut self, command: impl Into<String>) -> Self {
+        self.mend.push(command.into());
+        self
+    }
+}
+
+/// What is there, right or wrong.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct About {
+    /// git's version.
+    git: Option<String>,
+    /// Where git's hooks are, where that is configured.
+    hooks_path: Option<String>,
+    /// How many turns have been recorded.
+    turns: u64,
+    /// How much oxundo keeps outside git's objects.
+    scratch_bytes: u64,
+    /// The agents that are installed or set up.
+    agents: Vec<serde_json::Value>,
+}
+
+/// All that is wrong.
+pub struct Diagnosis {
+    findings: Vec<Finding>,
+    about: About,
+}
+
+impl Diagnosis {
+    /// 0 when everything works, 1 when something does not.
+    pub fn exit(&self) -> ExitCode {
+        u8::from(self.findings.iter().any(|finding| finding.severity == Severity::Error)).into()
+    }
+}
+
+/// Checks everything.
+///
+/// # Errors
+///
+/// When the checks themselves fail.
+pub fn run(repo: &Repo) -> Result<Diagnosis> {
+    let mut findings = Vec::new();
+    findings.extend(journal(repo)?);
+    findings.extend(timeline(repo)?);
+    findings.extend(locks(repo));
+    let mut about = About::default();
+    findings.extend(repository::check(repo, &mut about));
+    findings.extend(agents::check(repo, &mut about));
+    Ok(Diagnosis { findings, about })
+}
+
+fn journal(repo: &Repo) -> Result<Option<Finding>> {
+    let name = Refs::new(repo).own_ref(Own::Pending);
+    if let Some((commit, why)) = damaged_journal(repo)? {
+        let what = format!(
+            "a command was interrupted, and its journal {name} cannot be read ({why}): \
+             it may have changed some files and not others; see 'git diff'"
+        );
+        return Ok(Some(Finding::new(Severity::Error, what).mend(format!("git update-ref -d {name} {commit}"))));
+    }
+    Ok(if Apply::is_interrupted(repo)? {
+        Some(Finding::new(Severity::Warning, "a command was interrupted").mend("oxundo status"))
+    } else {
+        None
+    })
+}
+
+fn timeline(repo: &Repo) -> Result<Vec<Finding>> {
+    let stored = match Timelines::new(repo).timeline() {
+        Ok(stored) => stored,
+        Err(error) => {
+            let Some(refusal) = error.downcast_ref::<Refusal>() else { return Err(error) };
+            let finding = Finding::new(Severity::Error, &refusal.message);
+            return Ok(vec![match Timelines::new(repo).last_good_timeline()? {
+                Some(good) => go_back(repo, finding, &good),
+                None => begin_anew(repo, finding),
+            }]);
+        }
+    };
+    if stored.commit.is_none() {
+        let lost = Timelines::new(repo).last_good_timeline()?;
+        let finding =
+            Finding::new(Severity::Warning, "no turn is recorded here, but the objects of a timeline are there");
+        return Ok(lost.iter().map(|lost| go_back(repo, finding.clone(), lost)).collect());
+    }
+    let damaged = stored.damaged_turns();
+    let mut findings: Vec<_> = (damaged.iter())
+        .map(|(turn, why)| {
+            Finding::new(Severity::Error, format!("turn {turn} cannot be undone or redone: {why}"))
+                .mend("git fetch --refetch, or copy the object from another clone or a backup")
+        })
+        .collect();
+    if !damaged.is_empty()
+        && let Some(good) = Timelines::new(repo).last_good_timeline()?
+    {
+        let finding =
+            Finding::new(Severity::Warning, "later turns are no longer known if you go back to a sound timeline");
+        findings.push(go_back(repo, finding, &good));
+    }
+    Ok(findings)
+}
+
+/// How to go back to a good state of the timeline.
+fn go_back(repo: &Repo, finding: Finding, good: &Operation) -> Finding {
+    let name = Refs::new(repo).own_ref(Own::Timeline);
+    let message = format!("{}; the last good state is of {}, after: {}", finding.message, good.at, good.what);
+    // What was put in the ref's place may be a symbolic ref to a branch.
+    let mut mend = format!("git update-ref --no-deref --create-reflog {name} {}", good.commit);
+    if let Some(file) = Timelines::new(repo).broken_timeline_ref() {
+        // git itself refuses to touch it.
+        mend = format!("rm '{}' && {mend}", file.display());
+    }
+    Finding { message, ..finding }.mend(mend)
+}
+
+/// How to begin without any turns.
+fn begin_anew(repo: &Repo, finding: Finding) -> Finding {
+    let (name, mark) = (Refs::new(repo).own_ref(Own::Timeline), repo.scratch_path("timeline"));
+    let message = format!("{}; no good state is left", finding.message);
+    Finding { message, ..finding }.mend(format!("git update-ref --no-deref -d {name}; rm -f '{}'", mark.display()))
+}
+
+fn locks(repo: &Repo) -> Vec<Finding> {
+    let finding = |lock: std::path::PathBuf| {
+        let lock = lock.display();
+        Finding::new(Severity::Warning, format!("'{lock}' has been there for over a minute"))
+            .mend(format!("rm '{lock}', if no git command is running"))
+    };
+    Refs::new(repo).stale_locks().into_iter().map(finding).collect()
+}
+
+impl About {
+    fn text(&self) -> String {
+        let line = |agent: &serde_json::Value| {
+            let word = |key: &str| agent[key].as_str().map(sanitized);
+            let state = match (word("set_up_with"), word("last_fired")) {
+                (Some(command), _) => format!("its hooks are not set up: '{command}'"),
+                (None, Some(fired)) => format!("its hooks last fired {}", age(&fired)),
+                (None, None) => "its hooks are set up, and have not fired yet".to_owned(),
+            };
+            format!("{}: {state}\n", setup::title(&word("agent").unwrap_or_default()))
+        };
+        self.agents.iter().map(line).collect()
+    }
+}
+
+impl Answer for Diagnosis {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let ok = self.findings.iter().all(|finding| finding.severity != Severity::Error);
+        Ok(json!({"ok": ok, "findings": self.findings, "about": self.about}))
+    }
+
+    fn text(&self) -> String {
+        let mut text = self.about.text();
+        if self.findings.is_empty() {
+            text.push_str("nothing is wrong\n");
+        }
+        for finding in &self.findings {
+            let word = match finding.severity {
+                Severity::Error => style("error:").red().bold(),
+                Severity::Warning => style("warning:").yellow(),
+            };
+            text.push_str(&format!("{word} {}\n", sanitized(&finding.message)));
+            for command in &finding.mend {
+                text.push_str(&format!("  {} {}\n", style("mend:").cyan(), sanitized(command)));
+            }
+        }
+        text
+    }
+}

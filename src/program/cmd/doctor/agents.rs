@@ -1,0 +1,217 @@
+//! What is wrong with the agents' hooks.
+
+use crate::agents::adapters::adapter;
+use crate::agents::edit;
+use crate::agents::files::Place;
+use crate::agents::setup::{SETUPS, Scope, Setup, title};
+use crate::git::repo::Repo;
+use crate::git::repo::clock::at;
+use crate::program::cmd::doctor::{About, Finding, Severity};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The events that Cursor knows. One that it does not makes it drop the whole file.
+const CURSORS: [&str; 20] = [
+    "beforeSubmitPrompt",
+    "stop",
+    "sessionStart",
+    "sessionEnd",
+    "preToolUse",
+    "postToolUse",
+    "postToolUseFailure",
+    "subagentStart",
+    "subagentStop",
+    "beforeShellExecution",
+    "afterShellExecution",
+    "beforeMCPExecution",
+    "afterMCPExecution",
+    "beforeReadFile",
+    "afterFileEdit",
+    "preCompact",
+    "afterAgentResponse",
+    "afterAgentThought",
+    "beforeTabFileRead",
+    "afterTabFileEdit",
+];
+
+/// An agent's hooks as they are set up in one scope.
+struct Found<'a> {
+    repo: &'a Repo,
+    setup: &'static Setup,
+    scope: Scope,
+    path: PathBuf,
+    fired: Option<SystemTime>,
+}
+
+/// Looks at every agent.
+pub fn check(repo: &Repo, about: &mut About) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for setup in SETUPS.iter().filter(|setup| setup.writes()) {
+        let fired = fired(repo, setup.agent);
+        let installed =
+            adapter(setup.agent).is_some_and(|row| row.programs.iter().any(|program| which::which(program).is_ok()));
+        let mut places = Vec::new();
+        for scope in [Scope::Local, Scope::Project, Scope::User] {
+            let same = setup.place(scope) == setup.place(Scope::Local);
+            if scope == Scope::Project && same {
+                continue;
+            }
+            let Ok(place) = Place::of(repo, setup, scope) else { continue };
+            let read = |name: &str| place.read(name);
+            let changes = match setup.install(scope, read) {
+                Ok(changes) => changes,
+                Err(error) => {
+                    findings.extend(unreadable(setup, &place.path(setup.place(scope)), &error));
+                    continue;
+                }
+            };
+            if setup.remove(scope, read).is_ok_and(|found| found.is_empty()) {
+                continue;
+            }
+            let path = place.path(&changes[0].path);
+            let found = Found { repo, setup, scope, path, fired };
+            places.push(found.path.display().to_string());
+            if changes.iter().any(|change| change.before != change.after) {
+                findings.push(found.outdated(changes[0].before.as_deref()));
+            }
+            findings.extend(changes[0].before.as_deref().and_then(|text| found.unknown_events(text)));
+            if !installed {
+                findings.push(
+                    found.finding("its hooks are set up, but it is not installed (not found on PATH)").mend(format!(
+                        "oxundo uninstall {}{}",
+                        setup.agent,
+                        found.flag(false)
+                    )),
+                );
+            }
+            findings.extend(found.trust());
+        }
+        if installed || !places.is_empty() {
+            let hint = places.is_empty().then(|| format!("oxundo init {}", setup.agent));
+            about.agents.push(json!({
+                "agent": setup.agent,
+                "installed": installed,
+                "hooks": places,
+                "last_fired": fired.map(rfc3339),
+                "set_up_with": hint,
+            }));
+        }
+    }
+    findings.extend(last_failure(repo));
+    findings
+}
+
+fn fired(repo: &Repo, agent: &str) -> Option<SystemTime> {
+    repo.scratch_path("fired").join(agent).metadata().ok()?.modified().ok()
+}
+
+fn rfc3339(time: SystemTime) -> String {
+    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    at(i64::try_from(seconds).unwrap_or_default())
+}
+
+fn unreadable(setup: &Setup, path: &Path, error: &anyhow::Error) -> Option<Finding> {
+    // Another plugin of that name is the user's own matter.
+    path.is_file().then(|| {
+        Finding::new(Severity::Error, format!("{}: '{}' cannot be used: {error:#}", title(setup.agent), path.display()))
+            .mend(format!("\"${{EDITOR:-vi}}\" '{}'", path.display()))
+    })
+}
+
+impl Found<'_> {
+    fn finding(&self, what: &str) -> Finding {
+        let name = title(self.setup.agent);
+        Finding::new(Severity::Warning, format!("{name}: {what}: '{}'", self.path.display()))
+    }
+
+    fn flag(&self, for_init: bool) -> &'static str {
+        match self.scope {
+            Scope::Project if for_init => " --project",
+            Scope::User => " --user",
+            _ => "",
+        }
+    }
+
+    fn outdated(&self, text: Option<&str>) -> Finding {
+        let mark = format!("oxundo hook {}", self.setup.agent);
+        let hooks = text.and_then(|text| edit::found(text, &mark).ok()).unwrap_or_default();
+        let timeout = |hook: &Value| hook["timeout"].as_f64();
+        let short = hooks.iter().filter_map(|(_, hook)| timeout(hook)).any(|time| time < 1000.0);
+        let long = hooks.iter().filter_map(|(_, hook)| timeout(hook)).any(|time| time >= 1000.0);
+        let what = match self.setup.agent {
+            "gemini" | "qwen" if short => "the time-out of its hooks is in milliseconds, and is too short",
+            "gemini" | "qwen" => "its hooks are not as 'oxundo init' sets them up",
+            _ if long => "the time-out of its hooks is in seconds, and is too long",
+            _ => "its hooks are not as 'oxundo init' sets them up",
+        };
+        self.finding(what).mend(format!("oxundo init {}{}", self.setup.agent, self.flag(true)))
+    }
+
+    fn unknown_events(&self, text: &str) -> Option<Finding> {
+        if self.setup.agent != "cursor" {
+            return None;
+        }
+        let unknown = edit::events(text).ok()?.into_iter().find(|event| !CURSORS.contains(&event.as_str()))?;
+        let what = format!("it drops the whole file, as it knows no event '{unknown}'");
+        Some(self.finding(&what).mend(format!("\"${{EDITOR:-vi}}\" '{}'", self.path.display())))
+    }
+
+    /// Agents run no hooks of a folder, or at all, that the user has not approved. One that has
+    /// fired since it was set up has been.
+    fn trust(&self) -> Option<Finding> {
+        let set_up = self.path.metadata().and_then(|about| about.modified()).ok()?;
+        if self.fired.is_some_and(|fired| fired >= set_up) {
+            return None;
+        }
+        let user = self.setup.user();
+        let base = user.variable.and_then(std::env::var_os).map(PathBuf::from);
+        let home = PathBuf::from(std::env::var_os("HOME")?);
+        let config = base.clone().unwrap_or_else(|| home.join(user.directory));
+        let top = self.repo.top().to_string_lossy().into_owned();
+        let text = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+        let program = adapter(self.setup.agent)?.programs.first()?;
+        let here = self.scope != Scope::User;
+        let folder = || {
+            let what = "it does not trust this folder yet, and runs none of its hooks";
+            self.finding(what).mend(format!("cd '{top}' && {program}"))
+        };
+        match self.setup.agent {
+            "claude" => {
+                // Beside the directory, or in the one that the variable names.
+                let file = base.map_or_else(|| home.join(".claude.json"), |base| base.join(".claude.json"));
+                let known: Value = serde_json::from_str(&text(file)).unwrap_or_default();
+                let trusted = known["projects"][&top]["hasTrustDialogAccepted"] == true;
+                (here && !trusted).then(folder)
+            }
+            "gemini" => {
+                let known: Value = serde_json::from_str(&text(config.join("trustedFolders.json"))).unwrap_or_default();
+                let trusted = known.as_object().is_some_and(|folders| {
+                    folders.iter().any(|(folder, level)| level != "DO_NOT_TRUST" && Path::new(&top).starts_with(folder))
+                });
+                (here && !trusted).then(folder)
+            }
+            "codex" => {
+                let known = text(config.join("config.toml"));
+                let key = format!("{}:", self.path.display());
+                let approved = known.lines().any(|line| line.starts_with("[hooks.state.") && line.contains(&key));
+                let what = "it has not been told that its hooks may run";
+                (!approved).then(|| self.finding(what).mend(format!("cd '{top}' && {program}, and type '/hooks'")))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The last call of a hook, if it failed.
+fn last_failure(repo: &Repo) -> Option<Finding> {
+    let log = repo.scratch_path("hooks.log");
+    let failed = log.metadata().ok()?.modified().ok()?;
+    let later = SETUPS.iter().filter_map(|setup| fired(repo, setup.agent)).any(|fired| fired > failed);
+    let text = std::fs::read_to_string(&log).ok()?;
+    let last = text.lines().last().filter(|_| !later)?;
+    Some(
+        Finding::new(Severity::Warning, format!("the last call of a hook failed: {last}"))
+            .mend(format!("cat '{}'", log.display())),
+    )
+}

@@ -1,0 +1,96 @@
+//! What stands in oxundo's way in git itself: its version, its configuration, what it is in the
+//! middle of.
+
+use crate::config::Config;
+use crate::git::objects::commit::Sign;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::model::bytes::sanitized;
+use crate::program::cmd::doctor::{About, Finding, Severity};
+
+/// The oldest git that is tried.
+const OLDEST: (u32, u32) = (2, 39);
+
+/// How much scratch is worth a word.
+const LARGE: u64 = 1 << 30;
+
+/// Looks at git and its configuration.
+pub fn check(repo: &Repo, about: &mut About) -> Vec<Finding> {
+    let version = repo.git_version();
+    about.git.clone_from(&version);
+    about.scratch_bytes = repo.scratches().iter().map(|scratch| size(scratch)).sum();
+    about.turns = Timelines::new(repo).timeline().map_or(0, |stored| stored.state.next.saturating_sub(1));
+    [old_git(version.as_deref()), hooks_path(repo, about), signing(repo), in_progress(repo), large(about.scratch_bytes)]
+        .into_iter()
+        .flatten()
+        .chain(mirrors(repo))
+        .collect()
+}
+
+fn old_git(version: Option<&str>) -> Option<Finding> {
+    let Some(version) = version else {
+        let what = "git is not found on PATH";
+        return Some(Finding::new(Severity::Error, what).mend("install git, with your system's package manager"));
+    };
+    let mut numbers = version.split(['.', ' ']).map_while(|part| part.parse::<u32>().ok());
+    let found = (numbers.next()?, numbers.next()?);
+    (found < OLDEST).then(|| {
+        let what = format!("git {version} is older than {}.{}", OLDEST.0, OLDEST.1);
+        Finding::new(Severity::Warning, sanitized(&what)).mend("upgrade git, with your system's package manager")
+    })
+}
+
+fn hooks_path(repo: &Repo, about: &mut About) -> Option<Finding> {
+    let path = repo.setting("core.hooksPath").map(|path| path.to_string()).filter(|path| !path.is_empty())?;
+    about.hooks_path = Some(path.clone());
+    let missing = repo.hooks_directory().is_ok_and(|directory| !directory.is_dir());
+    missing.then(|| {
+        let what = format!("core.hooksPath is '{path}', which is not there: git runs no hooks");
+        Finding::new(Severity::Warning, what).mend("git config --unset core.hooksPath")
+    })
+}
+
+fn signing(repo: &Repo) -> Option<Finding> {
+    let signs = Config(repo).sign().is_ok_and(|sign| sign != Sign::Never);
+    signs.then(|| {
+        let what = "commits are signed: an agent's hook has no terminal to ask for a passphrase on";
+        Finding::new(Severity::Warning, what).mend("git config oxundo.sign never")
+    })
+}
+
+fn in_progress(repo: &Repo) -> Option<Finding> {
+    let what = repo.in_progress()?;
+    let end = if what == "bisect" { "git bisect reset".to_owned() } else { format!("git {what} --abort") };
+    let message = format!("a {what} is in progress: undo refuses, and turns make no commits");
+    Some(Finding::new(Severity::Warning, message).mend(end).mend("git status"))
+}
+
+fn large(bytes: u64) -> Option<Finding> {
+    (bytes > LARGE).then(|| {
+        let what = format!("what was moved aside takes {} MiB", bytes >> 20);
+        Finding::new(Severity::Warning, what).mend("oxundo gc")
+    })
+}
+
+/// Remotes to which a push copies every ref, oxundo's included.
+fn mirrors(repo: &Repo) -> impl Iterator<Item = Finding> {
+    repo.mirrors().into_iter().map(|(remote, key, value)| {
+        let what = format!("'git push {remote}' copies oxundo's refs to it, with every state of the worktree");
+        Finding::new(Severity::Warning, sanitized(&what)).mend(format!(
+            "git config --fixed-value --unset '{}' '{}'",
+            sanitized(&key),
+            sanitized(&value)
+        ))
+    })
+}
+
+fn size(directory: &std::path::Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(about) if about.is_dir() => size(&entry.path()),
+            Ok(about) => about.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}

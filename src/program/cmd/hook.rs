@@ -1,0 +1,180 @@
+//! `oxundo hook`: what an agent's own hook calls. It prints nothing on stdout, where the agent
+//! would read it, never keeps its agent waiting for long, and never fails as far as the agent
+//! can see: what goes wrong is told on stderr and in a log.
+
+use crate::agents::adapters::Adapter;
+use crate::agents::payload::Heard;
+use crate::agents::{adapters, payload, spawn};
+use crate::error::Code;
+use crate::error::failure::refusal_of;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::now;
+use crate::model::bytes::sanitized;
+use crate::model::session::Signal;
+use crate::ops::turn::session::{SignalCall, handle_signal};
+use crate::program::args::HookArgs;
+use crate::program::cmd::gc::start_if_due;
+use crate::program::ui::Ui;
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long the agent may take to write its JSON.
+const INPUT_TIME: Duration = Duration::from_secs(5);
+
+/// How much of it is read.
+const INPUT_SIZE: u64 = 32 << 20;
+
+/// How long to wait for another oxundo's moment to pass.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long at the end of a session, when the agent itself waits for no more than 1.5 s.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How large the log may grow.
+const LOG_SIZE: u64 = 64 << 10;
+
+/// Whether a command line that cannot be read is a hook's.
+pub fn is_meant(args: &[OsString]) -> bool {
+    let mut words = args.iter().skip(1);
+    while let Some(word) = words.next() {
+        if word == "-C" || word == "--color" {
+            words.next();
+        } else if !word.to_string_lossy().starts_with('-') {
+            return word == "hook";
+        }
+    }
+    false
+}
+
+/// Acts on a hook's call, whatever it is.
+pub fn run(directory: Option<&Path>, ui: &Ui, args: &HookArgs) {
+    let words: Vec<String> = args.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let acted = catch_unwind(AssertUnwindSafe(|| act(directory, ui, &words)));
+    if let Ok(Err(error)) = acted {
+        Ui::complain(&sanitized(&format!("{error:#}")));
+    }
+}
+
+fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
+    // Codex's notification gives its JSON as the last word.
+    let (json, event) = match words.get(1..).unwrap_or_default() {
+        [.., last] if last.starts_with('{') => (Some(last.as_bytes().to_vec()), None),
+        [event, ..] => (None, Some(event.as_str())),
+        [] => (None, None),
+    };
+    let text = match json {
+        Some(json) => json,
+        None => input()?,
+    };
+    let name = words.first().map_or("", String::as_str);
+    if name == "git" {
+        let repo = Repo::open(directory.unwrap_or(Path::new(".")))?;
+        return Objects::new(&repo).record_pushed(&text);
+    }
+    anyhow::ensure!(
+        adapters::adapter(name).is_some(),
+        "there are no hooks of '{name}'; known are {}",
+        adapters::ADAPTERS.iter().map(|adapter| adapter.name).collect::<Vec<_>>().join(", ")
+    );
+    let (payload, unread) = match serde_json::from_slice::<Value>(&text) {
+        Ok(payload) => (payload, None),
+        Err(_) if text.trim_ascii().is_empty() => (Value::Null, None),
+        Err(error) => (Value::Null, Some(error)),
+    };
+    let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+    let adapter = adapters::host(name, is_set, |key| payload::has(&payload, key)).context("no such agent")?;
+    let variable = |name: Option<&str>| std::env::var(name?).ok().filter(|value| !value.is_empty());
+    let heard = payload::heard(adapter, event, &payload, variable(adapter.session_variable));
+    if heard.is_none() && unread.is_none() {
+        return Ok(());
+    }
+    let project = variable(adapter.directory_variable).map(PathBuf::from);
+    let place = place(directory, project, heard.as_ref());
+    let repo = match Repo::open(&place) {
+        Ok(repo) => repo,
+        // An agent works anywhere; where there is no repository there is no turn.
+        Err(error) if refusal_of(&error).code == Code::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let done = match (heard, unread) {
+        (Some(heard), _) => told(&repo, ui, heard),
+        (None, Some(error)) => Err(error).context("read the hook's JSON"),
+        (None, None) => Ok(()),
+    };
+    note(&repo, adapter, event, done.as_ref().err());
+    done
+}
+
+fn told(repo: &Repo, ui: &Ui, heard: Heard) -> Result<()> {
+    let patience = if heard.signal == Signal::Gone { LAST_PATIENCE } else { PATIENCE };
+    let call = SignalCall {
+        signal: heard.signal,
+        part: heard.part,
+        message: heard.prompt,
+        inside: spawn::is_inside(repo),
+        has_process: true,
+        patience,
+    };
+    let listener = ui.heard();
+    let done = handle_signal(repo, &listener, &call)?;
+    if done.closed.is_some() {
+        start_if_due(&done.view);
+    }
+    Ok(())
+}
+
+/// Where the turn is: as the command line says, or the agent, and else here.
+fn place(given: Option<&Path>, project: Option<PathBuf>, heard: Option<&Heard>) -> PathBuf {
+    let told = project.or_else(|| heard.and_then(|heard| heard.directory.clone()));
+    let place = given.map(Path::to_owned).or_else(|| told.filter(|place| place.is_absolute() && place.is_dir()));
+    place.unwrap_or_else(|| PathBuf::from("."))
+}
+
+/// What comes on stdin, within a limit of size and time.
+fn input() -> Result<Vec<u8>> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Ok(Vec::new());
+    }
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let read = stdin.take(INPUT_SIZE).read_to_end(&mut text);
+        // Whoever has stopped waiting needs it no more.
+        drop(sender.send(read.map(|_| text)));
+    });
+    match receiver.recv_timeout(INPUT_TIME) {
+        Ok(text) => text.context("read stdin"),
+        Err(_) => anyhow::bail!("nothing came on stdin for {} s", INPUT_TIME.as_secs()),
+    }
+}
+
+/// Remembers that the agent's hooks fire, and what went wrong.
+fn note(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: Option<&anyhow::Error>) {
+    // There is nobody to tell that the log cannot be written.
+    drop(write_note(repo, adapter, event, error));
+}
+
+fn write_note(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: Option<&anyhow::Error>) -> Result<()> {
+    let fired = repo.scratch()?.join("fired");
+    std::fs::create_dir_all(&fired)?;
+    File::create(fired.join(adapter.name))?;
+    let Some(error) = error else { return Ok(()) };
+    let path = repo.scratch()?.join("hooks.log");
+    if path.metadata().is_ok_and(|about| about.len() > LOG_SIZE) {
+        std::fs::rename(&path, path.with_extension("log.1"))?;
+    }
+    let mut log = File::options().create(true).append(true).open(&path)?;
+    let line = format!("{} {} {}: {error:#}", now(), adapter.name, event.unwrap_or("-"));
+    let line: String = sanitized(&line).chars().take(2000).collect();
+    writeln!(log, "{line}")?;
+    Ok(())
+}

@@ -1,0 +1,345 @@
+//! `oxundo init` and `oxundo uninstall`: setting a repository and its agents' hooks up, and
+//! taking that away again.
+
+use crate::agents::adapters::adapter;
+use crate::agents::files::{Place, write_beside};
+use crate::agents::setup;
+use crate::agents::setup::{Change, SETUPS, Scope, Setup};
+use crate::error::{Code, Refusal};
+use crate::git::objects::print::text_diff;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::model::bytes::sanitized;
+use crate::ops::turn::session::settled;
+use crate::program::args::{InitArgs, ScopeArgs, UninstallArgs};
+use crate::program::ui::{Answer, Ui};
+use anyhow::Result;
+use dialoguer::MultiSelect;
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+
+/// The notes that git shows and copies.
+const NOTES: &str = "refs/notes/oxundo";
+
+/// The keys that name them.
+const NOTES_KEYS: [&str; 2] = ["notes.displayRef", "notes.rewriteRef"];
+
+/// The aliases on offer: the name, and what it stands for.
+const ALIASES: [(&str, &str); 2] = [("undo", "oxundo undo"), ("redo", "oxundo redo")];
+
+/// git's own pre-push hook, as `--pre-push` writes it.
+const PRE_PUSH: &str = "#!/bin/sh\n# Made by 'oxundo init --pre-push'; 'oxundo uninstall' takes it away.\n\
+                        command -v oxundo >/dev/null 2>&1 || exit 0\nexec oxundo hook git pre-push \"$@\"\n";
+
+/// Sets up.
+///
+/// # Errors
+///
+/// A refusal, with nothing changed, or a failure.
+pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<Report> {
+    let scope = scope_of(&args.scope);
+    let mut report = Report::new("init", args.dry_run);
+    for setup in chosen(ui, args)? {
+        report.agent(repo, setup, scope, |place| setup.install(scope, |name| place.read(name)));
+        if let Some(advice) = setup.advice {
+            report.advice.push(format!("{}: {advice}", setup::title(setup.agent)));
+        }
+    }
+    let user = scope == Scope::User;
+    for key in NOTES_KEYS {
+        let known = match scope {
+            Scope::User => repo.settings_in(user, key).iter().any(|value| value == NOTES),
+            _ => repo.settings(key).iter().any(|value| value == NOTES),
+        };
+        if !known {
+            report.set(repo, user, key, NOTES)?;
+        }
+    }
+    aliases(repo, args, user, &mut report)?;
+    pre_push(repo, args, &mut report)?;
+    Ok(report)
+}
+
+/// Takes away what [`install`] set up.
+///
+/// # Errors
+///
+/// A refusal, with nothing changed, or a failure.
+pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<Report> {
+    let mut report = Report::new("uninstall", args.dry_run);
+    let scopes: &[Scope] = if args.user { &[Scope::User] } else { &[Scope::Local, Scope::Project] };
+    for setup in if args.agents.is_empty() { SETUPS.iter().collect() } else { named(&args.agents)? } {
+        for scope in scopes {
+            if *scope == Scope::Project && setup.place(Scope::Project) == setup.place(Scope::Local) {
+                continue;
+            }
+            report.agent(repo, setup, *scope, |place| setup.remove(*scope, |name| place.read(name)));
+        }
+    }
+    // Without names all goes; with names the rest is still in use.
+    if args.agents.is_empty() {
+        for (key, value) in NOTES_KEYS.map(|key| (key.to_owned(), NOTES)).into_iter().chain(aliased()) {
+            if repo.settings_in(args.user, &key).iter().any(|found| found == value) {
+                report.unset(repo, args.user, &key, value)?;
+            }
+        }
+        let hook = repo.hooks_directory()?.join("pre-push");
+        if std::fs::read_to_string(&hook).is_ok_and(|text| text == PRE_PUSH) {
+            report.say(&hook.display().to_string(), "removed", "git's pre-push hook");
+            if !args.dry_run {
+                std::fs::remove_file(&hook)?;
+            }
+        }
+    }
+    if args.purge {
+        purge(repo, ui, args.dry_run, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut Report) -> Result<()> {
+    let heard = ui.heard();
+    let _locked = if dry_run { None } else { Some(settled(repo, &heard, "uninstall")?) };
+    let (refs, scratches) = (Refs::new(repo).own_refs()?, repo.scratches());
+    for name in &refs {
+        report.say(name, "removed", "a ref");
+    }
+    for scratch in &scratches {
+        report.say(&scratch.display().to_string(), "removed", "scratch");
+    }
+    if dry_run { Ok(()) } else { Timelines::new(repo).purge() }
+}
+
+fn scope_of(args: &ScopeArgs) -> Scope {
+    match (args.project, args.user) {
+        (true, _) => Scope::Project,
+        (_, true) => Scope::User,
+        _ => Scope::Local,
+    }
+}
+
+fn is_installed(setup: &Setup) -> bool {
+    adapter(setup.agent).is_some_and(|adapter| adapter.programs.iter().any(|program| which::which(program).is_ok()))
+}
+
+fn chosen(ui: &Ui, args: &InitArgs) -> Result<Vec<&'static Setup>> {
+    if !args.agents.is_empty() {
+        return named(&args.agents);
+    }
+    let installed: Vec<_> = SETUPS.iter().filter(|setup| is_installed(setup)).collect();
+    if args.all {
+        return Ok(installed);
+    }
+    if ui.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(Refusal::new(Code::Usage, "no agent was named, and there is no terminal to ask on")
+            .hint("run 'oxundo init --all' for every agent that is installed")
+            .hint(format!("or 'oxundo init AGENT...' with any of {}", setup::names()))
+            .into());
+    }
+    let items: Vec<_> = (SETUPS.iter())
+        .map(|setup| {
+            let there = if is_installed(setup) { "" } else { " (not found on PATH)" };
+            (format!("{}{there}", setup::title(setup.agent)), is_installed(setup))
+        })
+        .collect();
+    let asked = MultiSelect::new().with_prompt("Set up the hooks of (space to choose)").items_checked(items);
+    let picked = asked.interact_opt().map_err(|error| Refusal::new(Code::Io, error.to_string()))?;
+    match picked {
+        Some(picked) => Ok(picked.into_iter().filter_map(|at| SETUPS.get(at)).collect()),
+        None => Err(Refusal::new(Code::Usage, "nothing was chosen").hint("run 'oxundo init' again").into()),
+    }
+}
+
+fn named(names: &[String]) -> Result<Vec<&'static Setup>> {
+    let unknown = |name: &String| {
+        Refusal::new(Code::Usage, format!("'{}' is not an agent that oxundo knows", sanitized(name)))
+            .hint(format!("known are {}", setup::names()))
+            .hint("any other can be run as 'oxundo run -- COMMAND'")
+    };
+    names.iter().map(|name| setup::setup(name).ok_or_else(|| unknown(name).into())).collect()
+}
+
+fn aliased() -> impl Iterator<Item = (String, &'static str)> {
+    ALIASES.into_iter().map(|(name, command)| (format!("alias.{name}"), command))
+}
+
+fn aliases(repo: &Repo, args: &InitArgs, user: bool, report: &mut Report) -> Result<()> {
+    for (name, command) in ALIASES {
+        let key = format!("alias.{name}");
+        let known = repo.setting(&key);
+        let taken = which::which(format!("git-{name}")).is_ok();
+        if known.as_ref().is_some_and(|value| value == command) {
+            continue;
+        }
+        if !args.alias {
+            if known.is_none() && !taken {
+                report.advice.push(format!("'oxundo init --alias' makes it 'git {name}'"));
+            }
+        } else if let Some(known) = known {
+            report.advice.push(format!("'git {name}' is an alias of yours already: {}", sanitized(&known.to_string())));
+        } else if taken {
+            report.advice.push(format!("'git {name}' is a command of git-extras already"));
+        } else {
+            report.set(repo, user, &key, command)?;
+        }
+    }
+    Ok(())
+}
+
+/// The hook that remembers what is pushed: where a tool manages git's hooks, its own words.
+fn pre_push(repo: &Repo, args: &InitArgs, report: &mut Report) -> Result<()> {
+    const CALL: &str = "oxundo hook git pre-push \"$@\"";
+    let there = |name: &str| repo.top().join(name).exists();
+    let managed = if there(".husky") {
+        Some(format!("put this line into .husky/pre-push: {CALL}"))
+    } else if there("lefthook.yml") || there(".lefthook.yml") {
+        let words = "pre-push: {commands: {oxundo: {run: 'oxundo hook git pre-push', use_stdin: true}}}";
+        Some(format!("put this into lefthook.yml: {words}"))
+    } else if there(".pre-commit-config.yaml") {
+        let words = "{repo: local, hooks: [{id: oxundo, name: oxundo, language: system, stages: [pre-push], \
+                     always_run: true, pass_filenames: false, entry: oxundo hook git pre-push}]}";
+        Some(format!("put this into .pre-commit-config.yaml, below repos: - {words}"))
+    } else {
+        None
+    };
+    let hook = repo.hooks_directory()?.join("pre-push");
+    let found = std::fs::read_to_string(&hook).ok();
+    let shown = hook.display().to_string();
+    match (managed, found) {
+        (_, Some(text)) if text.contains("oxundo hook git pre-push") => {}
+        (Some(managed), _) => report.advice.push(format!("to have undo refuse what was pushed by URL too, {managed}")),
+        (None, _) if !args.pre_push => {
+            report.advice.push("'oxundo init --pre-push' has undo refuse what was pushed by URL too".to_owned());
+        }
+        (None, _) if hook.symlink_metadata().is_ok() => {
+            report.say(&shown, "left", &format!("it is there already; let it call: {CALL}"));
+        }
+        (None, _) => {
+            report.say(&shown, "written", "git's pre-push hook");
+            if !args.dry_run {
+                if let Some(directory) = hook.parent() {
+                    std::fs::create_dir_all(directory)?;
+                }
+                write_beside(&hook, PRE_PUSH, 0o755)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What was done, or would be.
+pub struct Report {
+    op: &'static str,
+    dry_run: bool,
+    lines: Vec<Line>,
+    diffs: String,
+    advice: Vec<String>,
+}
+
+struct Line {
+    what: String,
+    action: &'static str,
+    about: String,
+    agent: Option<&'static str>,
+}
+
+impl Report {
+    fn new(op: &'static str, dry_run: bool) -> Self {
+        Self { op, dry_run, lines: Vec::new(), diffs: String::new(), advice: Vec::new() }
+    }
+
+    /// Whether something was left that should have been changed.
+    pub fn has_failed(&self) -> bool {
+        self.lines.iter().any(|line| line.action == "left")
+    }
+
+    fn say(&mut self, what: &str, action: &'static str, about: &str) {
+        self.lines.push(Line { what: sanitized(what), action, about: sanitized(about), agent: None });
+    }
+
+    /// Changes an agent's files. One that cannot be understood is left, and the others go on.
+    fn agent(
+        &mut self,
+        repo: &Repo,
+        setup: &'static Setup,
+        scope: Scope,
+        changes: impl FnOnce(&Place) -> Result<Vec<Change>>,
+    ) {
+        let found = Place::of(repo, setup, scope).and_then(|place| Ok((changes(&place)?, place)));
+        let (changes, place) = match found {
+            Ok(found) => found,
+            Err(error) => return self.line(setup, setup.place(scope), "left", &format!("{error:#}")),
+        };
+        for change in changes {
+            let shown = place.path(&change.path).display().to_string();
+            let shown = if scope == Scope::User { shown } else { change.path.clone() };
+            let action = match (&change.before, &change.after) {
+                (before, after) if before == after => "unchanged",
+                (None, _) => "written",
+                (_, None) => "removed",
+                _ => "changed",
+            };
+            match self.make(&place, &shown, &change) {
+                Ok(()) => self.line(setup, &shown, action, ""),
+                Err(error) => self.line(setup, &shown, "left", &format!("{error:#}")),
+            }
+        }
+    }
+
+    fn make(&mut self, place: &Place, shown: &str, change: &Change) -> Result<()> {
+        if change.before == change.after {
+            return Ok(());
+        }
+        if !self.dry_run {
+            return place.apply(change);
+        }
+        self.diffs.push_str(&text_diff(shown, change.before.as_deref(), change.after.as_deref())?);
+        Ok(())
+    }
+
+    fn line(&mut self, setup: &'static Setup, what: &str, action: &'static str, about: &str) {
+        let about = if about.is_empty() { setup::title(setup.agent).to_owned() } else { sanitized(about) };
+        self.lines.push(Line { what: sanitized(what), action, about, agent: Some(setup.agent) });
+    }
+
+    fn set(&mut self, repo: &Repo, user: bool, key: &str, value: &str) -> Result<()> {
+        self.say(&format!("{key} = {value}"), "written", "git's configuration");
+        if self.dry_run { Ok(()) } else { repo.add_setting(user, key, value) }
+    }
+
+    fn unset(&mut self, repo: &Repo, user: bool, key: &str, value: &str) -> Result<()> {
+        self.say(&format!("{key} = {value}"), "removed", "git's configuration");
+        if self.dry_run { Ok(()) } else { repo.remove_setting(user, key, value) }
+    }
+}
+
+impl Answer for Report {
+    fn json(&self) -> serde_json::Result<Value> {
+        let changes: Vec<_> = (self.lines.iter())
+            .map(|line| json!({"what": line.what, "action": line.action, "agent": line.agent, "about": line.about}))
+            .collect();
+        Ok(
+            json!({"op": self.op, "dry_run": self.dry_run, "changes": changes, "diff": self.diffs, "advice": self.advice}),
+        )
+    }
+
+    fn text(&self) -> String {
+        let would = if self.dry_run { "would be " } else { "" };
+        let line = |line: &Line| match line.action {
+            "unchanged" | "left" => format!("{:9} {} ({})\n", line.action, line.what, line.about),
+            action => format!("{would}{action:9} {} ({})\n", line.what, line.about),
+        };
+        let mut text: String = self.lines.iter().map(line).collect();
+        if text.is_empty() {
+            text.push_str("nothing to do\n");
+        }
+        // Line by line: a diff of someone else's file may hold anything.
+        text.extend(self.diffs.lines().map(|line| sanitized(line) + "\n"));
+        text
+    }
+
+    fn hints(&self) -> Vec<String> {
+        self.advice.clone()
+    }
+}

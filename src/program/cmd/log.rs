@@ -1,0 +1,100 @@
+//! `oxundo log`: the timeline, or the operations on it.
+
+use crate::git::repo::Repo;
+use crate::git::repo::clock::{age, seconds_of};
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Stored;
+use crate::model::turn::Turn;
+use crate::ops::list::{State, every, on_branch};
+use crate::ops::turn::session::look;
+use crate::program::args::LogArgs;
+use crate::program::text::line::{Line, Place, Taken};
+use crate::program::text::log::{Log, Operations};
+use crate::program::ui::{Answer, Ui};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// How many turns are shown when nobody says.
+const USUAL: usize = 50;
+
+/// What the done turns took out of others.
+fn taken_out(turns: &[(Turn, State)]) -> BTreeMap<u64, Taken> {
+    let mut taken = BTreeMap::new();
+    for (turn, _) in turns.iter().filter(|(_, state)| *state == State::Done) {
+        let how = if turn.is_part() { Taken::Parts } else { Taken::All };
+        for number in turn.takes_out() {
+            let known = taken.entry(*number).or_insert(how);
+            *known = how.max(*known);
+        }
+    }
+    taken
+}
+
+/// Reads the timeline, newest first.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
+    let heard = ui.heard();
+    let view = look(repo, &heard, "log")?;
+    if args.ops {
+        let mut operations = Timelines::new(repo).operations()?;
+        operations.truncate(args.number.unwrap_or(usize::MAX));
+        return Ok(Box::new(Operations(operations)));
+    }
+    let most = args.number.unwrap_or(USUAL);
+    let timeline = &view.timeline;
+    let worktree = repo.worktree_id();
+    let turns = if args.all { every(timeline, most)? } else { on_branch(timeline, view.head.stack(), most)? };
+    let here = Place { id: worktree.clone(), here: true, removed: false };
+    let mut lines = described(timeline, here, turns)?;
+    if args.all {
+        for other in Timelines::new(repo).other_timelines()? {
+            let read = other.stored.and_then(|stored| Ok((every(&stored, most)?, stored)));
+            let place = Place { id: other.worktree, here: false, removed: other.removed };
+            match read.and_then(|(turns, stored)| described(&stored, place, turns)) {
+                Ok(theirs) => lines = merged(lines, theirs),
+                // What is damaged there must not hide what is here.
+                Err(_) => ui.warn(&format!("{} cannot be read: its turns are left out", other.name)),
+            }
+        }
+        lines.truncate(most);
+    }
+    Ok(Box::new(Log { branch: view.head.branch.clone(), worktree, lines, graph: args.graph, look: Ui::look() }))
+}
+
+fn described(timeline: &Stored<'_>, place: Place, turns: Vec<(Turn, State)>) -> Result<Vec<Line>> {
+    let place = Rc::new(place);
+    let taken = taken_out(&turns);
+    let line = |(turn, state): (Turn, State)| {
+        Ok(Line {
+            files: timeline.turn_files(turn.turn)?,
+            taken_out: taken.get(&turn.turn).copied(),
+            age: age(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
+            place: Rc::clone(&place),
+            turn,
+            state,
+        })
+    };
+    turns.into_iter().map(line).collect()
+}
+
+/// Two lists in one, each in its own order, which is newest first by number: clocks jump.
+fn merged(one: Vec<Line>, other: Vec<Line>) -> Vec<Line> {
+    let began = |line: &Line| seconds_of(&line.turn.began_at);
+    let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
+    let mut merged = Vec::new();
+    loop {
+        let next = match (one.peek(), other.peek()) {
+            (Some(a), Some(b)) if began(b) > began(a) => other.next(),
+            (Some(_), _) => one.next(),
+            _ => other.next(),
+        };
+        match next {
+            Some(line) => merged.push(line),
+            None => return merged,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! `oxundo man`: shows a page of the manual, or installs all of them. The pages are in the program, since cargo
+//! installs nothing else.
+
+mod plain;
+
+use crate::agents::spawn;
+use crate::error::{Code, Refusal};
+use crate::program::args::ManArgs;
+use crate::program::ui::{Answer, Ui};
+use anyhow::{Context, Result};
+use serde_json::json;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+macro_rules! pages {
+    ($($name:literal)*) => { &[$(($name, include_str!(concat!("../../../man/", $name)))),*] };
+}
+
+/// Every page, by its file's name.
+pub const PAGES: &[(&str, &str)] = pages![
+    "oxundo.1"
+    "oxundo-run.1"
+    "oxundo-undo.1"
+    "oxundo-redo.1"
+    "oxundo-rewind.1"
+    "oxundo-log.1"
+    "oxundo-show.1"
+    "oxundo-diff.1"
+    "oxundo-checkpoint.1"
+    "oxundo-restore.1"
+    "oxundo-branch.1"
+    "oxundo-squash.1"
+    "oxundo-status.1"
+    "oxundo-doctor.1"
+    "oxundo-init.1"
+    "oxundo-uninstall.1"
+    "oxundo-turn.1"
+    "oxundo-hook.1"
+    "oxundo-gc.1"
+    "oxundo-completions.1"
+    "oxundo-man.1"
+    "git-oxundo.1"
+    "oxundo-config.7"
+    "oxundo-storage.7"
+];
+
+/// Installs the pages, or shows one. Gives what is to be answered, or nothing when man has shown it.
+///
+/// # Errors
+///
+/// A refusal `not_found` when there is no such page, or a failure to write.
+pub fn run(ui: &Ui, args: &ManArgs) -> Result<Option<Manual>> {
+    if let Some(directory) = &args.install {
+        return install(directory.clone()).map(Some);
+    }
+    let (name, page) = find(args.page.as_deref().unwrap_or("oxundo"))?;
+    if !ui.json && show(name, page)? {
+        return Ok(None);
+    }
+    Ok(Some(Manual::Page(name, page)))
+}
+
+/// A page's name without what all names have: `undo` for `oxundo-undo.1`.
+pub fn short(name: &str) -> &str {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    stem.strip_prefix("oxundo-").unwrap_or(stem)
+}
+
+/// What a page is about, in a line.
+pub fn about(page: &str) -> &str {
+    let name = page.lines().skip_while(|line| *line != ".SH NAME").nth(1);
+    name.and_then(|line| line.split_once(" \\- ")).map_or("", |(_, about)| about)
+}
+
+fn find(wanted: &str) -> Result<(&'static str, &'static str)> {
+    let is =
+        |name: &str| name == wanted || short(name) == wanted || name.rsplit_once('.').is_some_and(|n| n.0 == wanted);
+    PAGES.iter().copied().find(|(name, _)| is(name)).ok_or_else(|| {
+        let names: Vec<_> = PAGES.iter().map(|(name, _)| short(name)).collect();
+        Refusal::new(Code::NotFound, format!("there is no page '{wanted}'"))
+            .hint(format!("the pages are {}", names.join(", ")))
+            .into()
+    })
+}
+
+/// Whether there was a man program, and it showed the page.
+fn show(name: &str, page: &str) -> Result<bool> {
+    let Ok(man) = spawn::find(OsStr::new("man")) else { return Ok(false) };
+    let directory = std::env::temp_dir().join(format!("oxundo-man-{}", std::process::id()));
+    // One that is there already may be a trap.
+    if std::fs::create_dir(&directory).is_err() {
+        return Ok(false);
+    }
+    let file = directory.join(name);
+    let shown = std::fs::write(&file, page).map_err(Into::into).and_then(|()| {
+        // Every man takes a name with a slash for a file; not every one knows -l.
+        spawn::run(&man, &[OsString::from("man"), file.into_os_string()], None)
+    });
+    // It is the system's to clean up what stays.
+    let _ = std::fs::remove_dir_all(&directory);
+    Ok(shown?.success())
+}
+
+fn install(directory: Option<PathBuf>) -> Result<Manual> {
+    let usual = || {
+        let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let data = given("XDG_DATA_HOME").or_else(|| given("HOME").map(|home| home.join(".local/share")))?;
+        Some(data.join("man"))
+    };
+    let directory = directory.or_else(usual).ok_or_else(|| {
+        Refusal::new(Code::Usage, "there is no home directory to install into")
+            .hint("name a directory: 'oxundo man --install DIR'")
+    })?;
+    let directory = std::path::absolute(directory)?;
+    for (name, page) in PAGES {
+        write(&directory, name, page).with_context(|| format!("install the manual in '{}'", directory.display()))?;
+    }
+    Ok(Manual::Installed(directory))
+}
+
+fn write(directory: &Path, name: &str, page: &str) -> std::io::Result<()> {
+    let section = name.rsplit_once('.').map_or("1", |(_, section)| section);
+    let directory = directory.join(format!("man{section}"));
+    std::fs::create_dir_all(&directory)?;
+    std::fs::write(directory.join(name), page)
+}
+
+/// A page that no man has shown, or where all are now.
+pub enum Manual {
+    /// The page's name, and itself.
+    Page(&'static str, &'static str),
+    /// The directory that has `man1` and `man7`.
+    Installed(PathBuf),
+}
+
+impl Answer for Manual {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        Ok(match self {
+            Self::Page(name, page) => json!({"page": name, "text": plain::text(page)}),
+            Self::Installed(directory) => {
+                let names: Vec<_> = PAGES.iter().map(|(name, _)| name).collect();
+                json!({"directory": directory.to_string_lossy(), "pages": names})
+            }
+        })
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Page(_, page) => plain::text(page),
+            Self::Installed(directory) => {
+                format!(
+                    "Installed {} pages below {}\n",
+                    PAGES.len(),
+                    crate::model::bytes::sanitized(&directory.to_string_lossy())
+                )
+            }
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Page(..) => Vec::new(),
+            Self::Installed(directory) => vec![format!(
+                "'man oxundo' and 'git help oxundo' show them; if man finds none, put '{}:' into MANPATH",
+                directory.display()
+            )],
+        }
+    }
+}

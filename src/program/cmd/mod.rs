@@ -1,0 +1,61 @@
+//! A file a subcommand: arguments in, the operation called, an answer out.
+
+pub mod branch;
+pub mod checkpoint;
+pub mod complete;
+pub mod completions;
+pub mod diff;
+pub mod doctor;
+pub mod gc;
+pub mod hook;
+pub mod init;
+pub mod log;
+pub mod man;
+pub mod restore;
+pub mod rewind;
+pub mod run;
+pub mod show;
+pub mod squash;
+pub mod status;
+pub mod stores;
+pub mod turn;
+pub mod undo;
+
+use crate::config::{Config, hints_of_user};
+use crate::git::repo::Repo;
+use crate::git::repo::settings::setting_of_user;
+use crate::ops::locked::Locked;
+use crate::ops::made::PlannedTurn;
+use crate::ops::outcome::Outcome;
+use crate::program::ui::Ui;
+use anyhow::Result;
+
+/// Talks to the user as they have configured it, and shows what takes its time.
+pub fn apply_user_settings(repo: &mut Repo, ui: &mut Ui) {
+    repo.watched_by(ui.watch());
+    let config = Config(repo);
+    ui.hints = config.hints();
+    ui.colors(config.colors().as_deref());
+}
+
+/// As [`apply_user_settings`], where there is no repository.
+pub fn apply_global_settings(ui: &mut Ui) {
+    ui.hints = hints_of_user();
+    ui.colors(setting_of_user("color.ui").map(|value| value.to_string()).as_deref());
+}
+
+/// Says where the turns are that were made before this was a git repository.
+pub fn tell_of_earlier_store(repo: &Repo, ui: &Ui) {
+    if let Some(store) = repo.earlier_store() {
+        let (directory, git_dir) = (store.directory.display(), store.git_dir.display());
+        ui.warn(&format!(
+            "the turns in '{directory}' from before 'git init' are in a store of their own: \
+             'GIT_DIR={git_dir} oxundo log' shows them, and undo works likewise"
+        ));
+    }
+}
+
+/// Makes a planned turn, or only says what it would do.
+fn carry_out(planned: PlannedTurn, locked: &mut Locked<'_>, dry_run: bool) -> Result<Outcome> {
+    if dry_run { Ok(planned.preview()) } else { planned.carry_out(locked) }
+}

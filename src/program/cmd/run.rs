@@ -1,0 +1,113 @@
+//! `oxundo run`: one turn around a command.
+
+use crate::agents::spawn;
+use crate::agents::spawn::Missing;
+use crate::error::failure::refusal_of;
+use crate::error::{Code, Refusal};
+use crate::git::repo::Repo;
+use crate::git::repo::lock::Lock;
+use crate::model::turn::Mode;
+use crate::ops::locked::Locked;
+use crate::ops::turn::Who;
+use crate::ops::turn::end::Ending;
+use crate::ops::turn::session::{begin_run, end_run, is_within};
+use crate::ops::view::View;
+use crate::program::args::RunArgs;
+use crate::program::cmd::gc::start_if_due;
+use crate::program::ui::Ui;
+use crate::warning::Warn;
+use anyhow::{Context, Result};
+use std::path::Path;
+use std::time::Duration;
+
+/// oxundo itself failed or refused, as env(1) has it.
+const FAILED: u8 = 125;
+
+/// How long the end of a turn waits for a hook of its agent that is still at it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Runs the agent as a turn; gives the exit code. What goes wrong is reported here, since
+/// `run` has exit codes of its own.
+pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
+    let name = args.command[0].to_string_lossy();
+    let program = match spawn::find(&args.command[0]) {
+        Ok(program) => program,
+        Err(missing) => {
+            let (what, code) = match missing {
+                Missing::NotFound => ("no such command", 127),
+                Missing::NotExecutable => ("not executable", 126),
+            };
+            super::apply_global_settings(ui);
+            ui.refuse(
+                &Refusal::new(Code::NotFound, format!("'{name}': {what}"))
+                    .hint("nothing was recorded; check the command's name and PATH"),
+            );
+            return code;
+        }
+    };
+    match turn(directory, ui, args, &program) {
+        Ok(code) => code,
+        Err(error) => {
+            ui.refuse(&refusal_of(&error));
+            FAILED
+        }
+    }
+}
+
+fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result<u8> {
+    let mut repo = Repo::open_or_make(directory).inspect_err(|_| super::apply_global_settings(ui))?;
+    super::apply_user_settings(&mut repo, ui);
+    let (repo, ui) = (&repo, &*ui);
+    let heard = ui.heard();
+    let agent = args.agent.clone().unwrap_or_else(|| spawn::name_of(&args.command[0]));
+    let Some(_run) = begin(repo, ui, &heard, args, agent)? else {
+        // Within a turn of this worktree: what this agent does is part of it.
+        let status = spawn::run(program, &args.command, None)?;
+        return Ok(spawn::exit_code(status));
+    };
+    let ended = match spawn::run(program, &args.command, Some(repo)) {
+        Ok(status) => status,
+        Err(error) => {
+            // It never ran: the turn changed nothing and goes without a trace.
+            end(repo, &heard, FAILED, false)?;
+            return Err(error);
+        }
+    };
+    let code = spawn::exit_code(ended);
+    if let Err(error) = end(repo, &heard, code, spawn::was_killed(ended)) {
+        ui.refuse(&refusal_of(&error).hint("the turn is still open; 'oxundo status' closes it"));
+        return Ok(if code == 0 { FAILED } else { code });
+    }
+    Ok(code)
+}
+
+/// Begins the turn; gives the lock that is held while the agent is at work, or nothing where the agent is part of a
+/// turn already.
+fn begin(repo: &Repo, ui: &Ui, heard: Warn<'_>, args: &RunArgs, agent: String) -> Result<Option<Lock>> {
+    // The variable may outlive its turn, in a terminal that the agent opened: the lock does not.
+    if spawn::is_inside(repo) && repo.is_running()? {
+        return Ok(None);
+    }
+    let view = View::open(repo, heard)?;
+    if is_within(&view)? {
+        return Ok(None);
+    }
+    let who = Who {
+        mode: if args.ghost { Mode::Ghost } else { view.config().mode()? },
+        session: args.session.clone(),
+        message: args.message.clone(),
+        agent,
+    };
+    if view.timeline.commit.is_none() {
+        super::tell_of_earlier_store(repo, ui);
+    }
+    begin_run(view, who).map(Some)
+}
+
+fn end(repo: &Repo, heard: Warn<'_>, exit_code: u8, interrupted: bool) -> Result<()> {
+    let mut locked = Locked::beside_run(repo, heard, "run", PATIENCE).context("record the turn")?;
+    let ending = Ending { exit_code: Some(i32::from(exit_code)), interrupted };
+    end_run(&mut locked, ending).context("record the turn")?;
+    start_if_due(&locked.into_view());
+    Ok(())
+}

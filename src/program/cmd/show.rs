@@ -1,0 +1,153 @@
+//! `oxundo show`: what a turn changed, through git's own diff, or a file as it
+//! was before or after a turn.
+
+use crate::error::{Code, Refusal};
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::timeline::stored::Side;
+use crate::model::bytes::{quoted, sanitized, shown};
+use crate::model::turn::{FileChange, Turn};
+use crate::ops::resolve::{ended_turn, state_at};
+use crate::ops::turn::session::look;
+use crate::program::args::ShowArgs;
+use crate::program::ui::{Answer, Ui};
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use serde_json::json;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Shows a turn or a file. Gives what is to be answered, or nothing when git has printed it.
+pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
+    let heard = ui.heard();
+    let view = look(repo, &heard, "show")?;
+    let stored = &view.timeline;
+    let spec = args.turn.as_bytes();
+    let whole = spec.to_str_lossy();
+    // A name that the user gave may have a colon in it.
+    let named = stored.state.named.contains_key(&*whole);
+    let (turn, rest) = match spec.find_byte(b':').filter(|_| !named) {
+        Some(colon) => (&spec[..colon], Some(&spec[colon + 1..])),
+        None => (spec, None),
+    };
+    let turn = turn.to_str_lossy().into_owned();
+    if rest.is_some() || stored.state.named.contains_key(&turn) {
+        let rest = rest.unwrap_or_default();
+        let given = || args.path.as_deref().map(OsStr::as_bytes);
+        let (side, path) = match rest {
+            b"" | b"after" => ("", given()),
+            b"before" => (":before", given()),
+            _ => match rest.strip_prefix(b"before:") {
+                Some(path) => (":before", Some(path)),
+                None => ("", Some(rest.strip_prefix(b"after:").unwrap_or(rest))),
+            },
+        };
+        let tree = state_at(&view, &format!("{turn}{side}"))?.worktree;
+        return match path {
+            Some(path) => file(repo, ui, tree, from_prefix(repo, path)?.as_bstr(), &turn),
+            None if ui.json => Ok(Some(Shown::Tree(Objects::new(repo).paths_of(tree)?))),
+            None => Objects::new(repo).print_tree(tree).map(|()| None),
+        };
+    }
+    let number = ended_turn(&view, &turn)?;
+    let turn = stored.known_turn(number)?;
+    let files = stored.turn_files(number)?;
+    if ui.json {
+        return Ok(Some(Shown::Turn(Box::new(turn), files)));
+    }
+    Ui::raw(heading(&turn).as_bytes())?;
+    let before = stored.checkpoint(number, Side::Before)?.worktree;
+    let after = stored.checkpoint(number, Side::After)?.worktree;
+    let paths: Vec<OsString> = args.path.iter().cloned().collect();
+    Objects::new(repo).print_diff(before, after, Ui::diff_style(args.stat), &paths)?;
+    Ok(None)
+}
+
+fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Result<Option<Shown>> {
+    let Some((_, id)) = Objects::new(repo).tree_file(tree, path)? else {
+        return Err(Refusal::new(Code::NotFound, format!("there was no file '{}' then", shown(path)))
+            .hint(format!("run 'oxundo show {}:after' to see the files there were", sanitized(state)))
+            .into());
+    };
+    let bytes = Objects::new(repo).blob(id)?;
+    if ui.json {
+        return Ok(Some(Shown::File(path.to_owned(), id, bytes)));
+    }
+    Ui::raw(&bytes)?;
+    Ok(None)
+}
+
+fn heading(turn: &Turn) -> String {
+    let mut text = format!("turn {} ({})\n", turn.turn, sanitized(&turn.label()));
+    let ended = turn.ended_at.as_deref().unwrap_or("still open");
+    text.push_str(&format!("began {}, ended {}\n", sanitized(&turn.began_at), sanitized(ended)));
+    for commit in &turn.commits {
+        text.push_str(&format!("commit {} ({:?})\n", commit.id, commit.kind).to_lowercase());
+    }
+    text.push('\n');
+    text
+}
+
+/// A path that the user gave, seen from the top of the worktree.
+///
+/// # Errors
+///
+/// A refusal `usage` when it leads out of the worktree.
+fn from_prefix(repo: &Repo, path: &[u8]) -> Result<BString> {
+    let full = repo.prefix().join(OsStr::from_bytes(path));
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in full.as_os_str().as_bytes().split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                if parts.pop().is_none() {
+                    let given = shown(path.as_bstr());
+                    return Err(Refusal::new(Code::Usage, format!("'{given}' leads out of the worktree"))
+                        .hint("give a path below the top of the worktree")
+                        .into());
+                }
+            }
+            _ => parts.push(part),
+        }
+    }
+    Ok(parts.join(&b'/').into())
+}
+
+/// What is shown, where git does not print it itself.
+pub enum Shown {
+    /// A turn and its files.
+    Turn(Box<Turn>, Vec<FileChange>),
+    /// The files of a state.
+    Tree(Vec<BString>),
+    /// A file of a state: its path, blob and content.
+    File(BString, ObjectId, Vec<u8>),
+}
+
+impl Answer for Shown {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        Ok(match self {
+            Self::Turn(turn, files) => {
+                let mut value = serde_json::to_value(turn)?;
+                if let serde_json::Value::Object(keys) = &mut value {
+                    keys.insert("files".to_owned(), json!(files));
+                }
+                value
+            }
+            Self::Tree(paths) => {
+                json!({"paths": paths.iter().map(|path| quoted(path.as_bstr())).collect::<Vec<_>>()})
+            }
+            // What is not UTF-8 is to be had by its id, from git.
+            Self::File(path, id, bytes) => json!({
+                "path": quoted(path.as_bstr()),
+                "blob": id.to_string(),
+                "size": bytes.len(),
+                "text": std::str::from_utf8(bytes).ok(),
+            }),
+        })
+    }
+
+    fn text(&self) -> String {
+        String::new()
+    }
+}

@@ -1,0 +1,78 @@
+//! `oxundo status`: where the timeline stands, and what undo would do now.
+
+use crate::error::Refusal;
+use crate::git::repo::Repo;
+use crate::model::bytes::{quoted, sanitized, shown};
+use crate::model::checkpoint::short_branch;
+use crate::ops::outcome::Outcome;
+use crate::ops::status::{Status, status};
+use crate::ops::turn::session::look;
+use crate::program::ui::{Answer, Ui};
+use anyhow::Result;
+use gix::bstr::ByteSlice;
+use serde_json::json;
+
+/// Looks.
+pub fn run(repo: &Repo, ui: &Ui) -> Result<Status> {
+    let heard = ui.heard();
+    status(&look(repo, &heard, "status")?)
+}
+
+fn refusal(status: &Status) -> Option<&Refusal> {
+    status.undo.as_ref()?.as_ref().err()
+}
+
+fn planned(status: &Status) -> Option<&Outcome> {
+    status.undo.as_ref()?.as_ref().ok()
+}
+
+impl Answer for Status {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let not_covered: Vec<_> = (self.not_covered.iter())
+            .map(|skipped| json!({"path": quoted(skipped.path.as_bstr()), "reason": skipped.reason}))
+            .collect();
+        Ok(json!({
+            "branch": self.branch.as_deref().map(short_branch),
+            "mode": self.mode,
+            "turn": self.top.as_ref().map(|turn| turn.turn),
+            "open_turn": self.open.as_ref().map(|turn| turn.turn),
+            "undo_depth": self.top.as_ref().map_or(0, |turn| turn.depth),
+            "redo_depth": self.redo_depth,
+            "refusal": refusal(self),
+            "undo": planned(self).map(Outcome::json),
+            "not_covered": not_covered,
+        }))
+    }
+
+    fn text(&self) -> String {
+        let branch = self.branch.as_deref().map_or("detached HEAD", short_branch);
+        let mut text = format!("On '{}': ", sanitized(branch));
+        text.push_str(&match &self.top {
+            Some(turn) if turn.depth == 1 => "1 turn to undo".to_owned(),
+            Some(turn) => format!("{} turns to undo", turn.depth),
+            None => "no turns to undo".to_owned(),
+        });
+        if self.redo_depth > 0 {
+            text.push_str(&format!(", {} to redo", self.redo_depth));
+        }
+        text.push('\n');
+        if let Some(open) = &self.open {
+            let what = if open.origin.waiting { "waits for a prompt" } else { "is in progress" };
+            text.push_str(&format!("Turn {} ({}) {what}\n", open.turn, sanitized(&open.label())));
+        }
+        if let Some(undo) = planned(self) {
+            text.push_str(&undo.in_short());
+        }
+        if let Some(refusal) = refusal(self) {
+            text.push_str(&format!("undo would refuse: {}\n", sanitized(&refusal.message)));
+        }
+        for skipped in &self.not_covered {
+            text.push_str(&format!("not covered: {}\n", shown(skipped.path.as_bstr())));
+        }
+        text
+    }
+
+    fn hints(&self) -> Vec<String> {
+        refusal(self).map(|refusal| refusal.hints.clone()).unwrap_or_default()
+    }
+}

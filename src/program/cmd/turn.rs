@@ -1,0 +1,94 @@
+//! `oxundo turn`: the ends of a turn, told by a script or an editor.
+
+use crate::agents::spawn;
+use crate::git::repo::Repo;
+use crate::model::bytes::sanitized;
+use crate::model::session::{Signal, Step};
+use crate::model::turn::{Part, Turn};
+use crate::ops::turn::session::{Handled, SignalCall, handle_signal};
+use crate::program::args::{TurnArgs, TurnEnd};
+use crate::program::cmd::gc::start_if_due;
+use crate::program::ui::{Answer, Ui};
+use anyhow::Result;
+use serde_json::json;
+use std::time::Duration;
+
+/// The default agent name.
+const NOBODY: &str = "script";
+
+/// How long to wait for another oxundo.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Begins or ends a turn.
+///
+/// # Errors
+///
+/// A refusal, with nothing changed, or a failure.
+pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
+    let part = Part {
+        agent: args.agent.clone().unwrap_or_else(|| NOBODY.to_owned()),
+        session: args.session.clone(),
+        prompt: args.turn.clone(),
+        ..Part::default()
+    };
+    let signal = match args.end {
+        TurnEnd::Begin => Signal::Begin,
+        TurnEnd::End => Signal::End { interrupted: false },
+        TurnEnd::Abort => Signal::End { interrupted: true },
+    };
+    let inside = spawn::is_inside(repo);
+    let call =
+        SignalCall { signal, part, message: args.message.clone(), inside, has_process: false, patience: PATIENCE };
+    let heard = ui.heard();
+    let Handled { step, closed, view } = handle_signal(repo, &heard, &call)?;
+    if closed.is_some() {
+        start_if_due(&view);
+    }
+    Ok(Told { step, closed, open: view.timeline.state.open, end: args.end })
+}
+
+/// What came of it.
+pub struct Told {
+    step: Step,
+    closed: Option<Turn>,
+    open: Option<u64>,
+    end: TurnEnd,
+}
+
+impl Answer for Told {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let op = match self.end {
+            TurnEnd::Begin => "begin",
+            TurnEnd::End => "end",
+            TurnEnd::Abort => "abort",
+        };
+        let closed = self.closed.as_ref().map(|turn| turn.turn);
+        let changed = self.step != Step::Nothing;
+        Ok(json!({"op": op, "changed": changed, "open_turn": self.open, "closed_turn": closed}))
+    }
+
+    fn text(&self) -> String {
+        let Self { step, open, closed, .. } = self;
+        let mut text = match closed {
+            Some(turn) => closed_line(turn),
+            None => String::new(),
+        };
+        let open = open.unwrap_or_default();
+        text.push_str(&match step {
+            Step::Open | Step::Claim | Step::Renew => format!("Began turn {open}\n"),
+            Step::Join => format!("Turn {open} is shared with another session\n"),
+            Step::Leave => format!("Turn {open} goes on in another session\n"),
+            Step::Close { .. } if closed.is_none() => "Nothing was changed: no turn\n".to_owned(),
+            Step::Nothing if self.end == TurnEnd::Begin => format!("Turn {open} has begun already\n"),
+            Step::Nothing => "No turn is open\n".to_owned(),
+            Step::Close { .. } => String::new(),
+        });
+        text
+    }
+}
+
+fn closed_line(turn: &Turn) -> String {
+    let word = if turn.interrupted { "Closed interrupted" } else { "Ended" };
+    let files = if turn.totals.files == 1 { "1 file".to_owned() } else { format!("{} files", turn.totals.files) };
+    format!("{word} turn {} ({}): {files}\n", turn.turn, sanitized(&turn.label()))
+}

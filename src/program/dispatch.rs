@@ -1,0 +1,142 @@
+//! Command line in, exit code out: which subcommand gets the repository, and what a failure is to the shell.
+
+use crate::error::failure::refusal_of;
+use crate::error::{Code, Refusal};
+use crate::git::repo::Repo;
+use crate::model::plan::Op;
+use crate::program::args::{Cli, Command, TurnEnd};
+use crate::program::cmd;
+use crate::program::ui::Ui;
+use clap::Parser;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Runs a command line; gives the process's exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        // An agent takes any other exit code for a verdict on its work.
+        Err(error) if cmd::hook::is_meant(&args) => {
+            Ui::complain(&error.to_string());
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return usage(&error, &args),
+    };
+    let mut ui = Ui { json: cli.json, quiet: cli.quiet, verbose: cli.verbose, hints: true, color: cli.color };
+    ui.colors(None);
+    if let Command::Hook(hook) = &cli.command {
+        cmd::hook::run(cli.directory.as_deref(), &ui, hook);
+        return ExitCode::SUCCESS;
+    }
+    if let Command::Complete(args) = &cli.command {
+        // With the shell gone there is nobody left to tell.
+        let _ = Ui::raw(cmd::complete::run(args).as_bytes());
+        return ExitCode::SUCCESS;
+    }
+    if let Some(directory) = &cli.directory
+        && let Err(error) = std::env::set_current_dir(directory)
+    {
+        cmd::apply_global_settings(&mut ui);
+        let refusal = Refusal::new(Code::NotFound, format!("cannot go to '{}': {error}", directory.display()))
+            .hint("give a directory that is there with -C");
+        ui.refuse(&refusal);
+        return ExitCode::from(refusal.code.exit());
+    }
+    let directory = PathBuf::from(".");
+    if let Command::Run(args) = &cli.command {
+        return ExitCode::from(cmd::run::run(&directory, &mut ui, args));
+    }
+    match answer(&cli, &directory, &mut ui) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let refusal = refusal_of(&error);
+            ui.refuse(&refusal);
+            ExitCode::from(refusal.code.exit())
+        }
+    }
+}
+
+/// Answers a command: those that need no repository first.
+fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> {
+    match &cli.command {
+        Command::Gc(args) if args.stores => {
+            cmd::apply_global_settings(ui);
+            ui.answer(&cmd::stores::run(args)?)?;
+        }
+        Command::Man(args) => {
+            if let Some(manual) = cmd::man::run(ui, args)? {
+                ui.answer(&manual)?;
+            }
+        }
+        Command::Completions(args) => ui.answer(&cmd::completions::run(args))?,
+        command => {
+            let begins = matches!(command, Command::Turn(args) if matches!(args.end, TurnEnd::Begin));
+            let opened = if begins { Repo::open_or_make(directory) } else { Repo::open(directory) };
+            let mut repo = opened.inspect_err(|_| cmd::apply_global_settings(ui))?;
+            cmd::apply_user_settings(&mut repo, ui);
+            cmd::tell_of_earlier_store(&repo, ui);
+            return answer_in(&repo, ui, command);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Answers a command about a repository.
+fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Rewind(args) => return cmd::rewind::run(repo, ui, args.edits),
+        Command::Undo(args) if args.interactive => return cmd::rewind::run(repo, ui, args.distance.edits),
+        Command::Undo(args) => ui.answer(&cmd::undo::undo(repo, ui, args)?)?,
+        Command::Redo(args) => ui.answer(&cmd::undo::walk(repo, ui, Op::Redo, &args.distance)?)?,
+        Command::Checkpoint(args) => ui.answer(&*cmd::checkpoint::run(repo, ui, args)?)?,
+        Command::Restore(args) => ui.answer(&cmd::restore::run(repo, ui, args)?)?,
+        Command::Branch(args) => ui.answer(&cmd::branch::run(repo, ui, args)?)?,
+        Command::Squash(args) => ui.answer(&cmd::squash::run(repo, ui, args)?)?,
+        Command::Init(args) => return report(ui, &cmd::init::install(repo, ui, args)?),
+        Command::Uninstall(args) => return report(ui, &cmd::init::uninstall(repo, ui, args)?),
+        Command::Turn(args) => ui.answer(&cmd::turn::run(repo, ui, args)?)?,
+        Command::Log(args) => ui.page(&*cmd::log::run(repo, ui, args)?, |text| repo.show_in_pager(text))?,
+        Command::Status => ui.answer(&cmd::status::run(repo, ui)?)?,
+        Command::Show(args) => cmd::show::run(repo, ui, args)?.map_or(Ok(()), |shown| ui.answer(&shown))?,
+        Command::Diff(args) => cmd::diff::run(repo, ui, args)?.map_or(Ok(()), |changes| ui.answer(&changes))?,
+        Command::Gc(args) => ui.answer(&cmd::gc::run(repo, ui, args)?)?,
+        Command::Doctor => {
+            let diagnosis = cmd::doctor::run(repo)?;
+            ui.answer(&diagnosis)?;
+            return Ok(diagnosis.exit());
+        }
+        // These have been answered by now.
+        Command::Run(_) | Command::Hook(_) | Command::Complete(_) | Command::Completions(_) | Command::Man(_) => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was left undone is an error, though all else was done.
+fn report(ui: &Ui, report: &cmd::init::Report) -> anyhow::Result<ExitCode> {
+    ui.answer(report)?;
+    Ok(u8::from(report.has_failed()).into())
+}
+
+/// clap's own words, or one JSON object where that was asked for.
+fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    // What comes behind `--` is the agent's.
+    let ours = args.iter().take_while(|arg| *arg != "--");
+    if error.use_stderr() && ours.into_iter().any(|arg| arg == "--json") {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let message = first.strip_prefix("error: ").unwrap_or(first);
+        let ui = Ui { json: true, hints: true, ..Ui::default() };
+        ui.refuse(&Refusal::new(Code::Usage, message).hint("run 'oxundo --help'"));
+        return ExitCode::from(Code::Usage.exit());
+    }
+    // With the terminal gone there is nobody left to tell.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { Code::Usage.exit() } else { 0 })
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

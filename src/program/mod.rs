@@ -1,0 +1,7 @@
+//! The program: its command line, and what it prints.
+
+pub mod args;
+pub mod cmd;
+pub mod dispatch;
+pub mod text;
+pub mod ui;

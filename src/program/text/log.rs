@@ -1,0 +1,137 @@
+//! The timeline, or the operations on it, as people and tools read it.
+
+use crate::git::timeline::oplog::Operation;
+use crate::model::bytes::sanitized;
+use crate::model::checkpoint::short_branch;
+use crate::model::turn::CommitKind;
+use crate::ops::list::State;
+use crate::program::text::line::{Line, Taken};
+use crate::program::text::table::{Mark, Row};
+use crate::program::text::{graph, table};
+use crate::program::ui::{Answer, Look};
+use console::style;
+use serde_json::json;
+
+/// The log.
+pub struct Log {
+    pub branch: Option<String>,
+    pub worktree: String,
+    pub lines: Vec<Line>,
+    pub graph: bool,
+    pub look: Look,
+}
+
+/// The operations.
+pub struct Operations(pub Vec<Operation>);
+
+impl Answer for Log {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let turns: Vec<_> = (self.lines.iter())
+            .map(|line| {
+                let turn = &line.turn;
+                let commits: Vec<_> = (turn.commits.iter())
+                    .filter(|commit| commit.kind != CommitKind::Dirty)
+                    .map(|commit| commit.id.to_string())
+                    .collect();
+                json!({
+                    "turn": turn.turn,
+                    "state": line.state.word(),
+                    "agent": turn.agent,
+                    "session": turn.session,
+                    "message": turn.title(),
+                    "branch": turn.branch_name(),
+                    "worktree": line.worktree(),
+                    "worktree_removed": line.place.removed,
+                    "mode": turn.mode,
+                    "began_at": turn.began_at,
+                    "ended_at": turn.ended_at,
+                    "exit_code": turn.exit_code,
+                    "interrupted": turn.interrupted,
+                    "shared": turn.origin.shared,
+                    "model": turn.origin.parts.iter().find_map(|part| part.model.clone()),
+                    "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
+                    "commits": commits,
+                    "taken_out": line.taken_out.map(Taken::word),
+                    "files": line.files,
+                })
+            })
+            .collect();
+        let branch = self.branch.as_deref().map(short_branch);
+        Ok(json!({"branch": branch, "worktree": self.worktree, "turns": turns}))
+    }
+
+    fn text(&self) -> String {
+        if self.lines.is_empty() {
+            return "no turns yet\n".to_owned();
+        }
+        let rows: Vec<Row> = self.lines.iter().map(|line| self.row(line)).collect();
+        let graph: Vec<String> = if self.graph { graph::drawn(&self.lines, self.look) } else { Vec::new() };
+        table::text(&rows, &graph, self.look)
+    }
+
+    fn hints(&self) -> Vec<String> {
+        if self.lines.is_empty() {
+            return vec![
+                "'oxundo run -- COMMAND' makes one; 'oxundo log --all' shows those of other branches".to_owned(),
+            ];
+        }
+        Vec::new()
+    }
+}
+
+impl Log {
+    fn row(&self, line: &Line) -> Row {
+        let turn = &line.turn;
+        let mut marks = Vec::new();
+        match line.state {
+            State::Done => {}
+            State::Open => marks.push(Mark::Live("open".to_owned())),
+            State::Undone | State::Expired => marks.push(Mark::Plain(line.state.word().to_owned())),
+        }
+        if turn.interrupted {
+            marks.push(Mark::Alert("interrupted".to_owned()));
+        }
+        marks.extend(line.taken_out.map(|taken| Mark::Plain(taken.word().to_owned())));
+        if turn.origin.shared {
+            marks.push(Mark::Plain("shared".to_owned()));
+        }
+        if !line.place.here || turn.branch != self.branch {
+            let branch = turn.branch_name().map_or_else(|| "a detached HEAD".to_owned(), sanitized);
+            marks.push(Mark::Plain(format!("on {branch}")));
+        }
+        if !line.place.here {
+            let which = if line.place.removed { "removed worktree" } else { "worktree" };
+            marks.push(Mark::Plain(format!("{which} {}", sanitized(line.worktree()))));
+        }
+        let totals = turn.totals;
+        Row {
+            number: turn.turn,
+            age: line.age.clone(),
+            label: sanitized(&turn.label()),
+            agent: sanitized(&turn.agent),
+            marks,
+            changes: turn.ended_at.is_some().then_some((totals.files, totals.insertions, totals.deletions)),
+            dim: matches!(line.state, State::Undone | State::Expired),
+        }
+    }
+}
+
+impl Answer for Operations {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let operations: Vec<_> = (self.0.iter())
+            .map(|op| json!({"timeline": op.commit.to_string(), "at": op.at, "message": op.what}))
+            .collect();
+        Ok(json!({"operations": operations}))
+    }
+
+    fn text(&self) -> String {
+        if self.0.is_empty() {
+            return "no operations yet\n".to_owned();
+        }
+        let line = |op: &Operation| {
+            let id = op.commit.to_hex_with_len(7);
+            format!("{}  {}  {}\n", style(id).yellow(), style(&op.at).dim(), sanitized(&op.what))
+        };
+        self.0.iter().map(line).collect()
+    }
+}

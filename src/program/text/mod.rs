@@ -1,0 +1,7 @@
+//! Answers as people read them.
+
+pub mod graph;
+pub mod line;
+pub mod log;
+pub mod outcome;
+pub mod table;

@@ -1,0 +1,72 @@
+//! What an operation did, or would do, as people read it.
+
+use crate::model::bytes::{sanitized, shown};
+use crate::model::checkpoint::short_branch;
+use crate::ops::outcome::Outcome;
+use crate::program::ui::Answer;
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+
+/// How many paths a line of the answer names.
+const NAMED: usize = 5;
+
+impl Outcome {
+    /// What it does, without the list of its files.
+    pub fn in_short(&self) -> String {
+        let mut text = format!("{}: {}\n", self.what, self.summary());
+        let (keeps, overwrites) = if self.dry_run { ("Would keep", "Would overwrite") } else { ("Kept", "Overwrote") };
+        text.push_str(&line(&format!("{keeps} your edits in"), &self.plan.kept_edits));
+        text.push_str(&line("No longer staged:", &self.plan.unstaged));
+        text.push_str(&line(&format!("{overwrites} your edits in"), &self.plan.overwritten));
+        text
+    }
+
+    fn summary(&self) -> String {
+        let count = |n: usize| if n == 1 { "1 file".to_owned() } else { format!("{n} files") };
+        let mut text = count(self.plan.actions().len());
+        for (name, from, to) in self.plan.tips() {
+            let id =
+                |id: Option<ObjectId>| id.map_or_else(|| "nothing".to_owned(), |id| id.to_hex_with_len(7).to_string());
+            text.push_str(&format!(", {} {}..{}", sanitized(&name), id(from), id(to)));
+        }
+        if self.plan.head.from.branch != self.plan.head.to.branch {
+            let to = self.plan.head.to.branch.as_deref().map_or("detached", short_branch);
+            text.push_str(&format!(", HEAD to {}", sanitized(to)));
+        }
+        text
+    }
+}
+
+fn line(words: &str, paths: &[BString]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let mut named: Vec<String> = paths.iter().take(NAMED).map(|path| shown(path.as_bstr())).collect();
+    if paths.len() > NAMED {
+        named.push(format!("{} more", paths.len() - NAMED));
+    }
+    format!("{words} {}\n", named.join(", "))
+}
+
+impl Answer for Outcome {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        Ok(Self::json(self))
+    }
+
+    fn text(&self) -> String {
+        let mut text = self.in_short();
+        if let (Some(rescue), false) = (self.rescue, self.plan.overwritten.is_empty()) {
+            text.push_str(&format!("They are in the rescue checkpoint {rescue}\n"));
+        }
+        if self.dry_run {
+            for (path, action) in self.plan.actions() {
+                text.push_str(&format!("  {action:6} {}\n", shown(path.as_bstr())));
+            }
+        }
+        text
+    }
+
+    fn hints(&self) -> Vec<String> {
+        if self.dry_run { Vec::new() } else { self.hints.clone() }
+    }
+}

@@ -1,0 +1,429 @@
+//! The only place that prints: answers on stdout, all else on stderr.
+
+use crate::error::Refusal;
+use crate::git::objects::print::{DiffForm, DiffStyle};
+use crate::model::bytes::sanitized;
+use crate::ops::outcome::versioned;
+use crate::program::args::Color;
+use crate::progress::{Progress, Watch, Work};
+use crate::warning::Warning;
+use console::Term;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use std::io;
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How to talk to the user.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct Ui {
+    /// One JSON object instead of text.
+    pub json: bool,
+    /// Answers and errors only.
+    pub quiet: bool,
+    /// What is done, and how long it takes.
+    pub verbose: bool,
+    /// Whether hints are wanted.
+    pub hints: bool,
+    /// When to use colours, as the command line has it.
+    pub color: Color,
+}
+
+/// What the place allows that an answer goes to.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// The columns of the terminal; `None` where there is no end to a line.
+    pub width: Option<usize>,
+    /// Whether it shows more than ASCII.
+    pub unicode: bool,
+}
+
+impl Look {
+    /// What stands where something was cut off.
+    pub fn ellipsis(self) -> &'static str {
+        if self.unicode { "…" } else { "..." }
+    }
+}
+
+/// What a command has to say: text for people, one object for tools.
+pub trait Answer {
+    /// The JSON object's keys, without `v`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be serialised.
+    fn json(&self) -> serde_json::Result<serde_json::Value>;
+    /// The lines for people; none for a command that has printed through git.
+    fn text(&self) -> String;
+    /// What to do next.
+    fn hints(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Ui {
+    /// How git is to show a difference on this terminal.
+    pub fn diff_style(stat: bool) -> DiffStyle {
+        let form = if stat { DiffForm::Stat } else { DiffForm::Patch };
+        DiffStyle { form, colored: console::colors_enabled() }
+    }
+
+    /// Who shows the warnings of an operation, as they come.
+    pub fn heard(&self) -> impl Fn(Warning) + '_ {
+        |warning| self.warn(&warning.message)
+    }
+
+    /// Sets the colours up. `configured` is git's `color.ui`.
+    pub fn colors(&self, configured: Option<&str>) {
+        let wanted = Wanted {
+            flag: self.color,
+            never: is_set("NO_COLOR"),
+            force: std::env::var("CLICOLOR_FORCE").is_ok_and(|value| !value.is_empty() && value != "0"),
+            off: std::env::var("CLICOLOR").is_ok_and(|value| value == "0")
+                || std::env::var("TERM").is_ok_and(|value| value == "dumb"),
+            configured,
+        };
+        // git itself says that it has put its pager in the terminal's place.
+        let paged = std::env::var("GIT_PAGER_IN_USE").is_ok_and(|value| matches!(value.as_str(), "true" | "1"));
+        console::set_colors_enabled(wanted.colors(io::stdout().is_terminal() || paged));
+        console::set_colors_enabled_stderr(wanted.colors(io::stderr().is_terminal()));
+    }
+
+    /// What stdout allows.
+    pub fn look() -> Look {
+        let terminal = Term::stdout();
+        let width = terminal.is_term().then(|| terminal.size().1.into());
+        Look { width, unicode: is_unicode(|name| std::env::var(name).ok()) }
+    }
+
+    /// Prints an answer.
+    ///
+    /// # Errors
+    ///
+    /// When stdout cannot be written.
+    pub fn answer(&self, answer: &dyn Answer) -> io::Result<()> {
+        self.page(answer, |_| false)
+    }
+
+    /// Prints an answer; one that is longer than the terminal's screen through `pager`, which tells whether
+    /// it has shown it.
+    ///
+    /// # Errors
+    ///
+    /// When stdout cannot be written.
+    pub fn page(&self, answer: &dyn Answer, pager: impl FnOnce(&[u8]) -> bool) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        if self.json {
+            writeln!(stdout, "{}", versioned(answer.json()?))?;
+            return stdout.flush();
+        }
+        let text = answer.text();
+        let terminal = Term::stdout();
+        let is_long = terminal.is_term() && text.lines().count() >= usize::from(terminal.size().0);
+        if !is_long || !pager(text.as_bytes()) {
+            stdout.write_all(text.as_bytes())?;
+            stdout.flush()?;
+        }
+        if !self.quiet && self.hints {
+            for hint in answer.hints() {
+                Self::note("hint", &hint);
+            }
+        }
+        Ok(())
+    }
+
+    /// Who shows on stderr what is going on: a bar on a terminal, for what lasts longer than a second, and
+    /// all of it, with times, where much is wanted.
+    pub fn watch(&self) -> Watch {
+        let shown = Term::stderr().is_term()
+            && !self.quiet
+            && !self.json
+            && std::env::var("TERM").is_ok_and(|term| term != "dumb");
+        if !self.verbose && !shown {
+            return Watch::default();
+        }
+        let (verbose, unicode) = (self.verbose, is_unicode(|name| std::env::var(name).ok()));
+        let current: Mutex<Option<Current>> = Mutex::default();
+        Watch::new(move |progress| {
+            let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+            match progress {
+                Progress::Begins(work, files) => *current = Some(Current::new(work, files, unicode)),
+                Progress::Advances(files) => {
+                    if let Some(current) = &mut *current {
+                        current.advance(files, shown);
+                    }
+                }
+                Progress::Ends => {
+                    let ended = current.take().map(Current::end);
+                    if let Some((name, text)) = ended.filter(|_| verbose) {
+                        Self::note(name, &text);
+                    }
+                }
+                Progress::Runs(line) if verbose => Self::note("run", line),
+                Progress::Runs(_) => {}
+            }
+        })
+    }
+
+    /// Prints bytes as they are.
+    ///
+    /// # Errors
+    ///
+    /// When stdout cannot be written.
+    pub fn raw(bytes: &[u8]) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()
+    }
+
+    /// Says something on stderr that is no answer.
+    pub fn warn(&self, text: &str) {
+        if !self.quiet {
+            Self::note("warning", text);
+        }
+    }
+
+    /// Whether there is somebody at a terminal to be asked.
+    pub fn can_ask(&self) -> bool {
+        !self.json && io::stdin().is_terminal() && Term::stderr().is_term()
+    }
+
+    /// How wide the terminal is.
+    pub fn width() -> usize {
+        Term::stderr().size().1.into()
+    }
+
+    /// Lets the user search a list and choose from it; `None` when they leave it.
+    ///
+    /// # Errors
+    ///
+    /// When the terminal fails.
+    pub fn choose(prompt: &str, lines: &[String], start: usize) -> Result<Option<usize>, dialoguer::Error> {
+        let theme = dialoguer::theme::ColorfulTheme::default();
+        let terminal = Term::stderr();
+        let rows = usize::from(terminal.size().0).saturating_sub(4).clamp(3, 20);
+        dialoguer::FuzzySelect::with_theme(&theme)
+            .with_prompt(prompt)
+            .items(lines)
+            .default(start)
+            .max_length(rows)
+            .highlight_matches(true)
+            .interact_on_opt(&terminal)
+    }
+
+    /// Asks for a yes or no; `None` when the user leaves it open.
+    ///
+    /// # Errors
+    ///
+    /// When the terminal fails.
+    pub fn confirm(prompt: &str) -> Result<Option<bool>, dialoguer::Error> {
+        dialoguer::Confirm::new().with_prompt(prompt).default(true).interact_on_opt(&Term::stderr())
+    }
+
+    /// Shows something on stderr that belongs to a question.
+    pub fn show(text: &str) {
+        // With stderr gone there is nobody left to ask.
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
+    /// Says on stderr what went wrong where nothing may come of it.
+    pub fn complain(text: &str) {
+        // With stderr gone there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "oxundo: {}", text.trim_end());
+    }
+
+    /// Reports an error or refusal.
+    pub fn refuse(&self, refusal: &Refusal) {
+        if self.json {
+            #[derive(Serialize)]
+            struct Report<'a> {
+                v: u32,
+                error: &'a Refusal,
+            }
+            let report = Report { v: 1, error: refusal };
+            if let Ok(text) = serde_json::to_string(&report) {
+                // With stdout gone there is nobody left to tell.
+                let _ = writeln!(io::stdout(), "{text}");
+                return;
+            }
+        }
+        Self::note("error", &refusal.message);
+        if self.hints {
+            for hint in &refusal.hints {
+                Self::note("hint", hint);
+            }
+        }
+    }
+
+    fn note(word: &str, text: &str) {
+        let label = console::style(format!("{word}:")).for_stderr();
+        let label = match word {
+            "error" => label.red().bold(),
+            "warning" => label.yellow(),
+            _ => label.cyan(),
+        };
+        // Whoever wrote the paths and messages in it: a terminal is shown lines of text.
+        let text: Vec<_> = text.lines().map(sanitized).collect();
+        // With stderr gone there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "{label} {}", text.join("\n"));
+    }
+}
+
+/// For so long nothing is shown of what is going on.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is going on.
+struct Current {
+    name: &'static str,
+    since: Instant,
+    done: u64,
+    files: u64,
+    unicode: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Current {
+    fn new(work: Work, files: u64, unicode: bool) -> Self {
+        let name = match work {
+            Work::Scan => "scan",
+            Work::Read => "read",
+            Work::Apply => "apply",
+        };
+        Self { name, since: Instant::now(), done: 0, files, unicode, bar: None }
+    }
+
+    fn advance(&mut self, files: u64, shown: bool) {
+        self.done += files;
+        if self.bar.is_none() && shown && self.since.elapsed() >= PATIENCE {
+            let bar = ProgressBar::with_draw_target(Some(self.files), ProgressDrawTarget::hidden());
+            bar.set_style(self.style("{msg} {wide_bar} {human_pos}/{human_len} files"));
+            bar.set_message(self.name);
+            bar.set_position(self.done);
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.bar = Some(bar);
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+            // What is in no index is found on the way: nobody knows how much there is.
+            if bar.length().is_some_and(|files| self.done > files) {
+                bar.unset_length();
+                bar.set_style(self.style("{msg} {human_pos} files"));
+            }
+        }
+    }
+
+    fn style(&self, template: &str) -> ProgressStyle {
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        style.progress_chars(if self.unicode { "━╸ " } else { "=> " })
+    }
+
+    /// Takes the bar away; tells what was done.
+    fn end(self) -> (&'static str, String) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+        let took = self.since.elapsed();
+        (
+            self.name,
+            format!(
+                "{} files in {}.{} ms",
+                self.files.max(self.done),
+                took.as_millis(),
+                took.subsec_micros() % 1000 / 100
+            ),
+        )
+    }
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+/// Whether the locale's characters are Unicode's, by the variables that tell.
+fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let locale = names.into_iter().filter_map(variable).find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// All that has a say in whether there are colours.
+struct Wanted<'a> {
+    flag: Color,
+    never: bool,
+    force: bool,
+    off: bool,
+    configured: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    /// The command line, then the environment, then git's configuration, then what is there.
+    fn colors(&self, is_terminal: bool) -> bool {
+        match (self.flag, self.never, self.force) {
+            (Color::Always, ..) => return true,
+            (Color::Never, ..) | (_, true, _) => return false,
+            (_, _, true) => return true,
+            (Color::Auto, false, false) => {}
+        }
+        match self.configured.map(str::to_ascii_lowercase).as_deref() {
+            Some("always") => true,
+            Some("false" | "never" | "no" | "off" | "0") => false,
+            _ => is_terminal && !self.off,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_go_by_flag_environment_configuration_and_terminal() {
+        let auto = || Wanted { flag: Color::Auto, never: false, force: false, off: false, configured: None };
+        assert!(auto().colors(true) && !auto().colors(false));
+        assert!(!Wanted { off: true, ..auto() }.colors(true), "a dumb terminal");
+        assert!(Wanted { force: true, off: true, ..auto() }.colors(false));
+        assert!(!Wanted { force: true, never: true, ..auto() }.colors(true), "NO_COLOR has the last word");
+        assert!(Wanted { flag: Color::Always, never: true, ..auto() }.colors(false), "but for the command line's");
+        assert!(!Wanted { flag: Color::Never, force: true, ..auto() }.colors(true));
+        assert!(Wanted { configured: Some("always"), ..auto() }.colors(false));
+        for none in ["false", "never", "No"] {
+            assert!(!Wanted { configured: Some(none), ..auto() }.colors(true), "{none}");
+            assert!(Wanted { configured: Some(none), force: true, ..auto() }.colors(false), "{none}");
+        }
+        for usual in ["auto", "true", ""] {
+            let wanted = Wanted { configured: Some(usual), ..auto() };
+            assert!(wanted.colors(true) && !wanted.colors(false), "{usual}");
+        }
+    }
+
+    #[test]
+    fn a_bar_comes_after_a_second_and_only_where_it_is_wanted() {
+        let mut current = Current::new(Work::Scan, 10, true);
+        current.advance(1, true);
+        assert!(current.bar.is_none(), "what is fast shows nothing");
+        let Some(since) = current.since.checked_sub(PATIENCE) else { return };
+        current.since = since;
+        current.advance(1, false);
+        assert!(current.bar.is_none(), "nor what is no terminal");
+        current.advance(3, true);
+        let bar = current.bar.clone().expect("a bar");
+        assert_eq!((bar.position(), bar.length()), (5, Some(10)));
+        current.advance(7, true);
+        assert_eq!((bar.position(), bar.length()), (12, None), "more are found on the way");
+        assert_eq!(current.end().0, "scan");
+        assert!(bar.is_finished());
+    }
+
+    #[test]
+    fn the_first_variable_that_is_set_tells_the_locale() {
+        let locale = |set: &[(&str, &str)]| {
+            is_unicode(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert!(locale(&[("LANG", "de_DE.UTF-8")]) && locale(&[("LC_CTYPE", "C.utf8"), ("LANG", "C")]));
+        assert!(!locale(&[]) && !locale(&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]));
+        assert!(locale(&[("LC_ALL", ""), ("LANG", "en_US.UTF-8")]), "an empty one is not set");
+    }
+}
