@@ -8,7 +8,7 @@ pub use keys::{KEYS, Key, variable};
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::repo::settings::setting_of_user;
+use crate::git::repo::settings::{Given, boolean_of, boolean_of_user, number_of};
 use crate::git::scan::found::Limits;
 use crate::model::merge::Edits;
 use crate::model::turn::Mode;
@@ -20,18 +20,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// How git writes a boolean.
-const YES_NO: [(&str, bool); 9] = [
-    ("true", true),
-    ("yes", true),
-    ("on", true),
-    ("1", true),
-    ("", true),
-    ("false", false),
-    ("no", false),
-    ("off", false),
-    ("0", false),
-];
+/// What is said to be wanted where something else is set.
+const BOOLEAN: &str = "a boolean, like true, yes, on, 1, or false, no, off, 0,";
 
 /// Reads the configuration of one repository.
 #[derive(Clone, Copy)]
@@ -47,16 +37,18 @@ pub enum Untracked {
 }
 
 impl Config<'_> {
-    fn given(self, key: &str) -> Option<String> {
-        std::env::var(variable(key)).ok().or_else(|| {
-            let value = self.0.setting(&format!("oxundo.{key}"))?;
-            Some(value.to_str_lossy().into_owned())
-        })
+    /// What is set, in the environment or in git's configuration.
+    fn given(self, key: &str) -> Option<Given> {
+        let in_environment = std::env::var(variable(key)).ok().map(Given::Value);
+        in_environment.or_else(|| self.0.given(&format!("oxundo.{key}")))
     }
 
     fn text(self, key: &str) -> String {
-        let default = keys::default(key);
-        self.given(key).unwrap_or_else(|| default.to_owned())
+        match self.given(key) {
+            Some(Given::Value(text)) => text,
+            Some(Given::Bare) => String::new(),
+            None => keys::default(key).to_owned(),
+        }
     }
 
     /// A shell command; none when empty.
@@ -94,12 +86,16 @@ impl Config<'_> {
     }
 
     fn flag(self, key: &str) -> Result<bool> {
-        self.choice(key, &YES_NO)
+        if self.given(key) == Some(Given::Bare) {
+            return Ok(true);
+        }
+        let text = self.text(key);
+        boolean_of(&text).ok_or_else(|| bad(key, &text, BOOLEAN))
     }
 
     fn number(self, key: &str) -> Result<u64> {
         let text = self.text(key);
-        size(&text).ok_or_else(|| bad(key, &text, "a number, with k, m or g behind it if need be"))
+        number_of(&text).ok_or_else(|| bad(key, &text, "a number, with k, m or g behind it if need be"))
     }
 
     /// `oxundo.mode`: `commit` (default) or `ghost`. Without a repository of the user's there is
@@ -188,12 +184,13 @@ impl Config<'_> {
     ///
     /// # Errors
     ///
-    /// When the value is none of these.
+    /// When the value is none of these, or `commit.gpgSign` no boolean.
     pub fn sign(self) -> Result<bool> {
-        let auto = self.0.setting("commit.gpgSign").is_some_and(|value| {
-            !matches!(value.to_str_lossy().to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
-        });
-        self.choice("sign", &[("auto", auto), ("always", true), ("never", false)])
+        if let Some(sign) = self.choice("sign", &[("auto", None), ("always", Some(true)), ("never", Some(false))])? {
+            return Ok(sign);
+        }
+        let signs = self.0.boolean("commit.gpgSign").map_err(|value| bad_setting("commit.gpgSign", &value, BOOLEAN))?;
+        Ok(signs.unwrap_or(false))
     }
 
     /// `oxundo.signTimeout`: for how many seconds a signature is waited for; 60 by default.
@@ -276,10 +273,11 @@ impl Config<'_> {
 
 /// `oxundo.hints` where there is no repository: as the user has it for all of them.
 pub fn hints_of_user() -> bool {
-    let configured = || Some(setting_of_user("oxundo.hints")?.to_str_lossy().into_owned());
-    let text = std::env::var(variable("hints")).ok().or_else(configured);
-    let known = text.and_then(|text| YES_NO.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).copied());
-    known.is_none_or(|(_, hints)| hints)
+    let hints = match std::env::var(variable("hints")) {
+        Ok(text) => boolean_of(&text),
+        Err(_) => boolean_of_user("oxundo.hints"),
+    };
+    hints.unwrap_or(true)
 }
 
 /// Globs that are held against a path's last component, or against all of it where they have a slash.
@@ -316,20 +314,13 @@ fn globs(key: &str, patterns: &[String]) -> Result<GlobSet> {
 }
 
 fn bad(key: &str, value: &str, wanted: &str) -> anyhow::Error {
-    Refusal::new(Code::Usage, format!("oxundo.{key} is '{value}': {wanted} is wanted"))
-        .hint(format!("run 'git config oxundo.{key} VALUE' to change it"))
-        .into()
+    bad_setting(&format!("oxundo.{key}"), value, wanted)
 }
 
-fn size(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let (digits, shift) = match text.strip_suffix(['k', 'm', 'g']) {
-        Some(digits) if text.ends_with('k') => (digits, 10),
-        Some(digits) if text.ends_with('m') => (digits, 20),
-        Some(digits) => (digits, 30),
-        None => (text.as_str(), 0),
-    };
-    digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+fn bad_setting(key: &str, value: &str, wanted: &str) -> anyhow::Error {
+    Refusal::new(Code::Usage, format!("{key} is '{value}': {wanted} is wanted"))
+        .hint(format!("run 'git config {key} VALUE' to change it"))
+        .into()
 }
 
 /// `30d`, `2 weeks`, `90` (days), `1.month.ago` or `now` in seconds.
@@ -356,16 +347,6 @@ fn age(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_numbers_with_gits_units() {
-        assert_eq!(size("10m"), Some(10 << 20));
-        assert_eq!(size(" 3 K "), Some(3 << 10));
-        assert_eq!(size("7"), Some(7));
-        for bad in ["", "m", "-1", "1t", "99999999999999999999", "18446744073709551615k"] {
-            assert_eq!(size(bad), None, "{bad:?}");
-        }
-    }
 
     #[test]
     fn ages_are_numbers_with_units() {

@@ -112,6 +112,9 @@ fn begin_made(repo: &Repo, ui: &Ui, who: &Who, origin: Origin, made: Option<Made
             Err(error) => error,
         })?;
         repo.check_identity()?;
+        // What will be asked when the agent is done.
+        config.verify()?;
+        config.sign()?;
     }
     let stored = Timelines::new(repo).timeline()?;
     let capture = present(repo, &stored)?;

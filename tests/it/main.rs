@@ -49,6 +49,7 @@ mod replay;
 mod roundtrip;
 mod run;
 mod sandbox;
+mod settings;
 mod signals;
 mod sparse;
 mod special;

@@ -117,11 +117,11 @@ impl DirCache {
     /// Reads what is known. As git does for its untracked cache, it takes the user's word for it that the file
     /// system is one that tells, or none that does.
     pub fn load(repo: &Repo) -> Self {
-        let given = repo.setting("core.untrackedCache").is_some();
+        let given = repo.given("core.untrackedCache").is_some();
         let key = if given { "core.untrackedCache" } else { "feature.manyFiles" };
-        let device = match repo.gix.config_snapshot().boolean(key) {
-            Some(true) => Worktree::new(repo).local_device(),
-            Some(false) if given => None,
+        let device = match repo.boolean(key) {
+            Ok(Some(true)) => Worktree::new(repo).local_device(),
+            Ok(Some(false)) if given => None,
             // `keep`, as git has it without a word from the user.
             _ => Worktree::new(repo).telling_device(),
         };
