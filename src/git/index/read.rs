@@ -9,7 +9,6 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::config::tree::Index as Threads;
 use gix::index::entry::Flags;
 use gix::index::{File as IndexFile, State};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,31 +45,8 @@ impl Index<'_> {
         let threads = self.repo.setting("index.threads").and_then(|n| Threads::THREADS.try_into_index_threads(n).ok());
         let options = gix::index::decode::Options { thread_limit: threads, ..Default::default() };
         // As git itself does, which leaves the checksum to fsck: it takes longer than all the rest.
-        let decode = || IndexFile::at_or_default(path, self.repo.hash_kind(), true, options);
-        let decoded = decode().or_else(|error| {
-            // The shared part of a split index is looked for beside it, where a copy has none.
-            let lent = self.lend_shared_parts(path).map_err(|_| error)?;
-            let decoded = decode();
-            for part in lent {
-                let _ = std::fs::remove_file(part);
-            }
-            decoded
-        });
+        let decoded = IndexFile::at_or_default(path, self.repo.hash_kind(), true, options);
         decoded.map_err(|error| anyhow::Error::msg(error.to_string())).context("read the index")
-    }
-
-    /// Puts links to the shared parts of split indexes beside a copy of the index.
-    fn lend_shared_parts(&self, copy: &Path) -> std::io::Result<Vec<PathBuf>> {
-        let mut lent = Vec::new();
-        for entry in std::fs::read_dir(&self.repo.git_dir)? {
-            let entry = entry?;
-            let link = copy.with_file_name(entry.file_name());
-            if entry.file_name().as_bytes().starts_with(b"sharedindex.") && !link.exists() {
-                std::fs::hard_link(entry.path(), &link)?;
-                lent.push(link);
-            }
-        }
-        Ok(lent)
     }
 
     /// The entries of a path.
