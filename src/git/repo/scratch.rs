@@ -73,20 +73,11 @@ pub fn remove_if_there(path: &Path) -> Result<()> {
     }
 }
 
-/// The disk space that a file, or a directory with all below it, takes.
-///
-/// # Errors
-///
-/// When it cannot be read.
-pub fn disk_usage(path: &Path) -> Result<u64> {
-    let about = path.symlink_metadata().with_context(|| format!("look at '{}'", path.display()))?;
-    let mut bytes = about.blocks() * 512;
-    if about.is_dir() {
-        for entry in std::fs::read_dir(path).with_context(|| format!("read '{}'", path.display()))? {
-            bytes += disk_usage(&entry?.path())?;
-        }
-    }
-    Ok(bytes)
+/// The disk space that a file, or a directory with all below it, takes: as far as it can be seen, and is still there.
+pub fn disk_usage(path: &Path) -> u64 {
+    let Ok(about) = path.symlink_metadata() else { return 0 };
+    let below = about.is_dir().then(|| std::fs::read_dir(path)).into_iter().flatten().flatten().flatten();
+    about.blocks() * 512 + below.map(|entry| disk_usage(&entry.path())).sum::<u64>()
 }
 
 /// Removes a directory with all below it, also where directories may not be written.

@@ -226,7 +226,7 @@ impl Store {
             last = Some(commit.time()?.format_or_unix(gix::date::time::format::ISO8601_STRICT));
         }
         let there = self.directory.is_dir() && self.is_for(&self.directory);
-        Ok(About { there, turns, last, bytes: disk_usage(&self.git_dir)?, store: self })
+        Ok(About { there, turns, last, bytes: disk_usage(&self.git_dir), store: self })
     }
 
     /// Removes it with every turn that it holds.
