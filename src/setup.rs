@@ -3,11 +3,10 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::worktree::write::TEMPORARY;
+use crate::git::repo::scratch::replace_synced;
 use crate::hooks::setup::{Change, Scope, Setup};
 use anyhow::{Context, Result, bail};
-use std::fs::{File, Permissions};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -77,7 +76,7 @@ impl Place {
         std::fs::create_dir_all(directory).with_context(|| format!("make '{}'", directory.display()))?;
         let usual = if change.executable { 0o755 } else { 0o644 };
         let mode = path.metadata().map_or(usual, |about| about.permissions().mode() & 0o7777);
-        write_beside(&path, text, mode).with_context(|| format!("write '{}'", path.display()))
+        replace_synced(&path, text.as_bytes(), mode).with_context(|| format!("write '{}'", path.display()))
     }
 
     /// Directories that were made for a file go with it.
@@ -116,26 +115,4 @@ fn home() -> Result<PathBuf> {
     home.ok_or_else(|| {
         Refusal::new(Code::NotFound, "there is no home directory").hint("set HOME, or leave --user out").into()
     })
-}
-
-/// Writes a file beside its place and renames it.
-///
-/// # Errors
-///
-/// When it cannot be written; then nothing is left of it.
-pub fn write_beside(path: &Path, text: &str, mode: u32) -> Result<()> {
-    let name = format!("{}{}", String::from_utf8_lossy(TEMPORARY), std::process::id());
-    let temporary = path.with_file_name(name);
-    let written = (|| {
-        let mut file = File::options().write(true).create_new(true).open(&temporary)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    })();
-    if written.is_err() {
-        // The error to tell is the first one.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    Ok(written?)
 }

@@ -6,12 +6,13 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::print::text_diff;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
+use crate::git::repo::scratch::replace_synced;
 use crate::git::timeline::Timelines;
 use crate::hooks::adapters::adapter;
 use crate::hooks::setup;
 use crate::hooks::setup::{Change, SETUPS, Scope, Setup};
 use crate::model::bytes::sanitized;
-use crate::setup::{Place, write_beside};
+use crate::setup::Place;
 use crate::turns;
 use crate::ui::{Answer, Ui};
 use anyhow::Result;
@@ -223,7 +224,7 @@ fn pre_push(repo: &Repo, args: &InitArgs, report: &mut Report) -> Result<()> {
                 if let Some(directory) = hook.parent() {
                     std::fs::create_dir_all(directory)?;
                 }
-                write_beside(&hook, PRE_PUSH, 0o755)?;
+                replace_synced(&hook, PRE_PUSH.as_bytes(), 0o755)?;
             }
         }
     }

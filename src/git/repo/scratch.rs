@@ -2,9 +2,12 @@
 
 use crate::git::repo::Repo;
 use anyhow::{Context, Result};
+use std::fs::{File, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hasher};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 impl Repo {
@@ -41,9 +44,7 @@ fn sum_of(record: &[u8]) -> [u8; 8] {
 /// Puts a record into the scratch directory. Without it the next scan takes a little longer.
 pub fn keep(repo: &Repo, name: &str, record: &[u8]) {
     let Ok(scratch) = repo.scratch() else { return };
-    let new = scratch.join(format!("{name}.new"));
-    let record = [&sum_of(record), record].concat();
-    let _ = std::fs::write(&new, record).and_then(|()| std::fs::rename(&new, scratch.join(name)));
+    let _ = replace(&scratch.join(name), &[&sum_of(record), record].concat());
 }
 
 /// What a record says; `None` when it is damaged.
@@ -59,6 +60,52 @@ pub fn take_number(record: &mut &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(*number))
 }
 
+/// How the names of files begin that are written beside their place: a kill may leave one there.
+pub const TEMPORARY: &str = ".oxundo-tmp-";
+
+/// A name for such a file, which no other has.
+pub fn temporary_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{TEMPORARY}{}-{number}", std::process::id())
+}
+
+/// Puts a file with this content in the place of the one that is there: whole, or not at all.
+///
+/// # Errors
+///
+/// When it cannot be written; then nothing is left of it.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_by(path, File::options(), |file| file.write_all(content))
+}
+
+/// As [`replace`], with these permission bits, and whole after a power cut too.
+///
+/// # Errors
+///
+/// As [`replace`].
+pub fn replace_synced(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    // Private until it is whole.
+    let mut private = File::options();
+    private.mode(0o600);
+    replace_by(path, private, |file| {
+        file.write_all(content)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.sync_all()
+    })
+}
+
+fn replace_by(path: &Path, mut new: OpenOptions, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let temporary = path.with_file_name(temporary_name());
+    let filled = new.write(true).create_new(true).open(&temporary).and_then(|mut file| fill(&mut file));
+    let written = filled.and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        // The error to tell is the first one.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
 /// Removes a file; that it is gone already is no error.
 ///
 /// # Errors
@@ -66,7 +113,7 @@ pub fn take_number(record: &mut &[u8]) -> Option<u64> {
 /// When the system refuses.
 pub fn remove_if_there(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("remove '{}'", path.display()))
         }
         _ => Ok(()),
@@ -95,10 +142,43 @@ pub fn remove_tree(path: &Path) -> Result<()> {
 
 fn open_up(path: &Path) -> Result<()> {
     if path.symlink_metadata()?.is_dir() {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
+        std::fs::set_permissions(path, Permissions::from_mode(0o700))?;
         for entry in std::fs::read_dir(path)? {
             open_up(&entry?.path())?;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_or_not_at_all() {
+        let top = tempfile::tempdir().expect("make a directory");
+        let (file, directory) = (top.path().join("file"), top.path().join("directory"));
+        std::fs::create_dir(&directory).expect("make a directory");
+        replace(&file, b"one").expect("make a file");
+        assert_eq!(std::fs::read(&file).expect("read a file"), b"one");
+        replace_synced(&file, b"two", 0o640).expect("replace a file");
+        assert_eq!(std::fs::read(&file).expect("read a file"), b"two");
+        assert_eq!(file.metadata().expect("look at a file").permissions().mode() & 0o7777, 0o640);
+        replace(&directory, b"three").expect_err("a directory is no file");
+        replace_synced(&top.path().join("none/file"), b"three", 0o600).expect_err("there is no directory");
+        assert_eq!(std::fs::read_dir(top.path()).expect("list a directory").count(), 2, "nothing is left behind");
+    }
+
+    #[test]
+    fn disk_usage_adds_up_what_can_be_seen() {
+        let top = tempfile::tempdir().expect("make a directory");
+        std::fs::create_dir(top.path().join("in")).expect("make a directory");
+        let [file, link] = ["in/file", "link"].map(|name| top.path().join(name));
+        std::fs::write(&file, vec![1; 100_000]).expect("write a file");
+        std::os::unix::fs::symlink("in", &link).expect("make a link");
+        let all = [top.path(), &top.path().join("in"), &file, &link];
+        let blocks: u64 = all.map(|path| path.symlink_metadata().expect("look at a file").blocks()).iter().sum();
+        assert_eq!(disk_usage(top.path()), blocks * 512, "each counts once");
+        assert_eq!(disk_usage(&top.path().join("none")), 0);
+    }
 }

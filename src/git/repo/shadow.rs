@@ -8,7 +8,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::process::Git;
-use crate::git::repo::scratch::{disk_usage, remove_tree};
+use crate::git::repo::scratch::{disk_usage, remove_tree, replace};
 use crate::model::timeline::Timeline;
 use anyhow::{Context, Result};
 use gix::bstr::ByteSlice;
@@ -185,8 +185,7 @@ impl Store {
         let identity = self.identity.as_deref().unwrap_or_default().as_bytes();
         let record = [identity, b"\n", self.directory.as_os_str().as_bytes()].concat();
         // Last: with it, the store is whole.
-        let (path, new) = (self.git_dir.join(RECORD), self.git_dir.join("oxundo/directory.new"));
-        std::fs::write(&new, record).and_then(|()| std::fs::rename(&new, &path)).context("record the directory")
+        replace(&self.git_dir.join(RECORD), &record).context("record the directory")
     }
 
     /// Both locks of the worktree: nothing is at work in it, not even an agent.

@@ -5,7 +5,7 @@
 
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::repo::scratch::{intact, keep, take_number};
+use crate::git::repo::scratch::{intact, keep, replace, take_number};
 use crate::git::scan::found::{Name, Unread};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::{stamp_of, type_of};
@@ -83,9 +83,7 @@ impl BlobCache {
             record.extend_from_slice(path);
             record.push(0);
         }
-        let new = repo.scratch()?.join(format!("{RECORD}.{}", std::process::id()));
-        std::fs::write(&new, record)?;
-        Ok(std::fs::rename(&new, repo.scratch_path(RECORD))?)
+        Ok(replace(&repo.scratch()?.join(RECORD), &record)?)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Writing into the worktree: beside its place first, with the final mode, then renamed.
 
 use crate::git::repo::platform::rename_to_nothing;
+use crate::git::repo::scratch::{TEMPORARY, temporary_name};
 use crate::git::worktree::stat::permissions;
 use crate::git::worktree::{DIRECTORY, Place, Worktree};
 use crate::model::checkpoint::{FileState, Kind};
@@ -14,10 +15,6 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// How the files begin that a write leaves behind when it is killed.
-pub const TEMPORARY: &[u8] = b".oxundo-tmp-";
 
 impl Worktree<'_> {
     /// Puts a file or link at a path, in one step; `fill` writes its content. With `replace`,
@@ -37,7 +34,7 @@ impl Worktree<'_> {
             bail!("'{path}' has no directory to be in");
         };
         let temporary = temporary_name();
-        let temporary = OsStr::from_bytes(&temporary);
+        let temporary = OsStr::new(&temporary);
         let made = make_file(&directory, temporary, state, fill).and_then(|()| {
             if replace {
                 rustix::fs::renameat(&directory, temporary, &directory, name)?;
@@ -100,7 +97,7 @@ impl Worktree<'_> {
             bail!("'{path}' has no directory to be in");
         };
         let temporary = temporary_name();
-        let temporary = OsStr::from_bytes(&temporary);
+        let temporary = OsStr::new(&temporary);
         // Renamed, a directory takes the place of nothing, or of one that is empty.
         let outcome = rustix::fs::mkdirat(&directory, temporary, Mode::from_raw_mode(0o700))
             .and_then(|()| openat(&directory, temporary, DIRECTORY, Mode::empty()))
@@ -160,7 +157,7 @@ impl Worktree<'_> {
         };
         for entry in rustix::fs::Dir::read_from(&fd)? {
             let entry = entry?;
-            if entry.file_name().to_bytes().starts_with(TEMPORARY) {
+            if entry.file_name().to_bytes().starts_with(TEMPORARY.as_bytes()) {
                 match rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::empty()) {
                     Err(Errno::ISDIR | Errno::PERM) => {
                         rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::REMOVEDIR)?;
@@ -171,12 +168,6 @@ impl Worktree<'_> {
         }
         Ok(())
     }
-}
-
-fn temporary_name() -> Vec<u8> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    [TEMPORARY, format!("{}-{number}", std::process::id()).as_bytes()].concat()
 }
 
 fn make_file(
