@@ -152,6 +152,7 @@ impl IndexLock<'_> {
         let added = self
             .git(&["add", "-N", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"])
             .env("GIT_WORK_TREE", &stand_in)
+            .env("GIT_LITERAL_PATHSPECS", "1")
             .directory(&stand_in)
             .run(&input);
         std::fs::remove_dir_all(&stand_in).with_context(|| format!("remove '{}'", stand_in.display()))?;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Variables that bind a git process to a repository; as `git rev-parse --local-env-vars`
 /// lists them, without those that hold configuration.
-pub const LOCAL_ENVIRONMENT: [&str; 12] = [
+pub const LOCAL_ENVIRONMENT: [&str; 13] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
     "GIT_DIR",
@@ -25,6 +25,7 @@ pub const LOCAL_ENVIRONMENT: [&str; 12] = [
     "GIT_NO_REPLACE_OBJECTS",
     "GIT_OBJECT_DIRECTORY",
     "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 ];
@@ -65,7 +66,6 @@ impl Git {
             .env("GIT_DIR", git_dir)
             .env("GIT_WORK_TREE", worktree)
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_LITERAL_PATHSPECS", "1")
             .args(if ABOUT_HOOKS.contains(&name.as_str()) { &[][..] } else { &NO_HOOKS })
             .args(args);
         Self { command, name, line }
@@ -118,7 +118,7 @@ impl Git {
     ///
     /// When git cannot be started.
     pub fn start(mut self) -> Result<Waiting> {
-        self.command.env("LC_ALL", "C");
+        self.speak_english();
         Waiting::start(self.command, format!("git {}", self.name))
     }
 
@@ -129,7 +129,7 @@ impl Git {
     ///
     /// As [`Git::run`], and when the time is over.
     pub fn run_within(mut self, input: &[u8], limit: Duration) -> Result<Vec<u8>> {
-        self.command.env("LC_ALL", "C");
+        self.speak_english();
         fed_within(self.command, input, &format!("git {}", self.name), limit)
     }
 
@@ -140,7 +140,8 @@ impl Git {
     /// When git cannot be started, or fails: then with what it said.
     pub fn copy_to(mut self, out: &mut dyn Write) -> Result<()> {
         let name = format!("git {}", self.name);
-        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.speak_english();
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().with_context(|| format!("run {name}"))?;
         let mut stdout = child.stdout.take().context("no way to its output")?;
         let copied = std::io::copy(&mut stdout, out);
@@ -157,10 +158,19 @@ impl Git {
     ///
     /// When git cannot be started, or is killed.
     pub fn ask(mut self) -> Result<(i32, Vec<u8>)> {
-        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
+        self.speak_english();
+        self.command.stdin(Stdio::null()).stderr(Stdio::null());
         let output = self.command.output().with_context(|| format!("run git {}", self.name))?;
         let code = output.status.code().with_context(|| format!("git {} was killed", self.name))?;
         Ok((code, output.stdout))
+    }
+
+    /// What git says is quoted in English. Its words alone: the filters and programs that it runs for the user
+    /// have the user's locale, hooks their language too.
+    fn speak_english(&mut self) {
+        if self.name != "hook" {
+            self.command.env("LANGUAGE", "C");
+        }
     }
 
     /// Runs with the terminal as it is, so that git's pager and colours work.
@@ -169,7 +179,6 @@ impl Git {
     ///
     /// When git cannot be started.
     pub fn interactive(mut self) -> Result<ExitStatus> {
-        self.command.env_remove("GIT_LITERAL_PATHSPECS");
         leave_interrupts()?;
         self.command.status().context("run git")
     }
@@ -298,4 +307,19 @@ fn succeeded(output: &Output, name: &str) -> Result<()> {
 /// When the path does not exist.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
     std::fs::canonicalize(path).with_context(|| format!("find '{}'", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_binds_git_to_a_repository_is_what_git_says() {
+        let printed = Command::new("git").args(["rev-parse", "--local-env-vars"]).output().expect("run git");
+        let printed = String::from_utf8(printed.stdout).expect("variables have plain names");
+        let all = printed.lines().filter(|name| !name.starts_with("GIT_CONFIG"));
+        // An older git may know fewer, a newer one more.
+        let unknown: Vec<_> = all.filter(|name| !LOCAL_ENVIRONMENT.contains(name)).collect();
+        assert_eq!(unknown, Vec::<&str>::new());
+    }
 }
