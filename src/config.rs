@@ -8,7 +8,7 @@ use crate::config::keys::variable;
 use crate::error::{Code, Refusal};
 use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
-use crate::git::repo::settings::setting_of_user;
+use crate::git::repo::settings::{Given, boolean_of, boolean_of_user, number_of};
 use crate::model::limits::Limits;
 use crate::model::merge::Edits;
 use crate::model::turn::Mode;
@@ -20,18 +20,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// How git writes a boolean.
-const YES_NO: [(&str, bool); 9] = [
-    ("true", true),
-    ("yes", true),
-    ("on", true),
-    ("1", true),
-    ("", true),
-    ("false", false),
-    ("no", false),
-    ("off", false),
-    ("0", false),
-];
+/// What is said to be wanted where something else is set.
+const BOOLEAN: &str = "a boolean, like true, yes, on, 1, or false, no, off, 0,";
 
 /// Reads the configuration of one repository.
 #[derive(Clone, Copy)]
@@ -47,16 +37,18 @@ pub enum Untracked {
 }
 
 impl Config<'_> {
-    fn given(self, key: &str) -> Option<String> {
-        std::env::var(variable(key)).ok().or_else(|| {
-            let value = self.0.setting(&format!("oxundo.{key}"))?;
-            Some(value.to_str_lossy().into_owned())
-        })
+    /// What is set, in the environment or in git's configuration.
+    fn given(self, key: &str) -> Option<Given> {
+        let in_environment = std::env::var(variable(key)).ok().map(Given::Value);
+        in_environment.or_else(|| self.0.given(&format!("oxundo.{key}")))
     }
 
     fn text(self, key: &str) -> String {
-        let default = keys::default(key);
-        self.given(key).unwrap_or_else(|| default.to_owned())
+        match self.given(key) {
+            Some(Given::Value(text)) => text,
+            Some(Given::Bare) => String::new(),
+            None => keys::default(key).to_owned(),
+        }
     }
 
     /// A shell command; none when empty.
@@ -94,20 +86,20 @@ impl Config<'_> {
     }
 
     fn flag(self, key: &str) -> Result<bool> {
-        self.choice(key, &YES_NO)
+        if self.given(key) == Some(Given::Bare) {
+            return Ok(true);
+        }
+        let text = self.text(key);
+        boolean_of(&text).ok_or_else(|| bad(key, &text, BOOLEAN))
     }
 
     fn number(self, key: &str) -> Result<u64> {
         let text = self.text(key);
-        size(&text).ok_or_else(|| bad(key, &text, "a number, with k, m or g behind it if need be"))
+        number_of(&text).ok_or_else(|| bad(key, &text, "a number, with k, m or g behind it if need be"))
     }
 
     /// `oxundo.mode`: `commit` (default) or `ghost`. Without a repository of the user's there is
     /// nothing to commit to.
-    ///
-    /// # Errors
-    ///
-    /// When the value is neither.
     pub fn mode(self) -> Result<Mode> {
         if self.0.is_private() {
             return Ok(Mode::Ghost);
@@ -116,40 +108,24 @@ impl Config<'_> {
     }
 
     /// `oxundo.untracked`: `leave` (default) or `commit`.
-    ///
-    /// # Errors
-    ///
-    /// When the value is neither.
     pub fn untracked(self) -> Result<Untracked> {
         let choices = [("leave", Untracked::Leave), ("commit", Untracked::Commit)];
         self.choice("untracked", &choices)
     }
 
     /// `oxundo.dirty=keep`: undo leaves the dirty commit where it is.
-    ///
-    /// # Errors
-    ///
-    /// When the value is neither `keep` nor `undo`.
     pub fn keep_dirty(self) -> Result<bool> {
         self.choice("dirty", &[("undo", false), ("keep", true)])
     }
 
     /// `oxundo.edits`: what undo and redo do with the user's edits: `merge` (default), `refuse`
     /// or `overwrite`.
-    ///
-    /// # Errors
-    ///
-    /// When the value is none of these.
     pub fn edits(self) -> Result<Edits> {
         let choices = [("merge", Edits::Merge), ("refuse", Edits::Refuse), ("overwrite", Edits::Overwrite)];
         self.choice("edits", &choices)
     }
 
     /// What was asked for on the command line, else `oxundo.edits`.
-    ///
-    /// # Errors
-    ///
-    /// When the value is none of these.
     pub fn edits_or(self, asked: Option<Edits>) -> Result<Edits> {
         asked.map_or_else(|| self.edits(), Ok)
     }
@@ -176,42 +152,29 @@ impl Config<'_> {
     }
 
     /// `oxundo.verify`: whether the repository's commit hooks run.
-    ///
-    /// # Errors
-    ///
-    /// When the value is no boolean.
     pub fn verify(self) -> Result<bool> {
         self.flag("verify")
     }
 
     /// `oxundo.sign`: `auto` (as `commit.gpgSign` says), `always` or `never`.
-    ///
-    /// # Errors
-    ///
-    /// When the value is none of these.
     pub fn sign(self) -> Result<Sign> {
-        let auto = self.0.setting("commit.gpgSign").is_some_and(|value| {
-            !matches!(value.to_str_lossy().to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
-        });
-        let signed = self.choice("sign", &[("auto", auto), ("always", true), ("never", false)])?;
-        Ok(if signed { Sign::Within(self.sign_timeout()?) } else { Sign::Never })
+        let choice = self.choice("sign", &[("auto", None), ("always", Some(true)), ("never", Some(false))])?;
+        let signs = if let Some(signs) = choice {
+            signs
+        } else {
+            let set = self.0.boolean("commit.gpgSign");
+            set.map_err(|value| bad_setting("commit.gpgSign", &value, BOOLEAN))?.unwrap_or(false)
+        };
+        Ok(if signs { Sign::Within(self.sign_timeout()?) } else { Sign::Never })
     }
 
     /// `oxundo.signTimeout`: for how many seconds a signature is waited for; 60 by default.
-    ///
-    /// # Errors
-    ///
-    /// When the value is no number.
     fn sign_timeout(self) -> Result<Duration> {
         Ok(Duration::from_secs(self.number("signTimeout")?))
     }
 
     /// `oxundo.lockTimeout`: for how many milliseconds a lock on git's index is waited for; 1500
     /// by default.
-    ///
-    /// # Errors
-    ///
-    /// When the value is no number.
     pub fn lock_timeout(self) -> Result<Duration> {
         Ok(Duration::from_millis(self.number("lockTimeout")?))
     }
@@ -227,19 +190,11 @@ impl Config<'_> {
     }
 
     /// `oxundo.secret`: globs of names that are never committed for the agent.
-    ///
-    /// # Errors
-    ///
-    /// When one is no glob.
     pub fn secrets(self) -> Result<Names> {
         Names::new("secret", &self.words("secret"))
     }
 
     /// `oxundo.keep`: for how many seconds turns are kept; `None` for ever.
-    ///
-    /// # Errors
-    ///
-    /// When it is no age.
     pub fn keep(self, given: Option<&str>) -> Result<Option<u64>> {
         let configured = self.text("keep");
         let text = given.unwrap_or(&configured);
@@ -258,10 +213,6 @@ impl Config<'_> {
     }
 
     /// `oxundo.maxFileSize`, `maxDirEntries`, `skipDir`, `exclude` and `include`.
-    ///
-    /// # Errors
-    ///
-    /// When a value is no number or no glob.
     pub fn limits(self) -> Result<Limits> {
         // Without a repository every file is untracked, the user's work too.
         let is_roomy = self.0.is_private() && self.given("maxDirEntries").is_none();
@@ -277,10 +228,11 @@ impl Config<'_> {
 
 /// `oxundo.hints` where there is no repository: as the user has it for all of them.
 pub fn hints_of_user() -> bool {
-    let configured = || Some(setting_of_user("oxundo.hints")?.to_str_lossy().into_owned());
-    let text = std::env::var(variable("hints")).ok().or_else(configured);
-    let known = text.and_then(|text| YES_NO.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).copied());
-    known.is_none_or(|(_, hints)| hints)
+    let hints = match std::env::var(variable("hints")) {
+        Ok(text) => boolean_of(&text),
+        Err(_) => boolean_of_user("oxundo.hints"),
+    };
+    hints.unwrap_or(true)
 }
 
 /// Globs that are held against a path's last component, or against all of it where they have a slash.
@@ -317,20 +269,13 @@ fn globs(key: &str, patterns: &[String]) -> Result<GlobSet> {
 }
 
 fn bad(key: &str, value: &str, wanted: &str) -> anyhow::Error {
-    Refusal::new(Code::Usage, format!("oxundo.{key} is '{value}': {wanted} is wanted"))
-        .hint(format!("run 'git config oxundo.{key} VALUE' to change it"))
-        .into()
+    bad_setting(&format!("oxundo.{key}"), value, wanted)
 }
 
-fn size(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let (digits, shift) = match text.strip_suffix(['k', 'm', 'g']) {
-        Some(digits) if text.ends_with('k') => (digits, 10),
-        Some(digits) if text.ends_with('m') => (digits, 20),
-        Some(digits) => (digits, 30),
-        None => (text.as_str(), 0),
-    };
-    digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+fn bad_setting(key: &str, value: &str, wanted: &str) -> anyhow::Error {
+    Refusal::new(Code::Usage, format!("{key} is '{value}': {wanted} is wanted"))
+        .hint(format!("run 'git config {key} VALUE' to change it"))
+        .into()
 }
 
 /// `30d`, `2 weeks`, `90` (days), `1.month.ago` or `now` in seconds.
@@ -357,16 +302,6 @@ fn age(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_numbers_with_gits_units() {
-        assert_eq!(size("10m"), Some(10 << 20));
-        assert_eq!(size(" 3 K "), Some(3 << 10));
-        assert_eq!(size("7"), Some(7));
-        for bad in ["", "m", "-1", "1t", "99999999999999999999", "18446744073709551615k"] {
-            assert_eq!(size(bad), None, "{bad:?}");
-        }
-    }
 
     #[test]
     fn ages_are_numbers_with_units() {

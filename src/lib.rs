@@ -27,6 +27,7 @@
 #![cfg_attr(not(feature = "cli"), allow(dead_code))]
 
 mod agents;
+#[warn(clippy::missing_errors_doc)]
 mod api;
 mod config;
 mod error;

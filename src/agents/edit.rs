@@ -18,10 +18,6 @@ pub struct Entry {
 }
 
 /// The text with these hooks in it. A hook with the mark is ours: it is replaced if it differs.
-///
-/// # Errors
-///
-/// When the text is not an object of JSON, or has something else where hooks belong.
 pub fn with(text: Option<&str>, entries: &[Entry], mark: &str, versioned: bool) -> Result<String> {
     let given = text.filter(|text| !text.trim().is_empty());
     let root = parse(given.unwrap_or("{}\n"))?;
@@ -49,10 +45,6 @@ pub fn with(text: Option<&str>, entries: &[Entry], mark: &str, versioned: bool) 
 
 /// The text without our hooks, and without what is empty now that they are gone; nothing when
 /// nothing else is left.
-///
-/// # Errors
-///
-/// When the text is not an object of JSON.
 pub fn without(text: &str, mark: &str) -> Result<Option<String>> {
     let root = parse(text)?;
     let top = root.object_value().context("it is not an object of JSON")?;
@@ -77,10 +69,6 @@ pub fn without(text: &str, mark: &str) -> Result<Option<String>> {
 }
 
 /// Our hooks on every event: the event, and the hook.
-///
-/// # Errors
-///
-/// When the text is not an object of JSON.
 pub fn found(text: &str, mark: &str) -> Result<Vec<(String, Value)>> {
     let root = parse(text)?;
     let top = root.object_value().context("it is not an object of JSON")?;
@@ -94,10 +82,6 @@ pub fn found(text: &str, mark: &str) -> Result<Vec<(String, Value)>> {
 }
 
 /// Every event that anyone has hooks on.
-///
-/// # Errors
-///
-/// When the text is not an object of JSON.
 pub fn events(text: &str) -> Result<Vec<String>> {
     let root = parse(text)?;
     let top = root.object_value().context("it is not an object of JSON")?;

@@ -4,10 +4,9 @@
 use crate::agents::setup::{Change, Scope, Setup};
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::worktree::write::TEMPORARY;
+use crate::git::repo::scratch::replace_synced;
 use anyhow::{Context, Result, bail};
-use std::fs::{File, Permissions};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -21,10 +20,6 @@ pub struct Place {
 
 impl Place {
     /// Where an agent's files of this scope are.
-    ///
-    /// # Errors
-    ///
-    /// When there is no home directory.
     pub fn of(repo: &Repo, setup: &Setup, scope: Scope) -> Result<Self> {
         if scope != Scope::User {
             return Ok(Self { directory: repo.top().to_owned(), closed: true });
@@ -44,10 +39,6 @@ impl Place {
     }
 
     /// The text of a file; none where there is no file.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read, is no text, or is somewhere else.
     pub fn read(&self, name: &str) -> Result<Option<String>> {
         let path = self.resolved(name)?;
         match std::fs::read(&path) {
@@ -59,10 +50,6 @@ impl Place {
 
     /// Makes a change: the whole file, or nothing. A file that is another than the change was
     /// made for is left.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written, or has changed meanwhile.
     pub fn apply(&self, change: &Change) -> Result<()> {
         if self.read(&change.path)? != change.before {
             bail!("it was changed meanwhile");
@@ -77,7 +64,7 @@ impl Place {
         std::fs::create_dir_all(directory).with_context(|| format!("make '{}'", directory.display()))?;
         let usual = if change.executable { 0o755 } else { 0o644 };
         let mode = path.metadata().map_or(usual, |about| about.permissions().mode() & 0o7777);
-        write_beside(&path, text, mode).with_context(|| format!("write '{}'", path.display()))
+        replace_synced(&path, text.as_bytes(), mode).with_context(|| format!("write '{}'", path.display()))
     }
 
     /// Directories that were made for a file go with it.
@@ -116,26 +103,4 @@ fn home() -> Result<PathBuf> {
     home.ok_or_else(|| {
         Refusal::new(Code::NotFound, "there is no home directory").hint("set HOME, or leave --user out").into()
     })
-}
-
-/// Writes a file beside its place and renames it.
-///
-/// # Errors
-///
-/// When it cannot be written; then nothing is left of it.
-pub fn write_beside(path: &Path, text: &str, mode: u32) -> Result<()> {
-    let name = format!("{}{}", String::from_utf8_lossy(TEMPORARY), std::process::id());
-    let temporary = path.with_file_name(name);
-    let written = (|| {
-        let mut file = File::options().write(true).create_new(true).open(&temporary)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    })();
-    if written.is_err() {
-        // The error to tell is the first one.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    Ok(written?)
 }

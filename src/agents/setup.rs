@@ -283,10 +283,6 @@ impl Setup {
     }
 
     /// What is changed to set it up. `read` gives the text of a file below the place of the scope.
-    ///
-    /// # Errors
-    ///
-    /// When a file that is there cannot be understood, or is not ours to change.
     pub fn install(&self, scope: Scope, read: impl Fn(&str) -> Result<Option<String>>) -> Result<Vec<Change>> {
         let place = self.place(scope);
         match self.form {
@@ -311,10 +307,6 @@ impl Setup {
     }
 
     /// What is changed to take it away again.
-    ///
-    /// # Errors
-    ///
-    /// When a file that is there cannot be understood.
     pub fn remove(&self, scope: Scope, read: impl Fn(&str) -> Result<Option<String>>) -> Result<Vec<Change>> {
         let place = self.place(scope);
         let mut changes = Vec::new();

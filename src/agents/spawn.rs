@@ -33,10 +33,6 @@ pub enum Missing {
 }
 
 /// Finds the agent's program.
-///
-/// # Errors
-///
-/// When there is none, or it is no program.
 pub fn find(program: &OsStr) -> Result<PathBuf, Missing> {
     if program.is_empty() {
         return Err(Missing::NotFound);
@@ -63,10 +59,6 @@ pub fn name_of(command: &OsStr) -> String {
 /// Runs the agent to its end. SIGINT and SIGQUIT reach it from the terminal and are its
 /// own; SIGTERM and SIGHUP are passed on to it. While it is stopped, so are we: the shell has
 /// its prompt back, as it would without us.
-///
-/// # Errors
-///
-/// When it cannot be started.
 pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<ExitStatus> {
     let mut agent = Command::new(program);
     agent.args(&command[1..]);

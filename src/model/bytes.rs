@@ -89,19 +89,11 @@ pub mod exact {
     }
 
     /// For `#[serde(with)]`.
-    ///
-    /// # Errors
-    ///
-    /// Those of the serialiser.
     pub fn serialize<S: Serializer>(path: &BString, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&encode(path))
     }
 
     /// For `#[serde(with)]`.
-    ///
-    /// # Errors
-    ///
-    /// When the string does not stand for a path.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BString, D::Error> {
         decode(&String::deserialize(from)?).ok_or_else(|| D::Error::custom("not a path"))
     }

@@ -364,19 +364,11 @@ pub mod hex {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     /// For `#[serde(with)]`.
-    ///
-    /// # Errors
-    ///
-    /// Those of the serialiser.
     pub fn serialize<S: Serializer>(id: &ObjectId, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(id)
     }
 
     /// For `#[serde(with)]`.
-    ///
-    /// # Errors
-    ///
-    /// When the string is no object id.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectId, D::Error> {
         ObjectId::from_hex(String::deserialize(from)?.as_bytes()).map_err(D::Error::custom)
     }
@@ -384,23 +376,17 @@ pub mod hex {
 
 /// Optional object ids as hexadecimal strings or null.
 pub mod hex_option {
+    #![expect(clippy::ref_option, reason = "serde hands the field over by reference")]
+
     use gix::ObjectId;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
     /// For `#[serde(with)]`.
-    ///
-    /// # Errors
-    ///
-    /// Those of the serialiser.
     pub fn serialize<S: Serializer>(id: &Option<ObjectId>, to: S) -> Result<S::Ok, S::Error> {
         id.map(|id| id.to_string()).serialize(to)
     }
 
     /// For `#[serde(with)]`.
-    ///
-    /// # Errors
-    ///
-    /// When the string is no object id.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ObjectId>, D::Error> {
         Option::<String>::deserialize(from)?
             .map(|text| ObjectId::from_hex(text.as_bytes()).map_err(D::Error::custom))

@@ -36,10 +36,6 @@ pub enum CommitOrigin {
 }
 
 /// Checks every commit that would leave a branch.
-///
-/// # Errors
-///
-/// A refusal `published`, `merge` or `foreign`, in this order, naming the commits.
 pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
     let branch = short_branch(branch);
     let word = op.word();

@@ -41,6 +41,16 @@ impl Occupant {
     }
 }
 
+/// What stands where a turn made something beyond the limits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Something, with what tells whether it has changed, if anything does.
+    Something(Option<String>),
+}
+
 /// The present state of all that the turns touch.
 #[derive(Clone, Debug, Default)]
 pub struct Present {
@@ -48,7 +58,7 @@ pub struct Present {
     pub files: BTreeMap<BString, Occupant>,
     /// What the turns made beyond the limits, where it is there, with its present state; and
     /// whether it is kept aside.
-    pub aside: BTreeMap<BString, (Option<Option<String>>, bool)>,
+    pub aside: BTreeMap<BString, (Standing, bool)>,
     /// The modes of the directories that exist.
     pub directories: BTreeMap<BString, u32>,
     /// The modes of directories above these that their owner may not change.
@@ -86,12 +96,6 @@ impl TurnDelta {
 }
 
 /// Plans a walk over turns, in walking order.
-///
-/// # Errors
-///
-/// A refusal `branch` when a ref is not where the last turn left it, and
-/// `conflict` with every path that the user's edits keep from its goal; or
-/// what `merge` failed with.
 pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge: &mut Merge<'_>) -> Result<Plan> {
     let mut planner = Planner {
         present,
@@ -353,10 +357,10 @@ impl Planner<'_, '_> {
     fn aside(&mut self, path: &BString, change: &Change<Option<Aside>>) {
         let (standing, kept) = self.present.aside.get(path).cloned().unwrap_or_default();
         let moved = self.aside.get(path).map(|aside| aside.out);
-        let there = moved.map_or(standing.is_some(), |out| !out);
+        let there = moved.map_or(standing != Standing::Nothing, |out| !out);
         match (&change.from, &change.to) {
             (Some(left), None) if there => {
-                if moved.is_none() && standing != Some(left.state.clone()) {
+                if moved.is_none() && standing != Standing::Something(left.state.clone()) {
                     self.note(path, Cause::Changed);
                 } else {
                     let store = left.store.clone();

@@ -196,10 +196,6 @@ pub enum TurnSpec {
 
 impl TurnSpec {
     /// Reads `17`, `@`, `@~2` or a commit id.
-    ///
-    /// # Errors
-    ///
-    /// With a message when it is none of these.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = || format!("'{text}' is not a turn: give a number, @, @~N or a commit id");
         if text == "@" {

@@ -184,7 +184,7 @@ pub enum Shell {
     Fish,
     /// PowerShell
     #[value(name = "powershell", alias = "pwsh")]
-    PowerShell,
+    Powershell,
 }
 
 /// Arguments of `completions`.
@@ -203,6 +203,7 @@ pub struct ManArgs {
     pub page: Option<String>,
     /// Install all pages below this directory [default: where man looks for yours, ~/.local/share/man]
     #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with = "page", value_hint = ValueHint::DirPath)]
+    #[expect(clippy::option_option, reason = "an option whose value may be left out")]
     pub install: Option<Option<PathBuf>>,
 }
 

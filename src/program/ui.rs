@@ -50,10 +50,6 @@ impl Look {
 /// What a command has to say: text for people, one object for tools.
 pub trait Answer {
     /// The JSON object's keys, without `v`.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be serialised.
     fn json(&self) -> serde_json::Result<serde_json::Value>;
     /// The lines for people; none for a command that has printed through git.
     fn text(&self) -> String;
@@ -99,20 +95,12 @@ impl Ui {
     }
 
     /// Prints an answer.
-    ///
-    /// # Errors
-    ///
-    /// When stdout cannot be written.
     pub fn answer(&self, answer: &dyn Answer) -> io::Result<()> {
         self.page(answer, |_| false)
     }
 
     /// Prints an answer; one that is longer than the terminal's screen through `pager`, which tells whether
     /// it has shown it.
-    ///
-    /// # Errors
-    ///
-    /// When stdout cannot be written.
     pub fn page(&self, answer: &dyn Answer, pager: impl FnOnce(&[u8]) -> bool) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         if self.json {
@@ -168,10 +156,6 @@ impl Ui {
     }
 
     /// Prints bytes as they are.
-    ///
-    /// # Errors
-    ///
-    /// When stdout cannot be written.
     pub fn raw(bytes: &[u8]) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
@@ -196,10 +180,6 @@ impl Ui {
     }
 
     /// Lets the user search a list and choose from it; `None` when they leave it.
-    ///
-    /// # Errors
-    ///
-    /// When the terminal fails.
     pub fn choose(prompt: &str, lines: &[String], start: usize) -> Result<Option<usize>, dialoguer::Error> {
         let theme = dialoguer::theme::ColorfulTheme::default();
         let terminal = Term::stderr();
@@ -214,10 +194,6 @@ impl Ui {
     }
 
     /// Asks for a yes or no; `None` when the user leaves it open.
-    ///
-    /// # Errors
-    ///
-    /// When the terminal fails.
     pub fn confirm(prompt: &str) -> Result<Option<bool>, dialoguer::Error> {
         dialoguer::Confirm::new().with_prompt(prompt).default(true).interact_on_opt(&Term::stderr())
     }

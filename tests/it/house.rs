@@ -135,7 +135,7 @@ fn imports(sources: &[Source]) -> BTreeMap<&str, BTreeSet<&str>> {
     let files: BTreeMap<String, &str> = sources.iter().map(|(name, _)| (module(name), name.as_str())).collect();
     let file_of = |path: &str| {
         let ends = path.match_indices("::").map(|(at, _)| at).chain([path.len()]);
-        ends.filter_map(|end| files.get(&path[..end])).next_back().copied()
+        ends.filter_map(|end| files.get(&path[..end])).last().copied()
     };
     let of = |code: &str, own: &str| {
         named(code).iter().filter_map(|path| file_of(path)).filter(|file| *file != own).collect()

@@ -10,6 +10,7 @@ mod crash;
 mod damage;
 mod doctor;
 mod edits;
+mod environment;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
 mod filters;
@@ -49,6 +50,7 @@ mod replay;
 mod roundtrip;
 mod run;
 mod sandbox;
+mod settings;
 mod signals;
 mod sparse;
 mod special;

@@ -15,20 +15,12 @@ use std::time::SystemTime;
 impl Apply<'_> {
     /// Applies a plan under the worktree's lock. `prepared` is an index that has been made
     /// ready; without it the index is changed as the plan says.
-    ///
-    /// # Errors
-    ///
-    /// When any part fails; then all is as it was before.
     pub fn apply(&self, plan: &Plan, record: &Record, prepared: Option<IndexLock<'_>>) -> Result<()> {
         self.apply_and(plan, record, prepared, || Ok(()))
     }
 
     /// As [`Self::apply`], with a conclusion that is part of it: it may record something, and when
     /// it fails, the plan is taken back.
-    ///
-    /// # Errors
-    ///
-    /// When any part or the conclusion fails; then all is as it was before.
     pub fn apply_and<T>(
         &self,
         plan: &Plan,

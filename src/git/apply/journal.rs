@@ -96,10 +96,6 @@ fn check_journal(repo: &Repo, commit: ObjectId) -> Result<()> {
 }
 
 /// The journal of an interrupted command, if it cannot be read: its commit, and why.
-///
-/// # Errors
-///
-/// When the ref itself cannot be read.
 pub fn damaged_journal(repo: &Repo) -> Result<Option<(ObjectId, String)>> {
     let Some(pending) = Refs::new(repo).ref_id(&Refs::new(repo).own_ref(Own::Pending))? else {
         return Ok(None);

@@ -10,10 +10,6 @@ use gix::bstr::ByteSlice;
 impl Apply<'_> {
     /// No plan, whoever wrote it, leads out of the worktree, into a git directory, or to a ref
     /// that is no branch.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `corrupt` that names what does.
     pub fn check_names(plan: &Plan) -> Result<()> {
         let files = plan.files.iter().map(|file| &file.path);
         let directories = plan.directories.iter().map(|directory| &directory.path);

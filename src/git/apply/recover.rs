@@ -41,10 +41,6 @@ impl Apply<'_> {
 
     /// Finishes or rolls back what an interrupted command left. To be called with the
     /// worktree's lock held.
-    ///
-    /// # Errors
-    ///
-    /// When the journal cannot be read, or the way on fails.
     pub fn recover(&self) -> Result<Option<Recovered>> {
         Index::new(self.repo).clear_own_index_lock()?;
         Refs::new(self.repo).clear_marked_locks()?;

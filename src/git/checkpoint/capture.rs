@@ -129,10 +129,6 @@ impl Checkpoints<'_> {
     }
 
     /// The captured files that are not in the index.
-    ///
-    /// # Errors
-    ///
-    /// When a tree cannot be read.
     pub fn untracked_files(&self, capture: &Capture) -> Result<Vec<BString>> {
         let state = &capture.checkpoint;
         let left_out: Vec<TreeChange> = state.index.sparse.iter().map(|directory| (directory.clone(), None)).collect();

@@ -32,10 +32,6 @@ struct Special {
 
 impl Checkpoints<'_> {
     /// Writes a checkpoint as a tree.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ObjectId> {
         let about = About {
             v: 1,

@@ -258,8 +258,8 @@ impl Checkpoints<'_> {
     }
 
     fn converts_line_ends(&self) -> bool {
-        let value = self.repo.setting("core.autocrlf").map(|value| value.to_string().to_ascii_lowercase());
-        value.is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"))
+        // `input` is no boolean.
+        !matches!(self.repo.boolean("core.autocrlf"), Ok(None | Some(false)))
     }
 
     /// Whether any attribute or setting could stand between a file and its blob.

@@ -19,10 +19,6 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Checkpoints<'_> {
     /// All that differs between two checkpoints, except files of which it is not proven that
     /// the turn made them: an ignored file that it began to track may have been there before.
-    ///
-    /// # Errors
-    ///
-    /// When a record cannot be read.
     pub fn delta(&self, turn: u64, before: &Checkpoint, after: &Checkpoint) -> Result<Delta> {
         let mut files = self.file_changes(before, after)?;
         self.drop_unproven(before, &mut files)?;
@@ -39,10 +35,6 @@ impl Checkpoints<'_> {
     }
 
     /// The files that differ between two checkpoints, in content or mode.
-    ///
-    /// # Errors
-    ///
-    /// When a tree cannot be read.
     pub fn file_changes(
         &self,
         before: &Checkpoint,
@@ -70,10 +62,6 @@ impl Checkpoints<'_> {
     }
 
     /// The file that a checkpoint captured at a path.
-    ///
-    /// # Errors
-    ///
-    /// When its tree cannot be read.
     pub fn captured_file(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<Option<FileState>> {
         let found = Objects::new(self.repo).tree_file(checkpoint.worktree, path)?;
         Ok(found.map(|(kind, id)| with_mode(checkpoint, path, kind, id)))
@@ -135,10 +123,6 @@ impl Checkpoints<'_> {
 
     /// The directories that differ between two checkpoints, where no file tells of them or
     /// these files come and go.
-    ///
-    /// # Errors
-    ///
-    /// When a tree cannot be read.
     pub fn directory_changes(
         &self,
         before: &Checkpoint,

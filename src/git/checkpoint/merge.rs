@@ -39,10 +39,6 @@ pub struct Merger<'repo> {
 
 impl Merger<'_> {
     /// Merges three blobs.
-    ///
-    /// # Errors
-    ///
-    /// When one cannot be read, or git fails.
     pub fn merge(&mut self, path: &BStr, blobs: Blobs) -> Result<Merged> {
         let driver = self.driver(path)?;
         if let Driver::Other(name) = driver {
@@ -148,10 +144,6 @@ impl<'r> Checkpoints<'r> {
     }
 
     /// Gets ready to merge, by the attributes that hold now.
-    ///
-    /// # Errors
-    ///
-    /// When the attributes cannot be read.
     pub fn merger(&self) -> Result<Merger<'r>> {
         let index = Index::new(self.repo).with_directories_opened(Index::new(self.repo).read_index()?)?;
         Ok(Merger {

@@ -6,7 +6,7 @@ use crate::git::worktree::stat::{file_state, is_open, kind_of, mode_of};
 use crate::git::worktree::{Found, Worktree};
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
 use crate::model::path::parents;
-use crate::model::planner::{Occupant, Present, TurnDelta};
+use crate::model::planner::{Occupant, Present, Standing, TurnDelta};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::FileType;
@@ -14,10 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Checkpoints<'_> {
     /// Looks at everything that a walk touches. `now` is the rescue checkpoint.
-    ///
-    /// # Errors
-    ///
-    /// When something cannot be read.
     pub fn present(&self, turns: &[TurnDelta], now: &Checkpoint, index: &gix::index::State) -> Result<Present> {
         let mut present = Present {
             branches: now.branches.clone(),
@@ -50,11 +46,11 @@ impl Checkpoints<'_> {
         for (path, change) in deltas().flat_map(|delta| &delta.aside) {
             let store = change.from.iter().chain(&change.to).map(|aside| self.repo.scratch_path(&aside.store));
             let kept = store.into_iter().any(|store| store.symlink_metadata().is_ok());
-            let state = match Worktree::new(self.repo).find(path.as_bstr())? {
-                Found::There(found) => Some(file_state(&found)),
-                Found::Absent | Found::Behind(_) => None,
+            let standing = match Worktree::new(self.repo).find(path.as_bstr())? {
+                Found::There(found) => Standing::Something(file_state(&found)),
+                Found::Absent | Found::Behind(_) => Standing::Nothing,
             };
-            present.aside.insert(path.clone(), (state, kept));
+            present.aside.insert(path.clone(), (standing, kept));
         }
         for path in deltas().flat_map(|delta| delta.index.keys()) {
             let entries = Index::new(self.repo).index_entries(index, path.as_bstr())?;
@@ -67,10 +63,6 @@ impl Checkpoints<'_> {
 
     /// What the user edited: what differs within one of these pairs, of which each is the end of
     /// something recorded and the state that was found next. As it is now, and as `goal` has it.
-    ///
-    /// # Errors
-    ///
-    /// When a tree cannot be read.
     pub fn edited(
         &self,
         gaps: &[(&Checkpoint, &Checkpoint)],

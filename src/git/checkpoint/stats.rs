@@ -26,10 +26,6 @@ impl Checkpoints<'_> {
     }
 
     /// How each file of a delta changed, with lines added and removed.
-    ///
-    /// # Errors
-    ///
-    /// When content cannot be read.
     pub fn file_stats(&self, delta: &Delta) -> Result<Vec<FileChange>> {
         let aside = delta.aside.iter().map(|(path, change)| FileChange {
             path: quoted(path.as_bstr()),

@@ -7,10 +7,6 @@ use anyhow::{Context, Result};
 impl Index<'_> {
     /// Runs the user's pre-commit and commit-msg hooks on a staged index; gives the message
     /// as they leave it.
-    ///
-    /// # Errors
-    ///
-    /// When a hook fails.
     pub fn run_commit_hooks(&self, lock: &IndexLock<'_>, message: &str) -> Result<String> {
         let run = |args: Vec<&str>, hook: &str| {
             let ran = self.repo.git(args).index(lock.path()).run(b"");

@@ -60,10 +60,6 @@ impl Drop for IndexLock<'_> {
 
 impl<'r> Index<'r> {
     /// Takes `index.lock` and makes a copy of the index to work on.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `locked` when something else holds it for good.
     pub fn lock_index(&self, wait: Duration) -> Result<IndexLock<'r>> {
         let index = self.index_path();
         let lock = lock_path(&index);
@@ -90,10 +86,6 @@ impl<'r> Index<'r> {
     }
 
     /// Waits a moment for the index to be free.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `locked` when something else holds it for good.
     pub fn check_index_is_free(&self, wait: Duration) -> Result<()> {
         let lock = lock_path(&self.index_path());
         let started = Instant::now();
@@ -105,10 +97,6 @@ impl<'r> Index<'r> {
 
     /// Removes an `index.lock` that an oxundo which was killed left behind. To be called with
     /// the worktree's lock held.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be removed.
     pub fn clear_own_index_lock(&self) -> Result<()> {
         let mark = self.repo.scratch()?.join("index.mark");
         let lock = lock_path(&self.index_path());
@@ -145,19 +133,11 @@ impl IndexLock<'_> {
     }
 
     /// The copy as it is now.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn read(&self) -> Result<IndexFile> {
         Index::new(self.repo).decode_index(&self.copy)
     }
 
     /// Puts the copy in the index's place.
-    ///
-    /// # Errors
-    ///
-    /// When the rename fails; the index is then as it was.
     pub fn commit(self) -> Result<()> {
         self.stager.take();
         if self.copy.exists() {

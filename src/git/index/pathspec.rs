@@ -21,10 +21,6 @@ impl Selection<'_> {
 
 impl<'r> Index<'r> {
     /// Reads pathspecs as git does.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `usage` when one is none, or leads out of the worktree.
     pub fn selection(&self, pathspecs: &[OsString]) -> Result<Selection<'r>> {
         let index = self.read_index()?;
         let patterns = pathspecs.iter().map(|pathspec| pathspec.as_bytes().as_bstr());

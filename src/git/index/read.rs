@@ -9,17 +9,12 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::config::tree::Index as Threads;
 use gix::index::entry::Flags;
 use gix::index::{File as IndexFile, State};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Index<'_> {
     /// Reads the index; an empty one where there is none. What was read is read again only when
     /// the file is another one.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn read_index(&self) -> Result<Arc<IndexFile>> {
         let path = self.index_path();
         let stamp = Stamp::of(&path);
@@ -46,38 +41,11 @@ impl Index<'_> {
         let threads = self.repo.setting("index.threads").and_then(|n| Threads::THREADS.try_into_index_threads(n).ok());
         let options = gix::index::decode::Options { thread_limit: threads, ..Default::default() };
         // As git itself does, which leaves the checksum to fsck: it takes longer than all the rest.
-        let decode = || IndexFile::at_or_default(path, self.repo.hash_kind(), true, options);
-        let decoded = decode().or_else(|error| {
-            // The shared part of a split index is looked for beside it, where a copy has none.
-            let lent = self.lend_shared_parts(path).map_err(|_| error)?;
-            let decoded = decode();
-            for part in lent {
-                let _ = std::fs::remove_file(part);
-            }
-            decoded
-        });
+        let decoded = IndexFile::at_or_default(path, self.repo.hash_kind(), true, options);
         decoded.map_err(|error| anyhow::Error::msg(error.to_string())).context("read the index")
     }
 
-    /// Puts links to the shared parts of split indexes beside a copy of the index.
-    fn lend_shared_parts(&self, copy: &Path) -> std::io::Result<Vec<PathBuf>> {
-        let mut lent = Vec::new();
-        for entry in std::fs::read_dir(&self.repo.git_dir)? {
-            let entry = entry?;
-            let link = copy.with_file_name(entry.file_name());
-            if entry.file_name().as_bytes().starts_with(b"sharedindex.") && !link.exists() {
-                std::fs::hard_link(entry.path(), &link)?;
-                lent.push(link);
-            }
-        }
-        Ok(lent)
-    }
-
     /// The entries of a path.
-    ///
-    /// # Errors
-    ///
-    /// When it is in a sparse index by its directory, of which the tree cannot be read.
     pub fn index_entries(&self, index: &State, path: &BStr) -> Result<Vec<IndexEntry>> {
         match index.entry_range(path) {
             Some(range) => Ok(index.entries()[range].iter().map(entry_of).collect()),
@@ -86,10 +54,6 @@ impl Index<'_> {
     }
 
     /// How these paths differ between two readings of the index.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::index_entries`].
     pub fn index_moves(&self, paths: &[BString], before: &State, after: &State) -> Result<Vec<IndexMove>> {
         let mut moves = Vec::new();
         for path in paths {
@@ -103,10 +67,6 @@ impl Index<'_> {
     }
 
     /// The first path that is unmerged.
-    ///
-    /// # Errors
-    ///
-    /// When the index cannot be read.
     pub fn first_unmerged(&self) -> Result<Option<BString>> {
         let index = self.read_index()?;
         let unmerged = index.entries().iter().find(|entry| entry.stage_raw() != 0);

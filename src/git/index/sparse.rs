@@ -23,10 +23,6 @@ type Named = (BString, EntryMode, ObjectId);
 impl Index<'_> {
     /// A sparse index with entries for what is in those of its directories that are there all the
     /// same; most often none is, and it is the same index.
-    ///
-    /// # Errors
-    ///
-    /// When a directory cannot be looked at, or its tree not read.
     pub fn with_directories_opened(&self, index: Arc<IndexFile>) -> Result<Arc<IndexFile>> {
         let mut there = Vec::new();
         for entry in index.entries().iter().filter(|entry| entry.mode == Mode::DIR) {
@@ -71,10 +67,6 @@ impl Index<'_> {
 
     /// The index as git sees it, where some entries that were to be left out are there: in a
     /// sparse checkout these are entries as all others.
-    ///
-    /// # Errors
-    ///
-    /// When the configuration cannot be read.
     pub fn with_entries_shown(&self, index: Arc<IndexFile>, there: &[usize]) -> Result<Arc<IndexFile>> {
         if there.is_empty() || !self.shows_what_is_there()? {
             return Ok(index);
@@ -115,10 +107,6 @@ impl Index<'_> {
     }
 
     /// Takes a path out of the sparse directory that it is in: all else in there stays left out.
-    ///
-    /// # Errors
-    ///
-    /// When a tree cannot be read.
     pub fn take_from_sparse(&self, state: &mut IndexState, path: &BStr) -> Result<()> {
         while let Some(top) = state.sparse_directory(path).map(ToOwned::to_owned) {
             state.sparse.remove(&top);

@@ -19,10 +19,6 @@ impl IndexLock<'_> {
     /// Starts the git that [`Self::set`] needs: it reads the index while other things are done. The moves given
     /// lead to entries that are not what the worktree will have. Not in a sparse checkout: there git looks at the
     /// same time for what is on disk, and that is not yet as it will be.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be started.
     pub fn expect_set(&self, given: &[&IndexMove]) -> Result<()> {
         if !Index::new(self.repo).is_sparse_checkout() {
             let given = if given.len() > MOST_GIVEN { &[] } else { given };
@@ -50,10 +46,6 @@ impl IndexLock<'_> {
 
     /// Stages these paths as `git add` and `git rm` would: what is there with its content,
     /// filters applied, and what is gone removed.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn stage<'a>(&self, paths: impl IntoIterator<Item = &'a BStr>) -> Result<()> {
         let (behind, paths): (Vec<&BStr>, Vec<&BStr>) =
             paths.into_iter().partition(|path| Worktree::new(self.repo).is_behind_a_file(path));
@@ -71,10 +63,6 @@ impl IndexLock<'_> {
 
     /// Makes the entries of each path what the move says. `fresh` tells whether the worktree now has
     /// what the entry names, be it nothing, so that git can record its stat data.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn set(&self, moves: &[IndexMove], fresh: impl Fn(&IndexMove) -> bool) -> Result<()> {
         let is_given = |path| self.stager.borrow().as_ref().is_some_and(|stager| stager.given.contains(path));
         let staged: Vec<_> = moves.iter().filter(|entry| !is_given(&entry.path) && fresh(entry)).collect();
@@ -152,6 +140,7 @@ impl IndexLock<'_> {
         let added = self
             .git(&["add", "-N", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"])
             .env("GIT_WORK_TREE", &stand_in)
+            .env("GIT_LITERAL_PATHSPECS", "1")
             .directory(&stand_in)
             .run(&input);
         std::fs::remove_dir_all(&stand_in).with_context(|| format!("remove '{}'", stand_in.display()))?;

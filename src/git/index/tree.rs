@@ -97,10 +97,6 @@ impl TreeWalk<'_> {
 
 impl Index<'_> {
     /// The index as a value. `base` is a tree that most of it is in, such as HEAD's.
-    ///
-    /// # Errors
-    ///
-    /// When a tree cannot be read or written.
     pub fn index_state(&self, index: &State, base: ObjectId) -> Result<IndexState> {
         let tree = self.index_tree(index, base)?;
         let mut state = IndexState { tree, sparse: sparse_directories(index), special: BTreeMap::new() };
@@ -122,10 +118,6 @@ impl Index<'_> {
     }
 
     /// A tree with some paths as they are in the index; those that it lacks are removed.
-    ///
-    /// # Errors
-    ///
-    /// When the tree cannot be written.
     pub fn tree_with_index_entries(&self, base: ObjectId, index: &State, paths: &[BString]) -> Result<ObjectId> {
         let changes: Result<Vec<TreeChange>> =
             (paths.iter()).map(|path| Ok(tree_change(path, &self.index_entries(index, path.as_bstr())?))).collect();

@@ -21,10 +21,6 @@ pub struct Exactly<'a> {
 
 impl<'a> Exactly<'a> {
     /// All bytes of a file.
-    ///
-    /// # Errors
-    ///
-    /// When its size cannot be found out.
     pub fn of(mut file: &'a File) -> Result<Self> {
         file.rewind()?;
         Ok(Self { left: file.metadata()?.len(), failed: false, file: BufReader::with_capacity(1 << 16, file) })
@@ -47,10 +43,6 @@ impl Read for Exactly<'_> {
 impl Objects<'_> {
     /// Copies a blob's content. git reads one that is large, which it does in pieces, and one that
     /// is not here, which it may know where to fetch.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read or written.
     pub fn copy_blob(&self, id: ObjectId, out: &mut dyn std::io::Write) -> Result<()> {
         if self.repo.gix.find_header(id).is_ok_and(|header| header.size() <= IN_MEMORY) {
             return Ok(out.write_all(&self.repo.gix.find_blob(id)?.data)?);
@@ -60,29 +52,17 @@ impl Objects<'_> {
     }
 
     /// The raw content of a blob.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn blob(&self, id: ObjectId) -> Result<Vec<u8>> {
         Ok(self.repo.gix.find_blob(id)?.data.clone())
     }
 }
 
 /// The id that these bytes have as a blob.
-///
-/// # Errors
-///
-/// When the hash finds that they were made to collide.
 pub fn blob_id(bytes: &[u8], hash: gix::hash::Kind) -> Result<ObjectId> {
     Ok(gix::objs::compute_hash(hash, gix::objs::Kind::Blob, bytes)?)
 }
 
 /// The id that a file's bytes have as a blob, however large it is.
-///
-/// # Errors
-///
-/// When it cannot be read, or becomes shorter meanwhile.
 pub fn file_id(file: &File, hash: gix::hash::Kind) -> Result<ObjectId> {
     let mut bytes = Exactly::of(file)?;
     let (size, progress, go_on) = (bytes.left, &mut gix::progress::Discard, AtomicBool::new(false));

@@ -29,20 +29,12 @@ pub enum Sign {
 
 impl Objects<'_> {
     /// Makes a commit by the configured user. No ref moves.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written or, with `sign`, not be signed.
     pub fn make_commit(&self, tree: ObjectId, parents: &[ObjectId], message: &str, sign: Sign) -> Result<ObjectId> {
         self.make_commit_by(None, tree, parents, message, sign)
     }
 
     /// As [`Repo::make_commit`], with another author: a name, an address, and a date as git
     /// writes it, where one is to be kept.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written or, with `sign`, not be signed.
     pub fn make_commit_by(
         &self,
         author: Option<&Author>,
@@ -79,10 +71,6 @@ impl Objects<'_> {
     }
 
     /// Makes one of oxundo's own commits, never signed.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn write_own_commit(&self, tree: ObjectId, parents: Vec<ObjectId>, message: &str) -> Result<ObjectId> {
         let who = self.repo.committer();
         let commit = gix::objs::Commit {
@@ -108,10 +96,6 @@ impl Objects<'_> {
     }
 
     /// The parents of a commit; none where a shallow clone ends.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>> {
         if self.repo.gix.shallow_commits()?.is_some_and(|shallow| shallow.iter().any(|end| *end == id)) {
             return Ok(Vec::new());
@@ -121,10 +105,6 @@ impl Objects<'_> {
     }
 
     /// A commit's author and its message.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn author_and_message(&self, id: ObjectId) -> Result<(Author, String)> {
         let commit = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
         let author = commit.author()?;
@@ -137,10 +117,6 @@ impl Objects<'_> {
     }
 
     /// The first line of a commit's message.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn commit_subject(&self, id: ObjectId) -> Result<String> {
         let commit = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
         let message = commit.message_raw()?;
@@ -149,10 +125,6 @@ impl Objects<'_> {
     }
 
     /// The one commit whose id begins with these digits.
-    ///
-    /// # Errors
-    ///
-    /// When there is none, or more than one.
     pub fn find_commit_id(&self, digits: &str) -> Result<ObjectId> {
         let Ok(id) = self.repo.gix.rev_parse_single(digits.as_bytes().as_bstr()) else {
             bail!("'{digits}' is not a commit");

@@ -10,10 +10,6 @@ const STRAIGHT: usize = 64;
 
 impl Objects<'_> {
     /// The commits that `from` reaches and `hidden` does not, newest first.
-    ///
-    /// # Errors
-    ///
-    /// When history cannot be read.
     pub fn commits_between(&self, hidden: &[ObjectId], from: ObjectId) -> Result<Vec<ObjectId>> {
         let hidden: Vec<_> = hidden.iter().copied().filter(|id| self.repo.gix.has_object(id)).collect();
         if hidden.contains(&from) {
@@ -53,10 +49,6 @@ impl Objects<'_> {
     }
 
     /// Whether one commit is another's ancestor, or the same.
-    ///
-    /// # Errors
-    ///
-    /// When history cannot be read.
     pub fn is_ancestor(&self, ancestor: ObjectId, of: ObjectId) -> Result<bool> {
         if ancestor == of {
             return Ok(true);
@@ -77,10 +69,6 @@ impl Objects<'_> {
     }
 
     /// Which of these commits these tips reach.
-    ///
-    /// # Errors
-    ///
-    /// When history cannot be read.
     pub fn reachable_from(&self, tips: &[ObjectId], commits: &[ObjectId]) -> Result<HashSet<ObjectId>> {
         let mut reached: HashSet<ObjectId> = commits.iter().copied().collect();
         let tips: Vec<_> = tips.iter().copied().filter(|id| self.repo.gix.has_object(id)).collect();

@@ -28,10 +28,6 @@ pub enum DiffForm {
 impl Objects<'_> {
     /// Prints the difference of two trees as `git diff` does: its pager, its colours, its
     /// configuration.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be started, or fails.
     pub fn print_diff(&self, from: ObjectId, to: ObjectId, style: DiffStyle, paths: &[OsString]) -> Result<()> {
         // `color.diff`, which says more, stays above it.
         let color = if style.colored { "color.ui=always" } else { "color.ui=never" };
@@ -45,10 +41,6 @@ impl Objects<'_> {
     }
 
     /// Prints the paths of a tree as git does.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be started, or fails.
     pub fn print_tree(&self, tree: ObjectId) -> Result<()> {
         self.print(vec![
             "ls-tree".into(),
@@ -68,10 +60,6 @@ impl Objects<'_> {
 }
 
 /// The difference of two texts, as a patch has it.
-///
-/// # Errors
-///
-/// When it cannot be put into words.
 pub fn text_diff(name: &str, from: Option<&str>, to: Option<&str>) -> Result<String> {
     let label = |side: &str, text: Option<&str>| match text {
         Some(_) => format!("{side}/{name}"),

@@ -86,10 +86,6 @@ impl Walk<'_> {
 
 impl Objects<'_> {
     /// Of these commits, those that a remote has or had, each with the ref that tells.
-    ///
-    /// # Errors
-    ///
-    /// When refs or commits cannot be read.
     pub fn published(&self, commits: &[ObjectId]) -> Result<HashMap<ObjectId, String>> {
         let mut found = HashMap::new();
         if commits.is_empty() {
@@ -144,10 +140,6 @@ impl Objects<'_> {
     }
 
     /// Where every remote-tracking branch points.
-    ///
-    /// # Errors
-    ///
-    /// When the refs cannot be read.
     pub fn remote_tip_ids(&self) -> Result<Vec<ObjectId>> {
         let mut ids = Vec::new();
         for reference in self.repo.gix.references()?.remote_branches()? {
@@ -158,10 +150,6 @@ impl Objects<'_> {
     }
 
     /// Remembers what git is about to push, from what it tells its pre-push hook.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn record_pushed(&self, told: &[u8]) -> Result<()> {
         let path = self.repo.common_dir.join("oxundo/pushed");
         let known = std::fs::read(&path).unwrap_or_default();

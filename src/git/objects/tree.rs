@@ -19,10 +19,6 @@ pub type TreeChange = (BString, Option<(EntryKind, ObjectId)>);
 
 impl Objects<'_> {
     /// The tree of HEAD's commit; the empty tree on an unborn branch.
-    ///
-    /// # Errors
-    ///
-    /// When the commit cannot be read.
     pub fn head_tree(&self, head: &Head) -> Result<ObjectId> {
         match head.commit {
             Some(commit) => self.commit_tree(commit),
@@ -31,39 +27,23 @@ impl Objects<'_> {
     }
 
     /// The tree of a commit.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn commit_tree(&self, commit: ObjectId) -> Result<ObjectId> {
         let commit = self.repo.gix.find_commit(commit).with_context(|| format!("read commit {commit}"))?;
         Ok(commit.tree_id()?.detach())
     }
 
     /// The file or link at a path of a tree.
-    ///
-    /// # Errors
-    ///
-    /// When the tree cannot be read.
     pub fn tree_file(&self, tree: ObjectId, path: &BStr) -> Result<Option<(Kind, ObjectId)>> {
         let entry = self.tree_entry(tree, path)?;
         Ok(entry.and_then(|(kind, id)| Some((file_kind(kind)?, id))))
     }
 
     /// Whether a tree has a file, link or submodule at a path.
-    ///
-    /// # Errors
-    ///
-    /// When the tree cannot be read.
     pub fn tree_has_entry(&self, tree: ObjectId, path: &BStr) -> Result<bool> {
         Ok(self.tree_entry(tree, path)?.is_some_and(|(kind, _)| kind != EntryKind::Tree))
     }
 
     /// Whatever is at a path of a tree.
-    ///
-    /// # Errors
-    ///
-    /// When the tree cannot be read.
     pub fn tree_entry(&self, tree: ObjectId, path: &BStr) -> Result<Option<(EntryKind, ObjectId)>> {
         let tree = self.repo.gix.find_tree(tree)?;
         let entry = tree.lookup_entry(path.split(|byte| *byte == b'/'))?;
@@ -107,10 +87,6 @@ impl Objects<'_> {
     }
 
     /// The entries that differ between two trees, as index entries.
-    ///
-    /// # Errors
-    ///
-    /// When a tree cannot be read.
     pub fn entry_changes(
         &self,
         before: ObjectId,
@@ -122,10 +98,6 @@ impl Objects<'_> {
     }
 
     /// The entry of a tree at a path, as an index entry.
-    ///
-    /// # Errors
-    ///
-    /// When the tree cannot be read.
     pub fn plain_entries(&self, tree: ObjectId, path: &BStr) -> Result<Vec<IndexEntry>> {
         Ok(plain_entry(self.entry_at(tree, path)?, false))
     }
@@ -136,29 +108,17 @@ impl Objects<'_> {
     }
 
     /// Every file of a tree.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn paths_of(&self, tree: ObjectId) -> Result<Vec<BString>> {
         self.changed_paths(self.write_empty_tree()?, tree)
     }
 
     /// The files that one tree has and another has not.
-    ///
-    /// # Errors
-    ///
-    /// When a tree cannot be read.
     pub fn removed_paths(&self, before: ObjectId, after: ObjectId) -> Result<Vec<BString>> {
         let changes = self.tree_changes(before, after)?;
         Ok(changes.into_iter().filter(|(_, change)| change.to.is_none()).map(|(path, _)| path).collect())
     }
 
     /// The files that differ between two trees.
-    ///
-    /// # Errors
-    ///
-    /// When a tree cannot be read.
     pub fn changed_paths(&self, before: ObjectId, after: ObjectId) -> Result<Vec<BString>> {
         Ok(self.tree_changes(before, after)?.into_keys().collect())
     }
@@ -171,10 +131,6 @@ impl Objects<'_> {
     }
 
     /// A tree with some paths replaced or removed.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn edited_tree(&self, base: ObjectId, changes: &[TreeChange]) -> Result<ObjectId> {
         if changes.is_empty() {
             return Ok(base);

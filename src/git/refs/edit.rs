@@ -14,10 +14,6 @@ use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 
 impl Refs<'_> {
     /// Moves one of oxundo's refs, with a reflog entry. `None` means that it is not there.
-    ///
-    /// # Errors
-    ///
-    /// When it is not at `from`.
     pub fn move_own_ref(&self, name: &str, from: Option<ObjectId>, to: Option<ObjectId>, message: &str) -> Result<()> {
         let mut gix = self.repo.gix.clone();
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
@@ -39,10 +35,6 @@ impl Refs<'_> {
     }
 
     /// Moves the branches, HEAD and its reflog as a plan says, all or none.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `branch` when one of them is not where the plan expects it.
     pub fn move_refs(&self, plan: &Plan, message: &str) -> Result<()> {
         let message = &format!("oxundo: {message}");
         let edits = ref_edits(plan, message)?;

@@ -72,10 +72,6 @@ impl Refs<'_> {
     }
 
     /// Removes the locks that a command left on refs. To be called with the worktree's lock held.
-    ///
-    /// # Errors
-    ///
-    /// When one cannot be removed.
     pub fn clear_marked_locks(&self) -> Result<()> {
         let mark = self.repo.scratch_path(MARK);
         let Ok(since) = mark.metadata().and_then(|about| about.modified()) else {
@@ -112,10 +108,6 @@ pub fn held(lock: &Path, what: &str) -> anyhow::Error {
 
 /// Removes a ref's lock file if nobody alive can have it: waits until it is older than any git
 /// command holds one. One that was made before `since` is left.
-///
-/// # Errors
-///
-/// When it cannot be removed.
 pub fn clear_lock_of_the_dead(lock: &Path, since: SystemTime) -> Result<()> {
     let made = |lock: &Path| lock.metadata().and_then(|about| about.modified());
     let Some(first) = made(lock).ok().filter(|made| *made >= since) else {

@@ -23,10 +23,6 @@ const TRIES: u32 = 200;
 impl Refs<'_> {
     /// Takes the lock that all worktrees share for writing the notes; waits while another oxundo
     /// has it.
-    ///
-    /// # Errors
-    ///
-    /// When the lock file cannot be made.
     pub fn lock_notes(&self) -> Result<Lock> {
         let directory = self.repo.common_dir.join("oxundo");
         std::fs::create_dir_all(&directory).with_context(|| format!("make '{}'", directory.display()))?;
@@ -40,10 +36,6 @@ impl Refs<'_> {
     }
 
     /// Adds each note to its commit, beside what other turns said of it.
-    ///
-    /// # Errors
-    ///
-    /// When the notes cannot be written.
     pub fn add_notes(&self, notes: &[Note]) -> Result<()> {
         if notes.is_empty() {
             return Ok(());
@@ -67,10 +59,6 @@ impl Refs<'_> {
     }
 
     /// Takes the notes off commits that no longer are a turn's.
-    ///
-    /// # Errors
-    ///
-    /// When the notes cannot be written.
     pub fn remove_notes(&self, commits: &[ObjectId]) -> Result<()> {
         if commits.is_empty() {
             return Ok(());
@@ -134,10 +122,6 @@ impl Refs<'_> {
     }
 
     /// What the notes say of each commit; lines that are not oxundo's are passed over.
-    ///
-    /// # Errors
-    ///
-    /// When the notes cannot be read.
     pub fn notes_on(&self, commits: &[ObjectId]) -> Result<Vec<Vec<Note>>> {
         let Some(root) = self.ref_id(NOTES)? else {
             return Ok(vec![Vec::new(); commits.len()]);

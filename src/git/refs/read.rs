@@ -16,10 +16,6 @@ pub const REFS: [&str; 2] = ["refs/oxundo", "refs/notes/oxundo"];
 
 impl Refs<'_> {
     /// The full name of a branch that is to be made.
-    ///
-    /// # Errors
-    ///
-    /// A refusal when git would not take the name, or there is one.
     pub fn new_branch_name(&self, short: &str) -> Result<String> {
         let full = format!("refs/heads/{short}");
         let checked = self.repo.git(["check-ref-format", "--branch", short]).ask()?;
@@ -43,10 +39,6 @@ impl Refs<'_> {
     }
 
     /// Where HEAD is now.
-    ///
-    /// # Errors
-    ///
-    /// When HEAD cannot be read.
     pub fn head(&self) -> Result<Head> {
         let head = self.repo.gix.head().context("read HEAD")?;
         let branch = head.referent_name().map(|name| name.as_bstr().to_string());
@@ -58,10 +50,6 @@ impl Refs<'_> {
     }
 
     /// Every branch and where it points.
-    ///
-    /// # Errors
-    ///
-    /// When the refs cannot be read.
     pub fn branches(&self) -> Result<BTreeMap<String, ObjectId>> {
         let packed = self.repo.gix.refs.packed_refs_path();
         let stamp =
@@ -89,20 +77,12 @@ impl Refs<'_> {
     }
 
     /// Where a ref points; `None` when there is no such ref.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn ref_id(&self, name: &str) -> Result<Option<ObjectId>> {
         let target = transaction::value(&self.repo.gix.refs, full_name(name)?.as_ref());
         Ok(target.with_context(|| format!("read {name}"))?.and_then(|target| target.try_id().map(ToOwned::to_owned)))
     }
 
     /// The branches that other worktrees have checked out, with these worktrees' directories.
-    ///
-    /// # Errors
-    ///
-    /// When the worktrees cannot be listed.
     pub fn branches_elsewhere(&self) -> Result<BTreeMap<String, String>> {
         let mut elsewhere = BTreeMap::new();
         if !self.repo.common_dir.join("worktrees").exists() {
@@ -121,10 +101,6 @@ impl Refs<'_> {
     }
 
     /// Every ref of oxundo's, of all worktrees.
-    ///
-    /// # Errors
-    ///
-    /// When the refs cannot be listed.
     pub fn own_refs(&self) -> Result<Vec<String>> {
         let args = ["for-each-ref", "--format=%(refname)"].into_iter().chain(REFS);
         let printed = self.repo.git(args).run(b"")?;

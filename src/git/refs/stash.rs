@@ -8,10 +8,6 @@ use gix::bstr::ByteSlice;
 
 impl Refs<'_> {
     /// The stash list, newest first.
-    ///
-    /// # Errors
-    ///
-    /// When its reflog cannot be read.
     pub fn stash(&self) -> Result<Vec<StashEntry>> {
         let Some(reference) = self.repo.gix.try_find_reference("refs/stash")? else {
             return Ok(Vec::new());
@@ -35,10 +31,6 @@ impl Refs<'_> {
     }
 
     /// Makes the stash list what a change leads to, entry by entry, keeping what is there already.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn set_stash(&self, change: &checkpoint::Change<Vec<StashEntry>>) -> Result<()> {
         let (now, to) = (self.stash()?, &change.to);
         if now.is_empty()

@@ -28,10 +28,6 @@ const TRIES: u32 = 10;
 
 /// Makes the edits, all or none, if `still` says so once all locks are held. A failure of the disk half way leaves some
 /// of them made.
-///
-/// # Errors
-///
-/// When a ref is not where its edit expects it, or is locked.
 pub(super) fn edit(
     gix: &gix::Repository,
     edits: impl IntoIterator<Item = RefEdit>,

@@ -11,10 +11,6 @@ use std::os::unix::ffi::OsStringExt;
 
 impl Repo {
     /// The user's name and e-mail address for commits.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `no_identity` where none is configured.
     pub fn check_identity(&self) -> Result<()> {
         let known = |role: &str, field: &str| self.identity(role, field).is_some();
         let missing = ["author", "committer"].iter().any(|role| !known(role, "name") || !known(role, "email"));

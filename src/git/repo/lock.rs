@@ -35,10 +35,6 @@ impl Repo {
     /// Takes the worktree's lock unless a `run` is at work. It waits for another command's moment
     /// to pass: also a process that was killed can hold the lock for one, in a child that has
     /// not become git yet.
-    ///
-    /// # Errors
-    ///
-    /// When the lock file cannot be made.
     pub fn try_lock(&self, who: &str) -> Result<Option<Lock>> {
         if self.is_running()? {
             return Ok(None);
@@ -48,10 +44,6 @@ impl Repo {
     }
 
     /// Takes the worktree's lock, whether or not a `run` is at work.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `busy` when it stays taken for so long.
     pub fn lock_beside_run(&self, who: &str, patience: Duration) -> Result<Lock> {
         self.take("lock", who, patience)?.ok_or_else(|| self.busy("lock"))
     }
@@ -66,10 +58,6 @@ impl Repo {
     }
 
     /// Whether a `run` is at work in this worktree.
-    ///
-    /// # Errors
-    ///
-    /// When its lock cannot be looked at.
     pub fn is_running(&self) -> Result<bool> {
         let path = self.scratch_path("run");
         if !path.exists() {

@@ -102,10 +102,6 @@ impl Repo {
     }
 
     /// The directory for locks, logs and other scratch; made when first needed.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be made.
     pub fn scratch(&self) -> Result<&Path> {
         std::fs::create_dir_all(&self.scratch).with_context(|| format!("make '{}'", self.scratch.display()))?;
         Ok(&self.scratch)

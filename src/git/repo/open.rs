@@ -13,11 +13,6 @@ use std::path::{Path, PathBuf};
 impl Repo {
     /// Finds and opens the repository that `directory` is in, or the one that `GIT_DIR` names
     /// when `directory` is in its worktree, or oxundo's own store for the directory.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `not_found` where there is none, where it has no worktree, or where it
-    /// cannot be read, and `io` for one that belongs to another user.
     pub fn open(directory: &Path) -> Result<Self> {
         Self::open_existing(directory)?.ok_or_else(|| {
             let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
@@ -123,11 +118,6 @@ impl Repo {
 
     /// Finds the repository as [`Repo::open`] does; where there is none, makes a store of
     /// oxundo's own for the directory.
-    ///
-    /// # Errors
-    ///
-    /// As [`Repo::open`], but where there is none only for a directory that holds more than one
-    /// project.
     pub fn open_or_make(directory: &Path) -> Result<Self> {
         match Self::open_existing(directory)? {
             Some(repo) => Ok(repo),

@@ -39,10 +39,6 @@ pub fn file_system(_file: impl AsFd) -> Option<u64> {
 }
 
 /// Renames a file, link or directory only if nothing has the new name.
-///
-/// # Errors
-///
-/// `EXIST` when something has it, or what the system says.
 pub fn rename_to_nothing(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
     // RENAME_NOREPLACE on Linux, RENAME_EXCL on macOS: the kernel or the file system may not know it.
     match rustix::fs::renameat_with(&from_in, from, &to_in, to, RenameFlags::NOREPLACE) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Variables that bind a git process to a repository; as `git rev-parse --local-env-vars`
 /// lists them, without those that hold configuration.
-pub const LOCAL_ENVIRONMENT: [&str; 12] = [
+pub const LOCAL_ENVIRONMENT: [&str; 13] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
     "GIT_DIR",
@@ -23,6 +23,7 @@ pub const LOCAL_ENVIRONMENT: [&str; 12] = [
     "GIT_NO_REPLACE_OBJECTS",
     "GIT_OBJECT_DIRECTORY",
     "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 ];
@@ -63,7 +64,6 @@ impl Git {
             .env("GIT_DIR", git_dir)
             .env("GIT_WORK_TREE", worktree)
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_LITERAL_PATHSPECS", "1")
             .args(if ABOUT_HOOKS.contains(&name.as_str()) { &[][..] } else { &NO_HOOKS })
             .args(args);
         Self { command, name, line }
@@ -95,43 +95,28 @@ impl Git {
     }
 
     /// Feeds `input`, and gives what the command prints.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be started, or fails: then with what it said.
     pub fn run(self, input: &[u8]) -> Result<Vec<u8>> {
         self.start()?.run(input)
     }
 
     /// Starts it before its input is known, so that it is ready by then.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be started.
     pub fn start(mut self) -> Result<Waiting> {
-        self.command.env("LC_ALL", "C");
+        self.speak_english();
         Waiting::start(self.command, format!("git {}", self.name))
     }
 
     /// As [`Git::run`], but gives up on a command that does not end: it may be asking somebody who
     /// is not there. It is left alone then; what it may still print goes nowhere.
-    ///
-    /// # Errors
-    ///
-    /// As [`Git::run`], and when the time is over.
     pub fn run_within(mut self, input: &[u8], limit: Duration) -> Result<Vec<u8>> {
-        self.command.env("LC_ALL", "C");
+        self.speak_english();
         fed_within(self.command, input, &format!("git {}", self.name), limit)
     }
 
     /// Writes what the command prints to `out`, as it comes.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be started, or fails: then with what it said.
     pub fn copy_to(mut self, out: &mut dyn Write) -> Result<()> {
         let name = format!("git {}", self.name);
-        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.speak_english();
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().with_context(|| format!("run {name}"))?;
         let mut stdout = child.stdout.take().context("no way to its output")?;
         let copied = std::io::copy(&mut stdout, out);
@@ -143,24 +128,24 @@ impl Git {
     }
 
     /// As [`Git::run`], for a command that says something by its exit code: gives it too.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be started, or is killed.
     pub fn ask(mut self) -> Result<(i32, Vec<u8>)> {
-        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
+        self.speak_english();
+        self.command.stdin(Stdio::null()).stderr(Stdio::null());
         let output = self.command.output().with_context(|| format!("run git {}", self.name))?;
         let code = output.status.code().with_context(|| format!("git {} was killed", self.name))?;
         Ok((code, output.stdout))
     }
 
+    /// What git says is quoted in English. Its words alone: the filters and programs that it runs for the user
+    /// have the user's locale, hooks their language too.
+    fn speak_english(&mut self) {
+        if self.name != "hook" {
+            self.command.env("LANGUAGE", "C");
+        }
+    }
+
     /// Runs with the terminal as it is, so that git's pager and colours work.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be started.
     pub fn interactive(mut self) -> Result<ExitStatus> {
-        self.command.env_remove("GIT_LITERAL_PATHSPECS");
         leave_interrupts()?;
         self.command.status().context("run git")
     }
@@ -181,10 +166,6 @@ impl Waiting {
     }
 
     /// Feeds `input`, and gives what the command prints.
-    ///
-    /// # Errors
-    ///
-    /// When it fails: then with what it said.
     pub fn run(mut self, input: &[u8]) -> Result<Vec<u8>> {
         let mut child = self.child.take().context("it has run")?;
         let mut stdin = child.stdin.take().context("no way to its input")?;
@@ -264,10 +245,21 @@ fn succeeded(output: &Output, name: &str) -> Result<()> {
 }
 
 /// A path that does not depend on the current directory.
-///
-/// # Errors
-///
-/// When the path does not exist.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
     std::fs::canonicalize(path).with_context(|| format!("find '{}'", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_binds_git_to_a_repository_is_what_git_says() {
+        let printed = Command::new("git").args(["rev-parse", "--local-env-vars"]).output().expect("run git");
+        let printed = String::from_utf8(printed.stdout).expect("variables have plain names");
+        let all = printed.lines().filter(|name| !name.starts_with("GIT_CONFIG"));
+        // An older git may know fewer, a newer one more.
+        let unknown: Vec<_> = all.filter(|name| !LOCAL_ENVIRONMENT.contains(name)).collect();
+        assert_eq!(unknown, Vec::<&str>::new());
+    }
 }

@@ -2,9 +2,13 @@
 
 use crate::git::repo::Repo;
 use anyhow::{Context, Result};
+use std::fs::{File, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hasher};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::io;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 impl Repo {
@@ -16,10 +20,6 @@ impl Repo {
     }
 
     /// Remembers that old turns have been looked for.
-    ///
-    /// # Errors
-    ///
-    /// When that cannot be written.
     pub fn mark_collected(&self) -> Result<()> {
         let path = self.scratch()?.join("gc");
         std::fs::write(&path, "").with_context(|| format!("write {}", path.display()))
@@ -41,9 +41,7 @@ fn sum_of(record: &[u8]) -> [u8; 8] {
 /// Puts a record into the scratch directory. Without it the next scan takes a little longer.
 pub fn keep(repo: &Repo, name: &str, record: &[u8]) {
     let Ok(scratch) = repo.scratch() else { return };
-    let new = scratch.join(format!("{name}.new"));
-    let record = [&sum_of(record), record].concat();
-    let _ = std::fs::write(&new, record).and_then(|()| std::fs::rename(&new, scratch.join(name)));
+    let _ = replace(&scratch.join(name), &[&sum_of(record), record].concat());
 }
 
 /// What a record says; `None` when it is damaged.
@@ -59,41 +57,62 @@ pub fn take_number(record: &mut &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(*number))
 }
 
+/// How the names of files begin that are written beside their place: a kill may leave one there.
+pub const TEMPORARY: &str = ".oxundo-tmp-";
+
+/// A name for such a file, which no other has.
+pub fn temporary_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{TEMPORARY}{}-{number}", std::process::id())
+}
+
+/// Puts a file with this content in the place of the one that is there: whole, or not at all.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_by(path, File::options(), |file| file.write_all(content))
+}
+
+/// As [`replace`], with these permission bits, and whole after a power cut too.
+pub fn replace_synced(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    // Private until it is whole.
+    let mut private = File::options();
+    private.mode(0o600);
+    replace_by(path, private, |file| {
+        file.write_all(content)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.sync_all()
+    })
+}
+
+fn replace_by(path: &Path, mut new: OpenOptions, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let temporary = path.with_file_name(temporary_name());
+    let filled = new.write(true).create_new(true).open(&temporary).and_then(|mut file| fill(&mut file));
+    let written = filled.and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        // The error to tell is the first one.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
 /// Removes a file; that it is gone already is no error.
-///
-/// # Errors
-///
-/// When the system refuses.
 pub fn remove_if_there(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("remove '{}'", path.display()))
         }
         _ => Ok(()),
     }
 }
 
-/// The disk space that a file, or a directory with all below it, takes.
-///
-/// # Errors
-///
-/// When it cannot be read.
-pub fn disk_usage(path: &Path) -> Result<u64> {
-    let about = path.symlink_metadata().with_context(|| format!("look at '{}'", path.display()))?;
-    let mut bytes = about.blocks() * 512;
-    if about.is_dir() {
-        for entry in std::fs::read_dir(path).with_context(|| format!("read '{}'", path.display()))? {
-            bytes += disk_usage(&entry?.path())?;
-        }
-    }
-    Ok(bytes)
+/// The disk space that a file, or a directory with all below it, takes: as far as it can be seen, and is still there.
+pub fn disk_usage(path: &Path) -> u64 {
+    let Ok(about) = path.symlink_metadata() else { return 0 };
+    let below = about.is_dir().then(|| std::fs::read_dir(path)).into_iter().flatten().flatten().flatten();
+    about.blocks() * 512 + below.map(|entry| disk_usage(&entry.path())).sum::<u64>()
 }
 
 /// Removes a directory with all below it, also where directories may not be written.
-///
-/// # Errors
-///
-/// When the system refuses.
 pub fn remove_tree(path: &Path) -> Result<()> {
     if std::fs::remove_dir_all(path).is_err() {
         open_up(path)?;
@@ -104,10 +123,43 @@ pub fn remove_tree(path: &Path) -> Result<()> {
 
 fn open_up(path: &Path) -> Result<()> {
     if path.symlink_metadata()?.is_dir() {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
+        std::fs::set_permissions(path, Permissions::from_mode(0o700))?;
         for entry in std::fs::read_dir(path)? {
             open_up(&entry?.path())?;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_or_not_at_all() {
+        let top = tempfile::tempdir().expect("make a directory");
+        let (file, directory) = (top.path().join("file"), top.path().join("directory"));
+        std::fs::create_dir(&directory).expect("make a directory");
+        replace(&file, b"one").expect("make a file");
+        assert_eq!(std::fs::read(&file).expect("read a file"), b"one");
+        replace_synced(&file, b"two", 0o640).expect("replace a file");
+        assert_eq!(std::fs::read(&file).expect("read a file"), b"two");
+        assert_eq!(file.metadata().expect("look at a file").permissions().mode() & 0o7777, 0o640);
+        replace(&directory, b"three").expect_err("a directory is no file");
+        replace_synced(&top.path().join("none/file"), b"three", 0o600).expect_err("there is no directory");
+        assert_eq!(std::fs::read_dir(top.path()).expect("list a directory").count(), 2, "nothing is left behind");
+    }
+
+    #[test]
+    fn disk_usage_adds_up_what_can_be_seen() {
+        let top = tempfile::tempdir().expect("make a directory");
+        std::fs::create_dir(top.path().join("in")).expect("make a directory");
+        let [file, link] = ["in/file", "link"].map(|name| top.path().join(name));
+        std::fs::write(&file, vec![1; 100_000]).expect("write a file");
+        std::os::unix::fs::symlink("in", &link).expect("make a link");
+        let all = [top.path(), &top.path().join("in"), &file, &link];
+        let blocks: u64 = all.map(|path| path.symlink_metadata().expect("look at a file").blocks()).iter().sum();
+        assert_eq!(disk_usage(top.path()), blocks * 512, "each counts once");
+        assert_eq!(disk_usage(&top.path().join("none")), 0);
+    }
 }

@@ -1,16 +1,23 @@
-//! git's configuration: read as git reads it, and changed by git.
+//! git's configuration: read as git reads it, and changed by git. Of many values the last counts; a key without a
+//! value is true.
 
 use crate::git::repo::Repo;
 use anyhow::{Context, Result};
 use gix::bstr::{BString, ByteSlice};
+use gix::config::{Boolean, File, Integer};
 use std::path::PathBuf;
+
+/// How a key is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Without a value.
+    Bare,
+    /// With this one, which may be empty.
+    Value(String),
+}
 
 impl Repo {
     /// Where git looks for this repository's hooks.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn hooks_directory(&self) -> Result<PathBuf> {
         let printed = self.git(["rev-parse", "--git-path", "hooks"]).run(b"")?;
         Ok(self.top().join(printed.trim_end().to_str().context("a path that is not UTF-8")?))
@@ -28,27 +35,41 @@ impl Repo {
         self.gix.config_snapshot().string(key)
     }
 
+    /// How a configuration key is set the last time.
+    pub fn given(&self, key: &str) -> Option<Given> {
+        let value = self.gix.config_snapshot().plumbing().string_implicit(key)?;
+        Some(value.map_or(Given::Bare, |value| Given::Value(value.to_str_lossy().into_owned())))
+    }
+
     /// All values of a configuration key.
     pub fn settings(&self, key: &str) -> Vec<BString> {
+        self.gix.config_snapshot().plumbing().strings(key).unwrap_or_default()
+    }
+
+    /// A boolean of the configuration.
+    pub fn boolean(&self, key: &str) -> Result<Option<bool>, String> {
+        let read = self.gix.config_snapshot().try_boolean(key);
+        read.map_err(|_| self.setting(key).unwrap_or_default().to_str_lossy().into_owned())
+    }
+
+    /// The names that sections of this kind have: those of the remotes, of the branches.
+    pub fn subsections(&self, section: &str) -> Vec<String> {
         let snapshot = self.gix.config_snapshot();
-        let values = snapshot.plumbing().strings(key).unwrap_or_default();
-        values.into_iter().collect()
+        let sections = snapshot.plumbing().sections_by_name(section).into_iter().flatten();
+        let names =
+            sections.filter_map(|section| Some(section.header().subsection_name()?.to_str_lossy().into_owned()));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names.dedup();
+        names
     }
 
     /// Adds a value to a configuration key of this repository, or of the user's.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn add_setting(&self, user: bool, key: &str, value: &str) -> Result<()> {
         self.git(["config", scope(user), "--add", key, value]).run(b"").map(drop)
     }
 
     /// Removes a value of a configuration key of this repository, or of the user's.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn remove_setting(&self, user: bool, key: &str, value: &str) -> Result<()> {
         self.git(["config", scope(user), "--fixed-value", "--unset-all", key, value]).run(b"").map(drop)
     }
@@ -63,23 +84,16 @@ impl Repo {
 
     /// The remotes to which a push copies all refs: the remote, and the key and value that say so.
     pub fn mirrors(&self) -> Vec<(String, String, String)> {
-        let args = ["config", "-z", "--get-regexp", r"^remote\..*\.(mirror|push)$"];
-        // git fails where there is none.
-        let printed = self.git(args).run(b"").unwrap_or_default();
         let mut found = Vec::new();
-        for entry in printed.split(|byte| *byte == 0) {
-            let Ok(text) = entry.to_str() else { continue };
-            let (key, value) = text.split_once('\n').unwrap_or((text, "true"));
-            let Some((remote, what)) = key.strip_prefix("remote.").and_then(|rest| rest.rsplit_once('.')) else {
-                continue;
-            };
-            let all = match what {
-                "mirror" => !matches!(value, "false" | "no" | "off" | "0"),
-                _ => value.trim_start_matches('+').starts_with("refs/*:"),
-            };
-            if all {
-                found.push((remote.to_owned(), key.to_owned(), value.to_owned()));
+        for remote in self.subsections("remote") {
+            let (mirror, push) = (format!("remote.{remote}.mirror"), format!("remote.{remote}.push"));
+            if self.boolean(&mirror) == Ok(Some(true)) {
+                let value = self.setting(&mirror).unwrap_or_default().to_string();
+                found.push((remote.clone(), mirror, value));
             }
+            let all = self.settings(&push).into_iter().map(|value| value.to_string());
+            let all = all.filter(|value| value.trim_start_matches('+').starts_with("refs/*:"));
+            found.extend(all.map(|value| (remote.clone(), push.clone(), value)));
         }
         found
     }
@@ -87,8 +101,22 @@ impl Repo {
 
 /// The value of a configuration key that the user has for all repositories.
 pub fn setting_of_user(key: &str) -> Option<BString> {
-    let config = gix::config::File::from_globals().ok()?;
-    config.string(key)
+    File::from_globals().ok()?.string(key)
+}
+
+/// The boolean that the user has for all repositories.
+pub fn boolean_of_user(key: &str) -> Option<bool> {
+    File::from_globals().ok()?.boolean(key).ok()?
+}
+
+/// The boolean that git reads here.
+pub fn boolean_of(text: &str) -> Option<bool> {
+    Boolean::try_from(text).ok().map(Into::into)
+}
+
+/// The number that git reads here; none when it is negative.
+pub fn number_of(text: &str) -> Option<u64> {
+    Integer::from_bytes(text).ok()
 }
 
 /// The `-c` settings that git hands to the commands it starts, as `key=value`.
@@ -136,7 +164,7 @@ fn scope(user: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::config_parameters;
+    use super::*;
 
     #[test]
     fn settings_given_to_git_are_read_in_both_of_its_forms() {
@@ -145,5 +173,28 @@ mod tests {
         assert_eq!(config_parameters(r"'a.flag'="), ["a.flag"]);
         assert!(config_parameters("").is_empty());
         assert!(config_parameters("junk").is_empty());
+    }
+
+    #[test]
+    fn booleans_are_gits() {
+        for (text, value) in [("true", true), ("Yes", true), ("on", true), ("2", true), ("1k", true), ("-1", true)] {
+            assert_eq!(boolean_of(text), Some(value), "{text:?}");
+        }
+        for (text, value) in [("false", false), ("No", false), ("off", false), ("0", false), ("", false)] {
+            assert_eq!(boolean_of(text), Some(value), "{text:?}");
+        }
+        for bad in ["maybe", "y", "tru", " ", "1t"] {
+            assert_eq!(boolean_of(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_gits() {
+        for (text, value) in [("7", 7), ("10m", 10 << 20), ("3K", 3 << 10), ("1g", 1 << 30), ("0x10", 16)] {
+            assert_eq!(number_of(text), Some(value), "{text:?}");
+        }
+        for bad in ["", "m", "-1", "1t", "1.5", "99999999999999999999", "9223372036854775807k"] {
+            assert_eq!(number_of(bad), None, "{bad:?}");
+        }
     }
 }

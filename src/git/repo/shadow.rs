@@ -8,7 +8,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::process::Git;
-use crate::git::repo::scratch::{disk_usage, remove_tree};
+use crate::git::repo::scratch::{disk_usage, remove_tree, replace};
 use crate::model::timeline::Timeline;
 use anyhow::{Context, Result};
 use gix::bstr::ByteSlice;
@@ -58,10 +58,6 @@ pub struct About {
 impl Store {
     /// The store of the nearest directory, this one or one above it, that has one. A directory
     /// that was moved takes its store along.
-    ///
-    /// # Errors
-    ///
-    /// When a record cannot be read, or a store is in use while its directory is moved.
     pub fn find(directory: &Path) -> Result<Option<Self>> {
         let Some(root) = root() else { return Ok(None) };
         if let Some(store) = directory.ancestors().find_map(|directory| Self::of(&root, directory)) {
@@ -82,10 +78,6 @@ impl Store {
     }
 
     /// Every store.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be listed.
     pub fn all() -> Result<Vec<Self>> {
         root().map_or_else(|| Ok(Vec::new()), |root| Self::in_root(&root))
     }
@@ -122,10 +114,6 @@ impl Store {
     }
 
     /// Makes the store of a directory.
-    ///
-    /// # Errors
-    ///
-    /// A refusal when the directory is one that holds more than a project, or a failure.
     pub fn make(directory: &Path) -> Result<Self> {
         let root = root().ok_or_else(|| {
             Refusal::new(Code::NotFound, "there is no place for a store: HOME is not set")
@@ -185,8 +173,7 @@ impl Store {
         let identity = self.identity.as_deref().unwrap_or_default().as_bytes();
         let record = [identity, b"\n", self.directory.as_os_str().as_bytes()].concat();
         // Last: with it, the store is whole.
-        let (path, new) = (self.git_dir.join(RECORD), self.git_dir.join("oxundo/directory.new"));
-        std::fs::write(&new, record).and_then(|()| std::fs::rename(&new, &path)).context("record the directory")
+        replace(&self.git_dir.join(RECORD), &record).context("record the directory")
     }
 
     /// Both locks of the worktree: nothing is at work in it, not even an agent.
@@ -209,10 +196,6 @@ impl Store {
     }
 
     /// What there is to say of it.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn about(self) -> Result<About> {
         let gix = gix::open(&self.git_dir).map_err(|error| anyhow::Error::msg(error.to_string()))?;
         let timeline = gix.try_find_reference("refs/oxundo/timeline")?;
@@ -226,14 +209,10 @@ impl Store {
             last = Some(commit.time()?.format_or_unix(gix::date::time::format::ISO8601_STRICT));
         }
         let there = self.directory.is_dir() && self.is_for(&self.directory);
-        Ok(About { there, turns, last, bytes: disk_usage(&self.git_dir)?, store: self })
+        Ok(About { there, turns, last, bytes: disk_usage(&self.git_dir), store: self })
     }
 
     /// Removes it with every turn that it holds.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `busy` while a turn is running in its directory, or a failure.
     pub fn remove(&self) -> Result<()> {
         let _lock = self.lock()?;
         // First: without it, what is left of an interrupted removal is no store.

@@ -31,29 +31,17 @@ impl Shell {
     }
 
     /// Feeds `input`, and gives what the command prints.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started, or fails.
     pub fn run(self, input: &[u8]) -> Result<Vec<u8>> {
         fed(self.0, input, "sh")
     }
 
     /// Gives what the command prints, as [`Git::run_within`] does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Shell::run`], and when the time is over.
     pub fn run_within(self, limit: Duration) -> Result<Vec<u8>> {
         fed_within(self.0, b"", "sh", limit)
     }
 
     /// Feeds `input` to a pager that has the terminal, as git does: `less` shows colours and leaves the
     /// screen as it is unless the user has it otherwise.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started.
     pub fn page(mut self, input: &[u8]) -> Result<()> {
         for (variable, value) in [("LESS", "FRX"), ("LV", "-c")] {
             if std::env::var_os(variable).is_none() {
@@ -70,10 +58,6 @@ impl Shell {
 
 impl Repo {
     /// Runs the user's command on what was done, at the top of the worktree.
-    ///
-    /// # Errors
-    ///
-    /// When it fails.
     pub fn hand_over(&self, command: &str, what: &[u8]) -> Result<()> {
         Shell::new(command, self.top()).run(what).map(drop)
     }

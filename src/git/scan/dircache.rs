@@ -5,7 +5,7 @@
 
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::repo::scratch::{intact, keep, take_number};
+use crate::git::repo::scratch::{intact, keep, replace, take_number};
 use crate::git::scan::found::{Listing, Name, Unread};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::{stamp_of, type_of};
@@ -66,10 +66,6 @@ impl BlobCache {
     }
 
     /// Keeps it for the next time.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn save(self, repo: &Repo) -> Result<()> {
         if !self.learnt || self.new.len() < WORTHWHILE {
             return Ok(());
@@ -80,9 +76,7 @@ impl BlobCache {
             record.extend_from_slice(path);
             record.push(0);
         }
-        let new = repo.scratch()?.join(format!("{RECORD}.{}", std::process::id()));
-        std::fs::write(&new, record)?;
-        Ok(std::fs::rename(&new, repo.scratch_path(RECORD))?)
+        Ok(replace(&repo.scratch()?.join(RECORD), &record)?)
     }
 }
 
@@ -98,11 +92,11 @@ impl DirCache {
     /// Reads what is known. As git does for its untracked cache, it takes the user's word for it that the file
     /// system is one that tells, or none that does.
     pub fn load(repo: &Repo) -> Self {
-        let given = repo.setting("core.untrackedCache").is_some();
+        let given = repo.given("core.untrackedCache").is_some();
         let key = if given { "core.untrackedCache" } else { "feature.manyFiles" };
-        let device = match repo.gix.config_snapshot().boolean(key) {
-            Some(true) => Worktree::new(repo).local_device(),
-            Some(false) if given => None,
+        let device = match repo.boolean(key) {
+            Ok(Some(true)) => Worktree::new(repo).local_device(),
+            Ok(Some(false)) if given => None,
             // `keep`, as git has it without a word from the user.
             _ => Worktree::new(repo).telling_device(),
         };

@@ -141,10 +141,6 @@ impl Rules {
     }
 
     /// The rules that a record holds.
-    ///
-    /// # Errors
-    ///
-    /// When it was not written by [`Rules::to_record`].
     pub fn from_record(record: &[u8], ignore_case: bool) -> Result<Self> {
         let mut rules = Self::new(None, None, ignore_case);
         let mut rest = record;
@@ -158,10 +154,6 @@ impl Rules {
 }
 
 /// The ignore rules that a checkpoint was taken by.
-///
-/// # Errors
-///
-/// When their record cannot be read.
 pub fn rules_of(repo: &Repo, checkpoint: &Checkpoint) -> Result<Rules> {
     let record = repo.gix.find_blob(checkpoint.rules).context("read the ignore rules")?;
     Rules::from_record(&record.data, repo.gix.filesystem_options()?.ignore_case)
@@ -219,10 +211,6 @@ pub fn read_rules(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Which of these paths the ignore rules of now exclude.
-///
-/// # Errors
-///
-/// When the configuration cannot be read.
 pub fn ignored_now<'a>(repo: &Repo, paths: impl Iterator<Item = &'a BString>) -> Result<BTreeSet<BString>> {
     let mut ignored = BTreeSet::new();
     let mut rules: Option<Rules> = None;

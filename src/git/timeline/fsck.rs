@@ -17,10 +17,6 @@ use std::path::PathBuf;
 impl Timelines<'_> {
     /// The newest state of the timeline that has no damage and no turn in progress: from the
     /// reflog, else from where oxundo last saw it, else from the commits that no ref holds.
-    ///
-    /// # Errors
-    ///
-    /// When the reflog cannot be read, or git fails.
     pub fn last_good_timeline(&self) -> Result<Option<Operation>> {
         let logged = self.operations()?;
         let remembered = self.remembered_timeline().map(|commit| self.operation_of(commit));

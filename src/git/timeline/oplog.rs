@@ -21,10 +21,6 @@ pub struct Operation {
 
 impl Timelines<'_> {
     /// The timeline's operations, newest first, also when the ref itself is gone.
-    ///
-    /// # Errors
-    ///
-    /// When the reflog cannot be read.
     pub fn operations(&self) -> Result<Vec<Operation>> {
         let mut text = Vec::new();
         let name = Refs::new(self.repo).own_ref(Own::Timeline);
@@ -57,10 +53,6 @@ impl Timelines<'_> {
     }
 
     /// Nobody shall miss the timeline.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses.
     pub fn forget_timeline(&self) -> Result<()> {
         remove_if_there(&self.timeline_mark())
     }

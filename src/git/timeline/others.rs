@@ -19,10 +19,6 @@ pub struct Other<'r> {
 
 impl<'r> Timelines<'r> {
     /// The timelines of all worktrees but this one, by their refs' names.
-    ///
-    /// # Errors
-    ///
-    /// When the refs cannot be read.
     pub fn other_timelines(&self) -> Result<Vec<Other<'r>>> {
         let own = Refs::new(self.repo).own_ref(crate::git::refs::Own::Timeline);
         let mut others = Vec::new();

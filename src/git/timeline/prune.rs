@@ -17,10 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Timelines<'_> {
     /// Removes every ref and all scratch, of all worktrees.
-    ///
-    /// # Errors
-    ///
-    /// When one cannot be removed.
     pub fn purge(&self) -> Result<()> {
         let deletions: String =
             Refs::new(self.repo).own_refs()?.iter().map(|name| format!("delete {name}\n")).collect();
@@ -39,10 +35,6 @@ impl Timelines<'_> {
 
     /// The number of the first rescue checkpoint that is not known to be older than a time: the
     /// reflog tells which numbers were taken by then.
-    ///
-    /// # Errors
-    ///
-    /// When the reflog cannot be read.
     pub fn first_rescue_since(&self, limit: i64) -> Result<u64> {
         let old = |operation: &Operation| seconds_of(&operation.at).is_some_and(|at| at < limit);
         let newest_old = self.operations()?.into_iter().find(old);
@@ -51,10 +43,6 @@ impl Timelines<'_> {
     }
 
     /// The disk space of the objects that only these records hold.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot find out.
     pub fn released(&self, go: &[ObjectId], stay: &[ObjectId]) -> Result<u64> {
         if go.is_empty() {
             return Ok(0);
@@ -67,10 +55,6 @@ impl Timelines<'_> {
     }
 
     /// Forgets the operations on the timeline that are older than a time.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn expire_operations(&self, limit: i64) -> Result<()> {
         let name = Refs::new(self.repo).own_ref(Own::Timeline);
         if Refs::new(self.repo).ref_id(&name)?.is_none() {
@@ -82,28 +66,16 @@ impl Timelines<'_> {
     }
 
     /// Lets git throw away at once what nothing holds: only for a repository that is oxundo's own.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn collect_garbage(&self) -> Result<()> {
         self.repo.git(["gc", "--quiet", "--prune=now"]).run(b"").map(drop)
     }
 
     /// Lets git tidy up as it does by itself after some of its commands: what was thrown away lately stays.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn tidy_objects(&self) -> Result<()> {
         self.repo.git(["gc", "--quiet", "--auto"]).run(b"").map(drop)
     }
 
     /// The turns of which something is moved aside, with the disk space that it takes.
-    ///
-    /// # Errors
-    ///
-    /// When that cannot be found out.
     pub fn aside(&self) -> Result<BTreeMap<u64, u64>> {
         let mut aside = BTreeMap::new();
         let Ok(entries) = std::fs::read_dir(self.repo.scratch_path("aside")) else {
@@ -112,17 +84,13 @@ impl Timelines<'_> {
         for entry in entries {
             let entry = entry?;
             if let Some(turn) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
-                aside.insert(turn, disk_usage(&entry.path())?);
+                aside.insert(turn, disk_usage(&entry.path()));
             }
         }
         Ok(aside)
     }
 
     /// Deletes for good what is kept aside of a turn.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses.
     pub fn delete_aside(&self, turn: u64) -> Result<()> {
         remove_tree(&self.repo.scratch_path(&format!("aside/{turn}")))
     }
@@ -130,10 +98,6 @@ impl Timelines<'_> {
 
 impl Stored<'_> {
     /// The commits that a turn needs: those of its checkpoints, and its own.
-    ///
-    /// # Errors
-    ///
-    /// When a checkpoint cannot be read.
     pub fn needed_commits(&self, turn: &Turn) -> Result<BTreeSet<ObjectId>> {
         let mut needed: BTreeSet<ObjectId> = turn.commits.iter().map(|commit| commit.id).collect();
         needed.extend(commits_in(&self.checkpoint(turn.turn, Side::Before)?));
@@ -144,19 +108,11 @@ impl Stored<'_> {
     }
 
     /// The commits that a rescue checkpoint needs.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn rescued_commits(&self, number: u64) -> Result<BTreeSet<ObjectId>> {
         Ok(commits_in(&self.rescue(number)?).collect())
     }
 
     /// The commits that a checkpoint needs that the user named.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn named_commits(&self, number: u64) -> Result<BTreeSet<ObjectId>> {
         Ok(commits_in(&self.named_checkpoint(number)?).collect())
     }

@@ -75,10 +75,6 @@ impl<'r> Stored<'r> {
     }
 
     /// Every recorded turn, by its number.
-    ///
-    /// # Errors
-    ///
-    /// When one cannot be read.
     pub fn turns(&self) -> Result<BTreeMap<u64, Turn>> {
         let mut turns = BTreeMap::new();
         for number in self.turn_numbers()? {
@@ -88,10 +84,6 @@ impl<'r> Stored<'r> {
     }
 
     /// The record of a turn; `None` where there is none of this number.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `corrupt` when it cannot be read.
     pub fn turn(&self, number: u64) -> Result<Option<Turn>> {
         let damaged = |what: &str| Timelines::new(self.repo).corrupt(&format!("turn {number}: {what}"));
         let turn: Option<Turn> = (Objects::new(self.repo)
@@ -107,19 +99,11 @@ impl<'r> Stored<'r> {
     }
 
     /// The numbers of all turns that are recorded, in order.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be read.
     pub fn turn_numbers(&self) -> Result<Vec<u64>> {
         self.numbers_in("turns")
     }
 
     /// The numbers of all rescue checkpoints, in order.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be read.
     pub fn rescue_numbers(&self) -> Result<Vec<u64>> {
         self.numbers_in("rescues")
     }
@@ -146,19 +130,11 @@ impl<'r> Stored<'r> {
     }
 
     /// The record of a turn that the timeline refers to.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `corrupt` when it is missing or cannot be read.
     pub fn known_turn(&self, number: u64) -> Result<Turn> {
         self.turn(number)?.ok_or_else(|| Timelines::new(self.repo).corrupt(&format!("turn {number} is missing")))
     }
 
     /// The files that a turn changed.
-    ///
-    /// # Errors
-    ///
-    /// When their record cannot be read.
     pub fn turn_files(&self, number: u64) -> Result<Vec<FileChange>> {
         let path = format!("{}/files", turn_directory(number));
         let Some(text) = Objects::new(self.repo).blob_at(self.tree, &path)? else {
@@ -168,10 +144,6 @@ impl<'r> Stored<'r> {
     }
 
     /// A checkpoint of a turn.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `corrupt` when it is missing or cannot be read.
     pub fn checkpoint(&self, number: u64, side: Side) -> Result<Checkpoint> {
         let path = format!("{}/{}", turn_directory(number), side.name());
         Timelines::new(self.repo)
@@ -180,10 +152,6 @@ impl<'r> Stored<'r> {
     }
 
     /// A checkpoint that the user named.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `corrupt` when it is missing or cannot be read.
     pub fn named_checkpoint(&self, number: u64) -> Result<Checkpoint> {
         let path = named_directory(number);
         Timelines::new(self.repo)
@@ -192,20 +160,12 @@ impl<'r> Stored<'r> {
     }
 
     /// Where a checkpoint of a turn is kept.
-    ///
-    /// # Errors
-    ///
-    /// When the timeline cannot be read.
     pub fn checkpoint_id(&self, number: u64, side: Side) -> Result<Option<ObjectId>> {
         let path = format!("{}/{}", turn_directory(number), side.name());
         Ok(Objects::new(self.repo).tree_entry(self.tree, path.as_str().into())?.map(|(_, id)| id))
     }
 
     /// What the next walk over a turn has to remember of the last one.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `corrupt` when it cannot be read.
     pub fn return_state(&self, number: u64) -> Result<ReturnState> {
         let path = format!("{}/carried/carried.json", turn_directory(number));
         let found = Objects::new(self.repo).json_at(self.tree, &path);
@@ -215,28 +175,16 @@ impl<'r> Stored<'r> {
     }
 
     /// The tree of a turn's records.
-    ///
-    /// # Errors
-    ///
-    /// When the timeline cannot be read.
     pub fn turn_tree(&self, number: u64) -> Result<Option<ObjectId>> {
         Ok(Objects::new(self.repo).tree_entry(self.tree, turn_directory(number).as_str().into())?.map(|(_, id)| id))
     }
 
     /// The tree of a rescue checkpoint.
-    ///
-    /// # Errors
-    ///
-    /// When the timeline cannot be read.
     pub fn rescue_tree(&self, number: u64) -> Result<Option<ObjectId>> {
         Ok(Objects::new(self.repo).tree_entry(self.tree, rescue_directory(number).as_str().into())?.map(|(_, id)| id))
     }
 
     /// A rescue checkpoint.
-    ///
-    /// # Errors
-    ///
-    /// When it is missing or cannot be read.
     pub fn rescue(&self, number: u64) -> Result<Checkpoint> {
         Timelines::new(self.repo).checkpoint_at(self.tree, &rescue_directory(number))
     }
@@ -250,10 +198,6 @@ impl<'r> Timelines<'r> {
     }
 
     /// Reads the timeline.
-    ///
-    /// # Errors
-    ///
-    /// A refusal `corrupt` when it cannot be read, or a newer oxundo wrote it.
     pub fn timeline(&self) -> Result<Stored<'r>> {
         let name = Refs::new(self.repo).own_ref(Own::Timeline);
         match Refs::new(self.repo).ref_id(&name).map_err(|error| self.corrupt(&told(&error)))? {
@@ -269,10 +213,6 @@ impl<'r> Timelines<'r> {
     }
 
     /// Reads the timeline that a commit holds.
-    ///
-    /// # Errors
-    ///
-    /// When it is none.
     pub fn timeline_at(&self, commit: ObjectId) -> Result<Stored<'r>> {
         let tree = Objects::new(self.repo).commit_tree(commit)?;
         let state: Timeline = Objects::new(self.repo).json_at(tree, "state.json")?.context("state.json is missing")?;

@@ -26,29 +26,17 @@ pub struct Update<'repo> {
 
 impl<'repo> Update<'repo> {
     /// Keeps a turn's record.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn put_turn(&mut self, turn: &Turn) -> Result<()> {
         let path = format!("{}/turn.json", turn_directory(turn.turn));
         self.put(path, serde_json::to_vec_pretty(turn)?)
     }
 
     /// Keeps the list of files that a turn changed.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn put_files(&mut self, number: u64, files: &[FileChange]) -> Result<()> {
         self.put(format!("{}/files", turn_directory(number)), json_lines(files)?)
     }
 
     /// Keeps one of a turn's checkpoints.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn put_checkpoint(&mut self, number: u64, side: Side, checkpoint: &Checkpoint) -> Result<()> {
         let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
         let path = format!("{}/{}", turn_directory(number), side.name());
@@ -57,10 +45,6 @@ impl<'repo> Update<'repo> {
     }
 
     /// Keeps a rescue checkpoint; gives its tree.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn put_rescue(&mut self, checkpoint: &Checkpoint) -> Result<ObjectId> {
         let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
         let path = rescue_directory(self.state.next_rescue);
@@ -70,10 +54,6 @@ impl<'repo> Update<'repo> {
     }
 
     /// Keeps what the next walk over a turn has to remember, and the blobs that it needs.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn put_return_state(&mut self, number: u64, state: &ReturnState) -> Result<()> {
         let directory = format!("{}/carried", turn_directory(number));
         self.entries.push((directory.clone(), None));
@@ -87,10 +67,6 @@ impl<'repo> Update<'repo> {
     }
 
     /// Keeps a checkpoint that the user named.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn put_named(&mut self, number: u64, checkpoint: &Checkpoint) -> Result<()> {
         let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
         self.entries.push((named_directory(number), Some((EntryKind::Tree, id))));

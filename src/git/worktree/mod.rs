@@ -71,10 +71,6 @@ impl<'t> Worktree<'t> {
     }
 
     /// Opens a directory below the top; `None` when there is none at this path.
-    ///
-    /// # Errors
-    ///
-    /// When it is there but cannot be opened.
     pub fn open_directory(&self, path: &BStr) -> Result<Option<OwnedFd>> {
         if path.is_empty() {
             return Ok(Some(openat(&self.top.fd, c".", DIRECTORY, Mode::empty())?));
@@ -120,10 +116,6 @@ impl<'t> Worktree<'t> {
     }
 
     /// What stands at a path.
-    ///
-    /// # Errors
-    ///
-    /// When that cannot be found out.
     pub fn find(&self, path: &BStr) -> Result<Found> {
         match self.place(path)? {
             Place::Missing => Ok(Found::Absent),
@@ -137,10 +129,6 @@ impl<'t> Worktree<'t> {
     }
 
     /// The stat of a path, and the directory it is in.
-    ///
-    /// # Errors
-    ///
-    /// When that cannot be found out.
     pub fn stat(&self, path: &BStr) -> Result<Option<(rustix::fs::Stat, OwnedFd)>> {
         let Place::In(directory, name) = self.place(path)? else {
             return Ok(None);
@@ -168,10 +156,6 @@ impl<'t> Worktree<'t> {
     }
 
     /// The raw content of a file, or the target of a link. `None` when it is gone or another kind.
-    ///
-    /// # Errors
-    ///
-    /// When it is there and cannot be read.
     pub fn read(&self, path: &BStr, kind: Kind) -> Result<Option<Vec<u8>>> {
         let Place::In(directory, name) = self.place(path)? else {
             return Ok(None);
@@ -190,10 +174,6 @@ impl<'t> Worktree<'t> {
     }
 
     /// Opens a regular file that is no link. `None` when it is gone or another kind.
-    ///
-    /// # Errors
-    ///
-    /// When it is there and cannot be opened.
     pub fn open_file(&self, path: &BStr) -> Result<Option<File>> {
         let Place::In(directory, name) = self.place(path)? else {
             return Ok(None);
@@ -208,10 +188,6 @@ impl<'t> Worktree<'t> {
     }
 
     /// The state of the file at a path, its content hashed now. `None` where no file or link is.
-    ///
-    /// # Errors
-    ///
-    /// When it is there and cannot be read.
     pub fn state(&self, path: &BStr, hash: gix::hash::Kind) -> Result<Option<FileState>> {
         let Some((stat, _)) = self.stat(path)? else {
             return Ok(None);
@@ -229,10 +205,6 @@ impl<'t> Worktree<'t> {
     }
 
     /// Every file, and every empty directory with a slash behind, below a directory.
-    ///
-    /// # Errors
-    ///
-    /// When a directory cannot be read.
     pub fn list_below(&self, path: &BStr) -> Result<Vec<BString>> {
         let mut all = Vec::new();
         let mut directories = vec![path.to_owned()];

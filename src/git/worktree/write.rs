@@ -1,6 +1,7 @@
 //! Writing into the worktree: beside its place first, with the final mode, then renamed.
 
 use crate::git::repo::platform::rename_to_nothing;
+use crate::git::repo::scratch::{TEMPORARY, temporary_name};
 use crate::git::worktree::stat::permissions;
 use crate::git::worktree::{DIRECTORY, Place, Worktree};
 use crate::model::checkpoint::{FileState, Kind};
@@ -14,18 +15,10 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// How the files begin that a write leaves behind when it is killed.
-pub const TEMPORARY: &[u8] = b".oxundo-tmp-";
 
 impl Worktree<'_> {
     /// Puts a file or link at a path, in one step; `fill` writes its content. With `replace`,
     /// over the file that is there; without, only where nothing is.
-    ///
-    /// # Errors
-    ///
-    /// When something is there without `replace`, or writing fails; then nothing is left behind.
     pub fn write(
         &self,
         path: &BStr,
@@ -37,7 +30,7 @@ impl Worktree<'_> {
             bail!("'{path}' has no directory to be in");
         };
         let temporary = temporary_name();
-        let temporary = OsStr::from_bytes(&temporary);
+        let temporary = OsStr::new(&temporary);
         let made = make_file(&directory, temporary, state, fill).and_then(|()| {
             if replace {
                 rustix::fs::renameat(&directory, temporary, &directory, name)?;
@@ -54,10 +47,6 @@ impl Worktree<'_> {
     }
 
     /// Sets the permission bits of a file or directory.
-    ///
-    /// # Errors
-    ///
-    /// When it is not there, or the system refuses.
     pub fn set_mode(&self, path: &BStr, mode: u32) -> Result<()> {
         let Place::In(directory, name) = self.place(path)? else {
             bail!("'{path}' is not there");
@@ -73,10 +62,6 @@ impl Worktree<'_> {
     }
 
     /// Deletes a file or link.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses. That it is gone already is no error.
     pub fn delete(&self, path: &BStr) -> Result<()> {
         let Place::In(directory, name) = self.place(path)? else {
             return Ok(());
@@ -88,10 +73,6 @@ impl Worktree<'_> {
     }
 
     /// Makes a directory with this mode, in one step, unless there is one.
-    ///
-    /// # Errors
-    ///
-    /// When something else is there, or the system refuses.
     pub fn make_directory(&self, path: &BStr, mode: u32) -> Result<()> {
         if self.open_directory(path)?.is_some() {
             return Ok(());
@@ -100,7 +81,7 @@ impl Worktree<'_> {
             bail!("'{path}' has no directory to be in");
         };
         let temporary = temporary_name();
-        let temporary = OsStr::from_bytes(&temporary);
+        let temporary = OsStr::new(&temporary);
         // Renamed, a directory takes the place of nothing, or of one that is empty.
         let outcome = rustix::fs::mkdirat(&directory, temporary, Mode::from_raw_mode(0o700))
             .and_then(|()| openat(&directory, temporary, DIRECTORY, Mode::empty()))
@@ -114,10 +95,6 @@ impl Worktree<'_> {
     }
 
     /// Removes a directory if it is empty; says whether it is gone.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses for another reason than what is in it.
     pub fn remove_empty_directory(&self, path: &BStr) -> Result<bool> {
         let Place::In(directory, name) = self.place(path)? else {
             return Ok(true);
@@ -130,10 +107,6 @@ impl Worktree<'_> {
     }
 
     /// Moves whatever is at a path to a place outside the worktree, or back to where nothing is.
-    ///
-    /// # Errors
-    ///
-    /// When something is at its goal, or the system refuses, for example across file systems.
     pub fn move_aside(&self, path: &BStr, store: &Path, out: bool) -> Result<()> {
         let Place::In(directory, name) = self.place(path)? else {
             bail!("'{path}' has no directory to be in");
@@ -150,17 +123,13 @@ impl Worktree<'_> {
     }
 
     /// Deletes what a killed write left in a directory.
-    ///
-    /// # Errors
-    ///
-    /// When the directory cannot be read.
     pub fn sweep(&self, path: &BStr) -> Result<()> {
         let Some(fd) = self.open_directory(path)? else {
             return Ok(());
         };
         for entry in rustix::fs::Dir::read_from(&fd)? {
             let entry = entry?;
-            if entry.file_name().to_bytes().starts_with(TEMPORARY) {
+            if entry.file_name().to_bytes().starts_with(TEMPORARY.as_bytes()) {
                 match rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::empty()) {
                     Err(Errno::ISDIR | Errno::PERM) => {
                         rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::REMOVEDIR)?;
@@ -171,12 +140,6 @@ impl Worktree<'_> {
         }
         Ok(())
     }
-}
-
-fn temporary_name() -> Vec<u8> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    [TEMPORARY, format!("{}-{number}", std::process::id()).as_bytes()].concat()
 }
 
 fn make_file(

@@ -24,6 +24,9 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Origin) -> Result<u64> {
             Err(error) => error,
         })?;
         locked.repo.check_identity()?;
+        // What will be asked when the agent is done.
+        locked.config().verify()?;
+        locked.config().sign()?;
     }
     let capture = locked.present()?;
     record(locked, who, origin, None, &capture)

@@ -18,7 +18,7 @@ impl Script {
             Shell::Bash => "bash",
             Shell::Zsh => "zsh",
             Shell::Fish => "fish",
-            Shell::PowerShell => "powershell",
+            Shell::Powershell => "powershell",
         }
     }
 }
@@ -33,7 +33,7 @@ impl Answer for Script {
             Shell::Bash => include_str!("../../../completions/oxundo.bash"),
             Shell::Zsh => include_str!("../../../completions/oxundo.zsh"),
             Shell::Fish => include_str!("../../../completions/oxundo.fish"),
-            Shell::PowerShell => include_str!("../../../completions/oxundo.ps1"),
+            Shell::Powershell => include_str!("../../../completions/oxundo.ps1"),
         };
         script.to_owned()
     }

@@ -84,10 +84,6 @@ impl Diagnosis {
 }
 
 /// Checks everything.
-///
-/// # Errors
-///
-/// When the checks themselves fail.
 pub fn run(repo: &Repo) -> Result<Diagnosis> {
     let mut findings = Vec::new();
     findings.extend(journal(repo)?);

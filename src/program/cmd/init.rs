@@ -2,13 +2,14 @@
 //! taking that away again.
 
 use crate::agents::adapters::adapter;
-use crate::agents::files::{Place, write_beside};
+use crate::agents::files::Place;
 use crate::agents::setup;
 use crate::agents::setup::{Change, SETUPS, Scope, Setup};
 use crate::error::{Code, Refusal};
 use crate::git::objects::print::text_diff;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
+use crate::git::repo::scratch::replace_synced;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::ops::turn::session::settled;
@@ -33,10 +34,6 @@ const PRE_PUSH: &str = "#!/bin/sh\n# Made by 'oxundo init --pre-push'; 'oxundo u
                         command -v oxundo >/dev/null 2>&1 || exit 0\nexec oxundo hook git pre-push \"$@\"\n";
 
 /// Sets up.
-///
-/// # Errors
-///
-/// A refusal, with nothing changed, or a failure.
 pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<Report> {
     let scope = scope_of(&args.scope);
     let mut report = Report::new("init", args.dry_run);
@@ -62,10 +59,6 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<Report> {
 }
 
 /// Takes away what [`install`] set up.
-///
-/// # Errors
-///
-/// A refusal, with nothing changed, or a failure.
 pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<Report> {
     let mut report = Report::new("uninstall", args.dry_run);
     let scopes: &[Scope] = if args.user { &[Scope::User] } else { &[Scope::Local, Scope::Project] };
@@ -221,7 +214,7 @@ fn pre_push(repo: &Repo, args: &InitArgs, report: &mut Report) -> Result<()> {
                 if let Some(directory) = hook.parent() {
                     std::fs::create_dir_all(directory)?;
                 }
-                write_beside(&hook, PRE_PUSH, 0o755)?;
+                replace_synced(&hook, PRE_PUSH.as_bytes(), 0o755)?;
             }
         }
     }

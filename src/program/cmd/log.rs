@@ -32,10 +32,6 @@ fn taken_out(turns: &[(Turn, State)]) -> BTreeMap<u64, Taken> {
 }
 
 /// Reads the timeline, newest first.
-///
-/// # Errors
-///
-/// When it cannot be read.
 pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let heard = ui.heard();
     let view = look(repo, &heard, "log")?;

@@ -1,16 +1,19 @@
 //! `oxundo man`: shows a page of the manual, or installs all of them. The pages are in the program, since cargo
 //! installs nothing else.
 
-mod plain;
-
 use crate::agents::spawn;
+use crate::config::keys::KEYS;
 use crate::error::{Code, Refusal};
-use crate::program::args::ManArgs;
+use crate::program::args::{Cli, ManArgs};
 use crate::program::ui::{Answer, Ui};
 use anyhow::{Context, Result};
+use clap::{Command, CommandFactory};
 use serde_json::json;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+
+/// How wide a page is at most, as `--help` is.
+const WIDTH: usize = 100;
 
 macro_rules! pages {
     ($($name:literal)*) => { &[$(($name, include_str!(concat!("../../../man/", $name)))),*] };
@@ -45,10 +48,6 @@ pub const PAGES: &[(&str, &str)] = pages![
 ];
 
 /// Installs the pages, or shows one. Gives what is to be answered, or nothing when man has shown it.
-///
-/// # Errors
-///
-/// A refusal `not_found` when there is no such page, or a failure to write.
 pub fn run(ui: &Ui, args: &ManArgs) -> Result<Option<Manual>> {
     if let Some(directory) = &args.install {
         return install(directory.clone()).map(Some);
@@ -57,7 +56,7 @@ pub fn run(ui: &Ui, args: &ManArgs) -> Result<Option<Manual>> {
     if !ui.json && show(name, page)? {
         return Ok(None);
     }
-    Ok(Some(Manual::Page(name, page)))
+    Ok(Some(Manual::Page(name, text(name, page))))
 }
 
 /// A page's name without what all names have: `undo` for `oxundo-undo.1`.
@@ -70,6 +69,43 @@ pub fn short(name: &str) -> &str {
 pub fn about(page: &str) -> &str {
     let name = page.lines().skip_while(|line| *line != ".SH NAME").nth(1);
     name.and_then(|line| line.split_once(" \\- ")).map_or("", |(_, about)| about)
+}
+
+/// A page for where there is no man: a command's is its help, the others are the texts that they are made of.
+fn text(name: &str, page: &str) -> String {
+    let mut program = Cli::command();
+    program.build();
+    let mut command = match short(name) {
+        "oxundo" => {
+            let own = program.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            program.after_long_help(format!("{own}\n{}", include_str!("../../../man/sections/oxundo.txt")))
+        }
+        "git-oxundo" => of_text(name, page, include_str!("../../../man/sections/git-oxundo.txt")),
+        "config" => of_text(name, page, &with_keys(include_str!("../../../man/sections/config.txt"))),
+        "storage" => of_text(name, page, include_str!("../../../man/sections/storage.txt")),
+        command => program.find_subcommand(command).cloned().unwrap_or(program),
+    };
+    command.render_long_help().to_string()
+}
+
+/// A page that is about no command: clap wraps it as it does the help.
+fn of_text(name: &str, page: &str, text: &str) -> Command {
+    let name = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let title = format!("{name}: {}{{after-help}}", about(page));
+    Command::new("oxundo").max_term_width(WIDTH).help_template(title).after_long_help(text.trim_end().to_owned())
+}
+
+/// The table of keys, before the examples.
+fn with_keys(text: &str) -> String {
+    let keys: String = KEYS
+        .iter()
+        .map(|key| {
+            let default = if key.default.is_empty() { "none" } else { key.default };
+            let about = format!("{} Takes {}. Default: {default}.", key.about, key.values);
+            format!("  oxundo.{}\n      {about}\n\n", key.name)
+        })
+        .collect();
+    text.replace("Examples:\n", &format!("Keys:\n{keys}Examples:\n"))
 }
 
 fn find(wanted: &str) -> Result<(&'static str, &'static str)> {
@@ -128,7 +164,7 @@ fn write(directory: &Path, name: &str, page: &str) -> std::io::Result<()> {
 /// A page that no man has shown, or where all are now.
 pub enum Manual {
     /// The page's name, and itself.
-    Page(&'static str, &'static str),
+    Page(&'static str, String),
     /// The directory that has `man1` and `man7`.
     Installed(PathBuf),
 }
@@ -136,7 +172,7 @@ pub enum Manual {
 impl Answer for Manual {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         Ok(match self {
-            Self::Page(name, page) => json!({"page": name, "text": plain::text(page)}),
+            Self::Page(name, text) => json!({"page": name, "text": text}),
             Self::Installed(directory) => {
                 let names: Vec<_> = PAGES.iter().map(|(name, _)| name).collect();
                 json!({"directory": directory.to_string_lossy(), "pages": names})
@@ -146,7 +182,7 @@ impl Answer for Manual {
 
     fn text(&self) -> String {
         match self {
-            Self::Page(_, page) => plain::text(page),
+            Self::Page(_, text) => text.clone(),
             Self::Installed(directory) => {
                 format!(
                     "Installed {} pages below {}\n",

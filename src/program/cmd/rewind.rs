@@ -28,10 +28,6 @@ struct Goal {
 }
 
 /// Lets the user choose, and goes there.
-///
-/// # Errors
-///
-/// A refusal, with nothing changed, or a failure, with everything taken back.
 pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
     if !ui.can_ask() {
         return Err(Refusal::new(Code::Usage, "there is no terminal to choose a turn on")

@@ -90,10 +90,6 @@ fn heading(turn: &Turn) -> String {
 }
 
 /// A path that the user gave, seen from the top of the worktree.
-///
-/// # Errors
-///
-/// A refusal `usage` when it leads out of the worktree.
 fn from_prefix(repo: &Repo, path: &[u8]) -> Result<BString> {
     let full = repo.prefix().join(OsStr::from_bytes(path));
     let mut parts: Vec<&[u8]> = Vec::new();

@@ -13,10 +13,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Lists the stores, or removes those that are named.
-///
-/// # Errors
-///
-/// A refusal `not_found` for a directory that has none, `busy` while a turn is running in it.
 pub fn run(args: &GcArgs) -> Result<Stores> {
     let mut stores = Store::all()?;
     let removed = !args.remove.is_empty();

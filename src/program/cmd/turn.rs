@@ -20,10 +20,6 @@ const NOBODY: &str = "script";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Begins or ends a turn.
-///
-/// # Errors
-///
-/// A refusal, with nothing changed, or a failure.
 pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
     let part = Part {
         agent: args.agent.clone().unwrap_or_else(|| NOBODY.to_owned()),

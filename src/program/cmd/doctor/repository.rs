@@ -4,6 +4,7 @@
 use crate::config::Config;
 use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
+use crate::git::repo::scratch::disk_usage;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::program::cmd::doctor::{About, Finding, Severity};
@@ -18,7 +19,7 @@ const LARGE: u64 = 1 << 30;
 pub fn check(repo: &Repo, about: &mut About) -> Vec<Finding> {
     let version = repo.git_version();
     about.git.clone_from(&version);
-    about.scratch_bytes = repo.scratches().iter().map(|scratch| size(scratch)).sum();
+    about.scratch_bytes = repo.scratches().iter().map(|scratch| disk_usage(scratch)).sum();
     about.turns = Timelines::new(repo).timeline().map_or(0, |stored| stored.state.next.saturating_sub(1));
     [old_git(version.as_deref()), hooks_path(repo, about), signing(repo), in_progress(repo), large(about.scratch_bytes)]
         .into_iter()
@@ -82,15 +83,4 @@ fn mirrors(repo: &Repo) -> impl Iterator<Item = Finding> {
             sanitized(&value)
         ))
     })
-}
-
-fn size(directory: &std::path::Path) -> u64 {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
-        .map(|entry| match entry.metadata() {
-            Ok(about) if about.is_dir() => size(&entry.path()),
-            Ok(about) => about.len(),
-            Err(_) => 0,
-        })
-        .sum()
 }
