@@ -12,7 +12,11 @@ mod doctor;
 mod edits;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
+#[cfg(target_os = "linux")]
+mod filesystems;
 mod filters;
+#[cfg(target_os = "linux")]
+mod fuse;
 mod gc;
 mod hooks;
 mod hostile;
