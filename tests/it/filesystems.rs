@@ -2,7 +2,7 @@
 //! name.
 
 use crate::fuse::Mounted;
-use crate::sandbox::{Mode, check_all};
+use crate::sandbox::{Mode, Sandbox, check_all};
 
 /// What a turn does in these tests: edits, new files, deletions, renames, modes, an index, a commit and a branch.
 const TURN: &str = "printf 'two\\n' >>edited; rm deleted; \
@@ -24,6 +24,62 @@ fn a_turn_is_undone_and_redone_to_the_byte_on_every_file_system() {
              echo untracked >untracked; echo half >>edited; git add edited; echo dirty >>edited");
         repo.there_and_back(*mode, TURN);
     });
+}
+
+#[test]
+fn what_only_changes_its_letters_comes_and_goes() {
+    let Some(repo) = Mounted::new(&["any-case"]) else { return };
+    repo.sh("mkdir dir; echo a >dir/a; echo notes >notes.txt; git add dir; git commit -qm dir");
+    for (mode, turn) in [
+        (Mode::Commit, "git mv README.txt Readme.txt"),
+        (Mode::Ghost, "git mv README.txt Readme.txt; echo more >>Readme.txt"),
+        (Mode::Commit, "git mv README.txt Readme.txt; git commit -qm 'agent: other letters'"),
+        (Mode::Commit, "git mv dir/a dir/A; git mv dir x; git mv x Dir"),
+        (Mode::Ghost, "git mv dir/a dir/A; git mv dir x; git mv x Dir"),
+        // A file that is committed is git's, which does not look at its letters.
+        (Mode::Ghost, "mv notes.txt x; mv x Notes.txt"),
+    ] {
+        repo.there_and_back(mode, turn);
+        repo.redo();
+        if mode == Mode::Commit {
+            let twice = repo.sh("git ls-files | tr A-Z a-z | sort | uniq -d");
+            assert_eq!(twice, "", "no name is there twice: {turn}");
+            assert_eq!(repo.git(["status", "--porcelain", "-uno"]), "", "all is committed: {turn}");
+        }
+        repo.undo();
+    }
+}
+
+#[test]
+fn a_setting_from_a_machine_where_letters_make_no_difference_does_no_harm_where_they_do() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.sh("git config core.ignoreCase true; echo notes >notes; echo Notes >Notes");
+        repo.there_and_back(mode, "mv README.txt readme.TXT; echo two >>readme.TXT; rm notes; echo NOTES >Notes");
+        repo.redo();
+        repo.assert_file("readme.TXT", "readme\ntwo\n", "the agent's file");
+        repo.assert_file("Notes", "NOTES\n", "another file than 'notes'");
+    }
+}
+
+#[test]
+fn what_is_on_disk_in_other_letters_than_in_the_index_is_the_tracked_file() {
+    let Some(repo) = Mounted::new(&["any-case"]) else { return };
+    repo.sh("mkdir dir; echo a >dir/a; git add dir; git commit -qm dir; mv README.txt x; mv x readme.TXT; mv dir x; mv x Dir");
+    assert_eq!(repo.git(["status", "--porcelain"]), "", "git calls it clean");
+    for mode in Mode::BOTH {
+        let before = repo.state();
+        repo.turn(mode, "true");
+        assert_eq!(repo.log().len(), 0, "nor is there anything for oxundo");
+        repo.there_and_back(mode, "echo two >>readme.txt; echo b >DIR/b; echo more >>DIR/A");
+        repo.redo();
+        if mode == Mode::Commit {
+            assert_eq!(repo.git(["show", "--name-only", "--format="]), "README.txt\ndir/a\ndir/b", "it is committed");
+        }
+        repo.undo();
+        repo.state().assert_is(&before, "it is undone");
+        repo.sh("git update-ref -d refs/oxundo/timeline; rm -rf .git/oxundo");
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
