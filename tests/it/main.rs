@@ -10,6 +10,7 @@ mod crash;
 mod damage;
 mod doctor;
 mod edits;
+mod encodings;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
 #[cfg(target_os = "linux")]

@@ -645,8 +645,10 @@ impl Sandbox {
     }
 }
 
+/// Lines as text, in which no byte is lost.
 fn lines(bytes: &[u8]) -> Vec<String> {
-    bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(text).collect()
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| line.escape_ascii().to_string()).collect()
 }
 
 /// Gathers each file's type, mode and content, and each directory's mode.
