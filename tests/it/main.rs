@@ -35,6 +35,7 @@ mod library;
 mod limits;
 #[cfg(target_os = "linux")]
 mod listings;
+mod locale;
 mod log;
 mod looks;
 mod manual;
