@@ -99,6 +99,33 @@ pub mod exact {
     }
 }
 
+/// Names of refs and what a reflog says, as text in which no byte is lost: one that belongs to no letter of UTF-8 is
+/// a NUL, which none of them can hold, and its two digits in hex.
+pub mod lossless {
+    /// The text that stands for these bytes.
+    pub fn encode(bytes: &[u8]) -> String {
+        bytes.utf8_chunks().fold(String::new(), |text, chunk| {
+            chunk.invalid().iter().fold(text + chunk.valid(), |text, byte| text + &format!("\0{byte:02x}"))
+        })
+    }
+
+    /// The bytes that this text stands for. What [`encode`] does not write stays as it is, and is refused by git.
+    pub fn decode(text: &str) -> Vec<u8> {
+        let mut parts = text.split('\0');
+        let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+        for part in parts {
+            match part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|byte| !byte.is_ascii()) {
+                Some(byte) => {
+                    bytes.push(byte);
+                    bytes.extend_from_slice(&part.as_bytes()[2..]);
+                }
+                None => bytes.extend([b"\0", part.as_bytes()].concat()),
+            }
+        }
+        bytes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +137,17 @@ mod tests {
         }
         assert_eq!(exact::decode("\0f"), None, "half a byte is no path");
         assert_eq!(exact::decode("\0zz"), None, "hex only");
+    }
+
+    #[test]
+    fn every_name_of_a_ref_survives_its_record() {
+        for name in [b"refs/heads/main".as_slice(), b"refs/heads/caf\xe9/\xffb", b"\xc3", "目录".as_bytes(), b""] {
+            assert_eq!(lossless::decode(&lossless::encode(name)), name);
+        }
+        assert_eq!(lossless::encode(b"refs/heads/caf\xe9"), "refs/heads/caf\0e9", "what can be read stays so");
+        for forged in ["a\x002fb", "a\0", "a\0zz", "a\0+f", "\0é"] {
+            assert_eq!(lossless::decode(forged), forged.as_bytes(), "nothing else is made of it");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! A checkpoint is the whole state at one instant, as plain data.
 
-use crate::model::bytes::exact;
+use crate::model::bytes::{exact, lossless, quoted};
 use crate::model::path::parents;
 use gix::ObjectId;
-use gix::bstr::{BStr, BString};
+use gix::bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where HEAD is.
@@ -24,9 +25,10 @@ impl Head {
     }
 }
 
-/// A branch name as people write it.
-pub fn short_branch(name: &str) -> &str {
-    name.strip_prefix("refs/heads/").unwrap_or(name)
+/// A branch name as people write it; quoted as git quotes paths where it is not UTF-8.
+pub fn short_branch(name: &str) -> Cow<'_, str> {
+    let short = name.strip_prefix("refs/heads/").unwrap_or(name);
+    if short.contains('\0') { quoted(lossless::decode(short).as_bstr()).into() } else { short.into() }
 }
 
 /// What kind of file stands at a path.

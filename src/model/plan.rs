@@ -239,7 +239,7 @@ impl Plan {
         let mut tips: Vec<_> = self
             .branches
             .iter()
-            .map(|branch| (short_branch(&branch.name).to_owned(), branch.from, branch.to))
+            .map(|branch| (short_branch(&branch.name).into_owned(), branch.from, branch.to))
             .collect();
         if self.head.from.branch.is_none() && self.moves_head() {
             tips.push(("HEAD".to_owned(), self.head.from.commit, self.head.to.commit));

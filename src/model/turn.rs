@@ -3,6 +3,7 @@
 use crate::model::checkpoint::{hex, hex_option, short_branch};
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How a turn is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,7 +145,7 @@ impl Turn {
     }
 
     /// Its branch as people write it.
-    pub fn branch_name(&self) -> Option<&str> {
+    pub fn branch_name(&self) -> Option<Cow<'_, str>> {
         self.branch.as_deref().map(short_branch)
     }
 

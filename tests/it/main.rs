@@ -10,10 +10,15 @@ mod crash;
 mod damage;
 mod doctor;
 mod edits;
+mod encodings;
 mod environment;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod faults;
+#[cfg(target_os = "linux")]
+mod filesystems;
 mod filters;
+#[cfg(target_os = "linux")]
+mod fuse;
 mod gc;
 mod hooks;
 mod hostile;
@@ -31,6 +36,7 @@ mod library;
 mod limits;
 #[cfg(target_os = "linux")]
 mod listings;
+mod locale;
 mod log;
 mod looks;
 mod manual;

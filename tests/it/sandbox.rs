@@ -33,6 +33,8 @@ pub(crate) struct Sandbox {
     dir: Arc<TempDir>,
     root: PathBuf,
     cwd: PathBuf,
+    /// What is in every program's environment besides.
+    variables: Vec<(&'static str, OsString)>,
 }
 
 /// Repositories.
@@ -76,14 +78,24 @@ impl Sandbox {
         let dir = TempDir::with_prefix("oxundo-").expect("make a temporary directory");
         let base = fs::canonicalize(dir.path()).expect("resolve the temporary directory");
         let root = base.join("repo");
-        Self { dir: Arc::new(dir), cwd: root.clone(), root }
+        Self { dir: Arc::new(dir), cwd: root.clone(), root, variables: Vec::new() }
     }
 
     /// Configures the user's name and address.
     pub(crate) fn identify(&self) {
-        let mut config =
-            fs::OpenOptions::new().append(true).open(self.root.join(".git/config")).expect("open the configuration");
-        config.write_all(b"[user]\n\tname = User Name\n\temail = user@example.com\n").expect("write the configuration");
+        self.append_to_config("[user]\n\tname = User Name\n\temail = user@example.com\n");
+    }
+
+    /// Adds lines to the repository's configuration as they are: `git config` writes no key without a value.
+    pub(crate) fn append_to_config(&self, text: &str) {
+        let config = fs::OpenOptions::new().append(true).open(self.root.join(".git/config"));
+        config.and_then(|mut config| config.write_all(text.as_bytes())).expect("write the configuration");
+    }
+
+    /// The same repository, with this variable in the environment of all that is run from here.
+    pub(crate) fn with_variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name, value.into()));
+        self
     }
 
     /// The same home, with a linked worktree on a new branch as the place to be.
@@ -97,13 +109,13 @@ impl Sandbox {
             OsStr::new(name),
             root.as_os_str(),
         ]);
-        Self { dir: Arc::clone(&self.dir), cwd: root.clone(), root }
+        Self { cwd: root.clone(), root, ..self.clone() }
     }
 
     /// The same home, with another directory beside `repo/` as the place to be.
     pub(crate) fn beside(&self, name: &str) -> Self {
         let root = self.base().join(name);
-        Self { dir: Arc::clone(&self.dir), cwd: root.clone(), root }
+        Self { cwd: root.clone(), root, ..self.clone() }
     }
 
     /// Another sandbox with all that is in this one. Much faster than to build it again.
@@ -113,7 +125,7 @@ impl Sandbox {
         let cwd = root.join(self.cwd.strip_prefix(&self.root).expect("it is started in the root"));
         let mut command = self.command("cp", &self.base());
         Output::of(command.arg("-a").args(["home", "repo"]).arg(copy.base())).success();
-        let copy = Self { root, cwd, ..copy };
+        let copy = Self { root, cwd, variables: self.variables.clone(), ..copy };
         // The index knows each file by its inode.
         let _ = copy.try_git(["update-index", "-q", "--refresh"]);
         copy
@@ -212,6 +224,7 @@ impl Sandbox {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("TZ", "UTC")
             .env("LC_ALL", "C")
+            .envs(self.variables.iter().cloned())
             .stdin(Stdio::null());
         command
     }
@@ -645,8 +658,10 @@ impl Sandbox {
     }
 }
 
+/// Lines as text, in which no byte is lost.
 fn lines(bytes: &[u8]) -> Vec<String> {
-    bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(text).collect()
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| line.escape_ascii().to_string()).collect()
 }
 
 /// Gathers each file's type, mode and content, and each directory's mode.

@@ -1,6 +1,7 @@
 //! Whether a plan names only what is oxundo's to touch: records may have been made by somebody else.
 
 use crate::git::apply::Apply;
+use crate::git::refs::full_name;
 use crate::git::worktree::astray;
 use crate::git::worktree::names::is_storable;
 use crate::model::plan::Plan;
@@ -32,7 +33,7 @@ impl Apply<'_> {
 }
 
 fn is_branch(name: &str) -> bool {
-    name.starts_with("refs/heads/") && gix::refs::FullName::try_from(name).is_ok()
+    name.starts_with("refs/heads/") && full_name(name).is_ok()
 }
 
 /// `aside/<turn>/<number>`, and nothing that leads elsewhere.

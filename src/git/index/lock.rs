@@ -3,12 +3,10 @@
 use crate::git::index::Index;
 use crate::git::refs::lockfile::held;
 use crate::git::repo::Repo;
-use crate::git::repo::platform::rename_to_nothing;
 use crate::git::repo::process::{Git, Waiting};
 use anyhow::{Context, Result};
 use gix::bstr::BString;
 use gix::index::File as IndexFile;
-use rustix::fs::CWD;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -54,7 +52,7 @@ impl Drop for IndexLock<'_> {
         let _ = std::fs::remove_file(lock_path(&self.copy));
         let _ = std::fs::remove_dir_all(self.repo.scratch_path(STAND_IN));
         // The mark tells the next command that the lock is ours.
-        let _ = std::fs::remove_file(&self.lock).and_then(|()| std::fs::remove_file(&self.mark));
+        let _ = release(&self.lock).and_then(|()| std::fs::remove_file(&self.mark));
     }
 }
 
@@ -105,7 +103,7 @@ impl<'r> Index<'r> {
         }
         // Whoever made it is gone: this process holds the worktree's lock.
         if is_own(&lock) {
-            std::fs::remove_file(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
+            release(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
         }
         // The copies, what a git that was killed with its oxundo left beside one, and the stand-ins.
         for entry in std::fs::read_dir(&self.repo.git_dir)?.flatten() {
@@ -114,7 +112,6 @@ impl<'r> Index<'r> {
             }
         }
         let _ = std::fs::remove_dir_all(self.repo.scratch_path(STAND_IN));
-        let _ = std::fs::remove_file(copy_of(&mark));
         // Last: while it is there, the next command knows that there is something to clear.
         std::fs::remove_file(&mark).with_context(|| format!("remove '{}'", mark.display()))
     }
@@ -178,26 +175,24 @@ const OWN: &[u8] = b"oxundo's\n";
 
 /// Makes the lock, as whole as the mark is.
 fn mark_as_lock(mark: &Path, lock: &Path) -> std::io::Result<()> {
-    // A second name of the mark; a file system that has none says so in many ways.
+    // A second name of the mark; a file system that has none says so in many ways. There it is a directory: that is
+    // made whole in one call too, stands in the way of all who make the lock as git does, and is never git's.
     match std::fs::hard_link(mark, lock) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            let copy = copy_of(mark);
-            std::fs::write(&copy, OWN)?;
-            Ok(rename_to_nothing(CWD, copy.as_os_str(), CWD, lock.as_os_str())?)
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => std::fs::create_dir(lock),
         outcome => outcome,
     }
 }
 
-fn copy_of(mark: &Path) -> PathBuf {
-    mark.with_extension("copy")
+fn release(lock: &Path) -> std::io::Result<()> {
+    if lock.is_dir() { std::fs::remove_dir(lock) } else { std::fs::remove_file(lock) }
 }
 
 /// Whether oxundo made this lock.
 fn is_own(lock: &Path) -> bool {
     // git's is of the index's size.
-    let fits = |about: Metadata| about.is_file() && about.len() == OWN.len() as u64;
-    lock.symlink_metadata().is_ok_and(fits) && std::fs::read(lock).is_ok_and(|held| held == OWN)
+    let fits = |about: &Metadata| about.is_file() && about.len() == OWN.len() as u64;
+    lock.symlink_metadata()
+        .is_ok_and(|about| about.is_dir() || fits(&about) && std::fs::read(lock).is_ok_and(|held| held == OWN))
 }
 
 /// Copies an index with its time: git takes that to tell which entries may have changed unseen.

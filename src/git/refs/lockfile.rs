@@ -1,10 +1,12 @@
 //! Lock files beside refs: whose they are, and removing those that a killed command left.
 
 use crate::error::{Code, Refusal};
-use crate::git::refs::{Own, Refs};
+use crate::git::refs::{Own, Refs, full_name};
 use crate::git::repo::scratch::remove_if_there;
+use crate::model::bytes::lossless;
 use anyhow::{Context, Result};
-use gix::refs::FullName;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -63,7 +65,8 @@ impl Refs<'_> {
 
     pub fn ref_lock(&self, name: &str) -> PathBuf {
         let directory = if name == "HEAD" { &self.repo.git_dir } else { &self.repo.common_dir };
-        directory.join(format!("{name}.lock"))
+        let name = [lossless::decode(name), b".lock".to_vec()].concat();
+        directory.join(OsStr::from_bytes(&name))
     }
 
     /// Whether a command may have left locks on refs.
@@ -78,7 +81,7 @@ impl Refs<'_> {
             return Ok(());
         };
         let names = std::fs::read_to_string(&mark).with_context(|| format!("read '{}'", mark.display()))?;
-        for name in names.lines().filter(|name| FullName::try_from(*name).is_ok()) {
+        for name in names.lines().filter(|name| full_name(name).is_ok()) {
             clear_lock_of_the_dead(&self.ref_lock(name), since)?;
         }
         // gix locks the packed refs even to read what a ref was.

@@ -8,7 +8,9 @@ pub mod stash;
 mod transaction;
 
 use crate::git::repo::Repo;
+use crate::model::bytes::lossless;
 use anyhow::Result;
+use gix::bstr::BString;
 use gix::refs::FullName;
 
 /// Where a worktree's records are.
@@ -48,5 +50,6 @@ impl<'r> Refs<'r> {
 }
 
 pub fn full_name(name: &str) -> Result<FullName> {
-    FullName::try_from(name).map_err(|error| anyhow::anyhow!("'{name}' is no ref: {error}"))
+    FullName::try_from(BString::from(lossless::decode(name)))
+        .map_err(|error| anyhow::anyhow!("'{name}' is no ref: {error}"))
 }

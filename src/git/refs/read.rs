@@ -2,6 +2,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::refs::{Refs, full_name, transaction};
+use crate::model::bytes::lossless;
 use crate::model::checkpoint;
 use crate::model::checkpoint::Head;
 use anyhow::{Context, Result};
@@ -41,7 +42,7 @@ impl Refs<'_> {
     /// Where HEAD is now.
     pub fn head(&self) -> Result<Head> {
         let head = self.repo.gix.head().context("read HEAD")?;
-        let branch = head.referent_name().map(|name| name.as_bstr().to_string());
+        let branch = head.referent_name().map(|name| lossless::encode(name.as_bstr()));
         let commit = match head.kind {
             gix::head::Kind::Unborn(_) => None,
             _ => head.id().map(gix::Id::detach),
@@ -70,7 +71,7 @@ impl Refs<'_> {
         for reference in self.repo.gix.references()?.local_branches()? {
             let reference = reference.map_err(|error| anyhow::anyhow!("read the branches: {error}"))?;
             if let Some(id) = reference.target().try_id() {
-                branches.insert(reference.name().as_bstr().to_string(), id.to_owned());
+                branches.insert(lossless::encode(reference.name().as_bstr()), id.to_owned());
             }
         }
         Ok(branches)
@@ -95,7 +96,7 @@ impl Refs<'_> {
             }
             let Ok(Some(name)) = other.head_name() else { continue };
             let place = other.workdir().unwrap_or(other.git_dir()).display().to_string();
-            elsewhere.insert(name.as_bstr().to_string(), place);
+            elsewhere.insert(lossless::encode(name.as_bstr()), place);
         }
         Ok(elsewhere)
     }

@@ -1,10 +1,12 @@
 //! The stash list, entry by entry.
 
 use crate::git::refs::Refs;
+use crate::model::bytes::lossless;
 use crate::model::checkpoint;
 use crate::model::checkpoint::StashEntry;
 use anyhow::{Result, bail};
-use gix::bstr::ByteSlice;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 
 impl Refs<'_> {
     /// The stash list, newest first.
@@ -21,10 +23,10 @@ impl Refs<'_> {
                 let line = line?;
                 Ok(StashEntry {
                     id: line.new_oid,
-                    name: line.signature.name.to_string(),
-                    email: line.signature.email.to_string(),
+                    name: lossless::encode(&line.signature.name),
+                    email: lossless::encode(&line.signature.email),
                     date: line.signature.time.to_string(),
-                    message: line.message.to_str_lossy().into_owned(),
+                    message: lossless::encode(&line.message),
                 })
             })
             .collect()
@@ -45,11 +47,13 @@ impl Refs<'_> {
         for _ in shared..now.len() {
             self.repo.git(["stash", "drop", "-q", "stash@{0}"]).run(b"")?;
         }
+        let exactly = |text: &str| OsString::from_vec(lossless::decode(text));
         for entry in to[..to.len() - shared].iter().rev() {
+            let store = ["stash", "store", "-q", "-m"].map(OsString::from);
             self.repo
-                .git(["stash", "store", "-q", "-m", &entry.message, &entry.id.to_string()])
-                .env("GIT_COMMITTER_NAME", &entry.name)
-                .env("GIT_COMMITTER_EMAIL", &entry.email)
+                .git(store.into_iter().chain([exactly(&entry.message), entry.id.to_string().into()]))
+                .env("GIT_COMMITTER_NAME", exactly(&entry.name))
+                .env("GIT_COMMITTER_EMAIL", exactly(&entry.email))
                 .env("GIT_COMMITTER_DATE", format!("@{}", entry.date))
                 .run(b"")?;
         }

@@ -12,7 +12,7 @@
 
 use crate::git::repo::scratch::remove_if_there;
 use anyhow::{Context, Result, bail};
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
 use gix::lock::Marker;
 use gix::lock::acquire::{Fail, resolve_symlink};
 use gix::refs::file::{Store, Transaction};
@@ -36,10 +36,11 @@ pub(super) fn edit(
 ) -> Result<()> {
     let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
     let gone = Deletion::prepare(gix, &gone)?;
-    let moved = if moved.is_empty() { None } else { Some(prepare(gix, &moved)?) };
+    let prepared = if moved.is_empty() { None } else { Some(prepare(gix, &moved)?) };
+    moved.iter().try_for_each(|edit| name_exactly(gix, edit))?;
     still()?;
-    if let Some(moved) = moved {
-        moved.commit(who)?;
+    if let Some(prepared) = prepared {
+        prepared.commit(who)?;
     }
     gone.commit()
 }
@@ -77,6 +78,19 @@ fn prepare<'a>(gix: &'a gix::Repository, edits: &[RefEdit]) -> Result<Transactio
     }
 }
 
+/// gix writes a branch's name into HEAD as text, with replacement characters for what is not UTF-8: this puts the very
+/// name into the lock file that is to become HEAD.
+fn name_exactly(gix: &gix::Repository, edit: &RefEdit) -> Result<()> {
+    match edit.change.new_value() {
+        Some(TargetRef::Symbolic(name)) if name.as_bstr().to_str().is_err() => {
+            let lock = gix.git_dir().join(format!("{}.lock", edit.name.as_bstr()));
+            let content = [b"ref: ", name.as_bstr().as_bytes(), b"\n"].concat();
+            std::fs::write(&lock, content).with_context(|| format!("write '{}'", lock.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// An error unless a ref is where its edit expects it.
 fn expect(store: &Store, edit: &RefEdit) -> Result<()> {
     let mut now = value(store, edit.name.as_ref())?;
@@ -106,7 +120,7 @@ struct Deletion<'a> {
 }
 
 struct Doomed {
-    name: String,
+    name: BString,
     path: PathBuf,
     log: PathBuf,
     /// With it go the directories that it leaves empty.
@@ -123,7 +137,7 @@ impl<'a> Deletion<'a> {
             let lock = Marker::acquire_to_hold_resource(&path, patience, boundary, 0)?;
             expect(&gix.refs, edit)?;
             let log = gix.common_dir().join("logs").join(relative);
-            Ok(Doomed { name: edit.name.as_bstr().to_string(), path, log, _lock: lock })
+            Ok(Doomed { name: edit.name.as_bstr().to_owned(), path, log, _lock: lock })
         });
         Ok(Self { gix, refs: refs.collect::<Result<_>>()? })
     }

@@ -44,14 +44,16 @@ pub struct Top {
     pub path: PathBuf,
     /// The directory, open.
     pub fd: OwnedFd,
+    /// `core.ignoreCase`: a path may lead to what has another name, in other letters.
+    pub ignores_case: bool,
 }
 
 impl Top {
     /// Opens the worktree at this directory.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path, ignores_case: bool) -> Result<Self> {
         let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .with_context(|| format!("open '{}'", path.display()))?;
-        Ok(Self { path: path.to_owned(), fd })
+        Ok(Self { path: path.to_owned(), fd, ignores_case })
     }
 }
 

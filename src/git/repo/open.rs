@@ -94,7 +94,7 @@ impl Repo {
         let prefix = directory.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
         gix.object_cache_size_if_unset(4 * 1024 * 1024);
         Ok(Self {
-            top: Top::open(&top)?,
+            top: Top::open(&top, gix.filesystem_options()?.ignore_case)?,
             scratch: git_dir.join("oxundo"),
             git_dir,
             common_dir,

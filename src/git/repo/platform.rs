@@ -2,7 +2,7 @@
 //! may lack the same as macOS: the other ways are taken where the first fails, and the tests let it fail.
 
 use gix::bstr::BStr;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, openat, statat};
+use rustix::fs::{AtFlags, OFlags, RenameFlags, statat};
 use rustix::io::{Errno, Result};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 /// the path is to be walked.
 #[cfg(target_os = "linux")]
 pub fn open_beneath(top: impl AsFd, path: &BStr, flags: OFlags) -> Option<Result<OwnedFd>> {
-    use rustix::fs::{ResolveFlags, openat2};
+    use rustix::fs::{Mode, ResolveFlags, openat2};
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     match openat2(top, &**path, flags, Mode::empty(), resolve) {
         opened @ (Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => Some(opened),
@@ -45,10 +45,6 @@ pub fn rename_to_nothing(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to:
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
         outcome => return outcome,
     }
-    let stat = statat(&from_in, from, AtFlags::SYMLINK_NOFOLLOW)?;
-    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-        return rename_directory(from_in, from, to_in, to);
-    }
     match rustix::fs::linkat(&from_in, from, &to_in, to, AtFlags::empty()) {
         Ok(()) => {
             let outcome = rustix::fs::unlinkat(&from_in, from, AtFlags::empty());
@@ -58,33 +54,21 @@ pub fn rename_to_nothing(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to:
             }
             outcome
         }
-        Err(error) if is_without_links(error) => rename_to_claimed(from_in, from, to_in, to),
+        // No directory has a second name either.
+        Err(error) if is_without_links(error) => rename_after_a_look(from_in, from, to_in, to),
         outcome => outcome,
     }
 }
 
-/// Takes the new name with an empty directory: only over one that is empty a directory can be renamed.
-fn rename_directory(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
-    rustix::fs::mkdirat(&to_in, to, Mode::from_raw_mode(0o700))?;
-    let outcome = rustix::fs::renameat(from_in, from, &to_in, to);
-    if outcome.is_err() {
-        // The error to report is the one above.
-        let _ = rustix::fs::unlinkat(&to_in, to, AtFlags::REMOVEDIR);
+/// Looks whether something has the new name, and renames: the last resort, since a file that another program makes
+/// there between the two calls is lost. A directory is not: the kernel renames over none but an empty one. To take
+/// the name with something empty first loses no less, and a kill in between would leave that.
+fn rename_after_a_look(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
+    match statat(&to_in, to, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Err(Errno::EXIST),
+        Err(Errno::NOENT) => rustix::fs::renameat(from_in, from, to_in, to),
+        Err(error) => Err(error),
     }
-    outcome
-}
-
-/// Takes the new name with an empty file, and renames over it: the last resort, since what another program writes
-/// into that file between the two calls is lost.
-fn rename_to_claimed(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    drop(openat(&to_in, to, flags, Mode::from_raw_mode(0o600))?);
-    let outcome = rustix::fs::renameat(from_in, from, &to_in, to);
-    if outcome.is_err() {
-        // The error to report is the one above.
-        let _ = rustix::fs::unlinkat(&to_in, to, AtFlags::empty());
-    }
-    outcome
 }
 
 /// Whether a second name could not be made because the file system has none: exFAT, many a network's or a program's.
@@ -169,17 +153,15 @@ mod tests {
 
     type Rename = fn(&Path, &Path) -> Result<()>;
 
-    /// Each way to rename a file, and those that take directories.
-    const FILES: [Rename; 2] = [
+    /// The ways to rename something.
+    const WAYS: [Rename; 2] = [
         |from, to| rename_to_nothing(CWD, from.as_os_str(), CWD, to.as_os_str()),
-        |from, to| rename_to_claimed(CWD, from.as_os_str(), CWD, to.as_os_str()),
+        |from, to| rename_after_a_look(CWD, from.as_os_str(), CWD, to.as_os_str()),
     ];
-    const DIRECTORIES: [Rename; 2] =
-        [FILES[0], |from, to| rename_directory(CWD, from.as_os_str(), CWD, to.as_os_str())];
 
     #[test]
     fn a_file_or_link_is_renamed_to_nothing_only() {
-        for rename in FILES {
+        for rename in WAYS {
             let top = tempfile::tempdir().expect("make a directory");
             let [file, link, taken, new, other] =
                 ["file", "link", "taken", "new", "other"].map(|name| top.path().join(name));
@@ -201,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_directory_is_renamed_to_nothing_only() {
-        for rename in DIRECTORIES {
+        for rename in WAYS {
             let top = tempfile::tempdir().expect("make a directory");
             let [directory, empty, new] = ["directory", "empty", "new"].map(|name| top.path().join(name));
             fs::create_dir(&directory).expect("make a directory");

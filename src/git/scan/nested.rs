@@ -26,7 +26,8 @@ pub fn repository_state(
 ) -> Option<String> {
     let top = scanner.worktree.path().join(as_path(path));
     let repo = gix::open(&top).ok()?;
-    let (top, index) = (Top::open(&top).ok()?, repo.index_or_empty().ok()?);
+    let ignores_case = repo.filesystem_options().ok()?.ignore_case;
+    let (top, index) = (Top::open(&top, ignores_case).ok()?, repo.index_or_empty().ok()?);
     let worktree = Worktree::at(&top);
     let mut rules = rules.elsewhere(read_rules(&repo.common_dir().join("info/exclude")));
     let inside = Scanner { worktree, index: &index, directories: &DirCache::default(), monitor: None, ..*scanner };

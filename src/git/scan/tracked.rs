@@ -11,6 +11,7 @@ use gix::bstr::{BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -288,10 +289,11 @@ impl Scanner<'_> {
         if let Some(unknown) = stamp.and_then(|stamp| self.directories.unknown(stamp)) {
             merge.run_as_known(unknown);
         } else {
-            let names = match names_in(&fd) {
+            let mut names = match names_in(&fd) {
                 Err(error) if is_denied(&error) => return unreadable(found),
                 names => names?,
             };
+            self.spell_as_the_index(job, &fd, &mut names);
             merge.run(&names);
         }
         let Merge { jobs, occupied, complete, unknown, .. } = merge;
@@ -306,6 +308,30 @@ impl Scanner<'_> {
         found.plain.extend(facts.filter(|_| is_plain && findings == found.findings()));
         found.seen(path, occupied);
         Ok(jobs)
+    }
+
+    /// Where `core.ignoreCase` is set, what is there in other letters than in the index is git's tracked file all the
+    /// same: it goes by the index's name.
+    fn spell_as_the_index(&self, job: &Job, fd: &OwnedFd, names: &mut [Name]) {
+        if !self.worktree.ignores_case() {
+            return;
+        }
+        let has = |component: &[u8]| names.binary_search_by(|name| name.0.as_slice().cmp(component)).is_ok();
+        let (here, gone): (BTreeSet<&[u8]>, BTreeSet<&[u8]>) =
+            (job.from..job.to).map(|at| self.component(job, at)).partition(|component| has(component));
+        if gone.is_empty() {
+            return;
+        }
+        let mut gone: BTreeMap<_, _> = gone.into_iter().map(|name| (name.to_ascii_lowercase(), name)).collect();
+        for (name, _) in names.iter_mut().filter(|(name, _)| !here.contains(name.as_slice())) {
+            // The file system has the last word: the setting may have come from another machine.
+            if let Some(spelled) = gone.remove(&name.to_ascii_lowercase())
+                && statat(fd, spelled, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            {
+                *name = spelled.to_vec();
+            }
+        }
+        names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     }
 
     /// A directory that is plain, as a monitor knows, without a look at it.

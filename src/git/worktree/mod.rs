@@ -115,12 +115,34 @@ impl<'t> Worktree<'t> {
         Ok(Place::In(directory, OsStr::from_bytes(&path[start..])))
     }
 
-    /// What stands at a path.
+    /// Whether `core.ignoreCase` is set.
+    pub fn ignores_case(&self) -> bool {
+        self.top.ignores_case
+    }
+
+    /// Whether what a path leads to has the very names that are in it, and not only in other letters.
+    fn is_spelled_so(&self, path: &BStr) -> Result<bool> {
+        let mut start = 0;
+        for end in path.find_iter(b"/").chain([path.len()]) {
+            let Some(fd) = self.open_directory(path[..start].strip_suffix(b"/").unwrap_or_default().as_bstr())? else {
+                return Ok(false);
+            };
+            let name = &path[start..end];
+            if !rustix::fs::Dir::new(fd)?.any(|entry| entry.is_ok_and(|entry| entry.file_name().to_bytes() == name)) {
+                return Ok(false);
+            }
+            start = end + 1;
+        }
+        Ok(true)
+    }
+
+    /// What stands at a path, with just this name.
     pub fn find(&self, path: &BStr) -> Result<Found> {
         match self.place(path)? {
             Place::Missing => Ok(Found::Absent),
             Place::Blocked(parent) => Ok(Found::Behind(parent.to_owned())),
             Place::In(directory, name) => match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(_) if self.top.ignores_case && !self.is_spelled_so(path)? => Ok(Found::Absent),
                 Ok(stat) => Ok(Found::There(Box::new(stat))),
                 Err(Errno::NOENT) => Ok(Found::Absent),
                 Err(error) => Err(error).with_context(|| format!("look at '{path}'")),
@@ -221,8 +243,8 @@ impl<'t> Worktree<'t> {
                 }
                 empty = false;
                 let inner = BString::from([directory.as_slice(), b"/", name].concat());
-                match self.find(inner.as_bstr())? {
-                    Found::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                match self.stat(inner.as_bstr())? {
+                    Some((stat, _)) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
                         directories.push(inner);
                     }
                     _ => all.push(inner),

@@ -25,7 +25,7 @@ pub fn check_commits(
     now: &Checkpoint,
 ) -> Result<()> {
     if now.head.branch != start.head.branch {
-        let wanted = start.head.branch.as_deref().map_or("a detached HEAD", short_branch);
+        let wanted = start.head.branch.as_deref().map_or("a detached HEAD".into(), short_branch);
         let message = format!("turn {} belongs to '{wanted}', and HEAD is not on it", range.turns[0].turn);
         return Err(Refusal::new(Code::Branch, message).hint(format!("run 'git switch {wanted}' first")).into());
     }

@@ -45,8 +45,8 @@ impl Answer for Status {
     }
 
     fn text(&self) -> String {
-        let branch = self.branch.as_deref().map_or("detached HEAD", short_branch);
-        let mut text = format!("On '{}': ", sanitized(branch));
+        let branch = self.branch.as_deref().map_or("detached HEAD".into(), short_branch);
+        let mut text = format!("On '{}': ", sanitized(&branch));
         text.push_str(&match &self.top {
             Some(turn) if turn.depth == 1 => "1 turn to undo".to_owned(),
             Some(turn) => format!("{} turns to undo", turn.depth),

@@ -96,7 +96,7 @@ impl Log {
             marks.push(Mark::Plain("shared".to_owned()));
         }
         if !line.place.here || turn.branch != self.branch {
-            let branch = turn.branch_name().map_or_else(|| "a detached HEAD".to_owned(), sanitized);
+            let branch = turn.branch_name().map_or_else(|| "a detached HEAD".to_owned(), |name| sanitized(&name));
             marks.push(Mark::Plain(format!("on {branch}")));
         }
         if !line.place.here {

@@ -30,8 +30,8 @@ impl Outcome {
             text.push_str(&format!(", {} {}..{}", sanitized(&name), id(from), id(to)));
         }
         if self.plan.head.from.branch != self.plan.head.to.branch {
-            let to = self.plan.head.to.branch.as_deref().map_or("detached", short_branch);
-            text.push_str(&format!(", HEAD to {}", sanitized(to)));
+            let to = self.plan.head.to.branch.as_deref().map_or("detached".into(), short_branch);
+            text.push_str(&format!(", HEAD to {}", sanitized(&to)));
         }
         text
     }
