@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The long form of the tests, about an hour on two quiet cores: every kill point in every way,
-# every call that fails, kills at random instants, long random walks, every forged record, and the
-# fuzz targets. Ends with
+# every call that fails, refs packed and locked by others at every instant, kills at random instants,
+# long random walks, every forged record, and the fuzz targets. Ends with
 # the figures for docs/reliability.md. Usage: tests/long.sh [SECONDS-PER-FUZZ-TARGET]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,6 +25,7 @@ part() {
 
 part "every kill point" kill_points OXUNDO_THOROUGH=1
 part "every call that fails" faults OXUNDO_THOROUGH=1
+part "refs packed and locked by others at any instant" refs_of_others OXUNDO_THOROUGH=1
 part "6000 kills at random instants" crash OXUNDO_CASES=6000
 part "every record led astray, and nonsense" hostile OXUNDO_THOROUGH=1
 part "2 x 1000 random walks" property OXUNDO_CASES=1000

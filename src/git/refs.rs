@@ -1,5 +1,7 @@
 //! Reading and moving refs: every move names the value it expects.
 
+mod transaction;
+
 use super::Repo;
 use super::lock::held;
 use crate::error::{Code, Refusal};
@@ -12,6 +14,7 @@ use gix::date::parse::TimeBuf;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target};
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -97,6 +100,21 @@ impl Repo {
     ///
     /// When the refs cannot be read.
     pub fn branches(&self) -> Result<BTreeMap<String, ObjectId>> {
+        let packed = self.gix.refs.packed_refs_path();
+        let stamp =
+            || packed.metadata().ok().map(|about| (about.ino(), about.mtime(), about.mtime_nsec(), about.len()));
+        loop {
+            let before = stamp();
+            let _ = self.gix.refs.force_refresh_packed_buffer();
+            let branches = self.listed_branches()?;
+            // gix looks at the packed refs first: it misses what is packed and pruned while it lists.
+            if stamp() == before {
+                return Ok(branches);
+            }
+        }
+    }
+
+    fn listed_branches(&self) -> Result<BTreeMap<String, ObjectId>> {
         let mut branches = BTreeMap::new();
         for reference in self.gix.references()?.local_branches()? {
             let reference = reference.map_err(|error| anyhow::anyhow!("read the branches: {error}"))?;
@@ -140,8 +158,8 @@ impl Repo {
     ///
     /// When it cannot be read.
     pub fn ref_id(&self, name: &str) -> Result<Option<ObjectId>> {
-        let reference = self.gix.try_find_reference(name).with_context(|| format!("read {name}"))?;
-        Ok(reference.and_then(|reference| reference.target().try_id().map(ToOwned::to_owned)))
+        let target = transaction::value(&self.gix.refs, full_name(name)?.as_ref());
+        Ok(target.with_context(|| format!("read {name}"))?.and_then(|target| target.try_id().map(ToOwned::to_owned)))
     }
 
     /// Moves one of oxundo's refs, with a reflog entry. `None` means that it is not there.
@@ -154,15 +172,19 @@ impl Repo {
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
         gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
         let edit = edit(name, from, to, message)?;
-        let moved = self.marked(&[name], || self.edit_refs(&gix, [edit]))?;
+        let moved = self.marked(&[name], || self.edit_refs(&gix, [edit], || Ok(())))?;
         let moved = moved.with_context(|| format!("move {name}"));
         moved.map(drop).map_err(|error| self.not_moved([name], error))
     }
 
-    fn edit_refs(&self, gix: &gix::Repository, edits: impl IntoIterator<Item = RefEdit>) -> Result<()> {
+    fn edit_refs(
+        &self,
+        gix: &gix::Repository,
+        edits: impl IntoIterator<Item = RefEdit>,
+        still: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let (who, mut time) = (self.committer(), TimeBuf::default());
-        gix.edit_references_as(edits, Some(who.to_ref(&mut time)))?;
-        Ok(())
+        transaction::edit(gix, edits, who.to_ref(&mut time), still)
     }
 
     /// Moves refs under a mark that names them: by it the next command knows the locks that a killed
@@ -229,17 +251,16 @@ impl Repo {
         if edits.is_empty() {
             return Ok(());
         }
-        if self.head()? != plan.head.from {
-            return Err(moved_meanwhile("HEAD"));
-        }
+        let still = || if self.head()? == plan.head.from { Ok(()) } else { Err(moved_meanwhile("HEAD")) };
+        still()?;
         // A deleted branch makes place for one below its name, or above: its reflog must go first.
         let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
         let names: Vec<_> = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]).collect();
         let edited = self.marked(&names, || {
             if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
-                self.edit_refs(&self.gix, moved.into_iter().chain(gone))
+                self.edit_refs(&self.gix, moved.into_iter().chain(gone), still)
             } else {
-                self.edit_refs(&self.gix, gone).and_then(|()| self.edit_refs(&self.gix, moved))
+                self.edit_refs(&self.gix, gone, still).and_then(|()| self.edit_refs(&self.gix, moved, || Ok(())))
             }
         });
         match edited? {
@@ -253,6 +274,9 @@ impl Repo {
                 });
                 if let Some(branch) = lost {
                     return Err(moved_meanwhile(&branch.name));
+                }
+                if error.is::<Refusal>() {
+                    return Err(error);
                 }
                 Err(self.not_moved(names, error.context("move the branch")))
             }

@@ -112,6 +112,119 @@ fn eight_worktrees_lose_no_turn_no_note_and_no_commit() {
     repo.assert_sound();
 }
 
+/// Refs packed, made and locked by others at an instant of oxundo's work.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod refs_of_others {
+    use super::{Sandbox, fs};
+    use crate::kill_points::{announce, has_journal, in_parallel};
+    use crate::tracer::{LAUNCH, Point, interrupt_at, trace};
+    use std::time::Duration;
+
+    /// A turn that commits, leaves its branch, makes another and puts something on the stash.
+    const TURN: [&str; 5] = [
+        "run",
+        "--",
+        "sh",
+        "-ec",
+        "echo own >>README.txt; git commit -qam own; git branch made; git checkout -q -b topic; echo stashed >>README.txt
+        git stash -q; echo more >>README.txt",
+    ];
+
+    #[derive(Clone, Copy, Debug)]
+    enum Meddler {
+        /// Makes a tag and packs all refs: none of them is loose then.
+        Packs,
+        /// Has git's lock on the packed refs for a moment, as any git that deletes a ref.
+        Locks,
+    }
+
+    impl Meddler {
+        fn act(self, repo: &Sandbox) {
+            match self {
+                Self::Packs => {
+                    repo.git(["update-ref", "refs/tags/theirs", "base"]);
+                    // Where oxundo has the lock they are not packed.
+                    let _ = repo.try_git(["-c", "core.packedRefsTimeout=0", "pack-refs", "--all", "--prune"]);
+                }
+                Self::Locks => {
+                    let lock = repo.path(".git/packed-refs.lock");
+                    if fs::File::create_new(&lock).is_err() {
+                        return;
+                    }
+                    // However long it takes, oxundo waits for it.
+                    std::thread::spawn(move || {
+                        std::thread::sleep(Duration::from_millis(50));
+                        fs::remove_file(lock)
+                    });
+                }
+            }
+        }
+    }
+
+    /// The points of oxundo's own that have to do with refs.
+    fn points(repo: &Sandbox, args: &[&str]) -> nix::Result<Vec<Point>> {
+        let trace = trace(&mut repo.copy().launched_command(LAUNCH, args), None)?;
+        let about_refs = |point: &Point| point.text.starts_with("oxundo: ") && point.text.contains("refs");
+        Ok(trace.points.into_iter().filter(about_refs).collect())
+    }
+
+    #[test]
+    fn whoever_packs_or_locks_the_refs_at_any_instant_loses_nothing_and_stops_nothing() {
+        let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+        let start = Sandbox::new();
+        start.sh("git config core.packedRefsTimeout 60000; git tag base");
+        if let Err(error) = points(&start, &["status"]) {
+            let skipped = format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})");
+            assert!(!thorough, "{skipped}");
+            return announce(&skipped);
+        }
+        let done = start.copy();
+        done.oxundo(TURN).success();
+        let packed = done.copy();
+        packed.git(["pack-refs", "--all", "--prune"]);
+        let undone = done.copy();
+        undone.undo();
+        let mut cases = Vec::new();
+        let operations = [(&start, &TURN[..]), (&done, &["undo"]), (&packed, &["undo"]), (&undone, &["redo"])];
+        for (repo, args) in operations {
+            let points = points(repo, args).expect("it was traced before");
+            assert!(points.len() > 10, "{args:?} moves refs: {points:#?}");
+            for (at, point) in points.iter().enumerate() {
+                for (way, meddler) in [Meddler::Packs, Meddler::Locks].into_iter().enumerate() {
+                    if thorough || at % 20 == 10 * way {
+                        cases.push((repo, args, point.clone(), meddler));
+                    }
+                }
+            }
+        }
+        let failures = in_parallel(&cases, |(repo, args, point, meddler)| {
+            let repo = repo.copy();
+            let before = repo.printed();
+            let trace = interrupt_at(&mut repo.launched_command(LAUNCH, args), point.number, &|| meddler.act(&repo));
+            let trace = trace.expect("it was traced before");
+            assert_eq!(trace.code, Some(0), "{args:?} goes on when another {meddler:?}: {}", trace.stderr);
+            assert!(!has_journal(&repo), "the journal is gone for good");
+            let after = repo.printed();
+            assert_ne!(after, before, "{args:?} does something");
+            let (back, there) = if args[0] == "undo" { ("redo", "undo") } else { ("undo", "redo") };
+            for (op, wanted) in [(back, &before), (there, &after)] {
+                repo.oxundo([op]).success();
+                repo.printed().assert_is(wanted, &format!("{op} after {args:?}"));
+            }
+            if matches!(meddler, Meddler::Packs) {
+                assert_eq!(repo.git(["rev-parse", "theirs"]), repo.git(["rev-parse", "base"]), "their tag stays");
+            }
+            repo.assert_sound();
+        });
+        let failures: Vec<_> = failures
+            .iter()
+            .map(|(at, text)| format!("{:?} before {}\n{text}", cases[*at].3, cases[*at].2.text))
+            .collect();
+        assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), cases.len(), failures.join("\n"));
+        announce(&format!("{} instants", cases.len()));
+    }
+}
+
 #[test]
 fn what_happens_in_another_worktree_during_a_turn_is_not_undone() {
     for mode in Mode::BOTH {

@@ -95,8 +95,8 @@ struct Tracer<'a> {
     failed: bool,
     /// The threads that are in a call that shall have failed.
     failing: BTreeSet<i32>,
-    /// What to do meanwhile at the first call that has these words.
-    meanwhile: Option<(&'a str, &'a dyn Fn())>,
+    /// What to do meanwhile, just before the first call that is this one.
+    meanwhile: Option<(Instant<'a>, &'a dyn Fn())>,
     /// The thread that is in the call after which to kill.
     leaving: Option<i32>,
     killed: bool,
@@ -116,7 +116,21 @@ pub(crate) fn fail(command: &mut Command, failure: Failure) -> Result<Trace, Err
 
 /// As [`trace`], but does something just before the first call that has these words.
 pub(crate) fn interrupt(command: &mut Command, call: &str, meanwhile: &dyn Fn()) -> Result<Trace, Errno> {
-    run(command, Meddling { meanwhile: Some((call, meanwhile)), ..Meddling::default() })
+    run(command, Meddling { meanwhile: Some((Instant::Words(call), meanwhile)), ..Meddling::default() })
+}
+
+/// As [`trace`], but does something just before the call of this number.
+pub(crate) fn interrupt_at(command: &mut Command, number: usize, meanwhile: &dyn Fn()) -> Result<Trace, Errno> {
+    run(command, Meddling { meanwhile: Some((Instant::Number(number), meanwhile)), ..Meddling::default() })
+}
+
+/// A call before which something happens.
+#[derive(Clone, Copy)]
+enum Instant<'a> {
+    /// The first one with these words.
+    Words(&'a str),
+    /// The one of this number.
+    Number(usize),
 }
 
 /// What is done to a program on its way.
@@ -124,7 +138,7 @@ pub(crate) fn interrupt(command: &mut Command, call: &str, meanwhile: &dyn Fn())
 struct Meddling<'a> {
     kill: Option<Kill>,
     failure: Option<Failure>,
-    meanwhile: Option<(&'a str, &'a dyn Fn())>,
+    meanwhile: Option<(Instant<'a>, &'a dyn Fn())>,
 }
 
 #[expect(clippy::zombie_processes, reason = "the tracer waits for all that there is")]
@@ -270,13 +284,17 @@ impl Tracer<'_> {
         let Some(call) = Call::read(pid) else { return };
         let Some(text) = call.changes() else { return };
         let by = &self.processes[&process];
-        if let Some((_, act)) = self.meanwhile.take_if(|(call, _)| text.contains(*call)) {
-            act();
-        }
         let by_agent = by.agent;
         let next = &mut self.next[usize::from(process != self.root)];
         let number = *next;
         *next += 1;
+        let is_now = |at: &Instant<'_>| match at {
+            Instant::Words(words) => text.contains(words),
+            Instant::Number(at) => *at == number,
+        };
+        if let Some((_, act)) = self.meanwhile.take_if(|(at, _)| is_now(at)) {
+            act();
+        }
         self.points.push(Point { number, by_agent, text: format!("{}: {text}", by.name) });
         let fails = self
             .failure
