@@ -6,6 +6,7 @@
 
 mod commits;
 mod completions;
+mod copies;
 mod crash;
 mod damage;
 mod doctor;
