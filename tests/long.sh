@@ -23,6 +23,7 @@ part() {
     figures+=("$what: nothing lost, in $((SECONDS - began)) s")
 }
 
+part "every turn in every place and mode" every_turn OXUNDO_THOROUGH=1
 part "every kill point" kill_points OXUNDO_THOROUGH=1
 part "every call that fails" faults OXUNDO_THOROUGH=1
 part "refs packed and locked by others at any instant" refs_of_others OXUNDO_THOROUGH=1

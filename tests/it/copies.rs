@@ -2,8 +2,9 @@
 //! each of them.
 
 use rustix::fs::statvfs;
+use std::collections::HashMap;
 use std::fs::{self, File, FileTimes};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -29,24 +30,28 @@ pub(crate) fn directory() -> TempDir {
 
 /// Copies a directory as `cp -a` does, but for git's objects, which nobody ever writes to: these are the same files.
 pub(crate) fn copy(from: &Path, to: &Path) {
-    copy_entries(from, to, false);
+    copy_entries(from, to, false, &mut HashMap::new());
 }
 
-fn copy_entries(from: &Path, to: &Path, objects: bool) {
+/// `names` has the copies of the files with several names, by their inodes.
+fn copy_entries(from: &Path, to: &Path, objects: bool, names: &mut HashMap<u64, PathBuf>) {
     let about = fs::symlink_metadata(from).expect("look at a directory");
     fs::create_dir(to).expect("make a directory");
     for entry in fs::read_dir(from).expect("list a directory") {
         let entry = entry.expect("read a directory's entry");
         let (old, new) = (entry.path(), to.join(entry.file_name()));
-        let kind = entry.file_type().expect("look at a file");
-        if kind.is_dir() {
-            copy_entries(&old, &new, objects || old.ends_with(".git/objects"));
-        } else if kind.is_symlink() {
+        let about = entry.metadata().expect("look at a file");
+        if about.is_dir() {
+            copy_entries(&old, &new, objects || old.ends_with(".git/objects"), names);
+        } else if about.is_symlink() {
             symlink(fs::read_link(&old).expect("read a symlink"), &new).expect("make a symlink");
-        } else if kind.is_file() && objects {
+        } else if about.is_file() && objects {
             fs::hard_link(&old, &new).expect("link an object");
-        } else if kind.is_file() {
+        } else if let Some(other) = names.get(&about.ino()).filter(|_| about.nlink() > 1) {
+            fs::hard_link(other, &new).expect("link a file");
+        } else if about.is_file() {
             copy_file(&old, &new);
+            names.insert(about.ino(), new);
         } else {
             let copied = Command::new("cp").arg("-a").args([&old, &new]).status();
             assert!(copied.is_ok_and(|status| status.success()), "copy {}", old.display());

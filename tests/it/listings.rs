@@ -46,7 +46,8 @@ pub(crate) fn known(others: &str) -> Sandbox {
 pub(crate) const NOTHING: &str = ":";
 const UNTRACKED: &str = "echo mine >mine; mkdir -p odd/in; echo in >odd/in/side; ln -s a link; echo x >sub/mine";
 
-/// What was changed in the last two seconds is never known, and these are counted in whole ones.
+/// What was changed in the last two seconds is never known, and these are counted in whole ones. It is the kernel's clock
+/// that says when: nobody can set the time at which a directory changed, and so there is nothing for it but to wait.
 const LATER: Duration = Duration::from_millis(3200);
 
 /// The record of directories.
@@ -115,17 +116,23 @@ fn believes(repo: &Sandbox) -> bool {
 
 #[test]
 fn the_user_says_whether_the_file_system_tells() {
-    for (setting, used) in [
-        ("core.untrackedCache=false", false),
-        ("core.untrackedCache=true", true),
-        ("core.untrackedCache=keep", true),
-        ("feature.manyFiles=true", true),
-    ] {
+    let check = |setting: &str, used| {
         let repo = known(UNTRACKED);
         let (key, value) = setting.split_once('=').expect("a key has a value");
         repo.git(["config", key, value]);
         assert_eq!(believes(&repo), used, "{setting}");
-    }
+    };
+    // Together: they mostly wait.
+    std::thread::scope(|scope| {
+        for (setting, used) in [
+            ("core.untrackedCache=false", false),
+            ("core.untrackedCache=true", true),
+            ("core.untrackedCache=keep", true),
+            ("feature.manyFiles=true", true),
+        ] {
+            scope.spawn(move || check(setting, used));
+        }
+    });
 }
 
 #[test]
