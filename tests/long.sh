@@ -25,7 +25,7 @@ part() {
 
 part "every turn in every place and mode" every_turn OXUNDO_THOROUGH=1
 part "every kill point" kill_points OXUNDO_THOROUGH=1
-part "every call that fails" faults OXUNDO_THOROUGH=1
+part "every call that fails" failing_calls OXUNDO_THOROUGH=1
 part "refs packed and locked by others at any instant" refs_of_others OXUNDO_THOROUGH=1
 part "6000 kills at random instants" crash OXUNDO_CASES=6000
 part "every record led astray, and nonsense" hostile OXUNDO_THOROUGH=1

@@ -6,13 +6,17 @@
 
 mod commits;
 mod completions;
+mod concurrency;
 mod copies;
 mod crash;
 mod damage;
+#[cfg(target_os = "linux")]
+mod dircache;
 mod doctor;
+mod documentation;
 mod edits;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod faults;
+mod failing_calls;
 mod filters;
 mod gc;
 mod hooks;
@@ -21,16 +25,11 @@ mod house;
 mod ignore;
 mod init;
 mod json;
-mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
-mod kinds;
 mod library;
 mod limits;
-#[cfg(target_os = "linux")]
-mod listings;
 mod log;
-mod looks;
 mod manual;
 mod messages;
 mod modes;
@@ -38,21 +37,22 @@ mod modes;
 mod monitor;
 mod no_repository;
 mod packages;
-mod pages;
-mod parts;
+mod partial_undo;
 mod payloads;
 mod property;
 mod recovery;
 mod refusals;
 mod replay;
+mod repositories;
 mod roundtrip;
 mod run;
 mod sandbox;
+mod show_diff;
 mod signals;
 mod sparse;
-mod special;
+mod special_files;
 mod terminal;
-mod together;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
 mod untracked;
+mod user_edits;

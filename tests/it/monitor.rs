@@ -1,7 +1,7 @@
 //! A file system monitor that the user has switched on for git: what it says has not changed is not looked at, and
 //! whatever changes is seen all the same.
 
-use crate::listings::{EVENTS, NOTHING, away, events, known};
+use crate::dircache::{EVENTS, NOTHING, away, events, known};
 use crate::sandbox::{Mode, Sandbox};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;

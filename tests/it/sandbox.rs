@@ -799,6 +799,12 @@ impl fmt::Debug for State {
     }
 }
 
+/// Checks something in both modes, and then names all that failed.
+#[track_caller]
+pub(crate) fn in_both_modes(check: impl Fn(Mode)) {
+    check_all(Mode::BOTH.map(|mode| (format!("{mode:?}"), mode)), |mode| check(*mode));
+}
+
 /// Checks every case of a table and then names all that failed, not only the first.
 #[track_caller]
 pub(crate) fn check_all<T>(cases: impl IntoIterator<Item = (String, T)>, check: impl Fn(&T)) {
