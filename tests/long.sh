@@ -23,6 +23,7 @@ part() {
     figures+=("$what: nothing lost, in $((SECONDS - began)) s")
 }
 
+part "known directories, and an overlay" dircache OXUNDO_THOROUGH=1
 part "every turn in every place and mode" every_turn OXUNDO_THOROUGH=1
 part "every kill point" kill_points OXUNDO_THOROUGH=1
 part "every call that fails" failing_calls OXUNDO_THOROUGH=1

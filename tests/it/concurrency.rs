@@ -288,6 +288,11 @@ fn a_lock_that_git_holds_for_a_moment_is_waited_for() {
     fs::write(&lock, "").expect("git locks the index");
     repo.git(["config", "oxundo.lockTimeout", "60000"]);
     let undo = repo.spawn(&["undo"]);
+    let pid = format!("(pid {})", undo.id());
+    while !fs::read_to_string(repo.path(".git/oxundo/lock")).is_ok_and(|holder| holder.contains(&pid)) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // It is at work. What says when it meets git's lock? Nothing: if it takes longer there is only less to wait for.
     std::thread::sleep(Duration::from_millis(300));
     fs::remove_file(&lock).expect("git unlocks it");
     Output::awaited(undo).success();

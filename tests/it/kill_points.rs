@@ -433,11 +433,12 @@ fn settled(repo: &Sandbox) {
     assert!(!second.err().contains("interrupted"), "a second recovery finds nothing to do\n{second:?}");
 }
 
-/// Does all the work on as many threads as there are processors. Each case that panics is a failure.
+/// Does all the work on twice as many threads as there are processors: the next command often waits for a lock of the
+/// dead to grow old. Each case that panics is a failure.
 pub(crate) fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Vec<(usize, String)> {
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+        for _ in 0..2 * std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);

@@ -59,6 +59,7 @@ const CASES: &[Case] = &[
     case("edit", "echo more >>a.txt"),
     case("edit several", "echo more >>a.txt; echo more >>b.txt; echo more >>dir/x.txt; echo more >>dir/deep/y.txt"),
     case("edit to the same size", "printf 'ONE\\n' >b.txt"),
+    // git counts whole seconds, and nobody can set the time at which a file was changed.
     case(
         "edit keeping size and time",
         "sleep 1.1; touch -r b.txt ../home/t; printf 'ONE\\n' >b.txt; touch -r ../home/t b.txt",
