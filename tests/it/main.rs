@@ -2,7 +2,8 @@
 //!
 //! The agent is `sh -c`, the oracle is git. `OXUNDO_CASE=words` runs only the cases of the tables
 //! whose name has these words; `OXUNDO_CASES=200` makes the property tests run that many cases, and
-//! `OXUNDO_THOROUGH=1` tries every combination in the tables. `TMPDIR=/dev/shm` makes it all faster.
+//! `OXUNDO_THOROUGH=1` tries every combination in the tables. All of it is in memory where there is room; `TMPDIR=/tmp` has it on
+//! a disk.
 
 mod commits;
 mod completions;
