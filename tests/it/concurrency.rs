@@ -116,7 +116,8 @@ fn eight_worktrees_lose_no_turn_no_note_and_no_commit() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod refs_of_others {
     use super::{Sandbox, fs};
-    use crate::kill_points::{announce, has_journal, in_parallel};
+    use crate::kill_points::{has_journal, in_parallel};
+    use crate::sandbox::announce;
     use crate::tracer::{LAUNCH, Point, interrupt_at, trace};
     use std::time::Duration;
 

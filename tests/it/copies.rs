@@ -21,9 +21,11 @@ const ENOUGH: u64 = 3 << 30;
 pub(crate) fn directory() -> TempDir {
     static PLACE: LazyLock<PathBuf> = LazyLock::new(|| {
         let has_room = || statvfs(MEMORY).is_ok_and(|about| about.f_bavail * about.f_frsize > ENOUGH);
-        let is_writable = || TempDir::with_prefix_in("oxundo-", MEMORY).is_ok();
+        // Older kernels do not say when something in memory was made.
+        let made = |directory: &TempDir| directory.path().metadata()?.created();
+        let is_good = || TempDir::with_prefix_in("oxundo-", MEMORY).is_ok_and(|directory| made(&directory).is_ok());
         let asked = std::env::var_os("TMPDIR").is_some();
-        if !asked && has_room() && is_writable() { MEMORY.into() } else { std::env::temp_dir() }
+        if !asked && has_room() && is_good() { MEMORY.into() } else { std::env::temp_dir() }
     });
     TempDir::with_prefix_in("oxundo-", &*PLACE).expect("make a temporary directory")
 }

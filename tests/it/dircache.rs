@@ -1,7 +1,7 @@
 //! Directories that are not read because they are known to hold what the index says: whatever happens
 //! in one is seen all the same. The temporary directory is on a file system that tells.
 
-use crate::sandbox::{Mode, Output, Sandbox};
+use crate::sandbox::{Mode, Output, Sandbox, announce};
 use std::time::Duration;
 
 /// What happens in a directory that holds the tracked files `a`, `b` and `sub/c`.
@@ -188,9 +188,9 @@ fn an_overlay_tells_as_well() {
         let mut command = repo.shell("exec unshare -Urm sh -ec \"$1\" sh \"$2\"");
         Output::of(command.args(["sh", script, script]))
     };
-    if inside(mount).code != 0 {
-        // Who may not mount has nothing to try here.
-        return;
+    let mounted = inside(mount);
+    if mounted.code != 0 {
+        return announce(&format!("SKIPPED: no overlay can be mounted here ({})", mounted.err()));
     }
     repo.sh("rm -rf ../home/upper ../home/work");
     let later = LATER.as_secs_f32();

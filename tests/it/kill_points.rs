@@ -6,10 +6,10 @@
 //! `OXUNDO_POINT=n` only that point.
 
 use crate::crash::locks;
+pub(crate) use crate::sandbox::announce;
 use crate::sandbox::{Mode, Output, Sandbox, State};
 use crate::tracer::{Kill, LAUNCH, Point, Trace, Victim, trace};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -454,11 +454,6 @@ pub(crate) fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Ve
     let mut failures = failures.into_inner().expect("nobody panics with it");
     failures.sort();
     failures
-}
-
-/// Says it whether or not the test harness shows what tests print.
-pub(crate) fn announce(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Points of one operation that `cargo test` kills at.

@@ -2,7 +2,7 @@
 //! whatever changes is seen all the same.
 
 use crate::dircache::{EVENTS, NOTHING, away, events, known};
-use crate::sandbox::{Mode, Sandbox};
+use crate::sandbox::{Mode, Sandbox, announce};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -136,7 +136,7 @@ fn whatever_happens_is_seen_with_a_real_daemon() {
         let repo = quiet();
         repo.git(["config", "core.fsmonitor", "true"]);
         if repo.try_git(["fsmonitor--daemon", "start"]).code != 0 {
-            return;
+            return announce("SKIPPED: the git that is here has no daemon that watches");
         }
         check_events(&repo, mode);
         repo.git(["fsmonitor--daemon", "stop"]);

@@ -799,6 +799,11 @@ impl fmt::Debug for State {
     }
 }
 
+/// Says it whether or not the test harness shows what tests print: a test that is skipped is not silent.
+pub(crate) fn announce(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Checks something in both modes, and then names all that failed.
 #[track_caller]
 pub(crate) fn in_both_modes(check: impl Fn(Mode)) {
