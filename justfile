@@ -4,7 +4,6 @@ set shell := ["bash", "-euc"]
 
 git := ""
 export PATH := if git == "" { env("PATH") } else { git + ":" + env("PATH") }
-export TMPDIR := env("TMPDIR", if path_exists("/dev/shm") == "true" { "/dev/shm" } else { "/tmp" })
 # A failing property tells its story last: no backtrace may bury it.
 export RUST_BACKTRACE := env("RUST_BACKTRACE", "0")
 
@@ -41,7 +40,7 @@ fuzz seconds="60":
 demo:
     scripts/demo.sh
 
-# the long form of the tests, about an hour
+# the long form of the tests, more than an hour
 long seconds="60":
     tests/long.sh {{ seconds }}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The long form of the tests, about an hour on two quiet cores: every kill point in every way,
+# The long form of the tests, more than an hour on two quiet cores: every turn in every place, every kill point in every way,
 # every call that fails, refs packed and locked by others at every instant, kills at random instants,
 # long random walks, every forged record, and the fuzz targets. Ends with
 # the figures for docs/reliability.md. Usage: tests/long.sh [SECONDS-PER-FUZZ-TARGET]
@@ -7,9 +7,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
-if [[ -z ${TMPDIR:-} && -w /dev/shm ]]; then
-    export TMPDIR=/dev/shm
-fi
 export RUST_BACKTRACE=0
 cargo test --locked --no-run
 figures=()
@@ -23,8 +20,11 @@ part() {
     figures+=("$what: nothing lost, in $((SECONDS - began)) s")
 }
 
+part "known directories, and an overlay" dircache OXUNDO_THOROUGH=1
+part "every turn in every place and mode" roundtrip OXUNDO_THOROUGH=1
+part "every turn in every sparse checkout" sparse OXUNDO_THOROUGH=1
 part "every kill point" kill_points OXUNDO_THOROUGH=1
-part "every call that fails" faults OXUNDO_THOROUGH=1
+part "every call that fails" failing_calls OXUNDO_THOROUGH=1
 part "refs packed and locked by others at any instant" refs_of_others OXUNDO_THOROUGH=1
 part "6000 kills at random instants" crash OXUNDO_CASES=6000
 part "every record led astray, and nonsense" hostile OXUNDO_THOROUGH=1

@@ -130,6 +130,7 @@ fn a_hook_that_failed_is_told_of_until_one_succeeds() {
     Output::fed(&mut repo.oxundo_command(["hook", "claude"]), b"{").success();
     let (message, _) = finding(&repo.json(["doctor"]).1, "the last call of a hook failed");
     assert!(message.contains("read the hook's JSON"), "{message}");
+    // Which came later, the times of two files say, which go by the ticks of the kernel's clock.
     std::thread::sleep(std::time::Duration::from_millis(20));
     let end = json!({"hook_event_name": "Stop", "session_id": "s"}).to_string();
     Output::fed(&mut repo.oxundo_command(["hook", "claude"]), end.as_bytes()).success();

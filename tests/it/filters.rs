@@ -1,7 +1,7 @@
 //! What stands between a file and its blob: line ends, encodings, filters. Undo and redo give back the
 //! very bytes of every captured file, tracked or not.
 
-use crate::sandbox::{Mode, Sandbox, check_all};
+use crate::sandbox::{Mode, Sandbox, announce, check_all};
 use std::process::Command;
 
 /// A repository with attributes and settings, and files in every state: clean, dirty, staged, untracked.
@@ -154,11 +154,7 @@ fn a_long_running_filter_is_spoken_to_and_loses_nothing() {
 #[test]
 fn git_lfs_files_come_back() {
     if !Command::new("git-lfs").arg("version").output().is_ok_and(|output| output.status.success()) {
-        #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-        {
-            eprintln!("SKIPPED: git-lfs is not installed");
-        }
-        return;
+        return announce("SKIPPED: git-lfs is not installed");
     }
     for mode in Mode::BOTH {
         let repo = Sandbox::new();

@@ -355,7 +355,8 @@ fn a_note_makes_no_commit_a_turn_s() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod traced {
     use super::{ASTRAY, can_be_looked_at};
-    use crate::kill_points::{announce, killed_at};
+    use crate::kill_points::killed_at;
+    use crate::sandbox::announce;
     use crate::sandbox::{Mode, Sandbox};
     use crate::tracer::{LAUNCH, interrupt, trace};
     use serde_json::{Value, json};

@@ -22,33 +22,43 @@ const LEAVES: [&str; 3] = ["error", "progress", "warning"];
 /// The crates that only the command line may use.
 const OF_THE_PROGRAM: [&str; 6] = ["clap", "clap_complete", "console", "dialoguer", "indicatif", "renderdag"];
 
-/// A source: its name below `src`, and its code without comments and unit tests.
+/// A source: its name below `src`, and its text.
 type Source = (String, String);
 
-fn sources() -> Vec<Source> {
-    fn below(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
+/// Every file below `src`, by its path there, with its text.
+pub(crate) fn sources() -> Vec<Source> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut found, mut left) = (Vec::new(), vec![top.clone()]);
+    while let Some(directory) = left.pop() {
         for entry in std::fs::read_dir(directory).expect("read the sources").flatten() {
             let path = entry.path();
-            if path.is_dir() { below(&path, found) } else { found.push(path) }
+            if path.is_dir() {
+                left.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("read a source");
+            let name = path.strip_prefix(&top).expect("it is below").to_string_lossy().into_owned();
+            found.push((name, text));
         }
     }
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut paths = Vec::new();
-    below(&top, &mut paths);
-    let sources: Vec<Source> = (paths.iter())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .map(|path| {
-            let name = path.strip_prefix(&top).expect("it is below").to_string_lossy().into_owned();
-            (name, code(&std::fs::read_to_string(path).expect("read a source")))
-        })
-        .collect();
-    assert!(sources.len() > 100, "the sources are where they are looked for");
-    sources
+    assert!(found.len() > 100, "the sources are where they are looked for");
+    found
 }
 
-fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-    text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+/// What of them is Rust, without its unit tests.
+pub(crate) fn code() -> Vec<Source> {
+    let is_rust = |name: &str| Path::new(name).extension().is_some_and(|extension| extension == "rs");
+    let rust = sources().into_iter().filter(|(name, _)| is_rust(name));
+    rust.map(|(name, text)| (name, text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned()))
+        .collect()
+}
+
+/// Their code without comments.
+fn bare() -> Vec<Source> {
+    let bare = |text: &str| -> String {
+        text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+    };
+    code().into_iter().map(|(name, text)| (name, bare(&text))).collect()
 }
 
 /// Every path that begins with `crate::`, with groups in braces opened.
@@ -104,7 +114,7 @@ fn astray(sources: &[Source]) -> Vec<String> {
 
 #[test]
 fn each_room_names_only_those_above_it() {
-    assert_eq!(astray(&sources()), Vec::<String>::new());
+    assert_eq!(astray(&bare()), Vec::<String>::new());
 }
 
 #[test]
@@ -157,7 +167,7 @@ fn in_cycles<'a>(mut imports: BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<&'a s
 
 #[test]
 fn no_file_imports_from_one_that_imports_from_it() {
-    let sources = sources();
+    let sources = bare();
     assert_eq!(in_cycles(imports(&sources)), Vec::<&str>::new());
     let source = |name: &str, code: &str| (name.to_owned(), code.to_owned());
     let tied =
@@ -167,7 +177,7 @@ fn no_file_imports_from_one_that_imports_from_it() {
 
 /// The sources that have these words, without those whose names begin like one of these.
 fn having(words: &str, allowed: &[&str]) -> Vec<String> {
-    let found = sources().into_iter().filter(|(_, code)| code.contains(words)).map(|(name, _)| name);
+    let found = bare().into_iter().filter(|(_, code)| code.contains(words)).map(|(name, _)| name);
     found.filter(|name| !allowed.iter().any(|allowed| name.starts_with(allowed))).collect()
 }
 
@@ -207,7 +217,7 @@ fn the_timeline_is_read_in_one_place() {
 fn what_is_said_is_ascii_whatever_the_locale() {
     // What is shown only where there is more than ASCII, or is held against what others wrote.
     let allowed = ["program/ui.rs", "program/text/graph.rs", "program/args.rs", "agents/payload.rs"];
-    for (name, code) in sources() {
+    for (name, code) in bare() {
         let said: Vec<&str> = code.lines().filter(|line| !line.is_ascii()).collect();
         assert!(allowed.contains(&name.as_str()) || said.is_empty(), "{name}: {said:?}");
     }

@@ -6,10 +6,10 @@
 //! `OXUNDO_POINT=n` only that point.
 
 use crate::crash::locks;
+pub(crate) use crate::sandbox::announce;
 use crate::sandbox::{Mode, Output, Sandbox, State};
 use crate::tracer::{Kill, LAUNCH, Point, Trace, Victim, trace};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -433,11 +433,12 @@ fn settled(repo: &Sandbox) {
     assert!(!second.err().contains("interrupted"), "a second recovery finds nothing to do\n{second:?}");
 }
 
-/// Does all the work on as many threads as there are processors. Each case that panics is a failure.
+/// Does all the work on twice as many threads as there are processors: the next command often waits for a lock of the
+/// dead to grow old. Each case that panics is a failure.
 pub(crate) fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Vec<(usize, String)> {
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+        for _ in 0..2 * std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
@@ -453,11 +454,6 @@ pub(crate) fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Ve
     let mut failures = failures.into_inner().expect("nobody panics with it");
     failures.sort();
     failures
-}
-
-/// Says it whether or not the test harness shows what tests print.
-pub(crate) fn announce(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Points of one operation that `cargo test` kills at.

@@ -1,12 +1,8 @@
 //! What is beyond the limits: said once, never deleted, never committed; what a turn made of it is moved
 //! aside and back.
 
-use crate::sandbox::{Mode, Output, Sandbox, check_all};
+use crate::sandbox::{Mode, Output, Sandbox, in_both_modes};
 use std::os::unix::fs::MetadataExt;
-
-fn in_both_modes(check: impl Fn(Mode)) {
-    check_all(Mode::BOTH.map(|mode| (format!("{mode:?}"), mode)), |mode| check(*mode));
-}
 
 /// One thing of the user's beyond each limit.
 fn beyond_every_limit() -> Sandbox {

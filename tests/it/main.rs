@@ -2,18 +2,24 @@
 //!
 //! The agent is `sh -c`, the oracle is git. `OXUNDO_CASE=words` runs only the cases of the tables
 //! whose name has these words; `OXUNDO_CASES=200` makes the property tests run that many cases, and
-//! `OXUNDO_THOROUGH=1` tries every combination in the tables. `TMPDIR=/dev/shm` makes it all faster.
+//! `OXUNDO_THOROUGH=1` tries every combination in the tables. All of it is in memory where there is room; `TMPDIR=/tmp` has it on
+//! a disk.
 
 mod commits;
 mod completions;
+mod concurrency;
+mod copies;
 mod crash;
 mod damage;
+#[cfg(target_os = "linux")]
+mod dircache;
 mod doctor;
+mod documentation;
 mod edits;
 mod encodings;
 mod environment;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod faults;
+mod failing_calls;
 #[cfg(target_os = "linux")]
 mod filesystems;
 mod filters;
@@ -26,19 +32,14 @@ mod house;
 mod ignore;
 mod init;
 mod json;
-mod keeps;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
-mod kinds;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod lacking;
 mod library;
 mod limits;
-#[cfg(target_os = "linux")]
-mod listings;
 mod locale;
 mod log;
-mod looks;
 mod manual;
 mod messages;
 mod modes;
@@ -46,22 +47,23 @@ mod modes;
 mod monitor;
 mod no_repository;
 mod packages;
-mod pages;
-mod parts;
+mod partial_undo;
 mod payloads;
 mod property;
 mod recovery;
 mod refusals;
 mod replay;
+mod repositories;
 mod roundtrip;
 mod run;
 mod sandbox;
 mod settings;
+mod show_diff;
 mod signals;
 mod sparse;
-mod special;
+mod special_files;
 mod terminal;
-mod together;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
 mod untracked;
+mod user_edits;

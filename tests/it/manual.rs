@@ -1,7 +1,7 @@
 //! The manual: made from the command line's definitions, the table of keys and the texts in `src/help` and
 //! `man/sections`, and held against what is committed. `OXUNDO_BLESS=1` writes it anew.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, announce};
 use clap::builder::ValueRange;
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
@@ -333,10 +333,9 @@ fn mandoc_finds_nothing_wrong() {
     assert!(found.status.success() && text.is_empty(), "mandoc -Tlint: {text}");
 }
 
-/// Says that a test could not be made here, past what catches the output of tests.
+/// Says that a test could not be made here.
 pub(crate) fn skipped(program: &str) {
-    let say = format!("echo 'SKIPPED: {program} is not installed' >&2");
-    let _ = Process::new("sh").args(["-c", &say]).status();
+    announce(&format!("SKIPPED: {program} is not installed"));
 }
 
 /// Runs oxundo without a repository, with these programs in the path.

@@ -1,25 +1,7 @@
 //! One voice, read off the sources: every message is in docs/errors.md, and says what to do next.
 
+use crate::house::code;
 use std::path::Path;
-
-/// The sources, without their unit tests.
-pub(crate) fn sources() -> Vec<(String, String)> {
-    fn below(directory: &Path, found: &mut Vec<(String, String)>) {
-        for entry in std::fs::read_dir(directory).expect("read the sources").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                below(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = std::fs::read_to_string(&path).expect("read a source");
-                let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned();
-                found.push((path.display().to_string(), code));
-            }
-        }
-    }
-    let mut found = Vec::new();
-    below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
-    found
-}
 
 fn table() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors.md")).expect("read the table")
@@ -88,7 +70,7 @@ struct Made {
 
 fn refusals() -> Vec<Made> {
     let mut all = Vec::new();
-    for (file, code) in sources() {
+    for (file, code) in code() {
         for (arguments, rest) in calls(&code, "Refusal::new(") {
             let before = &code[..code.len() - rest.len() - arguments.len()];
             let (word, message) = arguments.split_once(',').expect("it has a code and a message");
@@ -142,7 +124,7 @@ fn every_code_is_in_the_table_with_its_exit_code() {
         Code::Corrupt,
         Code::Io,
     ];
-    let (_, source) = sources().into_iter().find(|(file, _)| file.ends_with("src/error/mod.rs")).expect("it is there");
+    let (_, source) = code().into_iter().find(|(file, _)| file == "error/mod.rs").expect("it is there");
     let variants =
         source.split_once("pub enum Code {").and_then(|(_, rest)| rest.split_once("\n}")).expect("it is one").0;
     let declared: Vec<&str> =
@@ -186,7 +168,7 @@ fn every_refusal_says_what_to_do_next() {
 fn messages_are_read_as_one_voice() {
     // Other words for what the specification has a word for.
     let foreign = ["snapshot", "backup", "savepoint", "working tree", "working copy", "staging area", "SHA", "please"];
-    for (file, code) in sources() {
+    for (file, code) in code() {
         for opening in ["Refusal::new(", ".hint(", "bail!(", "ensure!(", "anyhow!(", ".warn(", ".context("] {
             for (arguments, _) in calls(&code, opening) {
                 let Some(message) = texts(arguments).into_iter().find(|message| !message.is_empty()) else { continue };

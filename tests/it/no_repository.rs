@@ -1,6 +1,6 @@
 //! A directory that is in no repository: ghost turns on a store of oxundo's own, and nothing is made in it.
 
-use crate::sandbox::{Mode, Output, Sandbox};
+use crate::sandbox::{Mode, Output, Sandbox, announce};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -210,10 +210,7 @@ fn a_directory_that_is_moved_takes_its_turns_along() {
 fn born(directory: &Path) -> bool {
     let born = directory.metadata().is_ok_and(|about| about.created().is_ok());
     if !born {
-        #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-        {
-            eprintln!("SKIPPED: this file system does not say when a directory was made");
-        }
+        announce("SKIPPED: this file system does not say when a directory was made");
     }
     born
 }

@@ -1,5 +1,6 @@
 //! A hermetic home and repository to run git and oxundo in, and git's own view of it.
 
+use crate::copies::{self, Template};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -41,9 +42,17 @@ pub(crate) struct Sandbox {
 impl Sandbox {
     /// A repository on `main` with `README.txt` in one commit, "base".
     pub(crate) fn new() -> Self {
-        let sandbox = Self::unborn();
-        sandbox.write("README.txt", "readme\n");
-        sandbox.sh("git add -A && git commit -qm base");
+        // git makes the first of them, and tells each other one which files it has.
+        static BASE: LazyLock<Template> = LazyLock::new(|| {
+            let sandbox = Sandbox::unborn();
+            sandbox.write("README.txt", "readme\n");
+            sandbox.sh("git add -A && git commit -qm base");
+            Template::read(&sandbox.root)
+        });
+        let sandbox = Self::empty();
+        fs::create_dir(sandbox.home()).expect("make home");
+        BASE.write(&sandbox.root);
+        sandbox.git(["update-index", "-q", "--refresh"]);
         sandbox
     }
 
@@ -75,7 +84,7 @@ impl Sandbox {
     }
 
     fn empty() -> Self {
-        let dir = TempDir::with_prefix("oxundo-").expect("make a temporary directory");
+        let dir = copies::directory();
         let base = fs::canonicalize(dir.path()).expect("resolve the temporary directory");
         let root = base.join("repo");
         Self { dir: Arc::new(dir), cwd: root.clone(), root, variables: Vec::new() }
@@ -118,13 +127,24 @@ impl Sandbox {
         Self { cwd: root.clone(), root, ..self.clone() }
     }
 
-    /// Another sandbox with all that is in this one. Much faster than to build it again.
+    /// Another sandbox with all that is in this one, in a linked worktree too. Much faster than to build it again.
     pub(crate) fn copy(&self) -> Self {
         let copy = Self::empty();
-        let root = copy.base().join(self.root.strip_prefix(self.base()).expect("the root is in the sandbox"));
+        let (from, to) = (self.base(), copy.base());
+        let name = self.root.strip_prefix(&from).expect("the root is in the sandbox");
+        let root = to.join(name);
         let cwd = root.join(self.cwd.strip_prefix(&self.root).expect("it is started in the root"));
-        let mut command = self.command("cp", &self.base());
-        Output::of(command.arg("-a").args(["home", "repo"]).arg(copy.base())).success();
+        for directory in [Path::new("home"), Path::new("repo"), name] {
+            if !to.join(directory).exists() {
+                copies::copy(&from.join(directory), &to.join(directory));
+            }
+        }
+        if name != Path::new("repo") {
+            // Each of the two has the other's path in it.
+            let git_dir = to.join("repo/.git/worktrees").join(name);
+            fs::write(root.join(".git"), format!("gitdir: {}\n", git_dir.display())).expect("write a path");
+            fs::write(git_dir.join("gitdir"), format!("{}/.git\n", root.display())).expect("write a path");
+        }
         let copy = Self { root, cwd, variables: self.variables.clone(), ..copy };
         // The index knows each file by its inode.
         let _ = copy.try_git(["update-index", "-q", "--refresh"]);
@@ -229,9 +249,22 @@ impl Sandbox {
         command
     }
 
+    /// A program with which the test itself builds and judges: git leaves out what only costs time there. oxundo and its
+    /// agents have the git of every day.
+    fn tool(&self, program: &str) -> Command {
+        let mut command = self.command(program, &self.root);
+        // Nothing has to survive a power cut.
+        command.env("GIT_TEST_FSYNC", "0");
+        for (at, key) in ["maintenance.auto", "gc.auto"].iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), "0");
+        }
+        command.env("GIT_CONFIG_COUNT", "2");
+        command
+    }
+
     /// The command line `git ARGS…`, ready to be started.
     pub(crate) fn git_command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
-        let mut command = self.command("git", &self.root);
+        let mut command = self.tool("git");
         command.args(args);
         command
     }
@@ -245,7 +278,7 @@ impl Sandbox {
     /// What a git command prints that is fed these bytes, without the last newline.
     #[track_caller]
     pub(crate) fn git_fed(&self, args: &[&str], input: &[u8]) -> String {
-        let output = Output::fed(self.command("git", &self.root).args(args), input);
+        let output = Output::fed(self.tool("git").args(args), input);
         output.success();
         output.out()
     }
@@ -260,7 +293,7 @@ impl Sandbox {
 
     /// A shell script, ready to be started.
     pub(crate) fn shell(&self, script: &str) -> Command {
-        let mut command = self.command("sh", &self.root);
+        let mut command = self.tool("sh");
         command.args(["-ec", script]);
         command
     }
@@ -552,6 +585,11 @@ impl fmt::Debug for Output {
     }
 }
 
+/// What `git stash list OPTION` runs where there is a stash; where there is none it prints nothing.
+fn stash_list(option: &str) -> [&str; 7] {
+    ["log", "--format=%gd: %gs", "-g", "--first-parent", option, "refs/stash", "--"]
+}
+
 /// The name of the fact that is the stash.
 const STASH: &str = "git stash list";
 
@@ -577,7 +615,7 @@ impl Sandbox {
         for line in lines(&refs) {
             let (name, id) = line.split_once(' ').expect("a ref has an id");
             if name == "refs/stash" {
-                facts.insert(STASH.to_owned(), self.look(&["stash", "list", "--format=%gd %H %gs"]));
+                facts.insert(STASH.to_owned(), self.look(&stash_list("--format=%gd %H %gs")));
             } else {
                 facts.insert(format!("ref {name}"), id.into());
             }
@@ -605,15 +643,17 @@ impl Sandbox {
     #[track_caller]
     pub(crate) fn printed(&self) -> State {
         let mut state = self.state();
-        for args in [
-            &["diff", "--binary"] as &[_],
-            &["diff", "--cached", "--binary"],
-            &["status", "--porcelain=v2"],
-            &["stash", "list", "-p"],
-            &["symbolic-ref", "-q", "HEAD"],
+        let has_stash = state.fact(STASH).is_some_and(|list| !list.is_empty());
+        let stash = stash_list("-p");
+        for (name, args) in [
+            ("git diff --binary", &["diff", "--binary"] as &[_]),
+            ("git diff --cached --binary", &["diff", "--cached", "--binary"]),
+            ("git status --porcelain=v2", &["status", "--porcelain=v2"]),
+            ("git stash list -p", if has_stash { &stash } else { &[] }),
+            ("git symbolic-ref -q HEAD", &["symbolic-ref", "-q", "HEAD"]),
         ] {
-            let output = Output::of(self.command("git", &self.root).env("GIT_OPTIONAL_LOCKS", "0").args(args));
-            state.0.insert(format!("git {}", args.join(" ")), output.stdout);
+            let print = || Output::of(self.git_command(args).env("GIT_OPTIONAL_LOCKS", "0")).stdout;
+            state.0.insert(name.to_owned(), if args.is_empty() { Vec::new() } else { print() });
         }
         state
     }
@@ -651,8 +691,7 @@ impl Sandbox {
 
     #[track_caller]
     fn look(&self, args: &[&str]) -> Vec<u8> {
-        let mut command = self.command("git", &self.root);
-        let output = Output::of(command.env("GIT_OPTIONAL_LOCKS", "0").args(args));
+        let output = Output::of(self.git_command(args).env("GIT_OPTIONAL_LOCKS", "0"));
         output.success();
         output.stdout
     }
@@ -773,6 +812,17 @@ impl fmt::Debug for State {
         }
         Ok(())
     }
+}
+
+/// Says it whether or not the test harness shows what tests print: a test that is skipped is not silent.
+pub(crate) fn announce(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Checks something in both modes, and then names all that failed.
+#[track_caller]
+pub(crate) fn in_both_modes(check: impl Fn(Mode)) {
+    check_all(Mode::BOTH.map(|mode| (format!("{mode:?}"), mode)), |mode| check(*mode));
 }
 
 /// Checks every case of a table and then names all that failed, not only the first.

@@ -91,7 +91,7 @@ fn every_command_that_a_hint_or_a_page_names_is_there() {
     let known: BTreeSet<String> =
         help.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next().map(str::to_owned)).collect();
     let mut seen = BTreeSet::new();
-    for (file, code) in crate::messages::sources() {
+    for (file, code) in crate::house::code() {
         let words = named(&code, &["'oxundo "]);
         assert!(words.is_subset(&known), "{file} names {words:?}");
         seen.extend(words);

@@ -116,7 +116,8 @@ fn eight_worktrees_lose_no_turn_no_note_and_no_commit() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod refs_of_others {
     use super::{Sandbox, fs};
-    use crate::kill_points::{announce, has_journal, in_parallel};
+    use crate::kill_points::{has_journal, in_parallel};
+    use crate::sandbox::announce;
     use crate::tracer::{LAUNCH, Point, interrupt_at, trace};
     use std::time::Duration;
 
@@ -288,6 +289,11 @@ fn a_lock_that_git_holds_for_a_moment_is_waited_for() {
     fs::write(&lock, "").expect("git locks the index");
     repo.git(["config", "oxundo.lockTimeout", "60000"]);
     let undo = repo.spawn(&["undo"]);
+    let pid = format!("(pid {})", undo.id());
+    while !fs::read_to_string(repo.path(".git/oxundo/lock")).is_ok_and(|holder| holder.contains(&pid)) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // It is at work. What says when it meets git's lock? Nothing: if it takes longer there is only less to wait for.
     std::thread::sleep(Duration::from_millis(300));
     fs::remove_file(&lock).expect("git unlocks it");
     Output::awaited(undo).success();

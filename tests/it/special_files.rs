@@ -1,12 +1,8 @@
 //! What is no plain file of this repository: left alone, or restored by a stated rule, and named where a
 //! change to it is not covered.
 
-use crate::sandbox::{Mode, Sandbox, check_all};
+use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-
-fn in_both_modes(check: impl Fn(Mode)) {
-    check_all(Mode::BOTH.map(|mode| (format!("{mode:?}"), mode)), |mode| check(*mode));
-}
 
 const GIT: &str = "git -c user.name=a -c user.email=a@b -c commit.gpgSign=false";
 

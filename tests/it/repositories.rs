@@ -29,7 +29,7 @@ fn filled() -> Sandbox {
     repo
 }
 
-fn in_both_modes(prepare: impl Fn() -> Sandbox) {
+fn comes_and_goes(prepare: impl Fn() -> Sandbox) {
     for mode in Mode::BOTH {
         let repo = prepare();
         make_dirty(&repo);
@@ -84,8 +84,8 @@ fn shallow_and_partial_clones() {
 
 #[test]
 fn alternates_and_shared_clones() {
-    in_both_modes(|| clone("--shared"));
-    in_both_modes(|| clone("--local"));
+    comes_and_goes(|| clone("--shared"));
+    comes_and_goes(|| clone("--local"));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn every_form_of_the_index() {
         ("no checksum", "git config index.skipHash true; git update-index --force-write-index"),
     ];
     check_all(forms.map(|(name, script)| (name.to_owned(), script)), |script| {
-        in_both_modes(|| {
+        comes_and_goes(|| {
             let repo = filled();
             repo.sh(script);
             // A split index has entries of both parts.
@@ -261,7 +261,7 @@ fn a_bare_repository_is_refused() {
 
 #[test]
 fn a_hash_function_that_is_not_sha1() {
-    in_both_modes(|| {
+    comes_and_goes(|| {
         let repo = Sandbox::init(&["--object-format=sha256"]);
         repo.identify();
         repo.commit("README.txt", "readme\n");

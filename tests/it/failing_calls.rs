@@ -5,10 +5,8 @@
 //! that stays full and once with another error, which take turns.
 //! `OXUNDO_CASE=words` takes only the operations whose name has these words.
 
-use crate::kill_points::{
-    Judge, Operation, announce, has_journal, in_parallel, operations, points_of, whole, without_records,
-};
-use crate::sandbox::Sandbox;
+use crate::kill_points::{Judge, Operation, has_journal, in_parallel, operations, points_of, whole, without_records};
+use crate::sandbox::{Sandbox, announce};
 use crate::tracer::{Failure, LAUNCH, Point, Trace, fail};
 use nix::errno::Errno;
 use std::fmt::Write as _;
