@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "that is how it talks")]
 
-use oxundo::{Progress, Refusal, Walk, Watch, Who, Worktree};
+use oxundo::{Progress, ProgressSink, Refusal, Walk, Who, Worktree};
 use std::env;
 use std::io::stdin;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn work() -> Result<(), Refusal> {
         return Ok(());
     };
     let mut worktree = Worktree::open(Path::new("."))?;
-    worktree.watched_by(Watch::new(|progress| {
+    worktree.set_progress(ProgressSink::new(|progress| {
         if let Progress::Begins(work, files) = progress {
             println!("({work:?}, {files} files)");
         }

@@ -1,6 +1,6 @@
 //! What a front end needs: one type, [`Worktree`], and what it takes and gives.
 
-use crate::error::failure::refusal_of;
+use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
@@ -8,7 +8,7 @@ use crate::model::bytes::shown;
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::session::Signal;
-use crate::model::turn::{FileChange, Part, Turn};
+use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::conversation::hand_over;
 use crate::ops::list::{every, on_branch};
 use crate::ops::outcome::Outcome;
@@ -17,7 +17,7 @@ use crate::ops::turn::session::{SignalCall, handle_signal, look, settled};
 use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
 use crate::ops::{checkpoint, diff, gc, restore, undo};
-use crate::progress::Watch;
+use crate::progress::ProgressSink;
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 use std::ffi::OsString;
@@ -181,8 +181,8 @@ impl Worktree {
     }
 
     /// Has what takes its time told from now on, for a progress bar.
-    pub fn watched_by(&mut self, watch: Watch) {
-        self.repo.watched_by(watch);
+    pub fn set_progress(&mut self, watch: ProgressSink) {
+        self.repo.set_progress(watch);
     }
 
     /// The top of the worktree.
@@ -223,7 +223,7 @@ impl Worktree {
     }
 
     fn signal(&self, signal: Signal, who: &Who) -> Result<(Option<u64>, Option<Turn>)> {
-        let part = Part { agent: who.agent.clone(), session: who.session.clone(), ..Part::default() };
+        let part = Participant { agent: who.agent.clone(), session: who.session.clone(), ..Participant::default() };
         let inside = crate::agents::spawn::is_inside(&self.repo);
         let message = who.message.clone();
         let call = SignalCall { signal, part, message, inside, has_process: false, patience: PATIENCE };
@@ -381,5 +381,5 @@ impl Worktree {
 }
 
 fn told<T>(result: anyhow::Result<T>) -> Result<T> {
-    result.map_err(|error| refusal_of(&error))
+    result.map_err(|error| to_refusal(&error))
 }

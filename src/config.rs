@@ -101,7 +101,7 @@ impl Config<'_> {
     /// `oxundo.mode`: `commit` (default) or `ghost`. Without a repository of the user's there is
     /// nothing to commit to.
     pub fn mode(self) -> Result<Mode> {
-        if self.0.is_private() {
+        if self.0.is_shadow() {
             return Ok(Mode::Ghost);
         }
         self.choice("mode", &[("commit", Mode::Commit), ("ghost", Mode::Ghost)])
@@ -215,7 +215,7 @@ impl Config<'_> {
     /// `oxundo.maxFileSize`, `maxDirEntries`, `skipDir`, `exclude` and `include`.
     pub fn limits(self) -> Result<Limits> {
         // Without a repository every file is untracked, the user's work too.
-        let is_roomy = self.0.is_private() && self.given("maxDirEntries").is_none();
+        let is_roomy = self.0.is_shadow() && self.given("maxDirEntries").is_none();
         Ok(Limits {
             max_file_size: self.number("maxFileSize")?,
             max_directory_entries: if is_roomy { 10_000 } else { self.number("maxDirEntries")? },

@@ -44,10 +44,10 @@ pub use error::{Code, Refusal};
 pub use gix::ObjectId;
 pub use gix::bstr;
 pub use model::merge::Edits;
+pub use model::turn::{Bounds, Participant, Process};
 pub use model::turn::{CommitKind, FileChange, Made, Mode, Totals, Turn, TurnCommit};
-pub use model::turn::{Origin, Part, Process};
 pub use plan::Plan;
-pub use progress::{Progress, Watch, Work};
+pub use progress::{Phase, Progress, ProgressSink};
 
 /// What a [`Plan`] is made of.
 pub mod plan {
@@ -63,7 +63,7 @@ pub use warning::Warning;
 #[cfg(feature = "internals")]
 pub mod internals {
     pub use crate::agents::adapters::{ADAPTERS, adapter};
-    pub use crate::agents::payload::{Heard, heard};
+    pub use crate::agents::payload::{HookEvent, parse as parse_hook};
     pub use crate::config::Config;
     pub use crate::config::keys::{KEYS, variable};
     pub use crate::git::repo::Repo;

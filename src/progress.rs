@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// What takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum Phase {
     /// Files are compared with the index.
     Scan,
     /// Files that differ are read.
@@ -19,7 +19,7 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress<'a> {
     /// A work begins, with so many files to go, as far as is known.
-    Begins(Work, u64),
+    Begins(Phase, u64),
     /// So many more are done.
     Advances(u64),
     /// It is over.
@@ -32,47 +32,47 @@ type Listener = dyn Fn(Progress<'_>) + Send + Sync;
 
 /// Who is told; nobody at first.
 #[derive(Clone, Default)]
-pub struct Watch(Option<Arc<Listener>>);
+pub struct ProgressSink(Option<Arc<Listener>>);
 
-impl Watch {
+impl ProgressSink {
     /// Has this called with all that happens, from any thread.
     pub fn new(listener: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
     /// Tells.
-    pub fn tell(&self, progress: Progress<'_>) {
+    pub fn emit(&self, progress: Progress<'_>) {
         if let Some(listener) = &self.0 {
             listener(progress);
         }
     }
 
     /// Tells that a work begins; it ends when what this gives is dropped.
-    pub fn begin(&self, work: Work, files: usize) -> Underway<'_> {
-        self.tell(Progress::Begins(work, files as u64));
-        Underway(self)
+    pub fn begin(&self, work: Phase, files: usize) -> ProgressGuard<'_> {
+        self.emit(Progress::Begins(work, files as u64));
+        ProgressGuard(self)
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for ProgressSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watch").field(&self.0.is_some()).finish()
+        f.debug_tuple("ProgressSink").field(&self.0.is_some()).finish()
     }
 }
 
 /// A work that lasts.
 #[derive(Debug)]
-pub struct Underway<'a>(&'a Watch);
+pub struct ProgressGuard<'a>(&'a ProgressSink);
 
-impl Underway<'_> {
+impl ProgressGuard<'_> {
     /// Tells that so many more files are done.
     pub fn advance(&self, files: usize) {
-        self.0.tell(Progress::Advances(files as u64));
+        self.0.emit(Progress::Advances(files as u64));
     }
 }
 
-impl Drop for Underway<'_> {
+impl Drop for ProgressGuard<'_> {
     fn drop(&mut self) {
-        self.0.tell(Progress::Ends);
+        self.0.emit(Progress::Ends);
     }
 }

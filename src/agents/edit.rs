@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// A hook on an event.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct HookEntry {
     /// The event.
     pub event: &'static str,
     /// The hook.
@@ -18,7 +18,7 @@ pub struct Entry {
 }
 
 /// The text with these hooks in it. A hook with the mark is ours: it is replaced if it differs.
-pub fn with(text: Option<&str>, entries: &[Entry], mark: &str, versioned: bool) -> Result<String> {
+pub fn with(text: Option<&str>, entries: &[HookEntry], mark: &str, versioned: bool) -> Result<String> {
     let given = text.filter(|text| !text.trim().is_empty());
     let root = parse(given.unwrap_or("{}\n"))?;
     let top = root.object_value().context("it is not an object of JSON")?;
@@ -188,10 +188,10 @@ mod tests {
 
     const MARK: &str = "oxundo hook claude";
 
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<HookEntry> {
         ["Begin", "End"]
             .into_iter()
-            .map(|event| Entry {
+            .map(|event| HookEntry {
                 event,
                 hook: json!({"type": "command", "command": MARK, "timeout": 30}),
                 grouped: true,

@@ -1,7 +1,7 @@
 //! The files in which agents' hooks are set up: read and written as a whole or not at all,
 //! and never outside the place that was meant.
 
-use crate::agents::setup::{Change, Scope, Setup};
+use crate::agents::setup::{FileEdit, Scope, Setup};
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::replace_synced;
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 /// The directory that a scope's paths are below.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SettingsDirectory {
     directory: PathBuf,
     /// Whether nothing outside is to be touched, whatever link leads there.
     closed: bool,
 }
 
-impl Place {
+impl SettingsDirectory {
     /// Where an agent's files of this scope are.
     pub fn of(repo: &Repo, setup: &Setup, scope: Scope) -> Result<Self> {
         if scope != Scope::User {
@@ -50,7 +50,7 @@ impl Place {
 
     /// Makes a change: the whole file, or nothing. A file that is another than the change was
     /// made for is left.
-    pub fn apply(&self, change: &Change) -> Result<()> {
+    pub fn apply(&self, change: &FileEdit) -> Result<()> {
         if self.read(&change.path)? != change.before {
             bail!("it was changed meanwhile");
         }

@@ -3,7 +3,7 @@
 
 use crate::agents::adapters::{Adapter, Meaning, folded};
 use crate::model::session::Signal;
-use crate::model::turn::Part;
+use crate::model::turn::Participant;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -25,11 +25,11 @@ const OUTCOME: &[&str] = &["status", "reason", "stop_reason"];
 
 /// What a hook was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct HookEvent {
     /// What it means.
     pub signal: Signal,
     /// Whose it is.
-    pub part: Part,
+    pub part: Participant,
     /// The prompt.
     pub prompt: Option<String>,
     /// Where the agent is at work.
@@ -38,7 +38,7 @@ pub struct Heard {
 
 /// Reads a payload. Gives nothing for what has nothing to do with a turn's ends: other
 /// events, a sub-agent's, and those without a session.
-pub fn heard(adapter: &Adapter, event: Option<&str>, payload: &Value, session: Option<String>) -> Option<Heard> {
+pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: Option<String>) -> Option<HookEvent> {
     let name = event.map(str::to_owned).or_else(|| text(payload, EVENT)).unwrap_or_default();
     let meaning = adapter.meaning(&name)?;
     let session = text(payload, SESSION).or(session).filter(|id| id.len() <= LONGEST_NAME);
@@ -50,15 +50,15 @@ pub fn heard(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         return None;
     }
     let name = |keys: &[&str]| text(payload, keys).filter(|text| text.len() <= LONGEST_NAME);
-    Some(Heard {
+    Some(HookEvent {
         signal: signal(adapter, meaning, payload),
-        part: Part {
+        part: Participant {
             agent: adapter.name.to_owned(),
             session,
             prompt: name(PROMPT_ID),
             model: name(MODEL),
             transcript: name(TRANSCRIPT),
-            ..Part::default()
+            ..Participant::default()
         },
         prompt: text(payload, PROMPT).map(|text| cut(&text)),
         directory: name(DIRECTORY).map(PathBuf::from),
@@ -125,8 +125,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn hear(agent: &str, payload: &Value) -> Option<Heard> {
-        heard(adapter(agent).expect("it is in the table"), None, payload, None)
+    fn hear(agent: &str, payload: &Value) -> Option<HookEvent> {
+        parse(adapter(agent).expect("it is in the table"), None, payload, None)
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         #[test]
         fn no_payload_makes_it_fail(payload in any_json(), event in proptest::option::of(".{0,12}")) {
             for adapter in crate::agents::adapters::ADAPTERS {
-                let found = heard(adapter, event.as_deref(), &payload, None);
+                let found = parse(adapter, event.as_deref(), &payload, None);
                 prop_assert!(found.is_none_or(|heard| adapter.sessionless || heard.part.session.is_some()));
             }
         }

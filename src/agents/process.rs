@@ -2,7 +2,7 @@
 //! can tell: the process that runs them is remembered instead.
 
 use crate::git::repo::platform;
-use crate::model::turn::{Part, Process};
+use crate::model::turn::{Participant, Process};
 
 /// What stands between an agent and its hook, and is gone when the hook is.
 const SHELLS: [&str; 8] = ["sh", "dash", "bash", "zsh", "fish", "ksh", "ash", "busybox"];
@@ -27,14 +27,14 @@ pub fn caller() -> Option<Process> {
 }
 
 /// Whether a session's process may still be at work. What cannot be looked at may.
-pub fn is_alive(part: &Part) -> bool {
+pub fn is_alive(part: &Participant) -> bool {
     let Some(process) = &part.process else { return true };
     process.space != platform::process_space()
         || platform::process(process.pid).is_some_and(|seen| seen.started == process.started)
 }
 
 /// Whether a session's process is one of those that led to this one.
-pub fn is_above(part: &Part) -> bool {
+pub fn is_above(part: &Participant) -> bool {
     let Some(process) = part.process.as_ref().filter(|process| process.space == platform::process_space()) else {
         return false;
     };
@@ -63,7 +63,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("start a process");
         let seen = platform::process(child.id()).expect("it is there");
         let process = Process { pid: child.id(), started: seen.started, space: platform::process_space() };
-        let mut part = Part { process: Some(process.clone()), ..Part::default() };
+        let mut part = Participant { process: Some(process.clone()), ..Participant::default() };
         assert!(is_alive(&part));
         child.kill().expect("kill it");
         child.wait().expect("it is gone");

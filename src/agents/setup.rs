@@ -2,7 +2,7 @@
 
 use crate::agents::adapters::adapter;
 use crate::agents::edit;
-use crate::agents::edit::Entry;
+use crate::agents::edit::HookEntry;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
@@ -50,14 +50,14 @@ enum Form {
     /// `hooks.EVENT` is a list of commands.
     Flat { events: &'static [(&'static str, Option<u64>)], versioned: bool },
     /// Files of our own, in a directory.
-    Own(&'static [Own]),
+    OwnFile(&'static [OwnFile]),
     /// Nothing is written.
     None,
 }
 
 /// A file of our own.
 #[derive(Clone, Copy, Debug)]
-struct Own {
+struct OwnFile {
     path: &'static str,
     text: fn() -> String,
     executable: bool,
@@ -65,7 +65,7 @@ struct Own {
 
 /// What becomes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct FileEdit {
     /// The file, below the place of its scope.
     pub path: String,
     /// Its text now; none where it is not there.
@@ -76,12 +76,12 @@ pub struct Change {
     pub executable: bool,
 }
 
-const fn own(path: &'static str, text: fn() -> String) -> Own {
-    Own { path, text, executable: false }
+const fn own(path: &'static str, text: fn() -> String) -> OwnFile {
+    OwnFile { path, text, executable: false }
 }
 
-const fn script(path: &'static str, text: fn() -> String) -> Own {
-    Own { path, text, executable: true }
+const fn script(path: &'static str, text: fn() -> String) -> OwnFile {
+    OwnFile { path, text, executable: true }
 }
 
 const fn home(variable: &'static str, directory: &'static str, file: &'static str) -> Home {
@@ -144,7 +144,7 @@ pub const SETUPS: &[Setup] = &[
         local: ".github/hooks/",
         project: ".github/hooks/",
         user: plain_home(".copilot/hooks", ""),
-        form: Form::Own(&[own("oxundo.json", copilot)]),
+        form: Form::OwnFile(&[own("oxundo.json", copilot)]),
         advice: None,
     },
     Setup {
@@ -172,7 +172,7 @@ pub const SETUPS: &[Setup] = &[
         local: ".agents/plugins/oxundo/",
         project: ".agents/plugins/oxundo/",
         user: plain_home(".agents/plugins/oxundo", ""),
-        form: Form::Own(&[own("plugin.json", goose_plugin), own("hooks/hooks.json", goose_hooks)]),
+        form: Form::OwnFile(&[own("plugin.json", goose_plugin), own("hooks/hooks.json", goose_hooks)]),
         advice: None,
     },
     Setup {
@@ -188,7 +188,7 @@ pub const SETUPS: &[Setup] = &[
         local: ".opencode/plugins/",
         project: ".opencode/plugins/",
         user: home("XDG_CONFIG_HOME", ".config", "opencode/plugins/"),
-        form: Form::Own(&[own("oxundo.js", || include_str!("plugins/opencode.js").to_owned())]),
+        form: Form::OwnFile(&[own("oxundo.js", || include_str!("plugins/opencode.js").to_owned())]),
         advice: None,
     },
     Setup {
@@ -196,7 +196,7 @@ pub const SETUPS: &[Setup] = &[
         local: ".amp/plugins/",
         project: ".amp/plugins/",
         user: home("XDG_CONFIG_HOME", ".config", "amp/plugins/"),
-        form: Form::Own(&[own("oxundo.ts", || include_str!("plugins/amp.ts").to_owned())]),
+        form: Form::OwnFile(&[own("oxundo.ts", || include_str!("plugins/amp.ts").to_owned())]),
         advice: Some("Amp's plugins are experimental"),
     },
     Setup {
@@ -204,7 +204,7 @@ pub const SETUPS: &[Setup] = &[
         local: ".clinerules/hooks/",
         project: ".clinerules/hooks/",
         user: plain_home("Documents/Cline/Hooks", ""),
-        form: Form::Own(&[
+        form: Form::OwnFile(&[
             script("UserPromptSubmit", || cline("UserPromptSubmit")),
             script("TaskStart", || cline("TaskStart")),
             script("TaskResume", || cline("TaskResume")),
@@ -218,7 +218,7 @@ pub const SETUPS: &[Setup] = &[
         local: ".pi/extensions/",
         project: ".pi/extensions/",
         user: plain_home(".pi/agent/extensions", ""),
-        form: Form::Own(&[own("oxundo.ts", || include_str!("plugins/pi.ts").to_owned())]),
+        form: Form::OwnFile(&[own("oxundo.ts", || include_str!("plugins/pi.ts").to_owned())]),
         advice: None,
     },
     Setup {
@@ -278,16 +278,16 @@ impl Setup {
         match self.form {
             Form::Groups { events, .. } => events.iter().map(|(event, _)| *event).collect(),
             Form::Flat { events, .. } => events.iter().map(|(event, _)| *event).collect(),
-            Form::Own(_) | Form::None => Vec::new(),
+            Form::OwnFile(_) | Form::None => Vec::new(),
         }
     }
 
     /// What is changed to set it up. `read` gives the text of a file below the place of the scope.
-    pub fn install(&self, scope: Scope, read: impl Fn(&str) -> Result<Option<String>>) -> Result<Vec<Change>> {
+    pub fn install(&self, scope: Scope, read: impl Fn(&str) -> Result<Option<String>>) -> Result<Vec<FileEdit>> {
         let place = self.place(scope);
         match self.form {
             Form::None => Ok(Vec::new()),
-            Form::Own(files) => files
+            Form::OwnFile(files) => files
                 .iter()
                 .map(|file| {
                     let path = format!("{place}{}", file.path);
@@ -295,35 +295,35 @@ impl Setup {
                     if before.as_ref().is_some_and(|text| !text.contains(&mark(self.agent))) {
                         bail!("'{path}' is there already, and is not oxundo's");
                     }
-                    Ok(Change { path, before, after: Some((file.text)()), executable: file.executable })
+                    Ok(FileEdit { path, before, after: Some((file.text)()), executable: file.executable })
                 })
                 .collect(),
             Form::Groups { .. } | Form::Flat { .. } => {
                 let before = read(place)?;
                 let after = edit::with(before.as_deref(), &self.entries(), &mark(self.agent), self.is_versioned())?;
-                Ok(vec![Change { path: place.to_owned(), before, after: Some(after), executable: false }])
+                Ok(vec![FileEdit { path: place.to_owned(), before, after: Some(after), executable: false }])
             }
         }
     }
 
     /// What is changed to take it away again.
-    pub fn remove(&self, scope: Scope, read: impl Fn(&str) -> Result<Option<String>>) -> Result<Vec<Change>> {
+    pub fn remove(&self, scope: Scope, read: impl Fn(&str) -> Result<Option<String>>) -> Result<Vec<FileEdit>> {
         let place = self.place(scope);
         let mut changes = Vec::new();
         match self.form {
             Form::None => {}
-            Form::Own(files) => {
+            Form::OwnFile(files) => {
                 for file in files {
                     let path = format!("{place}{}", file.path);
                     if let Some(before) = read(&path)?.filter(|text| text.contains(&mark(self.agent))) {
-                        changes.push(Change { path, before: Some(before), after: None, executable: file.executable });
+                        changes.push(FileEdit { path, before: Some(before), after: None, executable: file.executable });
                     }
                 }
             }
             Form::Groups { .. } | Form::Flat { .. } => {
                 if let Some(before) = read(place)?.filter(|text| text.contains(&mark(self.agent))) {
                     let after = edit::without(&before, &mark(self.agent))?;
-                    changes.push(Change { path: place.to_owned(), before: Some(before), after, executable: false });
+                    changes.push(FileEdit { path: place.to_owned(), before: Some(before), after, executable: false });
                 }
             }
         }
@@ -334,7 +334,7 @@ impl Setup {
         matches!(self.form, Form::Flat { versioned: true, .. })
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<HookEntry> {
         match self.form {
             Form::Groups { events, named } => events
                 .iter()
@@ -346,7 +346,7 @@ impl Setup {
                     hook.insert("type".to_owned(), json!("command"));
                     hook.insert("command".to_owned(), json!(command(self.agent, "")));
                     hook.insert("timeout".to_owned(), json!(timeout));
-                    Entry { event, hook: Value::Object(hook), grouped: true }
+                    HookEntry { event, hook: Value::Object(hook), grouped: true }
                 })
                 .collect(),
             Form::Flat { events, .. } => events
@@ -356,10 +356,10 @@ impl Setup {
                     if let Some(timeout) = timeout {
                         hook["timeout"] = json!(timeout);
                     }
-                    Entry { event, hook, grouped: false }
+                    HookEntry { event, hook, grouped: false }
                 })
                 .collect(),
-            Form::Own(_) | Form::None => Vec::new(),
+            Form::OwnFile(_) | Form::None => Vec::new(),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! An agent's transcript: how long it is, and the model that it names. It is only read.
 
-use crate::model::turn::Part;
+use crate::model::turn::Participant;
 use std::io::{Read, Seek, SeekFrom};
 
 /// How much of a transcript's end is searched for the model's name.
 const TAIL: u64 = 256 << 10;
 
 /// Ends a part: where its transcript ends, and the model that it tells of.
-pub fn finish(part: &mut Part) {
+pub fn finish(part: &mut Participant) {
     if !part.at_work {
         return;
     }

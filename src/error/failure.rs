@@ -6,14 +6,14 @@ use gix::error::Class;
 use std::io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
+enum Fault {
     Damage,
     Full,
     Forbidden,
     Other,
 }
 
-impl Cause {
+impl Fault {
     /// By the innermost error that tells; by git's own words where git did the work.
     fn of(error: &anyhow::Error, text: &str) -> Self {
         let kinds: Vec<_> = error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind())).collect();
@@ -42,24 +42,24 @@ impl Cause {
 
 /// The refusal that an error is, whatever was said around it. What is not a refusal is
 /// damage to what git keeps, or an input or output error.
-pub fn refusal_of(error: &anyhow::Error) -> Refusal {
+pub fn to_refusal(error: &anyhow::Error) -> Refusal {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         return refusal.clone();
     }
-    let (outermost, told) = (error.to_string(), told(error));
+    let (outermost, told) = (error.to_string(), error_chain(error));
     // What is around an error says what was attempted: "open 'x'".
     let text = match error.chain().nth(1) {
         Some(_) if !is_foreign(&outermost) => format!("cannot {told}"),
         _ => told,
     };
-    match Cause::of(error, &text) {
-        Cause::Damage => Refusal::new(Code::Corrupt, format!("something that git keeps is missing or damaged: {text}"))
+    match Fault::of(error, &text) {
+        Fault::Damage => Refusal::new(Code::Corrupt, format!("something that git keeps is missing or damaged: {text}"))
             .hint("run 'oxundo doctor': it says what is damaged and how to go on"),
-        Cause::Full => Refusal::new(Code::Io, text).hint("free some space, then run the same command again"),
-        Cause::Forbidden => {
+        Fault::Full => Refusal::new(Code::Io, text).hint("free some space, then run the same command again"),
+        Fault::Forbidden => {
             Refusal::new(Code::Io, text).hint("make it writable for you, then run the same command again")
         }
-        Cause::Other => {
+        Fault::Other => {
             Refusal::new(Code::Io, text).hint("run the same command again, and 'oxundo doctor' if that fails too")
         }
     }
@@ -67,7 +67,7 @@ pub fn refusal_of(error: &anyhow::Error) -> Refusal {
 
 /// The error and its causes in a line: what was attempted, and of the words of others the last, which
 /// say what was in the way. What a cause only repeats is left out.
-pub fn told(error: &anyhow::Error) -> String {
+pub fn error_chain(error: &anyhow::Error) -> String {
     let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     let last = causes.len().saturating_sub(2);
     let kept = causes.into_iter().enumerate().filter(|(at, cause)| *at >= last || !is_foreign(cause));
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn code_and_hint(error: impl Into<anyhow::Error>) -> (Code, String) {
-        let refusal = refusal_of(&error.into());
+        let refusal = to_refusal(&error.into());
         (refusal.code, refusal.hints.join("\n"))
     }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn an_error_is_told_in_one_voice() {
         let system = || io::Error::from_raw_os_error(17);
-        let told = |error: anyhow::Error| refusal_of(&error).message;
+        let told = |error: anyhow::Error| to_refusal(&error).message;
         assert_eq!(
             told(anyhow::Error::from(system()).context("open 'x'").context("record the turn")),
             "cannot record the turn: open 'x': File exists (os error 17)"

@@ -4,7 +4,7 @@
 //! where no process holds it: then it is open while one of its sessions is at work. Inside a
 //! `run` the two go together: there is always a turn open, which the next prompt claims.
 
-use crate::model::turn::{Origin, Part};
+use crate::model::turn::{Bounds, Participant};
 
 /// What an agent tells of its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Signal {
 
 /// What is to be done about a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SessionStep {
     /// Nothing.
     Nothing,
     /// Begin a turn.
@@ -48,7 +48,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The open turn.
-    pub open: Option<&'a Origin>,
+    pub open: Option<&'a Bounds>,
     /// Whether the process of a `run` is at work here.
     pub running: bool,
     /// Whether the signal comes from within that `run`.
@@ -58,11 +58,11 @@ pub struct Context<'a> {
 }
 
 /// What a signal of this session does.
-pub fn step(context: Context<'_>, who: &Part, signal: Signal) -> Step {
+pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionStep {
     let Some(origin) = context.open else {
         return match signal {
-            Signal::Begin | Signal::Work => Step::Open,
-            Signal::End { .. } | Signal::Gone => Step::Nothing,
+            Signal::Begin | Signal::Work => SessionStep::Open,
+            Signal::End { .. } | Signal::Gone => SessionStep::Nothing,
         };
     };
     let mine = origin.part_of(who);
@@ -70,51 +70,53 @@ pub fn step(context: Context<'_>, who: &Part, signal: Signal) -> Step {
     let held = !origin.by_hooks && context.running;
     let claimable = held && context.inside && !at_work && !context.others;
     match signal {
-        Signal::Begin if mine.is_some_and(|part| part.is_prompt_of(who)) => Step::Nothing,
-        Signal::Work if at_work => Step::Nothing,
+        Signal::Begin if mine.is_some_and(|part| part.is_prompt_of(who)) => SessionStep::Nothing,
+        Signal::Work if at_work => SessionStep::Nothing,
         Signal::Begin | Signal::Work => match () {
-            () if claimable => Step::Claim,
-            () if context.others || (held && !context.inside) => Step::Join,
-            () => Step::Renew,
+            () if claimable => SessionStep::Claim,
+            () if context.others || (held && !context.inside) => SessionStep::Join,
+            () => SessionStep::Renew,
         },
-        Signal::End { .. } if mine.is_some_and(|part| part.is_other_prompt_than(who)) && at_work => Step::Nothing,
+        Signal::End { .. } if mine.is_some_and(|part| part.is_other_prompt_than(who)) && at_work => {
+            SessionStep::Nothing
+        }
         Signal::End { interrupted } if at_work => leave_or_close(context, held, interrupted),
         Signal::Gone if at_work => leave_or_close(context, held, true),
         // Inside a run, an end whose beginning was never told of.
         Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {
-            Step::Close { interrupted }
+            SessionStep::Close { interrupted }
         }
-        Signal::End { .. } | Signal::Gone => Step::Nothing,
+        Signal::End { .. } | Signal::Gone => SessionStep::Nothing,
     }
 }
 
-fn leave_or_close(context: Context<'_>, held: bool, interrupted: bool) -> Step {
-    if context.others || (held && !context.inside) { Step::Leave } else { Step::Close { interrupted } }
+fn leave_or_close(context: Context<'_>, held: bool, interrupted: bool) -> SessionStep {
+    if context.others || (held && !context.inside) { SessionStep::Leave } else { SessionStep::Close { interrupted } }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn part(session: &str, prompt: Option<&str>, at_work: bool) -> Part {
-        Part {
+    fn part(session: &str, prompt: Option<&str>, at_work: bool) -> Participant {
+        Participant {
             agent: "claude".to_owned(),
             session: Some(session.to_owned()),
             prompt: prompt.map(str::to_owned),
             at_work,
-            ..Part::default()
+            ..Participant::default()
         }
     }
 
-    fn turn(by_hooks: bool, parts: &[Part]) -> Origin {
-        Origin { by_hooks, parts: parts.to_vec(), ..Origin::default() }
+    fn turn(by_hooks: bool, parts: &[Participant]) -> Bounds {
+        Bounds { by_hooks, parts: parts.to_vec(), ..Bounds::default() }
     }
 
     const END: Signal = Signal::End { interrupted: false };
-    const CLOSE: Step = Step::Close { interrupted: false };
+    const CLOSE: SessionStep = SessionStep::Close { interrupted: false };
 
     /// The scene as it is when the other sessions' processes are alive.
-    fn scene<'a>(open: Option<&'a Origin>, who: &Part, running: bool, inside: bool) -> Context<'a> {
+    fn scene<'a>(open: Option<&'a Bounds>, who: &Participant, running: bool, inside: bool) -> Context<'a> {
         let others = open.is_some_and(|origin| origin.parts.iter().any(|p| p.at_work && !p.is_session_of(who)));
         Context { open, running, inside, others }
     }
@@ -123,10 +125,10 @@ mod tests {
     fn without_an_open_turn_only_a_beginning_does_anything() {
         let who = part("s", None, false);
         for (signal, wanted) in [
-            (Signal::Begin, Step::Open),
-            (Signal::Work, Step::Open),
-            (END, Step::Nothing),
-            (Signal::Gone, Step::Nothing),
+            (Signal::Begin, SessionStep::Open),
+            (Signal::Work, SessionStep::Open),
+            (END, SessionStep::Nothing),
+            (Signal::Gone, SessionStep::Nothing),
         ] {
             assert_eq!(step(scene(None, &who, false, false), &who, signal), wanted);
         }
@@ -135,33 +137,33 @@ mod tests {
     #[test]
     fn hooks_alone() {
         let open = turn(true, &[part("s", Some("1"), true)]);
-        let at = |who: &Part, signal| step(scene(Some(&open), who, false, false), who, signal);
+        let at = |who: &Participant, signal| step(scene(Some(&open), who, false, false), who, signal);
         let first = part("s", Some("1"), false);
         let second = part("s", Some("2"), false);
         let other = part("o", None, false);
-        assert_eq!(at(&first, Signal::Begin), Step::Nothing, "fired twice");
-        assert_eq!(at(&second, Signal::Begin), Step::Renew, "the first was cut off and nothing told of it");
-        assert_eq!(at(&part("s", None, false), Signal::Begin), Step::Renew);
-        assert_eq!(at(&second, Signal::Work), Step::Nothing);
+        assert_eq!(at(&first, Signal::Begin), SessionStep::Nothing, "fired twice");
+        assert_eq!(at(&second, Signal::Begin), SessionStep::Renew, "the first was cut off and nothing told of it");
+        assert_eq!(at(&part("s", None, false), Signal::Begin), SessionStep::Renew);
+        assert_eq!(at(&second, Signal::Work), SessionStep::Nothing);
         assert_eq!(at(&first, END), CLOSE);
         assert_eq!(at(&part("s", None, false), END), CLOSE);
-        assert_eq!(at(&second, END), Step::Nothing, "the end of a prompt that is not the turn's");
-        assert_eq!(at(&second, Signal::Gone), Step::Close { interrupted: true });
-        assert_eq!(at(&other, Signal::Begin), Step::Join, "two sessions share the turn");
-        assert_eq!(at(&other, END), Step::Nothing);
-        assert_eq!(at(&other, Signal::Gone), Step::Nothing);
+        assert_eq!(at(&second, END), SessionStep::Nothing, "the end of a prompt that is not the turn's");
+        assert_eq!(at(&second, Signal::Gone), SessionStep::Close { interrupted: true });
+        assert_eq!(at(&other, Signal::Begin), SessionStep::Join, "two sessions share the turn");
+        assert_eq!(at(&other, END), SessionStep::Nothing);
+        assert_eq!(at(&other, Signal::Gone), SessionStep::Nothing);
     }
 
     #[test]
     fn a_shared_turn_ends_with_the_last_of_its_sessions() {
         let both = turn(true, &[part("a", Some("1"), true), part("b", Some("1"), true)]);
         let (a, b) = (part("a", Some("1"), false), part("b", Some("1"), false));
-        assert_eq!(step(scene(Some(&both), &a, false, false), &a, END), Step::Leave);
+        assert_eq!(step(scene(Some(&both), &a, false, false), &a, END), SessionStep::Leave);
         let one = turn(true, &[part("a", Some("1"), false), part("b", Some("1"), true)]);
-        assert_eq!(step(scene(Some(&one), &a, false, false), &a, Signal::Begin), Step::Nothing, "fired late");
+        assert_eq!(step(scene(Some(&one), &a, false, false), &a, Signal::Begin), SessionStep::Nothing, "fired late");
         let again = part("a", Some("2"), false);
-        assert_eq!(step(scene(Some(&one), &again, false, false), &again, Signal::Begin), Step::Join);
-        assert_eq!(step(scene(Some(&one), &a, false, false), &a, END), Step::Nothing);
+        assert_eq!(step(scene(Some(&one), &again, false, false), &again, Signal::Begin), SessionStep::Join);
+        assert_eq!(step(scene(Some(&one), &a, false, false), &a, END), SessionStep::Nothing);
         assert_eq!(step(scene(Some(&one), &b, false, false), &b, END), CLOSE);
     }
 
@@ -170,26 +172,27 @@ mod tests {
         let open = turn(true, &[part("dead", None, true)]);
         let who = part("s", None, false);
         let alone = Context { open: Some(&open), running: false, inside: false, others: false };
-        assert_eq!(step(alone, &who, Signal::Begin), Step::Renew);
+        assert_eq!(step(alone, &who, Signal::Begin), SessionStep::Renew);
     }
 
     #[test]
     fn inside_a_run_each_prompt_claims_the_turn_that_is_open() {
         let fresh = turn(false, &[]);
         let who = part("s", Some("1"), false);
-        let at = |open: &Origin, who: &Part, signal, inside| step(scene(Some(open), who, true, inside), who, signal);
-        assert_eq!(at(&fresh, &who, Signal::Begin, true), Step::Claim);
+        let at =
+            |open: &Bounds, who: &Participant, signal, inside| step(scene(Some(open), who, true, inside), who, signal);
+        assert_eq!(at(&fresh, &who, Signal::Begin, true), SessionStep::Claim);
         assert_eq!(at(&fresh, &who, END, true), CLOSE, "its beginning was not told of");
-        assert_eq!(at(&fresh, &who, Signal::Gone, true), Step::Nothing);
-        assert_eq!(at(&fresh, &who, Signal::Begin, false), Step::Join, "another session, beside the run");
-        assert_eq!(at(&fresh, &who, END, false), Step::Nothing);
+        assert_eq!(at(&fresh, &who, Signal::Gone, true), SessionStep::Nothing);
+        assert_eq!(at(&fresh, &who, Signal::Begin, false), SessionStep::Join, "another session, beside the run");
+        assert_eq!(at(&fresh, &who, END, false), SessionStep::Nothing);
         let claimed = turn(false, &[part("s", Some("1"), true)]);
-        assert_eq!(at(&claimed, &part("s", Some("2"), false), Signal::Begin, true), Step::Renew);
+        assert_eq!(at(&claimed, &part("s", Some("2"), false), Signal::Begin, true), SessionStep::Renew);
         assert_eq!(at(&claimed, &who, END, true), CLOSE);
-        assert_eq!(at(&claimed, &who, END, false), Step::Leave, "the run goes on");
+        assert_eq!(at(&claimed, &who, END, false), SessionStep::Leave, "the run goes on");
         let waiting = turn(false, &[part("s", Some("1"), false)]);
-        assert_eq!(at(&waiting, &who, END, true), Step::Nothing, "fired twice");
-        assert_eq!(at(&waiting, &part("s", Some("2"), false), Signal::Begin, true), Step::Claim);
+        assert_eq!(at(&waiting, &who, END, true), SessionStep::Nothing, "fired twice");
+        assert_eq!(at(&waiting, &part("s", Some("2"), false), Signal::Begin, true), SessionStep::Claim);
         assert_eq!(at(&waiting, &part("s", Some("2"), false), END, true), CLOSE);
     }
 
@@ -197,7 +200,7 @@ mod tests {
     fn a_turn_whose_run_is_gone_is_renewed() {
         let open = turn(false, &[]);
         let who = part("s", None, false);
-        assert_eq!(step(scene(Some(&open), &who, false, false), &who, Signal::Begin), Step::Renew);
-        assert_eq!(step(scene(Some(&open), &who, false, false), &who, END), Step::Nothing);
+        assert_eq!(step(scene(Some(&open), &who, false, false), &who, Signal::Begin), SessionStep::Renew);
+        assert_eq!(step(scene(Some(&open), &who, false, false), &who, END), SessionStep::Nothing);
     }
 }

@@ -121,7 +121,7 @@ pub struct Turn {
     pub totals: Totals,
     /// How its bounds are known, and the sessions at work in it.
     #[serde(default)]
-    pub origin: Origin,
+    pub origin: Bounds,
     /// Paths that something kept changing while they were captured, quoted as git does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub torn: Vec<String>,
@@ -185,7 +185,7 @@ fn first_line(message: Option<&str>) -> Option<&str> {
 
 /// How a turn's bounds are known, and the sessions at work in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct Bounds {
     /// Whether hooks alone bound it; else a `run` does.
     pub by_hooks: bool,
     /// Whether it was opened between two prompts of a `run`, to catch what no hook tells of.
@@ -193,12 +193,12 @@ pub struct Origin {
     /// Whether more than one session, or one beside a `run`, took part.
     pub shared: bool,
     /// The sessions that take part, in the order in which they came.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Participant>,
 }
 
 /// A session's part in a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct Participant {
     /// The agent.
     pub agent: String,
     /// Its session.
@@ -232,7 +232,7 @@ pub struct Process {
     pub space: String,
 }
 
-impl Part {
+impl Participant {
     /// Whether both are of one session. Without an id, an agent has one session.
     pub fn is_session_of(&self, other: &Self) -> bool {
         match (&self.session, &other.session) {
@@ -253,14 +253,14 @@ impl Part {
     }
 }
 
-impl Origin {
+impl Bounds {
     /// The part of a session.
-    pub fn part_of(&self, who: &Part) -> Option<&Part> {
+    pub fn part_of(&self, who: &Participant) -> Option<&Participant> {
         self.parts.iter().find(|part| part.is_session_of(who))
     }
 
     /// Puts a session in beside others, or anew where it was in already.
-    pub fn join(&mut self, part: Part) {
+    pub fn join(&mut self, part: Participant) {
         self.shared = true;
         match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
             Some(known) => *known = part,

@@ -13,8 +13,7 @@ use crate::model::turn::Made;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::{ended_turn, resolve, state_at};
 use crate::ops::turn::check_idle;
-use crate::ops::undo::prepare;
-use crate::ops::undo::prepare::{Prepared, head_moved};
+use crate::ops::undo::prepare::{Prepared, RefMoves, head_moved};
 use crate::ops::undo::range::{Extent, TurnRange};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -61,7 +60,7 @@ fn walk_to(view: &View<'_>, turn: u64, edits: Option<Edits>) -> Result<(Plan, Ca
         Err(error) => return Err(error),
     };
     let edits = view.config().edits_or(edits)?;
-    let Prepared { mut plan, capture, .. } = Prepared::new(view, op, &range, edits, prepare::Refs::Stay)?;
+    let Prepared { mut plan, capture, .. } = Prepared::new(view, op, &range, edits, RefMoves::Stay)?;
     plan.op = Op::Branch;
     Ok((plan, capture))
 }

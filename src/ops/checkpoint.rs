@@ -2,7 +2,7 @@
 //! timeline, and undo does not stop at it.
 
 use crate::error::{Code, Refusal};
-use crate::git::repo::clock::now;
+use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Stored;
 use crate::git::timeline::update::Update;
 use crate::model::bytes::sanitized;
@@ -18,7 +18,7 @@ pub fn name(locked: &mut Locked<'_>, given: Option<&str>) -> Result<(String, Nam
     let mut update = locked.timeline.update();
     let number = update.state.named.values().map(|named| named.number).max().unwrap_or_default() + 1;
     let stack = capture.checkpoint.head.stack().to_owned();
-    let named = Named { number, stack, top: locked.last_whole()?, at: now() };
+    let named = Named { number, stack, top: locked.last_whole()?, at: rfc3339_now() };
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     update.state.named.insert(name.clone(), named.clone());
     update.put_named(number, &capture.checkpoint)?;

@@ -4,7 +4,7 @@
 use crate::agents::adapters::adapter;
 use crate::model::bytes::sanitized;
 use crate::model::plan::Op;
-use crate::model::turn::{Part, Turn};
+use crate::model::turn::{Participant, Turn};
 use crate::ops::outcome::{Outcome, versioned};
 use crate::ops::view::View;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub fn hints(turns: &[Turn]) -> Vec<String> {
     hints
 }
 
-fn resume(part: &Part) -> Option<String> {
+fn resume(part: &Participant) -> Option<String> {
     adapter(&part.agent)?.resume_command(part.session.as_deref()?)
 }
 
@@ -53,7 +53,7 @@ pub fn hand_over(view: &View<'_>, op: Op, done: &Outcome) {
         _ => ("onUndo", view.config().on_undo()),
     };
     let Some(command) = command.filter(|_| !done.dry_run) else { return };
-    if let Err(error) = view.repo.hand_over(&command, versioned(done.json()).to_string().as_bytes()) {
+    if let Err(error) = view.repo.run_user_command(&command, versioned(done.json()).to_string().as_bytes()) {
         view.warn(sanitized(&format!("oxundo.{key} failed: {error:#}")));
     }
 }

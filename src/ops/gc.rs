@@ -2,7 +2,7 @@
 
 use crate::git::apply::Apply;
 use crate::git::repo::Repo;
-use crate::git::repo::clock::{seconds, seconds_of};
+use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::git::timeline::Timelines;
 use crate::model::expiry::{Expiry, NEWEST, expiry};
 use crate::model::plan::{Op, Plan};
@@ -30,8 +30,8 @@ type Keep = Option<u64>;
 pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let timeline = &view.timeline;
     // Times are whole seconds: what ended within this very one is older than now.
-    let limit = keep.map(|keep| seconds().saturating_sub_unsigned(keep) + i64::from(keep == 0));
-    let is_old = |time: &str| limit.is_some_and(|limit| seconds_of(time).is_some_and(|time| time < limit));
+    let limit = keep.map(|keep| unix_now().saturating_sub_unsigned(keep) + i64::from(keep == 0));
+    let is_old = |time: &str| limit.is_some_and(|limit| parse_rfc3339(time).is_some_and(|time| time < limit));
     let turns = timeline.turns()?;
     let expiry = expiry(&timeline.state, &turns, |turn| turn.ended_at.as_deref().is_some_and(is_old));
     let rescues = old_rescues(view, limit)?;
@@ -69,7 +69,7 @@ impl Collection {
             released: self.released,
             expired: self.expiry.expired.iter().copied().collect(),
             dry_run: true,
-            own: view.repo.is_private(),
+            own: view.repo.is_shadow(),
         }
     }
 
@@ -103,7 +103,7 @@ impl Collection {
             return Ok(());
         }
         // An operation from before every turn that stays leads back to nothing that can be undone.
-        if let Some(oldest) = self.kept().filter_map(|turn| seconds_of(&turn.began_at)).min() {
+        if let Some(oldest) = self.kept().filter_map(|turn| parse_rfc3339(&turn.began_at)).min() {
             Timelines::new(locked.repo).expire_operations(oldest)?;
         }
         let needed = self.needed(locked)?;
@@ -166,7 +166,7 @@ pub fn collect_automatically(repo: &Repo, heard: Warn<'_>) -> Result<Collected> 
     }
     let collected = collection.carry_out(&mut locked)?;
     drop(locked);
-    if repo.is_private() {
+    if repo.is_shadow() {
         Timelines::new(repo).tidy_objects()?;
     }
     Ok(collected)
@@ -175,7 +175,7 @@ pub fn collect_automatically(repo: &Repo, heard: Warn<'_>) -> Result<Collected> 
 /// Collects what is older than `keep` seconds, as the user asked.
 pub fn collect(locked: &mut Locked<'_>, keep: Keep) -> Result<Collected> {
     let collected = plan(locked, keep, Effort::Asked)?.carry_out(locked)?;
-    if locked.repo.is_private() {
+    if locked.repo.is_shadow() {
         Timelines::new(locked.repo).collect_garbage()?;
     }
     Ok(collected)

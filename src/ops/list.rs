@@ -35,17 +35,17 @@ pub fn on_branch(timeline: &Stored<'_>, name: &str, most: usize) -> Result<Vec<(
     let stack = timeline.state.stack(name);
     let mut turns = Vec::new();
     if let Some(open) = timeline.state.open {
-        turns.push((timeline.known_turn(open)?, State::Open));
+        turns.push((timeline.require_turn(open)?, State::Open));
     }
     for number in stack.undone.iter().rev() {
-        turns.push((timeline.known_turn(*number)?, State::Undone));
+        turns.push((timeline.require_turn(*number)?, State::Undone));
     }
     turns.truncate(most);
     let mut at = stack.top;
     while let Some(number) = at
         && turns.len() < most
     {
-        let turn = timeline.known_turn(number)?;
+        let turn = timeline.require_turn(number)?;
         at = turn.previous;
         turns.push((turn, State::Done));
     }
@@ -59,7 +59,7 @@ pub fn every(timeline: &Stored<'_>, most: usize) -> Result<Vec<(Turn, State)>> {
         while let Some(number) = at
             && done.insert(number)
         {
-            at = timeline.known_turn(number)?.previous;
+            at = timeline.require_turn(number)?.previous;
         }
     }
     let mut turns = Vec::new();
@@ -67,7 +67,7 @@ pub fn every(timeline: &Stored<'_>, most: usize) -> Result<Vec<(Turn, State)>> {
         if turns.len() == most {
             break;
         }
-        let Some(turn) = timeline.turn(number)? else { continue };
+        let Some(turn) = timeline.find_turn(number)? else { continue };
         let state = if timeline.state.open == Some(number) {
             State::Open
         } else if done.contains(&number) {

@@ -110,7 +110,7 @@ impl<'r> Locked<'r> {
 fn run_is_waiting(repo: &Repo) -> Result<bool> {
     let timeline = Timelines::new(repo).timeline()?;
     match timeline.state.open {
-        Some(open) => Ok(timeline.known_turn(open)?.origin.waiting),
+        Some(open) => Ok(timeline.require_turn(open)?.origin.waiting),
         None => Ok(true),
     }
 }

@@ -19,7 +19,7 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
     let unknown = || missing(&format!("there is no turn '{words}' here")).into();
     match spec {
         TurnSpec::Number(0) => Ok(0),
-        TurnSpec::Number(number) => match timeline.turn(number)? {
+        TurnSpec::Number(number) => match timeline.find_turn(number)? {
             Some(_) => Ok(number),
             None => Err(unknown()),
         },
@@ -27,7 +27,7 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
             let mut at = view.last_whole()?;
             for _ in 0..n {
                 let Some(number) = at else { break };
-                at = last_whole(timeline, timeline.known_turn(number)?.previous)?;
+                at = last_whole(timeline, timeline.require_turn(number)?.previous)?;
             }
             at.ok_or_else(unknown)
         }
@@ -35,7 +35,7 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
             let Ok(commit) = Objects::new(view.repo).find_commit_id(&digits) else { return Err(unknown()) };
             for note in Refs::new(view.repo).notes_on(&[commit])?.into_iter().flatten() {
                 if note.worktree == view.repo.worktree_id()
-                    && timeline.turn(note.turn)?.is_some_and(|turn| turn.knows(&commit))
+                    && timeline.find_turn(note.turn)?.is_some_and(|turn| turn.knows(&commit))
                 {
                     return Ok(note.turn);
                 }
@@ -69,7 +69,7 @@ pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
         _ => (words, Side::After),
     };
     if turn == "0" {
-        let first = timeline.turn(1)?.ok_or_else(|| missing("there is no first turn, or it has expired"))?;
+        let first = timeline.find_turn(1)?.ok_or_else(|| missing("there is no first turn, or it has expired"))?;
         return timeline.checkpoint(first.turn, Side::Before);
     }
     timeline.checkpoint(ended_turn(view, turn)?, side)

@@ -105,14 +105,14 @@ fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     let timeline = &view.timeline;
     let mut at = view.top();
     while let Some(number) = at {
-        let turn = timeline.known_turn(number)?;
+        let turn = timeline.require_turn(number)?;
         if number == wanted {
             return Ok(turn);
         }
         at = turn.previous;
     }
     let is_undone = timeline.state.is_undone(wanted);
-    if !is_undone && timeline.turn(wanted)?.is_some_and(|turn| turn.branch == view.head.branch) {
+    if !is_undone && timeline.find_turn(wanted)?.is_some_and(|turn| turn.branch == view.head.branch) {
         return Err(replaced(wanted).into());
     }
     let refusal = if wanted == 0 {
@@ -240,7 +240,7 @@ impl<'a> Revert<'a, '_> {
         let oldest = self.turns.iter().map(|turn| turn.turn).min().unwrap_or_default();
         let mut at = timeline.state.top(self.capture.checkpoint.head.stack());
         while let Some(number) = at.filter(|number| *number > oldest) {
-            let Ok(turn) = timeline.known_turn(number) else { break };
+            let Ok(turn) = timeline.require_turn(number) else { break };
             let files = timeline.turn_files(number).unwrap_or_default();
             let is_taken = self.turns.iter().any(|taken| taken.turn == number);
             let shared = files.iter().find(|file| refusal.paths.contains(&file.path)).filter(|_| !is_taken);

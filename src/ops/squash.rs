@@ -107,7 +107,7 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
     let mut turns = Vec::new();
     let mut at = Some(top);
     while let Some(number) = at {
-        let turn = view.timeline.known_turn(number)?;
+        let turn = view.timeline.require_turn(number)?;
         // Without a range, as far as nothing is published and all is on this branch.
         let commits: Vec<_> = turn.commits.iter().map(|commit| commit.id).collect();
         if first.is_none()

@@ -32,7 +32,7 @@ pub struct Status {
 /// Looks, and changes nothing.
 pub fn status(view: &View<'_>) -> Result<Status> {
     let timeline = &view.timeline;
-    let top = view.top().map(|number| timeline.known_turn(number)).transpose()?;
+    let top = view.top().map(|number| timeline.require_turn(number)).transpose()?;
     let (undo, not_covered) = match &top {
         Some(turn) => (Some(would_do(view)?), timeline.checkpoint(turn.turn, Side::After)?.skipped),
         None => (None, Vec::new()),

@@ -62,7 +62,7 @@ impl<'r> View<'r> {
 
     /// The open turn.
     pub fn open_turn(&self) -> Result<Option<Turn>> {
-        self.timeline.state.open.map(|number| self.timeline.known_turn(number)).transpose()
+        self.timeline.state.open.map(|number| self.timeline.require_turn(number)).transpose()
     }
 
     /// The last turn done where HEAD is.
@@ -80,7 +80,7 @@ impl<'r> View<'r> {
 pub fn last_whole(timeline: &Stored<'_>, from: Option<u64>) -> Result<Option<u64>> {
     let mut at = from;
     while let Some(number) = at {
-        let turn = timeline.known_turn(number)?;
+        let turn = timeline.require_turn(number)?;
         if !turn.is_part() {
             break;
         }

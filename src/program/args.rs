@@ -175,7 +175,7 @@ pub enum Command {
 
 /// A shell that there is a completion script for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
+pub enum ShellName {
     /// Bash
     Bash,
     /// Zsh
@@ -192,7 +192,7 @@ pub enum Shell {
 pub struct CompletionsArgs {
     /// Whose script
     #[arg(value_name = "SHELL")]
-    pub shell: Shell,
+    pub shell: ShellName,
 }
 
 /// Arguments of `man`.

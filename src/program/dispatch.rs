@@ -1,6 +1,6 @@
 //! Command line in, exit code out: which subcommand gets the repository, and what a failure is to the shell.
 
-use crate::error::failure::refusal_of;
+use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::model::plan::Op;
@@ -52,7 +52,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let refusal = refusal_of(&error);
+            let refusal = to_refusal(&error);
             ui.refuse(&refusal);
             ExitCode::from(refusal.code.exit())
         }
@@ -115,7 +115,7 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
 }
 
 /// What was left undone is an error, though all else was done.
-fn report(ui: &Ui, report: &cmd::init::Report) -> anyhow::Result<ExitCode> {
+fn report(ui: &Ui, report: &cmd::init::SetupReport) -> anyhow::Result<ExitCode> {
     ui.answer(report)?;
     Ok(u8::from(report.has_failed()).into())
 }

@@ -5,7 +5,7 @@ use crate::git::objects::print::{DiffForm, DiffStyle};
 use crate::model::bytes::sanitized;
 use crate::ops::outcome::versioned;
 use crate::program::args::Color;
-use crate::progress::{Progress, Watch, Work};
+use crate::progress::{Phase, Progress, ProgressSink};
 use crate::warning::Warning;
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -124,17 +124,17 @@ impl Ui {
 
     /// Who shows on stderr what is going on: a bar on a terminal, for what lasts longer than a second, and
     /// all of it, with times, where much is wanted.
-    pub fn watch(&self) -> Watch {
+    pub fn watch(&self) -> ProgressSink {
         let shown = Term::stderr().is_term()
             && !self.quiet
             && !self.json
             && std::env::var("TERM").is_ok_and(|term| term != "dumb");
         if !self.verbose && !shown {
-            return Watch::default();
+            return ProgressSink::default();
         }
         let (verbose, unicode) = (self.verbose, is_unicode(|name| std::env::var(name).ok()));
         let current: Mutex<Option<Current>> = Mutex::default();
-        Watch::new(move |progress| {
+        ProgressSink::new(move |progress| {
             let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
             match progress {
                 Progress::Begins(work, files) => *current = Some(Current::new(work, files, unicode)),
@@ -261,11 +261,11 @@ struct Current {
 }
 
 impl Current {
-    fn new(work: Work, files: u64, unicode: bool) -> Self {
+    fn new(work: Phase, files: u64, unicode: bool) -> Self {
         let name = match work {
-            Work::Scan => "scan",
-            Work::Read => "read",
-            Work::Apply => "apply",
+            Phase::Scan => "scan",
+            Phase::Read => "read",
+            Phase::Apply => "apply",
         };
         Self { name, since: Instant::now(), done: 0, files, unicode, bar: None }
     }
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_bar_comes_after_a_second_and_only_where_it_is_wanted() {
-        let mut current = Current::new(Work::Scan, 10, true);
+        let mut current = Current::new(Phase::Scan, 10, true);
         current.advance(1, true);
         assert!(current.bar.is_none(), "what is fast shows nothing");
         let Some(since) = current.since.checked_sub(PATIENCE) else { return };

@@ -1,7 +1,7 @@
 //! The library as another front end uses it.
 
 use crate::sandbox::Sandbox;
-use oxundo::{Code, State, Walk, Watch, Who, Work, Worktree};
+use oxundo::{Code, Phase, ProgressSink, State, Walk, Who, Worktree};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ fn what_takes_its_time_is_told() {
     let (repo, mut worktree) = ready();
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&told);
-    worktree.watched_by(Watch::new(move |progress| {
+    worktree.set_progress(ProgressSink::new(move |progress| {
         if let oxundo::Progress::Begins(work, files) = progress {
             listener.lock().expect("nobody panics").push((work, files));
         }
@@ -104,7 +104,7 @@ fn what_takes_its_time_is_told() {
     worktree.end(&who("editor", "m")).expect("it ends");
     worktree.walk(&Walk::undo(1)).expect("it is undone");
     let told = told.lock().expect("nobody panics");
-    for work in [Work::Scan, Work::Read, Work::Apply] {
+    for work in [Phase::Scan, Phase::Read, Phase::Apply] {
         assert!(told.contains(&(work, 1)), "{work:?}: {told:?}");
     }
 }

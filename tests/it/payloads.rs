@@ -4,7 +4,7 @@
 use crate::sandbox::{Output, Sandbox, check_all};
 use oxundo::internals::Signal;
 use oxundo::internals::{ADAPTERS, adapter};
-use oxundo::internals::{Heard, heard};
+use oxundo::internals::{HookEvent, parse_hook};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -80,9 +80,9 @@ fn payload(agent: &str, file: &str) -> Map<String, Value> {
     }
 }
 
-fn meaning(agent: &str, event: Option<&str>, fields: Map<String, Value>) -> Option<Heard> {
+fn meaning(agent: &str, event: Option<&str>, fields: Map<String, Value>) -> Option<HookEvent> {
     let row = adapter(agent).expect("it is in the table");
-    heard(row, event, &Value::Object(fields), None)
+    parse_hook(row, event, &Value::Object(fields), None)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The whole of it, in its order.
 
-use crate::error::failure::told;
+use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
 use crate::git::apply::files::Files;
 use crate::git::apply::index::IndexWork;
@@ -48,7 +48,7 @@ impl Apply<'_> {
                     Ok(()) => Err(error),
                     Err(second) => Err(second.context(format!(
                         "roll back after a failure ({}), which the next command tries again",
-                        told(&error)
+                        error_chain(&error)
                     ))),
                 };
             }

@@ -4,10 +4,10 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::worktree::stat::OPEN;
-use crate::git::worktree::{Found, Worktree};
+use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::quoted;
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, Plan};
-use crate::progress::Work;
+use crate::progress::Phase;
 use anyhow::{Context, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ impl<'a> Files<'a> {
     }
 
     pub fn apply(&mut self, plan: &Plan) -> Result<()> {
-        let underway = self.repo.watch.begin(Work::Apply, plan.files.len());
+        let underway = self.repo.watch.begin(Phase::Apply, plan.files.len());
         for directory in &plan.directories {
             self.open(directory)?;
         }
@@ -115,7 +115,7 @@ impl<'a> Files<'a> {
     fn move_aside(&mut self, aside: &AsideMove) -> Result<()> {
         let store = self.repo.scratch_path(&aside.store);
         let path = aside.path.as_bstr();
-        let there = matches!(self.worktree().find(path)?, Found::There(_));
+        let there = matches!(self.worktree().find(path)?, Lookup::There(_));
         let kept = store.symlink_metadata().is_ok();
         // A lenient apply finds it at either end, or, if the user changed that, at both or none.
         if self.lenient && (there, kept) != (aside.out, !aside.out) {

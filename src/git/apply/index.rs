@@ -5,7 +5,7 @@ use crate::git::apply::files::changed_meanwhile;
 use crate::git::index::Index;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::tree::entry_kind;
-use crate::git::worktree::{Found, Worktree};
+use crate::git::worktree::{Lookup, Worktree};
 use crate::model::checkpoint::IndexEntry;
 use crate::model::plan::{FileMove, IndexMove, Plan};
 use anyhow::Result;
@@ -100,7 +100,7 @@ impl Apply<'_> {
                     && Worktree::new(self.repo).has_file(entry.path.as_bstr())
             }
             [] => {
-                is_unmarked(entry) && matches!(Worktree::new(self.repo).find(entry.path.as_bstr()), Ok(Found::Absent))
+                is_unmarked(entry) && matches!(Worktree::new(self.repo).find(entry.path.as_bstr()), Ok(Lookup::Absent))
             }
             _ => false,
         };

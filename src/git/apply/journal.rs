@@ -1,9 +1,9 @@
 //! The journal of an apply in progress: a ref to a commit that keeps alive all that the plan needs.
 
-use crate::error::failure::told;
+use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
 use crate::git::objects::Objects;
-use crate::git::refs::{Own, Refs};
+use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::model::plan::Plan;
@@ -32,7 +32,7 @@ impl Apply<'_> {
         if record.timeline_from == record.timeline_to {
             return Ok(());
         }
-        let timeline = Refs::new(self.repo).own_ref(Own::Timeline);
+        let timeline = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         if record.timeline_to.is_none() {
             // First: killed in between, nobody misses the ref that oxundo itself takes away.
             Timelines::new(self.repo).forget_timeline()?;
@@ -71,7 +71,7 @@ impl Apply<'_> {
             tips.chain(stash.map(|entry| entry.id)).chain(timeline).filter(|id| self.repo.gix.has_object(id)).collect();
         let commit = Objects::new(self.repo).write_own_commit(tree, parents.into_iter().collect(), &record.message)?;
         Refs::new(self.repo).move_own_ref(
-            &Refs::new(self.repo).own_ref(Own::Pending),
+            &Refs::new(self.repo).own_ref(OwnRef::Pending),
             None,
             Some(commit),
             &record.message,
@@ -80,7 +80,7 @@ impl Apply<'_> {
     }
 
     pub fn end_journal(&self, pending: ObjectId) -> Result<()> {
-        Refs::new(self.repo).move_own_ref(&Refs::new(self.repo).own_ref(Own::Pending), Some(pending), None, "done")
+        Refs::new(self.repo).move_own_ref(&Refs::new(self.repo).own_ref(OwnRef::Pending), Some(pending), None, "done")
     }
 }
 
@@ -97,8 +97,8 @@ fn check_journal(repo: &Repo, commit: ObjectId) -> Result<()> {
 
 /// The journal of an interrupted command, if it cannot be read: its commit, and why.
 pub fn damaged_journal(repo: &Repo) -> Result<Option<(ObjectId, String)>> {
-    let Some(pending) = Refs::new(repo).ref_id(&Refs::new(repo).own_ref(Own::Pending))? else {
+    let Some(pending) = Refs::new(repo).ref_id(&Refs::new(repo).own_ref(OwnRef::Pending))? else {
         return Ok(None);
     };
-    Ok(check_journal(repo, pending).err().map(|error| (pending, told(&error))))
+    Ok(check_journal(repo, pending).err().map(|error| (pending, error_chain(&error))))
 }

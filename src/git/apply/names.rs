@@ -2,7 +2,7 @@
 
 use crate::git::apply::Apply;
 use crate::git::refs::full_name;
-use crate::git::worktree::astray;
+use crate::git::worktree::corrupt_path;
 use crate::git::worktree::names::is_storable;
 use crate::model::plan::Plan;
 use anyhow::Result;
@@ -19,14 +19,14 @@ impl Apply<'_> {
         // What is tracked already has passed git's own rules.
         let bad_entry = plan.index.iter().map(|entry| &entry.path).find(|path| !is_storable(path.as_bstr(), false));
         if let Some(path) = bad_file.or(bad_entry) {
-            return Err(astray(path.as_bstr()));
+            return Err(corrupt_path(path.as_bstr()));
         }
         let heads = [&plan.head.from, &plan.head.to].into_iter().filter(|_| plan.moves_head());
         let mut branches =
             plan.branches.iter().map(|branch| &branch.name).chain(heads.filter_map(|head| head.branch.as_ref()));
         let place = plan.aside.iter().map(|aside| &aside.store).find(|store| !is_store(store));
         match branches.find(|name| !is_branch(name)).or(place) {
-            Some(name) => Err(astray(name.as_bytes().as_bstr())),
+            Some(name) => Err(corrupt_path(name.as_bytes().as_bstr())),
             None => Ok(()),
         }
     }

@@ -1,13 +1,13 @@
 //! Finishing or rolling back what an interrupted command left.
 
-use crate::error::failure::told;
+use crate::error::failure::error_chain;
 use crate::error::{Code, Refusal};
 use crate::git::apply::Apply;
 use crate::git::apply::files::Files;
 use crate::git::apply::index::same_entries;
 use crate::git::apply::journal::{Journal, read_journal};
 use crate::git::index::Index;
-use crate::git::refs::{Own, Refs};
+use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
@@ -33,7 +33,7 @@ impl Apply<'_> {
     pub fn is_interrupted(repo: &Repo) -> Result<bool> {
         let refs = Refs::new(repo);
         let left = |lock: &PathBuf| lock.symlink_metadata().is_ok();
-        Ok(refs.ref_id(&refs.own_ref(Own::Pending))?.is_some()
+        Ok(refs.ref_id(&refs.own_ref(OwnRef::Pending))?.is_some()
             || refs.own_ref_locks().iter().any(left)
             || left(&repo.scratch_path("index.mark"))
             || refs.has_marked_locks())
@@ -45,11 +45,11 @@ impl Apply<'_> {
         Index::new(self.repo).clear_own_index_lock()?;
         Refs::new(self.repo).clear_marked_locks()?;
         Refs::new(self.repo).clear_own_ref_locks()?;
-        let Some(pending) = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Pending))? else {
+        let Some(pending) = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Pending))? else {
             return Ok(None);
         };
         let journal = read_journal(self.repo, pending).map_err(|error| {
-            let what = format!("the journal of an interrupted command cannot be read: {}", told(&error));
+            let what = format!("the journal of an interrupted command cannot be read: {}", error_chain(&error));
             Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
         })?;
         Self::check_names(&journal.plan)?;
@@ -59,7 +59,7 @@ impl Apply<'_> {
         let left = if finished {
             let left = self.force(&plan, &record.message)?;
             Refs::new(self.repo).add_notes(&record.notes)?;
-            if Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Timeline))? == record.timeline_from {
+            if Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Timeline))? == record.timeline_from {
                 self.record(&record)?;
             }
             left
@@ -72,7 +72,7 @@ impl Apply<'_> {
 
     /// Whether an interrupted apply got beyond its commit point.
     fn committed(&self, plan: &Plan, record: &Record) -> Result<bool> {
-        let timeline = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(Own::Timeline))?;
+        let timeline = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Timeline))?;
         // What records nothing itself has a conclusion that does.
         let recorded = if record.timeline_to == record.timeline_from {
             timeline != record.timeline_from

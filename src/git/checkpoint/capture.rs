@@ -16,7 +16,7 @@ use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Checkpoint, Modes, UsualModes};
 use crate::model::limits::Limits;
-use crate::progress::Work;
+use crate::progress::Phase;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::sync::Arc;
@@ -48,14 +48,14 @@ impl Checkpoints<'_> {
         let (refs, objects, index) = (Refs::new(self.repo), Objects::new(self.repo), Index::new(self.repo));
         let head = refs.head()?;
         let head_tree = objects.head_tree(&head)?;
-        let opened = index.with_directories_opened(index.read_index()?)?;
+        let opened = index.expanded_where_present(index.read_index()?)?;
         let earlier = before.map(|before| before.checkpoint);
         let mut rules = match before {
             Some(before) => before.rules.clone(),
             None => self.present_rules(limits)?,
         };
         let scan = self.scan(&opened, usual, limits, &mut rules, earlier)?;
-        let opened = index.with_entries_shown(opened, &scan.shown)?;
+        let opened = index.with_present_entries(opened, &scan.present_sparse)?;
         let state = index.index_state(&opened, head_tree)?;
         let mut content = Content::new(self.repo, &opened);
         content.read_all(&scan)?;
@@ -106,9 +106,9 @@ impl Checkpoints<'_> {
         let capabilities = self.repo.gix.filesystem_options()?;
         let stat_options = stat_options(self.repo.gix.stat_options()?);
         let directories = DirCache::load(self.repo);
-        let folds = capabilities.ignore_case || capabilities.precompose_unicode;
-        let monitor = Monitor::ask(self.repo, folds, (usual, capabilities.executable_bit, stat_options));
-        let underway = self.repo.watch.begin(Work::Scan, index.entries().len());
+        let case_insensitive = capabilities.ignore_case || capabilities.precompose_unicode;
+        let monitor = Monitor::ask(self.repo, case_insensitive, (usual, capabilities.executable_bit, stat_options));
+        let underway = self.repo.watch.begin(Phase::Scan, index.entries().len());
         let scanner = Scanner {
             worktree: Worktree::new(self.repo),
             directories: &directories,
@@ -123,7 +123,7 @@ impl Checkpoints<'_> {
         let scan = scan::scan(&scanner, rules, same_turn.as_ref())?;
         directories.save(self.repo, &scan.listed);
         if let Some(monitor) = monitor {
-            monitor.save(self.repo, &scan.plain);
+            monitor.save(self.repo, &scan.unchanged_dirs);
         }
         Ok(scan)
     }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a checkpoint says of itself.
 #[derive(Serialize, Deserialize)]
-struct About {
+struct Header {
     v: u32,
     head: Head,
     #[serde(default)]
@@ -33,7 +33,7 @@ struct Special {
 impl Checkpoints<'_> {
     /// Writes a checkpoint as a tree.
     pub fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ObjectId> {
-        let about = About {
+        let about = Header {
             v: 1,
             head: checkpoint.head.clone(),
             elsewhere: checkpoint.elsewhere.clone(),
@@ -72,7 +72,7 @@ impl Checkpoints<'_> {
     }
 
     pub fn read_checkpoint(&self, tree: ObjectId) -> Result<Checkpoint> {
-        let about: About =
+        let about: Header =
             Objects::new(self.repo).json_at(tree, "checkpoint.json")?.context("checkpoint.json is missing")?;
         let blob =
             |name: &str| Objects::new(self.repo).blob_at(tree, name)?.with_context(|| format!("{name} is missing"));

@@ -7,11 +7,11 @@ use crate::git::objects::blob::{Exactly, IN_MEMORY, file_id};
 use crate::git::objects::tree::{TreeChange, entry_kind};
 use crate::git::repo::Repo;
 use crate::git::scan::dircache::BlobCache;
-use crate::git::scan::found::{Difference, Scan, Unread};
+use crate::git::scan::found::{Candidate, Difference, Scan};
 use crate::git::worktree::stat::{file_state, kind_of, mode_of};
-use crate::git::worktree::{Found, Worktree, is_denied};
+use crate::git::worktree::{Lookup, Worktree, is_denied};
 use crate::model::checkpoint::{Checkpoint, Kind, Reason, Skipped, UsualModes};
-use crate::progress::Work;
+use crate::progress::Phase;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -76,8 +76,8 @@ impl<'a> Content<'a> {
                 self.changes.push((path.into(), None));
             }
         }
-        self.changes.extend(scan.absent.iter().map(|(directory, _)| (directory.clone(), None)));
-        let underway = self.repo.watch.begin(Work::Read, scan.tracked.len() + scan.untracked.len());
+        self.changes.extend(scan.missing_sparse.iter().map(|(directory, _)| (directory.clone(), None)));
+        let underway = self.repo.watch.begin(Phase::Read, scan.tracked.len() + scan.untracked.len());
         for (at, difference) in &scan.tracked {
             self.tracked(*at, difference)?;
             underway.advance(1);
@@ -87,7 +87,7 @@ impl<'a> Content<'a> {
             let found = known.find(self.repo, file);
             let read = if found.is_none() { self.blob(file)? } else { None };
             if let Some(id) = read {
-                known.learn(file, id);
+                known.insert(file, id);
             }
             let entry = found.or(read).map(|id| (entry_kind(file.kind), id));
             self.changes.extend(entry.map(|entry| (file.path.clone(), Some(entry))));
@@ -104,7 +104,7 @@ impl<'a> Content<'a> {
         let hidden = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
         let now = match difference {
             Difference::Gone => None,
-            Difference::Suspect(file) => match self.blob(file)? {
+            Difference::MaybeModified(file) => match self.blob(file)? {
                 Some(id) => Some((entry_kind(file.kind), id)),
                 // Unreadable: what the index says is all that is known.
                 None if self.skipped.last().is_some_and(|skipped| skipped.path == path) => return Ok(()),
@@ -126,7 +126,7 @@ impl<'a> Content<'a> {
     }
 
     /// The raw content of a file as a blob; `None` when it is gone, or unreadable and said so.
-    fn blob(&mut self, file: &Unread) -> Result<Option<ObjectId>> {
+    fn blob(&mut self, file: &Candidate) -> Result<Option<ObjectId>> {
         let path = file.path.as_bstr();
         let time = |stat: Option<(rustix::fs::Stat, _)>| {
             stat.map(|(stat, _): (_, std::os::fd::OwnedFd)| (stat.st_mtime, stat.st_mtime_nsec, stat.st_size))
@@ -156,7 +156,7 @@ impl<'a> Content<'a> {
         if !Checkpoints::new(self.repo).may_filter(scan)? {
             return Ok(());
         }
-        let absent = scan.absent.iter().flat_map(|(_, range)| range.clone());
+        let absent = scan.missing_sparse.iter().flat_map(|(_, range)| range.clone());
         let known: HashSet<usize> = scan.tracked.iter().map(|(at, _)| *at).chain(absent).collect();
         let mut attributes = self
             .repo
@@ -218,10 +218,10 @@ impl<'a> Content<'a> {
                 }
                 found => found?,
             };
-            let Found::There(stat) = found else { continue };
+            let Lookup::There(stat) = found else { continue };
             let Some(kind) = kind_of(&stat) else { continue };
             let mode = mode_of(&stat);
-            let file = Unread { path: path.clone(), kind, stamp: None };
+            let file = Candidate { path: path.clone(), kind, stamp: None };
             if let Some(id) = self.blob(&file)? {
                 if kind != Kind::Symlink && mode != usual.of(kind) {
                     self.unusual.insert(path.clone(), mode);

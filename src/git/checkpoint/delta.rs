@@ -2,7 +2,7 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
-use crate::git::objects::tree::{Entry, file_kind, plain_entry};
+use crate::git::objects::tree::{TreeSlot, file_kind, plain_entry};
 use crate::git::scan::ignore::rules_of;
 use crate::git::scan::nested::own_state;
 use crate::model::checkpoint::{
@@ -184,10 +184,11 @@ impl Checkpoints<'_> {
                 same.insert(Change::new(entry, entry));
             }
         }
-        let entries = |checkpoint: &Checkpoint, path: &BString, entry: Entry| match checkpoint.index.special.get(path) {
-            Some(special) => special.clone(),
-            None => plain_entry(entry, checkpoint.index.sparse_directory(path.as_bstr()).is_some()),
-        };
+        let entries =
+            |checkpoint: &Checkpoint, path: &BString, entry: TreeSlot| match checkpoint.index.special.get(path) {
+                Some(special) => special.clone(),
+                None => plain_entry(entry, checkpoint.index.sparse_directory(path.as_bstr()).is_some()),
+            };
         let changes = trees.into_iter().map(|(path, change)| {
             let (from, to) = (entries(before, &path, change.from), entries(after, &path, change.to));
             (path, Change::new(from, to))

@@ -145,7 +145,7 @@ impl<'r> Checkpoints<'r> {
 
     /// Gets ready to merge, by the attributes that hold now.
     pub fn merger(&self) -> Result<Merger<'r>> {
-        let index = Index::new(self.repo).with_directories_opened(Index::new(self.repo).read_index()?)?;
+        let index = Index::new(self.repo).expanded_where_present(Index::new(self.repo).read_index()?)?;
         Ok(Merger {
             repo: self.repo,
             attributes: self.repo.gix.attributes_only(&index, Source::WorktreeThenIdMapping)?,

@@ -3,7 +3,7 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::worktree::stat::{file_state, is_open, kind_of, mode_of};
-use crate::git::worktree::{Found, Worktree};
+use crate::git::worktree::{Lookup, Worktree};
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
 use crate::model::path::parents;
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta};
@@ -27,7 +27,7 @@ impl Checkpoints<'_> {
             present.files.insert(path.clone(), self.occupant(now, path.as_bstr())?);
         }
         for path in deltas().flat_map(|delta| delta.directories.keys()) {
-            if let Found::There(stat) = Worktree::new(self.repo).find(path.as_bstr())?
+            if let Lookup::There(stat) = Worktree::new(self.repo).find(path.as_bstr())?
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
             {
                 present.directories.insert(path.clone(), mode_of(&stat));
@@ -36,7 +36,7 @@ impl Checkpoints<'_> {
         let changed = deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()));
         let above: BTreeSet<&BStr> = changed.flat_map(|path| parents(path.as_bstr())).collect();
         for path in above {
-            if let Found::There(stat) = Worktree::new(self.repo).find(path)?
+            if let Lookup::There(stat) = Worktree::new(self.repo).find(path)?
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
                 && !is_open(&stat)
             {
@@ -47,8 +47,8 @@ impl Checkpoints<'_> {
             let store = change.from.iter().chain(&change.to).map(|aside| self.repo.scratch_path(&aside.store));
             let kept = store.into_iter().any(|store| store.symlink_metadata().is_ok());
             let standing = match Worktree::new(self.repo).find(path.as_bstr())? {
-                Found::There(found) => Standing::Something(file_state(&found)),
-                Found::Absent | Found::Behind(_) => Standing::Nothing,
+                Lookup::There(found) => Standing::Something(file_state(&found)),
+                Lookup::Absent | Lookup::Behind(_) => Standing::Nothing,
             };
             present.aside.insert(path.clone(), (standing, kept));
         }
@@ -84,20 +84,20 @@ impl Checkpoints<'_> {
             return Ok(Occupant::File(state));
         }
         Ok(match Worktree::new(self.repo).find(path)? {
-            Found::Absent => Occupant::Absent,
-            Found::Behind(parent) => Occupant::Behind(parent),
-            Found::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+            Lookup::Absent => Occupant::Absent,
+            Lookup::Behind(parent) => Occupant::Behind(parent),
+            Lookup::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
                 Occupant::Directory(Worktree::new(self.repo).list_below(path)?)
             }
             // There, but not captured: ignored by now, or over a limit.
-            Found::There(stat) if kind_of(&stat).is_some() => {
+            Lookup::There(stat) if kind_of(&stat).is_some() => {
                 match Worktree::new(self.repo).state(path, self.repo.hash_kind()) {
                     Ok(Some(state)) => Occupant::NotCaptured(state),
                     Ok(None) => Occupant::Absent,
                     Err(_) => Occupant::Other,
                 }
             }
-            Found::There(_) => Occupant::Other,
+            Lookup::There(_) => Occupant::Other,
         })
     }
 }

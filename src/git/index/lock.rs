@@ -1,7 +1,7 @@
 //! `index.lock`: the index is written on a copy while it is held, and the copy is renamed over the index.
 
 use crate::git::index::Index;
-use crate::git::refs::lockfile::held;
+use crate::git::refs::lockfile::locked_error;
 use crate::git::repo::Repo;
 use crate::git::repo::process::{Git, Waiting};
 use anyhow::{Context, Result};
@@ -158,7 +158,7 @@ impl IndexLock<'_> {
 /// Lets a moment pass, unless `wait` is over since it started.
 fn wait_for_lock(lock: &Path, started: Instant, wait: Duration) -> Result<()> {
     if started.elapsed() >= wait {
-        return Err(held(lock, "the index"));
+        return Err(locked_error(lock, "the index"));
     }
     std::thread::sleep(PAUSE);
     Ok(())

@@ -18,12 +18,12 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// What a tree has under one name.
-type Named = (BString, EntryMode, ObjectId);
+type NamedEntry = (BString, EntryMode, ObjectId);
 
 impl Index<'_> {
     /// A sparse index with entries for what is in those of its directories that are there all the
     /// same; most often none is, and it is the same index.
-    pub fn with_directories_opened(&self, index: Arc<IndexFile>) -> Result<Arc<IndexFile>> {
+    pub fn expanded_where_present(&self, index: Arc<IndexFile>) -> Result<Arc<IndexFile>> {
         let mut there = Vec::new();
         for entry in index.entries().iter().filter(|entry| entry.mode == Mode::DIR) {
             let path = entry.path(&index);
@@ -67,7 +67,7 @@ impl Index<'_> {
 
     /// The index as git sees it, where some entries that were to be left out are there: in a
     /// sparse checkout these are entries as all others.
-    pub fn with_entries_shown(&self, index: Arc<IndexFile>, there: &[usize]) -> Result<Arc<IndexFile>> {
+    pub fn with_present_entries(&self, index: Arc<IndexFile>, there: &[usize]) -> Result<Arc<IndexFile>> {
         if there.is_empty() || !self.shows_what_is_there()? {
             return Ok(index);
         }
@@ -138,7 +138,7 @@ impl Index<'_> {
 
     /// A path that is left out, where a directory could be folded that is not: to look for it opens
     /// those that are.
-    pub fn path_to_fold_by(&self, index: &State) -> Result<Option<BString>> {
+    pub fn path_to_collapse_by(&self, index: &State) -> Result<Option<BString>> {
         let sparse = sparse_directories(index);
         let left_out = index.entries().iter().filter(|entry| entry.mode != Mode::DIR && is_left_out(entry));
         let mut paths = left_out.map(|entry| entry.path(index));
@@ -161,7 +161,7 @@ impl Index<'_> {
     }
 
     /// What is in a tree. git fetches one that a partial clone lacks.
-    fn tree_entries(&self, id: ObjectId) -> Result<Vec<Named>> {
+    fn tree_entries(&self, id: ObjectId) -> Result<Vec<NamedEntry>> {
         if !self.repo.gix.has_object(id) {
             self.repo.git(["cat-file", "-e", &id.to_string()]).run(b"").context("fetch a tree")?;
         }

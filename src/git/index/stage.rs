@@ -75,14 +75,14 @@ impl IndexLock<'_> {
             }
         }
         self.write_exactly(&wrong)?;
-        if Index::new(self.repo).has_sparse_index() { self.fold() } else { Ok(()) }
+        if Index::new(self.repo).has_sparse_index() { self.collapse() } else { Ok(()) }
     }
 
     /// Has git fold directories that were opened and are to be left out again: in a sparse index that
     /// has some folded already, it does not look for more unless it had to open them all.
-    fn fold(&self) -> Result<()> {
+    fn collapse(&self) -> Result<()> {
         let index = self.read()?;
-        let Some(inside) = Index::new(self.repo).path_to_fold_by(&index)? else { return Ok(()) };
+        let Some(inside) = Index::new(self.repo).path_to_collapse_by(&index)? else { return Ok(()) };
         self.git(&["update-index", "-z", "--skip-worktree", "--stdin"])
             .run(&nul_separated([inside.as_bstr()]))
             .map(drop)

@@ -12,12 +12,12 @@ use std::io::Write;
 /// How many ancestors of the commits in question are looked at before the remote side is.
 const NEAR: usize = 5000;
 
-struct Walk<'a> {
+struct PublishedWalk<'a> {
     repo: &'a Repo,
     graph: Option<gix::commitgraph::Graph>,
 }
 
-impl Walk<'_> {
+impl PublishedWalk<'_> {
     /// The commit's generation; commits that the graph does not know come after all it knows.
     fn generation(&self, id: ObjectId) -> u32 {
         let known = self.graph.as_ref().and_then(|graph| graph.commit_by_id(id));
@@ -95,7 +95,7 @@ impl Objects<'_> {
         if tips.is_empty() {
             return Ok(found);
         }
-        let mut walk = Walk { repo: self.repo, graph: self.repo.gix.commit_graph_if_enabled()? };
+        let mut walk = PublishedWalk { repo: self.repo, graph: self.repo.gix.commit_graph_if_enabled()? };
         let targets: HashSet<ObjectId> = commits.iter().copied().collect();
         let lowest = targets.iter().map(|id| walk.generation(*id)).min().unwrap_or_default();
         let mut tips: BTreeMap<ObjectId, String> =

@@ -12,7 +12,7 @@ use gix::objs::tree::{EntryKind, EntryMode};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-pub type Entry = Option<(EntryMode, ObjectId)>;
+pub type TreeSlot = Option<(EntryMode, ObjectId)>;
 
 /// A path and what a tree shall have there.
 pub type TreeChange = (BString, Option<(EntryKind, ObjectId)>);
@@ -52,8 +52,8 @@ impl Objects<'_> {
 
     /// The entries that differ between two trees, submodules and directories left out or not
     /// as the trees have them; no tree itself is listed.
-    pub fn tree_changes(&self, before: ObjectId, after: ObjectId) -> Result<BTreeMap<BString, Change<Entry>>> {
-        let mut all: BTreeMap<BString, Change<Entry>> = BTreeMap::new();
+    pub fn tree_changes(&self, before: ObjectId, after: ObjectId) -> Result<BTreeMap<BString, Change<TreeSlot>>> {
+        let mut all: BTreeMap<BString, Change<TreeSlot>> = BTreeMap::new();
         if before == after {
             return Ok(all);
         }
@@ -102,7 +102,7 @@ impl Objects<'_> {
         Ok(plain_entry(self.entry_at(tree, path)?, false))
     }
 
-    pub fn entry_at(&self, tree: ObjectId, path: &BStr) -> Result<Entry> {
+    pub fn entry_at(&self, tree: ObjectId, path: &BStr) -> Result<TreeSlot> {
         let found = self.tree_entry(tree, path)?;
         Ok(found.filter(|(kind, _)| *kind != EntryKind::Tree).map(|(kind, id)| (kind.into(), id)))
     }
@@ -124,7 +124,7 @@ impl Objects<'_> {
     }
 
     /// All that is below a directory of a tree.
-    pub fn entries_below(&self, tree: ObjectId, directory: &BStr) -> Result<Vec<(BString, Entry)>> {
+    pub fn entries_below(&self, tree: ObjectId, directory: &BStr) -> Result<Vec<(BString, TreeSlot)>> {
         let Some((EntryKind::Tree, below)) = self.tree_entry(tree, directory)? else { return Ok(Vec::new()) };
         let found = self.tree_changes(self.write_empty_tree()?, below)?.into_iter();
         Ok(found.map(|(path, change)| ([directory.as_bytes(), b"/", &path].concat().into(), change.to)).collect())
@@ -191,7 +191,7 @@ pub fn entry_kind(kind: Kind) -> EntryKind {
 }
 
 /// The entry of a tree as one of the index.
-pub fn plain_entry(entry: Entry, skip_worktree: bool) -> Vec<IndexEntry> {
+pub fn plain_entry(entry: TreeSlot, skip_worktree: bool) -> Vec<IndexEntry> {
     let plain = |(mode, id): (EntryMode, ObjectId)| IndexEntry::plain(u32::from(mode.value()), id);
     entry.map(|entry| IndexEntry { skip_worktree, ..plain(entry) }).into_iter().collect()
 }

@@ -1,7 +1,7 @@
 //! Moving refs: every move names the value it expects.
 
 use crate::error::{Code, Refusal};
-use crate::git::refs::lockfile::held;
+use crate::git::refs::lockfile::locked_error;
 use crate::git::refs::{Refs, full_name, transaction};
 use crate::model::checkpoint;
 use crate::model::plan::Plan;
@@ -19,7 +19,7 @@ impl Refs<'_> {
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
         gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
         let edit = edit(name, from, to, message)?;
-        let moved = self.marked(&[name], || self.edit_refs(&gix, [edit], || Ok(())))?;
+        let moved = self.with_marker(&[name], || self.edit_refs(&gix, [edit], || Ok(())))?;
         let moved = moved.with_context(|| format!("move {name}"));
         moved.map(drop).map_err(|error| self.not_moved([name], error))
     }
@@ -46,7 +46,7 @@ impl Refs<'_> {
         // A deleted branch makes place for one below its name, or above: its reflog must go first.
         let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
         let names: Vec<_> = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]).collect();
-        let edited = self.marked(&names, || {
+        let edited = self.with_marker(&names, || {
             if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
                 self.edit_refs(&self.repo.gix, moved.into_iter().chain(gone), still)
             } else {
@@ -79,7 +79,7 @@ impl Refs<'_> {
         for name in names.into_iter().chain(["packed-refs"]) {
             let lock = self.ref_lock(name);
             if lock.symlink_metadata().is_ok() {
-                return held(&lock, &format!("'{}'", checkpoint::short_branch(name)));
+                return locked_error(&lock, &format!("'{}'", checkpoint::short_branch(name)));
             }
         }
         error

@@ -1,7 +1,7 @@
 //! Lock files beside refs: whose they are, and removing those that a killed command left.
 
 use crate::error::{Code, Refusal};
-use crate::git::refs::{Own, Refs, full_name};
+use crate::git::refs::{OwnRef, Refs, full_name};
 use crate::git::repo::scratch::remove_if_there;
 use crate::model::bytes::lossless;
 use anyhow::{Context, Result};
@@ -29,7 +29,7 @@ impl Refs<'_> {
     /// Lock files of git's that no running command can be holding.
     pub fn stale_locks(&self) -> Vec<PathBuf> {
         let branch = self.head().ok().and_then(|head| head.branch);
-        let own = [Own::Timeline, Own::Pending].map(|own| self.own_ref(own));
+        let own = [OwnRef::Timeline, OwnRef::Pending].map(|own| self.own_ref(own));
         let shared = own.into_iter().chain(branch).chain(["packed-refs".to_owned(), "config".to_owned()]);
         let locks = (shared.map(|name| self.repo.common_dir.join(format!("{name}.lock"))))
             .chain(["HEAD.lock", "index.lock"].map(|name| self.repo.git_dir.join(name)));
@@ -42,7 +42,7 @@ impl Refs<'_> {
 
     /// The lock files of the refs that only holders of this worktree's lock write.
     pub fn own_ref_locks(&self) -> [PathBuf; 2] {
-        [Own::Timeline, Own::Pending].map(|own| self.repo.common_dir.join(format!("{}.lock", self.own_ref(own))))
+        [OwnRef::Timeline, OwnRef::Pending].map(|own| self.repo.common_dir.join(format!("{}.lock", self.own_ref(own))))
     }
 
     pub fn clear_own_ref_locks(&self) -> Result<()> {
@@ -51,7 +51,7 @@ impl Refs<'_> {
 
     /// Moves refs under a mark that names them: by it the next command knows the locks that a killed
     /// one left, or that could not be removed, as ours.
-    pub fn marked<T>(&self, names: &[&str], edit: impl FnOnce() -> T) -> Result<T> {
+    pub fn with_marker<T>(&self, names: &[&str], edit: impl FnOnce() -> T) -> Result<T> {
         let mark = self.repo.scratch()?.join(MARK);
         std::fs::write(&mark, names.join("\n")).with_context(|| format!("write '{}'", mark.display()))?;
         let edited = edit();
@@ -82,11 +82,11 @@ impl Refs<'_> {
         };
         let names = std::fs::read_to_string(&mark).with_context(|| format!("read '{}'", mark.display()))?;
         for name in names.lines().filter(|name| full_name(name).is_ok()) {
-            clear_lock_of_the_dead(&self.ref_lock(name), since)?;
+            remove_stale_lock(&self.ref_lock(name), since)?;
         }
         // gix locks the packed refs even to read what a ref was.
         for lock in PACKED_LOCKS {
-            clear_lock_of_the_dead(&self.repo.common_dir.join(lock), since)?;
+            remove_stale_lock(&self.repo.common_dir.join(lock), since)?;
         }
         remove_if_there(&mark)
     }
@@ -96,12 +96,12 @@ impl Refs<'_> {
         // File systems tell the time by a clock that is a little behind.
         let since = begun - CLOCKS_DIFFER;
         let mut locks = PACKED_LOCKS.iter().chain(&["refs/stash.lock", "logs/refs/stash.lock"]);
-        locks.try_for_each(|lock| clear_lock_of_the_dead(&self.repo.common_dir.join(lock), since))
+        locks.try_for_each(|lock| remove_stale_lock(&self.repo.common_dir.join(lock), since))
     }
 }
 
 /// The refusal where git has a lock file of its own on `what`.
-pub fn held(lock: &Path, what: &str) -> anyhow::Error {
+pub fn locked_error(lock: &Path, what: &str) -> anyhow::Error {
     let lock = lock.display();
     Refusal::new(Code::Locked, format!("'{lock}' exists: git holds {what}"))
         .hint("wait for the git command that is running, then run this again")
@@ -111,7 +111,7 @@ pub fn held(lock: &Path, what: &str) -> anyhow::Error {
 
 /// Removes a ref's lock file if nobody alive can have it: waits until it is older than any git
 /// command holds one. One that was made before `since` is left.
-pub fn clear_lock_of_the_dead(lock: &Path, since: SystemTime) -> Result<()> {
+pub fn remove_stale_lock(lock: &Path, since: SystemTime) -> Result<()> {
     let made = |lock: &Path| lock.metadata().and_then(|about| about.modified());
     let Some(first) = made(lock).ok().filter(|made| *made >= since) else {
         return Ok(());

@@ -15,7 +15,7 @@ use gix::refs::FullName;
 
 /// Where a worktree's records are.
 #[derive(Clone, Copy, Debug)]
-pub enum Own {
+pub enum OwnRef {
     /// The timeline.
     Timeline,
     /// The journal of an apply in progress.
@@ -24,10 +24,10 @@ pub enum Own {
 
 impl Refs<'_> {
     /// The full name of one of this worktree's own refs.
-    pub fn own_ref(&self, own: Own) -> String {
+    pub fn own_ref(&self, own: OwnRef) -> String {
         let word = match own {
-            Own::Timeline => "timeline",
-            Own::Pending => "pending",
+            OwnRef::Timeline => "timeline",
+            OwnRef::Pending => "pending",
         };
         match self.repo.linked_id() {
             Some(id) => format!("refs/oxundo/worktrees/{id}/{word}"),

@@ -4,7 +4,7 @@
 
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
-use crate::git::refs::lockfile::clear_lock_of_the_dead;
+use crate::git::refs::lockfile::remove_stale_lock;
 use crate::git::repo::lock::Lock;
 use crate::model::turn::Note;
 use anyhow::{Context, Result, bail};
@@ -31,7 +31,7 @@ impl Refs<'_> {
         let file = file.with_context(|| format!("open '{}'", path.display()))?;
         file.lock().context("lock the notes")?;
         // No oxundo has it now: what stands there is git's, or was left by a kill.
-        clear_lock_of_the_dead(&self.repo.common_dir.join(format!("{NOTES}.lock")), SystemTime::UNIX_EPOCH)?;
+        remove_stale_lock(&self.repo.common_dir.join(format!("{NOTES}.lock")), SystemTime::UNIX_EPOCH)?;
         Ok(Lock::over(file))
     }
 

@@ -6,31 +6,31 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// The time now, RFC 3339.
-pub fn now() -> String {
+pub fn rfc3339_now() -> String {
     local_time().format_or_unix(ISO8601_STRICT)
 }
 
 /// A time in seconds since 1970, RFC 3339.
-pub fn at(seconds: i64) -> String {
+pub fn rfc3339_of(seconds: i64) -> String {
     Time { seconds, offset: 0 }.format_or_unix(ISO8601_STRICT)
 }
 
 /// The time now, in seconds since 1970.
-pub fn seconds() -> i64 {
+pub fn unix_now() -> i64 {
     Timestamp::now().as_second()
 }
 
 /// A recorded time in seconds since 1970.
-pub fn seconds_of(time: &str) -> Option<i64> {
+pub fn parse_rfc3339(time: &str) -> Option<i64> {
     time.parse().ok().map(Timestamp::as_second)
 }
 
 /// How long ago a recorded time was, as git would say it shortly.
-pub fn age(time: &str) -> String {
-    let Some(then) = seconds_of(time) else {
+pub fn ago(time: &str) -> String {
+    let Some(then) = parse_rfc3339(time) else {
         return crate::model::bytes::sanitized(time);
     };
-    let seconds = seconds().saturating_sub(then).max(0);
+    let seconds = unix_now().saturating_sub(then).max(0);
     let (n, unit) = match seconds {
         0..60 => (seconds, "s"),
         60..3_600 => (seconds / 60, "min"),
@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn recorded_times_are_read_as_they_were_written() {
-        assert_eq!(seconds_of("2026-11-21T13:00:00+01:00"), Some(1_795_262_400));
-        assert_eq!(seconds_of(&at(-1)), Some(-1));
-        let (before, now, after) = (seconds(), seconds_of(&now()), seconds());
+        assert_eq!(parse_rfc3339("2026-11-21T13:00:00+01:00"), Some(1_795_262_400));
+        assert_eq!(parse_rfc3339(&rfc3339_of(-1)), Some(-1));
+        let (before, now, after) = (unix_now(), parse_rfc3339(&rfc3339_now()), unix_now());
         assert!(now.is_some_and(|now| (before..=after).contains(&now)), "{now:?}");
-        assert_eq!(seconds_of("yesterday"), None);
-        assert!(!age("\u{1b}[2J").contains('\u{1b}'), "what is no time is shown without harm");
-        assert_eq!(age(&at(seconds() - 7_300)), "2 h ago");
+        assert_eq!(parse_rfc3339("yesterday"), None);
+        assert!(!ago("\u{1b}[2J").contains('\u{1b}'), "what is no time is shown without harm");
+        assert_eq!(ago(&rfc3339_of(unix_now() - 7_300)), "2 h ago");
     }
 }

@@ -12,7 +12,7 @@ pub mod shadow;
 pub mod shell;
 
 use crate::git::repo::process::Git;
-use crate::progress::{Progress, Watch};
+use crate::progress::{Progress, ProgressSink};
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 use std::cell::RefCell;
@@ -34,7 +34,7 @@ pub struct Repo {
     from_environment: bool,
     /// The index as it was last read.
     pub(in crate::git) index: RefCell<Option<(Stamp, Arc<gix::index::File>)>>,
-    pub(in crate::git) watch: Watch,
+    pub(in crate::git) watch: ProgressSink,
 }
 
 /// The top of a worktree, held open.
@@ -79,7 +79,7 @@ impl Stamp {
 
 impl Repo {
     /// Has what is going on told from now on.
-    pub fn watched_by(&mut self, watch: Watch) {
+    pub fn set_progress(&mut self, watch: ProgressSink) {
         self.watch = watch;
     }
 
@@ -133,7 +133,7 @@ impl Repo {
         S: AsRef<OsStr>,
     {
         let git = Git::new(&self.git_dir, self.top(), args);
-        self.watch.tell(Progress::Runs(git.line()));
+        self.watch.emit(Progress::Runs(git.line()));
         git
     }
 

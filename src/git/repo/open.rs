@@ -3,9 +3,9 @@
 use crate::error::{Code, Refusal};
 use crate::git::repo::process::absolute;
 use crate::git::repo::settings::config_parameters;
-use crate::git::repo::shadow::{Store, broken_repository, is_store, root};
+use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root};
 use crate::git::repo::{Repo, Top};
-use crate::progress::Watch;
+use crate::progress::ProgressSink;
 use anyhow::Result;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Repo {
             return Ok(Some(repo));
         }
         let Ok(found) = gix::discover::upwards(&directory) else {
-            let store = Store::find(&directory)?;
+            let store = ShadowRepository::find(&directory)?;
             return store.map(|store| Self::open_store(&store, &directory)).transpose();
         };
         let (path, top) = found.0.into_repository_and_work_tree_directories();
@@ -45,7 +45,7 @@ impl Repo {
         Self::new(gix, &directory, false).map(Some)
     }
 
-    fn open_store(store: &Store, directory: &Path) -> Result<Self> {
+    fn open_store(store: &ShadowRepository, directory: &Path) -> Result<Self> {
         let mut gix = open_gix(&store.git_dir)?;
         gix.set_workdir(store.directory.clone())?;
         Self::new(gix, &absolute(directory)?, false)
@@ -102,18 +102,18 @@ impl Repo {
             gix,
             from_environment,
             index: RefCell::default(),
-            watch: Watch::default(),
+            watch: ProgressSink::default(),
         })
     }
 
     /// Whether nothing but `GIT_DIR` leads here.
     pub fn only_by_environment(&self) -> bool {
-        self.from_environment && !self.is_private() && gix::discover::upwards(self.top()).is_err()
+        self.from_environment && !self.is_shadow() && gix::discover::upwards(self.top()).is_err()
     }
 
     /// Whether this is oxundo's own store for a directory without a repository.
-    pub fn is_private(&self) -> bool {
-        is_store(&self.git_dir)
+    pub fn is_shadow(&self) -> bool {
+        is_shadow_directory(&self.git_dir)
     }
 
     /// Finds the repository as [`Repo::open`] does; where there is none, makes a store of
@@ -121,20 +121,20 @@ impl Repo {
     pub fn open_or_make(directory: &Path) -> Result<Self> {
         match Self::open_existing(directory)? {
             Some(repo) => Ok(repo),
-            None => Self::open_store(&Store::make(&absolute(directory)?)?, directory),
+            None => Self::open_store(&ShadowRepository::make(&absolute(directory)?)?, directory),
         }
     }
 
     /// The store that was in use here before this repository was made.
-    pub fn earlier_store(&self) -> Option<Store> {
-        if self.is_private() {
+    pub fn earlier_shadow(&self) -> Option<ShadowRepository> {
+        if self.is_shadow() {
             return None;
         }
         let root = root()?;
         // Without a slash behind, which an empty prefix would leave.
         let here: PathBuf = self.top().join(self.prefix()).components().collect();
         let below_top = here.ancestors().take_while(|directory| directory.starts_with(self.top()));
-        below_top.into_iter().find_map(|directory| Store::of(&root, directory))
+        below_top.into_iter().find_map(|directory| ShadowRepository::of(&root, directory))
     }
 }
 

@@ -78,7 +78,7 @@ fn is_without_links(error: Errno) -> bool {
 
 /// What the system's table of processes says of one.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Process {
+pub struct ProcessEntry {
     /// Its program's name.
     pub name: String,
     /// The process that it belongs to.
@@ -89,27 +89,30 @@ pub struct Process {
 
 /// Looks up a process; `None` when there is none of this number, or it is dead.
 #[cfg(target_os = "linux")]
-pub fn process(id: u32) -> Option<Process> {
+pub fn process(id: u32) -> Option<ProcessEntry> {
     let text = std::fs::read(format!("/proc/{id}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text);
     let (_, name) = text.split_once('(')?;
     // A program's name may have parentheses itself.
     let (name, rest) = name.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    let process =
-        Process { name: name.to_owned(), parent: fields.get(1)?.parse().ok()?, started: (*fields.get(19)?).to_owned() };
+    let process = ProcessEntry {
+        name: name.to_owned(),
+        parent: fields.get(1)?.parse().ok()?,
+        started: (*fields.get(19)?).to_owned(),
+    };
     (!is_dead(fields.first()?)).then_some(process)
 }
 
 /// Looks up a process; `None` when there is none of this number, or it is dead.
 #[cfg(not(target_os = "linux"))]
-pub fn process(id: u32) -> Option<Process> {
+pub fn process(id: u32) -> Option<ProcessEntry> {
     process_by_ps(id)
 }
 
 /// As [`process`], by the program `ps`: what systems without `/proc` have.
 #[cfg(any(test, not(target_os = "linux")))]
-fn process_by_ps(id: u32) -> Option<Process> {
+fn process_by_ps(id: u32) -> Option<ProcessEntry> {
     let mut ps = std::process::Command::new("ps");
     // Two hooks of one agent must be told the same time.
     ps.env("LC_ALL", "C").env("TZ", "UTC");
@@ -119,7 +122,7 @@ fn process_by_ps(id: u32) -> Option<Process> {
 
 /// The parent, the state, five words of time, and the program, whose path may have spaces.
 #[cfg(any(test, not(target_os = "linux")))]
-fn process_of_line(line: &str) -> Option<Process> {
+fn process_of_line(line: &str) -> Option<ProcessEntry> {
     let mut rest = line;
     let mut word = || {
         let (word, after) = rest.trim_start().split_once(char::is_whitespace)?;
@@ -130,7 +133,7 @@ fn process_of_line(line: &str) -> Option<Process> {
     let started = [word()?, word()?, word()?, word()?, word()?].join(" ");
     let program = rest.trim();
     let name = program.rsplit('/').next().unwrap_or(program).to_owned();
-    (!is_dead(state)).then_some(Process { name, parent, started })
+    (!is_dead(state)).then_some(ProcessEntry { name, parent, started })
 }
 
 fn is_dead(state: &str) -> bool {
@@ -224,7 +227,8 @@ mod tests {
     #[test]
     fn a_line_of_ps_on_a_mac() {
         let line = "  501 S+   Sat Nov  7 09:05:03 2026     /Applications/An Agent.app/Contents/MacOS/an agent\n";
-        let agent = Process { name: "an agent".to_owned(), parent: 501, started: "Sat Nov 7 09:05:03 2026".to_owned() };
+        let agent =
+            ProcessEntry { name: "an agent".to_owned(), parent: 501, started: "Sat Nov 7 09:05:03 2026".to_owned() };
         assert_eq!(process_of_line(line), Some(agent));
         assert_eq!(process_of_line("    1 Z    Sat Nov  7 09:05:03 2026     (sleep)\n"), None);
         assert_eq!(process_of_line(""), None);

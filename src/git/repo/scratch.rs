@@ -32,22 +32,22 @@ impl Repo {
     }
 }
 
-fn sum_of(record: &[u8]) -> [u8; 8] {
+fn checksum(record: &[u8]) -> [u8; 8] {
     let mut hasher = DefaultHasher::new();
     hasher.write(record);
     hasher.finish().to_be_bytes()
 }
 
 /// Puts a record into the scratch directory. Without it the next scan takes a little longer.
-pub fn keep(repo: &Repo, name: &str, record: &[u8]) {
+pub fn write_record(repo: &Repo, name: &str, record: &[u8]) {
     let Ok(scratch) = repo.scratch() else { return };
-    let _ = replace(&scratch.join(name), &[&sum_of(record), record].concat());
+    let _ = replace(&scratch.join(name), &[&checksum(record), record].concat());
 }
 
 /// What a record says; `None` when it is damaged.
-pub fn intact(record: &[u8]) -> Option<&[u8]> {
+pub fn verify(record: &[u8]) -> Option<&[u8]> {
     let (sum, record) = record.split_first_chunk()?;
-    (*sum == sum_of(record)).then_some(record)
+    (*sum == checksum(record)).then_some(record)
 }
 
 /// The number that a record begins with.

@@ -32,7 +32,7 @@ const MOUNTS: [&str; 4] = ["/mnt", "/media", "/run/media", "/Volumes"];
 
 /// The store of one directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Store {
+pub struct ShadowRepository {
     /// Its git directory.
     pub git_dir: PathBuf,
     /// The directory that it is for, where that was last seen.
@@ -42,9 +42,9 @@ pub struct Store {
 
 /// What is known of a store without opening its directory.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct ShadowUse {
     /// The store.
-    pub store: Store,
+    pub store: ShadowRepository,
     /// Whether the directory is still there.
     pub there: bool,
     /// How many turns were recorded, those included that expired.
@@ -55,7 +55,7 @@ pub struct About {
     pub bytes: u64,
 }
 
-impl Store {
+impl ShadowRepository {
     /// The store of the nearest directory, this one or one above it, that has one. A directory
     /// that was moved takes its store along.
     pub fn find(directory: &Path) -> Result<Option<Self>> {
@@ -196,7 +196,7 @@ impl Store {
     }
 
     /// What there is to say of it.
-    pub fn about(self) -> Result<About> {
+    pub fn about(self) -> Result<ShadowUse> {
         let gix = gix::open(&self.git_dir).map_err(|error| anyhow::Error::msg(error.to_string()))?;
         let timeline = gix.try_find_reference("refs/oxundo/timeline")?;
         let (mut turns, mut last) = (0, None);
@@ -209,7 +209,7 @@ impl Store {
             last = Some(commit.time()?.format_or_unix(gix::date::time::format::ISO8601_STRICT));
         }
         let there = self.directory.is_dir() && self.is_for(&self.directory);
-        Ok(About { there, turns, last, bytes: disk_usage(&self.git_dir), store: self })
+        Ok(ShadowUse { there, turns, last, bytes: disk_usage(&self.git_dir), store: self })
     }
 
     /// Removes it with every turn that it holds.
@@ -222,7 +222,7 @@ impl Store {
 }
 
 /// Whether a git directory is such a store.
-pub fn is_store(git_dir: &Path) -> bool {
+pub fn is_shadow_directory(git_dir: &Path) -> bool {
     git_dir.join(RECORD).is_file()
 }
 

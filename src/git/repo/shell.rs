@@ -58,7 +58,7 @@ impl Shell {
 
 impl Repo {
     /// Runs the user's command on what was done, at the top of the worktree.
-    pub fn hand_over(&self, command: &str, what: &[u8]) -> Result<()> {
+    pub fn run_user_command(&self, command: &str, what: &[u8]) -> Result<()> {
         Shell::new(command, self.top()).run(what).map(drop)
     }
 

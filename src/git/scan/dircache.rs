@@ -5,8 +5,8 @@
 
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::repo::scratch::{intact, keep, replace, take_number};
-use crate::git::scan::found::{Listing, Name, Unread};
+use crate::git::repo::scratch::{replace, take_number, verify, write_record};
+use crate::git::scan::found::{Candidate, Listing, Name};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::{stamp_of, type_of};
 use anyhow::Result;
@@ -48,7 +48,7 @@ impl BlobCache {
     }
 
     /// The content of a file, where it is known and git still has it.
-    pub fn find(&mut self, repo: &Repo, file: &Unread) -> Option<ObjectId> {
+    pub fn find(&mut self, repo: &Repo, file: &Candidate) -> Option<ObjectId> {
         let (stamp, id) = *self.old.get(&file.path)?;
         if file.stamp != Some(stamp) || !Objects::new(repo).has_object(id) {
             return None;
@@ -58,7 +58,7 @@ impl BlobCache {
     }
 
     /// Learns what a file holds that was read after it had been looked at.
-    pub fn learn(&mut self, file: &Unread, id: ObjectId) {
+    pub fn insert(&mut self, file: &Candidate, id: ObjectId) {
         if let Some(stamp) = file.stamp {
             self.new.push((file.path.clone(), stamp, id));
             self.learnt = true;
@@ -98,7 +98,7 @@ impl DirCache {
             Ok(Some(true)) => Worktree::new(repo).local_device(),
             Ok(Some(false)) if given => None,
             // `keep`, as git has it without a word from the user.
-            _ => Worktree::new(repo).telling_device(),
+            _ => Worktree::new(repo).reliable_mtime_device(),
         };
         let old = device.and_then(|_| Self::parse(&std::fs::read(repo.scratch_path(LISTED)).ok()?));
         Self { old: old.unwrap_or_default(), device }
@@ -142,11 +142,11 @@ impl DirCache {
             }
             record.push(0);
         }
-        keep(repo, LISTED, &record);
+        write_record(repo, LISTED, &record);
     }
 
     fn parse(record: &[u8]) -> Option<HashMap<u64, (u64, Vec<Name>)>> {
-        let mut rest = intact(record)?;
+        let mut rest = verify(record)?;
         let mut known = HashMap::with_capacity(rest.len() / 17);
         while !rest.is_empty() {
             let (key, stamp) = (take_number(&mut rest)?, take_number(&mut rest)?);

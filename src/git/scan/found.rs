@@ -24,7 +24,7 @@ pub struct Earlier<'a> {
 
 /// A file on disk whose content is not known from the index.
 #[derive(Clone, Debug)]
-pub struct Unread {
+pub struct Candidate {
     /// Its path.
     pub path: BString,
     /// What it is.
@@ -37,7 +37,7 @@ pub struct Unread {
 #[derive(Clone, Debug)]
 pub enum Difference {
     /// Its stat data differ; its content has to be read.
-    Suspect(Unread),
+    MaybeModified(Candidate),
     /// It is not there, or something that is no file is.
     Gone,
 }
@@ -48,11 +48,11 @@ pub struct Scan {
     /// Index entries that are not exactly as the index says, by their position.
     pub tracked: Vec<(usize, Difference)>,
     /// Directories that are not there and are not to be, with the positions of what is in them.
-    pub absent: Vec<(BString, Range<usize>)>,
+    pub missing_sparse: Vec<(BString, Range<usize>)>,
     /// Index entries that are there and were to be left out, by their position.
-    pub shown: Vec<usize>,
+    pub present_sparse: Vec<usize>,
     /// Files that are not in the index and not ignored.
-    pub untracked: Vec<Unread>,
+    pub untracked: Vec<Candidate>,
     /// Permission bits that are not the usual ones; directories with a slash behind.
     pub unusual: BTreeMap<BString, u32>,
     /// Directories without a captured file below them.
@@ -64,15 +64,15 @@ pub struct Scan {
     /// The directories of which the names are known, for the next scan.
     pub listed: Vec<Listing>,
     /// The directories of which a monitor need only be asked whether they changed, for the next scan.
-    pub plain: Vec<u64>,
+    pub unchanged_dirs: Vec<u64>,
 }
 
 /// What one thread found among the tracked directories.
 #[derive(Default)]
-pub struct Found {
+pub struct Findings {
     pub tracked: Vec<(usize, Difference)>,
-    pub absent: Vec<(BString, Range<usize>)>,
-    pub shown: Vec<usize>,
+    pub missing_sparse: Vec<(BString, Range<usize>)>,
+    pub present_sparse: Vec<usize>,
     pub unusual: BTreeMap<BString, u32>,
     pub skipped: Vec<Skipped>,
     pub attributes: Vec<BString>,
@@ -81,16 +81,16 @@ pub struct Found {
     pub occupied: Vec<BString>,
     pub empty: Vec<BString>,
     pub listed: Vec<Listing>,
-    pub plain: Vec<u64>,
+    pub unchanged_dirs: Vec<u64>,
     /// How many files have another name, under which they may be changed where no monitor sees it.
     pub linked: usize,
 }
 
-impl Found {
+impl Findings {
     pub fn merge(&mut self, other: Self) {
         self.tracked.extend(other.tracked);
-        self.absent.extend(other.absent);
-        self.shown.extend(other.shown);
+        self.missing_sparse.extend(other.missing_sparse);
+        self.present_sparse.extend(other.present_sparse);
         self.unusual.extend(other.unusual);
         self.skipped.extend(other.skipped);
         self.attributes.extend(other.attributes);
@@ -99,7 +99,7 @@ impl Found {
         self.occupied.extend(other.occupied);
         self.empty.extend(other.empty);
         self.listed.extend(other.listed);
-        self.plain.extend(other.plain);
+        self.unchanged_dirs.extend(other.unchanged_dirs);
     }
 
     /// Notes a directory below the top that was met.
@@ -112,7 +112,7 @@ impl Found {
 
     /// How much was found for which a directory is not plain.
     pub fn findings(&self) -> usize {
-        self.tracked.len() + self.shown.len() + self.unusual.len() + self.skipped.len() + self.linked
+        self.tracked.len() + self.present_sparse.len() + self.unusual.len() + self.skipped.len() + self.linked
     }
 }
 

@@ -6,7 +6,7 @@
 //! status` of the user's begins it anew. So oxundo has a token and a record of its own.
 
 use crate::git::repo::Repo;
-use crate::git::repo::scratch::{intact, keep, take_number};
+use crate::git::repo::scratch::{take_number, verify, write_record};
 use crate::git::repo::shell::Shell;
 use crate::model::path::parents;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -39,7 +39,7 @@ impl Source {
     /// The one that is configured for git.
     fn of(repo: &Repo) -> Option<Self> {
         let config = repo.gix.config_snapshot();
-        if repo.is_private() {
+        if repo.is_shadow() {
             return None;
         }
         match config.try_boolean("core.fsmonitor") {
@@ -86,7 +86,7 @@ enum Changed {
 impl Changed {
     /// Reads an answer that begins with the new token; `None` for one that makes no sense. `since` is the token that
     /// was given.
-    fn parse<'a>(answer: &'a [u8], since: &BStr, folds: bool) -> Option<(&'a BStr, Self)> {
+    fn parse<'a>(answer: &'a [u8], since: &BStr, case_insensitive: bool) -> Option<(&'a BStr, Self)> {
         let (token, paths) = answer.split_once_str("\0")?;
         if token.is_empty() {
             return None;
@@ -95,36 +95,36 @@ impl Changed {
         if instance(token) != instance(since) {
             return Some((token.as_bstr(), Self::Anything));
         }
-        let (mut changed, mut holders) = (HashSet::new(), HashSet::new());
+        let (mut changed, mut parents_of_changed) = (HashSet::new(), HashSet::new());
         for path in paths.strip_suffix(b"\0").unwrap_or(paths).split_str("\0").filter(|_| !paths.is_empty()) {
             let path = path.strip_suffix(b"/").unwrap_or(path);
             let is_odd = |part: &[u8]| part.is_empty() || part == b"." || part == b"..";
-            if path.split_str("/").any(is_odd) || (folds && !path.is_ascii()) {
+            if path.split_str("/").any(is_odd) || (case_insensitive && !path.is_ascii()) {
                 return Some((token.as_bstr(), Self::Anything));
             }
-            let path: BString = if folds { path.to_ascii_lowercase().into() } else { path.into() };
-            holders.insert(parents(path.as_bstr()).next().unwrap_or_default().to_owned());
+            let path: BString = if case_insensitive { path.to_ascii_lowercase().into() } else { path.into() };
+            parents_of_changed.insert(parents(path.as_bstr()).next().unwrap_or_default().to_owned());
             changed.insert(path);
         }
-        Some((token.as_bstr(), Self::Paths(changed, holders)))
+        Some((token.as_bstr(), Self::Paths(changed, parents_of_changed)))
     }
 
     /// Whether anything may have changed that is directly in a directory, or above it.
     fn touches(&self, directory: &BStr) -> bool {
-        let Self::Paths(changed, holders) = self else { return true };
+        let Self::Paths(changed, parents_of_changed) = self else { return true };
         let mut here_and_above = std::iter::once(directory).chain(parents(directory));
-        holders.contains(directory) || here_and_above.any(|path| changed.contains(path))
+        parents_of_changed.contains(directory) || here_and_above.any(|path| changed.contains(path))
     }
 }
 
 /// What the monitor said at the beginning of a scan.
 #[derive(Debug)]
 pub struct Monitor {
-    ground: u64,
+    fingerprint: u64,
     token: BString,
     changed: Changed,
     /// Whether the file system takes a name for another one.
-    folds: bool,
+    case_insensitive: bool,
     /// The directories that were plain at the last scan, sorted.
     plain: Vec<u64>,
 }
@@ -132,33 +132,33 @@ pub struct Monitor {
 impl Monitor {
     /// Asks the monitor, before anything is looked at: what changes after that it tells the next time. `rules` is what
     /// a directory is judged by. `None` where there is no monitor, or none that answers.
-    pub fn ask(repo: &Repo, folds: bool, rules: impl Debug) -> Option<Self> {
+    pub fn ask(repo: &Repo, case_insensitive: bool, rules: impl Debug) -> Option<Self> {
         let source = Source::of(repo)?;
         let top = std::fs::metadata(repo.top()).ok()?;
         let mut hasher = DefaultHasher::new();
         (env!("CARGO_PKG_VERSION"), repo.top(), top.dev(), top.ino()).hash(&mut hasher);
-        format!("{source:?} {folds} {rules:?}").hash(&mut hasher);
-        let ground = hasher.finish();
+        format!("{source:?} {case_insensitive} {rules:?}").hash(&mut hasher);
+        let fingerprint = hasher.finish();
         let record = std::fs::read(repo.scratch_path(RECORD)).ok();
-        let (since, plain) = record.and_then(|record| Self::parse(&record, ground)).unwrap_or_default();
+        let (since, plain) = record.and_then(|record| Self::parse(&record, fingerprint)).unwrap_or_default();
         let given = if since.is_empty() { source.first_token() } else { since };
         let answer = source.ask(repo, given.as_bstr())?;
-        let (token, changed) = Changed::parse(&answer, given.as_bstr(), folds)?;
-        Some(Self { ground, token: token.to_owned(), changed, folds, plain })
+        let (token, changed) = Changed::parse(&answer, given.as_bstr(), case_insensitive)?;
+        Some(Self { fingerprint, token: token.to_owned(), changed, case_insensitive, plain })
     }
 
     /// Whether a directory is known to be plain: it holds what the index says and nothing else, all of it clean, with
-    /// the usual permission bits. `facts` is all that the index says of it.
-    pub fn knows(&self, directory: &BStr, facts: u64) -> bool {
-        let touched = if self.folds {
+    /// the usual permission bits. `fingerprint` is all that the index says of it.
+    pub fn knows(&self, directory: &BStr, fingerprint: u64) -> bool {
+        let touched = if self.case_insensitive {
             !directory.is_ascii() || self.changed.touches(directory.to_ascii_lowercase().as_bstr())
         } else {
             self.changed.touches(directory)
         };
-        !touched && self.plain.binary_search(&facts).is_ok()
+        !touched && self.plain.binary_search(&fingerprint).is_ok()
     }
 
-    /// Keeps for the next time what a scan has found: the facts of the plain directories.
+    /// Keeps for the next time what a scan has found: the fingerprint of the plain directories.
     pub fn save(self, repo: &Repo, plain: &[u64]) {
         let mut plain = plain.to_vec();
         plain.sort_unstable();
@@ -167,14 +167,14 @@ impl Monitor {
         if nothing_new && plain == self.plain {
             return;
         }
-        let mut record = [&self.ground.to_be_bytes()[..], &self.token, b"\0"].concat();
-        record.extend(plain.iter().flat_map(|facts| facts.to_be_bytes()));
-        keep(repo, RECORD, &record);
+        let mut record = [&self.fingerprint.to_be_bytes()[..], &self.token, b"\0"].concat();
+        record.extend(plain.iter().flat_map(|fingerprint| fingerprint.to_be_bytes()));
+        write_record(repo, RECORD, &record);
     }
 
-    fn parse(record: &[u8], ground: u64) -> Option<(BString, Vec<u64>)> {
-        let mut record = intact(record)?;
-        if take_number(&mut record)? != ground {
+    fn parse(record: &[u8], fingerprint: u64) -> Option<(BString, Vec<u64>)> {
+        let mut record = verify(record)?;
+        if take_number(&mut record)? != fingerprint {
             return None;
         }
         let (token, mut numbers) = record.split_once_str("\0")?;
@@ -244,7 +244,9 @@ mod tests {
         for answer in ["", "no token", "\0a"] {
             assert_eq!(Changed::parse(answer.as_bytes(), "c:1:1".into(), false), None, "{answer:?}");
         }
-        let parse = |answer: &'static str, folds| Some(Changed::parse(answer.as_bytes(), "c:1:1".into(), folds)?.1);
+        let parse = |answer: &'static str, case_insensitive| {
+            Some(Changed::parse(answer.as_bytes(), "c:1:1".into(), case_insensitive)?.1)
+        };
         assert_eq!(parse("c:2:1\0", false), Some(Changed::Anything), "another daemon's token");
         assert_eq!(parse("c:1:2\0é", true), Some(Changed::Anything), "a name that may be another one");
         let folded = parse("c:1:2\0A/F", true).expect("it makes sense");

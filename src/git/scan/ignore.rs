@@ -13,7 +13,7 @@ use gix::ignore::search::{Ignore, pattern_matching_relative_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-type List = gix::glob::search::pattern::List<Ignore>;
+type IgnoreList = gix::glob::search::pattern::List<Ignore>;
 
 /// The record's names for what is no file of the worktree: no path begins with a slash.
 const EXCLUDE: &str = "/exclude";
@@ -26,11 +26,11 @@ const INCLUDE: &str = "/include";
 #[derive(Clone, Debug)]
 pub struct Rules {
     sources: BTreeMap<BString, Vec<u8>>,
-    directories: BTreeMap<BString, List>,
-    shared: Vec<List>,
-    include: Vec<List>,
+    directories: BTreeMap<BString, IgnoreList>,
+    shared: Vec<IgnoreList>,
+    include: Vec<IgnoreList>,
     /// The directories in which something can be included.
-    above_included: Vec<List>,
+    above_included: Vec<IgnoreList>,
     case: Case,
 }
 
@@ -84,7 +84,7 @@ impl Rules {
     }
 
     /// What a list says of a path, if it says anything.
-    fn verdict(&self, list: &List, path: &BStr, is_directory: bool) -> Option<bool> {
+    fn verdict(&self, list: &IgnoreList, path: &BStr, is_directory: bool) -> Option<bool> {
         let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
         pattern_matching_relative_path(list, path, basename, Some(is_directory), self.case)
             .map(|found| !found.pattern.is_negative())
@@ -107,7 +107,7 @@ impl Rules {
 
     /// Whether a path is ignored, given that no directory above it is.
     pub fn matches(&self, path: &BStr, is_directory: bool) -> bool {
-        let matching = |list: &List| self.verdict(list, path, is_directory);
+        let matching = |list: &IgnoreList| self.verdict(list, path, is_directory);
         let mut directory = directory_of(path);
         loop {
             if let Some(verdict) = self.directories.get(directory).and_then(matching) {
@@ -174,11 +174,11 @@ pub fn shared_rules(repo: &Repo, ignore_case: bool) -> Result<Rules> {
     Ok(Rules::new(exclude, global, ignore_case))
 }
 
-fn list_of(text: &[u8]) -> List {
+fn list_of(text: &[u8]) -> IgnoreList {
     let patterns = gix::ignore::parse(text, false).map(|(pattern, sequence_number, value)| {
         gix::glob::search::pattern::Mapping { pattern, value, sequence_number }
     });
-    List { patterns: patterns.collect(), source: None, base: None }
+    IgnoreList { patterns: patterns.collect(), source: None, base: None }
 }
 
 /// Of every pattern with a slash, the patterns of the directories that lead to what it names.

@@ -43,7 +43,7 @@ pub fn repository_state(
         let path = entry.path(&index);
         let now = match difference {
             Difference::Gone => None,
-            Difference::Suspect(_) => worktree.state(path, entry.id.kind()).ok()?,
+            Difference::MaybeModified(_) => worktree.state(path, entry.id.kind()).ok()?,
         };
         // What only looks different may look so no more when git has looked at it.
         if now.is_none_or(|now| now.id != entry.id) {

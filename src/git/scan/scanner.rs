@@ -1,13 +1,13 @@
 //! What a scan works with, and what it asks of the index about one entry.
 
 use crate::git::scan::dircache::DirCache;
-use crate::git::scan::found::{Difference, Found, Job, Unread, special};
+use crate::git::scan::found::{Candidate, Difference, Findings, Job, special};
 use crate::git::scan::fsmonitor::Monitor;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::{index_stat, kind_of, mode_of};
 use crate::model::checkpoint::{Kind, UsualModes};
 use crate::model::limits::Limits;
-use crate::progress::Underway;
+use crate::progress::ProgressGuard;
 use gix::bstr::{BStr, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
 
@@ -30,7 +30,7 @@ pub struct Scanner<'a> {
     /// Who knows which directories have not changed at all.
     pub monitor: Option<&'a Monitor>,
     /// Who is told how far it is.
-    pub underway: &'a Underway<'a>,
+    pub underway: &'a ProgressGuard<'a>,
 }
 
 impl Scanner<'_> {
@@ -51,7 +51,7 @@ impl Scanner<'_> {
         self.index.entries()[at].path(self.index)
     }
 
-    pub fn gone(&self, at: usize, found: &mut Found) {
+    pub fn gone(&self, at: usize, found: &mut Findings) {
         let mode = self.index.entries()[at].mode;
         if mode != Mode::COMMIT && mode != Mode::DIR {
             found.tracked.push((at, Difference::Gone));
@@ -59,12 +59,12 @@ impl Scanner<'_> {
     }
 
     /// The state of a tracked path of which `stat` tells.
-    pub fn entry(&self, at: usize, stat: &rustix::fs::Stat, found: &mut Found) {
+    pub fn entry(&self, at: usize, stat: &rustix::fs::Stat, found: &mut Findings) {
         let entry = &self.index.entries()[at];
         let path = entry.path(self.index);
         let mode = mode_of(stat);
         if entry.flags.contains(Flags::SKIP_WORKTREE) {
-            found.shown.push(at);
+            found.present_sparse.push(at);
         }
         let Some(mut kind) = kind_of(stat) else {
             found.skipped.push(special(path));
@@ -92,7 +92,7 @@ impl Scanner<'_> {
             && !now.is_racy(self.index.timestamp(), self.stat_options);
         if !clean {
             let path = path.to_owned();
-            found.tracked.push((at, Difference::Suspect(Unread { path, kind, stamp: None })));
+            found.tracked.push((at, Difference::MaybeModified(Candidate { path, kind, stamp: None })));
         }
     }
 }

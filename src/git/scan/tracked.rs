@@ -1,7 +1,7 @@
 //! The half of a scan that goes by the index: directories in parallel, each merged with its entries.
 
 use crate::git::index::sparse::is_left_out;
-use crate::git::scan::found::{Found, Job, Listing, Name, hash_of, names_in, skipped};
+use crate::git::scan::found::{Findings, Job, Listing, Name, hash_of, names_in, skipped};
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::is_denied;
 use crate::git::worktree::stat::mode_of;
@@ -54,12 +54,12 @@ impl Queue {
 }
 
 /// The merge of one directory's names with its range of the index.
-struct Merge<'a, 'b> {
+struct DirectoryDiff<'a, 'b> {
     scanner: &'a Scanner<'b>,
     job: &'a Job,
     /// The directory; without it the files in it are known to be as the index says.
     fd: Option<&'a OwnedFd>,
-    found: &'a mut Found,
+    found: &'a mut Findings,
     jobs: Vec<Job>,
     occupied: bool,
     nested: bool,
@@ -69,8 +69,8 @@ struct Merge<'a, 'b> {
     unknown: Vec<Name>,
 }
 
-impl<'a, 'b> Merge<'a, 'b> {
-    fn new(scanner: &'a Scanner<'b>, job: &'a Job, fd: Option<&'a OwnedFd>, found: &'a mut Found) -> Self {
+impl<'a, 'b> DirectoryDiff<'a, 'b> {
+    fn new(scanner: &'a Scanner<'b>, job: &'a Job, fd: Option<&'a OwnedFd>, found: &'a mut Findings) -> Self {
         let (jobs, unknown) = (Vec::new(), Vec::new());
         Self { scanner, job, fd, found, jobs, occupied: false, nested: false, complete: true, unknown }
     }
@@ -154,7 +154,7 @@ impl<'a, 'b> Merge<'a, 'b> {
             if self.scanner.index.entries()[at..end].iter().all(is_left_out) {
                 let directory =
                     [self.job.path.as_slice(), &self.component(at)[..self.component(at).len() - 1]].concat();
-                self.found.absent.push((directory.into(), at..end));
+                self.found.missing_sparse.push((directory.into(), at..end));
             } else {
                 (at..end).for_each(|at| self.scanner.gone(at, self.found));
             }
@@ -163,7 +163,7 @@ impl<'a, 'b> Merge<'a, 'b> {
         let entry = &self.scanner.index.entries()[at];
         let is_directory = |name: &[u8]| names.binary_search_by(|n| n.0.cmp(&[name, b"/"].concat())).is_ok();
         if entry.flags.contains(Flags::SKIP_WORKTREE) && is_directory(self.component(at)) {
-            self.found.shown.push(at);
+            self.found.present_sparse.push(at);
         }
         if entry.mode == Mode::COMMIT {
             // A submodule: `sub` in the index, `sub/` on disk. The name comes by as unknown.
@@ -230,10 +230,10 @@ impl<'a, 'b> Merge<'a, 'b> {
 
 impl Scanner<'_> {
     /// Walks over all that the index knows, in several threads.
-    pub fn walk_tracked(&self) -> Result<Found> {
+    pub fn walk_tracked(&self) -> Result<Findings> {
         let queue = Queue::starting_with(Job { path: BString::default(), from: 0, to: self.index.entries().len() });
         let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(8));
-        let mut all = Found::default();
+        let mut all = Findings::default();
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| self.work(&queue))).collect();
             for worker in workers {
@@ -247,8 +247,8 @@ impl Scanner<'_> {
         Ok(all)
     }
 
-    fn work(&self, queue: &Queue) -> Result<Found> {
-        let mut found = Found::default();
+    fn work(&self, queue: &Queue) -> Result<Findings> {
+        let mut found = Findings::default();
         while let Some(job) = queue.take() {
             let outcome = self.directory(&job, &mut found);
             let below: usize = outcome.iter().flatten().map(|job| job.to - job.from).sum();
@@ -260,19 +260,19 @@ impl Scanner<'_> {
     }
 
     /// Compares one directory with its range of the index; gives the subdirectories to go on with.
-    pub fn directory(&self, job: &Job, found: &mut Found) -> Result<Vec<Job>> {
+    pub fn directory(&self, job: &Job, found: &mut Findings) -> Result<Vec<Job>> {
         let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
         // What is in there is as the index says, for all that is known.
-        let unreadable = |found: &mut Found| {
+        let unreadable = |found: &mut Findings| {
             found.skipped.push(skipped(path, Reason::Unreadable, 0));
             found.occupied.push(path.to_owned());
             Ok(Vec::new())
         };
-        let facts = self.monitor.map(|_| self.facts(job));
-        if let (Some(monitor), Some(facts)) = (self.monitor, facts)
-            && monitor.knows(path, facts)
+        let fingerprint = self.monitor.map(|_| self.fingerprint(job));
+        if let (Some(monitor), Some(fingerprint)) = (self.monitor, fingerprint)
+            && monitor.knows(path, fingerprint)
         {
-            return Ok(self.unchanged(job, facts, found));
+            return Ok(self.unchanged(job, fingerprint, found));
         }
         let findings = found.findings();
         let fd = match self.worktree.open_directory(path) {
@@ -284,7 +284,7 @@ impl Scanner<'_> {
             return Ok(Vec::new());
         };
         let stat = rustix::fs::fstat(&fd)?;
-        let mut merge = Merge::new(self, job, Some(&fd), found);
+        let mut merge = DirectoryDiff::new(self, job, Some(&fd), found);
         let stamp = self.directories.stamp(path, &stat, || merge.names());
         if let Some(unknown) = stamp.and_then(|stamp| self.directories.unknown(stamp)) {
             merge.run_as_known(unknown);
@@ -296,7 +296,7 @@ impl Scanner<'_> {
             self.spell_as_the_index(job, &fd, &mut names);
             merge.run(&names);
         }
-        let Merge { jobs, occupied, complete, unknown, .. } = merge;
+        let DirectoryDiff { jobs, occupied, complete, unknown, .. } = merge;
         let is_plain = complete && unknown.is_empty();
         found.listed.extend(stamp.filter(|_| complete).and_then(|stamp| Listing::new(stamp, unknown)));
         if !job.path.is_empty() {
@@ -305,7 +305,7 @@ impl Scanner<'_> {
                 found.unusual.insert(job.path.clone(), mode);
             }
         }
-        found.plain.extend(facts.filter(|_| is_plain && findings == found.findings()));
+        found.unchanged_dirs.extend(fingerprint.filter(|_| is_plain && findings == found.findings()));
         found.seen(path, occupied);
         Ok(jobs)
     }
@@ -335,31 +335,31 @@ impl Scanner<'_> {
     }
 
     /// A directory that is plain, as a monitor knows, without a look at it.
-    fn unchanged(&self, job: &Job, facts: u64, found: &mut Found) -> Vec<Job> {
+    fn unchanged(&self, job: &Job, fingerprint: u64, found: &mut Findings) -> Vec<Job> {
         let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
-        let mut merge = Merge::new(self, job, None, found);
+        let mut merge = DirectoryDiff::new(self, job, None, found);
         let listing = self.directories.earlier(path, || merge.names());
         merge.run_as_known(&[]);
-        let Merge { jobs, occupied, .. } = merge;
+        let DirectoryDiff { jobs, occupied, .. } = merge;
         found.listed.extend(listing);
-        found.plain.push(facts);
+        found.unchanged_dirs.push(fingerprint);
         found.seen(path, occupied);
         jobs
     }
 
     /// All that the index says of a directory, but for what is in others below it.
-    fn facts(&self, job: &Job) -> u64 {
+    fn fingerprint(&self, job: &Job) -> u64 {
         const FLAGS: Flags =
             Flags::STAGE_MASK.union(Flags::ASSUME_VALID).union(Flags::INTENT_TO_ADD).union(Flags::SKIP_WORKTREE);
         // One piece is hashed much faster than many.
-        let mut facts = Vec::with_capacity(1 << 12);
-        facts.extend_from_slice(&job.path);
+        let mut fingerprint = Vec::with_capacity(1 << 12);
+        fingerprint.extend_from_slice(&job.path);
         let mut at = job.from;
         while at < job.to {
             let component = self.component(job, at);
-            facts.push(0);
-            facts.extend_from_slice(component);
-            facts.push(0);
+            fingerprint.push(0);
+            fingerprint.extend_from_slice(component);
+            fingerprint.push(0);
             let entry = &self.index.entries()[at];
             if component.ends_with(b"/") && entry.mode != Mode::DIR {
                 at = self.group_end(job, at);
@@ -368,10 +368,10 @@ impl Scanner<'_> {
             let Stat { mtime, ctime, dev, ino, uid, gid, size } = entry.stat;
             let (mode, flags) = (entry.mode.bits(), (entry.flags & FLAGS).bits());
             let numbers = [mode, flags, mtime.secs, mtime.nsecs, ctime.secs, ctime.nsecs, dev, ino, uid, gid, size];
-            facts.extend_from_slice(numbers.map(u32::to_ne_bytes).as_flattened());
-            facts.extend_from_slice(entry.id.as_slice());
+            fingerprint.extend_from_slice(numbers.map(u32::to_ne_bytes).as_flattened());
+            fingerprint.extend_from_slice(entry.id.as_slice());
             at += 1;
         }
-        hash_of(&facts)
+        hash_of(&fingerprint)
     }
 }

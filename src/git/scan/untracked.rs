@@ -1,6 +1,6 @@
 //! The half of a scan that is not in the index: new names, held against the ignore rules and the limits.
 
-use crate::git::scan::found::{Earlier, Found, Scan, Unread, as_path, list, skipped, special};
+use crate::git::scan::found::{Candidate, Earlier, Findings, Scan, as_path, list, skipped, special};
 use crate::git::scan::ignore::Rules;
 use crate::git::scan::nested::{is_repository, tree_state};
 use crate::git::scan::scanner::Scanner;
@@ -30,14 +30,14 @@ pub struct UntrackedWalk<'a, 'b> {
 
 /// What was found below one untracked directory.
 #[derive(Default)]
-struct Below {
-    files: Vec<Unread>,
+struct Subtree {
+    files: Vec<Candidate>,
     unusual: Vec<(BString, u32)>,
     skipped: Vec<Skipped>,
     directories: Vec<BString>,
 }
 
-impl Below {
+impl Subtree {
     fn skipped(skipped: Skipped) -> Self {
         Self { skipped: vec![skipped], ..Self::default() }
     }
@@ -73,18 +73,18 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
     }
 
     /// Goes on from what was found of the tracked files to the rest.
-    pub fn run(mut self, found: Found) -> Result<Scan> {
-        let Found { mut unknown, occupied, empty, .. } = found;
+    pub fn run(mut self, found: Findings) -> Result<Scan> {
+        let Findings { mut unknown, occupied, empty, .. } = found;
         (self.occupied, self.empty) = (occupied, empty);
         self.scan = Scan {
             tracked: found.tracked,
-            absent: found.absent,
-            shown: found.shown,
+            missing_sparse: found.missing_sparse,
+            present_sparse: found.present_sparse,
             unusual: found.unusual,
             skipped: found.skipped,
             attributes: found.attributes,
             listed: found.listed,
-            plain: found.plain,
+            unchanged_dirs: found.unchanged_dirs,
             ..Scan::default()
         };
         unknown.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -95,7 +95,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         for (path, kind) in unknown {
             let below = match path.strip_suffix(b"/") {
                 Some(directory) if submodules.contains(directory.as_bstr()) => {
-                    Below::skipped(self.repository(directory.as_bstr()))
+                    Subtree::skipped(self.repository(directory.as_bstr()))
                 }
                 Some(directory) => {
                     let excluded = self.in_excluded(directory.as_bstr());
@@ -112,7 +112,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         Ok(self.scan)
     }
 
-    fn keep(&mut self, below: Below) {
+    fn keep(&mut self, below: Subtree) {
         for file in &below.files {
             self.occupied.extend(parents(file.path.as_bstr()).next().map(ToOwned::to_owned));
         }
@@ -147,9 +147,9 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         verdict
     }
 
-    fn file(&self, path: &BStr, kind: FileType, excluded: bool) -> Result<Below> {
+    fn file(&self, path: &BStr, kind: FileType, excluded: bool) -> Result<Subtree> {
         self.scanner.underway.advance(1);
-        let mut below = Below::default();
+        let mut below = Subtree::default();
         if (excluded || self.rules.matches(path, false)) && !self.rules.includes(path, false) {
             return Ok(below);
         }
@@ -163,7 +163,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             return Ok(below);
         }
         let stat = match self.scanner.worktree.stat(path) {
-            Err(error) if is_denied(&error) => return Ok(Below::skipped(skipped(path, Reason::Unreadable, 0))),
+            Err(error) if is_denied(&error) => return Ok(Subtree::skipped(skipped(path, Reason::Unreadable, 0))),
             stat => stat?,
         };
         let Some((stat, _)) = stat else { return Ok(below) };
@@ -187,23 +187,23 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         if kind != Kind::Symlink && mode != self.scanner.usual.of(kind) {
             below.unusual.push((path.to_owned(), mode));
         }
-        below.files.push(Unread { path: path.to_owned(), kind, stamp: stamp_of(&stat) });
+        below.files.push(Candidate { path: path.to_owned(), kind, stamp: stamp_of(&stat) });
         Ok(below)
     }
 
     /// All that is captured below an untracked directory.
-    fn directory(&mut self, path: &BStr, excluded: bool) -> Result<Below> {
+    fn directory(&mut self, path: &BStr, excluded: bool) -> Result<Subtree> {
         if excluded || self.rules.matches(path, true) {
             if !self.rules.includes_below(path) || !is_storable(path, true) {
-                return Ok(Below::default());
+                return Ok(Subtree::default());
             }
             return self.content(path, true);
         }
         if let Some(earlier) = self.earlier_skips.get(path).filter(|skip| skip.reason != Reason::Repository) {
-            return Ok(Below::skipped(Skipped { state: tree_state(self.scanner.worktree, path), ..earlier.clone() }));
+            return Ok(Subtree::skipped(Skipped { state: tree_state(self.scanner.worktree, path), ..earlier.clone() }));
         }
         if let Some(reason) = self.directory_reason(path) {
-            return Ok(Below::skipped(Skipped {
+            return Ok(Subtree::skipped(Skipped {
                 state: tree_state(self.scanner.worktree, path),
                 ..skipped(path, reason, 0)
             }));
@@ -212,15 +212,15 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
     }
 
     /// What is captured in a directory; of an ignored one only what is included.
-    fn content(&mut self, path: &BStr, ignored: bool) -> Result<Below> {
-        let mut below = Below::default();
+    fn content(&mut self, path: &BStr, ignored: bool) -> Result<Subtree> {
+        let mut below = Subtree::default();
         let listed = match list(self.scanner.worktree, path) {
-            Err(error) if is_denied(&error) => return Ok(Below::skipped(skipped(path, Reason::Unreadable, 0))),
+            Err(error) if is_denied(&error) => return Ok(Subtree::skipped(skipped(path, Reason::Unreadable, 0))),
             listed => listed?,
         };
         let Some((fd, names)) = listed else { return Ok(below) };
         if is_repository(&fd, &names) {
-            return Ok(if ignored { below } else { Below::skipped(self.repository(path)) });
+            return Ok(if ignored { below } else { Subtree::skipped(self.repository(path)) });
         }
         let inside = |name: &[u8]| BString::from([path.as_bytes(), b"/", name].concat());
         if self.earlier.is_none() && !ignored && names.iter().any(|name| name.0 == b".gitignore") {
@@ -254,7 +254,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         // The limit is for what was there before the turn.
         let count = below.files.len() as u64;
         if self.earlier.is_none() && count > self.scanner.limits.max_directory_entries {
-            return Ok(Below::skipped(Skipped {
+            return Ok(Subtree::skipped(Skipped {
                 state: tree_state(self.scanner.worktree, path),
                 ..skipped(path, Reason::Many, count)
             }));

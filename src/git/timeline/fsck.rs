@@ -1,9 +1,9 @@
 //! Looking for damage in oxundo's own records, and for an earlier state of them
 //! that has none.
 
-use crate::error::failure::told;
+use crate::error::failure::error_chain;
 use crate::git::objects::Objects;
-use crate::git::refs::{Own, Refs};
+use crate::git::refs::{OwnRef, Refs};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::git::timeline::stored::{Stored, turn_directory};
@@ -33,7 +33,7 @@ impl Timelines<'_> {
 
     /// The timeline's ref, if its file does not hold an id.
     pub fn broken_timeline_ref(&self) -> Option<PathBuf> {
-        let name = Refs::new(self.repo).own_ref(Own::Timeline);
+        let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         let broken = Refs::new(self.repo).ref_id(&name).map_or(true, |id| id.is_some_and(|id| id.is_null()));
         broken.then(|| self.repo.common_dir.join(name))
     }
@@ -93,7 +93,7 @@ impl Stored<'_> {
             match self.check_turn(number, &mut sound) {
                 Ok(found) if found || !needed.contains(&number) => {}
                 Ok(_) => drop(damaged.insert(number, "it is missing".to_owned())),
-                Err(error) => drop(damaged.insert(number, told(&error))),
+                Err(error) => drop(damaged.insert(number, error_chain(&error))),
             }
         }
         damaged
@@ -104,7 +104,7 @@ impl Stored<'_> {
         else {
             return Ok(false);
         };
-        self.turn(number)?.context("its record is missing")?;
+        self.find_turn(number)?.context("its record is missing")?;
         Timelines::new(self.repo).check_tree(tree, sound)?;
         Ok(true)
     }

@@ -1,6 +1,6 @@
 //! The operations on a timeline, which are the reflog of its ref.
 
-use crate::git::refs::{Own, Refs};
+use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::scratch::remove_if_there;
 use crate::git::timeline::Timelines;
 use anyhow::{Context, Result};
@@ -23,7 +23,7 @@ impl Timelines<'_> {
     /// The timeline's operations, newest first, also when the ref itself is gone.
     pub fn operations(&self) -> Result<Vec<Operation>> {
         let mut text = Vec::new();
-        let name = Refs::new(self.repo).own_ref(Own::Timeline);
+        let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         let Some(lines) = self.repo.gix.refs.reflog_iter(&*name, &mut text).context("read the reflog")? else {
             return Ok(Vec::new());
         };

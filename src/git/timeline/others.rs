@@ -20,7 +20,7 @@ pub struct Other<'r> {
 impl<'r> Timelines<'r> {
     /// The timelines of all worktrees but this one, by their refs' names.
     pub fn other_timelines(&self) -> Result<Vec<Other<'r>>> {
-        let own = Refs::new(self.repo).own_ref(crate::git::refs::Own::Timeline);
+        let own = Refs::new(self.repo).own_ref(crate::git::refs::OwnRef::Timeline);
         let mut others = Vec::new();
         for reference in self.repo.gix.references()?.prefixed("refs/oxundo/")? {
             let reference = reference.map_err(|error| anyhow::anyhow!("read oxundo's refs: {error}"))?;

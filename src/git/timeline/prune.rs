@@ -2,8 +2,8 @@
 //! goes at once, objects when git next collects its garbage.
 
 use crate::git::refs::read::REFS;
-use crate::git::refs::{Own, Refs};
-use crate::git::repo::clock::seconds_of;
+use crate::git::refs::{OwnRef, Refs};
+use crate::git::repo::clock::parse_rfc3339;
 use crate::git::repo::scratch::{disk_usage, remove_tree};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
@@ -36,7 +36,7 @@ impl Timelines<'_> {
     /// The number of the first rescue checkpoint that is not known to be older than a time: the
     /// reflog tells which numbers were taken by then.
     pub fn first_rescue_since(&self, limit: i64) -> Result<u64> {
-        let old = |operation: &Operation| seconds_of(&operation.at).is_some_and(|at| at < limit);
+        let old = |operation: &Operation| parse_rfc3339(&operation.at).is_some_and(|at| at < limit);
         let newest_old = self.operations()?.into_iter().find(old);
         let state = newest_old.and_then(|operation| self.timeline_at(operation.commit).ok());
         Ok(state.map_or(1, |stored| stored.state.next_rescue))
@@ -56,7 +56,7 @@ impl Timelines<'_> {
 
     /// Forgets the operations on the timeline that are older than a time.
     pub fn expire_operations(&self, limit: i64) -> Result<()> {
-        let name = Refs::new(self.repo).own_ref(Own::Timeline);
+        let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         if Refs::new(self.repo).ref_id(&name)?.is_none() {
             return Ok(());
         }

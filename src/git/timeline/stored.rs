@@ -12,12 +12,12 @@
 //! rescues/00/00/04/               a checkpoint taken before undo or redo
 //! ```
 
-use crate::error::failure::told;
+use crate::error::failure::error_chain;
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::codec::lines;
 use crate::git::objects::Objects;
-use crate::git::refs::{Own, Refs};
+use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::model::checkpoint::Checkpoint;
@@ -78,17 +78,17 @@ impl<'r> Stored<'r> {
     pub fn turns(&self) -> Result<BTreeMap<u64, Turn>> {
         let mut turns = BTreeMap::new();
         for number in self.turn_numbers()? {
-            turns.insert(number, self.known_turn(number)?);
+            turns.insert(number, self.require_turn(number)?);
         }
         Ok(turns)
     }
 
     /// The record of a turn; `None` where there is none of this number.
-    pub fn turn(&self, number: u64) -> Result<Option<Turn>> {
+    pub fn find_turn(&self, number: u64) -> Result<Option<Turn>> {
         let damaged = |what: &str| Timelines::new(self.repo).corrupt(&format!("turn {number}: {what}"));
         let turn: Option<Turn> = (Objects::new(self.repo)
             .json_at(self.tree, &format!("{}/turn.json", turn_directory(number))))
-        .map_err(|error| damaged(&told(&error)))?;
+        .map_err(|error| damaged(&error_chain(&error)))?;
         // A chain that does not go down would never end.
         match turn {
             Some(turn) if turn.turn != number || turn.previous.is_some_and(|previous| previous >= number) => {
@@ -130,8 +130,8 @@ impl<'r> Stored<'r> {
     }
 
     /// The record of a turn that the timeline refers to.
-    pub fn known_turn(&self, number: u64) -> Result<Turn> {
-        self.turn(number)?.ok_or_else(|| Timelines::new(self.repo).corrupt(&format!("turn {number} is missing")))
+    pub fn require_turn(&self, number: u64) -> Result<Turn> {
+        self.find_turn(number)?.ok_or_else(|| Timelines::new(self.repo).corrupt(&format!("turn {number} is missing")))
     }
 
     /// The files that a turn changed.
@@ -140,7 +140,8 @@ impl<'r> Stored<'r> {
         let Some(text) = Objects::new(self.repo).blob_at(self.tree, &path)? else {
             return Ok(Vec::new());
         };
-        lines(&text).map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", told(&error))))
+        lines(&text)
+            .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", error_chain(&error))))
     }
 
     /// A checkpoint of a turn.
@@ -148,7 +149,7 @@ impl<'r> Stored<'r> {
         let path = format!("{}/{}", turn_directory(number), side.name());
         Timelines::new(self.repo)
             .checkpoint_at(self.tree, &path)
-            .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", told(&error))))
+            .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", error_chain(&error))))
     }
 
     /// A checkpoint that the user named.
@@ -156,7 +157,7 @@ impl<'r> Stored<'r> {
         let path = named_directory(number);
         Timelines::new(self.repo)
             .checkpoint_at(self.tree, &path)
-            .map_err(|error| Timelines::new(self.repo).corrupt(&told(&error)))
+            .map_err(|error| Timelines::new(self.repo).corrupt(&error_chain(&error)))
     }
 
     /// Where a checkpoint of a turn is kept.
@@ -170,7 +171,7 @@ impl<'r> Stored<'r> {
         let path = format!("{}/carried/carried.json", turn_directory(number));
         let found = Objects::new(self.repo).json_at(self.tree, &path);
         Ok(found
-            .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", told(&error))))?
+            .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", error_chain(&error))))?
             .unwrap_or_default())
     }
 
@@ -194,13 +195,13 @@ impl<'r> Timelines<'r> {
     /// The commit that the timeline is now.
     pub fn tip(&self) -> Result<Option<ObjectId>> {
         let refs = Refs::new(self.repo);
-        refs.ref_id(&refs.own_ref(Own::Timeline))
+        refs.ref_id(&refs.own_ref(OwnRef::Timeline))
     }
 
     /// Reads the timeline.
     pub fn timeline(&self) -> Result<Stored<'r>> {
-        let name = Refs::new(self.repo).own_ref(Own::Timeline);
-        match Refs::new(self.repo).ref_id(&name).map_err(|error| self.corrupt(&told(&error)))? {
+        let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
+        match Refs::new(self.repo).ref_id(&name).map_err(|error| self.corrupt(&error_chain(&error)))? {
             None if self.had_timeline() => Err(self.corrupt("it is gone, and turns were recorded here")),
             None => Ok(Stored {
                 repo: self.repo,
@@ -208,7 +209,7 @@ impl<'r> Timelines<'r> {
                 tree: Objects::new(self.repo).empty_tree(),
                 state: Timeline::default(),
             }),
-            Some(commit) => self.timeline_at(commit).map_err(|error| self.corrupt(&told(&error))),
+            Some(commit) => self.timeline_at(commit).map_err(|error| self.corrupt(&error_chain(&error))),
         }
     }
 
@@ -222,7 +223,7 @@ impl<'r> Timelines<'r> {
     }
 
     fn corrupt(&self, what: &str) -> anyhow::Error {
-        let name = Refs::new(self.repo).own_ref(Own::Timeline);
+        let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         Refusal::new(Code::Corrupt, format!("the timeline in {name} cannot be read: {what}"))
             .hint("run 'oxundo doctor': it names the last good state and the command that brings it back")
             .into()

@@ -6,11 +6,11 @@ use crate::git::worktree::Worktree;
 impl Worktree<'_> {
     /// The device that the top is on, where its file system is one whose directories are known to
     /// tell by their times that a name in them came or went.
-    pub fn telling_device(&self) -> Option<rustix::fs::Dev> {
+    pub fn reliable_mtime_device(&self) -> Option<rustix::fs::Dev> {
         // ext2, ext3 and ext4; XFS; Btrfs; F2FS; Bcachefs; tmpfs; overlayfs, which writes into one of these.
-        const TELLING: [u64; 7] =
+        const RELIABLE_MTIME: [u64; 7] =
             [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x0102_1994, 0x794c_7630];
-        self.device_of(|kind| TELLING.contains(&kind))
+        self.device_of(|kind| RELIABLE_MTIME.contains(&kind))
     }
 
     /// The device that the top is on, where its file system is not known to be shared with other machines, or kept
@@ -18,7 +18,7 @@ impl Worktree<'_> {
     pub fn local_device(&self) -> Option<rustix::fs::Dev> {
         // NFS; SMB, CIFS and SMB2; 9P; FUSE; Ceph; AFS twice; Coda; NCP; Lustre; GPFS; OCFS2; GFS2; OrangeFS; BeeGFS;
         // and what shows a virtual machine its host's files: VirtualBox, VMware, Parallels.
-        const SHARED: [u64; 20] = [
+        const NETWORK: [u64; 20] = [
             0x6969,
             0x517b,
             0xff53_4d42,
@@ -40,7 +40,7 @@ impl Worktree<'_> {
             0xbacb_acbc,
             0x7c7c_6673,
         ];
-        self.device_of(|kind| !SHARED.contains(&kind))
+        self.device_of(|kind| !NETWORK.contains(&kind))
     }
 
     fn device_of(&self, fits: impl Fn(u64) -> bool) -> Option<rustix::fs::Dev> {

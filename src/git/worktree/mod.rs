@@ -45,7 +45,7 @@ enum Place<'a> {
 }
 
 /// What stands at a path.
-pub enum Found {
+pub enum Lookup {
     /// Nothing.
     Absent,
     /// Nothing, because this parent is not a directory.
@@ -96,7 +96,7 @@ impl<'t> Worktree<'t> {
 
     fn place<'a>(&self, path: &'a BStr) -> Result<Place<'a>> {
         if path.is_empty() || path.split(|byte| *byte == b'/').any(is_unsafe) {
-            return Err(astray(path));
+            return Err(corrupt_path(path));
         }
         let mut directory = openat(&self.top.fd, c".", DIRECTORY, Mode::empty())?;
         let mut start = 0;
@@ -137,14 +137,14 @@ impl<'t> Worktree<'t> {
     }
 
     /// What stands at a path, with just this name.
-    pub fn find(&self, path: &BStr) -> Result<Found> {
+    pub fn find(&self, path: &BStr) -> Result<Lookup> {
         match self.place(path)? {
-            Place::Missing => Ok(Found::Absent),
-            Place::Blocked(parent) => Ok(Found::Behind(parent.to_owned())),
+            Place::Missing => Ok(Lookup::Absent),
+            Place::Blocked(parent) => Ok(Lookup::Behind(parent.to_owned())),
             Place::In(directory, name) => match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(_) if self.top.ignores_case && !self.is_spelled_so(path)? => Ok(Found::Absent),
-                Ok(stat) => Ok(Found::There(Box::new(stat))),
-                Err(Errno::NOENT) => Ok(Found::Absent),
+                Ok(_) if self.top.ignores_case && !self.is_spelled_so(path)? => Ok(Lookup::Absent),
+                Ok(stat) => Ok(Lookup::There(Box::new(stat))),
+                Err(Errno::NOENT) => Ok(Lookup::Absent),
                 Err(error) => Err(error).with_context(|| format!("look at '{path}'")),
             },
         }
@@ -259,7 +259,7 @@ impl<'t> Worktree<'t> {
 }
 
 /// The refusal of a record that names what is not oxundo's to touch.
-pub fn astray(name: &BStr) -> anyhow::Error {
+pub fn corrupt_path(name: &BStr) -> anyhow::Error {
     let path = quoted(name);
     Refusal::new(Code::Corrupt, format!("oxundo's records name '{path}', which no turn can have changed"))
         .hint("run 'oxundo doctor': it says how to go on")

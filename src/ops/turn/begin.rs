@@ -3,12 +3,12 @@
 
 use crate::error::Refusal;
 use crate::git::checkpoint::capture::Capture;
-use crate::git::repo::clock::now;
+use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::{Op, Plan};
 use crate::model::timeline::Pin;
-use crate::model::turn::{CommitKind, Made, Mode, Origin, Totals, Turn, TurnCommit};
+use crate::model::turn::{Bounds, CommitKind, Made, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
 use crate::ops::turn::commit::dirty_commit;
 use crate::ops::turn::skipped::{announce_skipped, note_torn};
@@ -17,7 +17,7 @@ use anyhow::Result;
 use std::collections::BTreeSet;
 
 /// Begins a turn of an agent's; gives its number.
-pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Origin) -> Result<u64> {
+pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
     if who.mode == Mode::Commit {
         check_idle(locked.repo).map_err(|error| match error.downcast::<Refusal>() {
             Ok(refusal) => refusal.hint("or pass --ghost, which makes no commits").into(),
@@ -35,10 +35,10 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Origin) -> Result<u64> {
 /// Begins a turn that oxundo itself makes, from a present that has been looked at.
 pub fn begin_made(locked: &mut Locked<'_>, message: String, made: Made, capture: &Capture) -> Result<u64> {
     let who = Who { agent: "oxundo".to_owned(), session: None, message: Some(message), mode: Mode::Ghost };
-    record(locked, who, Origin::default(), Some(made), capture)
+    record(locked, who, Bounds::default(), Some(made), capture)
 }
 
-fn record(locked: &mut Locked<'_>, who: Who, origin: Origin, made: Option<Made>, capture: &Capture) -> Result<u64> {
+fn record(locked: &mut Locked<'_>, who: Who, origin: Bounds, made: Option<Made>, capture: &Capture) -> Result<u64> {
     let number = locked.timeline.state.next;
     let mut turn = begun(number, who, origin, made, &capture.checkpoint);
     turn.torn = note_torn(locked, capture);
@@ -70,7 +70,7 @@ fn record(locked: &mut Locked<'_>, who: Who, origin: Origin, made: Option<Made>,
 }
 
 /// The record of a turn that has just begun.
-fn begun(number: u64, who: Who, origin: Origin, made: Option<Made>, before: &Checkpoint) -> Turn {
+fn begun(number: u64, who: Who, origin: Bounds, made: Option<Made>, before: &Checkpoint) -> Turn {
     Turn {
         v: 1,
         turn: number,
@@ -80,7 +80,7 @@ fn begun(number: u64, who: Who, origin: Origin, made: Option<Made>, before: &Che
         mode: who.mode,
         began_on: before.head.branch.clone(),
         branch: before.head.branch.clone(),
-        began_at: now(),
+        began_at: rfc3339_now(),
         ended_at: None,
         exit_code: None,
         interrupted: false,

@@ -2,7 +2,7 @@
 //! it, of what the agent changed and did not commit itself.
 
 use crate::config::Untracked;
-use crate::error::failure::refusal_of;
+use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
@@ -63,7 +63,7 @@ pub fn dirty_commit<'r>(locked: &Locked<'r>, capture: &Capture, turn: &Turn) -> 
 }
 
 fn unsigned(error: anyhow::Error) -> anyhow::Error {
-    let refusal = refusal_of(&error);
+    let refusal = to_refusal(&error);
     if refusal.message.contains("sign") {
         return Refusal::new(Code::Io, refusal.message)
             .hint("run 'git config oxundo.sign never' to leave oxundo's commits unsigned")

@@ -1,14 +1,14 @@
 //! The end of a turn: what it changed is committed, and the state after it is kept. A turn that changed nothing is
 //! taken back without a trace.
 
-use crate::error::failure::refusal_of;
+use crate::error::failure::to_refusal;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::{Before, Capture};
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
-use crate::git::repo::clock::now;
+use crate::git::repo::clock::rfc3339_now;
 use crate::git::scan::ignore::rules_of;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::timeline::update::Update;
@@ -75,7 +75,7 @@ pub fn end(locked: &mut Locked<'_>, ending: Ending) -> Result<Option<Turn>> {
 
 /// Ends the open turn with the state that has been looked at.
 pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, ending: Ending) -> Result<Option<Turn>> {
-    turn.ended_at = Some(now());
+    turn.ended_at = Some(rfc3339_now());
     turn.exit_code = ending.exit_code.or(turn.exit_code);
     turn.interrupted = ending.interrupted;
     turn.origin.waiting = false;
@@ -129,7 +129,7 @@ fn commit<'r>(
         Ok(None) => return Ok(None),
         // The turn is recorded all the same; its changes stay uncommitted.
         Err(error) => {
-            locked.warn(format!("the turn's changes were not committed: {}", refusal_of(&error).message));
+            locked.warn(format!("the turn's changes were not committed: {}", to_refusal(&error).message));
             return Ok(None);
         }
     };
@@ -160,7 +160,7 @@ fn totals(files: &[FileChange]) -> Totals {
 fn place_on_stack(timeline: &Stored<'_>, turn: &mut Turn, after: &Checkpoint) -> Result<()> {
     turn.previous = timeline.state.top(after.head.stack());
     let below = match turn.previous {
-        Some(previous) => timeline.known_turn(previous)?.depth,
+        Some(previous) => timeline.require_turn(previous)?.depth,
         None => 0,
     };
     turn.depth = below.saturating_add(u64::from(!turn.is_part()));

@@ -4,14 +4,14 @@
 use crate::agents::process;
 use crate::agents::transcript::{finish, length};
 use crate::error::Code;
-use crate::error::failure::refusal_of;
+use crate::error::failure::to_refusal;
 use crate::git::apply::Apply;
 use crate::git::repo::Repo;
 use crate::git::repo::lock::{Lock, PATIENCE};
 use crate::model::bytes::sanitized;
 use crate::model::plan::{Op, Plan};
-use crate::model::session::{Context, Signal, Step, step};
-use crate::model::turn::{Mode, Origin, Part, Turn};
+use crate::model::session::{Context, SessionStep, Signal, step};
+use crate::model::turn::{Bounds, Mode, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::Who;
 use crate::ops::turn::begin::begin;
@@ -27,7 +27,7 @@ pub struct SignalCall {
     /// What it says.
     pub signal: Signal,
     /// Whose it is.
-    pub part: Part,
+    pub part: Participant,
     /// The prompt, or the message given.
     pub message: Option<String>,
     /// Whether it comes from within the `run` of this worktree, if one is at work.
@@ -41,7 +41,7 @@ pub struct SignalCall {
 /// What a signal did.
 pub struct Handled<'r> {
     /// What was done.
-    pub step: Step,
+    pub step: SessionStep,
     /// The turn that was closed, where it changed anything.
     pub closed: Option<Turn>,
     /// The repository after that.
@@ -57,7 +57,7 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     let context = Context { open: open.as_ref().map(|turn| &turn.origin), running, inside: call.inside, others };
     let step = step(context, &call.part, call.signal);
     let closed = match (step, open) {
-        (Step::Nothing, _) => None,
+        (SessionStep::Nothing, _) => None,
         (step, open) => take_step(&mut locked, call, step, open, running)?,
     };
     Ok(Handled { step, closed, view: locked.into_view() })
@@ -67,40 +67,40 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
 fn take_step(
     locked: &mut Locked<'_>,
     call: &SignalCall,
-    step: Step,
+    step: SessionStep,
     open: Option<Turn>,
     running: bool,
 ) -> Result<Option<Turn>> {
     let in_run = running && call.inside;
     let Some(mut turn) = open else {
-        anyhow::ensure!(step == Step::Open, "{step:?} needs an open turn");
+        anyhow::ensure!(step == SessionStep::Open, "{step:?} needs an open turn");
         let mode = locked.config().mode()?;
         return open_turn(locked, call, !in_run, mode).map(|()| None);
     };
     match step {
-        Step::Nothing => {}
-        Step::Open => {
+        SessionStep::Nothing => {}
+        SessionStep::Open => {
             let mode = locked.config().mode()?;
             open_turn(locked, call, !in_run, mode)?;
         }
-        Step::Claim => claim(locked, call, turn)?,
-        Step::Renew => {
+        SessionStep::Claim => claim(locked, call, turn)?,
+        SessionStep::Renew => {
             let closed = end(locked, Ending { exit_code: None, interrupted: true })?;
             // What kept the last one from making commits may be over.
             let mode = if in_run { turn.mode } else { locked.config().mode()? };
             open_turn(locked, call, !in_run, mode)?;
             return Ok(closed);
         }
-        Step::Join => {
+        SessionStep::Join => {
             turn.origin.join(started(call));
             turn.message = turn.message.or_else(|| call.message.clone());
             amend(locked, &turn, "join")?;
         }
-        Step::Leave => {
+        SessionStep::Leave => {
             turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(finish);
             amend(locked, &turn, "leave")?;
         }
-        Step::Close { interrupted } => {
+        SessionStep::Close { interrupted } => {
             let closed = close(locked, call, &turn, interrupted)?;
             if in_run && !turn.origin.by_hooks {
                 wait_for_prompt(locked, &turn, &call.part)?;
@@ -144,7 +144,7 @@ pub fn look<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<View<'r>> 
 }
 
 /// The sessions that are at work in a turn, as far as can be seen.
-pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Part> {
+pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Participant> {
     turn.origin.parts.iter().filter(|part| part.at_work && process::is_alive(part))
 }
 
@@ -176,12 +176,12 @@ pub fn begin_run(view: View<'_>, who: Who) -> Result<Lock> {
     let lock = view.repo.lock_beside_run(&name, PATIENCE)?;
     let run = view.repo.lock_for_run(&name)?;
     let mut locked = Locked::from_view(view, lock)?;
-    let beside: Vec<Part> = match locked.open_turn()? {
+    let beside: Vec<Participant> = match locked.open_turn()? {
         Some(open) => at_work(&open).cloned().collect(),
         None => Vec::new(),
     };
     close_open(&mut locked)?;
-    begin(&mut locked, who, Origin { shared: !beside.is_empty(), parts: beside, ..Origin::default() })?;
+    begin(&mut locked, who, Bounds { shared: !beside.is_empty(), parts: beside, ..Bounds::default() })?;
     Ok(run)
 }
 
@@ -205,13 +205,13 @@ pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<()> {
 }
 
 fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: Mode) -> Result<()> {
-    let origin = Origin { by_hooks, parts: vec![started(call)], ..Origin::default() };
+    let origin = Bounds { by_hooks, parts: vec![started(call)], ..Bounds::default() };
     let part = &call.part;
     let who = Who { agent: part.agent.clone(), session: part.session.clone(), message: call.message.clone(), mode };
     match begin(locked, who.clone(), origin.clone()) {
-        Err(error) if mode == Mode::Commit && refusal_of(&error).code != Code::Corrupt => {
+        Err(error) if mode == Mode::Commit && to_refusal(&error).code != Code::Corrupt => {
             // The agent goes ahead in any case: better a turn without commits than none.
-            locked.warn(format!("recorded without commits: {}", refusal_of(&error).message));
+            locked.warn(format!("recorded without commits: {}", to_refusal(&error).message));
             begin(locked, Who { mode: Mode::Ghost, ..who }, origin).map(drop)
         }
         begun => begun.map(drop),
@@ -233,14 +233,14 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
         take_back(locked, &turn, &since)?;
     }
     let message = turn.message.or_else(|| call.message.clone());
-    let part = Part { agent: turn.agent, ..call.part.clone() };
+    let part = Participant { agent: turn.agent, ..call.part.clone() };
     open_turn(locked, &SignalCall { part, message, ..call.clone() }, false, turn.mode)
 }
 
 /// Inside a `run` there is always an open turn: what no hook tells of is not lost.
-fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, who: &Part) -> Result<()> {
-    let part = Part { at_work: false, ..who.clone() };
-    let origin = Origin { waiting: true, parts: vec![part], ..Origin::default() };
+fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, who: &Participant) -> Result<()> {
+    let part = Participant { at_work: false, ..who.clone() };
+    let origin = Bounds { waiting: true, parts: vec![part], ..Bounds::default() };
     let who = Who { agent: last.agent.clone(), session: last.session.clone(), message: None, mode: last.mode };
     begin(locked, who, origin).map(drop)
 }
@@ -254,8 +254,8 @@ fn amend(locked: &mut Locked<'_>, turn: &Turn, word: &str) -> Result<()> {
 }
 
 /// The part as it begins.
-fn started(call: &SignalCall) -> Part {
+fn started(call: &SignalCall) -> Participant {
     let from = call.part.transcript.as_deref().map(length);
     let process = call.has_process.then(process::caller).flatten();
-    Part { from, at_work: true, inside: call.inside, process, ..call.part.clone() }
+    Participant { from, at_work: true, inside: call.inside, process, ..call.part.clone() }
 }

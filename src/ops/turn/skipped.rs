@@ -26,7 +26,7 @@ pub fn note_torn(view: &View<'_>, capture: &Capture) -> Vec<String> {
 pub fn announce_skipped(view: &View<'_>, skipped: &[Skipped]) -> Result<()> {
     let newest = view.timeline.state.next.checked_sub(1).filter(|number| *number > 0);
     let said = match newest {
-        Some(number) if view.timeline.turn(number)?.is_some() => {
+        Some(number) if view.timeline.find_turn(number)?.is_some() => {
             view.timeline.checkpoint(number, Side::Before)?.skipped
         }
         _ => Vec::new(),

@@ -131,7 +131,7 @@ pub fn described(view: &View<'_>, turns: &[Turn], commits: &[ObjectId]) -> Resul
 
 /// A commit whose note is of a turn that the walk does not go over.
 fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOrigin> {
-    Ok(match view.timeline.turn(number)? {
+    Ok(match view.timeline.find_turn(number)? {
         Some(Turn { branch: Some(branch), commits, .. })
             if view.head.branch.as_ref() != Some(&branch) && commits.iter().any(|commit| commit.id == id) =>
         {

@@ -14,7 +14,7 @@ use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::check_idle;
 use crate::ops::turn::pins::{pin_displaced, refs_delta};
-use crate::ops::undo::prepare::{Prepared, Refs};
+use crate::ops::undo::prepare::{Prepared, RefMoves};
 use crate::ops::undo::range::{Direction, Extent, TurnRange};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -33,7 +33,7 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
     check_idle(view.repo)?;
     let range = TurnRange::find(view, op, extent)?;
     let edits = view.config().edits_or(edits)?;
-    let prepared = Prepared::new(view, op, &range, edits, Refs::Move)?;
+    let prepared = Prepared::new(view, op, &range, edits, RefMoves::Move)?;
     Ok(PlannedUndo { op, range, prepared })
 }
 

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 /// What becomes of the refs that the turns moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refs {
+pub enum RefMoves {
     /// They move as the turns moved them.
     Move,
     /// They stay, and no commit leaves a branch.
@@ -49,7 +49,7 @@ struct Leg {
 
 impl Prepared {
     /// Plans the walk.
-    pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: Refs) -> Result<Self> {
+    pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
         let mut uncovered = BTreeSet::new();
         let mut legs = Vec::new();
         for (at, turn) in range.turns.iter().enumerate() {
@@ -63,9 +63,9 @@ impl Prepared {
         let capture = view.present()?;
         let now = &capture.checkpoint;
         match refs {
-            Refs::Move => check_commits(view, op, range, &deltas, start, now)?,
-            Refs::Stay if now.head != start.head => return Err(head_moved(range.turns[0].turn).into()),
-            Refs::Stay => deltas.iter_mut().for_each(TurnDelta::leave_refs),
+            RefMoves::Move => check_commits(view, op, range, &deltas, start, now)?,
+            RefMoves::Stay if now.head != start.head => return Err(head_moved(range.turns[0].turn).into()),
+            RefMoves::Stay => deltas.iter_mut().for_each(TurnDelta::leave_refs),
         }
         let between = legs.windows(2).map(|pair| (&pair[0].goal, &pair[1].start));
         let gaps: Vec<_> = between.chain([(start, now)]).collect();

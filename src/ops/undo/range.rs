@@ -50,7 +50,7 @@ impl TurnRange {
             Extent::To(words) => Some(goal(view, op, words)?),
             Extent::Steps(_) => None,
         };
-        let mut walk = Walk::from(view, op);
+        let mut walk = StackWalk::from(view, op);
         loop {
             let there = match (extent, goal) {
                 (_, Some(goal)) => last_whole(&view.timeline, walk.range.state.top(&walk.stack))?.unwrap_or(0) == goal,
@@ -86,7 +86,7 @@ impl TurnRange {
 }
 
 /// A walk from turn to turn, along the stacks of the branches that they were made on.
-struct Walk<'v, 'r> {
+struct StackWalk<'v, 'r> {
     view: &'v View<'r>,
     op: Op,
     /// The stack at this point.
@@ -96,7 +96,7 @@ struct Walk<'v, 'r> {
     whole: u64,
 }
 
-impl<'v, 'r> Walk<'v, 'r> {
+impl<'v, 'r> StackWalk<'v, 'r> {
     fn from(view: &'v View<'r>, op: Op) -> Self {
         let direction = if op == Op::Redo { Direction::Forward } else { Direction::Back };
         let range = TurnRange { turns: Vec::new(), direction, state: view.timeline.state.clone() };
@@ -108,7 +108,7 @@ impl<'v, 'r> Walk<'v, 'r> {
             Op::Redo => self.range.state.next_redo(&self.stack),
             _ => self.range.state.top(&self.stack),
         };
-        next.map(|number| self.view.timeline.known_turn(number)).transpose()
+        next.map(|number| self.view.timeline.require_turn(number)).transpose()
     }
 
     fn over(&mut self, turn: Turn) {
@@ -129,7 +129,7 @@ impl<'v, 'r> Walk<'v, 'r> {
         let (view, op) = (self.view, self.op);
         let branch = short_branch(view.head.stack());
         if let Some(goal) = goal {
-            if view.timeline.turn(goal)?.is_some_and(|turn| turn.branch == view.head.branch) {
+            if view.timeline.find_turn(goal)?.is_some_and(|turn| turn.branch == view.head.branch) {
                 return Ok(replaced(goal));
             }
             return Ok(Refusal::new(Code::Branch, format!("turn {goal} is not among the turns of '{branch}'"))
@@ -187,7 +187,7 @@ fn goal(view: &View<'_>, op: Op, words: &str) -> Result<u64> {
 /// these back first.
 pub fn reverted_last(view: &View<'_>) -> Result<Option<Turn>> {
     let Some(top) = view.top() else { return Ok(None) };
-    let turn = view.timeline.known_turn(top)?;
+    let turn = view.timeline.require_turn(top)?;
     let is_newest = view.timeline.state.next_redo(view.head.stack()).is_none_or(|undone| undone < top);
     Ok(Some(turn).filter(|turn| is_newest && !turn.takes_out().is_empty()))
 }

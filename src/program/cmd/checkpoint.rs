@@ -2,7 +2,7 @@
 //! back.
 
 use crate::git::repo::Repo;
-use crate::git::repo::clock::age;
+use crate::git::repo::clock::ago;
 use crate::model::bytes::sanitized;
 use crate::model::timeline::Named;
 use crate::ops::checkpoint::{forget, name};
@@ -18,24 +18,24 @@ pub fn run(repo: &Repo, ui: &Ui, args: &CheckpointArgs) -> Result<Box<dyn Answer
     let heard = ui.heard();
     let mut locked = settled(repo, &heard, "checkpoint")?;
     if args.list {
-        return Ok(Box::new(List(locked.timeline.state.named.clone())));
+        return Ok(Box::new(CheckpointList(locked.timeline.state.named.clone())));
     }
     if args.delete {
         let name = args.name.clone().unwrap_or_default();
         let named = forget(&mut locked, &name)?;
-        return Ok(Box::new(Made { name, top: named.top, forgotten: true }));
+        return Ok(Box::new(Answered { name, top: named.top, forgotten: true }));
     }
     let (name, named) = name(&mut locked, args.name.as_deref().or(args.message.as_deref()))?;
-    Ok(Box::new(Made { name, top: named.top, forgotten: false }))
+    Ok(Box::new(Answered { name, top: named.top, forgotten: false }))
 }
 
-struct Made {
+struct Answered {
     name: String,
     top: Option<u64>,
     forgotten: bool,
 }
 
-impl Answer for Made {
+impl Answer for Answered {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         Ok(json!({"checkpoint": self.name, "turn": self.top, "deleted": self.forgotten}))
     }
@@ -60,9 +60,9 @@ impl Answer for Made {
     }
 }
 
-struct List(BTreeMap<String, Named>);
+struct CheckpointList(BTreeMap<String, Named>);
 
-impl List {
+impl CheckpointList {
     fn newest_first(&self) -> Vec<(&String, &Named)> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(_, named)| std::cmp::Reverse(named.number));
@@ -70,7 +70,7 @@ impl List {
     }
 }
 
-impl Answer for List {
+impl Answer for CheckpointList {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         let all = self.newest_first().into_iter();
         let all: Vec<_> = all.map(|(name, named)| json!({"name": name, "turn": named.top, "at": named.at})).collect();
@@ -83,7 +83,7 @@ impl Answer for List {
         }
         let line = |(name, named): (&String, &Named)| {
             let turn = named.top.map_or("before the first turn".to_owned(), |turn| format!("after turn {turn}"));
-            format!("{}  {}  {turn}\n", sanitized(name), age(&named.at))
+            format!("{}  {}  {turn}\n", sanitized(name), ago(&named.at))
         };
         self.newest_first().into_iter().map(line).collect()
     }

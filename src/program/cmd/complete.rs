@@ -6,7 +6,7 @@
 use crate::agents::adapters::ADAPTERS;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
-use crate::git::repo::clock::age;
+use crate::git::repo::clock::ago;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::turn::Turn;
@@ -123,7 +123,7 @@ fn read_turns(word: &OsStr, wanted: Option<State>, names: bool) -> Result<Vec<(S
     let stored = Timelines::new(&repo).timeline()?;
     let known = on_branch(&stored, Refs::new(&repo).head()?.stack(), MOST)?;
     let about = |turn: &Turn, state: State| {
-        let age = age(turn.ended_at.as_deref().unwrap_or(&turn.began_at));
+        let age = ago(turn.ended_at.as_deref().unwrap_or(&turn.began_at));
         let mark = if state == State::Done { String::new() } else { format!(", {}", state.word()) };
         format!("{} ({age}{mark})", turn.label())
     };
@@ -152,7 +152,7 @@ fn read_turns(word: &OsStr, wanted: Option<State>, names: bool) -> Result<Vec<(S
 fn read_checkpoints(stored: &crate::git::timeline::stored::Stored) -> Vec<(String, String)> {
     let mut named: Vec<_> = stored.state.named.iter().collect();
     named.sort_by_key(|(_, named)| std::cmp::Reverse(named.number));
-    named.into_iter().map(|(name, named)| (name.clone(), format!("checkpoint ({})", age(&named.at)))).collect()
+    named.into_iter().map(|(name, named)| (name.clone(), format!("checkpoint ({})", ago(&named.at)))).collect()
 }
 
 fn checkpoints(word: &OsStr) -> Vec<CompletionCandidate> {

@@ -1,11 +1,11 @@
 //! `oxundo completions`: the scripts that ask `oxundo __complete`, one for each shell.
 
-use crate::program::args::{CompletionsArgs, Shell};
+use crate::program::args::{CompletionsArgs, ShellName};
 use crate::program::ui::Answer;
 use serde_json::json;
 
 /// A shell's script.
-pub struct Script(Shell);
+pub struct Script(ShellName);
 
 /// Gives the script of a shell.
 pub fn run(args: &CompletionsArgs) -> Script {
@@ -15,10 +15,10 @@ pub fn run(args: &CompletionsArgs) -> Script {
 impl Script {
     fn name(&self) -> &'static str {
         match self.0 {
-            Shell::Bash => "bash",
-            Shell::Zsh => "zsh",
-            Shell::Fish => "fish",
-            Shell::Powershell => "powershell",
+            ShellName::Bash => "bash",
+            ShellName::Zsh => "zsh",
+            ShellName::Fish => "fish",
+            ShellName::Powershell => "powershell",
         }
     }
 }
@@ -30,10 +30,10 @@ impl Answer for Script {
 
     fn text(&self) -> String {
         let script = match self.0 {
-            Shell::Bash => include_str!("../../../completions/oxundo.bash"),
-            Shell::Zsh => include_str!("../../../completions/oxundo.zsh"),
-            Shell::Fish => include_str!("../../../completions/oxundo.fish"),
-            Shell::Powershell => include_str!("../../../completions/oxundo.ps1"),
+            ShellName::Bash => include_str!("../../../completions/oxundo.bash"),
+            ShellName::Zsh => include_str!("../../../completions/oxundo.zsh"),
+            ShellName::Fish => include_str!("../../../completions/oxundo.fish"),
+            ShellName::Powershell => include_str!("../../../completions/oxundo.ps1"),
         };
         script.to_owned()
     }

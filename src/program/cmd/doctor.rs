@@ -7,9 +7,9 @@ use crate::agents::setup;
 use crate::error::Refusal;
 use crate::git::apply::Apply;
 use crate::git::apply::journal::damaged_journal;
-use crate::git::refs::{Own, Refs};
+use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
-use crate::git::repo::clock::age;
+use crate::git::repo::clock::ago;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::model::bytes::sanitized;
@@ -57,7 +57,7 @@ impl Finding {
 
 /// What is there, right or wrong.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct About {
+pub struct Overview {
     /// git's version.
     git: Option<String>,
     /// Where git's hooks are, where that is configured.
@@ -73,7 +73,7 @@ pub struct About {
 /// All that is wrong.
 pub struct Diagnosis {
     findings: Vec<Finding>,
-    about: About,
+    about: Overview,
 }
 
 impl Diagnosis {
@@ -89,14 +89,14 @@ pub fn run(repo: &Repo) -> Result<Diagnosis> {
     findings.extend(journal(repo)?);
     findings.extend(timeline(repo)?);
     findings.extend(locks(repo));
-    let mut about = About::default();
+    let mut about = Overview::default();
     findings.extend(repository::check(repo, &mut about));
     findings.extend(agents::check(repo, &mut about));
     Ok(Diagnosis { findings, about })
 }
 
 fn journal(repo: &Repo) -> Result<Option<Finding>> {
-    let name = Refs::new(repo).own_ref(Own::Pending);
+    let name = Refs::new(repo).own_ref(OwnRef::Pending);
     if let Some((commit, why)) = damaged_journal(repo)? {
         let what = format!(
             "a command was interrupted, and its journal {name} cannot be read ({why}): \
@@ -148,7 +148,7 @@ fn timeline(repo: &Repo) -> Result<Vec<Finding>> {
 
 /// How to go back to a good state of the timeline.
 fn go_back(repo: &Repo, finding: Finding, good: &Operation) -> Finding {
-    let name = Refs::new(repo).own_ref(Own::Timeline);
+    let name = Refs::new(repo).own_ref(OwnRef::Timeline);
     let message = format!("{}; the last good state is of {}, after: {}", finding.message, good.at, good.what);
     // What was put in the ref's place may be a symbolic ref to a branch.
     let mut mend = format!("git update-ref --no-deref --create-reflog {name} {}", good.commit);
@@ -161,7 +161,7 @@ fn go_back(repo: &Repo, finding: Finding, good: &Operation) -> Finding {
 
 /// How to begin without any turns.
 fn begin_anew(repo: &Repo, finding: Finding) -> Finding {
-    let (name, mark) = (Refs::new(repo).own_ref(Own::Timeline), repo.scratch_path("timeline"));
+    let (name, mark) = (Refs::new(repo).own_ref(OwnRef::Timeline), repo.scratch_path("timeline"));
     let message = format!("{}; no good state is left", finding.message);
     Finding { message, ..finding }.mend(format!("git update-ref --no-deref -d {name}; rm -f '{}'", mark.display()))
 }
@@ -175,13 +175,13 @@ fn locks(repo: &Repo) -> Vec<Finding> {
     Refs::new(repo).stale_locks().into_iter().map(finding).collect()
 }
 
-impl About {
+impl Overview {
     fn text(&self) -> String {
         let line = |agent: &serde_json::Value| {
             let word = |key: &str| agent[key].as_str().map(sanitized);
             let state = match (word("set_up_with"), word("last_fired")) {
                 (Some(command), _) => format!("its hooks are not set up: '{command}'"),
-                (None, Some(fired)) => format!("its hooks last fired {}", age(&fired)),
+                (None, Some(fired)) => format!("its hooks last fired {}", ago(&fired)),
                 (None, None) => "its hooks are set up, and have not fired yet".to_owned(),
             };
             format!("{}: {state}\n", setup::title(&word("agent").unwrap_or_default()))

@@ -1,7 +1,7 @@
 //! `oxundo gc`: lets old turns go, and frees what was moved aside for them.
 
 use crate::git::repo::Repo;
-use crate::git::repo::clock::{seconds, seconds_of};
+use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::model::bytes::size;
 use crate::model::expiry::NEWEST;
 use crate::ops::gc::{Collected, Effort, collect, collect_automatically, plan};
@@ -49,9 +49,9 @@ fn is_due(view: &View<'_>) -> Result<bool> {
         return Ok(false);
     }
     view.repo.mark_collected()?;
-    let oldest = view.timeline.known_turn(turns[0])?;
-    let ended = oldest.ended_at.as_deref().and_then(seconds_of);
-    Ok(ended.is_some_and(|ended| ended <= seconds().saturating_sub_unsigned(keep)))
+    let oldest = view.timeline.require_turn(turns[0])?;
+    let ended = oldest.ended_at.as_deref().and_then(parse_rfc3339);
+    Ok(ended.is_some_and(|ended| ended <= unix_now().saturating_sub_unsigned(keep)))
 }
 
 fn start(repo: &Repo) -> Result<()> {

@@ -3,13 +3,13 @@
 //! can see: what goes wrong is told on stderr and in a log.
 
 use crate::agents::adapters::Adapter;
-use crate::agents::payload::Heard;
+use crate::agents::payload::HookEvent;
 use crate::agents::{adapters, payload, spawn};
 use crate::error::Code;
-use crate::error::failure::refusal_of;
+use crate::error::failure::to_refusal;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::repo::clock::now;
+use crate::git::repo::clock::rfc3339_now;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
 use crate::ops::turn::session::{SignalCall, handle_signal};
@@ -92,7 +92,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     let adapter = adapters::host(name, is_set, |key| payload::has(&payload, key)).context("no such agent")?;
     let variable = |name: Option<&str>| std::env::var(name?).ok().filter(|value| !value.is_empty());
-    let heard = payload::heard(adapter, event, &payload, variable(adapter.session_variable));
+    let heard = payload::parse(adapter, event, &payload, variable(adapter.session_variable));
     if heard.is_none() && unread.is_none() {
         return Ok(());
     }
@@ -101,7 +101,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     let repo = match Repo::open(&place) {
         Ok(repo) => repo,
         // An agent works anywhere; where there is no repository there is no turn.
-        Err(error) if refusal_of(&error).code == Code::NotFound => return Ok(()),
+        Err(error) if to_refusal(&error).code == Code::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
     let done = match (heard, unread) {
@@ -113,7 +113,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     done
 }
 
-fn told(repo: &Repo, ui: &Ui, heard: Heard) -> Result<()> {
+fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
     let patience = if heard.signal == Signal::Gone { LAST_PATIENCE } else { PATIENCE };
     let call = SignalCall {
         signal: heard.signal,
@@ -132,7 +132,7 @@ fn told(repo: &Repo, ui: &Ui, heard: Heard) -> Result<()> {
 }
 
 /// Where the turn is: as the command line says, or the agent, and else here.
-fn place(given: Option<&Path>, project: Option<PathBuf>, heard: Option<&Heard>) -> PathBuf {
+fn place(given: Option<&Path>, project: Option<PathBuf>, heard: Option<&HookEvent>) -> PathBuf {
     let told = project.or_else(|| heard.and_then(|heard| heard.directory.clone()));
     let place = given.map(Path::to_owned).or_else(|| told.filter(|place| place.is_absolute() && place.is_dir()));
     place.unwrap_or_else(|| PathBuf::from("."))
@@ -173,7 +173,7 @@ fn write_note(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: Option
         std::fs::rename(&path, path.with_extension("log.1"))?;
     }
     let mut log = File::options().create(true).append(true).open(&path)?;
-    let line = format!("{} {} {}: {error:#}", now(), adapter.name, event.unwrap_or("-"));
+    let line = format!("{} {} {}: {error:#}", rfc3339_now(), adapter.name, event.unwrap_or("-"));
     let line: String = sanitized(&line).chars().take(2000).collect();
     writeln!(log, "{line}")?;
     Ok(())

@@ -2,9 +2,9 @@
 //! taking that away again.
 
 use crate::agents::adapters::adapter;
-use crate::agents::files::Place;
+use crate::agents::files::SettingsDirectory;
 use crate::agents::setup;
-use crate::agents::setup::{Change, SETUPS, Scope, Setup};
+use crate::agents::setup::{FileEdit, SETUPS, Scope, Setup};
 use crate::error::{Code, Refusal};
 use crate::git::objects::print::text_diff;
 use crate::git::refs::Refs;
@@ -34,9 +34,9 @@ const PRE_PUSH: &str = "#!/bin/sh\n# Made by 'oxundo init --pre-push'; 'oxundo u
                         command -v oxundo >/dev/null 2>&1 || exit 0\nexec oxundo hook git pre-push \"$@\"\n";
 
 /// Sets up.
-pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<Report> {
+pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
     let scope = scope_of(&args.scope);
-    let mut report = Report::new("init", args.dry_run);
+    let mut report = SetupReport::new("init", args.dry_run);
     for setup in chosen(ui, args)? {
         report.agent(repo, setup, scope, |place| setup.install(scope, |name| place.read(name)));
         if let Some(advice) = setup.advice {
@@ -59,8 +59,8 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<Report> {
 }
 
 /// Takes away what [`install`] set up.
-pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<Report> {
-    let mut report = Report::new("uninstall", args.dry_run);
+pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<SetupReport> {
+    let mut report = SetupReport::new("uninstall", args.dry_run);
     let scopes: &[Scope] = if args.user { &[Scope::User] } else { &[Scope::Local, Scope::Project] };
     for setup in if args.agents.is_empty() { SETUPS.iter().collect() } else { named(&args.agents)? } {
         for scope in scopes {
@@ -91,7 +91,7 @@ pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<Report> {
     Ok(report)
 }
 
-fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut Report) -> Result<()> {
+fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut SetupReport) -> Result<()> {
     let heard = ui.heard();
     let _locked = if dry_run { None } else { Some(settled(repo, &heard, "uninstall")?) };
     let (refs, scratches) = (Refs::new(repo).own_refs()?, repo.scratches());
@@ -157,7 +157,7 @@ fn aliased() -> impl Iterator<Item = (String, &'static str)> {
     ALIASES.into_iter().map(|(name, command)| (format!("alias.{name}"), command))
 }
 
-fn aliases(repo: &Repo, args: &InitArgs, user: bool, report: &mut Report) -> Result<()> {
+fn aliases(repo: &Repo, args: &InitArgs, user: bool, report: &mut SetupReport) -> Result<()> {
     for (name, command) in ALIASES {
         let key = format!("alias.{name}");
         let known = repo.setting(&key);
@@ -181,7 +181,7 @@ fn aliases(repo: &Repo, args: &InitArgs, user: bool, report: &mut Report) -> Res
 }
 
 /// The hook that remembers what is pushed: where a tool manages git's hooks, its own words.
-fn pre_push(repo: &Repo, args: &InitArgs, report: &mut Report) -> Result<()> {
+fn pre_push(repo: &Repo, args: &InitArgs, report: &mut SetupReport) -> Result<()> {
     const CALL: &str = "oxundo hook git pre-push \"$@\"";
     let there = |name: &str| repo.top().join(name).exists();
     let managed = if there(".husky") {
@@ -222,22 +222,22 @@ fn pre_push(repo: &Repo, args: &InitArgs, report: &mut Report) -> Result<()> {
 }
 
 /// What was done, or would be.
-pub struct Report {
+pub struct SetupReport {
     op: &'static str,
     dry_run: bool,
-    lines: Vec<Line>,
+    lines: Vec<Item>,
     diffs: String,
     advice: Vec<String>,
 }
 
-struct Line {
+struct Item {
     what: String,
     action: &'static str,
     about: String,
     agent: Option<&'static str>,
 }
 
-impl Report {
+impl SetupReport {
     fn new(op: &'static str, dry_run: bool) -> Self {
         Self { op, dry_run, lines: Vec::new(), diffs: String::new(), advice: Vec::new() }
     }
@@ -248,7 +248,7 @@ impl Report {
     }
 
     fn say(&mut self, what: &str, action: &'static str, about: &str) {
-        self.lines.push(Line { what: sanitized(what), action, about: sanitized(about), agent: None });
+        self.lines.push(Item { what: sanitized(what), action, about: sanitized(about), agent: None });
     }
 
     /// Changes an agent's files. One that cannot be understood is left, and the others go on.
@@ -257,9 +257,9 @@ impl Report {
         repo: &Repo,
         setup: &'static Setup,
         scope: Scope,
-        changes: impl FnOnce(&Place) -> Result<Vec<Change>>,
+        changes: impl FnOnce(&SettingsDirectory) -> Result<Vec<FileEdit>>,
     ) {
-        let found = Place::of(repo, setup, scope).and_then(|place| Ok((changes(&place)?, place)));
+        let found = SettingsDirectory::of(repo, setup, scope).and_then(|place| Ok((changes(&place)?, place)));
         let (changes, place) = match found {
             Ok(found) => found,
             Err(error) => return self.line(setup, setup.place(scope), "left", &format!("{error:#}")),
@@ -280,7 +280,7 @@ impl Report {
         }
     }
 
-    fn make(&mut self, place: &Place, shown: &str, change: &Change) -> Result<()> {
+    fn make(&mut self, place: &SettingsDirectory, shown: &str, change: &FileEdit) -> Result<()> {
         if change.before == change.after {
             return Ok(());
         }
@@ -293,7 +293,7 @@ impl Report {
 
     fn line(&mut self, setup: &'static Setup, what: &str, action: &'static str, about: &str) {
         let about = if about.is_empty() { setup::title(setup.agent).to_owned() } else { sanitized(about) };
-        self.lines.push(Line { what: sanitized(what), action, about, agent: Some(setup.agent) });
+        self.lines.push(Item { what: sanitized(what), action, about, agent: Some(setup.agent) });
     }
 
     fn set(&mut self, repo: &Repo, user: bool, key: &str, value: &str) -> Result<()> {
@@ -307,7 +307,7 @@ impl Report {
     }
 }
 
-impl Answer for Report {
+impl Answer for SetupReport {
     fn json(&self) -> serde_json::Result<Value> {
         let changes: Vec<_> = (self.lines.iter())
             .map(|line| json!({"what": line.what, "action": line.action, "agent": line.agent, "about": line.about}))
@@ -319,7 +319,7 @@ impl Answer for Report {
 
     fn text(&self) -> String {
         let would = if self.dry_run { "would be " } else { "" };
-        let line = |line: &Line| match line.action {
+        let line = |line: &Item| match line.action {
             "unchanged" | "left" => format!("{:9} {} ({})\n", line.action, line.what, line.about),
             action => format!("{would}{action:9} {} ({})\n", line.what, line.about),
         };
@@ -327,7 +327,7 @@ impl Answer for Report {
         if text.is_empty() {
             text.push_str("nothing to do\n");
         }
-        // Line by line: a diff of someone else's file may hold anything.
+        // Item by line: a diff of someone else's file may hold anything.
         text.extend(self.diffs.lines().map(|line| sanitized(line) + "\n"));
         text
     }

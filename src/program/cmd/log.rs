@@ -1,14 +1,14 @@
 //! `oxundo log`: the timeline, or the operations on it.
 
 use crate::git::repo::Repo;
-use crate::git::repo::clock::{age, seconds_of};
+use crate::git::repo::clock::{ago, parse_rfc3339};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::model::turn::Turn;
 use crate::ops::list::{State, every, on_branch};
 use crate::ops::turn::session::look;
 use crate::program::args::LogArgs;
-use crate::program::text::line::{Line, Place, Taken};
+use crate::program::text::line::{InWorktree, Line, Taken};
 use crate::program::text::log::{Log, Operations};
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
@@ -44,12 +44,12 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let timeline = &view.timeline;
     let worktree = repo.worktree_id();
     let turns = if args.all { every(timeline, most)? } else { on_branch(timeline, view.head.stack(), most)? };
-    let here = Place { id: worktree.clone(), here: true, removed: false };
+    let here = InWorktree { id: worktree.clone(), here: true, removed: false };
     let mut lines = described(timeline, here, turns)?;
     if args.all {
         for other in Timelines::new(repo).other_timelines()? {
             let read = other.stored.and_then(|stored| Ok((every(&stored, most)?, stored)));
-            let place = Place { id: other.worktree, here: false, removed: other.removed };
+            let place = InWorktree { id: other.worktree, here: false, removed: other.removed };
             match read.and_then(|(turns, stored)| described(&stored, place, turns)) {
                 Ok(theirs) => lines = merged(lines, theirs),
                 // What is damaged there must not hide what is here.
@@ -61,14 +61,14 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     Ok(Box::new(Log { branch: view.head.branch.clone(), worktree, lines, graph: args.graph, look: Ui::look() }))
 }
 
-fn described(timeline: &Stored<'_>, place: Place, turns: Vec<(Turn, State)>) -> Result<Vec<Line>> {
+fn described(timeline: &Stored<'_>, place: InWorktree, turns: Vec<(Turn, State)>) -> Result<Vec<Line>> {
     let place = Rc::new(place);
     let taken = taken_out(&turns);
     let line = |(turn, state): (Turn, State)| {
         Ok(Line {
             files: timeline.turn_files(turn.turn)?,
             taken_out: taken.get(&turn.turn).copied(),
-            age: age(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
+            age: ago(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
             place: Rc::clone(&place),
             turn,
             state,
@@ -79,7 +79,7 @@ fn described(timeline: &Stored<'_>, place: Place, turns: Vec<(Turn, State)>) -> 
 
 /// Two lists in one, each in its own order, which is newest first by number: clocks jump.
 fn merged(one: Vec<Line>, other: Vec<Line>) -> Vec<Line> {
-    let began = |line: &Line| seconds_of(&line.turn.began_at);
+    let began = |line: &Line| parse_rfc3339(&line.turn.began_at);
     let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
     let mut merged = Vec::new();
     loop {

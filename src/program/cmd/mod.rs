@@ -32,7 +32,7 @@ use anyhow::Result;
 
 /// Talks to the user as they have configured it, and shows what takes its time.
 pub fn apply_user_settings(repo: &mut Repo, ui: &mut Ui) {
-    repo.watched_by(ui.watch());
+    repo.set_progress(ui.watch());
     let config = Config(repo);
     ui.hints = config.hints();
     ui.colors(config.colors().as_deref());
@@ -46,7 +46,7 @@ pub fn apply_global_settings(ui: &mut Ui) {
 
 /// Says where the turns are that were made before this was a git repository.
 pub fn tell_of_earlier_store(repo: &Repo, ui: &Ui) {
-    if let Some(store) = repo.earlier_store() {
+    if let Some(store) = repo.earlier_shadow() {
         let (directory, git_dir) = (store.directory.display(), store.git_dir.display());
         ui.warn(&format!(
             "the turns in '{directory}' from before 'git init' are in a store of their own: \

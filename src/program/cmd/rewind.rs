@@ -3,7 +3,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::repo::clock::age;
+use crate::git::repo::clock::ago;
 use crate::model::bytes::sanitized;
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
@@ -81,7 +81,7 @@ fn answered<T>(answer: Result<T, dialoguer::Error>) -> Result<Option<T>> {
 /// The states to go to, newest first, and at last the one before all turns.
 fn goals(turns: &[(Turn, State)], top: u64, width: usize) -> Vec<Goal> {
     let whole = || turns.iter().filter(|(turn, state)| !turn.is_part() && *state != State::Open);
-    let ages: Vec<String> = whole().map(|(turn, _)| age(turn.ended_at.as_deref().unwrap_or(&turn.began_at))).collect();
+    let ages: Vec<String> = whole().map(|(turn, _)| ago(turn.ended_at.as_deref().unwrap_or(&turn.began_at))).collect();
     let age_width = ages.iter().map(String::len).max().unwrap_or_default();
     let number_width = whole().map(|(turn, _)| turn.turn.to_string().len()).max().unwrap_or(1);
     let mut goals: Vec<Goal> = whole()

@@ -2,7 +2,7 @@
 
 use crate::agents::spawn;
 use crate::agents::spawn::Missing;
-use crate::error::failure::refusal_of;
+use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
@@ -48,7 +48,7 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
     match turn(directory, ui, args, &program) {
         Ok(code) => code,
         Err(error) => {
-            ui.refuse(&refusal_of(&error));
+            ui.refuse(&to_refusal(&error));
             FAILED
         }
     }
@@ -75,7 +75,7 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
     };
     let code = spawn::exit_code(ended);
     if let Err(error) = end(repo, &heard, code, spawn::was_killed(ended)) {
-        ui.refuse(&refusal_of(&error).hint("the turn is still open; 'oxundo status' closes it"));
+        ui.refuse(&to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it"));
         return Ok(if code == 0 { FAILED } else { code });
     }
     Ok(code)

@@ -51,7 +51,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
         };
     }
     let number = ended_turn(&view, &turn)?;
-    let turn = stored.known_turn(number)?;
+    let turn = stored.require_turn(number)?;
     let files = stored.turn_files(number)?;
     if ui.json {
         return Ok(Some(Shown::Turn(Box::new(turn), files)));

@@ -1,8 +1,8 @@
 //! `oxundo gc --stores`: the stores of directories that are in no git repository.
 
 use crate::error::{Code, Refusal};
-use crate::git::repo::clock::age;
-use crate::git::repo::shadow::{About, Store};
+use crate::git::repo::clock::ago;
+use crate::git::repo::shadow::{ShadowRepository, ShadowUse};
 use crate::model::bytes::{quoted, shown, size};
 use crate::program::args::GcArgs;
 use crate::program::ui::Answer;
@@ -14,21 +14,21 @@ use std::path::Path;
 
 /// Lists the stores, or removes those that are named.
 pub fn run(args: &GcArgs) -> Result<Stores> {
-    let mut stores = Store::all()?;
+    let mut stores = ShadowRepository::all()?;
     let removed = !args.remove.is_empty();
     if removed {
         let wanted = args.remove.iter().map(|name| named(&stores, name)).collect::<Result<Vec<_>>>()?;
         stores.retain(|store| wanted.contains(store));
     }
-    let list = stores.iter().cloned().map(Store::about).collect::<Result<_>>()?;
+    let list = stores.iter().cloned().map(ShadowRepository::about).collect::<Result<_>>()?;
     if removed && !args.dry_run {
-        stores.iter().try_for_each(Store::remove)?;
+        stores.iter().try_for_each(ShadowRepository::remove)?;
     }
     Ok(Stores { list, removed, dry_run: args.dry_run })
 }
 
 /// The store of a directory, which may be gone, or one that is named itself.
-fn named(stores: &[Store], name: &Path) -> Result<Store> {
+fn named(stores: &[ShadowRepository], name: &Path) -> Result<ShadowRepository> {
     let path = std::fs::canonicalize(name).or_else(|_| std::path::absolute(name))?;
     let mut fitting = stores.iter().filter(|store| store.git_dir == path || store.directory == path);
     match (fitting.next(), fitting.next()) {
@@ -47,7 +47,7 @@ fn named(stores: &[Store], name: &Path) -> Result<Store> {
 
 /// Stores, listed or removed.
 pub struct Stores {
-    list: Vec<About>,
+    list: Vec<ShadowUse>,
     removed: bool,
     dry_run: bool,
 }
@@ -82,8 +82,8 @@ impl Answer for Stores {
             (true, false) => "Removed ",
             (true, true) => "Would remove ",
         };
-        let line = |about: &About| {
-            let age = about.last.as_deref().map(|last| format!(", the last {}", age(last))).unwrap_or_default();
+        let line = |about: &ShadowUse| {
+            let age = about.last.as_deref().map(|last| format!(", the last {}", ago(last))).unwrap_or_default();
             let turns = if about.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", about.turns) };
             let gone = if about.there { "" } else { " (the directory is gone)" };
             let directory = shown(path(&about.store.directory));

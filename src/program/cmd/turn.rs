@@ -3,8 +3,8 @@
 use crate::agents::spawn;
 use crate::git::repo::Repo;
 use crate::model::bytes::sanitized;
-use crate::model::session::{Signal, Step};
-use crate::model::turn::{Part, Turn};
+use crate::model::session::{SessionStep, Signal};
+use crate::model::turn::{Participant, Turn};
 use crate::ops::turn::session::{Handled, SignalCall, handle_signal};
 use crate::program::args::{TurnArgs, TurnEnd};
 use crate::program::cmd::gc::start_if_due;
@@ -21,11 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Begins or ends a turn.
 pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
-    let part = Part {
+    let part = Participant {
         agent: args.agent.clone().unwrap_or_else(|| NOBODY.to_owned()),
         session: args.session.clone(),
         prompt: args.turn.clone(),
-        ..Part::default()
+        ..Participant::default()
     };
     let signal = match args.end {
         TurnEnd::Begin => Signal::Begin,
@@ -45,7 +45,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
 
 /// What came of it.
 pub struct Told {
-    step: Step,
+    step: SessionStep,
     closed: Option<Turn>,
     open: Option<u64>,
     end: TurnEnd,
@@ -59,7 +59,7 @@ impl Answer for Told {
             TurnEnd::Abort => "abort",
         };
         let closed = self.closed.as_ref().map(|turn| turn.turn);
-        let changed = self.step != Step::Nothing;
+        let changed = self.step != SessionStep::Nothing;
         Ok(json!({"op": op, "changed": changed, "open_turn": self.open, "closed_turn": closed}))
     }
 
@@ -71,13 +71,13 @@ impl Answer for Told {
         };
         let open = open.unwrap_or_default();
         text.push_str(&match step {
-            Step::Open | Step::Claim | Step::Renew => format!("Began turn {open}\n"),
-            Step::Join => format!("Turn {open} is shared with another session\n"),
-            Step::Leave => format!("Turn {open} goes on in another session\n"),
-            Step::Close { .. } if closed.is_none() => "Nothing was changed: no turn\n".to_owned(),
-            Step::Nothing if self.end == TurnEnd::Begin => format!("Turn {open} has begun already\n"),
-            Step::Nothing => "No turn is open\n".to_owned(),
-            Step::Close { .. } => String::new(),
+            SessionStep::Open | SessionStep::Claim | SessionStep::Renew => format!("Began turn {open}\n"),
+            SessionStep::Join => format!("Turn {open} is shared with another session\n"),
+            SessionStep::Leave => format!("Turn {open} goes on in another session\n"),
+            SessionStep::Close { .. } if closed.is_none() => "Nothing was changed: no turn\n".to_owned(),
+            SessionStep::Nothing if self.end == TurnEnd::Begin => format!("Turn {open} has begun already\n"),
+            SessionStep::Nothing => "No turn is open\n".to_owned(),
+            SessionStep::Close { .. } => String::new(),
         });
         text
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 /// A worktree whose turns are shown.
 #[derive(Debug)]
-pub struct Place {
+pub struct InWorktree {
     /// How notes and refs call it.
     pub id: String,
     /// Whether it is this one.
@@ -24,7 +24,7 @@ pub struct Line {
     pub age: String,
     /// What later turns took out of it.
     pub taken_out: Option<Taken>,
-    pub place: Rc<Place>,
+    pub place: Rc<InWorktree>,
 }
 
 impl Line {

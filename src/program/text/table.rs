@@ -57,15 +57,15 @@ impl Mark {
 }
 
 /// What is left out on a narrow terminal, the most dispensable first.
-const LEFT_OUT: [Shown; 4] = [
-    Shown { files: true, lines: true, age: true },
-    Shown { files: false, lines: true, age: true },
-    Shown { files: false, lines: false, age: true },
-    Shown { files: false, lines: false, age: false },
+const LEFT_OUT: [Layout; 4] = [
+    Layout { files: true, lines: true, age: true },
+    Layout { files: false, lines: true, age: true },
+    Layout { files: false, lines: false, age: true },
+    Layout { files: false, lines: false, age: false },
 ];
 
 #[derive(Clone, Copy)]
-struct Shown {
+struct Layout {
     files: bool,
     lines: bool,
     age: bool,
@@ -77,7 +77,7 @@ pub fn text(rows: &[Row], graph: &[String], look: Look) -> String {
     let age = rows.iter().map(|row| measure_text_width(&row.age)).max().unwrap_or_default();
     let indent = graph.iter().map(|drawn| indent(drawn)).max().unwrap_or_default();
     let widths = Widths { number, age, room: look.width.map(|width| width.saturating_sub(indent)) };
-    let fits = |shown: &Shown| rows.iter().all(|row| row.room(*shown, widths) >= row.label_width().min(ROOM));
+    let fits = |shown: &Layout| rows.iter().all(|row| row.room(*shown, widths) >= row.label_width().min(ROOM));
     let shown = LEFT_OUT.into_iter().find(fits).unwrap_or(LEFT_OUT[3]);
     let mut text = String::new();
     for (at, row) in rows.iter().enumerate() {
@@ -117,7 +117,7 @@ impl Row {
         if marks.is_empty() { String::new() } else { format!(" [{}]", marks.join(", ")) }
     }
 
-    fn changes(&self, shown: Shown) -> String {
+    fn changes(&self, shown: Layout) -> String {
         let mut text = String::new();
         let Some((files, insertions, deletions)) = self.changes else { return text };
         if shown.files {
@@ -130,13 +130,13 @@ impl Row {
     }
 
     /// The columns that are left for the label.
-    fn room(&self, shown: Shown, widths: Widths) -> usize {
+    fn room(&self, shown: Layout, widths: Widths) -> usize {
         let age = if shown.age { widths.age + 2 } else { 0 };
         let taken = widths.number + 2 + age + measure_text_width(&self.mark()) + self.changes(shown).len();
         widths.room.map_or(usize::MAX, |room| room.saturating_sub(taken).max(LEAST))
     }
 
-    fn line(&self, shown: Shown, widths: Widths, look: Look) -> String {
+    fn line(&self, shown: Layout, widths: Widths, look: Look) -> String {
         let number = format!("{:>1$}", self.number, widths.number);
         let pad = widths.age.saturating_sub(measure_text_width(&self.age));
         let age = if shown.age { format!("  {}{:pad$}", self.age, "") } else { String::new() };
@@ -167,7 +167,7 @@ impl Row {
         format!(" [{}]", marks.join(", "))
     }
 
-    fn coloured_changes(&self, shown: Shown) -> String {
+    fn coloured_changes(&self, shown: Layout) -> String {
         let text = self.changes(shown);
         let (Some((files, _)), Some((_, insertions, deletions))) = (text.rsplit_once('+'), self.changes) else {
             return text;

@@ -2,11 +2,11 @@
 
 use crate::agents::adapters::adapter;
 use crate::agents::edit;
-use crate::agents::files::Place;
+use crate::agents::files::SettingsDirectory;
 use crate::agents::setup::{SETUPS, Scope, Setup, title};
 use crate::git::repo::Repo;
-use crate::git::repo::clock::at;
-use crate::program::cmd::doctor::{About, Finding, Severity};
+use crate::git::repo::clock::rfc3339_of;
+use crate::program::cmd::doctor::{Finding, Overview, Severity};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -36,7 +36,7 @@ const CURSORS: [&str; 20] = [
 ];
 
 /// An agent's hooks as they are set up in one scope.
-struct Found<'a> {
+struct SetUp<'a> {
     repo: &'a Repo,
     setup: &'static Setup,
     scope: Scope,
@@ -45,7 +45,7 @@ struct Found<'a> {
 }
 
 /// Looks at every agent.
-pub fn check(repo: &Repo, about: &mut About) -> Vec<Finding> {
+pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     let mut findings = Vec::new();
     for setup in SETUPS.iter().filter(|setup| setup.writes()) {
         let fired = fired(repo, setup.agent);
@@ -57,7 +57,7 @@ pub fn check(repo: &Repo, about: &mut About) -> Vec<Finding> {
             if scope == Scope::Project && same {
                 continue;
             }
-            let Ok(place) = Place::of(repo, setup, scope) else { continue };
+            let Ok(place) = SettingsDirectory::of(repo, setup, scope) else { continue };
             let read = |name: &str| place.read(name);
             let changes = match setup.install(scope, read) {
                 Ok(changes) => changes,
@@ -70,7 +70,7 @@ pub fn check(repo: &Repo, about: &mut About) -> Vec<Finding> {
                 continue;
             }
             let path = place.path(&changes[0].path);
-            let found = Found { repo, setup, scope, path, fired };
+            let found = SetUp { repo, setup, scope, path, fired };
             places.push(found.path.display().to_string());
             if changes.iter().any(|change| change.before != change.after) {
                 findings.push(found.outdated(changes[0].before.as_deref()));
@@ -108,7 +108,7 @@ fn fired(repo: &Repo, agent: &str) -> Option<SystemTime> {
 
 fn rfc3339(time: SystemTime) -> String {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    at(i64::try_from(seconds).unwrap_or_default())
+    rfc3339_of(i64::try_from(seconds).unwrap_or_default())
 }
 
 fn unreadable(setup: &Setup, path: &Path, error: &anyhow::Error) -> Option<Finding> {
@@ -119,7 +119,7 @@ fn unreadable(setup: &Setup, path: &Path, error: &anyhow::Error) -> Option<Findi
     })
 }
 
-impl Found<'_> {
+impl SetUp<'_> {
     fn finding(&self, what: &str) -> Finding {
         let name = title(self.setup.agent);
         Finding::new(Severity::Warning, format!("{name}: {what}: '{}'", self.path.display()))

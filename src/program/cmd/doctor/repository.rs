@@ -7,7 +7,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::scratch::disk_usage;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
-use crate::program::cmd::doctor::{About, Finding, Severity};
+use crate::program::cmd::doctor::{Finding, Overview, Severity};
 
 /// The oldest git that is tried.
 const OLDEST: (u32, u32) = (2, 39);
@@ -16,7 +16,7 @@ const OLDEST: (u32, u32) = (2, 39);
 const LARGE: u64 = 1 << 30;
 
 /// Looks at git and its configuration.
-pub fn check(repo: &Repo, about: &mut About) -> Vec<Finding> {
+pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     let version = repo.git_version();
     about.git.clone_from(&version);
     about.scratch_bytes = repo.scratches().iter().map(|scratch| disk_usage(scratch)).sum();
@@ -41,7 +41,7 @@ fn old_git(version: Option<&str>) -> Option<Finding> {
     })
 }
 
-fn hooks_path(repo: &Repo, about: &mut About) -> Option<Finding> {
+fn hooks_path(repo: &Repo, about: &mut Overview) -> Option<Finding> {
     let path = repo.setting("core.hooksPath").map(|path| path.to_string()).filter(|path| !path.is_empty())?;
     about.hooks_path = Some(path.clone());
     let missing = repo.hooks_directory().is_ok_and(|directory| !directory.is_dir());
