@@ -431,15 +431,7 @@ impl Planner<'_, '_> {
             (from != to).then_some(DirectoryMove { path, from, to })
         });
         let mut directories: Vec<_> = directories.collect();
-        // What is in these changes: they are opened for it, and are then as they were.
-        for (path, mode) in &present.closed {
-            let inside = |other: &BString| parents(other.as_bstr()).any(|parent| parent == path);
-            let changes =
-                files.iter().any(|file| inside(&file.path)) || directories.iter().any(|dir| inside(&dir.path));
-            if changes && directories.iter().all(|directory| directory.path != *path) {
-                directories.push(DirectoryMove { path: path.clone(), from: Some(*mode), to: Some(*mode) });
-            }
-        }
+        directories.extend(opened(present, &files, &directories));
         directories.sort_by(|a, b| a.path.cmp(&b.path));
         let index = self.index.into_iter().filter_map(|(path, to)| {
             let from = present.index.get(&path).cloned().unwrap_or_default();
@@ -466,6 +458,17 @@ impl Planner<'_, '_> {
             files,
         })
     }
+}
+
+/// The directories that what is in them can be changed only when they are opened for it: then they are as they were.
+fn opened(present: &Present, files: &[FileMove], directories: &[DirectoryMove]) -> Vec<DirectoryMove> {
+    let changed = || files.iter().map(|file| &file.path).chain(directories.iter().map(|directory| &directory.path));
+    let is_closed = |path: &BString| {
+        let has_changes = changed().any(|other| parents(other.as_bstr()).any(|parent| parent == path));
+        has_changes && directories.iter().all(|directory| directory.path != *path)
+    };
+    let closed = present.closed.iter().filter(|(path, _)| is_closed(path));
+    closed.map(|(path, mode)| DirectoryMove { path: path.clone(), from: Some(*mode), to: Some(*mode) }).collect()
 }
 
 /// What needs no merge: a state that the last walk left, or one of the turn's own.

@@ -66,13 +66,7 @@ impl TreeWalk<'_> {
                 continue;
             }
             let name = rest.strip_suffix(b"/").unwrap_or(rest);
-            let kind = match entry.mode {
-                Mode::DIR => EntryKind::Tree,
-                Mode::FILE_EXECUTABLE => EntryKind::BlobExecutable,
-                Mode::SYMLINK => EntryKind::Link,
-                Mode::COMMIT => EntryKind::Commit,
-                _ => EntryKind::Blob,
-            };
+            let kind = tree_kind(entry.mode);
             if have.remove(name) != Some((kind, entry.id)) {
                 let path = path.strip_suffix(b"/").unwrap_or(path);
                 changes.push((path.into(), Some((kind, entry.id))));
@@ -92,6 +86,17 @@ impl TreeWalk<'_> {
         let tree = tree.decode()?;
         let entries = tree.entries.iter();
         Ok(entries.map(|e| (e.filename.to_vec(), (e.mode.kind(), e.oid.to_owned()))).collect())
+    }
+}
+
+/// What an entry of the index is in a tree.
+fn tree_kind(mode: Mode) -> EntryKind {
+    match mode {
+        Mode::DIR => EntryKind::Tree,
+        Mode::FILE_EXECUTABLE => EntryKind::BlobExecutable,
+        Mode::SYMLINK => EntryKind::Link,
+        Mode::COMMIT => EntryKind::Commit,
+        _ => EntryKind::Blob,
     }
 }
 
