@@ -47,8 +47,8 @@ fn copy_entries(from: &Path, to: &Path, objects: bool, names: &mut HashMap<u64, 
             copy_entries(&old, &new, objects || old.ends_with(".git/objects"), names);
         } else if about.is_symlink() {
             symlink(fs::read_link(&old).expect("read a symlink"), &new).expect("make a symlink");
-        } else if about.is_file() && objects {
-            fs::hard_link(&old, &new).expect("link an object");
+        } else if about.is_file() && objects && fs::hard_link(&old, &new).is_ok() {
+            // An object never changes: a second name will do, where there can be one.
         } else if let Some(other) = names.get(&about.ino()).filter(|_| about.nlink() > 1) {
             fs::hard_link(other, &new).expect("link a file");
         } else if about.is_file() {
