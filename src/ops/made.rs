@@ -10,7 +10,7 @@ use crate::model::turn::Made;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::begin::begin_made;
-use crate::ops::turn::end::{Ending, drop_open, end};
+use crate::ops::turn::end::{Ending, Since, drop_open, end_as_seen};
 use anyhow::Result;
 use serde_json::Value;
 
@@ -50,7 +50,12 @@ impl PlannedTurn {
         let commit = locked.timeline.commit;
         let message = format!("{} as turn {number}", self.plan.op.word());
         let record = Record { timeline_from: commit, timeline_to: commit, notes: Vec::new(), message };
-        let made = locked.apply()?.apply_and(&self.plan, &record, None, || end(locked, Ending::default()));
+        let (plan, capture) = (&self.plan, self.capture.clone());
+        let made = locked.apply()?.apply_and(plan, &record, None, || {
+            let Some(turn) = locked.open_turn()? else { return Ok(None) };
+            let since = Since::told(locked, &turn, capture, plan)?;
+            end_as_seen(locked, turn, since, Ending::default())
+        });
         if made.is_err() {
             // Where that fails too, the next command does it.
             let _ = drop_open(locked);

@@ -22,6 +22,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use std::sync::Arc;
 
 /// A checkpoint and what was learnt while it was taken.
+#[derive(Clone)]
 pub struct Capture {
     /// The checkpoint.
     pub checkpoint: Checkpoint,

@@ -1,5 +1,6 @@
 //! Checkpoints: taken, kept as trees, and compared.
 
+pub mod after;
 pub mod capture;
 pub mod codec;
 pub mod content;

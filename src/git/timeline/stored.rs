@@ -24,6 +24,7 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::ReturnState;
 use crate::model::timeline::Timeline;
 use crate::model::turn::{FileChange, Turn};
+use crate::progress::Progress;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -200,6 +201,7 @@ impl<'r> Timelines<'r> {
 
     /// Reads the timeline.
     pub fn timeline(&self) -> Result<Stored<'r>> {
+        self.repo.watch.emit(Progress::Opens("the timeline"));
         let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         match Refs::new(self.repo).ref_id(&name).map_err(|error| self.corrupt(&error_chain(&error)))? {
             None if self.had_timeline() => Err(self.corrupt("it is gone, and turns were recorded here")),

@@ -4,6 +4,7 @@
 use crate::error::failure::to_refusal;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::{Before, Capture};
+use crate::git::index::Index;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
@@ -57,6 +58,17 @@ impl Since {
         let limits = view.config().limits()?;
         let capture = Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen))?;
         Ok(Self { before, start, capture })
+    }
+
+    /// What is known without a look of a turn that oxundo makes: it has carried this plan out, and no more. Looks
+    /// where that does not tell.
+    pub fn told(view: &View<'_>, turn: &Turn, before: Capture, plan: &Plan) -> Result<Self> {
+        let Some(after) = Checkpoints::new(view.repo).after(&before.checkpoint, plan)? else {
+            return Self::look(view, turn);
+        };
+        let index = Index::new(view.repo).read_index()?;
+        let capture = Capture { checkpoint: after, index, changed: Vec::new(), torn: Vec::new() };
+        Ok(Self { start: before.checkpoint.clone(), before: before.checkpoint, capture })
     }
 
     /// What has changed since the turn began.
