@@ -13,8 +13,8 @@ use tempfile::TempDir;
 /// Where memory is a file system.
 const MEMORY: &str = "/dev/shm";
 
-/// What the tests take of it at most at a time, several times over.
-const ENOUGH: u64 = 3 << 30;
+/// What the tests take of it at most at a time, several times over: some 140 MiB where files are large, else 20.
+const ENOUGH: u64 = 1 << 30;
 
 /// A directory in memory where there is room, for a file in memory costs a tenth of one on a disk; else where
 /// temporary files are. `TMPDIR` says otherwise: `TMPDIR=/tmp cargo test` has everything on a disk.
