@@ -138,7 +138,7 @@ impl IndexLock<'_> {
         make_stand_ins(&stand_in, paths).with_context(|| format!("make files in '{}'", stand_in.display()))?;
         let input = nul_separated(paths.iter().map(|(path, _)| *path));
         let added = self
-            .git(&["add", "-N", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"])
+            .git(&["add", "-N", "-f", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul"])
             .env("GIT_WORK_TREE", &stand_in)
             .env("GIT_LITERAL_PATHSPECS", "1")
             .directory(&stand_in)
