@@ -1,4 +1,4 @@
-//! Checkpoints: taken, kept as trees, and compared.
+//! Checkpoints: taking them, keeping them as trees, comparing them.
 
 pub mod after;
 pub mod capture;
@@ -18,7 +18,7 @@ pub struct Checkpoints<'r> {
 }
 
 impl<'r> Checkpoints<'r> {
-    /// Of this repository.
+    /// Those of a repository.
     pub fn new(repo: &'r Repo) -> Self {
         Self { repo }
     }

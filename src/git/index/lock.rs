@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 /// How often a lock of git's is looked at.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// The worktree of stand-ins, in the scratch directory.
+/// The directory of stand-in files that `git add -N` is shown as its worktree, in the scratch directory.
 pub const STAND_IN: &str = "stand-in";
 
-/// How the names of the index's copies begin. They are beside it: a split index finds its other
-/// half there.
+/// How the names of the index's copies begin. They are in the index's own directory, where a split index finds
+/// its shared half.
 const COPY: &str = "index.oxundo-";
 
 /// git's index, locked, with a copy to work on. Dropping it leaves the index as it was.
@@ -36,11 +36,11 @@ pub struct IndexLock<'repo> {
     pub stager: RefCell<Option<Stager>>,
 }
 
-/// A git that waits for the paths to stage.
+/// A started git command that waits on stdin for the paths to stage.
 #[derive(Debug)]
 pub struct Stager {
     pub git: Waiting,
-    /// The paths whose entries it makes without a look at the worktree.
+    /// The paths whose entries it sets without looking at the worktree.
     pub given: BTreeSet<BString>,
 }
 
@@ -62,7 +62,7 @@ impl<'r> Index<'r> {
         let index = self.index_path();
         let lock = lock_path(&index);
         let scratch = self.repo.scratch()?;
-        // A git that outlives its killed oxundo works on that one's copy, never on another's.
+        // Each process has a copy of its own: a git that outlives its killed oxundo never writes to another's.
         let (mark, copy) =
             (scratch.join("index.mark"), self.repo.git_dir.join(format!("{COPY}{}", std::process::id())));
         std::fs::write(&mark, OWN).with_context(|| format!("make '{}'", mark.display()))?;
@@ -101,18 +101,18 @@ impl<'r> Index<'r> {
         if !mark.exists() {
             return Ok(());
         }
-        // Whoever made it is gone: this process holds the worktree's lock.
+        // The process that made it is gone: this one holds the worktree's lock.
         if is_own(&lock) {
             release(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
         }
-        // The copies, what a git that was killed with its oxundo left beside one, and the stand-ins.
+        // The copies, the lock files that a killed git left beside them, and the stand-ins.
         for entry in std::fs::read_dir(&self.repo.git_dir)?.flatten() {
             if entry.file_name().as_bytes().starts_with(COPY.as_bytes()) {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
         let _ = std::fs::remove_dir_all(self.repo.scratch_path(STAND_IN));
-        // Last: while it is there, the next command knows that there is something to clear.
+        // Last: while it is there, the next command knows that there is something to clean up.
         std::fs::remove_file(&mark).with_context(|| format!("remove '{}'", mark.display()))
     }
 }
@@ -121,7 +121,7 @@ impl IndexLock<'_> {
     fn start_copy(&self) -> Result<()> {
         let _ = std::fs::remove_file(&self.copy);
         let _ = std::fs::remove_file(lock_path(&self.copy));
-        // git does not write into an index, it puts another in its place: for a copy, a second name will do.
+        // git never writes into an index, it replaces the file: a hard link serves as a copy.
         match self.index.symlink_metadata() {
             Ok(about) if about.is_file() && std::fs::hard_link(&self.index, &self.copy).is_ok() => Ok(()),
             Ok(_) if self.index.exists() => copy_index(&self.index, &self.copy),
@@ -144,7 +144,7 @@ impl IndexLock<'_> {
     }
 
     pub fn git<S: AsRef<OsStr>>(&self, args: &[S]) -> Git {
-        // One that waits has the copy locked.
+        // A waiting stager holds the lock on the copy.
         self.stager.take();
         self.repo.git(args).index(&self.copy)
     }
@@ -155,7 +155,7 @@ impl IndexLock<'_> {
     }
 }
 
-/// Lets a moment pass, unless `wait` is over since it started.
+/// Sleeps for a moment; an error once `wait` is over.
 fn wait_for_lock(lock: &Path, started: Instant, wait: Duration) -> Result<()> {
     if started.elapsed() >= wait {
         return Err(locked_error(lock, "the index"));
@@ -170,13 +170,13 @@ fn lock_path(index: &Path) -> PathBuf {
     name.into()
 }
 
-/// What an `index.lock` of oxundo's holds, by which one that a kill left behind is told from git's.
+/// The text in an `index.lock` of oxundo's: it shows that a lock left behind is not git's.
 const OWN: &[u8] = b"oxundo's\n";
 
-/// Makes the lock, as whole as the mark is.
+/// Makes the lock in one step, complete from the start.
 fn mark_as_lock(mark: &Path, lock: &Path) -> std::io::Result<()> {
-    // A second name of the mark; a file system that has none says so in many ways. There it is a directory: that is
-    // made whole in one call too, stands in the way of all who make the lock as git does, and is never git's.
+    // A hard link to the mark. File systems without hard links report that in many ways. There the lock is a
+    // directory: it too is made in one call, keeps git from making its lock, and cannot be git's.
     match std::fs::hard_link(mark, lock) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => std::fs::create_dir(lock),
         outcome => outcome,
@@ -189,13 +189,13 @@ fn release(lock: &Path) -> std::io::Result<()> {
 
 /// Whether oxundo made this lock.
 fn is_own(lock: &Path) -> bool {
-    // git's is of the index's size.
+    // git's lock is empty, or as large as the index.
     let fits = |about: &Metadata| about.is_file() && about.len() == OWN.len() as u64;
     lock.symlink_metadata()
         .is_ok_and(|about| about.is_dir() || fits(&about) && std::fs::read(lock).is_ok_and(|held| held == OWN))
 }
 
-/// Copies an index with its time: git takes that to tell which entries may have changed unseen.
+/// Copies an index with its modification time, by which git tells which entries it must compare by content.
 fn copy_index(from: &Path, to: &Path) -> Result<()> {
     std::fs::copy(from, to).context("copy the index")?;
     let modified = std::fs::metadata(from).and_then(|about| about.modified());

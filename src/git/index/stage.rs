@@ -16,9 +16,9 @@ use std::path::Path;
 const MOST_GIVEN: usize = 100;
 
 impl IndexLock<'_> {
-    /// Starts the git that [`Self::set`] needs: it reads the index while other things are done. The moves given
-    /// lead to entries that are not what the worktree will have. Not in a sparse checkout: there git looks at the
-    /// same time for what is on disk, and that is not yet as it will be.
+    /// Starts the git that [`Self::set`] needs, so that it reads the index while oxundo does other work. `moves` are
+    /// those to entries that will differ from the worktree. Not in a sparse checkout: there git looks at once which
+    /// files are on disk, and these have not been written yet.
     pub fn expect_set(&self, given: &[&IndexMove]) -> Result<()> {
         if !Index::new(self.repo).is_sparse_checkout() {
             let given = if given.len() > MOST_GIVEN { &[] } else { given };
@@ -44,12 +44,12 @@ impl IndexLock<'_> {
         Ok(Stager { git: self.git(&args).start()?, given })
     }
 
-    /// Stages these paths as `git add` and `git rm` would: what is there with its content,
-    /// filters applied, and what is gone removed.
+    /// Stages these paths as `git add` and `git rm` would: files with their content, filters applied; missing
+    /// files are removed.
     pub fn stage<'a>(&self, paths: impl IntoIterator<Item = &'a BStr>) -> Result<()> {
         let (behind, paths): (Vec<&BStr>, Vec<&BStr>) =
             paths.into_iter().partition(|path| Worktree::new(self.repo).is_behind_a_file(path));
-        // git does not look behind what is no directory any more: such entries go by name.
+        // git skips paths below what is no directory any more: such entries are removed by name.
         let gone: Vec<IndexMove> = behind.into_iter().map(IndexMove::removal).collect();
         self.write_exactly(&gone.iter().collect::<Vec<_>>())?;
         let input = nul_separated(paths);
@@ -61,8 +61,8 @@ impl IndexLock<'_> {
         stager.git.run(&input).map(drop)
     }
 
-    /// Makes the entries of each path what the move says. `fresh` tells whether the worktree now has
-    /// what the entry names, be it nothing, so that git can record its stat data.
+    /// Sets the entries of each path as the move says. `fresh` tells whether the worktree already has what the
+    /// entry names (for a removed entry: nothing), so that git can record its stat data.
     pub fn set(&self, moves: &[IndexMove], fresh: impl Fn(&IndexMove) -> bool) -> Result<()> {
         let is_given = |path| self.stager.borrow().as_ref().is_some_and(|stager| stager.given.contains(path));
         let staged: Vec<_> = moves.iter().filter(|entry| !is_given(&entry.path) && fresh(entry)).collect();
@@ -78,8 +78,8 @@ impl IndexLock<'_> {
         if Index::new(self.repo).has_sparse_index() { self.collapse() } else { Ok(()) }
     }
 
-    /// Has git fold directories that were opened and are to be left out again: in a sparse index that
-    /// has some folded already, it does not look for more unless it had to open them all.
+    /// Has git collapse directories again that were expanded and are left out: in an index with some collapsed
+    /// directories, git looks for others only after it had to expand all.
     fn collapse(&self) -> Result<()> {
         let index = self.read()?;
         let Some(inside) = Index::new(self.repo).path_to_collapse_by(&index)? else { return Ok(()) };
@@ -128,8 +128,7 @@ impl IndexLock<'_> {
         Ok(())
     }
 
-    /// `git add -N` wants the files to be there; the user's may not be. So it is shown a
-    /// worktree of stand-ins.
+    /// `git add -N` needs the files to exist, and the user's may not: so it is given a worktree of stand-in files.
     fn intend_to_add(&self, paths: &[(&BStr, u32)]) -> Result<()> {
         if paths.is_empty() {
             return Ok(());

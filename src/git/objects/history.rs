@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use gix::ObjectId;
 use std::collections::HashSet;
 
-/// How many commits are gone down before history is walked as a whole.
+/// How many commits to follow one by one before walking history as a whole.
 const STRAIGHT: usize = 64;
 
 impl Objects<'_> {
@@ -56,7 +56,7 @@ impl Objects<'_> {
         if !self.repo.gix.has_object(ancestor) {
             return Ok(false);
         }
-        // Most often one is a few steps below the other: going down from both at once tells which.
+        // Most often one is a few steps below the other: follow the parents of both at once.
         let (mut below, mut above) = (Some(of), Some(ancestor));
         for _ in 0..STRAIGHT {
             (below, above) = (self.only_parent(below), self.only_parent(above));

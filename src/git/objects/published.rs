@@ -85,7 +85,7 @@ impl PublishedWalk<'_> {
 }
 
 impl Objects<'_> {
-    /// Of these commits, those that a remote has or had, each with the ref that tells.
+    /// Those of these commits that a remote has or had, each with the ref that shows it.
     pub fn published(&self, commits: &[ObjectId]) -> Result<HashMap<ObjectId, String>> {
         let mut found = HashMap::new();
         if commits.is_empty() {
@@ -149,7 +149,7 @@ impl Objects<'_> {
         Ok(ids)
     }
 
-    /// Remembers what git is about to push, from what it tells its pre-push hook.
+    /// Records what git is about to push, from the lines that git gives its pre-push hook.
     pub fn record_pushed(&self, told: &[u8]) -> Result<()> {
         let path = self.repo.common_dir.join("oxundo/pushed");
         let known = std::fs::read(&path).unwrap_or_default();

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 pub type TreeSlot = Option<(EntryMode, ObjectId)>;
 
-/// A path and what a tree shall have there.
+/// A path, and the entry that a tree is to have there.
 pub type TreeChange = (BString, Option<(EntryKind, ObjectId)>);
 
 impl Objects<'_> {
@@ -136,7 +136,7 @@ impl Objects<'_> {
             return Ok(base);
         }
         let mut editor = self.repo.gix.edit_tree(base)?;
-        // Removals first: a file may make place for a directory, or a directory for a file.
+        // Removals first: a file may make way for a directory, or a directory for a file.
         for (path, _) in changes.iter().filter(|(_, entry)| entry.is_none()) {
             editor.remove(path.as_bstr())?;
         }
