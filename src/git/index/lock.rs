@@ -203,3 +203,178 @@ fn copy_index(from: &Path, to: &Path) -> Result<()> {
     modified.and_then(|modified| copy?.set_modified(modified)).context("copy the index's time")?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Code, Refusal};
+    use crate::git::repo::testing::Fixture;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// What is in the git directory and in oxundo's own, but what was there before.
+    fn traces(f: &Fixture) -> Vec<String> {
+        let list = |directory: PathBuf| std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let all = list(f.repo.git_dir().to_owned()).chain(list(f.repo.scratch_path("")));
+        let mut names: Vec<_> = all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.retain(|name| name.starts_with("index.") || name == STAND_IN);
+        names.sort();
+        names
+    }
+
+    /// What a killed oxundo leaves: a lock that nobody drops.
+    fn killed(f: &Fixture) {
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        std::fs::write(lock_path(&lock.copy), "half").expect("write a file");
+        std::fs::create_dir(f.repo.scratch_path(STAND_IN)).expect("make a directory");
+        std::fs::write(f.repo.scratch_path(STAND_IN).join("a"), "").expect("write a file");
+        std::mem::forget(lock);
+    }
+
+    #[test]
+    fn while_it_is_locked_git_writes_no_index_and_after_that_nothing_is_left() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let index = std::fs::read(f.repo.git_dir().join("index")).expect("read the index");
+        f.write("b", "two");
+        {
+            let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+            assert!(Index::new(&f.repo).index_is_locked(), "it says so");
+            assert!(!f.git_agrees(&["add", "b"]), "git respects the lock");
+            lock.git(&["add", "b"]).run(b"").expect("work on the copy");
+            assert_eq!(lock.read().expect("read the copy").entries().len(), 2, "the copy has what was added");
+            assert_eq!(f.lines(&["ls-files"]), ["a"], "the index itself has not");
+        }
+        assert_eq!(traces(&f), [""; 0], "dropped, it leaves nothing");
+        assert_eq!(std::fs::read(f.repo.git_dir().join("index")).expect("read the index"), index, "not a byte");
+        assert!(f.git_agrees(&["add", "b"]), "git goes on");
+    }
+
+    #[test]
+    fn a_committed_copy_becomes_the_index_and_nothing_else_is_left() {
+        let f = Fixture::new();
+        f.write("a", "one");
+        // There is no index yet.
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        lock.git(&["add", "a"]).run(b"").expect("work on the copy");
+        lock.commit().expect("replace the index");
+        assert_eq!(f.lines(&["ls-files"]), ["a"]);
+        assert_eq!(traces(&f), [""; 0]);
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        lock.git(&["rm", "-q", "--cached", "a"]).run(b"").expect("work on the copy");
+        lock.commit().expect("replace the index");
+        assert_eq!(f.lines(&["ls-files"]), [""; 0]);
+        assert_eq!(traces(&f), [""; 0]);
+    }
+
+    #[test]
+    fn a_second_lock_is_refused_and_takes_nothing_from_the_first() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let other = Repo::open(f.repo.top()).expect("open the repository");
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        let error = Index::new(&other).lock_index(Duration::ZERO).expect_err("it is taken");
+        assert_eq!(error.downcast::<Refusal>().expect("a refusal").code, Code::Locked);
+        let error = Index::new(&other).check_index_is_free(Duration::ZERO).expect_err("it is taken");
+        assert_eq!(error.downcast::<Refusal>().expect("a refusal").code, Code::Locked);
+        assert!(!f.git_agrees(&["rm", "-q", "--cached", "a"]), "the first one still holds");
+        lock.git(&["rm", "-q", "--cached", "a"]).run(b"").expect("work on the copy");
+        lock.commit().expect("replace the index");
+        assert_eq!(f.lines(&["ls-files"]), [""; 0], "its copy is whole");
+        Index::new(&other).check_index_is_free(Duration::ZERO).expect("it is free");
+        drop(Index::new(&other).lock_index(Duration::ZERO).expect("it is free"));
+    }
+
+    #[test]
+    fn who_waits_gets_the_lock_when_the_first_lets_go_and_sees_what_that_wrote() {
+        let f = Fixture::new();
+        f.write("a", "one");
+        let top = f.repo.top().to_owned();
+        let released = AtomicBool::new(false);
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let repo = Repo::open(&top).expect("open the repository");
+                let lock = Index::new(&repo).lock_index(Duration::from_secs(600)).expect("lock the index");
+                assert!(released.load(Ordering::SeqCst), "two never have it at once");
+                lock.read().expect("read the copy").entries().len()
+            });
+            lock.git(&["add", "a"]).run(b"").expect("work on the copy");
+            released.store(true, Ordering::SeqCst);
+            lock.commit().expect("replace the index");
+            assert_eq!(waiting.join().expect("it ends"), 1, "the copy is made of what the first one left");
+        });
+        assert_eq!(traces(&f), [""; 0]);
+    }
+
+    #[test]
+    fn a_lock_of_gits_is_respected_whatever_is_in_it() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let lock = f.repo.git_dir().join("index.lock");
+        let index = std::fs::read(f.repo.git_dir().join("index")).expect("read the index");
+        for held in [&b""[..], &index, b"oxundo's", b"123456789"] {
+            std::fs::write(&lock, held).expect("write a file");
+            let error = Index::new(&f.repo).lock_index(Duration::ZERO).expect_err("git has it");
+            assert_eq!(error.downcast::<Refusal>().expect("a refusal").code, Code::Locked);
+            Index::new(&f.repo).clear_own_index_lock().expect("nothing fails");
+            assert_eq!(std::fs::read(&lock).expect("it is still there"), held, "it is not oxundo's to remove");
+            assert_eq!(traces(&f), ["index.lock"], "oxundo leaves none of its own");
+        }
+        std::fs::remove_file(&lock).expect("git is done");
+        std::os::unix::fs::symlink("nowhere", &lock).expect("make a link");
+        Index::new(&f.repo).lock_index(Duration::ZERO).expect_err("whatever it is, it is in the way");
+        Index::new(&f.repo).clear_own_index_lock().expect("nothing fails");
+        assert!(lock.is_symlink(), "and not oxundo's");
+    }
+
+    #[test]
+    fn what_a_killed_oxundo_left_is_cleared_and_the_index_is_as_it_was() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let index = std::fs::read(f.repo.git_dir().join("index")).expect("read the index");
+        killed(&f);
+        assert_eq!(traces(&f).len(), 5, "lock, mark, copy, the copy's lock and the stand-ins: {:?}", traces(&f));
+        std::fs::write(f.repo.git_dir().join("index.oxundo-999999"), "of another").expect("write a file");
+        std::fs::write(f.repo.git_dir().join("index.mine"), "mine").expect("write a file");
+        Index::new(&f.repo).clear_own_index_lock().expect("clear it");
+        assert_eq!(traces(&f), ["index.mine"], "all of it goes, and nothing else");
+        assert_eq!(std::fs::read(f.repo.git_dir().join("index")).expect("read the index"), index);
+        assert!(f.git_agrees(&["rm", "-q", "--cached", "a"]), "git goes on");
+        Index::new(&f.repo).clear_own_index_lock().expect("there is nothing left to clear");
+    }
+
+    #[test]
+    fn a_lock_that_is_a_directory_is_one_too() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        // As where there are no hard links.
+        std::fs::create_dir(f.repo.git_dir().join("index.lock")).expect("make a directory");
+        assert!(!f.git_agrees(&["rm", "-q", "--cached", "a"]), "git respects it");
+        Index::new(&f.repo).lock_index(Duration::ZERO).expect_err("so does oxundo");
+        Index::new(&f.repo).clear_own_index_lock().expect("clear it");
+        assert_eq!(traces(&f), [""; 0], "only oxundo makes such a one");
+    }
+
+    #[test]
+    fn without_a_mark_nothing_is_taken_for_oxundos() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let lock = f.repo.git_dir().join("index.lock");
+        std::fs::write(&lock, OWN).expect("write a file");
+        Index::new(&f.repo).clear_own_index_lock().expect("nothing fails");
+        assert_eq!(std::fs::read(&lock).expect("it is still there"), OWN);
+    }
+
+    #[test]
+    fn a_copy_of_the_index_has_its_time() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let (index, copy) = (f.repo.git_dir().join("index"), f.outside().join("copy"));
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 5000);
+        File::options().write(true).open(&index).and_then(|file| file.set_modified(long_ago)).expect("set a time");
+        copy_index(&index, &copy).expect("copy the index");
+        let modified = |path: &Path| path.metadata().and_then(|about| about.modified()).expect("look at a file");
+        assert_eq!(modified(&copy), modified(&index), "by it git tells which entries it has to read");
+        assert_eq!(std::fs::read(copy).expect("read it"), std::fs::read(index).expect("read it"));
+    }
+}

@@ -10,6 +10,8 @@ pub mod scratch;
 pub mod settings;
 pub mod shadow;
 pub mod shell;
+#[cfg(test)]
+pub mod testing;
 
 use crate::git::repo::process::Git;
 use crate::progress::{Progress, ProgressSink};
