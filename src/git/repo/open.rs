@@ -106,7 +106,7 @@ impl Repo {
         })
     }
 
-    /// Whether nothing but `GIT_DIR` leads here.
+    /// Whether the repository was found by `GIT_DIR` only.
     pub fn only_by_environment(&self) -> bool {
         self.from_environment && !self.is_shadow() && gix::discover::upwards(self.top()).is_err()
     }
@@ -125,7 +125,7 @@ impl Repo {
         }
     }
 
-    /// The store that was in use here before this repository was made.
+    /// The shadow repository that was in use here before this repository was made.
     pub fn earlier_shadow(&self) -> Option<ShadowRepository> {
         if self.is_shadow() {
             return None;
@@ -171,7 +171,7 @@ fn not_opened(path: &Path, error: &str) -> anyhow::Error {
     refusal.hint("run 'git status' to see what git says of it").into()
 }
 
-/// Refuses what gix cannot read, before anything is recorded.
+/// Refuses a repository that gix cannot read, before anything is recorded.
 fn check_format(gix: &gix::Repository) -> Result<()> {
     let format = gix.config_snapshot().string("extensions.refStorage").map(|value| value.to_string());
     if format.as_deref().is_some_and(|format| format != "files") {
