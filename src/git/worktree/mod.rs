@@ -50,12 +50,12 @@ pub enum Lookup {
     Absent,
     /// Nothing, because this parent is not a directory.
     Behind(BString),
-    /// Something, of which this tells.
+    /// Something, with these stat data.
     There(Box<rustix::fs::Stat>),
 }
 
 impl<'t> Worktree<'t> {
-    /// Of this repository.
+    /// That of a repository.
     pub fn new(repo: &'t Repo) -> Self {
         Self { top: repo.opened() }
     }
@@ -120,7 +120,7 @@ impl<'t> Worktree<'t> {
         self.top.ignores_case
     }
 
-    /// Whether what a path leads to has the very names that are in it, and not only in other letters.
+    /// Whether every name in a path is spelled this way on disk, and not in other letters.
     fn is_spelled_so(&self, path: &BStr) -> Result<bool> {
         let mut start = 0;
         for end in path.find_iter(b"/").chain([path.len()]) {
@@ -258,7 +258,7 @@ impl<'t> Worktree<'t> {
     }
 }
 
-/// The refusal of a record that names what is not oxundo's to touch.
+/// The error for a record that names a path that oxundo must not touch.
 pub fn corrupt_path(name: &BStr) -> anyhow::Error {
     let path = quoted(name);
     Refusal::new(Code::Corrupt, format!("oxundo's records name '{path}', which no turn can have changed"))
@@ -272,7 +272,7 @@ fn is_unsafe(component: &[u8]) -> bool {
     matches!(component, b"" | b"." | b"..") || component.eq_ignore_ascii_case(b".git") || component.contains(&0)
 }
 
-/// Whether something could not be looked at for want of permission.
+/// Whether permission was missing to look at something.
 pub fn is_denied(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Errno>() == Some(&Errno::ACCESS)
 }

@@ -2,8 +2,8 @@
 
 use gix::bstr::{BStr, ByteSlice};
 
-/// Whether git would store a file of this name: under the rules of every file system, or, where
-/// git itself looks at what is tracked, without those of Apple's.
+/// Whether git would store a file of this name, by the rules of every file system; for tracked paths without
+/// those of Apple's, as in git itself.
 pub fn is_storable(path: &BStr, protect_hfs: bool) -> bool {
     let options = gix::validate::path::component::Options { protect_windows: false, protect_hfs, protect_ntfs: true };
     path.split(|byte| *byte == b'/')

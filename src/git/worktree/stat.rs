@@ -1,4 +1,4 @@
-//! What a stat tells: kinds of files, permission bits, what changes with a file's content.
+//! Reading stat data: kinds of files, permission bits, what changes with a file's content.
 //! The only place that knows that modes are 32 bits wide on Linux and 16 on macOS.
 
 use crate::model::checkpoint::{Kind, UsualModes};
@@ -14,8 +14,8 @@ pub const OPEN: u32 = 0o700;
 /// The twelve permission bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 
-/// A file that was changed so few seconds before it is read may change again after with the same
-/// time: no file system's clock is coarser.
+/// A file that was changed less than this many seconds before it is read may change again with the same time:
+/// no file system's clock is coarser.
 const COARSEST: i64 = 2;
 
 /// The twelve permission bits.
@@ -40,7 +40,7 @@ pub fn umask_modes() -> UsualModes {
     UsualModes::from_umask(from_raw(umask.bits()))
 }
 
-/// What kind of file a stat tells of; `None` for what is neither file nor link.
+/// The kind of file in stat data; `None` for what is neither file nor link.
 pub fn kind_of(stat: &rustix::fs::Stat) -> Option<Kind> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Symlink => Some(Kind::Symlink),
@@ -54,13 +54,13 @@ pub fn type_of(bits: u8) -> FileType {
     FileType::from_raw_mode(to_raw(u32::from(bits) << 12))
 }
 
-/// What tells whether a file changed that is not read; directories have nothing such.
+/// A fingerprint of a file that is not read, to tell whether it changed; none for directories.
 pub fn file_state(stat: &rustix::fs::Stat) -> Option<String> {
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     is_file.then(|| format!("{} {}.{:09}", stat.st_size, stat.st_mtime, stat.st_mtime_nsec))
 }
 
-/// What changes whenever a file's content does; `None` for a file that was changed just now.
+/// A fingerprint that changes whenever a file's content does; `None` for a file that was changed just now.
 pub fn stamp_of(stat: &rustix::fs::Stat) -> Option<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
     let limit = i64::try_from(now).ok()? - COARSEST;

@@ -54,7 +54,7 @@ impl Worktree<'_> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match openat(&directory, name, flags, Mode::empty()) {
             Ok(fd) => rustix::fs::fchmod(&fd, permissions(mode)),
-            // A file that even its owner may not read.
+            // Even its owner may not read this file.
             Err(Errno::ACCESS) => rustix::fs::chmodat(&directory, name, permissions(mode), AtFlags::empty()),
             Err(error) => Err(error),
         }
@@ -82,7 +82,7 @@ impl Worktree<'_> {
         };
         let temporary = temporary_name();
         let temporary = OsStr::new(&temporary);
-        // Renamed, a directory takes the place of nothing, or of one that is empty.
+        // A rename of a directory replaces nothing, or an empty one.
         let outcome = rustix::fs::mkdirat(&directory, temporary, Mode::from_raw_mode(0o700))
             .and_then(|()| openat(&directory, temporary, DIRECTORY, Mode::empty()))
             .and_then(|fd| rustix::fs::fchmod(&fd, permissions(mode)))
@@ -155,7 +155,7 @@ fn make_file(
         return Ok(());
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Private until it is whole; the umask must not take bits away that the file had.
+    // Private until it is complete. The mode is set explicitly, since the umask would remove bits.
     let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
     fill(&mut made)?;
     rustix::fs::fchmod(&made, permissions(state.mode))?;
