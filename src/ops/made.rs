@@ -1,5 +1,5 @@
-//! A plan of the user's own, as a turn that oxundo makes: between its two checkpoints nothing but the plan happens,
-//! and undo and redo walk over it as over any other.
+//! A plan recorded as a turn of oxundo's own, as for `restore`: its two checkpoints are the states before and after the
+//! plan, and undo and redo treat it as any other turn.
 
 use crate::git::apply::Apply;
 use crate::git::checkpoint::capture::Capture;
@@ -26,7 +26,7 @@ pub struct PlannedTurn {
     pub turns: Vec<u64>,
     /// The turn's message.
     pub message: String,
-    /// The sentence when it is done, and before: `Restored`, `Would restore`.
+    /// How the sentence begins once it is done, and before: `Restored`, `Would restore`.
     pub verbs: [&'static str; 2],
     /// The rest of the sentence.
     pub object: String,
@@ -43,7 +43,7 @@ impl PlannedTurn {
         self.outcome(would, true)
     }
 
-    /// Does it; after a refusal or failure everything is as it was. The checkpoint before it is its rescue.
+    /// Does it; after a refusal or failure everything is as it was. The turn's first checkpoint is the rescue.
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
         Apply::check_names(&self.plan)?;
         let number = begin_made(locked, self.message.clone(), self.made.clone(), &self.capture)?;

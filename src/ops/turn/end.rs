@@ -39,7 +39,7 @@ pub struct Ending {
     pub interrupted: bool,
 }
 
-/// What an open turn has come to so far.
+/// What an open turn has changed so far.
 pub struct Since {
     /// The state before it.
     before: Checkpoint,
@@ -124,7 +124,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     Ok(Some(turn))
 }
 
-/// Makes the auto-commit, and has the plan and the state after the turn stand on it.
+/// Makes the auto-commit, and puts it into the plan and into the state after the turn.
 fn commit<'r>(
     locked: &Locked<'r>,
     turn: &Turn,
@@ -201,7 +201,7 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     update.state.next = number;
     update.remove_turn(number);
     let message = format!("drop {number}, which changed nothing");
-    // The notes first: as long as the turn is open, somebody will come back to this.
+    // The notes first: if this is interrupted, the turn is still open and the next command tries again.
     let dirty: Vec<_> = turn.dirty_commit.into_iter().collect();
     Refs::new(locked.repo).remove_notes(&dirty)?;
     let untouched = Timeline { usual_modes: None, ..update.state.clone() } == Timeline::default();
