@@ -31,7 +31,7 @@ pub fn short_branch(name: &str) -> Cow<'_, str> {
     if short.contains('\0') { quoted(lossless::decode(short).as_bstr()).into() } else { short.into() }
 }
 
-/// What kind of file stands at a path.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -200,7 +200,7 @@ pub enum Reason {
 /// Something that exists in the worktree but was not captured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Its path; a directory stands for all below it.
+    /// Its path; a directory includes everything below it.
     #[serde(with = "exact")]
     pub path: BString,
     /// Why.

@@ -17,7 +17,7 @@ pub struct Expiry {
     pub changed: Vec<Turn>,
 }
 
-/// Decides. `is_old` tells whether a turn ended before the limit.
+/// Decides which turns go. `is_old` says whether a turn ended before the limit.
 pub fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(&Turn) -> bool) -> Expiry {
     let mut kept: BTreeSet<u64> = timeline.open.into_iter().collect();
     for stack in timeline.stacks.values() {

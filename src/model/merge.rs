@@ -85,7 +85,7 @@ pub enum Cause {
     Kind,
     /// Both changed its mode.
     Mode,
-    /// It stands where a file or directory is to be.
+    /// It is in the place of a file or directory that the walk needs.
     InTheWay,
     /// It is not in any checkpoint: ignored, over a limit, or no file.
     NotCaptured,
@@ -98,7 +98,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// In a few words, to stand behind a path.
+    /// In a few words, to follow a path.
     pub fn words(&self) -> String {
         match self {
             Self::Lines(lines) => {

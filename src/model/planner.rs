@@ -15,7 +15,7 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What stands at a path of the worktree now.
+/// What is at a path of the worktree now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occupant {
     /// Nothing.

@@ -188,7 +188,7 @@ fn first_line(message: Option<&str>) -> Option<&str> {
 pub struct Bounds {
     /// Whether hooks alone bound it; else a `run` does.
     pub by_hooks: bool,
-    /// Whether it was opened between two prompts of a `run`, to catch what no hook tells of.
+    /// Whether it was opened between two prompts of a `run`, for changes that no hook announces.
     pub waiting: bool,
     /// Whether more than one session, or one beside a `run`, took part.
     pub shared: bool,

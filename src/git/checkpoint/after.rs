@@ -1,5 +1,5 @@
-//! The state after a plan that has just been carried out, made from the one before it: between the two nothing but
-//! the plan has happened, and what somebody else changes meanwhile is theirs.
+//! The state after a plan that has just been carried out, computed from the state before it: only the plan counts,
+//! since what somebody else changes meanwhile is not part of it.
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
@@ -14,8 +14,8 @@ use gix::index::entry::Mode;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Checkpoints<'_> {
-    /// The state after a plan. `None` where only a look at the worktree can tell it: something was moved aside or
-    /// back, the worktree is sparse, has submodules, or does not keep the executable bit.
+    /// The state after a plan. `None` where it takes a scan of the worktree: something was moved aside or back, or the
+    /// worktree is sparse, has submodules, or does not keep the executable bit.
     pub fn after(&self, before: &Checkpoint, plan: &Plan) -> Result<Option<Checkpoint>> {
         let index = Index::new(self.repo).read_index()?;
         let is_told = plan.aside.is_empty()
@@ -47,7 +47,7 @@ impl Checkpoints<'_> {
         Ok(Some(after))
     }
 
-    /// Every directory that is there and has no captured file in it or below.
+    /// Every directory that exists and has no captured file in it or below.
     fn empty_directories(&self, before: &Checkpoint, after: &Checkpoint, plan: &Plan) -> Result<BTreeSet<BString>> {
         let gone: BTreeSet<&BString> = plan
             .directories

@@ -1,5 +1,5 @@
 //! Whether a commit has been published: exactly, whatever the commits' dates
-//! say, and without reading history where a commit-graph tells enough.
+//! say, and without reading history where a commit-graph says enough.
 
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
@@ -110,7 +110,7 @@ impl Objects<'_> {
         Ok(found)
     }
 
-    /// Every commit that a remote-tracking ref points to or, as its reflog tells, has pointed
+    /// Every commit that a remote-tracking ref points to or, by its reflog, has pointed
     /// to, and those that the pre-push hook recorded.
     fn remote_tips(&self) -> Result<BTreeMap<ObjectId, String>> {
         let mut tips = BTreeMap::new();

@@ -45,7 +45,7 @@ pub(super) fn edit(
     gone.commit()
 }
 
-/// Where a ref points now. The packed refs are read anew, and after the loose ref: git packs a ref before it prunes it.
+/// Where a ref points now. The packed refs are read again, after the loose ref: git packs a ref before it prunes it.
 pub(super) fn value(store: &Store, name: &FullNameRef) -> Result<Option<Target>> {
     let found = match store.try_find_packed(name, None)? {
         None => store.try_find_packed(name, store.open_packed_buffer()?.as_ref())?,

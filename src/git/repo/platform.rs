@@ -26,7 +26,7 @@ pub fn open_beneath(_top: impl AsFd, _path: &BStr, _flags: OFlags) -> Option<Res
     None
 }
 
-/// The number by which the system tells what kind of file system this is on; `None` where it has no such number.
+/// The system's number for the kind of file system that this is on; `None` where it has no such number.
 #[cfg(target_os = "linux")]
 pub fn file_system(file: impl AsFd) -> Option<u64> {
     u64::try_from(rustix::fs::fstatfs(file).ok()?.f_type).ok()
@@ -81,7 +81,7 @@ fn is_without_links(error: Errno) -> bool {
 pub struct ProcessEntry {
     /// Its program's name.
     pub name: String,
-    /// The process that it belongs to.
+    /// Its parent process.
     pub parent: u32,
     /// When it was started, in the system's words: it distinguishes processes that have had the same number.
     pub started: String,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// A repository in a directory that goes with it. The branch is `main`, and it has no commit.
+/// A repository in a temporary directory. Its branch is `main`, without a commit.
 pub struct Fixture {
     outside: TempDir,
     /// The repository, opened when it was made.
@@ -40,7 +40,7 @@ impl Fixture {
         Self::with(&[])
     }
 
-    /// With the repository opened anew, by what its configuration says now.
+    /// Opens the repository again, with its present configuration.
     #[track_caller]
     pub fn reopened(self) -> Self {
         let repo = Repo::open(self.repo.top()).expect("open the repository");
@@ -65,7 +65,7 @@ impl Fixture {
         std::fs::write(path, content).expect("write a file");
     }
 
-    /// The permission bits of what stands at a path.
+    /// The permission bits of what is at a path.
     #[track_caller]
     pub fn mode(&self, path: impl AsRef<[u8]>) -> u32 {
         self.path(path).symlink_metadata().expect("look at a file").permissions().mode() & 0o7777
@@ -117,7 +117,7 @@ impl Fixture {
         self.id(&["rev-parse", "HEAD"])
     }
 
-    /// The index as git tells it, with all stages and flags.
+    /// The index as git prints it, with all stages and flags.
     #[track_caller]
     pub fn index(&self) -> String {
         self.git(&["ls-files", "-s", "-v", "-z"]).to_str_lossy().replace('\0', "\n")

@@ -44,7 +44,7 @@ enum Place<'a> {
     Blocked(&'a BStr),
 }
 
-/// What stands at a path.
+/// What is at a path.
 pub enum Lookup {
     /// Nothing.
     Absent,
@@ -136,7 +136,7 @@ impl<'t> Worktree<'t> {
         Ok(true)
     }
 
-    /// What stands at a path, with just this name.
+    /// What is at a path, with exactly this name.
     pub fn find(&self, path: &BStr) -> Result<Lookup> {
         match self.place(path)? {
             Place::Missing => Ok(Lookup::Absent),

@@ -60,8 +60,8 @@ impl Since {
         Ok(Self { before, start, capture })
     }
 
-    /// What is known without a look of a turn that oxundo makes: it has carried this plan out, and no more. Looks
-    /// where that does not tell.
+    /// For a turn that oxundo makes: the state after it, computed from the plan that it has carried out. Scans the
+    /// worktree where that is not enough.
     pub fn told(view: &View<'_>, turn: &Turn, before: Capture, plan: &Plan) -> Result<Self> {
         let Some(after) = Checkpoints::new(view.repo).after(&before.checkpoint, plan)? else {
             return Self::look(view, turn);

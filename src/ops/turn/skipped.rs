@@ -47,7 +47,7 @@ pub fn announce_skipped(view: &View<'_>, skipped: &[Skipped]) -> Result<()> {
 
 /// Says what a turn changed that is not captured.
 pub fn announce_uncovered(view: &View<'_>, before: &Checkpoint, after: &Checkpoint) {
-    // Not for directories that tools fill anew in every turn: undo says so when it matters.
+    // Not for directories that tools fill again in every turn: undo says so when it matters.
     for skipped in uncovered_changes(before, after).into_iter().filter(|old| old.reason != Reason::SkipDir) {
         view.warn(format!("the turn changed '{}', which undo does not cover", shown(skipped.path.as_bstr())));
     }

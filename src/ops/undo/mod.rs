@@ -28,7 +28,7 @@ pub struct PlannedUndo {
     prepared: Prepared,
 }
 
-/// Plans an undo or a redo for all its turns, and changes nothing. `edits` stands over what is configured.
+/// Plans an undo or a redo for all its turns, and changes nothing. `edits` overrides the configuration.
 pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> Result<PlannedUndo> {
     check_idle(view.repo)?;
     let range = TurnRange::find(view, op, extent)?;
