@@ -66,15 +66,22 @@ pub mod internals {
     pub use crate::agents::payload::{HookEvent, parse as parse_hook};
     pub use crate::config::Config;
     pub use crate::config::keys::{KEYS, variable};
+    pub use crate::git::checkpoint::Checkpoints;
     pub use crate::git::repo::Repo;
+    pub use crate::git::repo::clock::ago;
     pub use crate::git::repo::settings::config_parameters;
-    pub use crate::git::timeline::Timelines;
+    pub use crate::git::scan::ignore::rules_of;
     pub use crate::git::timeline::stored::Side;
     pub use crate::model::bytes::{exact, quoted, sanitized, shown};
     pub use crate::model::checkpoint::{FileState, IndexEntry, Skipped, StashEntry, UsualModes};
+    pub use crate::model::plan::{Op, Plan};
     pub use crate::model::session::Signal;
     pub use crate::model::timeline::{Timeline, TurnSpec};
     pub use crate::model::turn::{FileChange, Note, Turn};
+    pub use crate::ops::status::status;
+    pub use crate::ops::undo::plan as plan_undo;
+    pub use crate::ops::undo::range::Extent;
+    pub use crate::ops::view::View;
     #[cfg(feature = "cli")]
     pub use crate::program::args::Cli;
     #[cfg(feature = "cli")]

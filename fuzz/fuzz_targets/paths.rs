@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use oxundo::model::bytes::{exact, quoted, sanitized, shown};
+use oxundo::internals::{exact, quoted, sanitized, shown};
 
 fuzz_target!(|path: &[u8]| {
     if !path.contains(&0) {

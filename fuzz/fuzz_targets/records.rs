@@ -3,10 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use oxundo::model::checkpoint::{FileState, IndexEntry, Skipped, StashEntry, UsualModes};
-use oxundo::model::plan::Plan;
-use oxundo::model::timeline::Timeline;
-use oxundo::model::turn::{FileChange, Note, Turn};
+use oxundo::internals::{
+    FileChange, FileState, IndexEntry, Note, Plan, Skipped, StashEntry, Timeline, Turn, UsualModes,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
 

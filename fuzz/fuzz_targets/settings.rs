@@ -2,9 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use oxundo::config::Config;
-use oxundo::git::Repo;
-use oxundo::git::process::config_parameters;
+use oxundo::internals::{Config, Repo, config_parameters};
 use std::cell::LazyCell;
 use std::process::Command;
 use tempfile::TempDir;

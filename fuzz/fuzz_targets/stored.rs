@@ -4,12 +4,7 @@
 
 use gix::objs::tree::EntryKind;
 use libfuzzer_sys::fuzz_target;
-use oxundo::cli::Distance;
-use oxundo::cmd::{status, travel};
-use oxundo::git::Repo;
-use oxundo::git::store::Side;
-use oxundo::model::plan::Op;
-use oxundo::ui::Ui;
+use oxundo::internals::{Checkpoints, Extent, Op, Repo, Side, View, ago, plan_undo, rules_of, status};
 use std::cell::RefCell;
 use std::path::Path;
 use std::process::Command;
@@ -97,20 +92,15 @@ fn rewrite(worked: &Worked, record: &str, bytes: &[u8]) {
     let commit = gix.new_commit_as(me, me, "forged", tree, parents).expect("write the commit").id().detach();
     std::fs::write(worked.path().join(".git/refs/oxundo/timeline"), format!("{commit}\n")).expect("move the ref");
 
-    let ui = Ui { json: true, quiet: true, ..Ui::default() };
     let Ok(repo) = Repo::open(worked.path()) else { return };
-    let Ok(stored) = repo.timeline() else { return };
-    if let Ok(Some(turn)) = repo.turn(&stored, 1) {
-        let _ = (turn.label(), Repo::age(&turn.began_at));
+    let Ok(view) = View::open(&repo, &|_| {}) else { return };
+    let timeline = &view.timeline;
+    if let Ok(Some(turn)) = timeline.find_turn(1) {
+        let _ = (turn.label(), ago(&turn.began_at));
     }
-    let _ = (repo.turn_files(&stored, 1), repo.turn_numbers(&stored), status::run(&repo));
-    let ends = (repo.checkpoint(&stored, 1, Side::Before), repo.checkpoint(&stored, 1, Side::After));
-    if let (Ok(before), Ok(after)) = ends {
-        let _ = (repo.rules_of(&before), repo.delta(1, &before, &after));
+    let _ = (timeline.turn_files(1), timeline.turn_numbers(), status(&view));
+    if let (Ok(before), Ok(after)) = (timeline.checkpoint(1, Side::Before), timeline.checkpoint(1, Side::After)) {
+        let _ = (rules_of(&repo, &before), Checkpoints::new(&repo).delta(1, &before, &after));
     }
-    // A turn that is open would be closed: that is no dry run.
-    if stored.state.open.is_none() {
-        let distance = Distance { dry_run: true, ..Distance::default() };
-        let _ = travel::run(&repo, &ui, Op::Undo, &distance);
-    }
+    let _ = plan_undo(&view, Op::Undo, &Extent::Steps(1), None);
 }

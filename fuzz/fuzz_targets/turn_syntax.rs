@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use oxundo::model::timeline::TurnSpec;
+use oxundo::internals::TurnSpec;
 
 fuzz_target!(|text: &str| {
     let Ok(spec) = TurnSpec::parse(text) else { return };

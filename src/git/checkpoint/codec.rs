@@ -71,6 +71,7 @@ impl Checkpoints<'_> {
         Ok(self.repo.gix.write_object(&Tree { entries })?.detach())
     }
 
+    /// The checkpoint that a tree holds.
     pub fn read_checkpoint(&self, tree: ObjectId) -> Result<Checkpoint> {
         let about: Header =
             Objects::new(self.repo).json_at(tree, "checkpoint.json")?.context("checkpoint.json is missing")?;
