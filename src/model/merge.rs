@@ -209,3 +209,90 @@ pub fn entries(now: &Vec<IndexEntry>, change: &Change<Vec<IndexEntry>>) -> Verdi
         _ => Verdict::Overlap(Cause::Staged),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[n; 20])
+    }
+
+    /// Content, and mode; a link has none.
+    fn state(n: u8, mode: u32) -> FileState {
+        let kind = if mode == 0 { Kind::Symlink } else { Kind::of_mode(mode) };
+        FileState { kind, id: id(n), mode }
+    }
+
+    #[test]
+    fn a_file_that_both_changed_becomes_what_the_table_says() {
+        let [one, two, three] = [1, 2, 3].map(|n| Some(state(n, 0o644)));
+        let [link, other_link, third_link] = [1, 2, 3].map(|n| Some(state(n, 0)));
+        let run = |n| Some(state(n, 0o755));
+        let merge = |next, [base, ours, theirs]: [u8; 3]| {
+            Verdict::Merge(next, Blobs { base: id(base), ours: id(ours), theirs: id(theirs) })
+        };
+        for (now, from, to, becomes) in [
+            (one, one, two, Verdict::Becomes(two)),
+            (two, one, two, Verdict::Becomes(two)),
+            (three, one, one, Verdict::Becomes(three)),
+            (None, one, None, Verdict::Becomes(None)),
+            (run(1), one, two, Verdict::Becomes(run(2))),
+            (two, one, run(1), Verdict::Becomes(run(2))),
+            (two, one, three, merge(two, [1, 2, 3])),
+            (run(2), one, three, merge(run(2), [1, 2, 3])),
+            (two, one, run(3), merge(run(2), [1, 2, 3])),
+            (Some(state(1, 0o600)), one, run(1), Verdict::Overlap(Cause::Mode)),
+            (None, one, two, Verdict::Overlap(Cause::Deleted)),
+            (one, None, two, Verdict::Overlap(Cause::Added)),
+            (two, one, None, Verdict::Overlap(Cause::Changed)),
+            (run(1), one, None, Verdict::Overlap(Cause::Changed)),
+            (link, one, two, Verdict::Overlap(Cause::Kind)),
+            (two, one, link, Verdict::Overlap(Cause::Kind)),
+            (other_link, link, third_link, Verdict::Overlap(Cause::Kind)),
+            (one, link, other_link, Verdict::Overlap(Cause::Kind)),
+        ] {
+            assert_eq!(file(now, &Change::new(from, to)), becomes, "{now:?}, where {from:?} became {to:?}");
+        }
+    }
+
+    #[test]
+    fn entries_that_both_changed_become_what_the_table_says() {
+        let plain = |n| IndexEntry::plain(0o100_644, id(n));
+        let hidden = |n| IndexEntry { skip_worktree: true, ..plain(n) };
+        let run = |n| IndexEntry { mode: 0o100_755, ..plain(n) };
+        let ours = |n| IndexEntry { stage: 2, ..plain(n) };
+        let intended = |n| IndexEntry { intent_to_add: true, ..plain(n) };
+        let link = |n| IndexEntry { mode: 0o120_000, ..plain(n) };
+        let blobs = Blobs { base: id(1), ours: id(2), theirs: id(3) };
+        for (now, from, to, becomes) in [
+            (vec![plain(1)], vec![plain(1)], vec![], Verdict::Becomes(vec![])),
+            (vec![plain(3)], vec![plain(1)], vec![plain(3)], Verdict::Becomes(vec![plain(3)])),
+            (vec![hidden(1)], vec![plain(1)], vec![plain(3)], Verdict::Becomes(vec![hidden(3)])),
+            (vec![plain(2)], vec![plain(1)], vec![hidden(1)], Verdict::Becomes(vec![hidden(2)])),
+            (vec![plain(2)], vec![plain(1)], vec![plain(3)], Verdict::Merge(vec![plain(2)], blobs)),
+            (vec![run(2)], vec![plain(1)], vec![plain(3)], Verdict::Merge(vec![run(2)], blobs)),
+            (vec![plain(2)], vec![plain(1)], vec![hidden(3)], Verdict::Merge(vec![hidden(2)], blobs)),
+            (vec![plain(2)], vec![plain(1)], vec![], Verdict::Overlap(Cause::Staged)),
+            (vec![], vec![plain(1)], vec![plain(3)], Verdict::Overlap(Cause::Staged)),
+            (vec![ours(2)], vec![plain(1)], vec![plain(3)], Verdict::Overlap(Cause::Staged)),
+            (vec![intended(2)], vec![plain(1)], vec![plain(3)], Verdict::Overlap(Cause::Staged)),
+            (vec![link(2)], vec![link(1)], vec![link(3)], Verdict::Overlap(Cause::Staged)),
+            (vec![ours(1), plain(2)], vec![plain(1)], vec![plain(3)], Verdict::Overlap(Cause::Staged)),
+        ] {
+            assert_eq!(entries(&now, &Change::new(from.clone(), to.clone())), becomes, "{now:?}: {from:?} to {to:?}");
+        }
+    }
+
+    #[test]
+    fn an_overlap_of_lines_is_told_in_a_few_words() {
+        for (lines, words) in [
+            (vec![3..=3], "line 3"),
+            (vec![3..=5], "lines 3-5"),
+            (vec![1..=1, 4..=6], "lines 1, 4-6"),
+            (vec![1..=1, 2..=2, 3..=3, 9..=9], "lines 1, 2, 3, ..."),
+        ] {
+            assert_eq!(Cause::Lines(lines).words(), words);
+        }
+    }
+}

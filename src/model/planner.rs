@@ -691,4 +691,60 @@ mod tests {
         now.branches.insert("refs/heads/side".into(), id(3));
         assert_eq!(plan_of(&[step], &now).map_err(|r| r.code), Err(Code::Branch));
     }
+
+    #[test]
+    fn edits_are_overwritten_or_refused_only_as_was_asked() {
+        let step = delta(&[("a", Some(file(2)), Some(file(1))), ("b", Some(file(2)), Some(file(1)))]);
+        let now = present(&[("a", Occupant::File(file(100))), ("b", Occupant::File(file(2)))]);
+        let steps = std::slice::from_ref(&step);
+        let merged = plan_of(steps, &now).expect("the lines go together");
+        assert_eq!(merged.files[0].to, Some(file(101)), "both sides' lines are in it");
+        let overwritten = plan_by(steps, &now, Edits::Overwrite).expect("it was asked for");
+        assert_eq!((overwritten.files[0].to, &overwritten.overwritten[..]), (Some(file(1)), &["a".into()][..]));
+        let refusal = plan_by(steps, &now, Edits::Refuse).expect_err("there is an edit");
+        assert_eq!((refusal.code, refusal.paths), (Code::Conflict, vec!["a".to_owned()]), "and only there");
+    }
+
+    #[test]
+    fn what_was_made_beyond_the_limits_goes_aside_while_it_is_what_the_turn_left() {
+        let left = Aside { store: "aside/1/0".into(), state: Some("1 2.3".into()) };
+        let step = Delta { aside: [("big".into(), Change::new(Some(left.clone()), None))].into(), ..Delta::default() };
+        let now = |standing, kept| Present { aside: [("big".into(), (standing, kept))].into(), ..Present::default() };
+        let there = now(Standing::Something(left.state.clone()), false);
+        let plan = plan_of(std::slice::from_ref(&step), &there).expect("no obstacle");
+        assert_eq!(plan.aside, [AsideMove { path: "big".into(), store: "aside/1/0".into(), out: true }]);
+        let edited = now(Standing::Something(Some("9 9.9".into())), false);
+        assert_eq!(plan_of(std::slice::from_ref(&step), &edited).expect_err("it changed").paths, ["big"]);
+        let gone = plan_of(std::slice::from_ref(&step), &now(Standing::Nothing, false)).expect("it is gone");
+        assert!(gone.is_empty(), "there is nothing to move");
+        let back = step.inverse();
+        let plan = plan_of(std::slice::from_ref(&back), &now(Standing::Nothing, true)).expect("no obstacle");
+        assert_eq!(plan.aside, [AsideMove { path: "big".into(), store: "aside/1/0".into(), out: false }]);
+        let taken = now(Standing::Something(None), true);
+        assert_eq!(plan_of(std::slice::from_ref(&back), &taken).expect_err("its place is taken").paths, ["big"]);
+        assert!(plan_of(&[back], &now(Standing::Nothing, false)).expect("it was deleted").is_empty());
+    }
+
+    #[test]
+    fn what_is_staged_and_in_the_worktree_too_is_unstaged_and_named() {
+        let entry = |n| vec![IndexEntry::plain(0o120_000, id(n))];
+        let step = Delta { index: [("a".into(), Change::new(entry(2), entry(1)))].into(), ..Delta::default() };
+        let mut now = present(&[("a", Occupant::File(file(9)))]);
+        now.index.insert("a".into(), entry(9));
+        let plan = plan_of(std::slice::from_ref(&step), &now).expect("nothing is lost");
+        assert_eq!((&plan.unstaged[..], &plan.index[0].to), (&["a".into()][..], &entry(1)));
+        now.files.insert("a".into(), Occupant::File(file(8)));
+        assert_eq!(plan_of(&[step], &now).expect_err("what is staged is nowhere else").paths, ["a"]);
+    }
+
+    #[test]
+    fn head_that_is_elsewhere_is_refused_before_anything_else() {
+        let head = |n| Head { branch: None, commit: Some(id(n)) };
+        let step = Delta { head: Some(Change::new(head(2), head(1))), ..delta(&[("a", Some(file(2)), Some(file(1)))]) };
+        let now = |n| Present { head: head(n), ..present(&[("a", Occupant::File(file(9)))]) };
+        assert_eq!(plan_of(std::slice::from_ref(&step), &now(3)).expect_err("HEAD moved").code, Code::Branch);
+        assert_eq!(plan_of(std::slice::from_ref(&step), &now(2)).expect_err("the edit").code, Code::Conflict);
+        let free = Present { head: head(2), ..present(&[("a", Occupant::File(file(2)))]) };
+        assert_eq!(plan_of(&[step], &free).expect("no obstacle").head, Change::new(head(2), head(1)));
+    }
 }

@@ -136,3 +136,174 @@ fn parse_branches(text: &[u8]) -> Result<BTreeMap<String, ObjectId>> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use crate::model::checkpoint::Reason;
+    use proptest::prelude::*;
+
+    /// All that a checkpoint says, for one to be held against another.
+    fn said(checkpoint: &Checkpoint) -> String {
+        format!("{checkpoint:?}")
+    }
+
+    fn any_path() -> impl Strategy<Value = BString> {
+        prop::collection::vec(prop_oneof![Just(b'/'), Just(b'\n'), Just(b'"'), 1..=255_u8], 1..12)
+            .prop_map(BString::from)
+    }
+
+    fn any_id() -> impl Strategy<Value = ObjectId> {
+        any::<u8>().prop_map(|byte| ObjectId::from_bytes_or_panic(&[byte; 20]))
+    }
+
+    fn any_entry() -> impl Strategy<Value = IndexEntry> {
+        let mode = prop::sample::select(vec![0o100_644, 0o100_755, 0o120_000, 0o160_000]);
+        (mode, any_id(), 0..4_u8, any::<[bool; 3]>()).prop_map(
+            |(mode, id, stage, [intent_to_add, skip_worktree, assume_unchanged])| IndexEntry {
+                mode,
+                id,
+                stage,
+                intent_to_add,
+                skip_worktree,
+                assume_unchanged,
+            },
+        )
+    }
+
+    fn any_reason() -> impl Strategy<Value = Reason> {
+        use Reason as R;
+        prop::sample::select(vec![
+            R::Large,
+            R::Many,
+            R::SkipDir,
+            R::Excluded,
+            R::Repository,
+            R::Special,
+            R::Unreadable,
+            R::Name,
+        ])
+    }
+
+    prop_compose! {
+        fn any_checkpoint(tree: ObjectId, blob: ObjectId)(
+            branch in prop::option::of("refs/heads/[a-z\u{e9}]{1,5}"),
+            commit in prop::option::of(any_id()),
+            branches in prop::collection::btree_map("refs/heads/[a-z/\u{0}\u{e9}]{1,8}", any_id(), 0..4),
+            elsewhere in prop::collection::btree_set("refs/heads/[a-z]{1,3}", 0..3),
+            stash in prop::collection::vec((any_id(), any::<[String; 4]>()), 0..3),
+            (sparse, directories) in (prop::collection::btree_set(any_path(), 0..3), prop::collection::btree_set(any_path(), 0..4)),
+            special in prop::collection::btree_map(any_path(), prop::collection::vec(any_entry(), 1..4), 0..4),
+            unusual in prop::collection::btree_map(any_path(), 0..0o10000_u32, 0..5),
+            usual in (0..0o10000_u32, 0..0o10000_u32, 0..0o10000_u32),
+            skipped in prop::collection::vec((any_path(), any_reason(), any::<u64>(), prop::option::of(any::<String>())), 0..4),
+        ) -> Checkpoint {
+            let entry = |(id, [name, email, date, message]): (ObjectId, [String; 4])| StashEntry { id, name, email, date, message };
+            Checkpoint {
+                head: Head { branch, commit },
+                branches,
+                elsewhere,
+                stash: stash.into_iter().map(entry).collect(),
+                index: IndexState { tree, sparse, special },
+                worktree: tree,
+                modes: Modes { usual: UsualModes { file: usual.0, executable: usual.1, directory: usual.2 }, unusual },
+                directories,
+                skipped: skipped.into_iter().map(|(path, reason, size, state)| Skipped { path, reason, size, state }).collect(),
+                rules: blob,
+            }
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_that_was_written_is_read_as_it_was() {
+        let f = Fixture::new();
+        let (checkpoints, blob) = (Checkpoints::new(&f.repo), f.blob("rules"));
+        f.commit("a", "one");
+        let tree = f.id(&["rev-parse", "HEAD^{tree}"]);
+        let config = ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() };
+        proptest!(config, |(checkpoint in any_checkpoint(tree, blob))| {
+            let written = checkpoints.write_checkpoint(&checkpoint).expect("write a checkpoint");
+            let read = checkpoints.read_checkpoint(written).expect("read a checkpoint");
+            prop_assert_eq!(said(&read), said(&checkpoint), "not a byte of it is lost");
+            let again = checkpoints.write_checkpoint(&read).expect("write a checkpoint");
+            prop_assert_eq!(again, written, "the same state is the same tree");
+        });
+        assert!(f.git_agrees(&["fsck", "--strict", "--no-dangling"]), "git finds its trees sound");
+    }
+
+    fn plain(f: &Fixture) -> Checkpoint {
+        let tree = Objects::new(&f.repo).write_empty_tree().expect("write a tree");
+        Checkpoint {
+            head: Head::default(),
+            branches: BTreeMap::new(),
+            elsewhere: BTreeSet::new(),
+            stash: Vec::new(),
+            index: IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() },
+            worktree: tree,
+            modes: Modes { usual: UsualModes::from_umask(0o022), unusual: BTreeMap::new() },
+            directories: BTreeSet::new(),
+            skipped: Vec::new(),
+            rules: f.blob(""),
+        }
+    }
+
+    #[test]
+    fn git_reads_the_tree_of_a_checkpoint_and_sees_all_that_it_keeps_alive() {
+        let f = Fixture::new();
+        f.commit("d/a", "one");
+        let tree = f.id(&["rev-parse", "HEAD^{tree}"]);
+        let plain = plain(&f);
+        let whole = Checkpoint { worktree: tree, index: IndexState { tree, ..plain.index.clone() }, ..plain };
+        let written = Checkpoints::new(&f.repo).write_checkpoint(&whole).expect("write a checkpoint").to_string();
+        let names = [
+            "branches",
+            "checkpoint.json",
+            "directories",
+            "index",
+            "modes",
+            "rules",
+            "skipped",
+            "special",
+            "stash",
+            "worktree",
+        ];
+        assert_eq!(f.lines(&["ls-tree", "--name-only", &written]), names);
+        for side in ["index", "worktree"] {
+            assert_eq!(f.git(&["show", &format!("{written}:{side}/d/a")]), b"one", "{side}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_lacks_something_or_makes_no_sense_is_an_error() {
+        let f = Fixture::new();
+        let (checkpoints, objects) = (Checkpoints::new(&f.repo), Objects::new(&f.repo));
+        let mut plain = plain(&f);
+        plain.branches.insert("refs/heads/main".into(), f.blob(""));
+        let whole = checkpoints.write_checkpoint(&plain).expect("write a checkpoint");
+        let names = f.lines(&["ls-tree", "--name-only", &whole.to_string()]);
+        let odd = f.blob(b"\xff{ 12\0");
+        for name in &names {
+            let without = objects.edited_tree(whole, &[(name.as_str().into(), None)]).expect("edit a tree");
+            let error = checkpoints.read_checkpoint(without).expect_err("something is missing");
+            assert!(format!("{error:#}").contains(name.as_str()), "it says what: {error:#}");
+            if ["index", "worktree", "rules"].contains(&name.as_str()) {
+                continue;
+            }
+            let damaged = [(name.as_str().into(), Some((EntryKind::Blob, odd)))];
+            let damaged = objects.edited_tree(whole, &damaged).expect("edit a tree");
+            checkpoints.read_checkpoint(damaged).expect_err("it makes no sense");
+        }
+        for (name, text) in [
+            ("modes", r#"{"a":"0o644"}"#),
+            ("modes", r#"{"\u0000zz":"0644"}"#),
+            ("directories", r#"["\u0000f"]"#),
+            ("branches", "1234 a\n"),
+        ] {
+            let damaged = objects
+                .edited_tree(whole, &[(name.into(), Some((EntryKind::Blob, f.blob(text))))])
+                .expect("edit a tree");
+            checkpoints.read_checkpoint(damaged).expect_err("neither does this");
+        }
+    }
+}

@@ -215,3 +215,190 @@ fn changed_keys<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &B
     let new = after.keys().filter(|key| !before.contains_key(*key));
     gone.map(|(key, _)| key).chain(new).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use crate::model::checkpoint::{Head, IndexState, Modes, Reason, Skipped, StashEntry, UsualModes};
+    use std::fmt::Debug;
+
+    /// A checkpoint of what was committed last, and clean.
+    fn clean(f: &Fixture) -> Checkpoint {
+        let tree = f.id(&["rev-parse", "HEAD^{tree}"]);
+        let commit = f.id(&["rev-parse", "HEAD"]);
+        Checkpoint {
+            head: Head { branch: Some("refs/heads/main".into()), commit: Some(commit) },
+            branches: [("refs/heads/main".to_owned(), commit)].into(),
+            elsewhere: BTreeSet::new(),
+            stash: Vec::new(),
+            index: IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() },
+            worktree: tree,
+            modes: Modes { usual: UsualModes::from_umask(0o022), unusual: BTreeMap::new() },
+            directories: BTreeSet::new(),
+            skipped: Vec::new(),
+            rules: f.blob(""),
+        }
+    }
+
+    fn delta(f: &Fixture, before: &Checkpoint, after: &Checkpoint) -> Delta {
+        let checkpoints = Checkpoints::new(&f.repo);
+        let delta = checkpoints.delta(7, before, after).expect("compare them");
+        assert!(checkpoints.delta(7, before, before).expect("compare them").is_empty(), "nothing differs from itself");
+        assert!(checkpoints.delta(7, after, after).expect("compare them").is_empty(), "nor that");
+        delta
+    }
+
+    /// The changes by path, as they print.
+    fn told<T: Debug>(changes: &BTreeMap<BString, Change<T>>) -> Vec<String> {
+        changes.iter().map(|(path, change)| format!("{path}: {:?} {:?}", change.from, change.to)).collect()
+    }
+
+    #[test]
+    fn files_differ_in_content_kind_and_mode_as_the_trees_of_git_do() {
+        let f = Fixture::new();
+        for path in ["same", "d/edited", "d/gone", "mode", "kind"] {
+            f.commit(path, path);
+        }
+        let before = clean(&f);
+        f.write("d/edited", "two");
+        f.write("made", "new");
+        std::fs::remove_file(f.path("d/gone")).expect("remove a file");
+        std::fs::remove_file(f.path("kind")).expect("remove a file");
+        std::os::unix::fs::symlink("same", f.path("kind")).expect("make a link");
+        f.commit("e/f/deep", "new");
+        let mut after = clean(&f);
+        after.modes.unusual = [("mode".into(), 0o600), ("d/edited".into(), 0o4755), ("e/".into(), 0o700)].into();
+        let found = delta(&f, &before, &after);
+        assert_eq!(
+            found.files.keys().map(ToString::to_string).collect::<Vec<_>>(),
+            ["d/edited", "d/gone", "e/f/deep", "kind", "made", "mode"]
+        );
+        let file = |content: &str, mode| Some(FileState { kind: Kind::of_mode(mode), id: f.blob(content), mode });
+        assert_eq!(found.files[BStr::new("d/edited")], Change::new(file("d/edited", 0o644), file("two", 0o4755)));
+        assert_eq!(found.files[BStr::new("d/gone")], Change::new(file("d/gone", 0o644), None));
+        assert_eq!(found.files[BStr::new("made")], Change::new(None, file("new", 0o644)));
+        assert_eq!(found.files[BStr::new("mode")], Change::new(file("mode", 0o644), file("mode", 0o600)));
+        let link = Some(FileState { kind: Kind::Symlink, id: f.blob("same"), mode: 0 });
+        assert_eq!(found.files[BStr::new("kind")], Change::new(file("kind", 0o644), link));
+        assert_eq!(
+            told(&found.directories),
+            ["e: None Some(448)", "e/f: None Some(493)"],
+            "directories come with their modes"
+        );
+        assert_eq!(found.branches.len(), 1, "main moved");
+        assert_eq!(found.head.as_ref().map(|head| &head.to), Some(&after.head));
+        let back = Checkpoints::new(&f.repo).delta(7, &after, &before).expect("compare them");
+        assert_eq!(back, found.inverse(), "the way back is the inverse");
+    }
+
+    #[test]
+    fn directories_differ_where_no_file_tells_of_them() {
+        let f = Fixture::new();
+        f.commit("d/file", "");
+        let mut before = clean(&f);
+        before.directories = ["gone".into(), "stays".into(), "mode".into()].into();
+        before.modes.unusual = [("mode/".into(), 0o700)].into();
+        let mut after = clean(&f);
+        after.directories = ["made".into(), "stays".into(), "mode".into()].into();
+        after.modes.unusual = [("d/".into(), 0o711)].into();
+        let found = delta(&f, &before, &after);
+        assert_eq!(
+            told(&found.directories),
+            ["d: Some(493) Some(457)", "gone: Some(493) None", "made: None Some(493)", "mode: Some(448) Some(493)"]
+        );
+        assert!(found.files.is_empty() && found.index.is_empty() && found.head.is_none());
+    }
+
+    #[test]
+    fn index_entries_differ_in_flags_stages_and_what_is_left_out() {
+        let f = Fixture::new();
+        f.commit("flagged", "one");
+        f.commit("out/x", "two");
+        f.commit("out/y", "three");
+        let before = clean(&f);
+        let mut after = clean(&f);
+        let one = IndexEntry::plain(0o100_644, f.blob("one"));
+        let flagged = IndexEntry { assume_unchanged: true, ..one };
+        let conflict: Vec<IndexEntry> = [1, 2].map(|stage| IndexEntry { stage, ..one }).into();
+        after.index.special = [("flagged".into(), vec![flagged]), ("conflict".into(), conflict.clone())].into();
+        after.index.sparse = ["out".into()].into();
+        let found = delta(&f, &before, &after).index;
+        let left_out = |content| {
+            let entry = IndexEntry::plain(0o100_644, f.blob(content));
+            Change::new(vec![entry], vec![IndexEntry { skip_worktree: true, ..entry }])
+        };
+        let wanted: BTreeMap<BString, _> = [
+            ("conflict".into(), Change::new(vec![], conflict)),
+            ("flagged".into(), Change::new(vec![one], vec![flagged])),
+            ("out/x".into(), left_out("two")),
+            ("out/y".into(), left_out("three")),
+        ]
+        .into();
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn what_another_worktree_did_is_no_part_of_a_turn() {
+        let f = Fixture::new();
+        let [one, two] = ["1", "2"].map(|name| f.commit(name, name));
+        let stash = |branch: &str| StashEntry {
+            id: one,
+            name: "A User".into(),
+            email: "user@example.com".into(),
+            date: "1 +0000".into(),
+            message: format!("WIP on {branch}: x"),
+        };
+        let mut before = clean(&f);
+        before.branches.extend(["theirs", "side"].map(|name| (format!("refs/heads/{name}"), one)));
+        let mut after = before.clone();
+        after.branches.extend(["theirs", "new"].map(|name| (format!("refs/heads/{name}"), two)));
+        after.branches.remove("refs/heads/side");
+        after.elsewhere = ["refs/heads/theirs".to_owned(), "refs/heads/main".to_owned()].into();
+        after.stash = vec![stash("theirs"), stash("main")];
+        let found = delta(&f, &before, &after);
+        let wanted = [
+            ("refs/heads/new".to_owned(), Change::new(None, Some(two))),
+            ("refs/heads/side".to_owned(), Change::new(Some(one), None)),
+        ];
+        assert_eq!(found.branches, wanted.into(), "a branch that another worktree has is its own");
+        assert_eq!(found.stash, Some(Change::new(vec![], vec![stash("main")])), "so is what was stashed there");
+        assert_eq!(found.head, None);
+    }
+
+    #[test]
+    fn what_was_made_beyond_the_limits_is_moved_aside_and_what_was_there_is_not() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let skipped = |path: &str, reason| Skipped { path: path.into(), reason, size: 1, state: Some("1 2.3".into()) };
+        let mut before = clean(&f);
+        before.skipped = vec![skipped("old", Reason::Large), skipped("modules", Reason::SkipDir)];
+        before.directories = ["was".into()].into();
+        let mut after = clean(&f);
+        after.skipped = vec![
+            skipped("big", Reason::Large),
+            skipped("modules/inner", Reason::Large),
+            skipped("old", Reason::Large),
+            skipped("socket", Reason::Special),
+            skipped("was", Reason::SkipDir),
+        ];
+        let found = delta(&f, &before, &after);
+        let [(path, change)] = &found.aside.iter().collect::<Vec<_>>()[..] else { panic!("one: {:?}", found.aside) };
+        assert_eq!(path.as_bstr(), "big");
+        assert_eq!((&change.from, change.to.as_ref().map(|aside| aside.store.as_str())), (&None, Some("aside/7/0")));
+    }
+
+    #[test]
+    fn a_file_that_may_have_been_there_before_is_nothing_that_the_turn_made() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let mut before = clean(&f);
+        before.skipped = vec![Skipped { path: "hidden".into(), reason: Reason::Excluded, size: 1, state: None }];
+        f.write("hidden/inner", "whose is it?");
+        f.commit("made", "new");
+        let after = clean(&f);
+        let found = delta(&f, &before, &after);
+        assert_eq!(found.files.keys().collect::<Vec<_>>(), ["made"], "what was not looked at is not deleted by undo");
+        assert_eq!(found.index.len(), 2, "though it was added to the index");
+    }
+}

@@ -129,3 +129,73 @@ impl Index<'_> {
         Objects::new(self.repo).edited_tree(base, &changes?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_tree_of_an_index_is_what_git_writes_whatever_it_is_made_from() {
+        let f = Fixture::new();
+        for path in ["a", "d/e/x", "d/y", "d-/z"] {
+            f.commit(path, path);
+        }
+        let blobs = ["one", "two"].map(|content| f.blob(content));
+        let names = ["a", "d/e/x", "d/y", "d-/z", "d/e/new", "new", "n/deep/er"];
+        let mode = || prop::sample::select(vec!["100644", "100755", "120000", "160000"]);
+        let step =
+            (prop::sample::select(names.to_vec()), prop::option::of((mode(), prop::sample::select(blobs.to_vec()))));
+        let bases = [
+            Objects::new(&f.repo).write_empty_tree().expect("write a tree"),
+            f.id(&["rev-parse", "HEAD^{tree}"]),
+            f.id(&["rev-parse", "HEAD~2^{tree}"]),
+        ];
+        let config = ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
+        proptest!(config, |(steps in prop::collection::vec(step, 1..5))| {
+            for (path, entry) in steps {
+                let line = match entry {
+                    Some((mode, id)) => format!("{mode} {id} 0\t{path}\n"),
+                    None => format!("0 {} 0\t{path}\n", ObjectId::null(f.repo.hash_kind())),
+                };
+                f.git_fed(&["update-index", "--index-info"], line.as_bytes());
+            }
+            let index = Index::new(&f.repo);
+            // Before git has written trees into the index, and after.
+            let without = index.read_index().expect("read the index");
+            let wanted = f.id(&["write-tree", "--missing-ok"]);
+            let with = index.read_index().expect("read the index");
+            for (read, base) in [&without, &with].into_iter().flat_map(|read| bases.map(|base| (read, base))) {
+                let state = index.index_state(read, base).expect("make its tree");
+                prop_assert_eq!(state.tree, wanted);
+                prop_assert!(state.special.is_empty() && state.sparse.is_empty(), "all of it is ordinary");
+            }
+        });
+    }
+
+    #[test]
+    fn what_no_tree_can_hold_is_kept_one_by_one() {
+        let f = Fixture::new();
+        for path in ["flagged", "hidden", "out/x", "stays"] {
+            f.commit(path, path);
+        }
+        f.git(&["update-index", "--assume-unchanged", "flagged"]);
+        f.git(&["update-index", "--skip-worktree", "hidden", "out/x"]);
+        f.write("intended", "");
+        f.git(&["add", "-N", "intended"]);
+        let wanted = f.id(&["write-tree"]);
+        let conflict = format!("100644 {0} 1\tconflict\n100644 {0} 3\tconflict\n", f.blob("x"));
+        f.git_fed(&["update-index", "--index-info"], conflict.as_bytes());
+        let index = Index::new(&f.repo);
+        let read = index.read_index().expect("read the index");
+        let state = index.index_state(&read, wanted).expect("make a state");
+        assert_eq!(state.tree, wanted, "the tree has neither the conflict nor what is only intended");
+        assert_eq!(state.special.keys().collect::<Vec<_>>(), ["conflict", "flagged", "hidden", "intended"]);
+        assert_eq!(state.sparse.iter().collect::<Vec<_>>(), ["out"], "a directory of which all is left out is one");
+        let stages: Vec<u8> = state.special[gix::bstr::BStr::new("conflict")].iter().map(|entry| entry.stage).collect();
+        assert_eq!(stages, [1, 3]);
+        assert_eq!(index.first_unmerged().expect("look").expect("there is one"), "conflict");
+        assert!(index.index_entries(&read, "none".into()).expect("look").is_empty());
+    }
+}

@@ -150,3 +150,151 @@ pub fn edit(name: &str, from: Option<ObjectId>, to: Option<ObjectId>, message: &
         None => RefEdit::new(name, Change::Delete { expected, log: RefLog::AndReference }),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use crate::model::checkpoint::Head;
+    use crate::model::plan::{BranchMove, Op};
+
+    fn state(f: &Fixture) -> Vec<String> {
+        let mut all = f.lines(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+        all.push(
+            String::from_utf8(std::fs::read(f.repo.git_dir().join("HEAD")).expect("read HEAD")).expect("it is text"),
+        );
+        all
+    }
+
+    fn plan(f: &Fixture, moves: &[(&str, Option<ObjectId>, Option<ObjectId>)]) -> Plan {
+        let branch =
+            |(name, from, to): &(&str, _, _)| BranchMove { name: format!("refs/heads/{name}"), from: *from, to: *to };
+        let head = Refs::new(&f.repo).head().expect("read HEAD");
+        Plan { branches: moves.iter().map(branch).collect(), ..Plan::empty(Op::Undo, head) }
+    }
+
+    fn code(error: anyhow::Error) -> Code {
+        error.downcast::<Refusal>().expect("a refusal").code
+    }
+
+    #[test]
+    fn branches_move_all_together_and_the_reflogs_tell() {
+        let f = Fixture::new();
+        let [one, two] = ["1", "2"].map(|name| f.commit(name, name));
+        f.git(&["branch", "side", &one.to_string()]);
+        f.git(&["branch", "goes", &one.to_string()]);
+        let moves = [
+            ("main", Some(two), Some(one)),
+            ("side", Some(one), Some(two)),
+            ("goes", Some(one), None),
+            ("new/deep", None, Some(two)),
+        ];
+        for packed in [false, true] {
+            if packed {
+                f.git(&["pack-refs", "--all"]);
+            }
+            let before = state(&f);
+            let plan = plan(&f, &moves);
+            Refs::new(&f.repo).move_refs(&plan, "undo").expect("move the refs");
+            for (name, _, to) in &moves {
+                let found = f.lines(&["for-each-ref", "--format=%(objectname)", &format!("refs/heads/{name}")]);
+                assert_eq!(found, to.iter().map(ToString::to_string).collect::<Vec<_>>(), "{name}");
+            }
+            assert_eq!(f.lines(&["reflog", "-1", "--format=%gs", "HEAD"]), ["oxundo: undo"], "HEAD's own tells too");
+            assert_eq!(f.lines(&["reflog", "-1", "--format=%gs", "side"]), ["oxundo: undo"]);
+            let mut back = plan.inverse();
+            let head = Refs::new(&f.repo).head().expect("read HEAD");
+            back.head = checkpoint::Change::new(head.clone(), head);
+            Refs::new(&f.repo).move_refs(&back, "redo").expect("move them back");
+            assert_eq!(state(&f), before);
+        }
+        assert!(!f.repo.scratch_path("refs.mark").exists(), "nothing is left to clear");
+    }
+
+    #[test]
+    fn one_branch_that_is_not_where_it_was_expected_keeps_all_where_they_are() {
+        let f = Fixture::new();
+        let [one, two] = ["1", "2"].map(|name| f.commit(name, name));
+        f.git(&["branch", "side", &one.to_string()]);
+        let wrong: [(&str, Option<ObjectId>, Option<ObjectId>); 4] = [
+            ("side", Some(two), None),
+            ("side", None, Some(two)),
+            ("none", Some(one), None),
+            ("none", Some(one), Some(two)),
+        ];
+        for packed in [false, true] {
+            if packed {
+                f.git(&["pack-refs", "--all"]);
+            }
+            for moved in wrong {
+                let before = state(&f);
+                let plan = plan(&f, &[("main", Some(two), Some(one)), ("first", None, Some(one)), moved]);
+                let error = Refs::new(&f.repo).move_refs(&plan, "undo").expect_err("it is elsewhere");
+                if moved != ("none", Some(one), None) {
+                    assert_eq!(code(error), Code::Branch, "{moved:?}");
+                }
+                assert_eq!(state(&f), before, "nothing moved: {moved:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_branch_makes_place_for_one_below_its_name_and_above() {
+        let f = Fixture::new();
+        let one = f.commit("1", "1");
+        for (gone, new) in [("a", "a/b"), ("a/b", "a"), ("a", "a/b/c/d"), ("a/b/c/d", "a/b")] {
+            for packed in [false, true] {
+                f.git(&["branch", gone]);
+                if packed {
+                    f.git(&["pack-refs", "--all"]);
+                }
+                let plan = plan(&f, &[(gone, Some(one), None), (new, None, Some(one))]);
+                Refs::new(&f.repo).move_refs(&plan, "undo").expect("move the refs");
+                assert_eq!(f.lines(&["branch", "--format=%(refname:short)"]), [new, "main"], "{gone} to {new}");
+                f.git(&["branch", "-q", "-D", new]);
+            }
+        }
+    }
+
+    #[test]
+    fn head_moves_to_a_branch_to_a_commit_and_only_from_where_it_was() {
+        let f = Fixture::new();
+        let [one, two] = ["1", "2"].map(|name| f.commit(name, name));
+        f.git(&["branch", "side", &one.to_string()]);
+        let at = |branch: Option<&str>, commit| Head {
+            branch: branch.map(|name| format!("refs/heads/{name}")),
+            commit: Some(commit),
+        };
+        let path = [at(Some("main"), two), at(Some("side"), one), at(None, two), at(None, one), at(Some("main"), two)];
+        for step in path.windows(2) {
+            let plan = Plan {
+                head: checkpoint::Change::new(step[0].clone(), step[1].clone()),
+                ..Plan::empty(Op::Undo, Head::default())
+            };
+            Refs::new(&f.repo).move_refs(&plan, "undo").expect("move HEAD");
+            assert_eq!(f.id(&["rev-parse", "HEAD"]), step[1].commit.expect("a commit"));
+            assert_eq!(f.git_agrees(&["symbolic-ref", "-q", "HEAD"]), step[1].branch.is_some());
+            let before = state(&f);
+            let error = Refs::new(&f.repo).move_refs(&plan, "undo").expect_err("HEAD is elsewhere by now");
+            assert_eq!((code(error), state(&f)), (Code::Branch, before), "nothing moved");
+        }
+    }
+
+    #[test]
+    fn where_git_holds_a_lock_nothing_moves_and_the_lock_is_named() {
+        let f = Fixture::new();
+        let [one, two] = ["1", "2"].map(|name| f.commit(name, name));
+        f.git(&["branch", "side", &one.to_string()]);
+        for lock in ["refs/heads/side.lock", "HEAD.lock"] {
+            let lock = f.repo.git_dir().join(lock);
+            std::fs::write(&lock, "").expect("write a file");
+            let before = state(&f);
+            let plan = plan(&f, &[("main", Some(two), Some(one)), ("side", Some(one), Some(two))]);
+            let error = Refs::new(&f.repo).move_refs(&plan, "undo").expect_err("git has it");
+            assert!(error.to_string().contains(&*lock.to_string_lossy()), "it is named: {error}");
+            assert_eq!((code(error), state(&f)), (Code::Locked, before));
+            assert!(lock.exists(), "it is git's to remove");
+            std::fs::remove_file(lock).expect("git is done");
+        }
+    }
+}

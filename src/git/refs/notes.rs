@@ -149,3 +149,80 @@ fn pause(attempt: u32) -> std::time::Duration {
 fn same_note(line: &[u8], note: &Note) -> bool {
     serde_json::from_slice::<Note>(line).is_ok_and(|old| Note { at: note.at.clone(), ..old } == *note)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::Repo;
+    use crate::git::repo::testing::Fixture;
+    use crate::model::turn::CommitKind;
+
+    fn note(turn: u64, commit: ObjectId) -> Note {
+        let at = "2026-01-01T00:00:00Z".to_owned();
+        Note {
+            v: 1,
+            turn,
+            kind: CommitKind::Agent,
+            commit,
+            agent: "sh".into(),
+            session: None,
+            worktree: "main".into(),
+            at,
+        }
+    }
+
+    #[test]
+    fn git_shows_a_note_beside_what_others_wrote_and_the_same_one_once() {
+        let f = Fixture::new();
+        let (refs, commit) = (Refs::new(&f.repo), f.commit("a", "one"));
+        f.git(&["notes", "--ref=oxundo", "add", "-m", "by hand", "HEAD"]);
+        for at in ["2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"] {
+            refs.add_notes(&[Note { at: at.to_owned(), ..note(1, commit) }]).expect("add a note");
+        }
+        refs.add_notes(&[note(2, commit)]).expect("add a note");
+        let shown = f.lines(&["notes", "--ref=oxundo", "show", "HEAD"]);
+        assert_eq!(shown.len(), 3, "one line a note: {shown:?}");
+        assert_eq!(shown[0], "by hand", "what stood there stays");
+        assert_eq!(refs.notes_on(&[commit]).expect("read"), [[note(1, commit), note(2, commit)]]);
+        refs.add_notes(&[]).expect("nothing to do");
+    }
+
+    #[test]
+    fn notes_that_are_taken_off_leave_the_others_and_at_last_no_ref() {
+        let f = Fixture::new();
+        let (refs, first) = (Refs::new(&f.repo), f.commit("a", "one"));
+        refs.remove_notes(&[first]).expect("there is nothing to take off");
+        let second = f.commit("b", "two");
+        refs.add_notes(&[note(1, first), note(2, second)]).expect("add notes");
+        refs.remove_notes(&[first]).expect("take one off");
+        assert_eq!(f.lines(&["notes", "--ref=oxundo", "list"]).len(), 1);
+        assert_eq!(refs.notes_on(&[first, second]).expect("read"), [vec![], vec![note(2, second)]]);
+        refs.remove_notes(&[first, second]).expect("take the other one off");
+        assert!(!f.git_agrees(&["rev-parse", "-q", "--verify", NOTES]), "no note, no ref");
+        assert_eq!(refs.notes_on(&[first]).expect("read"), [vec![]]);
+    }
+
+    #[test]
+    fn writers_at_the_same_time_lose_no_note() {
+        let f = Fixture::new();
+        let commits: Vec<ObjectId> = (0..3).map(|n| f.commit(&format!("{n}"), "")).collect();
+        std::thread::scope(|scope| {
+            for writer in 0..4_u64 {
+                let (top, commits) = (f.repo.top().to_owned(), &commits);
+                scope.spawn(move || {
+                    let repo = Repo::open(&top).expect("open the repository");
+                    for (number, commit) in (0..).zip(commits) {
+                        Refs::new(&repo).add_notes(&[note(writer * 10 + number, *commit)]).expect("add a note");
+                    }
+                });
+            }
+        });
+        for (number, commit) in (0..).zip(&commits) {
+            let shown = f.lines(&["notes", "--ref=oxundo", "show", &commit.to_string()]);
+            let mut turns: Vec<u64> =
+                shown.iter().map(|line| serde_json::from_str::<Note>(line).expect("a note").turn).collect();
+            turns.sort_unstable();
+            assert_eq!(turns, [number, 10 + number, 20 + number, 30 + number], "each writer's note is there, once");
+        }
+    }
+}

@@ -65,3 +65,71 @@ impl Refs<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use crate::model::checkpoint::Change;
+
+    /// A repository with so many stashes, and git's word for them.
+    fn stashed(count: usize) -> Fixture {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        for number in 0..count {
+            f.write("a", format!("edit {number}"));
+            f.git(&["stash", "push", "-q", "-m", &format!("stash: {number} \u{e9}")]);
+        }
+        f
+    }
+
+    fn listed(f: &Fixture) -> Vec<String> {
+        f.lines(&["reflog", "show", "--date=raw", "--format=%H %gn <%ge> %gd %gs", "refs/stash", "--"])
+    }
+
+    #[test]
+    fn the_list_is_what_git_stash_list_shows_newest_first() {
+        let f = stashed(3);
+        let found = Refs::new(&f.repo).stash().expect("read the list");
+        let line = |entry: &StashEntry| {
+            let StashEntry { id, name, email, date, message } = entry;
+            format!("{id} {name} <{email}> stash@{{{date}}} {message}")
+        };
+        assert_eq!(
+            found.iter().map(line).collect::<Vec<_>>(),
+            listed(&f).iter().map(|l| l.replace("refs/", "")).collect::<Vec<_>>()
+        );
+        let none = stashed(0);
+        assert_eq!(Refs::new(&none.repo).stash().expect("there is none"), []);
+    }
+
+    #[test]
+    fn a_list_becomes_any_other_one_line_by_line() {
+        let f = stashed(3);
+        let refs = Refs::new(&f.repo);
+        let all = refs.stash().expect("read the list");
+        let [c, b, a] = &all[..] else { panic!("three of them") };
+        let of_bytes = StashEntry {
+            name: "N\0e9".into(),
+            message: "odd \0ff".into(),
+            date: "1600000000 -0730".into(),
+            ..a.clone()
+        };
+        let lists: [&[&StashEntry]; 8] =
+            [&[c, b, a], &[b, a], &[], &[a, b], &[c, &of_bytes], &[&of_bytes], &[], &[c, b, a]];
+        let original = listed(&f);
+        let mut now = all.clone();
+        for wanted in lists {
+            let to: Vec<StashEntry> = wanted.iter().map(|entry| (*entry).clone()).collect();
+            refs.set_stash(&Change::new(now, to.clone())).expect("set the list");
+            let shown = f.git(&["stash", "list", "--format=%H"]);
+            let ids: Vec<String> = to.iter().map(|entry| entry.id.to_string()).collect();
+            assert_eq!(String::from_utf8_lossy(&shown).lines().collect::<Vec<_>>(), ids, "git shows these");
+            if let Ok(found) = refs.stash() {
+                assert_eq!(found, to, "with their names, dates and messages");
+            }
+            now = to;
+        }
+        assert_eq!(listed(&f), original, "back at the beginning, git sees no difference");
+    }
+}

@@ -176,3 +176,82 @@ fn parse(line: &[u8]) -> Option<(BString, (u64, ObjectId))> {
     let (stamp, path) = rest.split_once_str(" ")?;
     Some((path.into(), (stamp.to_str().ok()?.parse().ok()?, ObjectId::from_hex(id).ok()?)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use crate::model::checkpoint::Kind;
+    use rustix::fs::FileType;
+
+    fn listings(count: u64) -> Vec<Listing> {
+        let names = |at: u64| {
+            vec![(format!("f\n{at}").into_bytes(), FileType::RegularFile), (b"d\xff/".to_vec(), FileType::Directory)]
+        };
+        (0..count).map(|at| Listing { stamp: (at, at + 1000), unknown: names(at) }).collect()
+    }
+
+    fn cache(f: &Fixture) -> DirCache {
+        let record = std::fs::read(f.repo.scratch_path(LISTED)).ok();
+        DirCache { old: record.and_then(|record| DirCache::parse(&record)).unwrap_or_default(), device: None }
+    }
+
+    #[test]
+    fn directories_that_were_kept_are_known_at_the_same_time_only() {
+        let f = Fixture::new();
+        let all = listings(WORTHWHILE_DIRECTORIES as u64);
+        cache(&f).save(&f.repo, &all[1..]);
+        assert!(!f.repo.scratch_path(LISTED).exists(), "so few are not worth it");
+        cache(&f).save(&f.repo, &all);
+        let known = cache(&f);
+        for Listing { stamp: (key, stamp), unknown } in &all {
+            assert_eq!(known.unknown((*key, *stamp)), Some(unknown.as_slice()));
+            assert_eq!(known.unknown((*key, stamp + 1)), None, "it has changed since");
+            assert_eq!(known.unknown((key + 100, *stamp)), None, "it is another");
+        }
+    }
+
+    #[test]
+    fn a_record_of_directories_that_is_damaged_anywhere_says_nothing() {
+        let f = Fixture::new();
+        cache(&f).save(&f.repo, &listings(WORTHWHILE_DIRECTORIES as u64));
+        let whole = std::fs::read(f.repo.scratch_path(LISTED)).expect("read the record");
+        assert!(DirCache::parse(&whole).is_some_and(|known| known.len() == WORTHWHILE_DIRECTORIES));
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            assert!(DirCache::parse(&damaged).is_none(), "a byte is wrong at {at}");
+            assert!(DirCache::parse(&whole[..at]).is_none(), "it ends at {at}");
+        }
+        // Whole, and nonsense all the same.
+        for nonsense in [&b"x"[..], &[0; 15], &[0; 16], b"0123456789abcdefno end", b"0123456789abcdef@no zero\0"] {
+            write_record(&f.repo, LISTED, nonsense);
+            let record = std::fs::read(f.repo.scratch_path(LISTED)).expect("read the record");
+            assert!(DirCache::parse(&record).is_none(), "{:?}", nonsense.as_bstr());
+        }
+    }
+
+    #[test]
+    fn what_a_file_holds_is_known_by_its_stamp_and_only_while_git_has_it() {
+        let f = Fixture::new();
+        let (blob, gone) = (f.blob("one"), ObjectId::from_bytes_or_panic(&[7; 20]));
+        let file = |at: usize, stamp| Candidate { path: format!("f \n{at}").into(), kind: Kind::File, stamp };
+        let mut cache = BlobCache::load(&f.repo, WORTHWHILE);
+        for at in 0..WORTHWHILE {
+            cache.insert(&file(at, Some(5)), if at == 1 { gone } else { blob });
+        }
+        cache.insert(&file(WORTHWHILE, None), blob);
+        cache.save(&f.repo).expect("keep it");
+        let mut known = BlobCache::load(&f.repo, WORTHWHILE);
+        assert_eq!(known.find(&f.repo, &file(0, Some(5))), Some(blob));
+        assert_eq!(known.find(&f.repo, &file(0, Some(6))), None, "it has changed since");
+        assert_eq!(known.find(&f.repo, &file(0, None)), None, "it was changed just now");
+        assert_eq!(known.find(&f.repo, &file(1, Some(5))), None, "git does not have it");
+        assert_eq!(known.find(&f.repo, &file(WORTHWHILE, Some(5))), None, "it had no stamp");
+        let odd = format!("{blob} 5 a\0{blob} x b\0zz 5 c\0\0 \0{blob}\0{blob} 5 d");
+        std::fs::write(f.repo.scratch_path(RECORD), odd).expect("damage it");
+        let mut known: Vec<_> = BlobCache::load(&f.repo, WORTHWHILE).old.into_keys().collect();
+        known.sort();
+        assert_eq!(known, ["a", "d"], "what makes no sense is passed over");
+    }
+}

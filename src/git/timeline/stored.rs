@@ -258,10 +258,156 @@ pub fn rescue_directory(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::repo::testing::Fixture;
+    use crate::model::timeline::Stack;
+    use gix::objs::tree::EntryKind;
 
     #[test]
     fn turns_fan_out_two_digits_a_level() {
         assert_eq!(turn_directory(17), "turns/00/00/17");
         assert_eq!(turn_directory(1_234_567), "turns/123/45/67");
+    }
+
+    fn turn(number: u64, previous: Option<u64>) -> Turn {
+        Turn { v: 1, turn: number, previous, agent: "sh".into(), ..Turn::default() }
+    }
+
+    /// A timeline with these turns, moved to by real git.
+    fn kept(f: &Fixture, turns: &[Turn]) -> ObjectId {
+        let mut update = Stored::none(&f.repo).update();
+        for turn in turns {
+            update.put_turn(turn).expect("keep a turn");
+        }
+        let (record, _) = update.into_record("kept".to_owned(), Vec::new()).expect("write the timeline");
+        let commit = record.timeline_to.expect("a commit");
+        f.git(&["update-ref", "refs/oxundo/timeline", &commit.to_string()]);
+        commit
+    }
+
+    #[track_caller]
+    fn corrupt<T>(found: Result<T>, what: &str) {
+        let Err(error) = found else { panic!("it is damaged: {what}") };
+        let refusal = error.downcast::<Refusal>().expect("a refusal");
+        assert_eq!(refusal.code, Code::Corrupt);
+        assert!(refusal.message.contains(what), "it says what: {}", refusal.message);
+    }
+
+    /// The timeline with a file of its tree replaced or taken out.
+    fn with_file(f: &Fixture, base: ObjectId, path: &str, content: Option<&str>) -> ObjectId {
+        let objects = Objects::new(&f.repo);
+        let tree = objects.commit_tree(base).expect("read the tree");
+        let entry = content.map(|content| (EntryKind::Blob, f.blob(content)));
+        let tree = objects.edited_tree(tree, &[(path.into(), entry)]).expect("edit the tree");
+        let commit = f.id(&["commit-tree", "-m", "damaged", &tree.to_string()]);
+        f.git(&["update-ref", "refs/oxundo/timeline", &commit.to_string()]);
+        commit
+    }
+
+    #[test]
+    fn turns_that_were_kept_are_found_by_their_numbers_in_order() {
+        let f = Fixture::new();
+        let numbers = [1, 9, 10, 99, 100, 10_001, 1_234_567];
+        let turns: Vec<Turn> = numbers.iter().map(|number| turn(*number, None)).collect();
+        let commit = kept(&f, &turns);
+        let stored = Timelines::new(&f.repo).timeline().expect("read it");
+        assert_eq!(stored.turn_numbers().expect("list them"), numbers);
+        assert_eq!(stored.turns().expect("read them").into_values().collect::<Vec<_>>(), turns);
+        assert_eq!((stored.find_turn(2).expect("look"), stored.rescue_numbers().expect("list them")), (None, vec![]));
+        let paths = f.lines(&["ls-tree", "-r", "--name-only", &commit.to_string(), "turns/"]);
+        assert!(paths.contains(&"turns/123/45/67/turn.json".to_owned()), "git finds it where it is to be: {paths:?}");
+        let mut update = stored.update();
+        update.remove_turn(99);
+        update.remove_turn(5);
+        let (_, left) = update.into_record("removed".to_owned(), Vec::new()).expect("write it");
+        assert_eq!(left.turn_numbers().expect("list them"), [1, 9, 10, 100, 10_001, 1_234_567]);
+        assert_eq!(stored.turn_numbers().expect("list them"), numbers, "what was read stays as it is");
+    }
+
+    #[test]
+    fn a_record_that_is_gone_or_makes_no_sense_is_corrupt_and_named() {
+        let f = Fixture::new();
+        let base = kept(&f, &[turn(1, None), turn(2, Some(1))]);
+        let read = || Timelines::new(&f.repo).timeline().expect("the state itself is whole");
+        corrupt(read().require_turn(3), "turn 3 is missing");
+        corrupt(read().checkpoint(1, Side::Before), "turn 1");
+        corrupt(read().named_checkpoint(1), "named/00/00/01 is missing");
+        with_file(&f, base, "turns/00/00/02/turn.json", Some("{"));
+        corrupt(read().require_turn(2), "turn 2: read turns/00/00/02/turn.json");
+        assert_eq!(read().require_turn(1).expect("it is whole"), turn(1, None), "the others can be read");
+        with_file(&f, base, "turns/00/00/02/files", Some("{}\n"));
+        corrupt(read().turn_files(2), "turn 2");
+        with_file(&f, base, "turns/00/00/02/carried/carried.json", Some("1"));
+        corrupt(read().return_state(2), "turn 2");
+    }
+
+    #[test]
+    fn a_chain_that_does_not_go_down_is_corrupt_and_never_walked() {
+        let f = Fixture::new();
+        let base = kept(&f, &[turn(1, None), turn(2, Some(1))]);
+        for odd in [turn(2, Some(2)), turn(2, Some(3)), turn(2, Some(u64::MAX)), turn(1, None)] {
+            let text = serde_json::to_string(&odd).expect("write a record");
+            with_file(&f, base, "turns/00/00/02/turn.json", Some(&text));
+            let stored = Timelines::new(&f.repo).timeline().expect("the state itself is whole");
+            corrupt(stored.find_turn(2), "turn 2: its record contradicts itself");
+            corrupt(stored.turns(), "turn 2");
+        }
+    }
+
+    #[test]
+    fn a_state_that_this_oxundo_cannot_read_is_corrupt() {
+        let f = Fixture::new();
+        let base = kept(&f, &[turn(1, None)]);
+        let state = |change: fn(&mut Timeline)| {
+            let mut state = Timeline::default();
+            change(&mut state);
+            serde_json::to_string(&state).expect("write a state")
+        };
+        for (content, what) in [
+            (None, "state.json is missing"),
+            (Some("[]".to_owned()), "read state.json"),
+            (Some(state(|state| state.v = 2)), "version 2"),
+            (Some(state(|state| state.next = BEYOND_COUNT)), "beyond counting"),
+            (Some(state(|state| state.next_rescue = u64::MAX)), "beyond counting"),
+        ] {
+            with_file(&f, base, "state.json", content.as_deref());
+            corrupt(Timelines::new(&f.repo).timeline(), what);
+        }
+        f.git(&["update-ref", "refs/oxundo/timeline", &f.blob("no commit").to_string()]);
+        corrupt(Timelines::new(&f.repo).timeline(), "read commit");
+    }
+
+    #[test]
+    fn a_timeline_that_is_gone_is_missed_only_where_there_was_one() {
+        let f = Fixture::new();
+        let timelines = Timelines::new(&f.repo);
+        assert_eq!(timelines.timeline().expect("there is none").commit, None);
+        let commit = kept(&f, &[turn(1, None)]);
+        f.repo.scratch().expect("make the directory");
+        timelines.remember_timeline(commit);
+        f.git(&["update-ref", "-d", "refs/oxundo/timeline"]);
+        corrupt(timelines.timeline(), "it is gone");
+        assert_eq!(timelines.remembered_timeline(), Some(commit));
+        timelines.forget_timeline().expect("forget it");
+        assert_eq!(timelines.timeline().expect("nobody misses it").commit, None);
+    }
+
+    #[test]
+    fn the_state_of_the_stack_and_the_pins_survive_the_commit() {
+        let f = Fixture::new();
+        let pinned = f.commit("a", "one");
+        let mut update = Stored::none(&f.repo).update();
+        update.state.next = 5;
+        update.state.stacks.insert("refs/heads/caf\0e9".into(), Stack { top: Some(3), undone: vec![4] });
+        update.state.pins = vec![
+            crate::model::timeline::Pin(pinned),
+            crate::model::timeline::Pin(ObjectId::from_bytes_or_panic(&[9; 20])),
+        ];
+        let (record, written) = update.into_record("kept".to_owned(), Vec::new()).expect("write it");
+        let commit = record.timeline_to.expect("a commit");
+        f.git(&["update-ref", "refs/oxundo/timeline", &commit.to_string()]);
+        let read = Timelines::new(&f.repo).timeline().expect("read it");
+        assert_eq!((read.commit, read.tree, &read.state), (Some(commit), written.tree, &written.state));
+        let parents = f.lines(&["log", "-1", "--format=%P", &commit.to_string()]);
+        assert_eq!(parents, [pinned.to_string()], "git keeps the pinned commit that is there");
     }
 }
