@@ -8,7 +8,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 /// # Examples
 ///
 /// ```
-/// use oxundo::model::bytes::quoted;
+/// use oxundo::internals::quoted;
 /// assert_eq!(quoted(b"caf\xc3\xa9".as_slice().into()), "café");
 /// assert_eq!(quoted(b"caf\xe9".as_slice().into()), r#""caf\351""#);
 /// ```
