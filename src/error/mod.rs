@@ -11,6 +11,7 @@ use std::fmt;
 /// What kind of refusal or error this is. The words are part of the JSON contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Code {
     /// A commit that would leave its branch has been published.
     Published,

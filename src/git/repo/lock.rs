@@ -12,7 +12,7 @@ use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// How long a command waits for another one's moment to pass.
+/// How long a command waits for another one's moment to pass, unless it is told otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often it looks.
@@ -39,7 +39,7 @@ impl Repo {
         if self.is_running()? {
             return Ok(None);
         }
-        let lock = self.take("lock", who, PATIENCE)?;
+        let lock = self.take("lock", who, self.patience())?;
         Ok(if self.is_running()? { None } else { lock })
     }
 
@@ -54,7 +54,7 @@ impl Repo {
             return Err(self.busy_with_run());
         }
         // Nobody else can begin one now; those who look hold it for an instant.
-        self.take("run", who, PATIENCE)?.ok_or_else(|| self.busy_with_run())
+        self.take("run", who, self.patience())?.ok_or_else(|| self.busy_with_run())
     }
 
     /// Whether a `run` is at work in this worktree.

@@ -1,6 +1,7 @@
 //! Finding and opening the repository that a directory is in, or oxundo's own for it.
 
 use crate::error::{Code, Refusal};
+use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
 use crate::git::repo::settings::config_parameters;
 use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root};
@@ -103,6 +104,7 @@ impl Repo {
             from_environment,
             index: RefCell::default(),
             watch: ProgressSink::default(),
+            patience: PATIENCE,
         })
     }
 
