@@ -44,7 +44,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// what an interrupted one left, takes the worktree's lock for as long as it needs it, and changes everything or
 /// nothing. What the user should hear of though nothing failed is in `warnings` of what a call gives, or of its error.
 ///
-/// Threads can share it: their calls take turns, as those of several processes do. A state is named in words, as on
+/// It can be kept for long: each call sees the repository and its settings as they are then. Threads can share it: their
+/// calls take turns, as those of several processes do. A state is named in words, as on
 /// the command line: a turn's number for the state after it, `17:before`, `@~2`, `0` for the one before the first
 /// turn, a commit of a turn, or a checkpoint's name.
 ///
@@ -135,7 +136,9 @@ impl Worktree {
     /// Acts, and gives what was warned of meanwhile.
     fn act<T>(&self, act: impl FnOnce(&Repo, Warn<'_>) -> anyhow::Result<T>) -> Result<(T, Vec<Warning>)> {
         let warnings = RefCell::new(Vec::new());
-        let done = act(&self.repo(), &|warning| warnings.borrow_mut().push(warning));
+        let mut repo = self.repo();
+        let done = repo.reopen().and_then(|()| act(&repo, &|warning| warnings.borrow_mut().push(warning)));
+        drop(repo);
         let warnings = warnings.into_inner();
         match done {
             Ok(done) => Ok((done, warnings)),

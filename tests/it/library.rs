@@ -549,3 +549,20 @@ fn the_process_belongs_to_the_front_end() {
     allowed("set_var", &[]);
     allowed("process::exit", &["program/"]);
 }
+
+#[test]
+fn a_worktree_that_is_open_for_long_sees_what_others_do() {
+    let (repo, worktree) = ready();
+    let before = repo.state();
+    repo.agent("echo 1 >a.txt");
+    assert_eq!(worktree.status().expect("a status").undo_depth, 1);
+    repo.agent("echo 2 >a.txt");
+    repo.sh("git repack -adq; git pack-refs --all; git prune-packed; git switch -q -c other; git switch -q main");
+    assert_eq!(worktree.list(9).expect("a list").turns.len(), 2);
+    assert_eq!(worktree.read("1", "a.txt"), Ok(b"1\n".to_vec()));
+    repo.git(["branch", "-D", "other"]);
+    worktree.undo(Undo::last(2)).expect("they are undone");
+    repo.state().assert_is(&before, "undo is exact");
+    repo.git(["config", "oxundo.mode", "ghost"]);
+    assert_eq!(worktree.status().expect("a status").mode, Mode::Ghost, "settings are those of now");
+}

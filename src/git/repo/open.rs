@@ -28,6 +28,14 @@ impl Repo {
         })
     }
 
+    /// Opens it again, with the settings of now, for whoever keeps it for long.
+    pub fn reopen(&mut self) -> Result<()> {
+        let now = Self::open(self.top())?;
+        let (prefix, index) = (std::mem::take(&mut self.prefix), self.index.take());
+        *self = Self { prefix, index: index.into(), watch: self.watch.clone(), patience: self.patience, ..now };
+        Ok(())
+    }
+
     fn open_existing(directory: &Path) -> Result<Option<Self>> {
         let directory = absolute(directory)?;
         if let Some(repo) = Self::open_from_environment(&directory)? {
