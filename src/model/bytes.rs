@@ -38,7 +38,8 @@ pub fn unquoted(text: &str) -> Option<BString> {
         path.push(byte);
         rest = after;
     }
-    path.to_str().is_err().then(|| path.into())
+    let path = BString::from(path);
+    (quoted(path.as_bstr()) == text).then_some(path)
 }
 
 /// A path fit for a terminal: C-quoted where it holds control characters or is not UTF-8.
@@ -177,7 +178,7 @@ mod tests {
         for path in [b"\xff\xfe".as_slice(), b"caf\xe9/\n\t\r\"\\\x01", b"\xe9"] {
             assert_eq!(unquoted(&quoted(path.as_bstr())), Some(BString::from(path)));
         }
-        for plain in ["a b", "\"", "\"a\"", "\"\\351", "\"\\9\"", "caf\u{e9}"] {
+        for plain in ["a b", "\"", "\"a\"", "\"\\351", "\"\\9\"", "\"\\+51\\351\"", "\"\\141\\351\"", "caf\u{e9}"] {
             assert_eq!(unquoted(plain), None, "{plain}");
         }
     }
