@@ -1,5 +1,5 @@
 //! The `oxundo.*` keys of git's configuration, one function each; their defaults are in
-//! the table of keys. `OXUNDO_*` in the environment stands over them: `oxundo.maxFileSize`
+//! the table of keys. `OXUNDO_*` in the environment overrides them: `oxundo.maxFileSize`
 //! is `OXUNDO_MAX_FILE_SIZE`.
 
 pub mod keys;
@@ -20,7 +20,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// What is said to be wanted where something else is set.
+/// What a message names as the valid values.
 const BOOLEAN: &str = "a boolean, like true, yes, on, 1, or false, no, off, 0,";
 
 /// Reads the configuration of one repository.
@@ -235,7 +235,7 @@ pub fn hints_of_user() -> bool {
     hints.unwrap_or(true)
 }
 
-/// Globs that are held against a path's last component, or against all of it where they have a slash.
+/// Globs that are matched with a path's last component, or with the whole path where they have a slash.
 #[derive(Clone, Debug)]
 pub struct Names(GlobSet);
 
@@ -250,7 +250,7 @@ impl Names {
     }
 }
 
-/// As in .gitignore: a pattern without a slash is for every directory.
+/// As in .gitignore: a pattern without a slash holds in every directory.
 fn globs(key: &str, patterns: &[String]) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {

@@ -28,6 +28,8 @@ pub enum Progress<'a> {
     Ends,
     /// A git command is about to run.
     Runs(&'a str),
+    /// A record of oxundo's own is read.
+    Opens(&'a str),
 }
 
 type Listener = dyn Fn(Progress<'_>) + Send + Sync;

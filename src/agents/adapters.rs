@@ -9,13 +9,13 @@ use Meaning::{Begin, Cut, End, Gone, Work};
 pub struct Adapter {
     /// The name, as in `oxundo hook NAME`.
     pub name: &'static str,
-    /// The name that people know it by.
+    /// The name as people write it.
     pub title: &'static str,
-    /// Its programs, by any of which it is known to be installed.
+    /// Its programs; if one of them is found, the agent is installed.
     pub programs: &'static [&'static str],
     /// What its events mean; all others mean nothing.
     pub events: &'static [(&'static str, Meaning)],
-    /// The field without which a beginning may be the continuation of a prompt.
+    /// A field of a prompt's beginning; without it the event may be the continuation of a prompt.
     pub proof: Option<&'static str>,
     /// Tools that change nothing, where the use of a tool is the only sign of a beginning.
     pub harmless_tools: &'static [&'static str],
@@ -47,7 +47,7 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// The signal that it is, when the payload says nothing else.
+    /// The signal for it, unless the payload says something else.
     pub fn signal(self) -> Signal {
         match self {
             Self::Begin => Signal::Begin,
@@ -73,11 +73,11 @@ const PLAIN: Adapter = Adapter {
     rewind: None,
 };
 
-/// Claude Code's events, which others took over.
+/// Claude Code's events, which other agents have adopted.
 const CLAUDES: &[(&str, Meaning)] =
     &[("UserPromptSubmit", Begin), ("Stop", End), ("StopFailure", Cut), ("SessionEnd", Gone)];
 
-/// What our own plugins say.
+/// The events of oxundo's own plugins.
 const PLUGINS: &[(&str, Meaning)] = &[];
 
 /// Every agent whose hooks are known.
@@ -145,7 +145,7 @@ pub const ADAPTERS: &[Adapter] = &[
         title: "Qwen Code",
         programs: &["qwen"],
         events: CLAUDES,
-        // A result of a tool counts as a prompt there.
+        // There the result of a tool comes as a prompt.
         proof: Some("submitted_prompt"),
         directory_variable: Some("QWEN_PROJECT_DIR"),
         resume: Some("qwen --resume {}"),
@@ -215,7 +215,7 @@ pub const ADAPTERS: &[Adapter] = &[
     },
 ];
 
-/// Agents that run the hooks of Claude Code's settings as well, by the variable that tells of them.
+/// Agents that also run the hooks in Claude Code's settings, by the variable that shows which one it is.
 const HOSTS: &[(&str, &str)] = &[("CURSOR_VERSION", "cursor"), ("COPILOT_CLI", "copilot"), ("DROID_CLI", "droid")];
 
 /// The row of an agent.

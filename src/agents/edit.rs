@@ -127,7 +127,7 @@ fn is_ours(hook: &CstObject, mark: &str) -> bool {
     texts.into_iter().any(|value| value.as_str().is_some_and(|text| has_word(text, mark)))
 }
 
-/// Whether the mark stands there as words of its own: another agent's name may begin like ours.
+/// Whether the mark stands there as whole words: another agent's name may begin with ours.
 fn has_word(text: &str, mark: &str) -> bool {
     let ends = |rest: &str| rest.chars().next().is_none_or(|c| !c.is_alphanumeric() && c != '-' && c != '_');
     text.match_indices(mark).any(|(at, _)| ends(&text[at + mark.len()..]))
@@ -146,8 +146,7 @@ fn ours(list: &CstArray, mark: &str) -> Vec<Value> {
     found
 }
 
-/// Takes our hooks out of a list, and the groups that are empty without them. Tells whether
-/// there were any.
+/// Takes our hooks out of a list, and the groups that are empty without them. Gives whether there were any.
 fn strip(list: &CstArray, mark: &str) -> bool {
     let mut any = false;
     for element in list.elements() {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct SettingsDirectory {
     directory: PathBuf,
-    /// Whether nothing outside is to be touched, whatever link leads there.
+    /// Whether files outside must not be touched, even where a link leads there.
     closed: bool,
 }
 
@@ -48,8 +48,7 @@ impl SettingsDirectory {
         }
     }
 
-    /// Makes a change: the whole file, or nothing. A file that is another than the change was
-    /// made for is left.
+    /// Makes a change, as a whole or not at all. A file that has changed since the edit was planned is left alone.
     pub fn apply(&self, change: &FileEdit) -> Result<()> {
         if self.read(&change.path)? != change.before {
             bail!("it was changed meanwhile");

@@ -1,5 +1,5 @@
-//! What an agent's payload says: read with tolerance, since formats move. A field is known by
-//! its name in any spelling, wrong types count as absent, and the rest is ignored.
+//! Reading an agent's payload, tolerantly, since formats change: a field is found by its name in any
+//! spelling, a wrong type counts as absent, and unknown fields are ignored.
 
 use crate::agents::adapters::{Adapter, Meaning, folded};
 use crate::model::session::Signal;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// A prompt longer than this is cut: it becomes a commit's message.
 const LONGEST: usize = 16 << 10;
 
-/// Ids and paths longer than this are nobody's.
+/// Ids and paths longer than this are ignored.
 const LONGEST_NAME: usize = 4 << 10;
 
 const EVENT: &[&str] = &["hook_event_name", "hook_name", "event_name", "event", "type"];
@@ -23,7 +23,7 @@ const DIRECTORY: &[&str] = &["cwd", "working_dir", "directory", "workspace_roots
 const PARENT: &[&str] = &["agent_id", "parent_session_id", "parent_id", "subagent_id"];
 const OUTCOME: &[&str] = &["status", "reason", "stop_reason"];
 
-/// What a hook was told.
+/// What a hook's payload says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookEvent {
     /// What it means.
@@ -36,8 +36,8 @@ pub struct HookEvent {
     pub directory: Option<PathBuf>,
 }
 
-/// Reads a payload. Gives nothing for what has nothing to do with a turn's ends: other
-/// events, a sub-agent's, and those without a session.
+/// Reads a payload. Gives `None` for what does not mark the beginning or end of a turn: other events, a
+/// sub-agent's, and those without a session.
 pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: Option<String>) -> Option<HookEvent> {
     let name = event.map(str::to_owned).or_else(|| text(payload, EVENT)).unwrap_or_default();
     let meaning = adapter.meaning(&name)?;
@@ -103,8 +103,7 @@ fn field<'a>(payload: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// A prompt as a message: no control characters, which git's messages may not have, and not
-/// without end.
+/// A prompt as a message: without control characters, which git's messages must not have, and of limited length.
 fn cut(text: &str) -> String {
     let mut text = text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "");
     if text.len() > LONGEST {

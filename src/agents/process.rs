@@ -1,13 +1,13 @@
-//! Whether the agent that told of a session is still there. Its hooks come and go, so no lock
-//! can tell: the process that runs them is remembered instead.
+//! Whether the agent of a session is still running. Its hooks are short processes, which can hold no lock for it:
+//! instead the process that runs them is recorded.
 
 use crate::git::repo::platform;
 use crate::model::turn::{Participant, Process};
 
-/// What stands between an agent and its hook, and is gone when the hook is.
+/// Programs that an agent runs its hooks with, and that end with the hook.
 const SHELLS: [&str; 8] = ["sh", "dash", "bash", "zsh", "fish", "ksh", "ash", "busybox"];
 
-/// How many shells may stand between.
+/// How many of these there may be between an agent and its hook.
 const DEEPEST: usize = 6;
 
 /// How far up an agent is looked for.
@@ -26,14 +26,14 @@ pub fn caller() -> Option<Process> {
     None
 }
 
-/// Whether a session's process may still be at work. What cannot be looked at may.
+/// Whether a session's process may still be running; true where that cannot be seen.
 pub fn is_alive(part: &Participant) -> bool {
     let Some(process) = &part.process else { return true };
     process.space != platform::process_space()
         || platform::process(process.pid).is_some_and(|seen| seen.started == process.started)
 }
 
-/// Whether a session's process is one of those that led to this one.
+/// Whether a session's process is an ancestor of this one.
 pub fn is_above(part: &Participant) -> bool {
     let Some(process) = part.process.as_ref().filter(|process| process.space == platform::process_space()) else {
         return false;

@@ -6,7 +6,7 @@ use crate::agents::edit::HookEntry;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-/// For whom hooks are set up.
+/// Where hooks are set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// This repository, in a file that is not committed where the agent has one.
@@ -239,7 +239,7 @@ pub fn setup(agent: &str) -> Option<&'static Setup> {
     SETUPS.iter().find(|setup| setup.agent == agent)
 }
 
-/// By which a command is known to be ours.
+/// The mark by which a command is recognised as ours.
 fn mark(agent: &str) -> String {
     format!("oxundo hook {agent}")
 }
@@ -390,7 +390,7 @@ fn goose_hooks() -> String {
     pretty(&json!({"hooks": hooks}))
 }
 
-/// Cline reads what its hooks print: nothing is to be held up.
+/// Cline reads what its hooks print; this answer makes it go on.
 fn cline(event: &str) -> String {
     let hook = mark("cline");
     format!(
@@ -404,7 +404,7 @@ pub fn names() -> String {
     SETUPS.iter().map(|setup| setup.agent).collect::<Vec<_>>().join(", ")
 }
 
-/// The name that people know an agent by.
+/// An agent's name as people write it.
 pub fn title(agent: &str) -> &str {
     adapter(agent).map_or(agent, |adapter| adapter.title)
 }

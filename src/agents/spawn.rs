@@ -1,5 +1,5 @@
-//! The agent: looked up before anything is recorded, run with the terminal as
-//! it is, and its end told as a shell would.
+//! Running the agent: it is looked up before anything is recorded, it gets the terminal, and its exit code is
+//! reported as a shell does.
 
 use crate::git::repo::Repo;
 use crate::git::repo::process::LOCAL_ENVIRONMENT;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-/// The variable by which a `run` inside a `run` knows that it is.
+/// The variable by which a `run` inside a `run` recognises this.
 pub const INSIDE: &str = "OXUNDO_RUN";
 
 /// Whether this process was started by an agent that a `run` in this worktree runs, or ran.
@@ -56,9 +56,8 @@ pub fn name_of(command: &OsStr) -> String {
     crate::model::bytes::sanitized(&name.to_string_lossy())
 }
 
-/// Runs the agent to its end. SIGINT and SIGQUIT reach it from the terminal and are its
-/// own; SIGTERM and SIGHUP are passed on to it. While it is stopped, so are we: the shell has
-/// its prompt back, as it would without us.
+/// Runs the agent to its end. SIGINT and SIGQUIT reach it from the terminal; SIGTERM and SIGHUP are passed on to it.
+/// While it is stopped, this process stops too, so that the shell shows its prompt.
 pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<ExitStatus> {
     let mut agent = Command::new(program);
     agent.args(&command[1..]);
@@ -68,7 +67,7 @@ pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<
         for variable in LOCAL_ENVIRONMENT {
             agent.env_remove(variable);
         }
-        // A repository that only these variables lead to must stay within reach.
+        // A repository that is found by these variables only must still be found by the agent.
         if repo.only_by_environment() {
             agent.env("GIT_DIR", repo.git_dir()).env("GIT_WORK_TREE", repo.top());
         }
@@ -86,7 +85,7 @@ pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<
                     SIGHUP => Signal::HUP,
                     _ => continue,
                 };
-                // An agent that is gone already needs no signal.
+                // An agent that has ended already needs no signal.
                 let _ = kill_process(pid, passed_on);
             }
         });
@@ -97,8 +96,8 @@ pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<
     status.context("wait for the agent")
 }
 
-/// Gives the shell the time to go on with every process of its job: it does so with one after
-/// the other. In slices, since a sleep goes on while we ourselves are stopped.
+/// Gives the shell time to continue every process of its job, one after the other. In slices, since a sleep also
+/// runs while this process is stopped.
 fn pause() {
     for _ in 0..4 {
         std::thread::sleep(Duration::from_millis(5));
@@ -118,20 +117,20 @@ fn wait(agent: Pid) -> io::Result<ExitStatus> {
     }
 }
 
-/// Stops until the shell goes on with us, as long as the agent is stopped; gives what became
-/// of the agent then.
+/// Stops this process until the shell continues it, as long as the agent is stopped; gives the agent's state after
+/// that.
 fn stop_with(agent: Pid) -> io::Result<Option<WaitStatus>> {
     let since = || {
         pause();
         wait_for(agent, WaitOptions::UNTRACED | WaitOptions::CONTINUED | WaitOptions::NOHANG)
     };
-    // It may be going on already, if we were stopped with it.
+    // It may run again already, if both were stopped and continued.
     let mut news = since()?;
     while news.is_none_or(WaitStatus::stopped) {
         kill_process(getpid(), Signal::STOP)?;
         news = since()?;
         if news.is_none() {
-            // We alone were told to go on.
+            // Only this process was continued: continue the agent.
             kill_process(agent, Signal::CONT)?;
             break;
         }
@@ -149,7 +148,7 @@ pub fn was_killed(status: ExitStatus) -> bool {
     status.signal().is_some()
 }
 
-/// The exit code by which a shell tells of this end.
+/// The exit code that a shell gives for this end.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
     u8::try_from(code).unwrap_or(u8::MAX)

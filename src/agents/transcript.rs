@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 /// How much of a transcript's end is searched for the model's name.
 const TAIL: u64 = 256 << 10;
 
-/// Ends a part: where its transcript ends, and the model that it tells of.
+/// Ends a session's part in a turn: records the transcript's length and the model that it names.
 pub fn finish(part: &mut Participant) {
     if !part.at_work {
         return;

@@ -1,4 +1,4 @@
-//! The table of the `oxundo.*` keys: what the code takes for a default is what the documentation says.
+//! The table of the `oxundo.*` keys: the code and the documentation take the defaults from it.
 
 /// One key of git's configuration.
 #[derive(Clone, Copy, Debug)]
@@ -6,7 +6,7 @@
 pub struct Key {
     /// Its name, without `oxundo.`.
     pub name: &'static str,
-    /// What is taken when it is not set.
+    /// Its default.
     pub default: &'static str,
     /// What it may be.
     pub values: &'static str,
@@ -179,7 +179,7 @@ pub fn default(name: &str) -> &'static str {
     KEYS.iter().find(|key| key.name == name).expect("every key is in the table").default
 }
 
-/// The variable that stands over a key: `OXUNDO_MAX_FILE_SIZE` for `maxFileSize`.
+/// The variable that overrides a key: `OXUNDO_MAX_FILE_SIZE` for `maxFileSize`.
 pub fn variable(name: &str) -> String {
     let mut variable = String::from("OXUNDO_");
     for c in name.chars() {

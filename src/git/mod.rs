@@ -1,6 +1,6 @@
 //! The git layer: the only place with gix handles, and the only door to the `git` binary. It reads
-//! the present, keeps checkpoints and the timeline, and carries plans out. What is to be done is
-//! decided elsewhere.
+//! the present state, keeps checkpoints and the timeline, and carries plans out. `model` and `ops`
+//! decide which.
 //!
 //! Each room has a handle of its own, and names only rooms above it in this list.
 

@@ -83,8 +83,8 @@ fn c_quoted(path: &BStr) -> String {
     out
 }
 
-/// Serialises a path so that every byte survives JSON: UTF-8 as it is, all
-/// else in hex behind a NUL, which no path can hold.
+/// Serialises a path so that every byte survives JSON: UTF-8 as it is, any other byte as a
+/// NUL, which no path can hold, and two hex digits.
 pub mod exact {
     use super::{BString, ByteSlice};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -122,8 +122,8 @@ pub mod exact {
     }
 }
 
-/// Names of refs and what a reflog says, as text in which no byte is lost: one that belongs to no letter of UTF-8 is
-/// a NUL, which none of them can hold, and its two digits in hex.
+/// Names of refs and texts of reflogs, as strings in which no byte is lost: a byte that is not UTF-8 is a NUL, which
+/// none of them can hold, and its two hex digits.
 pub mod lossless {
     /// The text that stands for these bytes.
     pub fn encode(bytes: &[u8]) -> String {
@@ -132,7 +132,7 @@ pub mod lossless {
         })
     }
 
-    /// The bytes that this text stands for. What [`encode`] does not write stays as it is, and is refused by git.
+    /// The bytes that this text stands for. What [`encode`] would not write stays as it is, and git refuses it.
     pub fn decode(text: &str) -> Vec<u8> {
         let mut parts = text.split('\0');
         let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

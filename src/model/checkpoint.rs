@@ -31,7 +31,7 @@ pub fn short_branch(name: &str) -> Cow<'_, str> {
     if short.contains('\0') { quoted(lossless::decode(short).as_bstr()).into() } else { short.into() }
 }
 
-/// What kind of file stands at a path.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -44,7 +44,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a regular file with these permission bits is: git looks at the owner's alone.
+    /// `Executable` or `File` for a regular file with these permission bits: git looks at the owner's only.
     pub fn of_mode(mode: u32) -> Self {
         if mode & 0o100 == 0 { Self::File } else { Self::Executable }
     }
@@ -69,7 +69,7 @@ impl FileState {
     }
 }
 
-/// One index entry with all that git keeps of it but the stat data.
+/// One index entry, with everything that git keeps of it except the stat data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IndexEntry {
     /// The mode as git writes it, for example `0o100644`.
@@ -139,12 +139,12 @@ pub struct StashEntry {
     pub message: String,
 }
 
-/// The permission bits that need no record, and those that do.
+/// The usual permission bits, and the files that have others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Modes {
     /// What ordinary files, executables and directories have.
     pub usual: UsualModes,
-    /// The files, and the directories (with a slash behind), that have other bits.
+    /// The files, and the directories (ending with a slash), that have other bits.
     pub unusual: BTreeMap<BString, u32>,
 }
 
@@ -200,14 +200,14 @@ pub enum Reason {
 /// Something that exists in the worktree but was not captured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Its path; a directory stands for all below it.
+    /// Its path; a directory includes everything below it.
     #[serde(with = "exact")]
     pub path: BString,
     /// Why.
     pub reason: Reason,
     /// Its size in bytes, or for a directory with too many files their number.
     pub size: u64,
-    /// What tells whether it changed, where something does: a large file's size and time, a
+    /// A fingerprint to tell whether it changed, where there is one: a large file's size and time, a
     /// repository's HEAD.
     #[serde(default)]
     pub state: Option<String>,
@@ -220,8 +220,8 @@ impl Skipped {
     }
 }
 
-/// Whether a branch belongs to another worktree: all worktrees share their branches, and what
-/// another did meanwhile is no part of a turn.
+/// Whether a branch belongs to another worktree: all worktrees share the branches, and what happens in another
+/// is not part of a turn.
 fn is_elsewhere(before: &Checkpoint, after: &Checkpoint, name: &String) -> bool {
     let ends = [before, after];
     let ours = ends.iter().any(|end| end.head.branch.as_ref() == Some(name));
@@ -238,9 +238,9 @@ pub fn branch_changes(before: &Checkpoint, after: &Checkpoint) -> BTreeMap<Strin
     changes.filter(|(_, change)| change.from != change.to).collect()
 }
 
-/// What a turn did to the stash list; what was put there in another worktree is left out.
+/// What a turn did to the stash list, without entries that were made in another worktree.
 pub fn stash_change(before: &Checkpoint, after: &Checkpoint) -> Option<Change<Vec<StashEntry>>> {
-    // An entry tells the branch that it was made on.
+    // An entry's message names the branch that it was made on.
     let made_elsewhere = |entry: &StashEntry| {
         let on = entry.message.strip_prefix("WIP on ").or_else(|| entry.message.strip_prefix("On "));
         let branch = on.and_then(|on| on.split_once(':')).map(|(branch, _)| format!("refs/heads/{branch}"));
@@ -251,7 +251,7 @@ pub fn stash_change(before: &Checkpoint, after: &Checkpoint) -> Option<Change<Ve
     (stash.from != stash.to).then_some(stash)
 }
 
-/// What was there but not captured before a turn, and has changed or is gone after it.
+/// What existed but was not captured before a turn, and has changed or is gone after it.
 pub fn uncovered_changes<'a>(before: &'a Checkpoint, after: &Checkpoint) -> Vec<&'a Skipped> {
     let changed = |old: &&Skipped| {
         let now = after.skipped.iter().find(|new| new.path == old.path);
@@ -267,7 +267,7 @@ pub struct Checkpoint {
     pub head: Head,
     /// Every branch and where it points.
     pub branches: BTreeMap<String, ObjectId>,
-    /// The branches that other worktrees have checked out: what happens to them is theirs.
+    /// The branches that other worktrees have checked out: their changes are not this turn's.
     pub elsewhere: BTreeSet<String>,
     /// The stash list, newest first.
     pub stash: Vec<StashEntry>,
@@ -290,7 +290,7 @@ pub struct Checkpoint {
 pub struct Aside {
     /// Where it is kept while it is aside, below oxundo's scratch directory.
     pub store: String,
-    /// What tells whether it is still what the turn left, where something does.
+    /// A fingerprint to tell whether it is still what the turn left, where there is one.
     pub state: Option<String>,
 }
 

@@ -5,19 +5,19 @@ use crate::model::timeline::Timeline;
 use crate::model::turn::Turn;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many turns of each branch, and so many rescue checkpoints, never expire.
+/// This many turns of each branch, and this many rescue checkpoints, never expire.
 pub const NEWEST: usize = 50;
 
-/// What is to become of a timeline's turns.
+/// Which of a timeline's turns go.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Expiry {
     /// The turns that go.
     pub expired: BTreeSet<u64>,
-    /// The turns that stay and whose records change, since one below them goes.
+    /// The turns that stay, but whose records change because a turn below them goes.
     pub changed: Vec<Turn>,
 }
 
-/// Decides. `is_old` tells whether a turn ended before the limit.
+/// Decides which turns go. `is_old` says whether a turn ended before the limit.
 pub fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(&Turn) -> bool) -> Expiry {
     let mut kept: BTreeSet<u64> = timeline.open.into_iter().collect();
     for stack in timeline.stacks.values() {
@@ -52,7 +52,7 @@ fn stacked(timeline: &Timeline, turns: &BTreeMap<u64, Turn>) -> BTreeSet<u64> {
     stacked
 }
 
-/// A turn above one that goes is the lowest of its branch; those above it count from there.
+/// A turn right above one that goes becomes the lowest of its branch; depths are counted from there.
 fn changed(turns: &BTreeMap<u64, Turn>, kept: &BTreeSet<u64>) -> Vec<Turn> {
     let mut depths: BTreeMap<u64, u64> = BTreeMap::new();
     let mut changed = Vec::new();

@@ -81,7 +81,7 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
     Err(Refusal::new(Code::Foreign, message).hint(hint).hint(way_out(op)).commits(ids(leaving, foreign)))
 }
 
-/// What to do where commits must not leave their branch.
+/// The hint where commits must not leave their branch.
 fn way_out(op: Op) -> &'static str {
     match op {
         Op::Undo => "run 'oxundo undo --revert' to take the turn out by a commit on top, which rewrites nothing",

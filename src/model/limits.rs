@@ -1,4 +1,4 @@
-//! What is captured of content that git does not track.
+//! Which untracked content is captured.
 
 use gix::bstr::BString;
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
-//! What becomes of a value that a turn changed and that the user changed too.
+//! The rule for a value that both a turn and the user changed.
 //!
-//! A step of a walk leads a value `from` one state `to` another; `now` is what is
-//! there. The rule is git's three-way merge, with `from` as the base:
+//! An undo or redo of a turn (a step of a walk) takes a value `from` one state `to`
+//! another; `now` is its present state. The rule is git's three-way merge, with `from` as the base:
 //!
 //! | now | becomes |
 //! |---|---|
@@ -20,10 +20,10 @@
 //! | one the kind (file, link, nothing), the other anything | overlaps |
 //! | a file where a directory stays, or behind a link | overlaps |
 //!
-//! Edits to a file that was renamed, and nothing else, go along with it; any other rename is a
-//! deletion and an addition. An index entry follows the same rule; where it
-//! overlaps and the worktree holds what was staged, it is unstaged and named instead. What
-//! overlaps is refused, all of it named, or overwritten when that was asked for.
+//! Where a turn only renamed a file, the user's edits to it move with it; any other rename is a
+//! deletion and an addition. An index entry follows the same rule; where it overlaps and the
+//! worktree has what was staged, it is unstaged and named instead. Overlaps are refused, with all
+//! of them named, or overwritten when that was asked for.
 
 use crate::model::checkpoint::{Change, FileState, IndexEntry, Kind};
 use anyhow::Result;
@@ -59,11 +59,11 @@ pub struct Blobs {
 pub enum Merged {
     /// The blob of the merged content.
     Clean(ObjectId),
-    /// Nothing that both sides would accept.
+    /// The two sides overlap.
     Overlap(Cause),
 }
 
-/// Merges blobs for a path: the one thing that these rules cannot do themselves.
+/// Merges blobs for a path: the one thing that these rules need from outside.
 pub type Merge<'a> = dyn FnMut(&BStr, Blobs) -> Result<Merged> + 'a;
 
 /// Why a path cannot be brought to where the walk leads.
@@ -85,11 +85,11 @@ pub enum Cause {
     Kind,
     /// Both changed its mode.
     Mode,
-    /// It stands where a file or directory is to be.
+    /// It is in the place of a file or directory that the walk needs.
     InTheWay,
     /// It is not in any checkpoint: ignored, over a limit, or no file.
     NotCaptured,
-    /// What is staged is nowhere else.
+    /// The staged content is nowhere else.
     Staged,
     /// A later commit changed it.
     Committed,
@@ -98,7 +98,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// In a few words, to stand behind a path.
+    /// In a few words, to follow a path.
     pub fn words(&self) -> String {
         match self {
             Self::Lines(lines) => {
@@ -134,7 +134,7 @@ pub enum Verdict<T> {
     Becomes(T),
     /// This, with the merged content of these blobs in it.
     Merge(T, Blobs),
-    /// Both sides changed it, and not in a way that goes together.
+    /// Both sides changed it, in ways that cannot be merged.
     Overlap(Cause),
 }
 

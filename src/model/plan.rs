@@ -1,6 +1,6 @@
-//! A plan: which refs, files, directories and index entries move from what to
-//! what. It is the one value that is previewed, serialised, applied, and kept as
-//! the journal from which an interrupted apply is finished or rolled back.
+//! A plan: which refs, files, directories and index entries change, from what and to
+//! what. It is the one value that is previewed, serialised, applied, and kept as the
+//! journal from which an interrupted apply is finished or rolled back.
 
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Change, FileState, Head, IndexEntry, StashEntry, hex_option, short_branch};
@@ -75,7 +75,7 @@ impl FileMove {
 /// A directory that is made, removed, or given another mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryMove {
-    /// The path, without a slash behind.
+    /// The path, without a slash at its end.
     #[serde(with = "exact")]
     pub path: BString,
     /// Its mode before, where it exists.
@@ -109,7 +109,7 @@ pub struct IndexMove {
 }
 
 impl IndexMove {
-    /// Takes whatever entries a path has out of the index.
+    /// Removes all entries of a path from the index.
     pub fn removal(path: &BStr) -> Self {
         Self { path: path.to_owned(), from: Vec::new(), to: Vec::new() }
     }
@@ -154,13 +154,13 @@ pub struct Plan {
     /// The user's edits that survive it.
     #[serde(skip)]
     pub kept_edits: Vec<BString>,
-    /// What was staged and will not be any more, though the worktree still has it.
+    /// What will no longer be staged, though the worktree still has it.
     #[serde(skip)]
     pub unstaged: Vec<BString>,
-    /// The files whose edits it overwrites, as was asked for.
+    /// The files whose edits it overwrites, where that was asked for.
     #[serde(skip)]
     pub overwritten: Vec<BString>,
-    /// What the way back over each turn has to remember.
+    /// What the way back over each turn needs to know.
     #[serde(skip)]
     #[serde(rename = "carried")]
     pub returns: Vec<(u64, ReturnState)>,
@@ -198,7 +198,7 @@ impl Plan {
             && !self.moves_head()
     }
 
-    /// The way back from where this plan leads.
+    /// The plan that takes all of this back.
     #[must_use]
     pub fn inverse(mut self) -> Self {
         self.head = self.head.inverse();
@@ -234,7 +234,7 @@ impl Plan {
             || (self.head.to.branch.is_none() && self.head.from.commit != self.head.to.commit)
     }
 
-    /// Every tip that commits may leave: `(name, from, to)`.
+    /// Every tip that moves, and that commits may leave: `(name, from, to)`.
     pub fn tips(&self) -> Vec<(String, Option<ObjectId>, Option<ObjectId>)> {
         let mut tips: Vec<_> = self
             .branches
@@ -248,12 +248,12 @@ impl Plan {
     }
 }
 
-/// Where a walk over one turn did not lead between the turn's own two states: because the
-/// user's edits were kept, or overwritten. Turned round, so that the next walk over the turn,
-/// the other way, comes back to the very state that this one left.
+/// Where an undo or redo of one turn did not start or end at the turn's own states, because the user's edits
+/// were kept, or overwritten. The changes are inverted: the next walk over the turn, the other way, applies
+/// them to come back to the very state that this one started from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturnState {
-    /// The edits were overwritten: the way back brings them, and then they are edits again.
+    /// The edits were overwritten: the way back restores them, and then they are edits again.
     pub overwritten: bool,
     /// Files, in the order of their paths, as all three lists are.
     pub files: Vec<FileMove>,
@@ -264,7 +264,7 @@ pub struct ReturnState {
 }
 
 impl ReturnState {
-    /// Whether the walk led from the one of the turn's states to the other.
+    /// Whether the walk went exactly from one of the turn's states to the other.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.directories.is_empty() && self.index.is_empty()
     }

@@ -15,16 +15,16 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What stands at a path of the worktree now.
+/// What is at a path of the worktree now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occupant {
     /// Nothing.
     Absent,
     /// A file or link.
     File(FileState),
-    /// A file or link that the rescue checkpoint does not have: ignored by now, or over a limit.
+    /// A file or link that the rescue checkpoint does not have: ignored now, or over a limit.
     NotCaptured(FileState),
-    /// A directory, with every file and every empty directory (a slash behind) below it.
+    /// A directory, with every file and every empty directory (ending with a slash) below it.
     Directory(Vec<BString>),
     /// Nothing, because this parent of it is not a directory.
     Behind(BString),
@@ -41,13 +41,13 @@ impl Occupant {
     }
 }
 
-/// What stands where a turn made something beyond the limits.
+/// What is now at a path where a turn made something beyond the limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
     /// Nothing.
     #[default]
     Nothing,
-    /// Something, with what tells whether it has changed, if anything does.
+    /// Something, with its fingerprint, if it has one.
     Something(Option<String>),
 }
 
@@ -61,7 +61,7 @@ pub struct Present {
     pub aside: BTreeMap<BString, (Standing, bool)>,
     /// The modes of the directories that exist.
     pub directories: BTreeMap<BString, u32>,
-    /// The modes of directories above these that their owner may not change.
+    /// The modes of directories above these whose permissions keep the owner from changing their content.
     pub closed: BTreeMap<BString, u32>,
     /// Index entries, by path.
     pub index: BTreeMap<BString, Vec<IndexEntry>>,
@@ -81,9 +81,9 @@ pub struct Present {
 pub struct TurnDelta {
     /// The turn.
     pub turn: u64,
-    /// What it changed, turned so that `from` is where the walk comes from.
+    /// What it changed, with `from` as the state that the walk comes from.
     pub delta: Delta,
-    /// What the last walk over it, the other way, left to remember.
+    /// What the last walk over it, the other way, recorded.
     pub returns: ReturnState,
 }
 
@@ -137,15 +137,15 @@ struct Planner<'a, 'm> {
     head: Head,
     stash: Vec<StashEntry>,
     unstaged: BTreeSet<BString>,
-    /// Where edits are that went along with a renamed file.
+    /// The paths of renamed files that the user's edits moved with.
     went_along: BTreeSet<BString>,
     overwritten: BTreeSet<BString>,
     overlaps: BTreeMap<BString, Cause>,
     moved: Vec<String>,
 }
 
-/// The rule for the stash list: what the change takes off goes, what it puts back comes on
-/// top, and every other entry stays.
+/// The rule for the stash list: entries that the change removes go, those that it adds come on top, and every
+/// other entry stays.
 fn merged_stash(now: &[StashEntry], change: &Change<Vec<StashEntry>>) -> Vec<StashEntry> {
     if now == change.from {
         return change.to.clone();
@@ -157,12 +157,12 @@ fn merged_stash(now: &[StashEntry], change: &Change<Vec<StashEntry>>) -> Vec<Sta
 }
 
 impl Planner<'_, '_> {
-    /// Walks over one turn; gives what the way back has to remember.
+    /// Walks over one turn; gives what the way back needs to know.
     fn turn(&mut self, turn: &TurnDelta) -> Result<ReturnState> {
         let mut way_back = ReturnState { overwritten: self.edits == Edits::Overwrite, ..ReturnState::default() };
-        // What the way back from overwritten edits brings are edits again: not to be remembered.
+        // The way back from overwritten edits restores edits: they need no record.
         let forget = turn.returns.overwritten && self.edits != Edits::Overwrite;
-        // First, for it looks at the files as they are before this turn.
+        // First: it needs the files as they are before this turn.
         for (path, change) in &turn.delta.index {
             let remembered = turn.returns.entries(path);
             let now = self.entries_at(path);
@@ -204,8 +204,8 @@ impl Planner<'_, '_> {
         Ok(way_back)
     }
 
-    /// The user's edits to files that the leg only renames: they go along. Each file at its old
-    /// name, where nothing stays, and at its new one.
+    /// The user's edits to files that this turn only renames: they move along. Gives each file's old name, where
+    /// nothing stays, and its new one.
     fn moved_edits(&self, turn: &TurnDelta) -> BTreeMap<BString, Option<FileState>> {
         let mut moved = BTreeMap::new();
         if self.edits != Edits::Merge {
@@ -223,7 +223,7 @@ impl Planner<'_, '_> {
             let files = || turn.delta.files.iter().map(|(path, change)| (path, led(path, change)));
             let gone = files().filter(|(_, led)| same(led.0) && led.1.is_none()).count();
             let mut come = files().filter(|(_, led)| led.0.is_none() && same(led.1));
-            // Only where there is no doubt which file became which.
+            // Only where it is certain which file became which.
             let (1, Some((new, (_, to))), None) = (gone, come.next(), come.next()) else { continue };
             if self.file_at(new).is_none()
                 && let Verdict::Becomes(next) = merge::file(Some(now), &Change::new(Some(from), to))
@@ -238,8 +238,8 @@ impl Planner<'_, '_> {
     fn refs(&mut self, delta: &Delta) {
         for (name, change) in &delta.branches {
             let now = *self.branches.entry(name.clone()).or_insert_with(|| self.present.branches.get(name).copied());
-            // The branch that HEAD is on must be just where the turn left it: if it went back
-            // already, something else than undo moved it.
+            // HEAD's branch must be exactly where the turn left it: if it is back already, something other than
+            // undo moved it.
             let current = self.present.head.branch.as_ref() == Some(name);
             match resolve_trivially(&now, change).filter(|_| !current || now == change.from) {
                 Some(next) => drop(self.branches.insert(name.clone(), next)),
@@ -338,22 +338,22 @@ impl Planner<'_, '_> {
         Ok(self.overlap(path, now.clone(), Cause::Staged))
     }
 
-    /// A path that keeps the walk from its goal: it stays as it is.
+    /// Notes an overlap: the path stays as it is.
     fn overlap<T>(&mut self, path: &BString, now: T, cause: Cause) -> T {
         self.note(path, cause);
         now
     }
 
     fn note(&mut self, path: &BString, cause: Cause) {
-        // What is wrong with a file says more than what is wrong with its entry.
+        // A file's cause says more than its entry's.
         let known = self.overlaps.entry(path.clone()).or_insert_with(|| cause.clone());
         if *known == Cause::Staged {
             *known = cause;
         }
     }
 
-    /// What is still as the turn left it goes aside; what is kept aside comes back where
-    /// nothing else has taken its place.
+    /// Moves aside what is still as the turn left it, and moves back what was kept aside where nothing else has
+    /// taken its place.
     fn aside(&mut self, path: &BString, change: &Change<Option<Aside>>) {
         let (standing, kept) = self.present.aside.get(path).cloned().unwrap_or_default();
         let moved = self.aside.get(path).map(|aside| aside.out);
@@ -376,7 +376,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Nothing that stays may stand where a file is to be written.
+    /// Notes an overlap where something that stays is in the place of a file to be written.
     fn check_places(&mut self) {
         let mut blocked = Vec::new();
         for (path, state) in &self.files {
@@ -400,7 +400,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Whether the plan takes away what is at a path now; a slash behind names a directory.
+    /// Whether the plan removes what is at a path now; a directory's path ends with a slash.
     fn goes(&self, path: &BString) -> bool {
         let out = |at: &BStr| self.aside.get(at).is_some_and(|aside| aside.out);
         if out(path.as_bstr()) || parents(path.as_bstr()).any(out) {
@@ -431,15 +431,7 @@ impl Planner<'_, '_> {
             (from != to).then_some(DirectoryMove { path, from, to })
         });
         let mut directories: Vec<_> = directories.collect();
-        // What is in these changes: they are opened for it, and are then as they were.
-        for (path, mode) in &present.closed {
-            let inside = |other: &BString| parents(other.as_bstr()).any(|parent| parent == path);
-            let changes =
-                files.iter().any(|file| inside(&file.path)) || directories.iter().any(|dir| inside(&dir.path));
-            if changes && directories.iter().all(|directory| directory.path != *path) {
-                directories.push(DirectoryMove { path: path.clone(), from: Some(*mode), to: Some(*mode) });
-            }
-        }
+        directories.extend(opened(present, &files, &directories));
         directories.sort_by(|a, b| a.path.cmp(&b.path));
         let index = self.index.into_iter().filter_map(|(path, to)| {
             let from = present.index.get(&path).cloned().unwrap_or_default();
@@ -468,7 +460,18 @@ impl Planner<'_, '_> {
     }
 }
 
-/// What needs no merge: a state that the last walk left, or one of the turn's own.
+/// The directories that must be made writable for changes in them, and then get their mode back.
+fn opened(present: &Present, files: &[FileMove], directories: &[DirectoryMove]) -> Vec<DirectoryMove> {
+    let changed = || files.iter().map(|file| &file.path).chain(directories.iter().map(|directory| &directory.path));
+    let is_closed = |path: &BString| {
+        let has_changes = changed().any(|other| parents(other.as_bstr()).any(|parent| parent == path));
+        has_changes && directories.iter().all(|directory| directory.path != *path)
+    };
+    let closed = present.closed.iter().filter(|(path, _)| is_closed(path));
+    closed.map(|(path, mode)| DirectoryMove { path: path.clone(), from: Some(*mode), to: Some(*mode) }).collect()
+}
+
+/// The result where no merge is needed: a state that the last walk recorded, or one of the turn's own.
 fn resolved<T: PartialEq + Clone>(
     edits: Edits,
     now: &T,
@@ -479,7 +482,7 @@ fn resolved<T: PartialEq + Clone>(
     exact.map(|remembered| remembered.to.clone()).or_else(|| resolve_trivially(now, change))
 }
 
-/// The edits that are there after the walk: what is not as it was at the walk's goal.
+/// The edits that are still there after the walk: paths that are not as in the recorded state it leads to.
 fn kept_edits(
     present: &Present,
     files: &BTreeMap<BString, Option<FileState>>,
@@ -497,7 +500,7 @@ fn moved_ref(name: &str, op: Op) -> Refusal {
         .hint(format!("run 'oxundo log' to see the turns, and put '{shown}' back to {} with git", op.word()))
 }
 
-/// How many paths are named in one line.
+/// How many paths one line of a message names.
 const NAMED: usize = 3;
 
 /// The refusal that names what overlaps.
@@ -513,7 +516,7 @@ pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Re
         .hint("run 'oxundo diff' to see what changed since the turn")
         .hint(format!("commit, stash or move these changes away, then run 'oxundo {word}' again"));
     let refusal = match (op, edits) {
-        // Restore has no such flag: what it would overwrite has to be moved away.
+        // `restore` has no such flag: the user moves away what it would overwrite.
         (Op::Restore, _) | (_, Edits::Overwrite) => refusal,
         _ => refusal.hint("or pass --edits=overwrite, which keeps them in a rescue checkpoint only"),
     };

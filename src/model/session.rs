@@ -1,12 +1,12 @@
 //! The agents' sessions that take part in a turn, and what each of their signals does to it.
 //!
-//! A turn is bounded either by a `run`, which lasts as long as its process, or by hooks alone,
-//! where no process holds it: then it is open while one of its sessions is at work. Inside a
-//! `run` the two go together: there is always a turn open, which the next prompt claims.
+//! A turn is bounded either by a `run`, and lasts as long as that process, or by hooks alone: then no process holds it
+//! open, and it lasts while one of its sessions is at work. Inside a `run` with hooks there is always an open turn,
+//! which the next prompt claims.
 
 use crate::model::turn::{Bounds, Participant};
 
-/// What an agent tells of its session.
+/// A signal from an agent about its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// A prompt was given.
@@ -22,7 +22,7 @@ pub enum Signal {
     Gone,
 }
 
-/// What is to be done about a signal.
+/// What a signal does to the open turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionStep {
     /// Nothing.
@@ -44,7 +44,7 @@ pub enum SessionStep {
     },
 }
 
-/// What a signal is held against.
+/// The situation in which a signal comes.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The open turn.
@@ -82,7 +82,7 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
         }
         Signal::End { interrupted } if at_work => leave_or_close(context, held, interrupted),
         Signal::Gone if at_work => leave_or_close(context, held, true),
-        // Inside a run, an end whose beginning was never told of.
+        // Inside a run, an end whose beginning no hook announced.
         Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {
             SessionStep::Close { interrupted }
         }
@@ -115,7 +115,7 @@ mod tests {
     const END: Signal = Signal::End { interrupted: false };
     const CLOSE: SessionStep = SessionStep::Close { interrupted: false };
 
-    /// The scene as it is when the other sessions' processes are alive.
+    /// The context when the other sessions' processes are alive.
     fn scene<'a>(open: Option<&'a Bounds>, who: &Participant, running: bool, inside: bool) -> Context<'a> {
         let others = open.is_some_and(|origin| origin.parts.iter().any(|p| p.at_work && !p.is_session_of(who)));
         Context { open, running, inside, others }

@@ -54,14 +54,14 @@ pub struct Timeline {
     pub open: Option<u64>,
     /// By the full name of the branch, or `HEAD` when detached.
     pub stacks: BTreeMap<String, Stack>,
-    /// The permission bits that checkpoints do not record.
+    /// The usual permission bits, which checkpoints do not record for each file.
     pub usual_modes: Option<UsualModes>,
     /// The states that the user named.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub named: BTreeMap<String, Named>,
     /// The commits kept alive by the timeline commit's parents.
     pub pins: Vec<Pin>,
-    /// Those kept alive only while the open turn lasts: all that the agent could drop.
+    /// Those kept alive only while the open turn lasts: commits that the agent could drop.
     #[serde(default)]
     pub held: Vec<Pin>,
 }
@@ -149,8 +149,8 @@ impl Timeline {
         self.tidy();
     }
 
-    /// Puts a new turn on its branch. What was undone there can be redone no more, unless the
-    /// turn leaves that possible.
+    /// Puts a new turn on its branch. Turns that are undone there can no longer be redone, unless this one
+    /// leaves that possible.
     pub fn push(&mut self, step: &Step, keeps_redo: bool) {
         if !keeps_redo {
             self.stacks.entry(step.began_on.clone()).or_default().undone.clear();
@@ -160,7 +160,7 @@ impl Timeline {
         self.tidy();
     }
 
-    /// Takes a turn off the done ones for good: what it took out is back.
+    /// Removes a turn from the done ones for good: the turns that it took out are back.
     pub fn drop_turn(&mut self, step: &Step) {
         self.stacks.entry(step.ended_on.clone()).or_default().top = step.previous;
         self.tidy();
@@ -205,7 +205,7 @@ impl TurnSpec {
             let n = if n.is_empty() { "1" } else { n };
             return plain_number(n).map(Self::Below).ok_or_else(bad);
         }
-        // Seven digits and more may be an abbreviated commit id; turns do not get there.
+        // Seven digits or more may be an abbreviated commit id; there are never so many turns.
         match plain_number(text) {
             Some(n) if text.len() < 7 => Ok(Self::Number(n)),
             _ if (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()) => {

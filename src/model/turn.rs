@@ -132,7 +132,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The first line of its message, or what stands in for it.
+    /// The first line of its message, or a substitute.
     pub fn title(&self) -> String {
         subject(self.message.as_deref(), &self.agent, self.turn)
     }
@@ -189,7 +189,7 @@ fn first_line(message: Option<&str>) -> Option<&str> {
 pub struct Bounds {
     /// Whether hooks alone bound it; else a `run` does.
     pub by_hooks: bool,
-    /// Whether it was opened between two prompts of a `run`, to catch what no hook tells of.
+    /// Whether it was opened between two prompts of a `run`, for changes that no hook announces.
     pub waiting: bool,
     /// Whether more than one session, or one beside a `run`, took part.
     pub shared: bool,
@@ -214,7 +214,7 @@ pub struct Participant {
     pub from: Option<u64>,
     /// How long it was when it ended it.
     pub to: Option<u64>,
-    /// The agent's process, by which a dead session is told from one at work.
+    /// The agent's process, which shows whether the session is still alive.
     pub process: Option<Process>,
     /// Whether it is the `run`'s own agent.
     pub inside: bool,
@@ -222,14 +222,14 @@ pub struct Participant {
     pub at_work: bool,
 }
 
-/// A process, told from a later one with the same number.
+/// A process, distinguishable from a later one with the same number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Its number.
     pub pid: u32,
     /// When it was started, in its system's own words.
     pub started: String,
-    /// Where its number counts: a container has numbers of its own.
+    /// The namespace of its number: a container has numbers of its own.
     pub space: String,
 }
 
@@ -260,7 +260,7 @@ impl Bounds {
         self.parts.iter().find(|part| part.is_session_of(who))
     }
 
-    /// Puts a session in beside others, or anew where it was in already.
+    /// Adds a session beside others, or replaces its part where it has one already.
     pub fn join(&mut self, part: Participant) {
         self.shared = true;
         match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {

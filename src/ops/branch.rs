@@ -51,7 +51,7 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
     })
 }
 
-/// What the worktree and the index need to be as the turn left them.
+/// The changes that make the worktree and the index what the turn left.
 fn walk_to(view: &View<'_>, turn: u64, edits: Option<Edits>) -> Result<(Plan, Capture)> {
     let op = if view.timeline.state.is_undone(turn) { Op::Redo } else { Op::Undo };
     let range = match TurnRange::find(view, op, &Extent::To(turn.to_string())) {
@@ -69,7 +69,7 @@ fn is_nothing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::Nothing)
 }
 
-/// The turn is the last one done: nothing is to be changed if HEAD is still there.
+/// For the last turn done: nothing needs to change if HEAD is where it left it.
 fn at_the_top(view: &View<'_>, turn: u64) -> Result<(Plan, Capture)> {
     let then = if turn == 0 { None } else { Some(view.timeline.checkpoint(turn, Side::After)?.head) };
     if then.is_some_and(|then| then.commit != view.head.commit) {

@@ -11,7 +11,7 @@ use crate::model::timeline::{Named, TurnSpec};
 use crate::ops::locked::Locked;
 use anyhow::Result;
 
-/// Names the present state; gives the name and what is known of it. Without one given it gets the next free `c1`, `c2`.
+/// Names the present state; gives the name and its record. The default is the next free of `c1`, `c2` and so on.
 pub fn name(locked: &mut Locked<'_>, given: Option<&str>) -> Result<(String, Named)> {
     let name = new_name(&locked.timeline, given)?;
     let capture = locked.present()?;
@@ -26,7 +26,7 @@ pub fn name(locked: &mut Locked<'_>, given: Option<&str>) -> Result<(String, Nam
     Ok((name, named))
 }
 
-/// Forgets what was named; gives what was known of it.
+/// Removes a named state; gives its record.
 pub fn forget(locked: &mut Locked<'_>, name: &str) -> Result<Named> {
     let mut update = locked.timeline.update();
     let Some(named) = update.state.named.remove(name) else {

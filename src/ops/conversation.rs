@@ -1,5 +1,5 @@
-//! What goes with a turn outside the worktree: the agent's conversation, which its own
-//! commands take back, and whatever `oxundo.onUndo` and `oxundo.onRedo` see to.
+//! What belongs to a turn outside the worktree: the agent's conversation, which its own commands take back, and what
+//! the commands of `oxundo.onUndo` and `oxundo.onRedo` take care of.
 
 use crate::agents::adapters::adapter;
 use crate::model::bytes::sanitized;
@@ -9,7 +9,7 @@ use crate::ops::outcome::{Outcome, versioned};
 use crate::ops::view::View;
 use serde_json::{Value, json};
 
-/// The conversations of some turns, for tools.
+/// The conversations of some turns, as JSON.
 pub fn described(turns: &[Turn]) -> Vec<Value> {
     let parts = turns.iter().flat_map(|turn| turn.origin.parts.iter().map(move |part| (turn.turn, part)));
     parts
@@ -46,7 +46,7 @@ fn resume(part: &Participant) -> Option<String> {
     adapter(&part.agent)?.resume_command(part.session.as_deref()?)
 }
 
-/// Hands what undo or redo did to the user's own command, if one is configured.
+/// Gives what undo or redo did to the user's command, if one is configured.
 pub fn hand_over(view: &View<'_>, op: Op, done: &Outcome) {
     let (key, command) = match op {
         Op::Redo => ("onRedo", view.config().on_redo()),

@@ -1,4 +1,4 @@
-//! Old turns go, and what was moved aside for them is freed.
+//! Removing old turns, and freeing what was moved aside for them.
 
 use crate::git::apply::Apply;
 use crate::git::repo::Repo;
@@ -19,17 +19,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum Effort {
     /// As the user asked.
     Asked,
-    /// By itself, in the background: it waits for nobody, and nobody waits for it.
+    /// Automatically, in the background: it waits for nobody, and nobody waits for it.
     Automatic,
 }
 
-/// What to let go: what is older than so many seconds; nothing without.
+/// The age in seconds beyond which turns go; `None` keeps all.
 type Keep = Option<u64>;
 
-/// What would go now.
+/// Plans what goes now.
 pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let timeline = &view.timeline;
-    // Times are whole seconds: what ended within this very one is older than now.
+    // Times are whole seconds: a turn that ended within the present second counts as older than now.
     let limit = keep.map(|keep| unix_now().saturating_sub_unsigned(keep) + i64::from(keep == 0));
     let is_old = |time: &str| limit.is_some_and(|limit| parse_rfc3339(time).is_some_and(|time| time < limit));
     let turns = timeline.turns()?;
@@ -39,7 +39,7 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let gone = |turn: &u64| !turns.contains_key(turn) || expiry.expired.contains(turn);
     let (freed, held): (BTreeMap<u64, u64>, BTreeMap<u64, u64>) = aside.into_iter().partition(|(turn, _)| gone(turn));
     let mut collection = Collection { turns, expiry, rescues, freed, held, released: 0 };
-    // Nobody reads what the automatic one says.
+    // Nobody reads the automatic one's numbers.
     if effort == Effort::Asked {
         collection.released = collection.released(view)?;
     }
@@ -53,7 +53,7 @@ pub struct Collection {
     rescues: BTreeSet<u64>,
     /// The bytes of what was moved aside, a turn each, where it goes.
     freed: BTreeMap<u64, u64>,
-    /// And where it stays.
+    /// The bytes of what was moved aside and stays.
     held: BTreeMap<u64, u64>,
     released: u64,
 }
@@ -102,7 +102,7 @@ impl Collection {
         if expired.is_empty() && self.rescues.is_empty() {
             return Ok(());
         }
-        // An operation from before every turn that stays leads back to nothing that can be undone.
+        // An operation older than all turns that stay is of no use: nothing of it can be undone.
         if let Some(oldest) = self.kept().filter_map(|turn| parse_rfc3339(&turn.began_at)).min() {
             Timelines::new(locked.repo).expire_operations(oldest)?;
         }
@@ -127,7 +127,7 @@ impl Collection {
         self.turns.values().filter(|turn| !self.expiry.expired.contains(&turn.turn))
     }
 
-    /// The commits that what stays still needs.
+    /// The commits that the remaining turns need.
     fn needed(&self, view: &View<'_>) -> Result<BTreeSet<ObjectId>> {
         let timeline = &view.timeline;
         let mut needed = BTreeSet::new();
@@ -150,7 +150,7 @@ fn old_rescues(view: &View<'_>, limit: Option<i64>) -> Result<BTreeSet<u64>> {
     Ok(rescues.into_iter().rev().skip(NEWEST).filter(|rescue| *rescue < first_young).collect())
 }
 
-/// Collects in the background: it has read everything without the lock, so that nobody had to wait.
+/// Collects in the background: everything is read before the lock is taken, so that nobody has to wait.
 pub fn collect_automatically(repo: &Repo, heard: Warn<'_>) -> Result<Collected> {
     let view = View::open(repo, heard)?;
     let collection = plan(&view, view.config().keep(None)?, Effort::Automatic)?;

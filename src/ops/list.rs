@@ -20,7 +20,7 @@ pub enum State {
 }
 
 impl State {
-    /// Its word, in answers to tools too.
+    /// Its word, in text and in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -1,5 +1,5 @@
-//! The only way into a change: the worktree's lock is taken, what an interrupted command left is put right, and
-//! the timeline and HEAD are read, once. The type is the proof of it.
+//! The only way into a change: the worktree's lock is taken, an interrupted command is finished or rolled back, and
+//! the timeline and HEAD are read, once. Whoever has a `Locked` has all of this.
 
 use crate::config::Config;
 use crate::git::apply::Apply;
@@ -20,8 +20,8 @@ use gix::bstr::ByteSlice;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// A repository that nobody else's oxundo changes, as it was when the lock was taken and as it is after each change
-/// made through it.
+/// A repository that no other oxundo changes, as it was when the lock was taken, and kept up to date with each change
+/// made through this.
 pub struct Locked<'r> {
     view: View<'r>,
     _lock: Lock,
@@ -49,7 +49,7 @@ impl<'r> Locked<'r> {
         Self::over(repo, heard, lock)
     }
 
-    /// With a lock that has been taken: puts right what an interrupted command left, and looks.
+    /// With a lock that has been taken: recovers an interrupted command, and reads the timeline and HEAD.
     pub fn over(repo: &'r Repo, heard: Warn<'r>, lock: Lock) -> Result<Self> {
         let recovered = Apply::new(repo, Config(repo).lock_timeout()?).recover()?;
         let locked = Self { view: View::open(repo, heard)?, _lock: lock };
@@ -59,7 +59,7 @@ impl<'r> Locked<'r> {
         Ok(locked)
     }
 
-    /// As [`Self::over`], for what has been looked at before the lock was taken: what is still so is not read again.
+    /// As [`Self::over`], with a view from before the lock was taken: what has not changed is not read again.
     pub fn from_view(view: View<'r>, lock: Lock) -> Result<Self> {
         let recovered = Apply::new(view.repo, Config(view.repo).lock_timeout()?).recover()?;
         let locked = Self { view: view.refreshed()?, _lock: lock };
@@ -92,13 +92,13 @@ impl<'r> Locked<'r> {
         Ok(())
     }
 
-    /// Knows the timeline and HEAD as they are after a plan.
+    /// Updates the timeline and HEAD to what they are after a plan.
     pub fn became(&mut self, timeline: Stored<'r>, plan: &Plan) {
         self.view.timeline = timeline;
         self.view.head = plan.head.to.clone();
     }
 
-    /// Lets go of the lock, and keeps what is known.
+    /// Releases the lock, and keeps the view.
     pub fn into_view(self) -> View<'r> {
         self.view
     }

@@ -1,5 +1,5 @@
-//! A plan of the user's own, as a turn that oxundo makes: between its two checkpoints nothing but the plan happens,
-//! and undo and redo walk over it as over any other.
+//! A plan recorded as a turn of oxundo's own, as for `restore`: its two checkpoints are the states before and after the
+//! plan, and undo and redo treat it as any other turn.
 
 use crate::git::apply::Apply;
 use crate::git::checkpoint::capture::Capture;
@@ -11,7 +11,7 @@ use crate::model::turn::Made;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::begin::begin_made;
-use crate::ops::turn::end::{Ending, drop_open, end};
+use crate::ops::turn::end::{Ending, Since, drop_open, end_as_seen};
 use crate::ops::undo::range::changed_since;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -30,7 +30,7 @@ pub struct PlannedTurn {
     pub turns: Vec<u64>,
     /// The turn's message.
     pub message: String,
-    /// The sentence when it is done, and before: `Restored`, `Would restore`.
+    /// How the sentence begins once it is done, and before: `Restored`, `Would restore`.
     pub verbs: [&'static str; 2],
     /// The rest of the sentence.
     pub object: String,
@@ -61,14 +61,19 @@ impl PlannedTurn {
         self.outcome(would, true)
     }
 
-    /// Does it; after a refusal or failure everything is as it was. The checkpoint before it is its rescue.
+    /// Does it; after a refusal or failure everything is as it was. The turn's first checkpoint is the rescue.
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
         Apply::check_names(&self.plan)?;
         let number = begin_made(locked, self.message.clone(), self.made.clone(), &self.capture)?;
         let commit = locked.timeline.commit;
         let message = format!("{} as turn {number}", self.plan.op.word());
         let record = Record { timeline_from: commit, timeline_to: commit, notes: Vec::new(), message };
-        let made = locked.apply()?.apply_and(&self.plan, &record, None, || end(locked, Ending::default()));
+        let (plan, capture) = (&self.plan, self.capture.clone());
+        let made = locked.apply()?.apply_and(plan, &record, None, || {
+            let Some(turn) = locked.open_turn()? else { return Ok(None) };
+            let since = Since::told(locked, &turn, capture, plan)?;
+            end_as_seen(locked, turn, since, Ending::default())
+        });
         if made.is_err() {
             // Where that fails too, the next command does it.
             let _ = drop_open(locked);

@@ -1,5 +1,5 @@
-//! What oxundo does, without a terminal: each operation looks once, decides with the model, and lets the git layer
-//! act. Whoever changes anything holds a [`locked::Locked`].
+//! What oxundo does, without a terminal: each operation reads the state once, decides with the model, and lets the
+//! git layer act. Every change needs a [`locked::Locked`].
 
 pub mod branch;
 pub mod checkpoint;

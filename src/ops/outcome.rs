@@ -1,4 +1,4 @@
-//! What an operation did, or would do, whose work is a plan: one answer for all of them.
+//! The answer of every operation that carries out a plan: what it did, or would do.
 
 use crate::model::bytes::quoted;
 use crate::model::checkpoint::short_branch;
@@ -28,7 +28,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// For tools: the keys that docs and manual promise.
+    /// As JSON, with the keys that the manual promises.
     pub fn json(&self) -> serde_json::Value {
         let plan = &self.plan;
         let id = |id: Option<ObjectId>| id.map(|id| id.to_string());
@@ -60,7 +60,7 @@ impl Outcome {
     }
 }
 
-/// The object that a command prints: its keys behind the version of their format.
+/// The object that a command prints: the version of the format, then its keys.
 pub fn versioned(value: serde_json::Value) -> serde_json::Value {
     let mut object = serde_json::Map::new();
     object.insert("v".to_owned(), 1.into());

@@ -75,7 +75,7 @@ pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
     timeline.checkpoint(ended_turn(view, turn)?, side)
 }
 
-/// That a turn is not there.
+/// The error for a turn that does not exist.
 fn missing(why: &str) -> Refusal {
     Refusal::new(Code::NotFound, why).hint("run 'oxundo log --all' to see the turns")
 }

@@ -45,7 +45,7 @@ pub fn plan(view: &View<'_>, state: &str, pathspecs: &[OsString]) -> Result<Plan
     })
 }
 
-/// What the present lacks of a state, or has otherwise.
+/// The files of a state that are missing now, or differ.
 fn missing_files(
     view: &View<'_>,
     now: &Checkpoint,

@@ -1,6 +1,6 @@
-//! Turns taken out: their inverse is merged into the worktree, the index and, where they made commits, into a commit
-//! on top of HEAD. Nothing is rewritten, later turns stay. What is done is recorded as a turn of oxundo's own, so that
-//! undo walks over it as over any other; redo right after it brings all back.
+//! Taking turns out: their inverse is merged into the worktree, the index and, where they made commits, into commits
+//! on top of HEAD. Nothing is rewritten, and later turns stay. This is recorded as a turn of oxundo's own, which undo
+//! takes back as any other; redo right after it brings the turns back.
 
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
@@ -35,12 +35,12 @@ pub enum Which {
     Only(String),
     /// The last ones, as inverse commits on top.
     Last(Extent),
-    /// The last ones, of which only some paths are meant.
+    /// Some paths of the last ones.
     PartsOf(Extent),
 }
 
 impl Which {
-    /// Whether later turns' work is there to stay, whatever is to become of the user's edits.
+    /// Whether the work of later turns must stay, even where the user's edits may be overwritten.
     fn later_stay(&self) -> bool {
         !matches!(self, Self::PartsOf(_))
     }
@@ -99,7 +99,7 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
     }
 }
 
-/// A turn that is done on the branch that HEAD is on.
+/// The turn that these words mean; an error unless it is done on HEAD's branch.
 fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     let wanted = resolve(view, words)?;
     let timeline = &view.timeline;
@@ -178,12 +178,12 @@ impl<'a> Revert<'a, '_> {
         })
     }
 
-    /// What takes a turn out, but for its commits, and these.
+    /// The changes that take a turn out, apart from its commits; and the commits.
     fn inverse(&self, turn: &'a Turn) -> Result<(Delta, Committed<'a>)> {
         let (repo, timeline) = (self.view.repo, &self.view.timeline);
         let before = timeline.checkpoint(turn.turn, Side::Before)?;
         let after = timeline.checkpoint(turn.turn, Side::After)?;
-        // The user's work before the turn is not the turn's.
+        // The user's uncommitted work from before the turn is not the turn's.
         let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
         let mut delta = Checkpoints::new(repo).delta(turn.turn, &start, &after)?.inverse();
         delta.branches.clear();

@@ -1,7 +1,6 @@
-//! One clean commit out of the commits of the last turns. The user's own dirty
-//! commits stay commits of the user's, below it, or are folded in. The last tree is
-//! the same, so that index and worktree stay as they are. It is a turn of its own: undo takes it
-//! back, and then the turns below it are undone as before.
+//! One clean commit out of the commits of the last turns. The user's dirty commits stay the user's commits, below it,
+//! or are folded into it. The tree at the tip is the same, so that index and worktree stay as they are. It is a turn
+//! of its own: undo takes it back, and then the turns below it can be undone as before.
 
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
@@ -108,7 +107,7 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
     let mut at = Some(top);
     while let Some(number) = at {
         let turn = view.timeline.require_turn(number)?;
-        // Without a range, as far as nothing is published and all is on this branch.
+        // Without a range: as far down as nothing is published and all is on this branch.
         let commits: Vec<_> = turn.commits.iter().map(|commit| commit.id).collect();
         if first.is_none()
             && (turn.began_on != view.head.branch || !Objects::new(view.repo).published(&commits)?.is_empty())
@@ -163,7 +162,7 @@ impl Squash<'_, '_> {
         commits.any(|commit| commit.id == id && commit.kind == CommitKind::Dirty)
     }
 
-    /// The user's dirty commits, one on the other, without what the agents did between them.
+    /// The user's dirty commits as one line, without what the agents did between them.
     fn dirty_commits(&self, line: &[ObjectId], sign: Sign) -> Result<Option<ObjectId>> {
         let repo = self.view.repo;
         let mut tip = self.base;

@@ -29,7 +29,7 @@ pub struct Status {
     pub not_covered: Vec<Skipped>,
 }
 
-/// Looks, and changes nothing.
+/// Reads the status, and changes nothing.
 pub fn status(view: &View<'_>) -> Result<Status> {
     let timeline = &view.timeline;
     let top = view.top().map(|number| timeline.require_turn(number)).transpose()?;

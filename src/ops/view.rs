@@ -14,7 +14,7 @@ use crate::model::turn::Turn;
 use crate::warning::{Warn, Warning};
 use anyhow::Result;
 
-/// A repository as a command sees it, from the moment that it looked.
+/// A repository as a command sees it, as of the moment of reading.
 #[derive(Clone)]
 pub struct View<'r> {
     /// The repository.
@@ -27,12 +27,12 @@ pub struct View<'r> {
 }
 
 impl<'r> View<'r> {
-    /// Looks, and no more.
+    /// Reads the timeline and HEAD, and changes nothing.
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
         Ok(Self { repo, timeline: Timelines::new(repo).timeline()?, head: Refs::new(repo).head()?, heard })
     }
 
-    /// As it is now. A timeline that nobody has moved is not read again.
+    /// Reads again; the timeline only if it has moved.
     pub fn refreshed(self) -> Result<Self> {
         let is_same = Timelines::new(self.repo).tip()? == self.timeline.commit;
         let timeline = if is_same { self.timeline } else { Timelines::new(self.repo).timeline()? };
@@ -44,17 +44,17 @@ impl<'r> View<'r> {
         Config(self.repo)
     }
 
-    /// Tells whoever listens.
+    /// Passes a warning on.
     pub fn warn(&self, message: impl Into<String>) {
         (self.heard)(Warning::new(message));
     }
 
-    /// Carries plans out, with the patience that the user wants.
+    /// For carrying plans out, with the user's lock time-out.
     pub fn apply(&self) -> Result<Apply<'r>> {
         Ok(Apply::new(self.repo, self.config().lock_timeout()?))
     }
 
-    /// The present state, with the permission bits that this timeline takes for granted.
+    /// Captures the present state, with this timeline's usual permission bits.
     pub fn present(&self) -> Result<Capture> {
         let usual = self.timeline.state.usual_modes.unwrap_or_else(umask_modes);
         Checkpoints::new(self.repo).capture(usual, &self.config().limits()?, None)
@@ -70,13 +70,13 @@ impl<'r> View<'r> {
         self.timeline.state.top(self.head.stack())
     }
 
-    /// The last turn done where HEAD is that is not only a part taken out of others.
+    /// The last turn done where HEAD is, without turns that only took parts of others out.
     pub fn last_whole(&self) -> Result<Option<u64>> {
         last_whole(&self.timeline, self.top())
     }
 }
 
-/// The first turn from here down that is not only a part taken out of others.
+/// The first turn from here down that did not only take parts of others out.
 pub fn last_whole(timeline: &Stored<'_>, from: Option<u64>) -> Result<Option<u64>> {
     let mut at = from;
     while let Some(number) = at {

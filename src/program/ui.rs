@@ -150,7 +150,8 @@ impl Ui {
                     }
                 }
                 Progress::Runs(line) if verbose => Self::note("run", line),
-                Progress::Runs(_) => {}
+                Progress::Opens(what) if verbose => Self::note("open", what),
+                Progress::Runs(_) | Progress::Opens(_) => {}
             }
         })
     }

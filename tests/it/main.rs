@@ -46,6 +46,7 @@ mod modes;
 #[cfg(target_os = "linux")]
 mod monitor;
 mod no_repository;
+mod once;
 mod packages;
 mod partial_undo;
 mod payloads;

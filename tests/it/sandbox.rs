@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -585,6 +585,9 @@ impl fmt::Debug for Output {
     }
 }
 
+/// The files that say what refs there are, with their bytes.
+type StoredRefs = BTreeMap<PathBuf, Vec<u8>>;
+
 /// What `git stash list OPTION` runs where there is a stash; where there is none it prints nothing.
 fn stash_list(option: &str) -> [&str; 7] {
     ["log", "--format=%gd: %gs", "-g", "--first-parent", option, "refs/stash", "--"]
@@ -611,12 +614,10 @@ impl Sandbox {
             facts.insert(line[..at].escape_ascii().to_string(), line[at..].to_vec());
         }
         facts.insert("git status".to_owned(), status.join(&b'\n'));
-        let refs = self.look(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/stash"]);
-        for line in lines(&refs) {
-            let (name, id) = line.split_once(' ').expect("a ref has an id");
+        for (name, id) in self.refs() {
             if name == "refs/stash" {
                 facts.insert(STASH.to_owned(), self.look(&stash_list("--format=%gd %H %gs")));
-            } else {
+            } else if name.starts_with("refs/heads/") {
                 facts.insert(format!("ref {name}"), id.into());
             }
         }
@@ -684,9 +685,42 @@ impl Sandbox {
     /// Every ref there is, with its id.
     #[track_caller]
     pub(crate) fn refs(&self) -> BTreeMap<String, String> {
-        let refs = lines(&self.look(&["for-each-ref", "--format=%(refname) %(objectname)"]));
+        // By the bytes that git reads: from the same it always says the same.
+        static SAID: LazyLock<Mutex<BTreeMap<StoredRefs, Vec<u8>>>> = LazyLock::new(Mutex::default);
+        let stored = self.stored_refs();
+        let said = stored.as_ref().and_then(|stored| SAID.lock().expect("nobody panics with it").get(stored).cloned());
+        let refs = said.unwrap_or_else(|| {
+            let said = self.look(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+            // Unless they have changed meanwhile.
+            if let Some(stored) = stored.filter(|stored| self.stored_refs().as_ref() == Some(stored)) {
+                SAID.lock().expect("nobody panics with it").insert(stored, said.clone());
+            }
+            said
+        });
+        let refs = lines(&refs);
         let pairs = refs.iter().filter_map(|line| line.split_once(' '));
         pairs.map(|(name, id)| (name.to_owned(), id.to_owned())).collect()
+    }
+
+    /// All files that say what refs there are, where the git directory is the worktree's own and has them in files.
+    fn stored_refs(&self) -> Option<StoredRefs> {
+        let git_dir = self.root.join(".git");
+        let (mut files, mut left) = (StoredRefs::new(), vec![git_dir.join("refs"), git_dir.join("packed-refs")]);
+        if git_dir.join("reftable").exists() {
+            return None;
+        }
+        while let Some(path) = left.pop() {
+            match fs::read_dir(&path) {
+                Ok(entries) => {
+                    for entry in entries {
+                        left.push(entry.ok()?.path());
+                    }
+                }
+                Err(_) if path.ends_with("packed-refs") && !path.exists() => {}
+                Err(_) => drop(files.insert(path.strip_prefix(&git_dir).ok()?.to_owned(), fs::read(&path).ok()?)),
+            }
+        }
+        Some(files)
     }
 
     #[track_caller]

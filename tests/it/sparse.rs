@@ -94,10 +94,6 @@ fn check_over(work: usize) {
         original.sh(WORKS[work]);
         for (at, script) in SCRIPTS.into_iter().enumerate() {
             for mode in Mode::BOTH {
-                // A known fault: redo gives git no '--sparse' with what it adds by intent alone.
-                if (nth, at, mode) == (3, 16, Mode::Ghost) {
-                    continue;
-                }
                 if thorough || ((at + nth) % WORKS.len() == work && mode == Mode::BOTH[(at + nth) % 2]) {
                     table.push((format!("{name}: {script} ({mode:?})"), (original.clone(), mode, script)));
                 }

@@ -1,4 +1,4 @@
-//! The whole of it, in its order.
+//! A plan carried out, step by step in the order that the module's head draws.
 
 use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
@@ -19,8 +19,8 @@ impl Apply<'_> {
         self.apply_and(plan, record, prepared, || Ok(()))
     }
 
-    /// As [`Self::apply`], with a conclusion that is part of it: it may record something, and when
-    /// it fails, the plan is taken back.
+    /// As [`Self::apply`], with a last step, `conclude`: it may record something, and when it fails,
+    /// the plan is rolled back.
     pub fn apply_and<T>(
         &self,
         plan: &Plan,
@@ -41,7 +41,7 @@ impl Apply<'_> {
         let concluded = match self.carry_out(plan, record, index).and_then(|()| conclude()) {
             Ok(concluded) => concluded,
             Err(error) => {
-                // All or nothing: what was done is taken back, then the cause is told.
+                // All or nothing: roll back what was done, then report the cause.
                 let cleared = if error.is::<Killed>() { Refs::new(self.repo).clear_stash_locks(begun) } else { Ok(()) };
                 let rolled_back = cleared.and_then(|()| self.force(&plan.clone().inverse(), &record.message));
                 return match rolled_back.and_then(|_| self.end_journal(pending)) {
@@ -67,7 +67,7 @@ impl Apply<'_> {
             IndexWork::Ready(lock) => lock.commit()?,
             IndexWork::Moves(lock, rewritten) => {
                 let all = [plan.index.as_slice(), &rewritten].concat();
-                // A filter that fails for one that need not be staged is no reason to give up.
+                // Staging the rewritten entries is optional: a filter that fails on one does not stop the plan.
                 self.apply_index(&all, &lock).or_else(|error| match &rewritten[..] {
                     [] => Err(error),
                     _ => self.apply_index(&plan.index, &lock),

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// The worktree's part of a plan.
 pub struct Files<'a> {
     repo: &'a Repo,
-    /// Leave what is at neither end of the plan, instead of refusing.
+    /// Skip what is neither as the plan begins nor as it ends, instead of refusing.
     lenient: bool,
     pub left: BTreeSet<BString>,
 }
@@ -26,7 +26,7 @@ impl<'a> Files<'a> {
         Self { repo, lenient: false, left: BTreeSet::new() }
     }
 
-    /// Leaves what is at neither end of the plan, and notes it.
+    /// Skips what is neither as the plan begins nor as it ends, and notes it in `left`.
     pub fn lenient(repo: &'a Repo) -> Self {
         Self { lenient: true, ..Self::strict(repo) }
     }
@@ -75,7 +75,7 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    /// Whether a file is at the plan's beginning, so that it may be changed.
+    /// Whether a file is still as the plan found it, so that it may be changed.
     fn ready(&mut self, file: &FileMove) -> Result<bool> {
         let now = self.worktree().state(file.path.as_bstr(), self.repo.hash_kind())?;
         if now == file.from {
@@ -117,7 +117,7 @@ impl<'a> Files<'a> {
         let path = aside.path.as_bstr();
         let there = matches!(self.worktree().find(path)?, Lookup::There(_));
         let kept = store.symlink_metadata().is_ok();
-        // A lenient apply finds it at either end, or, if the user changed that, at both or none.
+        // A lenient apply finds it in one of the two places; in both or in neither, if the user changed that.
         if self.lenient && (there, kept) != (aside.out, !aside.out) {
             if there == kept {
                 self.left.insert(aside.path.clone());
@@ -134,7 +134,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Lets its owner change what is in a directory, until all that is done.
+    /// Gives a directory's owner all permissions, until its content has been changed.
     fn open(&self, directory: &DirectoryMove) -> Result<()> {
         let path = directory.path.as_bstr();
         match directory.from.or(directory.to.filter(|_| self.lenient)) {
@@ -145,7 +145,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Clears what a killed write left beside the plan's files and directories.
+    /// Deletes temporary files that a killed write left beside the plan's files and directories.
     pub fn sweep(&self, plan: &Plan) -> Result<()> {
         let files = plan.files.iter().map(|file| &file.path);
         let parents: BTreeSet<&[u8]> = files

@@ -24,12 +24,12 @@ pub enum IndexWork<'a> {
 }
 
 impl Apply<'_> {
-    /// Locks the index for a plan, and checks that it is at the plan's beginning still.
+    /// Locks the index for a plan, and checks that it is still as the plan found it.
     pub fn index_for<'a>(&'a self, plan: &Plan, prepared: Option<IndexLock<'a>>) -> Result<IndexWork<'a>> {
         if let Some(lock) = prepared {
             return Ok(IndexWork::Ready(lock));
         }
-        // git's own knowledge of files is not worth waiting for.
+        // Refreshing git's stat data alone is not worth waiting for.
         if plan.index.is_empty()
             && (self.rewritten_entries(plan)?.is_empty() || Index::new(self.repo).index_is_locked())
         {
@@ -46,8 +46,8 @@ impl Apply<'_> {
         Ok(IndexWork::Moves(lock, self.rewritten_entries(plan)?))
     }
 
-    /// The moves to entries that are other than what the worktree will have. Where a filter may stand between,
-    /// git alone can tell, and they are left out.
+    /// The moves to entries whose content will not be that of the file in the worktree. Where a filter may convert
+    /// the file, only git can tell, and they are left out.
     pub fn moves_away_from_the_worktree<'a>(&self, plan: &'a Plan) -> Vec<&'a IndexMove> {
         let files: BTreeMap<&BString, &FileMove> = plan.files.iter().map(|file| (&file.path, file)).collect();
         let mut away = Vec::new();
@@ -60,7 +60,7 @@ impl Apply<'_> {
                 Some(file) => [file.from, file.to],
                 None => [Worktree::new(self.repo).state(entry.path.as_bstr(), self.repo.hash_kind()).ok().flatten(); 2],
             };
-            // What is the same as its entry at one end is not filtered.
+            // A file whose bytes are those of its entry, before or after, is not filtered.
             if let [Some(before), Some(after)] = now
                 && before.id == from.id
                 && after.id != to.id
@@ -71,8 +71,8 @@ impl Apply<'_> {
         away
     }
 
-    /// The entries that stay as they are while the plan writes their files. Staged again they have these
-    /// files' stat data, and the next `git status` need not look into them.
+    /// The entries that stay as they are while the plan writes their files. They are staged again for the new
+    /// files' stat data, so that the next `git status` need not read them.
     pub fn rewritten_entries(&self, plan: &Plan) -> Result<Vec<IndexMove>> {
         if plan.files.is_empty() {
             return Ok(Vec::new());
@@ -82,7 +82,7 @@ impl Apply<'_> {
         let written = plan.files.iter().filter(|file| !moved.contains(&file.path));
         let entry = |file: &FileMove| {
             let (to, entries) = (file.to?, Index::new(self.repo).index_entries(&index, file.path.as_bstr()).ok()?);
-            // Where a filter stands between, git alone can tell whether the file is as its entry says.
+            // Where a filter converts the file, only git can tell whether it is as its entry says.
             let mode = EntryMode::from(entry_kind(to.kind)).value();
             let same = entries == [IndexEntry::plain(u32::from(mode), to.id)];
             same.then(|| IndexMove { path: file.path.clone(), from: entries.clone(), to: entries })
@@ -92,7 +92,7 @@ impl Apply<'_> {
 
     pub fn apply_index(&self, moves: &[IndexMove], lock: &IndexLock<'_>) -> Result<()> {
         let fresh = |entry: &IndexMove| match &entry.to[..] {
-            // Where no filter stands between, the worktree's bytes must be the entry's.
+            // Without a filter, the file's bytes must be the entry's.
             [to] => {
                 to.is_plain()
                     && is_unmarked(entry)
@@ -113,8 +113,8 @@ fn is_unmarked(entry: &IndexMove) -> bool {
     entry.from.iter().all(|from| !from.skip_worktree && !from.assume_unchanged)
 }
 
-/// Whether these are the same. What was to be left out of the worktree and is there is captured as an entry
-/// like others, which the index need not say yet.
+/// Whether these are the same, apart from skip-worktree: a file that is there although a sparse checkout leaves it
+/// out is captured without that flag, which the index may still have.
 pub fn same_entries(some: &[IndexEntry], others: &[IndexEntry]) -> bool {
     let staged = |entry: &IndexEntry| IndexEntry { skip_worktree: false, ..*entry };
     some.iter().map(staged).eq(others.iter().map(staged))

@@ -1,4 +1,4 @@
-//! The journal of an apply in progress: a ref to a commit that keeps alive all that the plan needs.
+//! The journal of an apply in progress: a ref to a commit that keeps every object that the plan needs.
 
 use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
@@ -34,7 +34,7 @@ impl Apply<'_> {
         }
         let timeline = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         if record.timeline_to.is_none() {
-            // First: killed in between, nobody misses the ref that oxundo itself takes away.
+            // First: after a kill in between, a ref that oxundo itself deletes must not count as lost.
             Timelines::new(self.repo).forget_timeline()?;
         }
         Refs::new(self.repo).move_own_ref(&timeline, record.timeline_from, record.timeline_to, &record.message)?;

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! The journal is a ref, `refs/oxundo/pending`: a commit that holds the plan and
-//! keeps every object of it alive. Whoever finds one goes on if a branch has moved,
-//! and goes back if none has. Either way is the plan, or its inverse, applied
-//! leniently: what is already as it shall be is left, and so is what the user
-//! changed meanwhile, which is named.
+//! keeps every object of it alive. A command that finds one finishes the plan if the
+//! commit point was passed, and rolls it back if not. Either way it applies the plan,
+//! or its inverse, leniently: what is already as wanted is left alone, and so is what
+//! the user changed meanwhile, which is named.
 
 pub mod carry_out;
 pub mod files;
@@ -30,7 +30,7 @@ pub struct Apply<'r> {
 }
 
 impl<'r> Apply<'r> {
-    /// In this repository, waiting for so long where git has its index locked.
+    /// For this repository; `wait` is how long to wait while git has its index locked.
     pub fn new(repo: &'r Repo, wait: Duration) -> Self {
         Self { repo, wait }
     }

@@ -1,4 +1,4 @@
-//! Whether a plan names only what is oxundo's to touch: records may have been made by somebody else.
+//! Whether a plan names only what oxundo may touch: somebody else may have written the records.
 
 use crate::git::apply::Apply;
 use crate::git::refs::full_name;

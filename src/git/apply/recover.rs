@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// How an interrupted apply ended after all.
+/// What became of an interrupted apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// What it was for.
@@ -70,10 +70,10 @@ impl Apply<'_> {
         Ok(Some(Recovered { what: record.message, finished, left: left.into_iter().collect() }))
     }
 
-    /// Whether an interrupted apply got beyond its commit point.
+    /// Whether an interrupted apply had passed its commit point.
     fn committed(&self, plan: &Plan, record: &Record) -> Result<bool> {
         let timeline = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Timeline))?;
-        // What records nothing itself has a conclusion that does.
+        // A plan that does not move the timeline itself has a last step that does.
         let recorded = if record.timeline_to == record.timeline_from {
             timeline != record.timeline_from
         } else {
@@ -90,8 +90,8 @@ impl Apply<'_> {
         Ok(plan.moves_head() && Refs::new(self.repo).head()? == plan.head.to)
     }
 
-    /// Brings everything to where the plan leads, from wherever it is between the plan's two
-    /// ends. Gives the paths that are at neither end, which are left.
+    /// Applies what is left of a plan, however much of it has been done. Gives the paths that are neither as
+    /// it begins nor as it ends: they are left alone.
     pub fn force(&self, plan: &Plan, message: &str) -> Result<BTreeSet<BString>> {
         Self::check_names(plan)?;
         let mut files = Files::lenient(self.repo);

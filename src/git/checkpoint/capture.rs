@@ -22,6 +22,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use std::sync::Arc;
 
 /// A checkpoint and what was learnt while it was taken.
+#[derive(Clone)]
 pub struct Capture {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
@@ -29,12 +30,11 @@ pub struct Capture {
     pub index: Arc<gix::index::File>,
     /// Tracked paths that may differ from their index entries.
     pub changed: Vec<BString>,
-    /// Paths that something kept changing while they were read: what was captured of them may
-    /// be from more than one moment.
+    /// Paths that kept changing while they were read: their captured content may mix several moments.
     pub torn: Vec<BString>,
 }
 
-/// The checkpoint that this capture is compared with at the end of a turn.
+/// The checkpoint at the turn's beginning, whose rules hold at its end.
 pub struct Before<'a> {
     /// The checkpoint.
     pub checkpoint: &'a Checkpoint,
@@ -83,14 +83,14 @@ impl Checkpoints<'_> {
         Ok(Capture { checkpoint, index: opened, changed, torn })
     }
 
-    /// The ignore rules that are the same for the whole worktree, and what is captured all the same.
+    /// The ignore rules for the whole worktree, and `oxundo.include`.
     fn present_rules(&self, limits: &Limits) -> Result<Rules> {
         let mut rules = shared_rules(self.repo, self.repo.gix.filesystem_options()?.ignore_case)?;
         rules.include(&limits.include);
         Ok(rules)
     }
 
-    /// Looks at the worktree, by what is known of it from the last time.
+    /// Scans the worktree, with what the last scan and the file system monitor know.
     fn scan(
         &self,
         index: &gix::index::File,
@@ -143,8 +143,8 @@ impl Checkpoints<'_> {
     }
 }
 
-/// The finest comparison of stat data: an edit within the second that keeps size and time
-/// is seen by its nanoseconds. What looks different is read, so too fine does no harm.
+/// The finest comparison of stat data: nanoseconds show an edit within the same second that keeps the size.
+/// What looks different is read, so being too fine does no harm.
 fn stat_options(configured: gix::index::entry::stat::Options) -> gix::index::entry::stat::Options {
     gix::index::entry::stat::Options { use_nsec: true, trust_ctime: true, ..configured }
 }

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a checkpoint says of itself.
+/// The part of a checkpoint that is kept as `checkpoint.json`.
 #[derive(Serialize, Deserialize)]
 struct Header {
     v: u32,

@@ -1,5 +1,5 @@
-//! The content of what a scan found: blobs for what git does not have yet, and raw bytes where a filter
-//! stands between the file and its blob.
+//! The content of what a scan found: blobs for what git does not have yet, and the raw bytes of files that a
+//! filter converts.
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
@@ -42,7 +42,7 @@ impl Written {
     }
 }
 
-/// The reading of what a scan found.
+/// Reads what a scan found.
 pub struct Content<'a> {
     repo: &'a Repo,
     index: &'a gix::index::File,
@@ -50,12 +50,12 @@ pub struct Content<'a> {
     pub changed: Vec<BString>,
     pub unusual: BTreeMap<BString, u32>,
     pub skipped: Vec<Skipped>,
-    /// What changed at every reading.
+    /// The files that changed each time they were read.
     pub torn: Vec<BString>,
 }
 
 impl<'a> Content<'a> {
-    /// Of what is in this index, and beside it.
+    /// For a worktree with this index.
     pub fn new(repo: &'a Repo, index: &'a gix::index::File) -> Self {
         Self {
             repo,
@@ -106,7 +106,7 @@ impl<'a> Content<'a> {
             Difference::Gone => None,
             Difference::MaybeModified(file) => match self.blob(file)? {
                 Some(id) => Some((entry_kind(file.kind), id)),
-                // Unreadable: what the index says is all that is known.
+                // Unreadable: take what the index says.
                 None if self.skipped.last().is_some_and(|skipped| skipped.path == path) => return Ok(()),
                 None => None,
             },
@@ -150,8 +150,8 @@ impl<'a> Content<'a> {
         Ok(written.id())
     }
 
-    /// A file that a filter stands between may have other bytes than its blob, even where
-    /// git calls it clean: those get blobs of their own.
+    /// A file that a filter converts may have other bytes than its blob, even where git calls it clean:
+    /// such a file gets a blob of its own.
     fn filtered(&mut self, scan: &Scan) -> Result<()> {
         if !Checkpoints::new(self.repo).may_filter(scan)? {
             return Ok(());
@@ -185,7 +185,7 @@ impl<'a> Content<'a> {
                     }
                 }
             }
-            // Line ends and $Id$ only ever get shorter on the way in: the same size is the same content.
+            // Line ends and $Id$ only get shorter when they are staged: the same size means the same content.
             let same_size = || -> Result<bool> {
                 let size = self.repo.gix.find_header(entry.id)?.size();
                 Ok(size & u64::from(u32::MAX) == u64::from(entry.stat.size))
@@ -202,8 +202,8 @@ impl<'a> Content<'a> {
         Ok(())
     }
 
-    /// What was captured before the turn and is still there, though index and ignore rules
-    /// hide it now.
+    /// What was captured before the turn and is still there, though the index and the ignore rules no longer
+    /// show it.
     pub fn missed(&mut self, earlier: &Checkpoint, worktree: ObjectId, usual: UsualModes) -> Result<Vec<TreeChange>> {
         let mut missed = Vec::new();
         for path in Objects::new(self.repo).removed_paths(earlier.worktree, worktree)? {
@@ -211,7 +211,7 @@ impl<'a> Content<'a> {
                 continue;
             }
             let found = match Worktree::new(self.repo).find(path.as_bstr()) {
-                // What can no longer be looked at is taken to be as it was.
+                // What can no longer be read counts as unchanged.
                 Err(error) if is_denied(&error) => {
                     missed.push((path.clone(), Objects::new(self.repo).tree_entry(earlier.worktree, path.as_bstr())?));
                     continue;
@@ -262,7 +262,7 @@ impl Checkpoints<'_> {
         !matches!(self.repo.boolean("core.autocrlf"), Ok(None | Some(false)))
     }
 
-    /// Whether any attribute or setting could stand between a file and its blob.
+    /// Whether any attribute or setting could convert a file on its way to its blob.
     fn may_filter(&self, scan: &Scan) -> Result<bool> {
         if self.converts_line_ends() {
             return Ok(true);

@@ -17,8 +17,8 @@ use std::collections::btree_map::Entry::Vacant;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Checkpoints<'_> {
-    /// All that differs between two checkpoints, except files of which it is not proven that
-    /// the turn made them: an ignored file that it began to track may have been there before.
+    /// All that differs between two checkpoints, except files that the turn is not proven to have made: an
+    /// ignored file that it began to track may have been there before.
     pub fn delta(&self, turn: u64, before: &Checkpoint, after: &Checkpoint) -> Result<Delta> {
         let mut files = self.file_changes(before, after)?;
         self.drop_unproven(before, &mut files)?;
@@ -94,8 +94,8 @@ impl Checkpoints<'_> {
         Ok(())
     }
 
-    /// What is beyond the limits and was not there before: the scan before the turn would
-    /// have listed it, since the same ignore rules and limits held.
+    /// What is beyond the limits and new: the scan before the turn, by the same rules and limits, would have
+    /// listed it.
     fn made_beyond_limits(
         &self,
         turn: u64,
@@ -121,8 +121,7 @@ impl Checkpoints<'_> {
             || Objects::new(self.repo).tree_entry(checkpoint.index.tree, path)?.is_some())
     }
 
-    /// The directories that differ between two checkpoints, where no file tells of them or
-    /// these files come and go.
+    /// The directories that differ between two checkpoints: empty ones, and those whose files come or go.
     pub fn directory_changes(
         &self,
         before: &Checkpoint,
@@ -171,7 +170,7 @@ impl Checkpoints<'_> {
         after: &Checkpoint,
     ) -> Result<BTreeMap<BString, Change<Vec<IndexEntry>>>> {
         let mut trees = Objects::new(self.repo).tree_changes(before.index.tree, after.index.tree)?;
-        // What is the same in both trees may be left out of one worktree alone, or be special otherwise.
+        // An entry that is the same in both trees may still have other flags, or be left out of one worktree only.
         for directory in before.index.sparse.symmetric_difference(&after.index.sparse) {
             let side = if before.index.sparse.contains(directory) { before } else { after };
             for (path, entry) in Objects::new(self.repo).entries_below(side.index.tree, directory.as_bstr())? {
@@ -207,7 +206,7 @@ fn with_mode(checkpoint: &Checkpoint, path: &BStr, kind: Kind, id: ObjectId) -> 
     }
     let recorded = checkpoint.modes.unusual.get(path).copied();
     let mode = recorded.unwrap_or_else(|| checkpoint.modes.usual.of(kind));
-    // Without core.fileMode a tree says what the index says, which the file need not be.
+    // Without core.fileMode a tree has the index's kind, which the file may not have.
     FileState { kind: Kind::of_mode(mode), id, mode }
 }
 

@@ -1,6 +1,6 @@
-//! Merging the content of a file by lines, with git's own `git merge-file`, as the path's
-//! `merge` attribute has it. A merge driver of the user's own is never run: a preview, or a look
-//! at the status, must not start commands; what both sides changed there is refused.
+//! Merging the content of a file by lines, with `git merge-file`, as the path's `merge` attribute says.
+//! A merge driver of the user's is never run, since a preview or `status` must not start commands: where
+//! both sides changed such a file, it overlaps.
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
@@ -102,7 +102,7 @@ impl Merger<'_> {
 }
 
 impl<'r> Checkpoints<'r> {
-    /// Does something that merges content; what that takes is made ready when it is first needed.
+    /// Runs `work` with a merge of content, which is set up when it is first needed.
     pub fn merging<T>(&self, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
         let mut merger = None;
         work(&mut |path, blobs| {
@@ -153,7 +153,7 @@ impl<'r> Checkpoints<'r> {
     }
 }
 
-/// The lines of ours, counted from one, that both sides changed.
+/// The lines of our side, counted from one, that both sides changed.
 fn overlap([ours, base, theirs]: &[Vec<u8>; 3]) -> Vec<RangeInclusive<u32>> {
     let hunks = |side: &[u8]| -> Vec<Hunk> {
         let input = InternedInput::new(base.as_slice(), side);

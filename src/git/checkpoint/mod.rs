@@ -1,5 +1,6 @@
-//! Checkpoints: taken, kept as trees, and compared.
+//! Checkpoints: taking them, keeping them as trees, comparing them.
 
+pub mod after;
 pub mod capture;
 pub mod codec;
 pub mod content;
@@ -17,7 +18,7 @@ pub struct Checkpoints<'r> {
 }
 
 impl<'r> Checkpoints<'r> {
-    /// Of this repository.
+    /// Those of a repository.
     pub fn new(repo: &'r Repo) -> Self {
         Self { repo }
     }

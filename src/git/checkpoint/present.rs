@@ -1,4 +1,4 @@
-//! The present state of just what a walk would touch.
+//! The present state of only those paths and refs that an undo or redo would touch.
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Checkpoints<'_> {
-    /// Looks at everything that a walk touches. `now` is the rescue checkpoint.
+    /// Looks at everything that these turns touch. `now` is the rescue checkpoint.
     pub fn present(&self, turns: &[TurnDelta], now: &Checkpoint, index: &gix::index::State) -> Result<Present> {
         let mut present = Present {
             branches: now.branches.clone(),
@@ -61,8 +61,8 @@ impl Checkpoints<'_> {
         Ok(present)
     }
 
-    /// What the user edited: what differs within one of these pairs, of which each is the end of
-    /// something recorded and the state that was found next. As it is now, and as `goal` has it.
+    /// What the user edited: what differs within one of these pairs, each the end of a turn and the state at
+    /// the next turn's beginning, or now. Each as it is now, and as it is in `goal`.
     pub fn edited(
         &self,
         gaps: &[(&Checkpoint, &Checkpoint)],

@@ -1,4 +1,4 @@
-//! What a delta comes to: files and lines.
+//! Counting what a delta changes: files and lines.
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::repo::shell::Shell;
@@ -16,7 +16,7 @@ const DIFF_LIMIT: u64 = 4 << 20;
 const TEXT_PROBE: usize = 8000;
 
 impl Checkpoints<'_> {
-    /// What the user's command says of the turn's diff; `None` when it fails or says nothing.
+    /// The commit message that the user's command prints for the turn's diff; `None` when it fails or prints none.
     pub fn written_message(&self, command: &str, start: &Checkpoint, after: &Checkpoint) -> Option<String> {
         let trees = [start.worktree.to_string(), after.worktree.to_string()];
         let diff = self.repo.git(["diff-tree", "-p", "-r", &trees[0], &trees[1]]).run(b"").ok()?;
@@ -61,7 +61,7 @@ impl Checkpoints<'_> {
         Ok((u64::from(diff.count_additions()), u64::from(diff.count_removals())))
     }
 
-    /// The content of a file if it is text; nothing has an empty one.
+    /// The content of a file if it is text; empty for no file.
     fn text_of(&self, state: Option<FileState>) -> Result<Option<Vec<u8>>> {
         let Some(state) = state else {
             return Ok(Some(Vec::new()));

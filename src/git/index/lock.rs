@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 /// How often a lock of git's is looked at.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// The worktree of stand-ins, in the scratch directory.
+/// The directory of stand-in files that `git add -N` is shown as its worktree, in the scratch directory.
 pub const STAND_IN: &str = "stand-in";
 
-/// How the names of the index's copies begin. They are beside it: a split index finds its other
-/// half there.
+/// How the names of the index's copies begin. They are in the index's own directory, where a split index finds
+/// its shared half.
 const COPY: &str = "index.oxundo-";
 
 /// git's index, locked, with a copy to work on. Dropping it leaves the index as it was.
@@ -36,11 +36,11 @@ pub struct IndexLock<'repo> {
     pub stager: RefCell<Option<Stager>>,
 }
 
-/// A git that waits for the paths to stage.
+/// A started git command that waits on stdin for the paths to stage.
 #[derive(Debug)]
 pub struct Stager {
     pub git: Waiting,
-    /// The paths whose entries it makes without a look at the worktree.
+    /// The paths whose entries it sets without looking at the worktree.
     pub given: BTreeSet<BString>,
 }
 
@@ -62,7 +62,7 @@ impl<'r> Index<'r> {
         let index = self.index_path();
         let lock = lock_path(&index);
         let scratch = self.repo.scratch()?;
-        // A git that outlives its killed oxundo works on that one's copy, never on another's.
+        // Each process has a copy of its own: a git that outlives its killed oxundo never writes to another's.
         let (mark, copy) =
             (scratch.join("index.mark"), self.repo.git_dir.join(format!("{COPY}{}", std::process::id())));
         std::fs::write(&mark, OWN).with_context(|| format!("make '{}'", mark.display()))?;
@@ -101,18 +101,18 @@ impl<'r> Index<'r> {
         if !mark.exists() {
             return Ok(());
         }
-        // Whoever made it is gone: this process holds the worktree's lock.
+        // The process that made it is gone: this one holds the worktree's lock.
         if is_own(&lock) {
             release(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
         }
-        // The copies, what a git that was killed with its oxundo left beside one, and the stand-ins.
+        // The copies, the lock files that a killed git left beside them, and the stand-ins.
         for entry in std::fs::read_dir(&self.repo.git_dir)?.flatten() {
             if entry.file_name().as_bytes().starts_with(COPY.as_bytes()) {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
         let _ = std::fs::remove_dir_all(self.repo.scratch_path(STAND_IN));
-        // Last: while it is there, the next command knows that there is something to clear.
+        // Last: while it is there, the next command knows that there is something to clean up.
         std::fs::remove_file(&mark).with_context(|| format!("remove '{}'", mark.display()))
     }
 }
@@ -121,7 +121,7 @@ impl IndexLock<'_> {
     fn start_copy(&self) -> Result<()> {
         let _ = std::fs::remove_file(&self.copy);
         let _ = std::fs::remove_file(lock_path(&self.copy));
-        // git does not write into an index, it puts another in its place: for a copy, a second name will do.
+        // git never writes into an index, it replaces the file: a hard link serves as a copy.
         match self.index.symlink_metadata() {
             Ok(about) if about.is_file() && std::fs::hard_link(&self.index, &self.copy).is_ok() => Ok(()),
             Ok(_) if self.index.exists() => copy_index(&self.index, &self.copy),
@@ -144,7 +144,7 @@ impl IndexLock<'_> {
     }
 
     pub fn git<S: AsRef<OsStr>>(&self, args: &[S]) -> Git {
-        // One that waits has the copy locked.
+        // A waiting stager holds the lock on the copy.
         self.stager.take();
         self.repo.git(args).index(&self.copy)
     }
@@ -155,7 +155,7 @@ impl IndexLock<'_> {
     }
 }
 
-/// Lets a moment pass, unless `wait` is over since it started.
+/// Sleeps for a moment; an error once `wait` is over.
 fn wait_for_lock(lock: &Path, started: Instant, wait: Duration) -> Result<()> {
     if started.elapsed() >= wait {
         return Err(locked_error(lock, "the index"));
@@ -170,13 +170,13 @@ fn lock_path(index: &Path) -> PathBuf {
     name.into()
 }
 
-/// What an `index.lock` of oxundo's holds, by which one that a kill left behind is told from git's.
+/// The text in an `index.lock` of oxundo's: it shows that a lock left behind is not git's.
 const OWN: &[u8] = b"oxundo's\n";
 
-/// Makes the lock, as whole as the mark is.
+/// Makes the lock in one step, complete from the start.
 fn mark_as_lock(mark: &Path, lock: &Path) -> std::io::Result<()> {
-    // A second name of the mark; a file system that has none says so in many ways. There it is a directory: that is
-    // made whole in one call too, stands in the way of all who make the lock as git does, and is never git's.
+    // A hard link to the mark. File systems without hard links report that in many ways. There the lock is a
+    // directory: it too is made in one call, keeps git from making its lock, and cannot be git's.
     match std::fs::hard_link(mark, lock) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => std::fs::create_dir(lock),
         outcome => outcome,
@@ -189,17 +189,192 @@ fn release(lock: &Path) -> std::io::Result<()> {
 
 /// Whether oxundo made this lock.
 fn is_own(lock: &Path) -> bool {
-    // git's is of the index's size.
+    // git's lock is empty, or as large as the index.
     let fits = |about: &Metadata| about.is_file() && about.len() == OWN.len() as u64;
     lock.symlink_metadata()
         .is_ok_and(|about| about.is_dir() || fits(&about) && std::fs::read(lock).is_ok_and(|held| held == OWN))
 }
 
-/// Copies an index with its time: git takes that to tell which entries may have changed unseen.
+/// Copies an index with its modification time, by which git tells which entries it must compare by content.
 fn copy_index(from: &Path, to: &Path) -> Result<()> {
     std::fs::copy(from, to).context("copy the index")?;
     let modified = std::fs::metadata(from).and_then(|about| about.modified());
     let copy = File::options().write(true).open(to);
     modified.and_then(|modified| copy?.set_modified(modified)).context("copy the index's time")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Code, Refusal};
+    use crate::git::repo::testing::Fixture;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// What is in the git directory and in oxundo's own, but what was there before.
+    fn traces(f: &Fixture) -> Vec<String> {
+        let list = |directory: PathBuf| std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let all = list(f.repo.git_dir().to_owned()).chain(list(f.repo.scratch_path("")));
+        let mut names: Vec<_> = all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.retain(|name| name.starts_with("index.") || name == STAND_IN);
+        names.sort();
+        names
+    }
+
+    /// What a killed oxundo leaves: a lock that nobody drops.
+    fn killed(f: &Fixture) {
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        std::fs::write(lock_path(&lock.copy), "half").expect("write a file");
+        std::fs::create_dir(f.repo.scratch_path(STAND_IN)).expect("make a directory");
+        std::fs::write(f.repo.scratch_path(STAND_IN).join("a"), "").expect("write a file");
+        std::mem::forget(lock);
+    }
+
+    #[test]
+    fn while_it_is_locked_git_writes_no_index_and_after_that_nothing_is_left() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let index = std::fs::read(f.repo.git_dir().join("index")).expect("read the index");
+        f.write("b", "two");
+        {
+            let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+            assert!(Index::new(&f.repo).index_is_locked(), "it says so");
+            assert!(!f.git_agrees(&["add", "b"]), "git respects the lock");
+            lock.git(&["add", "b"]).run(b"").expect("work on the copy");
+            assert_eq!(lock.read().expect("read the copy").entries().len(), 2, "the copy has what was added");
+            assert_eq!(f.lines(&["ls-files"]), ["a"], "the index itself has not");
+        }
+        assert_eq!(traces(&f), [""; 0], "dropped, it leaves nothing");
+        assert_eq!(std::fs::read(f.repo.git_dir().join("index")).expect("read the index"), index, "not a byte");
+        assert!(f.git_agrees(&["add", "b"]), "git goes on");
+    }
+
+    #[test]
+    fn a_committed_copy_becomes_the_index_and_nothing_else_is_left() {
+        let f = Fixture::new();
+        f.write("a", "one");
+        // There is no index yet.
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        lock.git(&["add", "a"]).run(b"").expect("work on the copy");
+        lock.commit().expect("replace the index");
+        assert_eq!(f.lines(&["ls-files"]), ["a"]);
+        assert_eq!(traces(&f), [""; 0]);
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        lock.git(&["rm", "-q", "--cached", "a"]).run(b"").expect("work on the copy");
+        lock.commit().expect("replace the index");
+        assert_eq!(f.lines(&["ls-files"]), [""; 0]);
+        assert_eq!(traces(&f), [""; 0]);
+    }
+
+    #[test]
+    fn a_second_lock_is_refused_and_takes_nothing_from_the_first() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let other = Repo::open(f.repo.top()).expect("open the repository");
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        let error = Index::new(&other).lock_index(Duration::ZERO).expect_err("it is taken");
+        assert_eq!(error.downcast::<Refusal>().expect("a refusal").code, Code::Locked);
+        let error = Index::new(&other).check_index_is_free(Duration::ZERO).expect_err("it is taken");
+        assert_eq!(error.downcast::<Refusal>().expect("a refusal").code, Code::Locked);
+        assert!(!f.git_agrees(&["rm", "-q", "--cached", "a"]), "the first one still holds");
+        lock.git(&["rm", "-q", "--cached", "a"]).run(b"").expect("work on the copy");
+        lock.commit().expect("replace the index");
+        assert_eq!(f.lines(&["ls-files"]), [""; 0], "its copy is whole");
+        Index::new(&other).check_index_is_free(Duration::ZERO).expect("it is free");
+        drop(Index::new(&other).lock_index(Duration::ZERO).expect("it is free"));
+    }
+
+    #[test]
+    fn who_waits_gets_the_lock_when_the_first_lets_go_and_sees_what_that_wrote() {
+        let f = Fixture::new();
+        f.write("a", "one");
+        let top = f.repo.top().to_owned();
+        let released = AtomicBool::new(false);
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let repo = Repo::open(&top).expect("open the repository");
+                let lock = Index::new(&repo).lock_index(Duration::from_secs(600)).expect("lock the index");
+                assert!(released.load(Ordering::SeqCst), "two never have it at once");
+                lock.read().expect("read the copy").entries().len()
+            });
+            lock.git(&["add", "a"]).run(b"").expect("work on the copy");
+            released.store(true, Ordering::SeqCst);
+            lock.commit().expect("replace the index");
+            assert_eq!(waiting.join().expect("it ends"), 1, "the copy is made of what the first one left");
+        });
+        assert_eq!(traces(&f), [""; 0]);
+    }
+
+    #[test]
+    fn a_lock_of_gits_is_respected_whatever_is_in_it() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let lock = f.repo.git_dir().join("index.lock");
+        let index = std::fs::read(f.repo.git_dir().join("index")).expect("read the index");
+        for held in [&b""[..], &index, b"oxundo's", b"123456789"] {
+            std::fs::write(&lock, held).expect("write a file");
+            let error = Index::new(&f.repo).lock_index(Duration::ZERO).expect_err("git has it");
+            assert_eq!(error.downcast::<Refusal>().expect("a refusal").code, Code::Locked);
+            Index::new(&f.repo).clear_own_index_lock().expect("nothing fails");
+            assert_eq!(std::fs::read(&lock).expect("it is still there"), held, "it is not oxundo's to remove");
+            assert_eq!(traces(&f), ["index.lock"], "oxundo leaves none of its own");
+        }
+        std::fs::remove_file(&lock).expect("git is done");
+        std::os::unix::fs::symlink("nowhere", &lock).expect("make a link");
+        Index::new(&f.repo).lock_index(Duration::ZERO).expect_err("whatever it is, it is in the way");
+        Index::new(&f.repo).clear_own_index_lock().expect("nothing fails");
+        assert!(lock.is_symlink(), "and not oxundo's");
+    }
+
+    #[test]
+    fn what_a_killed_oxundo_left_is_cleared_and_the_index_is_as_it_was() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let index = std::fs::read(f.repo.git_dir().join("index")).expect("read the index");
+        killed(&f);
+        assert_eq!(traces(&f).len(), 5, "lock, mark, copy, the copy's lock and the stand-ins: {:?}", traces(&f));
+        std::fs::write(f.repo.git_dir().join("index.oxundo-999999"), "of another").expect("write a file");
+        std::fs::write(f.repo.git_dir().join("index.mine"), "mine").expect("write a file");
+        Index::new(&f.repo).clear_own_index_lock().expect("clear it");
+        assert_eq!(traces(&f), ["index.mine"], "all of it goes, and nothing else");
+        assert_eq!(std::fs::read(f.repo.git_dir().join("index")).expect("read the index"), index);
+        assert!(f.git_agrees(&["rm", "-q", "--cached", "a"]), "git goes on");
+        Index::new(&f.repo).clear_own_index_lock().expect("there is nothing left to clear");
+    }
+
+    #[test]
+    fn a_lock_that_is_a_directory_is_one_too() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        // As where there are no hard links.
+        std::fs::create_dir(f.repo.git_dir().join("index.lock")).expect("make a directory");
+        assert!(!f.git_agrees(&["rm", "-q", "--cached", "a"]), "git respects it");
+        Index::new(&f.repo).lock_index(Duration::ZERO).expect_err("so does oxundo");
+        Index::new(&f.repo).clear_own_index_lock().expect("clear it");
+        assert_eq!(traces(&f), [""; 0], "only oxundo makes such a one");
+    }
+
+    #[test]
+    fn without_a_mark_nothing_is_taken_for_oxundos() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let lock = f.repo.git_dir().join("index.lock");
+        std::fs::write(&lock, OWN).expect("write a file");
+        Index::new(&f.repo).clear_own_index_lock().expect("nothing fails");
+        assert_eq!(std::fs::read(&lock).expect("it is still there"), OWN);
+    }
+
+    #[test]
+    fn a_copy_of_the_index_has_its_time() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let (index, copy) = (f.repo.git_dir().join("index"), f.outside().join("copy"));
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 5000);
+        File::options().write(true).open(&index).and_then(|file| file.set_modified(long_ago)).expect("set a time");
+        copy_index(&index, &copy).expect("copy the index");
+        let modified = |path: &Path| path.metadata().and_then(|about| about.modified()).expect("look at a file");
+        assert_eq!(modified(&copy), modified(&index), "by it git tells which entries it has to read");
+        assert_eq!(std::fs::read(copy).expect("read it"), std::fs::read(index).expect("read it"));
+    }
 }

@@ -1,5 +1,5 @@
-//! The index. It is read with gix and written by git alone: git knows its extensions, its racy
-//! entries and the filters.
+//! The index. gix reads it; only git writes it, since git knows its extensions, its racy entries and
+//! the filters.
 
 pub mod hooks;
 pub mod lock;
@@ -18,7 +18,7 @@ pub struct Index<'r> {
 }
 
 impl<'r> Index<'r> {
-    /// Of this repository.
+    /// That of a repository.
     pub fn new(repo: &'r Repo) -> Self {
         Self { repo }
     }

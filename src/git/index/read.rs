@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Index<'_> {
-    /// Reads the index; an empty one where there is none. What was read is read again only when
-    /// the file is another one.
+    /// Reads the index, or an empty one where there is none. It is read again only after the file was
+    /// replaced.
     pub fn read_index(&self) -> Result<Arc<IndexFile>> {
         let path = self.index_path();
         let stamp = Stamp::of(&path);
@@ -24,7 +24,7 @@ impl Index<'_> {
             return Ok(Arc::clone(index));
         }
         let index = Arc::new(self.decode_index(&path)?);
-        // A file that was replaced meanwhile is not the one that was looked at.
+        // The file may have been replaced between the stat and the reading.
         let read = stamp.filter(|stamp| Stamp::of(&path).as_ref() == Some(stamp));
         self.repo.index.replace(read.map(|stamp| (stamp, Arc::clone(&index))));
         Ok(index)
@@ -37,10 +37,10 @@ impl Index<'_> {
     }
 
     pub fn decode_index(&self, path: &Path) -> Result<IndexFile> {
-        // A number that is none is for git to report.
+        // git itself reports a value that is no number.
         let threads = self.repo.setting("index.threads").and_then(|n| Threads::THREADS.try_into_index_threads(n).ok());
         let options = gix::index::decode::Options { thread_limit: threads, ..Default::default() };
-        // As git itself does, which leaves the checksum to fsck: it takes longer than all the rest.
+        // Without verifying the checksum, as git: that would take longer than all the rest.
         let decoded = IndexFile::at_or_default(path, self.repo.hash_kind(), true, options);
         decoded.map_err(|error| anyhow::Error::msg(error.to_string())).context("read the index")
     }

@@ -1,6 +1,6 @@
 //! Sparse checkouts: what is left out of the worktree, directory by directory.
-//! git's sparse index has one entry for such a directory. It is read as it is,
-//! and a directory is opened only where something is there or is asked for.
+//! git's sparse index has one entry for such a directory. It is read as it is, and
+//! a directory is expanded only where a file of it is on disk or is asked for.
 
 use crate::git::index::Index;
 use crate::git::objects::Objects;
@@ -21,8 +21,8 @@ use std::sync::Arc;
 type NamedEntry = (BString, EntryMode, ObjectId);
 
 impl Index<'_> {
-    /// A sparse index with entries for what is in those of its directories that are there all the
-    /// same; most often none is, and it is the same index.
+    /// A sparse index, with those of its directories expanded that are on disk all the same. Most often none
+    /// is, and the index stays as it is.
     pub fn expanded_where_present(&self, index: Arc<IndexFile>) -> Result<Arc<IndexFile>> {
         let mut there = Vec::new();
         for entry in index.entries().iter().filter(|entry| entry.mode == Mode::DIR) {
@@ -65,8 +65,8 @@ impl Index<'_> {
         }
     }
 
-    /// The index as git sees it, where some entries that were to be left out are there: in a
-    /// sparse checkout these are entries as all others.
+    /// The index as git sees it where entries marked skip-worktree are on disk: in a sparse checkout git takes
+    /// them for ordinary entries.
     pub fn with_present_entries(&self, index: Arc<IndexFile>, there: &[usize]) -> Result<Arc<IndexFile>> {
         if there.is_empty() || !self.shows_what_is_there()? {
             return Ok(index);
@@ -78,7 +78,8 @@ impl Index<'_> {
         Ok(Arc::new(shown))
     }
 
-    /// Whether git takes what is there for what is to be there. The agent may have changed that.
+    /// Whether git treats a file that is on disk as not left out (`sparse.expectFilesOutsideOfPatterns`). The agent may
+    /// have changed the setting.
     fn shows_what_is_there(&self) -> Result<bool> {
         let now = gix::open_opts(self.repo.gix.git_dir(), self.repo.gix.open_options().clone())?;
         let config = now.config_snapshot();
@@ -106,7 +107,7 @@ impl Index<'_> {
         Ok(None)
     }
 
-    /// Takes a path out of the sparse directory that it is in: all else in there stays left out.
+    /// Takes a path out of the sparse directory that it is in; everything else in there stays left out.
     pub fn take_from_sparse(&self, state: &mut IndexState, path: &BStr) -> Result<()> {
         while let Some(top) = state.sparse_directory(path).map(ToOwned::to_owned) {
             state.sparse.remove(&top);
@@ -126,18 +127,18 @@ impl Index<'_> {
         Ok(())
     }
 
-    /// Whether git leaves out of the worktree what a setting of the user's says.
+    /// Whether this is a sparse checkout (`core.sparseCheckout`).
     pub fn is_sparse_checkout(&self) -> bool {
         self.repo.gix.config_snapshot().boolean("core.sparseCheckout").unwrap_or_default()
     }
 
-    /// Whether git is to fold what it can of the index.
+    /// Whether git keeps a sparse index (`index.sparse`).
     pub fn has_sparse_index(&self) -> bool {
         self.repo.gix.config_snapshot().boolean("index.sparse").unwrap_or_default()
     }
 
-    /// A path that is left out, where a directory could be folded that is not: to look for it opens
-    /// those that are.
+    /// A path that is left out, where a directory could be collapsed and is not: looking it up makes git expand
+    /// those that are collapsed.
     pub fn path_to_collapse_by(&self, index: &State) -> Result<Option<BString>> {
         let sparse = sparse_directories(index);
         let left_out = index.entries().iter().filter(|entry| entry.mode != Mode::DIR && is_left_out(entry));
@@ -160,7 +161,7 @@ impl Index<'_> {
         Ok(None)
     }
 
-    /// What is in a tree. git fetches one that a partial clone lacks.
+    /// The entries of a tree, which git fetches where a partial clone lacks it.
     fn tree_entries(&self, id: ObjectId) -> Result<Vec<NamedEntry>> {
         if !self.repo.gix.has_object(id) {
             self.repo.git(["cat-file", "-e", &id.to_string()]).run(b"").context("fetch a tree")?;
@@ -177,8 +178,8 @@ pub fn is_left_out(entry: &Entry) -> bool {
     entry.stage_raw() == 0 && entry.flags.intersection(flags) == Flags::SKIP_WORKTREE
 }
 
-/// The topmost directories of which the whole content is left out, whether the index has one entry
-/// for each or all that are below it.
+/// The topmost directories whose whole content is left out, whether the index has one entry for such a
+/// directory or one for each file in it.
 pub fn sparse_directories(index: &State) -> BTreeSet<BString> {
     let mut sparse: BTreeSet<BString> = BTreeSet::new();
     if !index.entries().iter().any(is_left_out) {

@@ -1,4 +1,4 @@
-//! The tree that the index is, made from one that git has by the differences alone.
+//! The index as a tree, made from a tree that git has by changing only what differs.
 
 use crate::git::index::Index;
 use crate::git::index::read::entry_of;
@@ -15,8 +15,8 @@ use gix::index::entry::{Flags, Mode};
 use gix::objs::tree::EntryKind;
 use std::collections::BTreeMap;
 
-/// Compares an index with a tree by the index's own record of trees, so that only those
-/// below which something was staged are read.
+/// Compares an index with a tree by the index's cache tree, so that only trees are read below which
+/// something was staged.
 struct TreeWalk<'a> {
     repo: &'a Repo,
     index: &'a State,
@@ -61,18 +61,12 @@ impl TreeWalk<'_> {
                 continue;
             }
             at += 1;
-            // Intent-to-add entries are in no tree; unmerged ones in none that could be made.
+            // Intent-to-add entries are in no tree, and unmerged ones cannot be.
             if entry.flags.contains(Flags::INTENT_TO_ADD) || entry.stage_raw() != 0 {
                 continue;
             }
             let name = rest.strip_suffix(b"/").unwrap_or(rest);
-            let kind = match entry.mode {
-                Mode::DIR => EntryKind::Tree,
-                Mode::FILE_EXECUTABLE => EntryKind::BlobExecutable,
-                Mode::SYMLINK => EntryKind::Link,
-                Mode::COMMIT => EntryKind::Commit,
-                _ => EntryKind::Blob,
-            };
+            let kind = tree_kind(entry.mode);
             if have.remove(name) != Some((kind, entry.id)) {
                 let path = path.strip_suffix(b"/").unwrap_or(path);
                 changes.push((path.into(), Some((kind, entry.id))));
@@ -95,6 +89,17 @@ impl TreeWalk<'_> {
     }
 }
 
+/// What an entry of the index is in a tree.
+fn tree_kind(mode: Mode) -> EntryKind {
+    match mode {
+        Mode::DIR => EntryKind::Tree,
+        Mode::FILE_EXECUTABLE => EntryKind::BlobExecutable,
+        Mode::SYMLINK => EntryKind::Link,
+        Mode::COMMIT => EntryKind::Commit,
+        _ => EntryKind::Blob,
+    }
+}
+
 impl Index<'_> {
     /// The index as a value. `base` is a tree that most of it is in, such as HEAD's.
     pub fn index_state(&self, index: &State, base: ObjectId) -> Result<IndexState> {
@@ -109,7 +114,7 @@ impl Index<'_> {
         Ok(state)
     }
 
-    /// What `git write-tree` would give, made from `base` by the differences alone.
+    /// What `git write-tree` would give, made from `base` by changing only what differs.
     fn index_tree(&self, index: &State, base: ObjectId) -> Result<ObjectId> {
         let mut changes = Vec::new();
         let walk = TreeWalk { repo: self.repo, index };

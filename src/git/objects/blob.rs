@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 /// Larger files are never held in memory as a whole.
 pub const IN_MEMORY: u64 = 4 << 20;
 
-/// A file's bytes, just as many as it had when it was opened: an object says its size first.
+/// Exactly as many bytes of a file as it had when it was opened, since an object begins with its size.
 pub struct Exactly<'a> {
     file: BufReader<&'a File>,
     /// How many there are still to read.
@@ -41,8 +41,8 @@ impl Read for Exactly<'_> {
 }
 
 impl Objects<'_> {
-    /// Copies a blob's content. git reads one that is large, which it does in pieces, and one that
-    /// is not here, which it may know where to fetch.
+    /// Copies a blob's content. git reads large ones, since it streams them, and missing ones, since it may
+    /// know where to fetch them.
     pub fn copy_blob(&self, id: ObjectId, out: &mut dyn std::io::Write) -> Result<()> {
         if self.repo.gix.find_header(id).is_ok_and(|header| header.size() <= IN_MEMORY) {
             return Ok(out.write_all(&self.repo.gix.find_blob(id)?.data)?);

@@ -3,9 +3,10 @@
 use crate::git::objects::Objects;
 use anyhow::{Context, Result};
 use gix::ObjectId;
+use gix::bstr::ByteSlice;
 use std::collections::HashSet;
 
-/// How many commits are gone down before history is walked as a whole.
+/// How many commits to follow one by one before walking history as a whole.
 const STRAIGHT: usize = 64;
 
 impl Objects<'_> {
@@ -22,8 +23,16 @@ impl Objects<'_> {
         {
             return Ok(line);
         }
-        let walk = self.repo.gix.rev_walk([from]).with_hidden(hidden).all().context("walk history")?;
-        walk.map(|info| Ok(info?.id)).collect()
+        self.walk(&[from], &hidden)
+    }
+
+    /// All that is reached from some commits and not from the hidden ones, newest first. By git: gix stops to hide
+    /// commits too early where these are of one second.
+    fn walk(&self, from: &[ObjectId], hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
+        let shown = from.iter().map(|id| format!("{id}\n"));
+        let lines: String = shown.chain(hidden.iter().map(|id| format!("^{id}\n"))).collect();
+        let printed = self.repo.git(["rev-list", "--stdin"]).run(lines.as_bytes()).context("walk history")?;
+        printed.lines().map(|line| Ok(ObjectId::from_hex(line)?)).collect()
     }
 
     fn straight_line(&self, tip: ObjectId, from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
@@ -56,7 +65,7 @@ impl Objects<'_> {
         if !self.repo.gix.has_object(ancestor) {
             return Ok(false);
         }
-        // Most often one is a few steps below the other: going down from both at once tells which.
+        // Most often one is a few steps below the other: follow the parents of both at once.
         let (mut below, mut above) = (Some(of), Some(ancestor));
         for _ in 0..STRAIGHT {
             (below, above) = (self.only_parent(below), self.only_parent(above));
@@ -75,10 +84,98 @@ impl Objects<'_> {
         if tips.is_empty() || commits.is_empty() {
             return Ok(HashSet::new());
         }
-        let walk = self.repo.gix.rev_walk(commits.iter().copied()).with_hidden(tips).all().context("walk history")?;
-        for info in walk {
-            reached.remove(&info?.id);
+        for id in self.walk(commits, &tips)? {
+            reached.remove(&id);
         }
         Ok(reached)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Makes commits, each with these earlier ones as parents.
+    fn made(f: &Fixture, dag: &[Vec<usize>]) -> Vec<ObjectId> {
+        let tree = f.git_fed(&["mktree"], b"");
+        let tree = String::from_utf8(tree).expect("an id");
+        let mut commits: Vec<ObjectId> = Vec::new();
+        for (number, parents) in dag.iter().enumerate() {
+            let message = format!("{number}");
+            let mut args = vec!["commit-tree".to_owned(), tree.trim().to_owned(), "-m".to_owned(), message];
+            for parent in parents.iter().collect::<BTreeSet<_>>() {
+                args.extend(["-p".to_owned(), commits[*parent].to_string()]);
+            }
+            commits.push(f.id(&args.iter().map(String::as_str).collect::<Vec<_>>()));
+        }
+        commits
+    }
+
+    #[test]
+    fn history_says_what_git_says_of_it() {
+        // Parents come before their children; several roots, and merges of up to three.
+        let parents = |at: usize| prop::collection::vec(0..at.max(1), 0..=at.min(3));
+        let dag = (2..9_usize).prop_flat_map(move |size| (0..size).map(parents).collect::<Vec<_>>());
+        let config = ProptestConfig { cases: 5, failure_persistence: None, ..ProptestConfig::default() };
+        proptest!(config, |(dag in dag)| {
+            let f = Fixture::new();
+            let (objects, commits) = (Objects::new(&f.repo), made(&f, &dag));
+            let last = commits[commits.len() - 1];
+            let listed = |id: &ObjectId| f.lines(&["rev-list", &id.to_string()]).into_iter().collect::<BTreeSet<_>>();
+            let below: Vec<BTreeSet<String>> = commits.iter().map(listed).collect();
+            let is_below = |id: &ObjectId, tip: &ObjectId| {
+                let at = commits.iter().position(|commit| commit == tip).expect("it was made");
+                below[at].contains(&id.to_string())
+            };
+            for a in &commits {
+                let by_git = f.git_agrees(&["merge-base", "--is-ancestor", &a.to_string(), &last.to_string()]);
+                prop_assert_eq!(objects.is_ancestor(*a, last).expect("look"), by_git);
+                for hidden in [&[][..], &[*a], &[*a, commits[0]]] {
+                    let found = objects.commits_between(hidden, last).expect("walk");
+                    let all: HashSet<ObjectId> = found.iter().copied().collect();
+                    prop_assert_eq!(found.len(), all.len(), "each is named once");
+                    let reached = objects.reachable_from(hidden, &commits).expect("walk");
+                    for b in &commits {
+                        let is_hidden = hidden.iter().any(|tip| is_below(b, tip));
+                        prop_assert_eq!(all.contains(b), is_below(b, &last) && !is_hidden, "{} lies between", b);
+                        prop_assert_eq!(reached.contains(b), is_hidden, "{} is reached", b);
+                    }
+                }
+                for b in &commits {
+                    prop_assert_eq!(objects.is_ancestor(*a, *b).expect("look"), is_below(a, b));
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_line_is_told_newest_first_also_where_it_is_long() {
+        let f = Fixture::new();
+        let line: Vec<Vec<usize>> =
+            (0..STRAIGHT + 6).map(|at: usize| at.checked_sub(1).into_iter().collect()).collect();
+        let (objects, commits) = (Objects::new(&f.repo), made(&f, &line));
+        let last = commits.len() - 1;
+        for from in [0, 1, last - STRAIGHT, last - 1, last] {
+            let wanted: Vec<ObjectId> = commits[from + 1..].iter().rev().copied().collect();
+            assert_eq!(objects.commits_between(&[commits[from]], commits[last]).expect("walk"), wanted, "{from}");
+            let reached = objects.reachable_from(&[commits[from]], &commits).expect("walk");
+            assert_eq!(reached, commits[..=from].iter().copied().collect(), "{from}: all of them of one second");
+            assert!(objects.is_ancestor(commits[from], commits[last]).expect("look"), "{from} is below");
+            assert_eq!(objects.is_ancestor(commits[last], commits[from]).expect("look"), from == last, "{from}");
+        }
+    }
+
+    #[test]
+    fn a_commit_that_is_gone_is_nobodys_ancestor_and_hides_nothing() {
+        let f = Fixture::new();
+        let commit = f.commit("a", "one");
+        let (objects, gone) = (Objects::new(&f.repo), ObjectId::from_bytes_or_panic(&[7; 20]));
+        assert!(!objects.is_ancestor(gone, commit).expect("look"));
+        assert_eq!(objects.commits_between(&[gone], commit).expect("walk"), [commit]);
+        assert!(objects.reachable_from(&[gone], &[commit]).expect("walk").is_empty());
+        assert!(objects.commits_between(&[commit], gone).is_err(), "what is asked for must be there");
     }
 }

@@ -16,7 +16,7 @@ pub struct Objects<'r> {
 }
 
 impl<'r> Objects<'r> {
-    /// Of this repository.
+    /// Those of a repository.
     pub fn new(repo: &'r Repo) -> Self {
         Self { repo }
     }

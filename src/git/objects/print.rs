@@ -31,7 +31,7 @@ impl Objects<'_> {
     /// Prints the difference of two trees as `git diff` does: its pager, its colours, its
     /// configuration.
     pub fn print_diff(&self, from: ObjectId, to: ObjectId, style: DiffStyle, paths: &[OsString]) -> Result<()> {
-        // `color.diff`, which says more, stays above it.
+        // The user's `color.diff`, which is more specific, still wins.
         let color = if style.colored { "color.ui=always" } else { "color.ui=never" };
         let mut args: Vec<OsString> = vec!["-c".into(), color.into(), "diff".into()];
         if style.form == DiffForm::Stat {

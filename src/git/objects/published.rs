@@ -1,5 +1,5 @@
 //! Whether a commit has been published: exactly, whatever the commits' dates
-//! say, and without reading history where a commit-graph tells enough.
+//! say, and without reading history where a commit-graph says enough.
 
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
@@ -85,7 +85,7 @@ impl PublishedWalk<'_> {
 }
 
 impl Objects<'_> {
-    /// Of these commits, those that a remote has or had, each with the ref that tells.
+    /// Those of these commits that a remote has or had, each with the ref that shows it.
     pub fn published(&self, commits: &[ObjectId]) -> Result<HashMap<ObjectId, String>> {
         let mut found = HashMap::new();
         if commits.is_empty() {
@@ -110,7 +110,7 @@ impl Objects<'_> {
         Ok(found)
     }
 
-    /// Every commit that a remote-tracking ref points to or, as its reflog tells, has pointed
+    /// Every commit that a remote-tracking ref points to or, by its reflog, has pointed
     /// to, and those that the pre-push hook recorded.
     fn remote_tips(&self) -> Result<BTreeMap<ObjectId, String>> {
         let mut tips = BTreeMap::new();
@@ -149,7 +149,7 @@ impl Objects<'_> {
         Ok(ids)
     }
 
-    /// Remembers what git is about to push, from what it tells its pre-push hook.
+    /// Records what git is about to push, from the lines that git gives its pre-push hook.
     pub fn record_pushed(&self, told: &[u8]) -> Result<()> {
         let path = self.repo.common_dir.join("oxundo/pushed");
         let known = std::fs::read(&path).unwrap_or_default();
@@ -169,5 +169,78 @@ impl Objects<'_> {
         std::fs::create_dir_all(self.repo.common_dir.join("oxundo"))?;
         let mut file = std::fs::File::options().create(true).append(true).open(path)?;
         Ok(file.write_all(&added)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+
+    #[test]
+    fn what_a_remote_has_or_had_is_published_and_nothing_above_it() {
+        let f = Fixture::new();
+        let [first, second, third] = ["1", "2", "3"].map(|name| f.commit(name, name));
+        let all = [first, second, third];
+        let published = || Objects::new(&f.repo).published(&all).expect("look");
+        assert!(published().is_empty(), "there is no remote");
+        f.git(&["update-ref", "--create-reflog", "refs/remotes/origin/main", &second.to_string()]);
+        let told = published();
+        assert_eq!(told.get(&first).map(String::as_str), Some("origin/main"), "what the remote branch reaches");
+        assert_eq!(told.get(&second).map(String::as_str), Some("origin/main"));
+        assert!(!told.contains_key(&third), "what is above it was never pushed");
+        assert_eq!(Objects::new(&f.repo).remote_tip_ids().expect("look"), [second]);
+        f.git(&["update-ref", "refs/remotes/origin/main", &third.to_string()]);
+        f.git(&["update-ref", "refs/remotes/origin/main", &first.to_string()]);
+        let told = published();
+        assert_eq!(told.get(&third).map(String::as_str), Some("origin/main, as its reflog tells"), "it was there once");
+        assert_eq!(told.len(), 3);
+        f.git(&["pack-refs", "--all"]);
+        assert_eq!(published().len(), 3, "packed refs count");
+        assert!(Objects::new(&f.repo).published(&[]).expect("look").is_empty());
+    }
+
+    #[test]
+    fn a_side_that_the_remote_does_not_have_is_not_published_whatever_the_dates_say() {
+        let f = Fixture::new();
+        let base = f.commit("base", "");
+        f.git(&["switch", "-q", "-c", "side"]);
+        let side = f.commit("side", "");
+        f.git(&["switch", "-q", "main"]);
+        let ahead = f.commit("ahead", "");
+        f.git(&["update-ref", "refs/remotes/origin/main", &ahead.to_string()]);
+        for graph in [false, true] {
+            if graph {
+                f.git(&["commit-graph", "write", "--reachable"]);
+            }
+            let repo = Repo::open(f.repo.top()).expect("open the repository");
+            let told = Objects::new(&repo).published(&[base, side, ahead]).expect("look");
+            for id in [base, side, ahead] {
+                let has = !f.lines(&["for-each-ref", "--contains", &id.to_string(), "refs/remotes"]).is_empty();
+                assert_eq!(told.contains_key(&id), has, "{id}, with a commit-graph: {graph}");
+            }
+            assert!(!told.contains_key(&side));
+        }
+    }
+
+    #[test]
+    fn what_a_hook_was_told_of_a_push_is_remembered_once() {
+        let f = Fixture::new();
+        let [first, second] = ["1", "2"].map(|name| f.commit(name, name));
+        let objects = Objects::new(&f.repo);
+        let null = ObjectId::null(f.repo.hash_kind());
+        let told = format!(
+            "refs/heads/main {first} refs/heads/main {null}\n(delete) {null} refs/heads/old {second}\nnonsense\n\nx y z\n"
+        );
+        for _ in 0..2 {
+            objects.record_pushed(told.as_bytes()).expect("remember");
+        }
+        let record = f.repo.git_dir().join("oxundo/pushed");
+        let text = std::fs::read_to_string(&record).expect("read the record");
+        assert_eq!(text, format!("{first} refs/heads/main\n"), "once, and nothing that is no commit");
+        let told = objects.published(&[first, second]).expect("look");
+        assert_eq!(told.into_iter().collect::<Vec<_>>(), [(first, "recorded as pushed".to_owned())]);
+        std::fs::write(&record, b"\xff\n\n12 x\nzz").expect("damage it");
+        assert!(objects.published(&[first]).expect("what makes no sense says nothing").is_empty());
     }
 }

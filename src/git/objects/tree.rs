@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 pub type TreeSlot = Option<(EntryMode, ObjectId)>;
 
-/// A path and what a tree shall have there.
+/// A path, and the entry that a tree is to have there.
 pub type TreeChange = (BString, Option<(EntryKind, ObjectId)>);
 
 impl Objects<'_> {
@@ -136,7 +136,7 @@ impl Objects<'_> {
             return Ok(base);
         }
         let mut editor = self.repo.gix.edit_tree(base)?;
-        // Removals first: a file may make place for a directory, or a directory for a file.
+        // Removals first: a file may make way for a directory, or a directory for a file.
         for (path, _) in changes.iter().filter(|(_, entry)| entry.is_none()) {
             editor.remove(path.as_bstr())?;
         }
@@ -206,4 +206,204 @@ pub fn tree_change(path: &BString, entries: &[IndexEntry]) -> TreeChange {
         _ => (EntryKind::Blob, entry.id),
     });
     (path.clone(), kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use proptest::prelude::*;
+
+    /// What git says is in a tree, by path.
+    fn listed(f: &Fixture, tree: ObjectId) -> BTreeMap<BString, String> {
+        let printed = f.git(&["ls-tree", "-r", "-z", &tree.to_string()]);
+        let lines = printed.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+        let entry = |line: &[u8]| {
+            let (about, path) = line.split_once_str("\t").expect("a line of ls-tree");
+            (path.into(), about.to_str_lossy().into_owned())
+        };
+        lines.map(entry).collect()
+    }
+
+    /// The tree that git makes of these entries, in an index of its own.
+    fn built(f: &Fixture, entries: &BTreeMap<BString, (EntryKind, ObjectId)>) -> ObjectId {
+        f.git(&["read-tree", "--empty"]);
+        let mut input = Vec::new();
+        for (path, (kind, id)) in entries {
+            let mode = EntryMode::from(*kind).value();
+            input.extend([format!("{mode:o} {id} 0\t").as_bytes(), path, b"\0"].concat());
+        }
+        f.git_fed(&["update-index", "-z", "--index-info"], &input);
+        f.id(&["write-tree", "--missing-ok"])
+    }
+
+    fn put(path: &str, kind: EntryKind, id: ObjectId) -> TreeChange {
+        (path.into(), Some((kind, id)))
+    }
+
+    #[test]
+    fn a_file_makes_place_for_a_directory_and_a_directory_for_a_file() {
+        let f = Fixture::new();
+        let (objects, one, two) = (Objects::new(&f.repo), f.blob("one"), f.blob("two"));
+        let entries = |all: &[(&str, ObjectId)]| {
+            built(&f, &all.iter().map(|(p, id)| ((*p).into(), (EntryKind::Blob, *id))).collect())
+        };
+        let base = entries(&[("a", one), ("d/e/x", one), ("d/y", one), ("z", two)]);
+        for (changes, wanted) in [
+            (
+                vec![("a".into(), None), put("a/b", EntryKind::Blob, two)],
+                vec![("a/b", two), ("d/e/x", one), ("d/y", one), ("z", two)],
+            ),
+            (
+                vec![put("a/b/c", EntryKind::Blob, two), ("a".into(), None)],
+                vec![("a/b/c", two), ("d/e/x", one), ("d/y", one), ("z", two)],
+            ),
+            (
+                vec![put("d", EntryKind::Blob, two), ("d/e/x".into(), None), ("d/y".into(), None)],
+                vec![("a", one), ("d", two), ("z", two)],
+            ),
+            (
+                vec![("d/e/x".into(), None), put("d/e", EntryKind::Blob, two)],
+                vec![("a", one), ("d/e", two), ("d/y", one), ("z", two)],
+            ),
+            (vec![("d/e/x".into(), None)], vec![("a", one), ("d/y", one), ("z", two)]),
+            (
+                vec![("none".into(), None), ("d/none/x".into(), None)],
+                vec![("a", one), ("d/e/x", one), ("d/y", one), ("z", two)],
+            ),
+            (vec![("a".into(), None), ("d/e/x".into(), None), ("d/y".into(), None), ("z".into(), None)], vec![]),
+        ] {
+            let edited = objects.edited_tree(base, &changes).expect("edit a tree");
+            assert_eq!(edited, entries(&wanted), "git makes the same tree of {changes:?}: {:?}", listed(&f, edited));
+        }
+        assert_eq!(objects.edited_tree(base, &[]).expect("nothing to do"), base);
+        assert_eq!(
+            objects.write_empty_tree().expect("write a tree"),
+            f.id(&["hash-object", "-t", "tree", "/dev/null"])
+        );
+    }
+
+    #[test]
+    fn an_entry_has_the_mode_of_its_kind_and_the_order_is_gits() {
+        let f = Fixture::new();
+        let (objects, blob) = (Objects::new(&f.repo), f.blob("one"));
+        let commit = f.commit("x", "");
+        let kinds = [EntryKind::Blob, EntryKind::BlobExecutable, EntryKind::Link];
+        let mut changes: Vec<_> =
+            (["d-", "d.x", "d0"].into_iter().zip(kinds)).map(|(path, kind)| put(path, kind, blob)).collect();
+        changes.push(put("d/in", EntryKind::Blob, blob));
+        changes.push(put("sub", EntryKind::Commit, commit));
+        changes.push(((&b"\xff\n"[..]).into(), Some((EntryKind::Blob, blob))));
+        let empty = objects.write_empty_tree().expect("write a tree");
+        let edited = objects.edited_tree(empty, &changes).expect("edit a tree");
+        let wanted = changes.iter().map(|(path, entry)| (path.clone(), entry.expect("it is put"))).collect();
+        assert_eq!(edited, built(&f, &wanted));
+        assert!(f.git_agrees(&["fsck", "--strict", "--no-dangling"]), "git finds nothing odd about it");
+        for (path, kind) in [
+            ("d-", Some(Kind::File)),
+            ("d.x", Some(Kind::Executable)),
+            ("d0", Some(Kind::Symlink)),
+            ("d", None),
+            ("sub", None),
+            ("none", None),
+            ("d-/x", None),
+        ] {
+            let found = objects.tree_file(edited, path.into()).expect("look it up");
+            assert_eq!(found.map(|(kind, _)| kind), kind, "{path}");
+            let there = listed(&f, edited).contains_key(BStr::new(path));
+            assert_eq!(
+                objects.tree_has_entry(edited, path.into()).expect("look it up"),
+                there,
+                "{path}: as ls-tree -r has it"
+            );
+        }
+        let mut paths = objects.paths_of(edited).expect("list a tree");
+        paths.sort();
+        assert_eq!(paths, listed(&f, edited).into_keys().collect::<Vec<_>>());
+        let below = objects.entries_below(edited, "d".into()).expect("list a directory");
+        assert_eq!(below, [("d/in".into(), Some((EntryKind::Blob.into(), blob)))]);
+        assert_eq!(objects.entries_below(edited, "d-".into()).expect("list no directory"), []);
+    }
+
+    #[test]
+    fn what_the_index_has_is_what_git_writes_of_it() {
+        let f = Fixture::new();
+        let id = f.blob("one");
+        let entry = |mode| IndexEntry::plain(mode, id);
+        for (mode, kind) in [
+            (0o100_644, EntryKind::Blob),
+            (0o100_755, EntryKind::BlobExecutable),
+            (0o120_000, EntryKind::Link),
+            (0o160_000, EntryKind::Commit),
+        ] {
+            assert_eq!(tree_change(&"a".into(), &[entry(mode)]), ("a".into(), Some((kind, id))));
+            let flagged = IndexEntry { skip_worktree: true, assume_unchanged: true, ..entry(mode) };
+            assert_eq!(tree_change(&"a".into(), &[flagged]).1, Some((kind, id)), "a flag changes no tree");
+            assert_eq!(plain_entry(Some((kind.into(), id)), false), [entry(mode)], "and back");
+        }
+        let intended = IndexEntry { intent_to_add: true, ..entry(0o100_644) };
+        let conflict = [1, 2, 3].map(|stage| IndexEntry { stage, ..entry(0o100_644) });
+        for entries in [&[][..], &[intended], &conflict] {
+            assert_eq!(tree_change(&"a".into(), entries).1, None, "no tree has these: {entries:?}");
+        }
+    }
+
+    #[test]
+    fn two_trees_differ_as_git_says_and_one_edited_by_the_difference_is_the_other() {
+        let f = Fixture::new();
+        let objects = Objects::new(&f.repo);
+        let blobs = ["one", "two"].map(|content| f.blob(content));
+        let kinds = [EntryKind::Blob, EntryKind::BlobExecutable, EntryKind::Link, EntryKind::Commit];
+        let names = ["a", "a-", "a/x", "a/x/y", "a/z", "b", "b/c", "\u{e9}/\n", "\u{e9}"];
+        let entry = || prop::option::of((prop::sample::select(kinds.to_vec()), prop::sample::select(blobs.to_vec())));
+        // No path is below another that is a file.
+        let whole = |all: [Option<(EntryKind, ObjectId)>; 9]| {
+            let mut entries = BTreeMap::<BString, _>::new();
+            for (name, entry) in names.iter().zip(all) {
+                let above = crate::model::path::parents(BStr::new(*name)).any(|parent| entries.contains_key(parent));
+                let below = format!("{name}/");
+                let below = entries.keys().any(|path| path.starts_with(below.as_bytes()));
+                if let Some(entry) = entry.filter(|_| !above && !below) {
+                    entries.insert(BString::from(*name), entry);
+                }
+            }
+            entries
+        };
+        let config = ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() };
+        proptest!(config, |(before in names.map(|_| entry()), after in names.map(|_| entry()))| {
+            let (before, after) = (whole(before), whole(after));
+            let (from, to) = (built(&f, &before), built(&f, &after));
+            let found = objects.tree_changes(from, to).expect("compare trees");
+            let printed = f.git(&["diff-tree", "-r", "-z", "--name-only", "--no-renames", &from.to_string(), &to.to_string()]);
+            let wanted: Vec<&[u8]> = printed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+            prop_assert_eq!(found.keys().map(|path| path.as_slice()).collect::<Vec<_>>(), wanted, "the same paths differ");
+            for (path, change) in &found {
+                let plain = |entries: &BTreeMap<BString, (EntryKind, ObjectId)>| entries.get(path).map(|(kind, id)| ((*kind).into(), *id));
+                prop_assert_eq!(&(change.from, change.to), &(plain(&before), plain(&after)), "{} changes so", path);
+            }
+            let changes: Vec<TreeChange> = found.into_iter().map(|(path, change)| (path, change.to.map(|(mode, id)| (mode.kind(), id)))).collect();
+            prop_assert_eq!(objects.edited_tree(from, &changes).expect("edit a tree"), to, "the difference leads there");
+            let gone: Vec<BString> = before.keys().filter(|path| !after.contains_key(*path)).cloned().collect();
+            prop_assert_eq!(objects.removed_paths(from, to).expect("compare trees"), gone);
+            let entries = objects.entry_changes(from, to).expect("compare trees");
+            prop_assert!(entries.iter().all(|(path, change)| change.from.len() == usize::from(before.contains_key(path))));
+        });
+    }
+
+    #[test]
+    fn a_tree_that_is_gone_is_an_error_and_no_empty_one() {
+        let f = Fixture::new();
+        let objects = Objects::new(&f.repo);
+        let (none, blob) = (ObjectId::null(f.repo.hash_kind()), f.blob("one"));
+        let empty = objects.write_empty_tree().expect("write a tree");
+        for tree in [none, blob] {
+            assert!(objects.tree_entry(tree, "a".into()).is_err(), "nothing can be looked up in {tree}");
+            assert!(objects.tree_changes(empty, tree).is_err(), "{tree} cannot be compared");
+            assert!(objects.edited_tree(tree, &[put("a", EntryKind::Blob, blob)]).is_err(), "nor edited");
+        }
+        assert!(objects.json_at::<u64>(empty, "a").expect("it is not there").is_none());
+        let odd = objects.edited_tree(empty, &[put("a", EntryKind::Blob, blob)]).expect("edit a tree");
+        let error = objects.json_at::<u64>(odd, "a").expect_err("it is no JSON");
+        assert!(error.to_string().contains("read a"), "it says what it read: {error:#}");
+    }
 }

@@ -43,7 +43,7 @@ impl Refs<'_> {
         }
         let still = || if self.head()? == plan.head.from { Ok(()) } else { Err(moved_meanwhile("HEAD")) };
         still()?;
-        // A deleted branch makes place for one below its name, or above: its reflog must go first.
+        // `a` can only be made when `a/b` is gone, reflog included, and the other way round: deletions first.
         let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
         let names: Vec<_> = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]).collect();
         let edited = self.with_marker(&names, || {
@@ -99,7 +99,7 @@ fn ref_edits(plan: &Plan, message: &str) -> Result<Vec<RefEdit>> {
     for branch in &plan.branches {
         let current = plan.head.from.branch.as_ref() == Some(&branch.name);
         if current && !plan.moves_head() && branch.to.is_some() {
-            // Through HEAD, so that its reflog tells of the move too.
+            // Through HEAD, so that HEAD's reflog records the move too.
             through_head = true;
             edits.push(edit("HEAD", branch.from, branch.to, message)?.with_deref(true));
         } else {
@@ -126,7 +126,7 @@ fn head_edit(plan: &Plan, message: &str) -> Result<RefEdit> {
     Ok(RefEdit::update_with_log(full_name("HEAD")?, new, PreviousValue::MustExistAndMatch(old), log(message)))
 }
 
-/// Whether a ref that goes stands above or below one that comes.
+/// Whether the name of a deleted ref is a directory of a new one's name, or the other way round.
 fn nests(gone: &[RefEdit], moved: &[RefEdit]) -> bool {
     let below = |a: &RefEdit, b: &RefEdit| {
         let (a, b) = (a.name.as_bstr(), b.name.as_bstr());

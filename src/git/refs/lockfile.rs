@@ -10,23 +10,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The mark, in the scratch directory, of refs being moved.
+/// The file in the scratch directory that names the refs being moved.
 const MARK: &str = "refs.mark";
 
-/// What whoever rewrites the packed refs holds.
+/// git's lock and temporary file for packed-refs.
 const PACKED_LOCKS: [&str; 2] = ["packed-refs.lock", "packed-refs.new"];
 
 /// By how much the clock of a file system may be behind.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
 
-/// No command of git's holds a lock for longer.
+/// A lock older than this is reported by `oxundo doctor` as left behind.
 const ANY_GIT_AT_MOST: Duration = Duration::from_secs(60);
 
-/// No git command holds a ref's lock for longer.
+/// A ref's lock that is older than this counts as left behind. git holds one for milliseconds, but for longer on
+/// packed-refs in a large repository.
 const HELD_AT_MOST: Duration = Duration::from_secs(2);
 
 impl Refs<'_> {
-    /// Lock files of git's that no running command can be holding.
+    /// Lock files of git's that are so old that no running command should hold them.
     pub fn stale_locks(&self) -> Vec<PathBuf> {
         let branch = self.head().ok().and_then(|head| head.branch);
         let own = [OwnRef::Timeline, OwnRef::Pending].map(|own| self.own_ref(own));
@@ -49,15 +50,15 @@ impl Refs<'_> {
         self.own_ref_locks().iter().try_for_each(|lock| remove_if_there(lock))
     }
 
-    /// Moves refs under a mark that names them: by it the next command knows the locks that a killed
-    /// one left, or that could not be removed, as ours.
+    /// Moves refs under a mark that names them. By it the next command recognises locks as ours that a kill left,
+    /// or that could not be removed.
     pub fn with_marker<T>(&self, names: &[&str], edit: impl FnOnce() -> T) -> Result<T> {
         let mark = self.repo.scratch()?.join(MARK);
         std::fs::write(&mark, names.join("\n")).with_context(|| format!("write '{}'", mark.display()))?;
         let edited = edit();
         let mut locks = names.iter().copied().chain(["packed-refs"]).map(|name| self.ref_lock(name));
         if !locks.any(|lock| lock.exists()) {
-            // What a mark left behind costs is that the next command looks for locks.
+            // A mark left behind only makes the next command look for locks.
             let _ = std::fs::remove_file(&mark);
         }
         Ok(edited)
@@ -84,7 +85,7 @@ impl Refs<'_> {
         for name in names.lines().filter(|name| full_name(name).is_ok()) {
             remove_stale_lock(&self.ref_lock(name), since)?;
         }
-        // gix locks the packed refs even to read what a ref was.
+        // gix locks the packed refs even to read a ref's old value.
         for lock in PACKED_LOCKS {
             remove_stale_lock(&self.repo.common_dir.join(lock), since)?;
         }
@@ -93,7 +94,7 @@ impl Refs<'_> {
 
     /// Removes the locks that a killed git left which changed the stash list since `begun`.
     pub fn clear_stash_locks(&self, begun: SystemTime) -> Result<()> {
-        // File systems tell the time by a clock that is a little behind.
+        // The clock of a file system may be a little behind.
         let since = begun - CLOCKS_DIFFER;
         let mut locks = PACKED_LOCKS.iter().chain(&["refs/stash.lock", "logs/refs/stash.lock"]);
         locks.try_for_each(|lock| remove_stale_lock(&self.repo.common_dir.join(lock), since))
@@ -109,8 +110,8 @@ pub fn locked_error(lock: &Path, what: &str) -> anyhow::Error {
         .into()
 }
 
-/// Removes a ref's lock file if nobody alive can have it: waits until it is older than any git
-/// command holds one. One that was made before `since` is left.
+/// Removes a ref's lock file that was left behind: waits until it is `HELD_AT_MOST` old and still the same. One
+/// that was made before `since` is left alone.
 pub fn remove_stale_lock(lock: &Path, since: SystemTime) -> Result<()> {
     let made = |lock: &Path| lock.metadata().and_then(|about| about.modified());
     let Some(first) = made(lock).ok().filter(|made| *made >= since) else {

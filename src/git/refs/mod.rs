@@ -43,7 +43,7 @@ pub struct Refs<'r> {
 }
 
 impl<'r> Refs<'r> {
-    /// Of this repository.
+    /// Those of a repository.
     pub fn new(repo: &'r Repo) -> Self {
         Self { repo }
     }

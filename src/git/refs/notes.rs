@@ -1,6 +1,6 @@
-//! One note on every commit of a turn, under `refs/notes/oxundo`. `git notes add`
-//! loses notes when two write at once; this compares and swaps, and tries again.
-//! oxundos take turns by a kernel lock; git itself may write the ref all the same.
+//! One note on every commit of a turn, under `refs/notes/oxundo`. `git notes add` loses notes
+//! when two processes write at once; this compares and swaps, and tries again. oxundo's processes
+//! exclude each other by a kernel lock, but git may still write the ref.
 
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
@@ -30,7 +30,7 @@ impl Refs<'_> {
         let file = File::options().write(true).create(true).truncate(false).open(&path);
         let file = file.with_context(|| format!("open '{}'", path.display()))?;
         file.lock().context("lock the notes")?;
-        // No oxundo has it now: what stands there is git's, or was left by a kill.
+        // No other oxundo can hold it now: this lock file is git's, or a kill left it.
         remove_stale_lock(&self.repo.common_dir.join(format!("{NOTES}.lock")), SystemTime::UNIX_EPOCH)?;
         Ok(Lock::over(file))
     }
@@ -75,7 +75,7 @@ impl Refs<'_> {
             if tree == root {
                 return Ok(());
             }
-            // The first turn of all leaves no notes ref behind if it leaves no note.
+            // If the very first turn is taken back, no notes ref stays behind.
             let to = if tree == Objects::new(self.repo).empty_tree() {
                 None
             } else {
@@ -121,7 +121,7 @@ impl Refs<'_> {
         Ok(Some(Objects::new(self.repo).write_own_commit(tree, parent.into_iter().collect(), "oxundo: notes")?))
     }
 
-    /// What the notes say of each commit; lines that are not oxundo's are passed over.
+    /// The notes on each commit; lines that are not oxundo's are skipped.
     pub fn notes_on(&self, commits: &[ObjectId]) -> Result<Vec<Vec<Note>>> {
         let Some(root) = self.ref_id(NOTES)? else {
             return Ok(vec![Vec::new(); commits.len()]);

@@ -59,7 +59,7 @@ impl Refs<'_> {
             let before = stamp();
             let _ = self.repo.gix.refs.force_refresh_packed_buffer();
             let branches = self.listed_branches()?;
-            // gix looks at the packed refs first: it misses what is packed and pruned while it lists.
+            // gix reads the packed refs first: it misses a ref that is packed and pruned while it lists.
             if stamp() == before {
                 return Ok(branches);
             }

@@ -32,7 +32,7 @@ impl Refs<'_> {
             .collect()
     }
 
-    /// Makes the stash list what a change leads to, entry by entry, keeping what is there already.
+    /// Makes the stash list what a change leads to, entry by entry, keeping entries that are there already.
     pub fn set_stash(&self, change: &checkpoint::Change<Vec<StashEntry>>) -> Result<()> {
         let (now, to) = (self.stash()?, &change.to);
         if now.is_empty()

@@ -1,6 +1,6 @@
 //! Moving several refs, all or none, while other programs move and pack refs.
 //!
-//! gix's transaction alone does not stand that. It reads the packed refs before it locks them, and so misses what `git
+//! gix's transaction alone is not safe then. It reads the packed refs before it locks them, and so misses what `git
 //! pack-refs` writes in between: a ref that was just packed seems to be gone, and a packed-refs file that it rewrites
 //! lacks the refs that were packed meanwhile. Where there are no packed refs it deletes a ref without git's lock on them,
 //! so that a `git pack-refs` under way brings the ref back; and if it meets that lock, it fails at removing a file that is
@@ -45,13 +45,13 @@ pub(super) fn edit(
     gone.commit()
 }
 
-/// Where a ref points now. The packed refs are read anew, and after the loose ref: git packs a ref before it prunes it.
+/// Where a ref points now. The packed refs are read again, after the loose ref: git packs a ref before it prunes it.
 pub(super) fn value(store: &Store, name: &FullNameRef) -> Result<Option<Target>> {
     let found = match store.try_find_packed(name, None)? {
         None => store.try_find_packed(name, store.open_packed_buffer()?.as_ref())?,
         loose => loose,
     };
-    // gix takes 'refs/heads/main' for the short form of other names too.
+    // gix also tries 'refs/heads/main' as the short form of other names.
     Ok(found.filter(|found| found.name.as_ref() == name).map(|found| found.target))
 }
 
@@ -179,7 +179,7 @@ impl<'a> Deletion<'a> {
         }
         let new = path.with_extension("new");
         let write = || {
-            // One that is there was left by somebody killed: nobody else has the lock.
+            // An existing file was left by a killed process: nobody else has the lock.
             let mut file = File::create(&new)?;
             file.set_permissions(path.metadata()?.permissions())?;
             file.write_all(&left)?;
@@ -187,7 +187,7 @@ impl<'a> Deletion<'a> {
             std::fs::rename(&new, &path)
         };
         write().inspect_err(|_| drop(remove_if_there(&new))).with_context(|| format!("write '{}'", path.display()))?;
-        // gix knows the file by its time alone.
+        // gix notices a new file by its time only.
         Ok(self.gix.refs.force_refresh_packed_buffer()?)
     }
 }

@@ -25,7 +25,7 @@ pub fn parse_rfc3339(time: &str) -> Option<i64> {
     time.parse().ok().map(Timestamp::as_second)
 }
 
-/// How long ago a recorded time was, as git would say it shortly.
+/// How long ago a recorded time was, in git's short words.
 pub fn ago(time: &str) -> String {
     let Some(then) = parse_rfc3339(time) else {
         return crate::model::bytes::sanitized(time);
@@ -47,8 +47,8 @@ pub fn local_time() -> Time {
     Time { seconds: now.as_second(), offset: zone.to_offset(now).seconds() }
 }
 
-/// The system's time zone. To know its name as well, every zone's file would be looked for, which takes
-/// longer than all the rest of a start.
+/// The system's time zone, without its name: to find the name, jiff would search all zone files, which takes
+/// longer than the rest of a start.
 fn system_zone() -> TimeZone {
     let zone = std::fs::read("/etc/localtime").ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
     zone.unwrap_or(TimeZone::UTC)

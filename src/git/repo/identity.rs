@@ -1,5 +1,5 @@
-//! Who writes a commit or moves a ref, and when: as git finds it out, from the environment and the
-//! configuration. It is found out anew each time, for an agent may work for hours between two of them.
+//! Who writes a commit or moves a ref, and when: determined as git does, from the environment and the
+//! configuration, and anew each time, since an agent may work for hours between two commits.
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
@@ -39,8 +39,8 @@ impl Repo {
         self.signature("author")
     }
 
-    /// The committer of a commit that is made now, and the mover of a ref. Where none is configured,
-    /// it is oxundo: its own commits and reflogs need one.
+    /// The committer of a commit that is made now, also for reflogs. Where none is configured, it is oxundo: its
+    /// own commits and reflogs need one.
     pub fn committer(&self) -> Signature {
         self.signature("committer")
     }
@@ -60,7 +60,7 @@ impl Repo {
     }
 }
 
-/// A name or address as git writes it: nothing in it that the format of commits has a meaning for.
+/// A name or address as git writes it: without characters that have a meaning in a commit.
 fn without_crud(value: &BString) -> BString {
     let crud = |byte: u8| byte <= b' ' || b".,:;<>\"\\'".contains(&byte);
     let value = value.trim_start_with(|char| u8::try_from(char).is_ok_and(crud));

@@ -1,5 +1,5 @@
-//! Two kernel locks per worktree. They go with the process, however that ends,
-//! and the agent never inherits them.
+//! Two kernel locks per worktree. The kernel releases them when the process ends, however
+//! it ends, and the agent never inherits them.
 //!
 //! - `lock` is held by every command while it changes the worktree or its timeline: for a moment.
 //! - `run` is held by `oxundo run` as long as its agent is at work: the agent's hooks, which
@@ -12,10 +12,10 @@ use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// How long a command waits for another one's moment to pass, unless it is told otherwise.
+/// How long a command waits for the lock, unless it is told otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often it looks.
+/// How long it sleeps between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Held while a command changes the worktree or its timeline, or while an agent is at work.
@@ -25,16 +25,15 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// The lock that is on this file.
+    /// Wraps a file that has been locked.
     pub fn over(file: File) -> Self {
         Self { _file: file }
     }
 }
 
 impl Repo {
-    /// Takes the worktree's lock unless a `run` is at work. It waits for another command's moment
-    /// to pass: also a process that was killed can hold the lock for one, in a child that has
-    /// not become git yet.
+    /// Takes the worktree's lock unless a `run` is at work. It waits for a moment: even a killed process can hold
+    /// the lock a little longer, in a child that was forked and has not become git yet.
     pub fn try_lock(&self, who: &str) -> Result<Option<Lock>> {
         if self.is_running()? {
             return Ok(None);
@@ -48,12 +47,12 @@ impl Repo {
         self.take("lock", who, patience)?.ok_or_else(|| self.busy("lock"))
     }
 
-    /// Takes the lock that is to be held while an agent is at work. To be called with the worktree's lock held.
+    /// Takes the lock that is held while an agent is at work. The caller holds the worktree's lock.
     pub fn lock_for_run(&self, who: &str) -> Result<Lock> {
         if self.is_running()? {
             return Err(self.busy_with_run());
         }
-        // Nobody else can begin one now; those who look hold it for an instant.
+        // Nobody else can begin a run now; `is_running` of others holds this lock for an instant.
         self.take("run", who, self.patience())?.ok_or_else(|| self.busy_with_run())
     }
 
@@ -102,7 +101,7 @@ impl Repo {
                 Err(TryLockError::Error(error)) => return Err(error).context("lock the worktree"),
             }
         }
-        // Only for the message of those who find it taken: a full disk is no reason not to work.
+        // The text is only for the message of whoever finds the lock taken: ignore a full disk.
         let _ = file.set_len(0).and_then(|()| writeln!(file, "{who} (pid {})", std::process::id()));
         Ok(Some(Lock { _file: file }))
     }

@@ -10,6 +10,8 @@ pub mod scratch;
 pub mod settings;
 pub mod shadow;
 pub mod shell;
+#[cfg(test)]
+pub mod testing;
 
 use crate::git::repo::process::Git;
 use crate::progress::{Progress, ProgressSink};
@@ -47,7 +49,7 @@ pub struct Top {
     pub path: PathBuf,
     /// The directory, open.
     pub fd: OwnedFd,
-    /// `core.ignoreCase`: a path may lead to what has another name, in other letters.
+    /// `core.ignoreCase`: a path may find a file whose name is in other letters.
     pub ignores_case: bool,
 }
 
@@ -60,7 +62,7 @@ impl Top {
     }
 }
 
-/// What tells one index file from the next: git never writes into one, it puts another in its place.
+/// What distinguishes one index file from the next: git never writes into an index, it replaces the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     file: (u64, u64),
@@ -81,7 +83,7 @@ impl Stamp {
 }
 
 impl Repo {
-    /// Has what is going on told from now on.
+    /// Reports progress to this sink from now on.
     pub fn set_progress(&mut self, watch: ProgressSink) {
         self.watch = watch;
     }

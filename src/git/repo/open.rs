@@ -116,7 +116,7 @@ impl Repo {
         })
     }
 
-    /// Whether nothing but `GIT_DIR` leads here.
+    /// Whether the repository was found by `GIT_DIR` only.
     pub fn only_by_environment(&self) -> bool {
         self.from_environment && !self.is_shadow() && gix::discover::upwards(self.top()).is_err()
     }
@@ -135,7 +135,7 @@ impl Repo {
         }
     }
 
-    /// The store that was in use here before this repository was made.
+    /// The shadow repository that was in use here before this repository was made.
     pub fn earlier_shadow(&self) -> Option<ShadowRepository> {
         if self.is_shadow() {
             return None;
@@ -150,7 +150,7 @@ impl Repo {
 
 fn open_gix(path: &Path) -> Result<gix::Repository> {
     let mut permissions = gix::open::Permissions::default();
-    permissions.config.git_binary = true;
+    permissions.config.git_binary = has_config_of_its_own();
     // A hook may run with an object directory of its own.
     permissions.env.objects = gix::sec::Permission::Deny;
     let mut options = gix::open::Options::default().permissions(permissions).bail_if_untrusted(true);
@@ -158,6 +158,17 @@ fn open_gix(path: &Path) -> Result<gix::Repository> {
         options = options.cli_overrides(config_parameters(&parameters));
     }
     gix::open_opts(path, options).map_err(|error| not_opened(path, &error.to_string()))
+}
+
+/// Whether git may have a system-wide configuration that is not /etc/gitconfig: then gix has to ask git where it is,
+/// which takes longer than all the rest of opening a repository.
+fn has_config_of_its_own() -> bool {
+    let found = which::which("git").ok();
+    // git's default is /etc where it is installed in /usr, and else the `etc` beside its `bin`.
+    let beside = |git: &Path| Some(git.parent()?.parent()?.to_owned());
+    let prefixes = found.iter().flat_map(|git| [beside(git), git.canonicalize().ok().and_then(|git| beside(&git))]);
+    let known = prefixes.flatten().all(|prefix| prefix == Path::new("/usr") || !prefix.join("etc/gitconfig").exists());
+    !cfg!(target_os = "linux") || found.is_none() || !known
 }
 
 fn not_opened(path: &Path, error: &str) -> anyhow::Error {
@@ -170,7 +181,7 @@ fn not_opened(path: &Path, error: &str) -> anyhow::Error {
     refusal.hint("run 'git status' to see what git says of it").into()
 }
 
-/// Refuses what gix cannot read, before anything is recorded.
+/// Refuses a repository that gix cannot read, before anything is recorded.
 fn check_format(gix: &gix::Repository) -> Result<()> {
     let format = gix.config_snapshot().string("extensions.refStorage").map(|value| value.to_string());
     if format.as_deref().is_some_and(|format| format != "files") {

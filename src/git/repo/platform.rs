@@ -1,5 +1,5 @@
-//! What one system has and another lacks, and the other way there. An old Linux kernel, a sandbox or a file system
-//! may lack the same as macOS: the other ways are taken where the first fails, and the tests let it fail.
+//! Calls that some systems lack, and what is done instead. An old Linux kernel, a sandbox or a file system may lack
+//! the same calls as macOS: the fallback is taken where the call fails, and the tests make it fail.
 
 use gix::bstr::BStr;
 use rustix::fs::{AtFlags, OFlags, RenameFlags, statat};
@@ -7,8 +7,8 @@ use rustix::io::{Errno, Result};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Opens a directory below another in one call that follows no link. `None` where the system has no such call: then
-/// the path is to be walked.
+/// Opens a directory below another in one call that follows no link. `None` where the system has no such call: the
+/// caller then walks the path.
 #[cfg(target_os = "linux")]
 pub fn open_beneath(top: impl AsFd, path: &BStr, flags: OFlags) -> Option<Result<OwnedFd>> {
     use rustix::fs::{Mode, ResolveFlags, openat2};
@@ -20,19 +20,19 @@ pub fn open_beneath(top: impl AsFd, path: &BStr, flags: OFlags) -> Option<Result
     }
 }
 
-/// As on Linux, but that no other system has the call.
+/// Only Linux has the call.
 #[cfg(not(target_os = "linux"))]
 pub fn open_beneath(_top: impl AsFd, _path: &BStr, _flags: OFlags) -> Option<Result<OwnedFd>> {
     None
 }
 
-/// The number by which the system tells what kind of file system this is on; `None` where it has no such number.
+/// The system's number for the kind of file system that this is on; `None` where it has no such number.
 #[cfg(target_os = "linux")]
 pub fn file_system(file: impl AsFd) -> Option<u64> {
     u64::try_from(rustix::fs::fstatfs(file).ok()?.f_type).ok()
 }
 
-/// As on Linux. Other systems have names for file systems, and what those hold nobody has measured.
+/// Other systems name their file systems, and nobody has measured what those do.
 #[cfg(not(target_os = "linux"))]
 pub fn file_system(_file: impl AsFd) -> Option<u64> {
     None
@@ -60,9 +60,9 @@ pub fn rename_to_nothing(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to:
     }
 }
 
-/// Looks whether something has the new name, and renames: the last resort, since a file that another program makes
-/// there between the two calls is lost. A directory is not: the kernel renames over none but an empty one. To take
-/// the name with something empty first loses no less, and a kill in between would leave that.
+/// Checks that nothing has the new name, then renames: the last resort, since a file that another program makes there
+/// between the two calls is lost. A directory is safe: the kernel replaces only an empty one. Taking the name first,
+/// with an empty file, would lose no less, and a kill in between would leave that file.
 fn rename_after_a_look(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
     match statat(&to_in, to, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(_) => Err(Errno::EXIST),
@@ -71,7 +71,7 @@ fn rename_after_a_look(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &
     }
 }
 
-/// Whether a second name could not be made because the file system has none: exFAT, many a network's or a program's.
+/// Whether a hard link failed because the file system has none, as exFAT and many network and FUSE file systems.
 fn is_without_links(error: Errno) -> bool {
     matches!(error, Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::ACCESS | Errno::MLINK)
 }
@@ -81,9 +81,9 @@ fn is_without_links(error: Errno) -> bool {
 pub struct ProcessEntry {
     /// Its program's name.
     pub name: String,
-    /// The process that it belongs to.
+    /// Its parent process.
     pub parent: u32,
-    /// When it was started, in the system's words: another one with the same number was started at another time.
+    /// When it was started, in the system's words: it distinguishes processes that have had the same number.
     pub started: String,
 }
 
@@ -110,11 +110,11 @@ pub fn process(id: u32) -> Option<ProcessEntry> {
     process_by_ps(id)
 }
 
-/// As [`process`], by the program `ps`: what systems without `/proc` have.
+/// As [`process`], by the program `ps`, for systems without `/proc`.
 #[cfg(any(test, not(target_os = "linux")))]
 fn process_by_ps(id: u32) -> Option<ProcessEntry> {
     let mut ps = std::process::Command::new("ps");
-    // Two hooks of one agent must be told the same time.
+    // In UTC: two hooks of one agent must see the same time.
     ps.env("LC_ALL", "C").env("TZ", "UTC");
     let output = ps.args(["-o", "ppid=,stat=,lstart=,comm=", "-p", &id.to_string()]).output().ok()?;
     process_of_line(&String::from_utf8_lossy(&output.stdout))
@@ -140,7 +140,7 @@ fn is_dead(state: &str) -> bool {
     state.starts_with(['Z', 'X'])
 }
 
-/// Where the numbers of processes count: those of another container are not to be compared.
+/// The namespace of process numbers: those of another container cannot be compared.
 pub fn process_space() -> String {
     let link = if cfg!(target_os = "linux") { std::fs::read_link("/proc/self/ns/pid").ok() } else { None };
     link.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()

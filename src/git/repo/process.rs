@@ -28,10 +28,10 @@ pub const LOCAL_ENVIRONMENT: [&str; 13] = [
     "GIT_WORK_TREE",
 ];
 
-/// What oxundo does is none of the repository's hooks' business, unless they are asked for.
+/// Keeps the repository's hooks from running, except where the user asked for them.
 const NO_HOOKS: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
 
-/// The commands that run hooks for oxundo, or tell where they are.
+/// The commands that run hooks, or print where they are.
 const ABOUT_HOOKS: [&str; 2] = ["hook", "rev-parse"];
 
 /// A git command in one repository.
@@ -105,8 +105,8 @@ impl Git {
         Waiting::start(self.command, format!("git {}", self.name))
     }
 
-    /// As [`Git::run`], but gives up on a command that does not end: it may be asking somebody who
-    /// is not there. It is left alone then; what it may still print goes nowhere.
+    /// As [`Git::run`], but gives up on a command that does not end: it may be waiting for a passphrase that nobody
+    /// types. The command is left running, and what it still prints is ignored.
     pub fn run_within(mut self, input: &[u8], limit: Duration) -> Result<Vec<u8>> {
         self.speak_english();
         fed_within(self.command, input, &format!("git {}", self.name), limit)
@@ -120,14 +120,14 @@ impl Git {
         let mut child = self.command.spawn().with_context(|| format!("run {name}"))?;
         let mut stdout = child.stdout.take().context("no way to its output")?;
         let copied = std::io::copy(&mut stdout, out);
-        // Without a reader it ends, be it that not all was wanted.
+        // Dropping the pipe ends git, even if not everything was read.
         drop(stdout);
         let output = child.wait_with_output().with_context(|| format!("run {name}"))?;
         copied?;
         succeeded(&output, &name)
     }
 
-    /// As [`Git::run`], for a command that says something by its exit code: gives it too.
+    /// As [`Git::run`], for a command whose exit code has a meaning: gives it too.
     pub fn ask(mut self) -> Result<(i32, Vec<u8>)> {
         self.speak_english();
         self.command.stdin(Stdio::null()).stderr(Stdio::null());
@@ -136,8 +136,8 @@ impl Git {
         Ok((code, output.stdout))
     }
 
-    /// What git says is quoted in English. Its words alone: the filters and programs that it runs for the user
-    /// have the user's locale, hooks their language too.
+    /// git's messages are quoted in English. Only its messages: filters and programs that it runs for the user keep
+    /// the user's locale, and hooks the language too.
     fn speak_english(&mut self) {
         if self.name != "hook" {
             self.command.env("LANGUAGE", "C");
@@ -170,7 +170,7 @@ impl Waiting {
         let mut child = self.child.take().context("it has run")?;
         let mut stdin = child.stdin.take().context("no way to its input")?;
         let output = std::thread::scope(|scope| {
-            // What has read enough closes the pipe: its exit status decides.
+            // A command that has read enough closes the pipe: its exit status decides.
             scope.spawn(move || drop(stdin.write_all(input)));
             child.wait_with_output()
         })
@@ -205,8 +205,8 @@ impl std::fmt::Display for Killed {
     }
 }
 
-/// Leaves ctrl-c to the child that has the terminal, from here to the end of this process: who waits for a
-/// pager must not go first, or the shell and the pager read the same keys.
+/// Leaves Ctrl-C to the child that has the terminal, from here to the end of this process: if oxundo ended before
+/// its pager, the shell and the pager would read the same keys.
 pub fn leave_interrupts() -> Result<()> {
     // A handler, not "ignore": that the child would inherit.
     let heard = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! Files that oxundo keeps for itself in the git directory: whole or not at all, and nobody needs them.
+//! Writing files whole or not at all, and removing them: oxundo's own in the git directory, and agents' settings.
 
 use crate::git::repo::Repo;
 use anyhow::{Context, Result};
@@ -25,7 +25,7 @@ impl Repo {
         std::fs::write(&path, "").with_context(|| format!("write {}", path.display()))
     }
 
-    /// How long ago old turns were looked for last; `None` if never, or if the clock says that it is yet to come.
+    /// How long ago old turns were looked for last; `None` if never, or if that time is in the future.
     pub fn since_collected(&self) -> Option<Duration> {
         let about = self.scratch_path("gc").metadata().ok()?;
         about.modified().ok()?.elapsed().ok()
@@ -89,7 +89,7 @@ fn replace_by(path: &Path, mut new: OpenOptions, fill: impl FnOnce(&mut File) ->
     let filled = new.write(true).create_new(true).open(&temporary).and_then(|mut file| fill(&mut file));
     let written = filled.and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
-        // The error to tell is the first one.
+        // The error to report is the first one.
         let _ = std::fs::remove_file(&temporary);
     }
     written
@@ -105,7 +105,7 @@ pub fn remove_if_there(path: &Path) -> Result<()> {
     }
 }
 
-/// The disk space that a file, or a directory with all below it, takes: as far as it can be seen, and is still there.
+/// The disk space that a file, or a directory with all below it, takes; what cannot be read, or is gone, counts as 0.
 pub fn disk_usage(path: &Path) -> u64 {
     let Ok(about) = path.symlink_metadata() else { return 0 };
     let below = about.is_dir().then(|| std::fs::read_dir(path)).into_iter().flatten().flatten().flatten();

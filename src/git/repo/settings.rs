@@ -139,7 +139,7 @@ pub fn config_parameters(value: &str) -> Vec<String> {
     words
 }
 
-/// What stands between single quotes, and what comes behind; git writes `'` and `!` as `'\''` and `'\!'`.
+/// The text between single quotes, and the rest after it; git writes `'` and `!` as `'\''` and `'\!'`.
 fn shell_unquoted(text: &str) -> (String, &str) {
     let mut word = String::new();
     let mut rest = text;

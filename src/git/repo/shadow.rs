@@ -1,10 +1,10 @@
-//! Stores of oxundo's own, for directories that are in no git repository: a
-//! git directory each, elsewhere, whose worktree is the directory. Nothing is
-//! made in the directory itself.
+//! Shadow repositories, for directories that are in no git repository: each is a
+//! git directory elsewhere, whose worktree is the directory. Nothing is made in the
+//! directory itself. To the user they are stores.
 //!
-//! A store is found by the directory's path. The directory's identity (its
-//! inode and when it was made) tells whether what is at that path is still the
-//! same directory, and where a directory went that was moved.
+//! A store is found by the directory's path. The directory's identity (its inode and
+//! when it was made) shows whether that path still has the same directory, and finds
+//! a directory that was moved.
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::process::Git;
@@ -133,7 +133,7 @@ impl ShadowRepository {
         }
         let git_dir = root.join(name_for(directory));
         if let Some(other) = Self::read(&git_dir) {
-            // Another directory was here; it may only have been moved.
+            // The store is another directory's that was here, and may only have been moved.
             std::fs::rename(&git_dir, other.aside(&root))?;
         }
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(git_dir.join("oxundo"))?;
@@ -146,7 +146,7 @@ impl ShadowRepository {
         Ok(store)
     }
 
-    /// Where a store is kept whose directory is no longer where it was.
+    /// Where the store of a directory that is no longer at its path is kept.
     fn aside(&self, root: &Path) -> PathBuf {
         let mut name = name_for(&self.directory);
         name.push(format!("-{}", digest(self.identity.as_deref().unwrap_or_default().as_bytes())));
@@ -176,7 +176,7 @@ impl ShadowRepository {
         replace(&self.git_dir.join(RECORD), &record).context("record the directory")
     }
 
-    /// Both locks of the worktree: nothing is at work in it, not even an agent.
+    /// Takes both locks of the worktree: then nothing is at work in it, not even an agent.
     fn lock(&self) -> Result<[File; 2]> {
         let take = |name: &str| {
             let path = self.git_dir.join("oxundo").join(name);
@@ -195,7 +195,7 @@ impl ShadowRepository {
         Ok([take("lock")?, take("run")?])
     }
 
-    /// What there is to say of it.
+    /// What `oxundo gc --stores` shows of it.
     pub fn about(self) -> Result<ShadowUse> {
         let gix = gix::open(&self.git_dir).map_err(|error| anyhow::Error::msg(error.to_string()))?;
         let timeline = gix.try_find_reference("refs/oxundo/timeline")?;
@@ -215,7 +215,7 @@ impl ShadowRepository {
     /// Removes it with every turn that it holds.
     pub fn remove(&self) -> Result<()> {
         let _lock = self.lock()?;
-        // First: without it, what is left of an interrupted removal is no store.
+        // First: without it, what an interrupted removal leaves does not count as a store.
         std::fs::remove_file(self.git_dir.join(RECORD)).context("remove a store")?;
         remove_tree(&self.git_dir)
     }
@@ -251,8 +251,8 @@ fn digest(bytes: &[u8]) -> String {
     hasher.try_finalize().map_or_else(|_| "0".to_owned(), |id| id.to_hex_with_len(16).to_string())
 }
 
-/// What tells one directory from another at the same path; `None` where the file system does not
-/// keep when a directory was made, since a number alone is soon used again.
+/// What distinguishes two directories at the same path; `None` where the file system does not record when
+/// a directory was made, since an inode's number alone is soon used again.
 fn identity_of(directory: &Path) -> Option<String> {
     let about = directory.metadata().ok()?;
     let born = about.created().ok()?.duration_since(UNIX_EPOCH).ok()?;

@@ -50,7 +50,7 @@ impl Shell {
         }
         leave_interrupts()?;
         let mut pager = self.0.stdin(Stdio::piped()).spawn().context("run the pager")?;
-        // Who leaves the pager early has seen enough.
+        // A user who quits the pager early has seen enough.
         drop(pager.stdin.take().map(|mut stdin| stdin.write_all(input)));
         pager.wait().context("wait for the pager").map(drop)
     }

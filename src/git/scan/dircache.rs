@@ -1,7 +1,6 @@
-//! What is known from the last time that the worktree was looked at. Files: git's
-//! index says what tracked files hold, nothing does of the others; one whose stat
-//! data are the same is not read again. Directories: one whose stat data are the same still
-//! holds the same names, those that are not in the index among them, and is not read.
+//! What the last scan learnt. Untracked files: their content, which git's index does not
+//! know; one whose stat data are the same is not read again. Directories: one whose stat data
+//! are the same still has the same names, untracked ones included, and is not read again.
 
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
@@ -18,16 +17,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// The name of the record in the scratch directory.
 const RECORD: &str = "known";
 
-/// Fewer files are read as fast as they are looked up.
+/// Fewer files than this are read as fast as they are looked up.
 const WORTHWHILE: usize = 100;
 
 /// The name of the directories' record in the scratch directory.
 const LISTED: &str = "listed";
 
-/// Fewer directories are read as fast.
+/// Fewer directories than this are read as fast as they are looked up.
 const WORTHWHILE_DIRECTORIES: usize = 16;
 
-/// Marks the kind of a file in the record, which stands before its name: nothing does where there is no more.
+/// Set in the byte that stands before each name in the record; its low bits are the file's type.
 const KIND: u8 = b'@';
 
 /// The files whose content is known.
@@ -42,7 +41,7 @@ impl BlobCache {
     /// Reads what is known, for a capture of so many untracked files.
     pub fn load(repo: &Repo, files: usize) -> Self {
         let record = if files < WORTHWHILE { None } else { std::fs::read(repo.scratch_path(RECORD)).ok() };
-        // What cannot be understood here is read from the files.
+        // A file whose line cannot be parsed is read again.
         let lines = record.iter().flat_map(|record| record.split_str("\0")).filter_map(parse);
         Self { old: lines.collect(), ..Self::default() }
     }
@@ -57,7 +56,7 @@ impl BlobCache {
         Some(id)
     }
 
-    /// Learns what a file holds that was read after it had been looked at.
+    /// Records the content of a file that was read after its stat.
     pub fn insert(&mut self, file: &Candidate, id: ObjectId) {
         if let Some(stamp) = file.stamp {
             self.new.push((file.path.clone(), stamp, id));
@@ -65,7 +64,7 @@ impl BlobCache {
         }
     }
 
-    /// Keeps it for the next time.
+    /// Writes the record for the next scan.
     pub fn save(self, repo: &Repo) -> Result<()> {
         if !self.learnt || self.new.len() < WORTHWHILE {
             return Ok(());
@@ -84,28 +83,27 @@ impl BlobCache {
 #[derive(Debug, Default)]
 pub struct DirCache {
     old: HashMap<u64, (u64, Vec<Name>)>,
-    /// The file system whose directories tell by their times when a name comes or goes.
+    /// The file system, if the times of its directories reliably change when a name in them comes or goes.
     device: Option<rustix::fs::Dev>,
 }
 
 impl DirCache {
-    /// Reads what is known. As git does for its untracked cache, it takes the user's word for it that the file
-    /// system is one that tells, or none that does.
+    /// Reads the record. As git does for its untracked cache, it believes the user's setting about whether the times of
+    /// directories are reliable.
     pub fn load(repo: &Repo) -> Self {
         let given = repo.given("core.untrackedCache").is_some();
         let key = if given { "core.untrackedCache" } else { "feature.manyFiles" };
         let device = match repo.boolean(key) {
             Ok(Some(true)) => Worktree::new(repo).local_device(),
             Ok(Some(false)) if given => None,
-            // `keep`, as git has it without a word from the user.
+            // `keep`, git's default.
             _ => Worktree::new(repo).reliable_mtime_device(),
         };
         let old = device.and_then(|_| Self::parse(&std::fs::read(repo.scratch_path(LISTED)).ok()?));
         Self { old: old.unwrap_or_default(), device }
     }
 
-    /// A directory with the names that the index has in it, at the time of its last change; `None`
-    /// for one that cannot be known, or that was changed just now.
+    /// The key and the stamp of a directory; `None` on another file system, or for one that was changed just now.
     pub fn stamp(&self, path: &BStr, stat: &rustix::fs::Stat, names: impl FnOnce() -> u64) -> Option<(u64, u64)> {
         if self.device != Some(stat.st_dev) {
             return None;
@@ -126,7 +124,7 @@ impl DirCache {
         Some(Listing { stamp: (key, *stamp), unknown: unknown.clone() })
     }
 
-    /// Keeps for the next time what a scan has found.
+    /// Writes what a scan has found, for the next scan.
     pub fn save(&self, repo: &Repo, listed: &[Listing]) {
         let is_known = |listing: &Listing| self.unknown(listing.stamp).is_some();
         if listed.len() < WORTHWHILE_DIRECTORIES || listed.iter().all(is_known) {

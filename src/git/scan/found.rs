@@ -1,4 +1,4 @@
-//! What a scan is told and what it finds.
+//! The input and the results of a scan.
 
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Kind, Reason, Skipped};
@@ -11,12 +11,12 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
-/// A name in a directory, with a slash behind a directory's, and what has it.
+/// A name in a directory (a directory's ends with a slash) and the type of the file.
 pub type Name = (Vec<u8>, FileType);
 
 /// What a capture already knows from the one before it in the same turn.
 pub struct Earlier<'a> {
-    /// What was skipped then stays skipped.
+    /// What was skipped then, and stays skipped.
     pub skipped: &'a [Skipped],
     /// Whether a path was captured then, and so must be again.
     pub captured: &'a dyn Fn(&BStr) -> bool,
@@ -29,7 +29,7 @@ pub struct Candidate {
     pub path: BString,
     /// What it is.
     pub kind: Kind,
-    /// What changes whenever its content does, unless that was just now.
+    /// A fingerprint of its stat data; `None` for a file that was changed just now.
     pub stamp: Option<u64>,
 }
 
@@ -47,23 +47,23 @@ pub enum Difference {
 pub struct Scan {
     /// Index entries that are not exactly as the index says, by their position.
     pub tracked: Vec<(usize, Difference)>,
-    /// Directories that are not there and are not to be, with the positions of what is in them.
+    /// Directories that a sparse checkout leaves out and that are missing, with the positions of their entries.
     pub missing_sparse: Vec<(BString, Range<usize>)>,
-    /// Index entries that are there and were to be left out, by their position.
+    /// Index entries that are marked skip-worktree and are on disk all the same, by their position.
     pub present_sparse: Vec<usize>,
     /// Files that are not in the index and not ignored.
     pub untracked: Vec<Candidate>,
-    /// Permission bits that are not the usual ones; directories with a slash behind.
+    /// Permission bits that are not the usual ones; a directory's path ends with a slash.
     pub unusual: BTreeMap<BString, u32>,
     /// Directories without a captured file below them.
     pub directories: BTreeSet<BString>,
-    /// What is there but not captured.
+    /// What exists but is not captured.
     pub skipped: Vec<Skipped>,
     /// The paths of `.gitattributes` files seen.
     pub attributes: Vec<BString>,
-    /// The directories of which the names are known, for the next scan.
+    /// The directories whose names are known, for the next scan's record.
     pub listed: Vec<Listing>,
-    /// The directories of which a monitor need only be asked whether they changed, for the next scan.
+    /// The fingerprints of directories in which nothing differs: the next scan only asks the monitor about them.
     pub unchanged_dirs: Vec<u64>,
 }
 
@@ -82,7 +82,7 @@ pub struct Findings {
     pub empty: Vec<BString>,
     pub listed: Vec<Listing>,
     pub unchanged_dirs: Vec<u64>,
-    /// How many files have another name, under which they may be changed where no monitor sees it.
+    /// How many files have another hard link, through which they may change where the monitor does not see it.
     pub linked: usize,
 }
 
@@ -110,7 +110,7 @@ impl Findings {
         }
     }
 
-    /// How much was found for which a directory is not plain.
+    /// How many findings there are because of which a directory does not count as unchanged.
     pub fn findings(&self) -> usize {
         self.tracked.len() + self.present_sparse.len() + self.unusual.len() + self.skipped.len() + self.linked
     }
@@ -134,7 +134,7 @@ pub fn hash_of(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// A directory and the names in it; `None` when there is none at this path.
+/// A directory, opened, and the names in it; `None` when there is no directory at this path.
 pub fn list(worktree: Worktree<'_>, path: &BStr) -> Result<Option<(OwnedFd, Vec<Name>)>> {
     let Some(fd) = worktree.open_directory(path)? else { return Ok(None) };
     let names = names_in(&fd)?;
@@ -180,20 +180,20 @@ pub struct Job {
     pub to: usize,
 }
 
-/// A directory with more names that are not in the index is read each time: the record stays small.
+/// A directory with more untracked names than this is read each time: the record stays small.
 const MOST_UNKNOWN: usize = 200;
 
-/// A directory that holds every name that the index has in it, and what else it holds.
+/// A directory that has every name that the index has in it, and its other names.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// Which one, with the names that the index has in it, and the time of its last change.
+    /// A key of its path and the index's names in it, and a fingerprint of its stat data.
     pub stamp: (u64, u64),
     /// The names in it that are not in the index.
     pub unknown: Vec<Name>,
 }
 
 impl Listing {
-    /// A directory to be known, unless it is too much.
+    /// A directory for the record, unless it has too many untracked names.
     pub fn new(stamp: (u64, u64), unknown: Vec<Name>) -> Option<Self> {
         (unknown.len() <= MOST_UNKNOWN).then_some(Self { stamp, unknown })
     }

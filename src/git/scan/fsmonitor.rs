@@ -1,9 +1,9 @@
-//! What a file system monitor knows: in which directories nothing has changed since the last scan, so that nothing
-//! in them is looked at. It is the one that the user has switched on for git (`core.fsmonitor`): a hook, or git's own
-//! daemon. It is believed as git believes it, and never needed: where anything is odd, all is looked at.
+//! The file system monitor: it says in which directories nothing has changed since the last scan, so that the scan
+//! skips them. It is the one that the user has switched on for git (`core.fsmonitor`): a hook, or git's own daemon.
+//! It is believed as git believes it, and never needed: after an odd answer, or none, everything is scanned.
 //!
-//! What git itself keeps of it, in the index, is not for this: git does not look at permission bits, and each `git
-//! status` of the user's begins it anew. So oxundo has a token and a record of its own.
+//! What git records of it in the index cannot be used: git does not look at permission bits, and every `git status`
+//! of the user's starts a new record. So oxundo has a token and a record of its own.
 
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{take_number, verify, write_record};
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The name of the record in the scratch directory.
 const RECORD: &str = "watched";
 
-/// To look at everything takes no longer.
+/// How long to wait for an answer: a full scan takes no longer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Who watches the worktree.
@@ -44,7 +44,7 @@ impl Source {
         }
         match config.try_boolean("core.fsmonitor") {
             Ok(on) => on?.then(|| Self::Daemon(repo.git_dir.join("fsmonitor--daemon.ipc"))),
-            // The first version of the protocol takes times for tokens.
+            // The first version of the protocol has times instead of tokens.
             Err(_) if config.integer("core.fsmonitorHookVersion") == Some(1) => None,
             Err(_) => {
                 let command = config.trusted_path("core.fsmonitor").ok()??;
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// A token for the first time, as git makes one. It means nothing.
+    /// A first token, as git makes one. No monitor knows it, and so the answer is that anything may have changed.
     fn first_token(&self) -> BString {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         match self {
@@ -62,7 +62,7 @@ impl Source {
         }
     }
 
-    /// A new token, and the paths that have changed since the one given, each with a NUL behind it.
+    /// The answer: a new token, and the paths that have changed since the given one, each followed by a NUL.
     fn ask(&self, repo: &Repo, token: &BStr) -> Option<Vec<u8>> {
         match self {
             Self::Hook(command) => {
@@ -79,7 +79,7 @@ impl Source {
 enum Changed {
     /// Nobody knows.
     Anything,
-    /// These paths, be they files or directories with all that is below them; and the directories that hold them.
+    /// These paths (files, or directories with all that is below them), and the directories that they are in.
     Paths(HashSet<BString>, HashSet<BString>),
 }
 
@@ -91,7 +91,7 @@ impl Changed {
         if token.is_empty() {
             return None;
         }
-        // Another daemon has not seen what happened before its time, and may not know that.
+        // A daemon that was restarted has not seen earlier changes, and may not say so.
         if instance(token) != instance(since) {
             return Some((token.as_bstr(), Self::Anything));
         }
@@ -123,15 +123,15 @@ pub struct Monitor {
     fingerprint: u64,
     token: BString,
     changed: Changed,
-    /// Whether the file system takes a name for another one.
+    /// Whether the file system ignores case, or composes letters, in names.
     case_insensitive: bool,
-    /// The directories that were plain at the last scan, sorted.
+    /// The fingerprints of the directories in which nothing differed at the last scan, sorted.
     plain: Vec<u64>,
 }
 
 impl Monitor {
-    /// Asks the monitor, before anything is looked at: what changes after that it tells the next time. `rules` is what
-    /// a directory is judged by. `None` where there is no monitor, or none that answers.
+    /// Asks the monitor before the scan begins, so that later changes are in its next answer. `rules` is what the
+    /// record depends on. `None` where there is no monitor, or none that answers.
     pub fn ask(repo: &Repo, case_insensitive: bool, rules: impl Debug) -> Option<Self> {
         let source = Source::of(repo)?;
         let top = std::fs::metadata(repo.top()).ok()?;
@@ -147,8 +147,8 @@ impl Monitor {
         Some(Self { fingerprint, token: token.to_owned(), changed, case_insensitive, plain })
     }
 
-    /// Whether a directory is known to be plain: it holds what the index says and nothing else, all of it clean, with
-    /// the usual permission bits. `fingerprint` is all that the index says of it.
+    /// Whether a directory is known to be as the index says: no other names, all files clean, with the usual permission
+    /// bits. `fingerprint` is of its entries in the index.
     pub fn knows(&self, directory: &BStr, fingerprint: u64) -> bool {
         let touched = if self.case_insensitive {
             !directory.is_ascii() || self.changed.touches(directory.to_ascii_lowercase().as_bstr())
@@ -158,11 +158,11 @@ impl Monitor {
         !touched && self.plain.binary_search(&fingerprint).is_ok()
     }
 
-    /// Keeps for the next time what a scan has found: the fingerprint of the plain directories.
+    /// Writes what a scan has found, for the next scan: the fingerprints of directories in which nothing differs.
     pub fn save(self, repo: &Repo, plain: &[u64]) {
         let mut plain = plain.to_vec();
         plain.sort_unstable();
-        // What was true at the old token will always be.
+        // The old record still holds, with its token.
         let nothing_new = matches!(&self.changed, Changed::Paths(changed, _) if changed.is_empty());
         if nothing_new && plain == self.plain {
             return;
@@ -183,7 +183,7 @@ impl Monitor {
     }
 }
 
-/// Asks git's daemon: packets of four hexadecimal digits, which count themselves, and as many bytes. None has 0000.
+/// Asks git's daemon, in packets: a length of four hexadecimal digits, which counts itself, and the bytes. 0000 ends.
 fn ask_daemon(socket: &Path, token: &BStr) -> std::io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -207,7 +207,7 @@ fn ask_daemon(socket: &Path, token: &BStr) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// Who made a token: both Watchman and git's daemon put a number behind a colon at its end.
+/// The daemon that made a token: Watchman and git's daemon both end it with a colon and a counter.
 fn instance(token: &[u8]) -> &[u8] {
     token.rfind_byte(b':').map_or(b"", |colon| &token[..colon])
 }

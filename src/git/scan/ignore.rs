@@ -15,7 +15,7 @@ use std::path::Path;
 
 type IgnoreList = gix::glob::search::pattern::List<Ignore>;
 
-/// The record's names for what is no file of the worktree: no path begins with a slash.
+/// The record's names for rule files outside the worktree: no path in it begins with a slash.
 const EXCLUDE: &str = "/exclude";
 
 const GLOBAL: &str = "/global";
@@ -83,7 +83,7 @@ impl Rules {
         self.sources.insert(path, text);
     }
 
-    /// What a list says of a path, if it says anything.
+    /// Whether a list of patterns ignores a path; `None` where none matches.
     fn verdict(&self, list: &IgnoreList, path: &BStr, is_directory: bool) -> Option<bool> {
         let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
         pattern_matching_relative_path(list, path, basename, Some(is_directory), self.case)
@@ -181,7 +181,7 @@ fn list_of(text: &[u8]) -> IgnoreList {
     IgnoreList { patterns: patterns.collect(), source: None, base: None }
 }
 
-/// Of every pattern with a slash, the patterns of the directories that lead to what it names.
+/// For every pattern with a slash, the patterns of the directories on the way to what it names.
 fn directories_above(patterns: &[u8]) -> Vec<u8> {
     let mut above = Vec::new();
     for pattern in patterns.lines() {
@@ -210,7 +210,7 @@ pub fn read_rules(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
 
-/// Which of these paths the ignore rules of now exclude.
+/// Which of these paths the present ignore rules exclude.
 pub fn ignored_now<'a>(repo: &Repo, paths: impl Iterator<Item = &'a BString>) -> Result<BTreeSet<BString>> {
     let mut ignored = BTreeSet::new();
     let mut rules: Option<Rules> = None;

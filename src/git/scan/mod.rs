@@ -1,7 +1,7 @@
 //! One pass over the worktree, merged with the sorted index: what differs from
 //! the index, what is not in it, and which permission bits are unusual.
-//! Directories are read in parallel; only names unknown to the index are held
-//! against the ignore rules.
+//! Directories are read in parallel; only names that are not in the index are matched
+//! with the ignore rules.
 
 pub mod dircache;
 pub mod found;

@@ -16,8 +16,8 @@ use std::os::fd::OwnedFd;
 /// How the state of a directory begins.
 const TREE_STATE: &str = "tree ";
 
-/// What tells whether another repository changed: its HEAD, its index, and what differs from
-/// that or is not in it. It is only looked at, and nothing that it configures is run.
+/// A fingerprint of another repository, to tell whether it changed: its HEAD, its index, and what differs from the
+/// index or is not in it. It is only read, and nothing that it configures is run.
 pub fn repository_state(
     scanner: &Scanner<'_>,
     rules: &Rules,
@@ -45,7 +45,7 @@ pub fn repository_state(
             Difference::Gone => None,
             Difference::MaybeModified(_) => worktree.state(path, entry.id.kind()).ok()?,
         };
-        // What only looks different may look so no more when git has looked at it.
+        // A file that only looks different may look the same once git has refreshed its stat data.
         if now.is_none_or(|now| now.id != entry.id) {
             add(path, format!("{now:?}"));
         }
@@ -75,7 +75,7 @@ pub fn is_repository(fd: &OwnedFd, names: &[(Vec<u8>, FileType)]) -> bool {
     }
 }
 
-/// What tells whether anything in a directory changed that is not captured.
+/// A fingerprint of a directory that is not captured, to tell whether anything in it changed.
 pub fn tree_state(worktree: Worktree<'_>, path: &BStr) -> Option<String> {
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
     add_tree(&worktree.open_directory(path).ok()??, &mut hasher);
@@ -84,7 +84,7 @@ pub fn tree_state(worktree: Worktree<'_>, path: &BStr) -> Option<String> {
 
 /// Adds the names below a directory, and the sizes, times and modes of its files.
 fn add_tree(directory: &OwnedFd, hasher: &mut gix::hash::Hasher) {
-    // What cannot be read cannot be seen to change.
+    // Changes in what cannot be read are not seen.
     for (name, kind) in names_in(directory).unwrap_or_default() {
         hasher.update(&name);
         if kind == FileType::Directory {
@@ -101,8 +101,8 @@ fn add_tree(directory: &OwnedFd, hasher: &mut gix::hash::Hasher) {
     hasher.update(b"/");
 }
 
-/// The part of a skipped thing's state that must be the same when it is moved aside: a directory is
-/// moved with all that is in it.
+/// The part of a skipped item's state that must still be the same when it is moved aside: a directory is moved
+/// with everything in it.
 pub fn own_state(skipped: &Skipped) -> Option<String> {
     skipped.state.clone().filter(|state| !state.starts_with(TREE_STATE))
 }

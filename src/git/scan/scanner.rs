@@ -1,4 +1,4 @@
-//! What a scan works with, and what it asks of the index about one entry.
+//! What a scan works with, and the comparison of one index entry with its file.
 
 use crate::git::scan::dircache::DirCache;
 use crate::git::scan::found::{Candidate, Difference, Findings, Job, special};
@@ -21,15 +21,15 @@ pub struct Scanner<'a> {
     pub stat_options: gix::index::entry::stat::Options,
     /// `core.fileMode`.
     pub file_mode: bool,
-    /// The permission bits not worth a record.
+    /// The permission bits that are not recorded.
     pub usual: UsualModes,
     /// What is captured of untracked content.
     pub limits: &'a Limits,
     /// The directories that need not be read.
     pub directories: &'a DirCache,
-    /// Who knows which directories have not changed at all.
+    /// The file system monitor, where there is one.
     pub monitor: Option<&'a Monitor>,
-    /// Who is told how far it is.
+    /// Counts the progress.
     pub underway: &'a ProgressGuard<'a>,
 }
 
@@ -58,7 +58,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The state of a tracked path of which `stat` tells.
+    /// Compares a tracked path with its stat data.
     pub fn entry(&self, at: usize, stat: &rustix::fs::Stat, found: &mut Findings) {
         let entry = &self.index.entries()[at];
         let path = entry.path(self.index);

@@ -57,7 +57,7 @@ impl Queue {
 struct DirectoryDiff<'a, 'b> {
     scanner: &'a Scanner<'b>,
     job: &'a Job,
-    /// The directory; without it the files in it are known to be as the index says.
+    /// The directory; `None` where its files are known to be as the index says.
     fd: Option<&'a OwnedFd>,
     found: &'a mut Findings,
     jobs: Vec<Job>,
@@ -65,7 +65,7 @@ struct DirectoryDiff<'a, 'b> {
     nested: bool,
     /// Whether the directory holds every name that the index has in it.
     complete: bool,
-    /// The names in it that the index has not.
+    /// The names in it that are not in the index.
     unknown: Vec<Name>,
 }
 
@@ -75,7 +75,7 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
         Self { scanner, job, fd, found, jobs, occupied: false, nested: false, complete: true, unknown }
     }
 
-    /// The names that the index has in this directory, as one value.
+    /// A hash of the names that the index has in this directory.
     fn names(&self) -> u64 {
         let mut names = Vec::new();
         let mut at = self.job.from;
@@ -88,7 +88,7 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
         hash_of(&names)
     }
 
-    /// The merge with a directory that is known to hold what the index says, and these names.
+    /// Merges with a directory that is known to have the index's names, and these others.
     fn run_as_known(&mut self, unknown: &[Name]) {
         let mut at = self.job.from;
         while at < self.job.to {
@@ -166,7 +166,7 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
             self.found.present_sparse.push(at);
         }
         if entry.mode == Mode::COMMIT {
-            // A submodule: `sub` in the index, `sub/` on disk. The name comes by as unknown.
+            // A submodule: `sub` in the index, `sub/` on disk. The name is met again as one not in the index.
             self.occupied |= is_directory(self.component(at));
             return at + 1;
         }
@@ -214,7 +214,7 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
         end
     }
 
-    /// Behind the last of the entries with this path: more than one only when unmerged.
+    /// The position after the last entry with this path; only an unmerged path has several.
     fn stages_end(&self, at: usize) -> usize {
         if self.scanner.index.entries()[at].stage() == Stage::Unconflicted {
             return at + 1;
@@ -262,7 +262,7 @@ impl Scanner<'_> {
     /// Compares one directory with its range of the index; gives the subdirectories to go on with.
     pub fn directory(&self, job: &Job, found: &mut Findings) -> Result<Vec<Job>> {
         let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
-        // What is in there is as the index says, for all that is known.
+        // What is in there counts as unchanged.
         let unreadable = |found: &mut Findings| {
             found.skipped.push(skipped(path, Reason::Unreadable, 0));
             found.occupied.push(path.to_owned());
@@ -310,8 +310,8 @@ impl Scanner<'_> {
         Ok(jobs)
     }
 
-    /// Where `core.ignoreCase` is set, what is there in other letters than in the index is git's tracked file all the
-    /// same: it goes by the index's name.
+    /// Where `core.ignoreCase` is set, a file that has other letters on disk than in the index is the tracked file: it
+    /// gets the index's name.
     fn spell_as_the_index(&self, job: &Job, fd: &OwnedFd, names: &mut [Name]) {
         if !self.worktree.ignores_case() {
             return;
@@ -324,7 +324,7 @@ impl Scanner<'_> {
         }
         let mut gone: BTreeMap<_, _> = gone.into_iter().map(|name| (name.to_ascii_lowercase(), name)).collect();
         for (name, _) in names.iter_mut().filter(|(name, _)| !here.contains(name.as_slice())) {
-            // The file system has the last word: the setting may have come from another machine.
+            // The file system decides: the setting may come from another machine.
             if let Some(spelled) = gone.remove(&name.to_ascii_lowercase())
                 && statat(fd, spelled, AtFlags::SYMLINK_NOFOLLOW).is_ok()
             {
@@ -334,7 +334,7 @@ impl Scanner<'_> {
         names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     }
 
-    /// A directory that is plain, as a monitor knows, without a look at it.
+    /// A directory that the monitor says is unchanged: it is not looked at.
     fn unchanged(&self, job: &Job, fingerprint: u64, found: &mut Findings) -> Vec<Job> {
         let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
         let mut merge = DirectoryDiff::new(self, job, None, found);
@@ -347,7 +347,7 @@ impl Scanner<'_> {
         jobs
     }
 
-    /// All that the index says of a directory, but for what is in others below it.
+    /// A hash of the index's entries in a directory, without those in its subdirectories.
     fn fingerprint(&self, job: &Job) -> u64 {
         const FLAGS: Flags =
             Flags::STAGE_MASK.union(Flags::ASSUME_VALID).union(Flags::INTENT_TO_ADD).union(Flags::SKIP_WORKTREE);

@@ -1,4 +1,4 @@
-//! The half of a scan that is not in the index: new names, held against the ignore rules and the limits.
+//! The other half of a scan: names that are not in the index, matched with the ignore rules and the limits.
 
 use crate::git::scan::found::{Candidate, Earlier, Findings, Scan, as_path, list, skipped, special};
 use crate::git::scan::ignore::Rules;
@@ -15,7 +15,7 @@ use gix::index::entry::Mode;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The walk over all that the index does not know.
+/// The walk over everything that is not in the index.
 pub struct UntrackedWalk<'a, 'b> {
     scanner: &'a Scanner<'b>,
     rules: &'a mut Rules,
@@ -51,7 +51,7 @@ impl Subtree {
 }
 
 impl<'a, 'b> UntrackedWalk<'a, 'b> {
-    /// With a function that tells the state of a repository in the worktree.
+    /// `nested` gives the state of a repository in the worktree.
     pub fn new(
         scanner: &'a Scanner<'b>,
         rules: &'a mut Rules,
@@ -72,7 +72,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         }
     }
 
-    /// Goes on from what was found of the tracked files to the rest.
+    /// Walks, starting from what the tracked half found.
     pub fn run(mut self, found: Findings) -> Result<Scan> {
         let Findings { mut unknown, occupied, empty, .. } = found;
         (self.occupied, self.empty) = (occupied, empty);
@@ -122,7 +122,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         self.empty.extend(below.directories);
     }
 
-    /// A directory read but without a captured file anywhere below is kept by name.
+    /// Notes a directory that has no captured file anywhere below it.
     fn empty_directories(&mut self) {
         let mut occupied: HashSet<&BStr> = HashSet::with_capacity(self.occupied.len());
         for path in &self.occupied {
@@ -251,7 +251,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             below.unusual.push((inside(b""), mode));
         }
         below.directories.push(path.to_owned());
-        // The limit is for what was there before the turn.
+        // The limit holds for what was there before the turn only.
         let count = below.files.len() as u64;
         if self.earlier.is_none() && count > self.scanner.limits.max_directory_entries {
             return Ok(Subtree::skipped(Skipped {

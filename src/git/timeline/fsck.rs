@@ -1,5 +1,4 @@
-//! Looking for damage in oxundo's own records, and for an earlier state of them
-//! that has none.
+//! Looking for damage in oxundo's own records, and for their last undamaged state.
 
 use crate::error::failure::error_chain;
 use crate::git::objects::Objects;
@@ -15,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 impl Timelines<'_> {
-    /// The newest state of the timeline that has no damage and no turn in progress: from the
-    /// reflog, else from where oxundo last saw it, else from the commits that no ref holds.
+    /// The newest state of the timeline without damage and without an open turn: from the reflog, else from the
+    /// file that notes where it was, else from the commits that no ref holds.
     pub fn last_good_timeline(&self) -> Result<Option<Operation>> {
         let logged = self.operations()?;
         let remembered = self.remembered_timeline().map(|commit| self.operation_of(commit));
@@ -31,7 +30,7 @@ impl Timelines<'_> {
         Ok(self.lost_timelines()?.into_iter().find(|operation| good(operation)))
     }
 
-    /// The timeline's ref, if its file does not hold an id.
+    /// The file of the timeline's ref, if it does not contain an id.
     pub fn broken_timeline_ref(&self) -> Option<PathBuf> {
         let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         let broken = Refs::new(self.repo).ref_id(&name).map_or(true, |id| id.is_some_and(|id| id.is_null()));
@@ -41,14 +40,14 @@ impl Timelines<'_> {
     /// Timelines among the commits that nothing holds, newest first.
     fn lost_timelines(&self) -> Result<Vec<Operation>> {
         let printed = self.repo.git(["fsck", "--unreachable", "--no-reflogs", "--connectivity-only", "--no-progress"]);
-        // fsck fails where it finds damage; what it has printed until then is what counts.
+        // fsck fails where it finds damage; use what it has printed until then.
         let printed = printed.ask()?.1;
         let ids =
             printed.lines().filter_map(|line| ObjectId::from_hex(line.strip_prefix(b"unreachable commit ")?).ok());
         let mut found: Vec<_> = ids
             .filter_map(|id| {
                 let state = self.timeline_at(id).ok()?.state;
-                // Several can be of one second.
+                // Several can have the same second.
                 let operation = self.operation_of(id);
                 Some(((operation.at.clone(), state.next, state.next_rescue), operation))
             })
@@ -80,7 +79,7 @@ impl Timelines<'_> {
 }
 
 impl Stored<'_> {
-    /// The turns that cannot be read in full, and why. It reads every object of every turn.
+    /// The turns that cannot be read in full, and why. This reads every object of every turn.
     pub fn damaged_turns(&self) -> BTreeMap<u64, String> {
         let mut sound = HashSet::new();
         let needed: BTreeSet<u64> =

@@ -16,7 +16,7 @@ pub struct Timelines<'r> {
 }
 
 impl<'r> Timelines<'r> {
-    /// Of this repository.
+    /// Those of a repository's worktree.
     pub fn new(repo: &'r Repo) -> Self {
         Self { repo }
     }

@@ -8,7 +8,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::path::PathBuf;
 
-/// One operation on the timeline, as its reflog tells.
+/// One operation on the timeline, from its reflog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// The timeline's commit after it.
@@ -41,23 +41,23 @@ impl Timelines<'_> {
         Ok(operations)
     }
 
-    /// Where oxundo last saw the timeline, outside git's refs.
+    /// The file that notes the timeline's last commit, outside git's refs.
     fn timeline_mark(&self) -> PathBuf {
         self.repo.scratch_path("timeline")
     }
 
-    /// Notes where the timeline is, so that a ref that something else deleted is missed.
+    /// Notes the timeline's commit, so that a ref that something else deleted is reported as lost.
     pub fn remember_timeline(&self, commit: ObjectId) {
-        // Without it, all that is lost is a warning.
+        // A failure only costs that report.
         let _ = std::fs::write(self.timeline_mark(), format!("{commit}\n"));
     }
 
-    /// Nobody shall miss the timeline.
+    /// Removes the note, so that a deleted timeline is not reported as lost.
     pub fn forget_timeline(&self) -> Result<()> {
         remove_if_there(&self.timeline_mark())
     }
 
-    /// The timeline that was the last one here, by the mark.
+    /// The last commit that was noted.
     pub fn remembered_timeline(&self) -> Option<ObjectId> {
         ObjectId::from_hex(std::fs::read(self.timeline_mark()).ok()?.trim()).ok()
     }

@@ -11,7 +11,7 @@ pub struct Other<'r> {
     pub name: String,
     /// How notes and refs call the worktree.
     pub worktree: String,
-    /// Whether the worktree is there no more.
+    /// Whether the worktree has been removed.
     pub removed: bool,
     /// The timeline, or why it cannot be read.
     pub stored: Result<Stored<'r>>,

@@ -1,5 +1,5 @@
-//! The space that records take, and how it is given back: what was moved aside
-//! goes at once, objects when git next collects its garbage.
+//! Freeing the space of old records: what was moved aside is deleted at once, objects
+//! when git next collects its garbage.
 
 use crate::git::refs::read::REFS;
 use crate::git::refs::{OwnRef, Refs};
@@ -24,7 +24,7 @@ impl Timelines<'_> {
         for scratch in self.repo.scratches() {
             std::fs::remove_dir_all(&scratch).with_context(|| format!("remove '{}'", scratch.display()))?;
         }
-        // What git leaves of refs that are gone: empty directories, and their logs.
+        // git leaves empty directories, and reflogs, of deleted refs.
         for name in REFS {
             for place in [self.repo.common_dir.join("logs").join(name), self.repo.common_dir.join(name)] {
                 let _ = std::fs::remove_dir_all(&place).or_else(|_| std::fs::remove_file(&place));
@@ -33,8 +33,7 @@ impl Timelines<'_> {
         Ok(())
     }
 
-    /// The number of the first rescue checkpoint that is not known to be older than a time: the
-    /// reflog tells which numbers were taken by then.
+    /// The number of the first rescue checkpoint that is not known to be older than a time, by the reflog.
     pub fn first_rescue_since(&self, limit: i64) -> Result<u64> {
         let old = |operation: &Operation| parse_rfc3339(&operation.at).is_some_and(|at| at < limit);
         let newest_old = self.operations()?.into_iter().find(old);
@@ -54,7 +53,7 @@ impl Timelines<'_> {
         printed.to_str()?.trim().parse().context("read what 'git rev-list --disk-usage' says")
     }
 
-    /// Forgets the operations on the timeline that are older than a time.
+    /// Removes the reflog entries of the timeline that are older than a time.
     pub fn expire_operations(&self, limit: i64) -> Result<()> {
         let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         if Refs::new(self.repo).ref_id(&name)?.is_none() {
@@ -65,12 +64,12 @@ impl Timelines<'_> {
         self.repo.git(args).run(b"").map(drop)
     }
 
-    /// Lets git throw away at once what nothing holds: only for a repository that is oxundo's own.
+    /// Has git delete unreachable objects at once: only for a shadow repository.
     pub fn collect_garbage(&self) -> Result<()> {
         self.repo.git(["gc", "--quiet", "--prune=now"]).run(b"").map(drop)
     }
 
-    /// Lets git tidy up as it does by itself after some of its commands: what was thrown away lately stays.
+    /// Runs `git gc --auto`, as git does after some of its commands: recent unreachable objects stay.
     pub fn tidy_objects(&self) -> Result<()> {
         self.repo.git(["gc", "--quiet", "--auto"]).run(b"").map(drop)
     }
@@ -90,7 +89,7 @@ impl Timelines<'_> {
         Ok(aside)
     }
 
-    /// Deletes for good what is kept aside of a turn.
+    /// Deletes for good what was moved aside for a turn.
     pub fn delete_aside(&self, turn: u64) -> Result<()> {
         remove_tree(&self.repo.scratch_path(&format!("aside/{turn}")))
     }

@@ -1,6 +1,5 @@
-//! The timeline as git keeps it: one commit, whose tree holds the state of the
-//! stack, every turn's record and its two checkpoints, and whose parents are
-//! the commits that no branch holds any more.
+//! The timeline as git keeps it: one commit. Its tree holds the state of the stacks, every turn's
+//! record and its two checkpoints; its parents are the commits that turns need and no branch holds.
 //!
 //! ```text
 //! state.json
@@ -24,12 +23,13 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::ReturnState;
 use crate::model::timeline::Timeline;
 use crate::model::turn::{FileChange, Turn};
+use crate::progress::Progress;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::collections::BTreeMap;
 
-/// No worktree gets to so many turns, and one more is always a number.
+/// More turns than any worktree has, and small enough that adding one never overflows.
 const BEYOND_COUNT: u64 = 1 << 53;
 
 /// The timeline as it was read: its commit, its tree and its state.
@@ -64,7 +64,7 @@ impl Side {
 }
 
 impl<'r> Stored<'r> {
-    /// The timeline of which this is known without a look.
+    /// A timeline that has just been written and need not be read.
     pub fn known(repo: &'r Repo, commit: ObjectId, tree: ObjectId, state: Timeline) -> Self {
         Self { repo, commit: Some(commit), tree, state }
     }
@@ -89,7 +89,7 @@ impl<'r> Stored<'r> {
         let turn: Option<Turn> = (Objects::new(self.repo)
             .json_at(self.tree, &format!("{}/turn.json", turn_directory(number))))
         .map_err(|error| damaged(&error_chain(&error)))?;
-        // A chain that does not go down would never end.
+        // A turn's `previous` must be smaller: otherwise following the chain would never end.
         match turn {
             Some(turn) if turn.turn != number || turn.previous.is_some_and(|previous| previous >= number) => {
                 Err(damaged("its record contradicts itself"))
@@ -166,7 +166,7 @@ impl<'r> Stored<'r> {
         Ok(Objects::new(self.repo).tree_entry(self.tree, path.as_str().into())?.map(|(_, id)| id))
     }
 
-    /// What the next walk over a turn has to remember of the last one.
+    /// What the last undo or redo of a turn left for the next one.
     pub fn return_state(&self, number: u64) -> Result<ReturnState> {
         let path = format!("{}/carried/carried.json", turn_directory(number));
         let found = Objects::new(self.repo).json_at(self.tree, &path);
@@ -200,6 +200,7 @@ impl<'r> Timelines<'r> {
 
     /// Reads the timeline.
     pub fn timeline(&self) -> Result<Stored<'r>> {
+        self.repo.watch.emit(Progress::Opens("the timeline"));
         let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         match Refs::new(self.repo).ref_id(&name).map_err(|error| self.corrupt(&error_chain(&error)))? {
             None if self.had_timeline() => Err(self.corrupt("it is gone, and turns were recorded here")),

@@ -25,18 +25,18 @@ pub struct Update<'repo> {
 }
 
 impl<'repo> Update<'repo> {
-    /// Keeps a turn's record.
+    /// Adds a turn's record.
     pub fn put_turn(&mut self, turn: &Turn) -> Result<()> {
         let path = format!("{}/turn.json", turn_directory(turn.turn));
         self.put(path, serde_json::to_vec_pretty(turn)?)
     }
 
-    /// Keeps the list of files that a turn changed.
+    /// Adds the list of files that a turn changed.
     pub fn put_files(&mut self, number: u64, files: &[FileChange]) -> Result<()> {
         self.put(format!("{}/files", turn_directory(number)), json_lines(files)?)
     }
 
-    /// Keeps one of a turn's checkpoints.
+    /// Adds one of a turn's checkpoints.
     pub fn put_checkpoint(&mut self, number: u64, side: Side, checkpoint: &Checkpoint) -> Result<()> {
         let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
         let path = format!("{}/{}", turn_directory(number), side.name());
@@ -44,7 +44,7 @@ impl<'repo> Update<'repo> {
         Ok(())
     }
 
-    /// Keeps a rescue checkpoint; gives its tree.
+    /// Adds a rescue checkpoint; gives its tree.
     pub fn put_rescue(&mut self, checkpoint: &Checkpoint) -> Result<ObjectId> {
         let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
         let path = rescue_directory(self.state.next_rescue);
@@ -53,7 +53,7 @@ impl<'repo> Update<'repo> {
         Ok(id)
     }
 
-    /// Keeps what the next walk over a turn has to remember, and the blobs that it needs.
+    /// Adds what the next undo or redo of a turn needs to know, and the blobs for it.
     pub fn put_return_state(&mut self, number: u64, state: &ReturnState) -> Result<()> {
         let directory = format!("{}/carried", turn_directory(number));
         self.entries.push((directory.clone(), None));
@@ -66,14 +66,14 @@ impl<'repo> Update<'repo> {
         self.put(format!("{directory}/carried.json"), serde_json::to_vec(state)?)
     }
 
-    /// Keeps a checkpoint that the user named.
+    /// Adds a checkpoint that the user named.
     pub fn put_named(&mut self, number: u64, checkpoint: &Checkpoint) -> Result<()> {
         let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
         self.entries.push((named_directory(number), Some((EntryKind::Tree, id))));
         Ok(())
     }
 
-    /// Lets go of a checkpoint that the user named.
+    /// Removes a checkpoint that the user named.
     pub fn remove_named(&mut self, number: u64) {
         self.entries.push((named_directory(number), None));
     }

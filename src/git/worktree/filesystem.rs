@@ -1,11 +1,11 @@
-//! What is known of the file system that a worktree is on.
+//! The kind of file system that a worktree is on.
 
 use crate::git::repo::platform::file_system;
 use crate::git::worktree::Worktree;
 
 impl Worktree<'_> {
-    /// The device that the top is on, where its file system is one whose directories are known to
-    /// tell by their times that a name in them came or went.
+    /// The device that the top is on, if its file system is known to change a directory's times whenever a name in
+    /// it comes or goes.
     pub fn reliable_mtime_device(&self) -> Option<rustix::fs::Dev> {
         // ext2, ext3 and ext4; XFS; Btrfs; F2FS; Bcachefs; tmpfs; overlayfs, which writes into one of these.
         const RELIABLE_MTIME: [u64; 7] =
@@ -13,8 +13,7 @@ impl Worktree<'_> {
         self.device_of(|kind| RELIABLE_MTIME.contains(&kind))
     }
 
-    /// The device that the top is on, where its file system is not known to be shared with other machines, or kept
-    /// by some program.
+    /// The device that the top is on, unless its file system is known to be a network's or a program's.
     pub fn local_device(&self) -> Option<rustix::fs::Dev> {
         // NFS; SMB, CIFS and SMB2; 9P; FUSE; Ceph; AFS twice; Coda; NCP; Lustre; GPFS; OCFS2; GFS2; OrangeFS; BeeGFS;
         // and what shows a virtual machine its host's files: VirtualBox, VMware, Parallels.

@@ -44,18 +44,18 @@ enum Place<'a> {
     Blocked(&'a BStr),
 }
 
-/// What stands at a path.
+/// What is at a path.
 pub enum Lookup {
     /// Nothing.
     Absent,
     /// Nothing, because this parent is not a directory.
     Behind(BString),
-    /// Something, of which this tells.
+    /// Something, with these stat data.
     There(Box<rustix::fs::Stat>),
 }
 
 impl<'t> Worktree<'t> {
-    /// Of this repository.
+    /// That of a repository.
     pub fn new(repo: &'t Repo) -> Self {
         Self { top: repo.opened() }
     }
@@ -120,7 +120,7 @@ impl<'t> Worktree<'t> {
         self.top.ignores_case
     }
 
-    /// Whether what a path leads to has the very names that are in it, and not only in other letters.
+    /// Whether every name in a path is spelled this way on disk, and not in other letters.
     fn is_spelled_so(&self, path: &BStr) -> Result<bool> {
         let mut start = 0;
         for end in path.find_iter(b"/").chain([path.len()]) {
@@ -136,7 +136,7 @@ impl<'t> Worktree<'t> {
         Ok(true)
     }
 
-    /// What stands at a path, with just this name.
+    /// What is at a path, with exactly this name.
     pub fn find(&self, path: &BStr) -> Result<Lookup> {
         match self.place(path)? {
             Place::Missing => Ok(Lookup::Absent),
@@ -258,7 +258,7 @@ impl<'t> Worktree<'t> {
     }
 }
 
-/// The refusal of a record that names what is not oxundo's to touch.
+/// The error for a record that names a path that oxundo must not touch.
 pub fn corrupt_path(name: &BStr) -> anyhow::Error {
     let path = quoted(name);
     Refusal::new(Code::Corrupt, format!("oxundo's records name '{path}', which no turn can have changed"))
@@ -272,7 +272,145 @@ fn is_unsafe(component: &[u8]) -> bool {
     matches!(component, b"" | b"." | b"..") || component.eq_ignore_ascii_case(b".git") || component.contains(&0)
 }
 
-/// Whether something could not be looked at for want of permission.
+/// Whether permission was missing to look at something.
 pub fn is_denied(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Errno>() == Some(&Errno::ACCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use rustix::fs::{CWD, mkfifoat};
+    use std::os::unix::fs::symlink;
+
+    fn said(lookup: &Lookup) -> String {
+        match lookup {
+            Lookup::Absent => "absent".to_owned(),
+            Lookup::Behind(parent) => format!("behind {parent}"),
+            Lookup::There(stat) => format!("{:?}", FileType::from_raw_mode(stat.st_mode)),
+        }
+    }
+
+    /// A worktree with one of each kind.
+    fn of_all_kinds() -> Fixture {
+        let f = Fixture::new();
+        f.write("d/file", "one\r\n");
+        f.write("d/\u{e9}/\n", "two");
+        std::fs::create_dir_all(f.path("d/empty/none")).expect("make directories");
+        symlink("file", f.path("d/link")).expect("make a link");
+        symlink("d", f.path("to-d")).expect("make a link");
+        mkfifoat(CWD, f.path("d/fifo"), Mode::RWXU).expect("make a fifo");
+        f
+    }
+
+    #[test]
+    fn a_path_leads_to_what_stands_there_or_to_what_stands_in_its_way() {
+        let f = of_all_kinds();
+        let worktree = Worktree::new(&f.repo);
+        for (path, stands) in [
+            ("d", "Directory"),
+            ("d/file", "RegularFile"),
+            ("d/link", "Symlink"),
+            ("d/fifo", "Fifo"),
+            ("to-d", "Symlink"),
+            ("none", "absent"),
+            ("none/below", "absent"),
+            ("d/file/below/it", "behind d/file"),
+            ("d/link/below", "behind d/link"),
+            ("to-d/file", "behind to-d"),
+            ("D/file", "absent"),
+        ] {
+            let found = worktree.find(path.into()).expect("look at it");
+            assert_eq!(said(&found), stands, "{path}");
+            let stat = worktree.stat(path.into()).expect("look at it");
+            assert_eq!(stat.is_some(), matches!(found, Lookup::There(_)), "{path}: both ways of looking agree");
+            assert_eq!(worktree.is_behind_a_file(path.into()), stands.starts_with("behind"), "{path}");
+            assert_eq!(worktree.has_file(path.into()), ["RegularFile", "Symlink"].contains(&stands), "{path}");
+        }
+        for path in ["../repo/d/file", ".git/HEAD", "d/../d/file", ""] {
+            assert!(worktree.find(path.into()).is_err() && worktree.stat(path.into()).is_err(), "{path:?}");
+            assert!(!worktree.has_file(path.into()) && !worktree.is_behind_a_file(path.into()), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn content_is_read_of_the_kind_that_is_asked_for_alone() {
+        let f = of_all_kinds();
+        let worktree = Worktree::new(&f.repo);
+        let read = |path: &str, kind| worktree.read(path.into(), kind).expect("nothing fails");
+        assert_eq!(read("d/file", Kind::File).as_deref(), Some(&b"one\r\n"[..]));
+        assert_eq!(read("d/link", Kind::Symlink).as_deref(), Some(&b"file"[..]));
+        for path in ["d/link", "to-d", "to-d/file", "d", "d/fifo", "none", "d/file/below"] {
+            assert_eq!(read(path, Kind::File), None, "{path} is no file, and never waited for");
+            assert_eq!(worktree.read_plain_file(path.into()), None, "{path}");
+        }
+        for path in ["d/file", "to-d/link", "d", "d/fifo", "none"] {
+            assert_eq!(read(path, Kind::Symlink), None, "{path} is no link");
+        }
+        worktree.read("d/../d/file".into(), Kind::File).expect_err("no record may say so");
+    }
+
+    #[test]
+    fn the_state_of_a_file_is_what_git_makes_of_its_raw_bytes() {
+        let f = of_all_kinds();
+        let worktree = Worktree::new(&f.repo);
+        let kind = f.repo.hash_kind();
+        let state = |path: &str| worktree.state(path.into(), kind).expect("look at it");
+        for (mode, found) in
+            [(0o600, Kind::File), (0o654, Kind::File), (0o740, Kind::Executable), (0o4755, Kind::Executable)]
+        {
+            worktree.set_mode("d/file".into(), mode).expect("set a mode");
+            let id = f.id(&["hash-object", "--no-filters", "d/file"]);
+            assert_eq!(state("d/file"), Some(FileState { kind: found, id, mode }), "the owner's bit tells the kind");
+        }
+        let id = f.blob("file");
+        assert_eq!(state("d/link"), Some(FileState { kind: Kind::Symlink, id, mode: 0 }), "a link is its target");
+        for path in ["d", "d/fifo", "none", "to-d/file", "d/file/below"] {
+            assert_eq!(state(path), None, "{path} is no file");
+        }
+    }
+
+    #[test]
+    fn all_that_is_below_a_directory_is_listed_and_no_link_is_followed() {
+        let f = of_all_kinds();
+        let worktree = Worktree::new(&f.repo);
+        let list = |path: &str| {
+            let mut all = worktree.list_below(path.into()).expect("list a directory");
+            all.sort();
+            all.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(list("d"), ["d/empty/none/", "d/fifo", "d/file", "d/link", "d/\u{e9}/\n"]);
+        assert_eq!(list("d/empty"), ["d/empty/none/"]);
+        assert_eq!(list("d/empty/none"), ["d/empty/none/"]);
+        for path in ["to-d", "to-d/empty", "none", "d/file"] {
+            assert_eq!(list(path), [""; 0], "{path} is no directory");
+        }
+        worktree.list_below("..".into()).expect_err("it leads out");
+        worktree.list_below(".git".into()).expect_err("it is git's");
+    }
+
+    #[test]
+    fn a_directory_is_opened_by_its_own_path_alone() {
+        let f = of_all_kinds();
+        let worktree = Worktree::new(&f.repo);
+        let opened = |path: &str| worktree.open_directory(path.into()).expect("nothing fails").is_some();
+        assert!(opened("") && opened("d") && opened("d/empty/none"), "they are there");
+        assert!(!opened("to-d") && !opened("to-d/empty") && !opened("d/file") && !opened("d/none/x"), "these are not");
+        for path in ["..", "d/..", ".git", "d/.GIT", "/", "d/"] {
+            worktree.open_directory(path.into()).expect_err("no record may say so");
+        }
+    }
+
+    #[test]
+    fn a_name_is_the_same_only_in_the_same_letters() {
+        let f = of_all_kinds();
+        let worktree = Worktree::new(&f.repo);
+        let spelled = |path: &str| worktree.is_spelled_so(path.into()).expect("look at it");
+        assert!(spelled("d") && spelled("d/file") && spelled("d/empty/none"));
+        assert!(!spelled("D") && !spelled("d/File") && !spelled("d/fil") && !spelled("d/empty/none/x"));
+        let top = Top::open(f.repo.top(), true).expect("open the top");
+        let found = Worktree::at(&top).find("d/file".into()).expect("look at it");
+        assert_eq!(said(&found), "RegularFile", "what has just this name is found where letters may differ too");
+    }
 }

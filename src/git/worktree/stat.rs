@@ -1,4 +1,4 @@
-//! What a stat tells: kinds of files, permission bits, what changes with a file's content.
+//! Reading stat data: kinds of files, permission bits, what changes with a file's content.
 //! The only place that knows that modes are 32 bits wide on Linux and 16 on macOS.
 
 use crate::model::checkpoint::{Kind, UsualModes};
@@ -14,8 +14,8 @@ pub const OPEN: u32 = 0o700;
 /// The twelve permission bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 
-/// A file that was changed so few seconds before it is read may change again after with the same
-/// time: no file system's clock is coarser.
+/// A file that was changed less than this many seconds before it is read may change again with the same time:
+/// no file system's clock is coarser.
 const COARSEST: i64 = 2;
 
 /// The twelve permission bits.
@@ -49,7 +49,7 @@ fn told_umask() -> Option<u32> {
     u32::from_str_radix(umask.trim(), 8).ok()
 }
 
-/// What kind of file a stat tells of; `None` for what is neither file nor link.
+/// The kind of file in stat data; `None` for what is neither file nor link.
 pub fn kind_of(stat: &rustix::fs::Stat) -> Option<Kind> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Symlink => Some(Kind::Symlink),
@@ -63,13 +63,13 @@ pub fn type_of(bits: u8) -> FileType {
     FileType::from_raw_mode(to_raw(u32::from(bits) << 12))
 }
 
-/// What tells whether a file changed that is not read; directories have nothing such.
+/// A fingerprint of a file that is not read, to tell whether it changed; none for directories.
 pub fn file_state(stat: &rustix::fs::Stat) -> Option<String> {
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     is_file.then(|| format!("{} {}.{:09}", stat.st_size, stat.st_mtime, stat.st_mtime_nsec))
 }
 
-/// What changes whenever a file's content does; `None` for a file that was changed just now.
+/// A fingerprint that changes whenever a file's content does; `None` for a file that was changed just now.
 pub fn stamp_of(stat: &rustix::fs::Stat) -> Option<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
     let limit = i64::try_from(now).ok()? - COARSEST;
@@ -107,4 +107,110 @@ fn from_raw(mode: impl Into<u32>) -> u32 {
 /// The lower 16 bits are all that a mode has: the type and the permissions.
 fn to_raw<Raw: TryFrom<u32> + Default>(mode: u32) -> Raw {
     Raw::try_from(mode).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+    use crate::git::worktree::Worktree;
+    use rustix::fs::Stat as FileStat;
+
+    fn stat(f: &Fixture, path: &str) -> FileStat {
+        Worktree::new(&f.repo).stat(path.into()).expect("look at it").expect("it is there").0
+    }
+
+    /// As it would be had its file been changed so many seconds earlier.
+    fn aged(stat: &FileStat, seconds: i64) -> FileStat {
+        let mut stat = *stat;
+        (stat.st_mtime, stat.st_ctime) = (stat.st_mtime - seconds, stat.st_ctime - seconds);
+        stat
+    }
+
+    #[test]
+    fn the_twelve_bits_of_a_mode_survive_the_way_to_the_system_and_back() {
+        let f = Fixture::new();
+        f.write("file", "");
+        let worktree = Worktree::new(&f.repo);
+        for mode in [0o644, 0o755, 0o4711, 0o1600, 0o400] {
+            worktree.set_mode("file".into(), mode).expect("set a mode");
+            assert_eq!(mode_of(&stat(&f, "file")), mode);
+            assert_eq!(f.mode("file"), mode, "std reads the same");
+        }
+        assert_eq!(permissions(0o100_644), permissions(0o644), "the type is no permission");
+        assert_eq!(type_of(0o4), FileType::Directory);
+        assert_eq!(type_of(0o10), FileType::RegularFile);
+        assert_eq!(type_of(0o12), FileType::Symlink);
+    }
+
+    #[test]
+    fn a_directory_is_open_when_its_owner_may_do_all() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        std::fs::create_dir(f.path("d")).expect("make a directory");
+        for (mode, open) in [(0o700, true), (0o755, true), (0o577, false), (0o077, false), (0o300, false)] {
+            worktree.set_mode("d".into(), mode).expect("set a mode");
+            assert_eq!(is_open(&stat(&f, "d")), open, "{mode:o}");
+        }
+        worktree.set_mode("d".into(), 0o700).expect("set a mode");
+    }
+
+    #[test]
+    fn the_index_is_given_what_git_itself_would_note() {
+        let f = Fixture::new();
+        f.write("file", "content");
+        f.git(&["add", "file"]);
+        let noted = index_stat(&stat(&f, "file"));
+        let expected = [
+            format!("  ctime: {}:{}", noted.ctime.secs, noted.ctime.nsecs),
+            format!("  mtime: {}:{}", noted.mtime.secs, noted.mtime.nsecs),
+            format!("  dev: {}\tino: {}", noted.dev, noted.ino),
+            format!("  uid: {}\tgid: {}", noted.uid, noted.gid),
+            format!("  size: {}\tflags: 0", noted.size),
+        ];
+        assert_eq!(f.lines(&["ls-files", "--debug"])[1..], expected);
+    }
+
+    #[test]
+    fn a_stamp_changes_with_all_that_tells_of_an_edit_and_is_not_made_of_what_is_too_new() {
+        let f = Fixture::new();
+        f.write("file", "content");
+        let now = stat(&f, "file");
+        let mut to_come = now;
+        to_come.st_ctime += 1_000_000;
+        assert_eq!(stamp_of(&to_come), None, "it may change again without a sign");
+        let mut edited_late = aged(&now, 100);
+        edited_late.st_mtime = to_come.st_ctime;
+        assert_eq!(stamp_of(&edited_late), None, "either time counts");
+        let old = aged(&now, 100);
+        let known = stamp_of(&old).expect("it is old enough");
+        assert_eq!(stamp_of(&old), Some(known), "nothing changed");
+        let changes: [fn(&mut FileStat); 8] = [
+            |stat| stat.st_size += 1,
+            |stat| stat.st_mtime -= 1,
+            |stat| stat.st_mtime_nsec ^= 1,
+            |stat| stat.st_ctime -= 1,
+            |stat| stat.st_ctime_nsec ^= 1,
+            |stat| stat.st_ino += 1,
+            |stat| stat.st_dev += 1,
+            |stat| stat.st_mode ^= 0o100,
+        ];
+        for (at, change) in changes.iter().enumerate() {
+            let mut other = old;
+            change(&mut other);
+            let stamp = stamp_of(&other);
+            assert!(stamp.is_some_and(|stamp| stamp != known), "change {at} shows");
+        }
+    }
+
+    #[test]
+    fn only_a_file_that_is_not_read_has_a_state() {
+        let f = Fixture::new();
+        f.write("d/file", "content");
+        let told = file_state(&stat(&f, "d/file")).expect("it is a file");
+        assert!(told.starts_with("7 "), "its size is told first: {told}");
+        assert_ne!(Some(told), file_state(&aged(&stat(&f, "d/file"), 1)), "so is its time");
+        assert_eq!(file_state(&stat(&f, "d")), None);
+        assert_eq!(kind_of(&stat(&f, "d")), None, "a directory is neither file nor link");
+    }
 }

@@ -54,7 +54,7 @@ impl Worktree<'_> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match openat(&directory, name, flags, Mode::empty()) {
             Ok(fd) => rustix::fs::fchmod(&fd, permissions(mode)),
-            // A file that even its owner may not read.
+            // Even its owner may not read this file.
             Err(Errno::ACCESS) => rustix::fs::chmodat(&directory, name, permissions(mode), AtFlags::empty()),
             Err(error) => Err(error),
         }
@@ -82,7 +82,7 @@ impl Worktree<'_> {
         };
         let temporary = temporary_name();
         let temporary = OsStr::new(&temporary);
-        // Renamed, a directory takes the place of nothing, or of one that is empty.
+        // A rename of a directory replaces nothing, or an empty one.
         let outcome = rustix::fs::mkdirat(&directory, temporary, Mode::from_raw_mode(0o700))
             .and_then(|()| openat(&directory, temporary, DIRECTORY, Mode::empty()))
             .and_then(|fd| rustix::fs::fchmod(&fd, permissions(mode)))
@@ -155,9 +155,310 @@ fn make_file(
         return Ok(());
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Private until it is whole; the umask must not take bits away that the file had.
+    // Private until it is complete. The mode is set explicitly, since the umask would remove bits.
     let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
     fill(&mut made)?;
     rustix::fs::fchmod(&made, permissions(state.mode))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Code, Refusal};
+    use crate::git::repo::testing::Fixture;
+    use gix::bstr::ByteSlice;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+
+    fn state(kind: Kind, mode: u32) -> FileState {
+        FileState { kind, id: gix::ObjectId::null(gix::hash::Kind::Sha1), mode }
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(directory).expect("list a directory");
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// All that changes something, by a path.
+    fn changes(worktree: Worktree<'_>, path: &BStr, store: &Path) -> Vec<(&'static str, Result<()>)> {
+        let file = state(Kind::File, 0o644);
+        vec![
+            ("write", worktree.write(path, &file, false, |out| Ok(out.write_all(b"new")?))),
+            ("replace", worktree.write(path, &file, true, |out| Ok(out.write_all(b"new")?))),
+            ("link", worktree.write(path, &state(Kind::Symlink, 0), true, |out| Ok(out.write_all(b"new")?))),
+            ("mode", worktree.set_mode(path, 0o600)),
+            ("delete", worktree.delete(path)),
+            ("make directory", worktree.make_directory(path, 0o755)),
+            ("remove directory", worktree.remove_empty_directory(path).map(drop)),
+            ("aside", worktree.move_aside(path, store, true)),
+            ("sweep", worktree.sweep(path)),
+        ]
+    }
+
+    #[test]
+    fn a_file_comes_whole_and_with_its_mode_in_one_step() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        f.write("d/a", "old");
+        for (kind, mode) in [(Kind::File, 0o666), (Kind::Executable, 0o4755), (Kind::File, 0o400), (Kind::File, 0)] {
+            let fill = |out: &mut dyn Write| {
+                out.write_all(b"half")?;
+                assert_eq!(std::fs::read(f.path("d/a"))?, b"old", "until it is whole, what was there is there");
+                let beside = names(&f.path("d"));
+                let [beside, _] = &beside[..] else { panic!("one file is written beside it: {beside:?}") };
+                assert!(beside.starts_with(TEMPORARY), "what a kill leaves is known by its name: {beside}");
+                assert_eq!(f.mode(format!("d/{beside}")), 0o600, "nobody else reads what is not whole yet");
+                Ok(out.write_all(b" and half")?)
+            };
+            worktree.write("d/a".into(), &state(kind, mode), true, fill).expect("write a file");
+            assert_eq!(names(&f.path("d")), ["a"], "nothing is left beside it");
+            assert_eq!(f.mode("d/a"), mode, "the umask takes nothing away");
+            worktree.set_mode("d/a".into(), 0o640).expect("set the mode");
+            assert_eq!(f.mode("d/a"), 0o640, "even of a file that nobody may read");
+            assert_eq!(std::fs::read(f.path("d/a")).expect("read a file"), b"half and half");
+            std::fs::write(f.path("d/a"), "old").expect("write a file");
+        }
+    }
+
+    #[test]
+    fn a_link_holds_the_very_bytes_of_its_target_and_is_never_followed() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        f.write("target", "kept");
+        for target in [b"target".as_slice(), b"nowhere/\xff\n", b"../repo/target"] {
+            let fill = |out: &mut dyn Write| Ok(out.write_all(target)?);
+            worktree.write("link".into(), &state(Kind::Symlink, 0), true, fill).expect("write a link");
+            let found = std::fs::read_link(f.path("link")).expect("read a link");
+            assert_eq!(found.as_os_str().as_bytes(), target);
+        }
+        worktree.set_mode("link".into(), 0o600).expect_err("a link has no mode of its own");
+        let mode = f.mode("target");
+        let fill = |out: &mut dyn Write| Ok(out.write_all(b"file")?);
+        worktree.write("link".into(), &state(Kind::File, 0o600), true, fill).expect("put a file in its place");
+        assert!(f.path("link").symlink_metadata().expect("look at it").is_file(), "the link itself is replaced");
+        assert_eq!(std::fs::read(f.path("target")).expect("read a file"), b"kept", "what it led to stays");
+        assert_eq!(f.mode("target"), mode, "with its mode");
+        symlink("target", f.path("other")).expect("make a link");
+        worktree.delete("other".into()).expect("delete a link");
+        assert!(f.path("target").exists() && !f.path("other").is_symlink(), "a link is deleted, not its target");
+    }
+
+    #[test]
+    fn what_is_there_is_only_replaced_where_that_was_meant() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        let write = |path: &str, kind, replace| {
+            worktree.write(path.into(), &state(kind, 0o644), replace, |out| Ok(out.write_all(b"new")?))
+        };
+        f.write("file", "mine");
+        f.write("directory/inner", "mine");
+        symlink("nowhere", f.path("link")).expect("make a link");
+        std::fs::create_dir(f.path("empty")).expect("make a directory");
+        for path in ["file", "directory", "link", "empty"] {
+            for kind in [Kind::File, Kind::Symlink] {
+                write(path, kind, false).expect_err("something is there");
+            }
+        }
+        write("directory", Kind::File, true).expect_err("a file takes no directory's place");
+        write("empty", Kind::File, true).expect_err("not even that of an empty one");
+        write("file/below", Kind::File, true).expect_err("there is no such directory");
+        write("none/below", Kind::File, true).expect_err("there is no such directory");
+        assert_eq!(std::fs::read(f.path("file")).expect("read a file"), b"mine");
+        assert_eq!(std::fs::read_link(f.path("link")).expect("read a link"), PathBuf::from("nowhere"));
+        assert_eq!(names(f.repo.top()), [".git", "directory", "empty", "file", "link"], "nothing is left behind");
+        assert_eq!(names(&f.path("directory")), ["inner"]);
+        write("new", Kind::File, false).expect("nothing is there");
+        assert_eq!(std::fs::read(f.path("new")).expect("read a file"), b"new");
+    }
+
+    #[test]
+    fn content_that_cannot_be_had_leaves_all_as_it_was() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        f.write("d/there", "mine");
+        for (path, replace) in [("d/there", true), ("d/there", false), ("d/new", false), ("d/new", true)] {
+            for kind in [Kind::File, Kind::Executable, Kind::Symlink] {
+                let fill = |out: &mut dyn Write| {
+                    out.write_all(b"half")?;
+                    bail!("the object is gone")
+                };
+                let error = worktree.write(path.into(), &state(kind, 0o644), replace, fill).expect_err("it fails");
+                assert_eq!(format!("{error:#}"), format!("write '{path}': the object is gone"), "it says why");
+                assert_eq!(names(&f.path("d")), ["there"], "nothing is left behind");
+            }
+        }
+        assert_eq!(std::fs::read(f.path("d/there")).expect("read a file"), b"mine");
+    }
+
+    #[test]
+    fn nothing_is_reached_through_a_link() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        for place in [f.outside().join("away"), f.path("inside")] {
+            std::fs::create_dir_all(place.join("empty")).expect("make a directory");
+            std::fs::create_dir(place.join("d")).expect("make a directory");
+            for file in ["file", "d/file", ".oxundo-tmp-1-1"] {
+                std::fs::write(place.join(file), "mine").expect("write a file");
+            }
+            std::fs::set_permissions(place.join("file"), PermissionsExt::from_mode(0o644)).expect("set a mode");
+            let link = f.path("link");
+            symlink(&place, &link).expect("make a link");
+            let before = (names(&place), names(&place.join("d")));
+            for path in ["link", "link/file", "link/new", "link/empty", "link/d", "link/d/file", "link/d/new"] {
+                for (what, _) in changes(worktree, path.into(), &f.outside().join("store")) {
+                    let now = (names(&place), names(&place.join("d")));
+                    assert_eq!(now, before, "{what} of {path} stays on this side of the link");
+                }
+                // What stands there by now may have been taken out of the link's place.
+                let _ = std::fs::remove_dir(&link).or_else(|_| std::fs::remove_file(&link));
+                let _ = std::fs::remove_file(f.outside().join("store"));
+                symlink(&place, &link).expect("make a link");
+            }
+            let about = place.join("file").metadata().expect("look at a file");
+            assert_eq!(about.permissions().mode() & 0o7777, 0o644, "no mode was set");
+            assert_eq!(std::fs::read(place.join("file")).expect("read a file"), b"mine");
+            std::fs::remove_file(&link).expect("remove the link");
+        }
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_worktree_or_into_a_git_directory() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        f.write("a/b", "mine");
+        f.write("sub/.Git/config", "mine");
+        let head = std::fs::read(f.repo.git_dir().join("HEAD")).expect("read HEAD");
+        let bad = [
+            &b".."[..],
+            b"../x",
+            b"a/../../x",
+            b"a/..",
+            b".",
+            b"./a",
+            b"a/./b",
+            b"/a",
+            b"//",
+            b"a//b",
+            b"a/",
+            b".git",
+            b".git/HEAD",
+            b".GIT/HEAD",
+            b".giT",
+            b"sub/.Git/config",
+            b"sub/.git",
+            b"a\0b",
+        ];
+        for path in bad {
+            for (what, done) in changes(worktree, path.as_bstr(), &f.outside().join("store")) {
+                let error = done.expect_err("it is refused");
+                let refusal = error.downcast::<Refusal>().expect("a refusal");
+                assert_eq!(refusal.code, Code::Corrupt, "{what} of {:?}", path.as_bstr());
+            }
+        }
+        for (what, done) in changes(worktree, b"".into(), &f.outside().join("store")) {
+            assert!(done.is_err() || ["make directory", "sweep"].contains(&what), "the top stays: {what}");
+        }
+        assert_eq!(names(f.outside()), ["repo"], "nothing came to be outside");
+        assert_eq!(names(f.repo.top()), [".git", "a", "sub"]);
+        assert_eq!(std::fs::read(f.repo.git_dir().join("HEAD")).expect("read HEAD"), head);
+        assert_eq!(std::fs::read(f.path("sub/.Git/config")).expect("read a file"), b"mine");
+        for path in [".gitignore", ".github/x", "a/.git-x", "...", "-x", " "] {
+            let parent = path.split_once('/').map(|(parent, _)| parent);
+            parent.map(|parent| worktree.make_directory(parent.into(), 0o755)).transpose().expect("make a directory");
+            let fill = |out: &mut dyn Write| Ok(out.write_all(b"new")?);
+            worktree.write(path.into(), &state(Kind::File, 0o644), false, fill).expect("it only looks alike");
+            assert_eq!(std::fs::read(f.path(path)).expect("read a file"), b"new");
+        }
+    }
+
+    #[test]
+    fn only_files_and_links_are_deleted() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        f.write("d/file", "");
+        worktree.delete("d".into()).expect_err("a directory is no file");
+        assert!(f.path("d/file").exists());
+        worktree.delete("d/file/below".into()).expect("nothing is there");
+        assert!(f.path("d/file").exists(), "what stands above stays");
+        worktree.delete("d/file".into()).expect("delete a file");
+        worktree.delete("d/file".into()).expect("it is gone already");
+        worktree.delete("none/file".into()).expect("so is its directory");
+        assert_eq!(names(f.repo.top()), [".git", "d"]);
+        assert_eq!(names(&f.path("d")), [""; 0]);
+    }
+
+    #[test]
+    fn a_directory_is_made_with_its_mode_and_one_that_is_there_stays() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        for mode in [0o777, 0o700, 0o1755, 0o500] {
+            worktree.make_directory("d".into(), mode).expect("make a directory");
+            assert_eq!(f.mode("d"), mode, "the umask takes nothing away");
+            worktree.make_directory("d".into(), 0o711).expect("there is one");
+            assert_eq!(f.mode("d"), mode, "it stays as it is");
+            assert!(worktree.remove_empty_directory("d".into()).expect("remove a directory"), "it is gone");
+        }
+        f.write("file", "mine");
+        symlink("/", f.path("link")).expect("make a link");
+        for path in ["file", "link"] {
+            worktree.make_directory(path.into(), 0o755).expect_err("something else is there");
+            assert!(!worktree.remove_empty_directory(path.into()).expect("nothing fails"), "{path} is no directory");
+        }
+        worktree.make_directory("none/d".into(), 0o755).expect_err("there is no directory to make it in");
+        assert_eq!(names(f.repo.top()), [".git", "file", "link"], "nothing is left behind");
+    }
+
+    #[test]
+    fn only_an_empty_directory_is_removed() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        f.write("d/e/file", "");
+        let remove = |path: &str| worktree.remove_empty_directory(path.into()).expect("nothing fails");
+        assert!(!remove("d") && !remove("d/e"), "there is something in them");
+        std::fs::remove_file(f.path("d/e/file")).expect("remove a file");
+        assert!(!remove("d"), "there is a directory in it");
+        assert!(remove("d/e") && remove("d") && remove("d"), "gone is gone");
+        assert!(remove("none/d"), "what cannot be there is gone too");
+        assert_eq!(names(f.repo.top()), [".git"]);
+    }
+
+    #[test]
+    fn what_is_moved_aside_comes_back_as_it_was_and_over_nothing() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        f.write("d/big/inner", "one");
+        f.write("taken", "two");
+        let store = f.outside().join("aside/1/0");
+        worktree.move_aside("d/big".into(), &store, true).expect("move a directory");
+        assert_eq!((names(&f.path("d")), names(&store)), (vec![], vec!["inner".to_owned()]));
+        worktree.move_aside("taken".into(), &store, true).expect_err("its place is taken");
+        worktree.move_aside("taken".into(), &store, false).expect_err("something is there");
+        worktree.move_aside("none".into(), &f.outside().join("aside/1/1"), true).expect_err("nothing is there");
+        worktree.move_aside("none/big".into(), &store, false).expect_err("there is no directory to be in");
+        assert_eq!(std::fs::read(f.path("taken")).expect("read a file"), b"two");
+        worktree.move_aside("d/big".into(), &store, false).expect("move it back");
+        assert_eq!(std::fs::read(f.path("d/big/inner")).expect("read a file"), b"one");
+        assert!(!store.exists(), "it is in one place only");
+    }
+
+    #[test]
+    fn a_sweep_takes_what_a_kill_left_and_nothing_else() {
+        let f = Fixture::new();
+        let worktree = Worktree::new(&f.repo);
+        for name in [".oxundo-tmp-1-1", ".oxundo-tmp-1-2", ".oxundo-tmp", "x.oxundo-tmp-1-1", "e/.oxundo-tmp-1-1"] {
+            f.write(format!("d/{name}"), "");
+        }
+        symlink("x", f.path("d/.oxundo-tmp-2-1")).expect("make a link");
+        std::fs::create_dir(f.path("d/.oxundo-tmp-3-1")).expect("make a directory");
+        worktree.sweep("d".into()).expect("sweep");
+        assert_eq!(names(&f.path("d")), [".oxundo-tmp", "e", "x.oxundo-tmp-1-1"]);
+        assert_eq!(names(&f.path("d/e")), [".oxundo-tmp-1-1"], "only in the directory itself");
+        worktree.sweep("none".into()).expect("there is nothing to sweep");
+        worktree.sweep("d/.oxundo-tmp".into()).expect("a file has nothing in it");
+        assert!(f.path("d/.oxundo-tmp").exists());
+    }
 }

@@ -24,7 +24,7 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
             Err(error) => error,
         })?;
         locked.repo.check_identity()?;
-        // What will be asked when the agent is done.
+        // These settings are needed when the agent is done: report a wrong one now.
         locked.config().verify()?;
         locked.config().sign()?;
     }
@@ -44,7 +44,7 @@ fn record(locked: &mut Locked<'_>, who: Who, origin: Bounds, made: Option<Made>,
     turn.torn = note_torn(locked, capture);
     let mut plan = Plan::empty(Op::Begin, capture.checkpoint.head.clone());
     let mut lock = None;
-    // Between two prompts nothing is committed: it is not known yet whose the changes are.
+    // Between two prompts nothing is committed: it is not known whose the changes are.
     if turn.mode == Mode::Commit
         && !turn.origin.waiting
         && let Some(dirty) = dirty_commit(locked, capture, &turn)?
@@ -95,7 +95,7 @@ fn begun(number: u64, who: Who, origin: Bounds, made: Option<Made>, before: &Che
     }
 }
 
-/// What must not go while the turn is open, whatever the agent does to the refs.
+/// The commits that must be kept while the turn is open, whatever the agent does to the refs.
 fn held(before: &Checkpoint, turn: &Turn) -> Vec<Pin> {
     let tips = before.branches.values().copied();
     let stash = before.stash.iter().map(|entry| entry.id);

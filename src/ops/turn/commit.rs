@@ -28,7 +28,7 @@ pub struct Dirty<'r> {
     pub commit: ObjectId,
     /// What becomes of the index with it.
     pub index: Vec<IndexMove>,
-    /// The index, made ready, where it changes.
+    /// The locked index with the change prepared, where there is one.
     pub lock: Option<IndexLock<'r>>,
 }
 
@@ -80,7 +80,7 @@ pub struct AutoCommit<'r> {
     pub index: Vec<IndexMove>,
     /// The index as it is then.
     pub state: IndexState,
-    /// The index, made ready.
+    /// The locked index with the change prepared.
     pub lock: IndexLock<'r>,
 }
 
@@ -118,7 +118,7 @@ pub fn auto_commit<'r>(
     let staged = lock.read()?;
     let tree = index.tree_with_index_entries(head_tree, &staged, &choice.commit)?;
     if tree == head_tree {
-        // What is staged and nowhere else stays staged: it may be the only copy.
+        // Content that is staged and nowhere else stays staged: it may be the only copy.
         return Ok(None);
     }
     let moves = index.index_moves(&choice.stage, &capture.index, &staged)?;
@@ -127,8 +127,7 @@ pub fn auto_commit<'r>(
     Ok(Some(AutoCommit { commit, index: moves, state: index.index_state(&staged, tree)?, lock }))
 }
 
-/// Whether content that was staged and not committed gives way to other content: the index
-/// may hold the only copy.
+/// Whether staged content that is not committed would be replaced: the index may hold the only copy.
 pub fn replaces_staged_content(repo: &Repo, head_tree: ObjectId, moves: &[IndexMove]) -> Result<bool> {
     for entry in moves {
         let committed = Objects::new(repo).tree_entry(head_tree, entry.path.as_bstr())?.map(|(_, id)| id);
@@ -153,7 +152,7 @@ struct Choice {
 
 /// What becomes of one path that a turn changed.
 enum Fate {
-    /// It is not the commit's business.
+    /// It is left out.
     Stays,
     /// It looks like a secret.
     LeftOut,
@@ -172,7 +171,7 @@ impl Choice {
         head_tree: ObjectId,
     ) -> Result<Self> {
         let mut paths: BTreeSet<&BString> = changed.files.keys().chain(changed.index.keys()).collect();
-        // An agent that moved HEAD may have left on the worktree or the index what was committed before.
+        // An agent that moved HEAD may have left content in the worktree or the index that was committed before.
         let uncommitted = match changed.head {
             Some(_) => Objects::new(locked.repo).changed_paths(head_tree, capture.checkpoint.index.tree)?,
             None => Vec::new(),

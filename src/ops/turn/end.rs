@@ -4,6 +4,7 @@
 use crate::error::failure::to_refusal;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::{Before, Capture};
+use crate::git::index::Index;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
@@ -38,7 +39,7 @@ pub struct Ending {
     pub interrupted: bool,
 }
 
-/// What an open turn has come to so far.
+/// What an open turn has changed so far.
 pub struct Since {
     /// The state before it.
     before: Checkpoint,
@@ -57,6 +58,17 @@ impl Since {
         let limits = view.config().limits()?;
         let capture = Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen))?;
         Ok(Self { before, start, capture })
+    }
+
+    /// For a turn that oxundo makes: the state after it, computed from the plan that it has carried out. Scans the
+    /// worktree where that is not enough.
+    pub fn told(view: &View<'_>, turn: &Turn, before: Capture, plan: &Plan) -> Result<Self> {
+        let Some(after) = Checkpoints::new(view.repo).after(&before.checkpoint, plan)? else {
+            return Self::look(view, turn);
+        };
+        let index = Index::new(view.repo).read_index()?;
+        let capture = Capture { checkpoint: after, index, changed: Vec::new(), torn: Vec::new() };
+        Ok(Self { start: before.checkpoint.clone(), before: before.checkpoint, capture })
     }
 
     /// What has changed since the turn began.
@@ -112,7 +124,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     Ok(Some(turn))
 }
 
-/// Makes the auto-commit, and has the plan and the state after the turn stand on it.
+/// Makes the auto-commit, and puts it into the plan and into the state after the turn.
 fn commit<'r>(
     locked: &Locked<'r>,
     turn: &Turn,
@@ -189,7 +201,7 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     update.state.next = number;
     update.remove_turn(number);
     let message = format!("drop {number}, which changed nothing");
-    // The notes first: as long as the turn is open, somebody will come back to this.
+    // The notes first: if this is interrupted, the turn is still open and the next command tries again.
     let dirty: Vec<_> = turn.dirty_commit.into_iter().collect();
     Refs::new(locked.repo).remove_notes(&dirty)?;
     let untouched = Timeline { usual_modes: None, ..update.state.clone() } == Timeline::default();

@@ -60,7 +60,7 @@ pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectI
     if let Some(branch) = &start.head.branch {
         start.branches.insert(branch.clone(), dirty);
     }
-    // The dirty commit is the index as it was made for it; what was only intended is added.
+    // The dirty commit has the index as staged for it: intent-to-add entries have become ordinary ones.
     let objects = Objects::new(repo);
     let tree = objects.commit_tree(dirty)?;
     for path in objects.changed_paths(before.index.tree, tree)? {

@@ -18,8 +18,8 @@ pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result
         moves.push((detached(from), to.commit.filter(|_| from.branch.is_none())));
         moves.push((None, detached(to)));
     }
-    // A stash hangs on nothing but its reflog line, which one command of git's wipes: those
-    // that a turn touched stay pinned.
+    // Only its reflog line keeps a stash entry, and one git command deletes that: entries that a turn
+    // touched stay pinned.
     if let Some(Change { from, to }) = &delta.stash {
         let went = from.iter().filter(|entry| !to.contains(entry));
         let came = to.iter().filter(|entry| !from.contains(entry));

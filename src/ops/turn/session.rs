@@ -1,5 +1,5 @@
-//! Turns whose ends agents tell of, by their hooks or by `oxundo turn`: what a signal of a session does to the open
-//! turn.
+//! Turns whose beginning and end come as signals, from agents' hooks or `oxundo turn`: what a signal does to the open
+//! turn. Also the turn of a `run`, which such sessions may share.
 
 use crate::agents::process;
 use crate::agents::transcript::{finish, length};
@@ -32,9 +32,9 @@ pub struct SignalCall {
     pub message: Option<String>,
     /// Whether it comes from within the `run` of this worktree, if one is at work.
     pub inside: bool,
-    /// Whether the agent's process tells that its session is alive; a script comes and goes.
+    /// Whether the calling process is the agent's, and shows that its session is alive; a script's is not.
     pub has_process: bool,
-    /// How long to wait for another oxundo's moment to pass.
+    /// How long to wait for the lock.
     pub patience: Duration,
 }
 
@@ -86,7 +86,7 @@ fn take_step(
         SessionStep::Claim => claim(locked, call, turn)?,
         SessionStep::Renew => {
             let closed = end(locked, Ending { exit_code: None, interrupted: true })?;
-            // What kept the last one from making commits may be over.
+            // The reason why the last turn made no commits may be gone.
             let mode = if in_run { turn.mode } else { locked.config().mode()? };
             open_turn(locked, call, !in_run, mode)?;
             return Ok(closed);
@@ -129,7 +129,8 @@ pub fn settled<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Locked<
     Ok(locked)
 }
 
-/// Looks. Brings the records in order before if nobody else is at work in the worktree.
+/// Reads the timeline and HEAD; first recovers, and closes a turn that was left open, if nobody else is at work in
+/// the worktree.
 pub fn look<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<View<'r>> {
     let view = View::open(repo, heard)?;
     if view.timeline.state.open.is_none() && !Apply::is_interrupted(repo)? {
@@ -143,12 +144,12 @@ pub fn look<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<View<'r>> 
     Ok(locked.into_view())
 }
 
-/// The sessions that are at work in a turn, as far as can be seen.
+/// The sessions in a turn that are at work and whose process is alive.
 pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Participant> {
     turn.origin.parts.iter().filter(|part| part.at_work && process::is_alive(part))
 }
 
-/// Whether a turn that no process holds is still open for good reason.
+/// Whether a turn is open because a session, which no lock shows, is at work.
 fn is_live(turn: &Turn) -> bool {
     turn.origin.by_hooks && at_work(turn).next().is_some()
 }
@@ -210,7 +211,7 @@ fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: M
     let who = Who { agent: part.agent.clone(), session: part.session.clone(), message: call.message.clone(), mode };
     match begin(locked, who.clone(), origin.clone()) {
         Err(error) if mode == Mode::Commit && to_refusal(&error).code != Code::Corrupt => {
-            // The agent goes ahead in any case: better a turn without commits than none.
+            // The agent starts in any case: a turn without commits is better than none.
             locked.warn(format!("recorded without commits: {}", to_refusal(&error).message));
             begin(locked, Who { mode: Mode::Ghost, ..who }, origin).map(drop)
         }
@@ -218,7 +219,7 @@ fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: M
     }
 }
 
-/// A `run`'s open turn becomes that of a prompt. What changed since it was opened is the user's.
+/// Makes a `run`'s open turn that of a prompt. What changed before the prompt is the user's.
 fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<()> {
     let since = Since::look(locked, &turn)?;
     let is_unchanged = since.changed(locked, &turn)?.is_empty();
@@ -237,7 +238,7 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
     open_turn(locked, &SignalCall { part, message, ..call.clone() }, false, turn.mode)
 }
 
-/// Inside a `run` there is always an open turn: what no hook tells of is not lost.
+/// Opens a turn until the next prompt: inside a `run` one is always open, for changes that no hook announces.
 fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, who: &Participant) -> Result<()> {
     let part = Participant { at_work: false, ..who.clone() };
     let origin = Bounds { waiting: true, parts: vec![part], ..Bounds::default() };

@@ -1,4 +1,4 @@
-//! What a turn does not cover or commit, as the user is told of it.
+//! Warnings about what a turn does not capture or commit.
 
 use crate::git::checkpoint::capture::Capture;
 use crate::git::timeline::stored::Side;
@@ -47,7 +47,7 @@ pub fn announce_skipped(view: &View<'_>, skipped: &[Skipped]) -> Result<()> {
 
 /// Says what a turn changed that is not captured.
 pub fn announce_uncovered(view: &View<'_>, before: &Checkpoint, after: &Checkpoint) {
-    // What tools make again changes with every turn: undo says so when it matters.
+    // Not for directories that tools fill again in every turn: undo says so when it matters.
     for skipped in uncovered_changes(before, after).into_iter().filter(|old| old.reason != Reason::SkipDir) {
         view.warn(format!("the turn changed '{}', which undo does not cover", shown(skipped.path.as_bstr())));
     }

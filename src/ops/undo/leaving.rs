@@ -32,12 +32,12 @@ pub fn check_commits(
     for (name, at, goal) in moving_tips(deltas, start, now) {
         let from = match range.direction {
             Direction::Back => goal,
-            // What the turn itself took off a branch goes off it again; only later commits count.
+            // Commits that the turn itself took off a branch may leave it again; only later commits count.
             Direction::Forward => start.branches.get(&name).copied().or(start.head.commit),
         };
         let hidden = match from {
             Some(from) => vec![from],
-            // A branch that goes: what stays on the others does not count as leaving.
+            // A deleted branch: commits that are still on other branches do not count as leaving.
             None => staying_tips(deltas, now),
         };
         let leaving = Objects::new(view.repo).commits_between(&hidden, at)?;
@@ -79,7 +79,7 @@ fn moving_tips(
         .collect()
 }
 
-/// Where the branches are that the walk leaves in place or moves somewhere, and HEAD behind it.
+/// The tips of all branches, and of HEAD, as they are after the walk.
 fn staying_tips(deltas: &[TurnDelta], now: &Checkpoint) -> Vec<ObjectId> {
     let mut tips = now.branches.clone();
     let last = deltas.iter().rev().find_map(|turn| turn.delta.head.as_ref());
@@ -129,7 +129,7 @@ pub fn described(view: &View<'_>, turns: &[Turn], commits: &[ObjectId]) -> Resul
     Ok(leaving)
 }
 
-/// A commit whose note is of a turn that the walk does not go over.
+/// Where a commit comes from whose note names a turn that is not walked over.
 fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOrigin> {
     Ok(match view.timeline.find_turn(number)? {
         Some(Turn { branch: Some(branch), commits, .. })
@@ -141,8 +141,8 @@ fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOri
     })
 }
 
-/// A commit that took a turn's place without its note: same parents as one of the turn's, whose
-/// own commit is on the branch no more.
+/// Whether a commit without a note is an amended commit of a turn: it has the same parents as a commit of the turn
+/// that is no longer on the branch.
 fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<CommitOrigin> {
     let objects = Objects::new(view.repo);
     let parents = objects.parents(id)?;
@@ -156,7 +156,7 @@ fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<Commi
     Ok(CommitOrigin::Unknown)
 }
 
-/// A branch that another worktree has checked out is never moved under it.
+/// Refuses to move a branch that another worktree has checked out.
 pub fn check_elsewhere(view: &View<'_>, plan: &Plan) -> Result<()> {
     let switches = plan.head.from.branch != plan.head.to.branch;
     if plan.branches.is_empty() && !switches {

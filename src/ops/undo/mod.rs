@@ -27,7 +27,7 @@ pub struct PlannedUndo {
     prepared: Prepared,
 }
 
-/// Plans an undo or a redo for all its turns, and changes nothing. `edits` stands over what is configured.
+/// Plans an undo or a redo for all its turns, and changes nothing. `edits` overrides the configuration.
 pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> Result<PlannedUndo> {
     check_idle(view.repo)?;
     let range = TurnRange::find(view, op, extent)?;
@@ -37,7 +37,7 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
 }
 
 impl PlannedUndo {
-    /// Says which paths the turns changed too, and are not covered.
+    /// Warns of paths that the turns changed and that are not covered.
     pub fn announce(&self, view: &View<'_>) {
         for path in &self.prepared.uncovered {
             view.warn(format!("'{}' was changed too, and is not covered", shown(path.as_bstr())));
@@ -75,7 +75,7 @@ impl PlannedUndo {
     }
 }
 
-/// What was done, where there is a rescue, or would be.
+/// The answer: what was done if there is a rescue checkpoint, else what would be.
 fn outcome(op: Op, range: &TurnRange, plan: Plan, rescue: Option<ObjectId>) -> Outcome {
     let dry_run = rescue.is_none();
     let whole: Vec<&Turn> = range.turns.iter().filter(|turn| !turn.is_part()).collect();

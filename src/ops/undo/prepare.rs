@@ -40,7 +40,7 @@ pub struct Prepared {
     pub uncovered: BTreeSet<BString>,
 }
 
-/// A turn as it is walked over: where the walk meets it, where it leaves it, and the way between.
+/// One turn of a walk: the state that the walk enters it from, the state that it leaves it in, and the difference.
 struct Leg {
     start: Checkpoint,
     goal: Checkpoint,
@@ -118,7 +118,7 @@ fn ends(view: &View<'_>, direction: Direction, turn: &Turn, is_last: bool) -> Re
         Direction::Back => {
             is_last && (view.config().keep_dirty()? || !Objects::new(view.repo).published(&[dirty])?.is_empty())
         }
-        // Where undo left HEAD tells whether the commit stayed.
+        // The dirty commit stayed if HEAD is on it.
         Direction::Forward => view.head.commit == Some(dirty),
     };
     let before = if stays { with_dirty_commit(view.repo, &before, Some(dirty))? } else { before };

@@ -27,7 +27,7 @@ pub enum Direction {
     Forward,
 }
 
-/// The turns to walk over, in walking order, and the state of the stack behind them.
+/// The turns to walk over, in walking order, and the stacks as they are after it.
 pub struct TurnRange {
     /// The turns.
     pub turns: Vec<Turn>,
@@ -58,7 +58,7 @@ impl TurnRange {
                 (Extent::To(_), None) => true,
             };
             let next = walk.next()?;
-            // What took parts of a turn out goes with it.
+            // A turn that took parts of this one out is walked over with it.
             if there && !(op == Op::Redo && next.as_ref().is_some_and(Turn::is_part)) {
                 break;
             }
@@ -73,7 +73,7 @@ impl TurnRange {
         Ok(walk.range)
     }
 
-    /// Redo right after turns were taken out brings these back, and that alone.
+    /// Redo right after turns were taken out brings back these, and no others.
     fn over_revert(view: &View<'_>, turn: Turn, steps: u64) -> Result<Self> {
         if steps > 1 {
             let message = format!("redo first brings back what turn {} took out, and that alone", turn.turn);
@@ -92,7 +92,7 @@ struct StackWalk<'v, 'r> {
     /// The stack at this point.
     stack: String,
     range: TurnRange,
-    /// How many turns were walked over, without what took parts of them out.
+    /// How many turns were walked over, not counting those that took parts of others out.
     whole: u64,
 }
 
@@ -183,8 +183,8 @@ fn goal(view: &View<'_>, op: Op, words: &str) -> Result<u64> {
     Ok(goal)
 }
 
-/// The last turn done, if it took other turns out after all that is undone now: redo brings
-/// these back first.
+/// The last turn done, if it took other turns out and is newer than all undone turns: redo first brings back what it
+/// took out.
 pub fn reverted_last(view: &View<'_>) -> Result<Option<Turn>> {
     let Some(top) = view.top() else { return Ok(None) };
     let turn = view.timeline.require_turn(top)?;
@@ -192,18 +192,18 @@ pub fn reverted_last(view: &View<'_>) -> Result<Option<Turn>> {
     Ok(Some(turn).filter(|turn| is_newest && !turn.takes_out().is_empty()))
 }
 
-/// That there is nothing to do, and why.
+/// The refusal that there is nothing to do, and why.
 pub fn nothing(op: Op, why: &str) -> Refusal {
     Refusal::new(Code::Nothing, format!("nothing to {}: {why}", op.word())).hint("run 'oxundo log' to see the turns")
 }
 
-/// That what was planned would be something else now.
+/// The refusal for a plan that would be another one now.
 pub fn changed_since(op: Op) -> Refusal {
     let message = format!("something has changed since this {} was planned", op.word());
     Refusal::new(Code::Conflict, message).hint("look at the plan again")
 }
 
-/// A turn that is recorded, and neither done nor to be redone.
+/// The refusal for a turn that is recorded, but is neither done nor can be redone.
 pub fn replaced(turn: u64) -> Refusal {
     Refusal::new(Code::Branch, format!("turn {turn} was undone, and later turns stand in its place"))
         .hint(format!("run 'oxundo restore {turn}' to bring its files back"))

@@ -49,43 +49,15 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     let mut findings = Vec::new();
     for setup in SETUPS.iter().filter(|setup| setup.writes()) {
         let fired = fired(repo, setup.agent);
-        let installed =
-            adapter(setup.agent).is_some_and(|row| row.programs.iter().any(|program| which::which(program).is_ok()));
+        let programs = adapter(setup.agent).map_or(&[][..], |row| row.programs);
+        let installed = programs.iter().any(|program| which::which(program).is_ok());
         let mut places = Vec::new();
         for scope in [Scope::Local, Scope::Project, Scope::User] {
-            let same = setup.place(scope) == setup.place(Scope::Local);
-            if scope == Scope::Project && same {
+            if scope == Scope::Project && setup.place(scope) == setup.place(Scope::Local) {
                 continue;
             }
             let Ok(place) = SettingsDirectory::of(repo, setup, scope) else { continue };
-            let read = |name: &str| place.read(name);
-            let changes = match setup.install(scope, read) {
-                Ok(changes) => changes,
-                Err(error) => {
-                    findings.extend(unreadable(setup, &place.path(setup.place(scope)), &error));
-                    continue;
-                }
-            };
-            if setup.remove(scope, read).is_ok_and(|found| found.is_empty()) {
-                continue;
-            }
-            let path = place.path(&changes[0].path);
-            let found = SetUp { repo, setup, scope, path, fired };
-            places.push(found.path.display().to_string());
-            if changes.iter().any(|change| change.before != change.after) {
-                findings.push(found.outdated(changes[0].before.as_deref()));
-            }
-            findings.extend(changes[0].before.as_deref().and_then(|text| found.unknown_events(text)));
-            if !installed {
-                findings.push(
-                    found.finding("its hooks are set up, but it is not installed (not found on PATH)").mend(format!(
-                        "oxundo uninstall {}{}",
-                        setup.agent,
-                        found.flag(false)
-                    )),
-                );
-            }
-            findings.extend(found.trust());
+            places.extend(check_place(repo, setup, scope, &place, fired, installed, &mut findings));
         }
         if installed || !places.is_empty() {
             let hint = places.is_empty().then(|| format!("oxundo init {}", setup.agent));
@@ -100,6 +72,40 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     }
     findings.extend(last_failure(repo));
     findings
+}
+
+/// Checks the hooks of one agent in one place; gives their file, if they are set up there.
+fn check_place(
+    repo: &Repo,
+    setup: &'static Setup,
+    scope: Scope,
+    place: &SettingsDirectory,
+    fired: Option<SystemTime>,
+    installed: bool,
+    findings: &mut Vec<Finding>,
+) -> Option<String> {
+    let read = |name: &str| place.read(name);
+    let changes = match setup.install(scope, read) {
+        Ok(changes) => changes,
+        Err(error) => {
+            findings.extend(unreadable(setup, &place.path(setup.place(scope)), &error));
+            return None;
+        }
+    };
+    if setup.remove(scope, read).is_ok_and(|found| found.is_empty()) {
+        return None;
+    }
+    let found = SetUp { repo, setup, scope, path: place.path(&changes[0].path), fired };
+    if changes.iter().any(|change| change.before != change.after) {
+        findings.push(found.outdated(changes[0].before.as_deref()));
+    }
+    findings.extend(changes[0].before.as_deref().and_then(|text| found.unknown_events(text)));
+    if !installed {
+        let mend = format!("oxundo uninstall {}{}", setup.agent, found.flag(false));
+        findings.push(found.finding("its hooks are set up, but it is not installed (not found on PATH)").mend(mend));
+    }
+    findings.extend(found.trust());
+    Some(found.path.display().to_string())
 }
 
 fn fired(repo: &Repo, agent: &str) -> Option<SystemTime> {

@@ -1,0 +1,89 @@
+//! The state after a plan that has just been carried out, computed from the state before it: only the plan counts,
+//! since what somebody else changes meanwhile is not part of it.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::objects::tree::{TreeChange, entry_kind};
+use crate::model::checkpoint::{Checkpoint, Kind};
+use crate::model::path::parents;
+use crate::model::plan::Plan;
+use anyhow::Result;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::entry::Mode;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Checkpoints<'_> {
+    /// The state after a plan. `None` where it takes a scan of the worktree: something was moved aside or back, or the
+    /// worktree is sparse, has submodules, or does not keep the executable bit.
+    pub fn after(&self, before: &Checkpoint, plan: &Plan) -> Result<Option<Checkpoint>> {
+        let index = Index::new(self.repo).read_index()?;
+        let is_told = plan.aside.is_empty()
+            && before.index.sparse.is_empty()
+            && self.repo.gix.filesystem_options()?.executable_bit
+            && index.entries().iter().all(|entry| entry.mode != Mode::COMMIT && entry.mode != Mode::DIR);
+        if !is_told {
+            return Ok(None);
+        }
+        let mut after = before.clone();
+        after.head = plan.head.to.clone();
+        for branch in &plan.branches {
+            match branch.to {
+                Some(to) => after.branches.insert(branch.name.clone(), to),
+                None => after.branches.remove(&branch.name),
+            };
+        }
+        if let Some(stash) = &plan.stash {
+            after.stash.clone_from(&stash.to);
+        }
+        let objects = Objects::new(self.repo);
+        after.index = Index::new(self.repo).index_state(&index, objects.head_tree(&after.head)?)?;
+        let changes: Vec<TreeChange> = (plan.files.iter())
+            .map(|file| (file.path.clone(), file.to.map(|to| (entry_kind(to.kind), to.id))))
+            .collect();
+        after.worktree = objects.edited_tree(before.worktree, &changes)?;
+        unusual_modes(&mut after, plan);
+        after.directories = self.empty_directories(before, &after, plan)?;
+        Ok(Some(after))
+    }
+
+    /// Every directory that exists and has no captured file in it or below.
+    fn empty_directories(&self, before: &Checkpoint, after: &Checkpoint, plan: &Plan) -> Result<BTreeSet<BString>> {
+        let gone: BTreeSet<&BString> = plan
+            .directories
+            .iter()
+            .filter(|directory| directory.to.is_none())
+            .map(|directory| &directory.path)
+            .collect();
+        let made = plan.directories.iter().filter(|directory| directory.to.is_some()).map(|directory| &directory.path);
+        let removed = plan.files.iter().filter(|file| file.to.is_none());
+        let emptied = removed.flat_map(|file| parents(file.path.as_bstr())).filter(|path| !path.is_empty());
+        let candidates: BTreeSet<BString> =
+            before.directories.iter().chain(made).cloned().chain(emptied.map(BStr::to_owned)).collect();
+        let mut empty = BTreeSet::new();
+        for path in candidates.into_iter().filter(|path| !gone.contains(path)) {
+            if Objects::new(self.repo).tree_entry(after.worktree, path.as_bstr())?.is_none() {
+                empty.insert(path);
+            }
+        }
+        Ok(empty)
+    }
+}
+
+fn unusual_modes(after: &mut Checkpoint, plan: &Plan) {
+    let usual = after.modes.usual;
+    let unusual: &mut BTreeMap<BString, u32> = &mut after.modes.unusual;
+    for file in &plan.files {
+        match file.to.filter(|to| to.kind != Kind::Symlink && to.mode != usual.of(to.kind)) {
+            Some(to) => unusual.insert(file.path.clone(), to.mode),
+            None => unusual.remove(&file.path),
+        };
+    }
+    for directory in &plan.directories {
+        let key = BString::from([directory.path.as_slice(), b"/"].concat());
+        match directory.to.filter(|mode| *mode != usual.directory) {
+            Some(mode) => unusual.insert(key, mode),
+            None => unusual.remove(&key),
+        };
+    }
+}
