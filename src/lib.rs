@@ -15,10 +15,11 @@
 //!    interrupted is finished or rolled back by the next command.
 //! 4. *The user's edits are the user's*: what no turn changed is never touched.
 //!
-//! The program is [`run`]. A front end of another kind, in an editor or an agent, opens a [`Worktree`]
-//! and has begin and end of turns, the list of them, undo and redo with a [`Plan`] to look at
-//! first, capture, restore and gc. What is refused comes as a [`Refusal`] with a [`Code`],
-//! a message and what to do next. All else here is the program's own and changes as it likes.
+//! A front end, in an editor or an agent, opens a [`Worktree`]: it begins and ends turns, lists them, says what can be
+//! undone, and shows a [`Preview`] of what undo, redo or restore would change before that is applied. What is refused
+//! comes as an [`Error`] with a [`Code`], a message and what to do next; what the user should hear though nothing failed
+//! comes as a [`Warning`]. The values are plain: ids, paths in bytes, and no type of another crate. All else here is the
+//! program's own and changes as it likes; with the feature `cli`, which is on by default, `run` is the program.
 //!
 //! `model` decides, purely; `git` reads and acts; `ops` is what oxundo does, without a terminal;
 //! `program` is the command line, a file a subcommand.
@@ -39,25 +40,21 @@ mod program;
 mod progress;
 mod warning;
 
-pub use api::{Collected, Done, Entry, Planned, Result, State, Walk, Who, Worktree};
-pub use error::{Code, Refusal};
-pub use gix::ObjectId;
-pub use gix::bstr;
-pub use model::merge::Edits;
-pub use model::turn::{Bounds, Participant, Process};
-pub use model::turn::{CommitKind, FileChange, Made, Mode, Totals, Turn, TurnCommit};
-pub use plan::Plan;
-pub use progress::{Phase, Progress, ProgressSink};
-
-/// What a [`Plan`] is made of.
-pub mod plan {
-    pub use crate::model::checkpoint::{Change, FileState, Head, IndexEntry, Kind, StashEntry};
-    pub use crate::model::plan::{AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState};
-}
+pub use api::Worktree;
+pub use api::answers::{Changes, Checkpoint, Collected, Error, Patch, Result, Status};
+pub use api::plain::{Change, Id, RelativePath};
+pub use api::plan::{Action, BranchMove, DirectoryMove, Edits, FileMove, FileState, Head, Kind, Plan};
+pub use api::plan::{Operation, Outcome, Preview, Redo, Restore, Undo};
+pub use api::turns::{
+    Began, CommitKind, Ended, FileChange, Made, Mode, Participant, Turn, TurnCommit, TurnInfo, Turns,
+};
+pub use error::Code;
+pub use ops::list::State;
+pub use progress::{Phase, Progress};
+pub use warning::Warning;
 
 #[cfg(feature = "cli")]
 pub use program::dispatch::run;
-pub use warning::Warning;
 
 /// What the tests, benches and fuzz targets of this package look at. No promise is made about it.
 #[cfg(feature = "internals")]

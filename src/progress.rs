@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 /// What takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Phase {
     /// Files are compared with the index.
     Scan,
@@ -17,6 +18,7 @@ pub enum Phase {
 
 /// What is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Progress<'a> {
     /// A work begins, with so many files to go, as far as is known.
     Begins(Phase, u64),

@@ -3,12 +3,15 @@
 
 pub mod failure;
 
-use serde::Serialize;
+use crate::model::bytes::quoted;
+use gix::bstr::{BString, ByteSlice};
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// What kind of refusal or error this is. The words are part of the JSON contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Code {
     /// A commit that would leave its branch has been published.
     Published,
@@ -70,8 +73,9 @@ pub struct Refusal {
     pub hints: Vec<String>,
     /// The commits in the way.
     pub commits: Vec<String>,
-    /// The paths in the way, quoted as git does.
-    pub paths: Vec<String>,
+    /// The paths in the way; quoted as git does where they are told.
+    #[serde(serialize_with = "all_quoted")]
+    pub paths: Vec<BString>,
 }
 
 impl Refusal {
@@ -96,10 +100,14 @@ impl Refusal {
 
     /// Names the paths in the way.
     #[must_use]
-    pub fn paths(mut self, paths: impl IntoIterator<Item = String>) -> Self {
+    pub fn paths(mut self, paths: impl IntoIterator<Item = BString>) -> Self {
         self.paths = paths.into_iter().collect();
         self
     }
+}
+
+fn all_quoted<S: Serializer>(paths: &[BString], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(paths.iter().map(|path| quoted(path.as_bstr())))
 }
 
 impl fmt::Display for Refusal {

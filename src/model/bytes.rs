@@ -19,6 +19,29 @@ pub fn quoted(path: &BStr) -> String {
     }
 }
 
+/// The path that is not UTF-8 and that [`quoted`] gives this text for; none where the text is the path.
+pub fn unquoted(text: &str) -> Option<BString> {
+    let mut rest = text.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
+    let mut path = Vec::new();
+    while let Some((&first, after)) = rest.split_first() {
+        let (byte, after) = match (first, after) {
+            (b'\\', [byte @ (b'"' | b'\\'), after @ ..]) => (*byte, after),
+            (b'\\', [b'n', after @ ..]) => (b'\n', after),
+            (b'\\', [b't', after @ ..]) => (b'\t', after),
+            (b'\\', [b'r', after @ ..]) => (b'\r', after),
+            (b'\\', digits) => {
+                let (digits, after) = digits.split_at_checked(3)?;
+                (u8::from_str_radix(digits.to_str().ok()?, 8).ok()?, after)
+            }
+            (byte, after) => (byte, after),
+        };
+        path.push(byte);
+        rest = after;
+    }
+    let path = BString::from(path);
+    (quoted(path.as_bstr()) == text).then_some(path)
+}
+
 /// A path fit for a terminal: C-quoted where it holds control characters or is not UTF-8.
 pub fn shown(path: &BStr) -> String {
     match path.to_str() {
@@ -147,6 +170,16 @@ mod tests {
         assert_eq!(lossless::encode(b"refs/heads/caf\xe9"), "refs/heads/caf\0e9", "what can be read stays so");
         for forged in ["a\x002fb", "a\0", "a\0zz", "a\0+f", "\0é"] {
             assert_eq!(lossless::decode(forged), forged.as_bytes(), "nothing else is made of it");
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_can_be_read_back() {
+        for path in [b"\xff\xfe".as_slice(), b"caf\xe9/\n\t\r\"\\\x01", b"\xe9"] {
+            assert_eq!(unquoted(&quoted(path.as_bstr())), Some(BString::from(path)));
+        }
+        for plain in ["a b", "\"", "\"a\"", "\"\\351", "\"\\9\"", "\"\\+51\\351\"", "\"\\141\\351\"", "caf\u{e9}"] {
+            assert_eq!(unquoted(plain), None, "{plain}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! changed is ever in a plan, so all else stays as it is.
 
 use crate::error::{Code, Refusal};
-use crate::model::bytes::{quoted, shown};
+use crate::model::bytes::shown;
 use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
@@ -520,7 +520,7 @@ pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Re
         (Op::Restore, _) | (_, Edits::Overwrite) => refusal,
         _ => refusal.hint("or pass --edits=overwrite, which keeps them in a rescue checkpoint only"),
     };
-    refusal.paths(overlaps.keys().map(|path| quoted(path.as_bstr())))
+    refusal.paths(overlaps.keys().cloned())
 }
 
 #[cfg(test)]
@@ -587,7 +587,7 @@ mod tests {
         let refusal =
             plan_of(&[delta(&[("a", Some(file(2)), Some(file(1)))])], &present(&[("a", Occupant::File(file(9)))]))
                 .expect_err("the edit would be lost");
-        assert_eq!((refusal.code, refusal.paths), (Code::Conflict, vec!["a".to_owned()]));
+        assert_eq!((refusal.code, refusal.paths), (Code::Conflict, vec![BString::from("a")]));
     }
 
     #[test]

@@ -82,6 +82,7 @@ pub enum Made {
 }
 
 /// Everything about a turn but its two checkpoints.
+#[allow(clippy::struct_field_names, reason = "`turn` is the key in the record; nobody is warned where it is public")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The version of this record's format.

@@ -6,7 +6,7 @@ use crate::git::apply::Apply;
 use crate::git::apply::recover::Recovered;
 use crate::git::index::lock::IndexLock;
 use crate::git::repo::Repo;
-use crate::git::repo::lock::{Lock, PATIENCE};
+use crate::git::repo::lock::Lock;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::git::timeline::update::Update;
@@ -38,10 +38,8 @@ impl<'r> Deref for Locked<'r> {
 impl<'r> Locked<'r> {
     /// Takes the lock in the name of `who`. Refuses `busy` where another has it, or where a `run`'s agent is at work.
     pub fn take(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Self> {
-        let lock = repo.lock_beside_run(who, PATIENCE)?;
-        if repo.is_running()? && !run_is_waiting(repo)? {
-            return Err(repo.busy_with_run());
-        }
+        let lock = repo.lock_beside_run(who, repo.patience())?;
+        check_no_run(repo)?;
         Self::over(repo, heard, lock)
     }
 
@@ -104,6 +102,11 @@ impl<'r> Locked<'r> {
     pub fn into_view(self) -> View<'r> {
         self.view
     }
+}
+
+/// Refuses `busy` where a `run`'s agent is at work.
+pub fn check_no_run(repo: &Repo) -> Result<()> {
+    if repo.is_running()? && !run_is_waiting(repo)? { Err(repo.busy_with_run()) } else { Ok(()) }
 }
 
 /// Whether the agent in a `run` waits for its next prompt.

@@ -9,7 +9,7 @@ use crate::git::index::Index;
 use crate::git::index::pathspec::Selection;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{quoted, sanitized};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState};
 use crate::model::merge::{Edits, Merge};
 use crate::model::path::parents;
@@ -236,6 +236,7 @@ impl<'a> Revert<'a, '_> {
         if which.later_stay() {
             refusal.hints.retain(|hint| !hint.contains("--edits=overwrite"));
         }
+        let paths: Vec<_> = refusal.paths.iter().map(|path| quoted(path.as_bstr())).collect();
         let timeline = &self.view.timeline;
         let oldest = self.turns.iter().map(|turn| turn.turn).min().unwrap_or_default();
         let mut at = timeline.state.top(self.capture.checkpoint.head.stack());
@@ -243,7 +244,7 @@ impl<'a> Revert<'a, '_> {
             let Ok(turn) = timeline.require_turn(number) else { break };
             let files = timeline.turn_files(number).unwrap_or_default();
             let is_taken = self.turns.iter().any(|taken| taken.turn == number);
-            let shared = files.iter().find(|file| refusal.paths.contains(&file.path)).filter(|_| !is_taken);
+            let shared = files.iter().find(|file| paths.contains(&file.path)).filter(|_| !is_taken);
             if let Some(file) = shared {
                 let label = sanitized(&turn.label());
                 refusal.message.push_str(&format!("; turn {number} ({label}) changed '{}' too", file.path));

@@ -189,7 +189,7 @@ impl Squash<'_, '_> {
                     let what = format!("your own changes in '{path}' build on what a turn did there");
                     return Err(Refusal::new(Code::Conflict, what)
                         .hint("pass --all to fold them into the one commit")
-                        .paths(overlaps.keys().map(|path| quoted(path.as_bstr())))
+                        .paths(overlaps.keys().cloned())
                         .into());
                 }
                 if tree == onto {

@@ -160,9 +160,8 @@ impl<'a> Files<'a> {
 }
 
 pub fn changed_meanwhile(path: &BStr) -> anyhow::Error {
-    let path = quoted(path);
-    Refusal::new(Code::Conflict, format!("'{path}' was changed meanwhile"))
+    Refusal::new(Code::Conflict, format!("'{}' was changed meanwhile", quoted(path)))
         .hint("run the same command again")
-        .paths([path])
+        .paths([path.to_owned()])
         .into()
 }

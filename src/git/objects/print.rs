@@ -3,9 +3,11 @@
 use crate::git::objects::Objects;
 use anyhow::Result;
 use gix::ObjectId;
+use gix::bstr::{BStr, ByteSlice};
 use gix::diff::blob::unified_diff::{ConsumeBinaryHunk, ContextSize};
 use gix::diff::blob::{Algorithm, Diff, InternedInput, UnifiedDiff};
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 
 /// How git is to show a difference.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,14 @@ impl Objects<'_> {
         args.extend([from.to_string().into(), to.to_string().into(), "--".into()]);
         args.extend(paths.iter().cloned());
         self.print(args)
+    }
+
+    /// How two trees differ in one file, as a patch without colours, the user's programs and renames.
+    pub fn patch(&self, from: ObjectId, to: ObjectId, path: &BStr) -> Result<Vec<u8>> {
+        let literal = OsString::from_vec([b":(top,literal)", path.as_bytes()].concat());
+        let mut args: Vec<OsString> = ["diff-tree", "-p", "-r", "--no-renames"].map(Into::into).into();
+        args.extend([from.to_string().into(), to.to_string().into(), "--".into(), literal]);
+        self.repo.git(args).run(b"")
     }
 
     /// Prints the paths of a tree as git does.

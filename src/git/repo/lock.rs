@@ -12,7 +12,7 @@ use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// How long a command waits for the lock.
+/// How long a command waits for the lock, unless it is told otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long it sleeps between two attempts.
@@ -38,7 +38,7 @@ impl Repo {
         if self.is_running()? {
             return Ok(None);
         }
-        let lock = self.take("lock", who, PATIENCE)?;
+        let lock = self.take("lock", who, self.patience())?;
         Ok(if self.is_running()? { None } else { lock })
     }
 
@@ -53,7 +53,7 @@ impl Repo {
             return Err(self.busy_with_run());
         }
         // Nobody else can begin a run now; `is_running` of others holds this lock for an instant.
-        self.take("run", who, PATIENCE)?.ok_or_else(|| self.busy_with_run())
+        self.take("run", who, self.patience())?.ok_or_else(|| self.busy_with_run())
     }
 
     /// Whether a `run` is at work in this worktree.

@@ -23,6 +23,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A git repository with its worktree, as oxundo works on it.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub struct Repo {
     /// The index as it was last read.
     pub(in crate::git) index: RefCell<Option<(Stamp, Arc<gix::index::File>)>>,
     pub(in crate::git) watch: ProgressSink,
+    /// How long to wait for another command's moment to pass.
+    patience: Duration,
 }
 
 /// The top of a worktree, held open.
@@ -83,6 +86,16 @@ impl Repo {
     /// Reports progress to this sink from now on.
     pub fn set_progress(&mut self, watch: ProgressSink) {
         self.watch = watch;
+    }
+
+    /// Waits so long from now on for another command's moment to pass.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
+    /// How long to wait for another command's moment to pass.
+    pub fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// The top of the worktree.

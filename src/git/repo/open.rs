@@ -1,6 +1,7 @@
 //! Finding and opening the repository that a directory is in, or oxundo's own for it.
 
 use crate::error::{Code, Refusal};
+use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
 use crate::git::repo::settings::config_parameters;
 use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root};
@@ -25,6 +26,14 @@ impl Repo {
                 .hint("run 'oxundo gc --stores' to see the directories that have turns")
                 .into()
         })
+    }
+
+    /// Opens it again, with the settings of now, for whoever keeps it for long.
+    pub fn reopen(&mut self) -> Result<()> {
+        let now = Self::open(self.top())?;
+        let (prefix, index) = (std::mem::take(&mut self.prefix), self.index.take());
+        *self = Self { prefix, index: index.into(), watch: self.watch.clone(), patience: self.patience, ..now };
+        Ok(())
     }
 
     fn open_existing(directory: &Path) -> Result<Option<Self>> {
@@ -103,6 +112,7 @@ impl Repo {
             from_environment,
             index: RefCell::default(),
             watch: ProgressSink::default(),
+            patience: PATIENCE,
         })
     }
 

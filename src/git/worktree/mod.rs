@@ -263,7 +263,7 @@ pub fn corrupt_path(name: &BStr) -> anyhow::Error {
     let path = quoted(name);
     Refusal::new(Code::Corrupt, format!("oxundo's records name '{path}', which no turn can have changed"))
         .hint("run 'oxundo doctor': it says how to go on")
-        .paths([path])
+        .paths([name.to_owned()])
         .into()
 }
 

@@ -35,9 +35,18 @@ pub fn is_open(stat: &rustix::fs::Stat) -> bool {
 
 /// The permission bits that this process gives to new files.
 pub fn umask_modes() -> UsualModes {
-    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
-    rustix::process::umask(umask);
-    UsualModes::from_umask(from_raw(umask.bits()))
+    UsualModes::from_umask(told_umask().unwrap_or_else(|| {
+        let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
+        rustix::process::umask(umask);
+        from_raw(umask.bits())
+    }))
+}
+
+/// The umask as Linux tells it. To ask the process itself is to change it for a moment, also for other threads.
+fn told_umask() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(umask.trim(), 8).ok()
 }
 
 /// The kind of file in stat data; `None` for what is neither file nor link.

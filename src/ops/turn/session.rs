@@ -7,7 +7,7 @@ use crate::error::Code;
 use crate::error::failure::to_refusal;
 use crate::git::apply::Apply;
 use crate::git::repo::Repo;
-use crate::git::repo::lock::{Lock, PATIENCE};
+use crate::git::repo::lock::Lock;
 use crate::model::bytes::sanitized;
 use crate::model::plan::{Op, Plan};
 use crate::model::session::{Context, SessionStep, Signal, step};
@@ -174,7 +174,7 @@ fn close_open(locked: &mut Locked<'_>) -> Result<()> {
 /// at work. A session that is at work in the worktree shares the turn.
 pub fn begin_run(view: View<'_>, who: Who) -> Result<Lock> {
     let name = format!("run {}", who.agent);
-    let lock = view.repo.lock_beside_run(&name, PATIENCE)?;
+    let lock = view.repo.lock_beside_run(&name, view.repo.patience())?;
     let run = view.repo.lock_for_run(&name)?;
     let mut locked = Locked::from_view(view, lock)?;
     let beside: Vec<Participant> = match locked.open_turn()? {

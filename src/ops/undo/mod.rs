@@ -4,7 +4,6 @@ pub mod leaving;
 pub mod prepare;
 pub mod range;
 
-use crate::error::{Code, Refusal};
 use crate::model::bytes::{sanitized, shown};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
@@ -15,7 +14,7 @@ use crate::ops::outcome::Outcome;
 use crate::ops::turn::check_idle;
 use crate::ops::turn::pins::{pin_displaced, refs_delta};
 use crate::ops::undo::prepare::{Prepared, RefMoves};
-use crate::ops::undo::range::{Direction, Extent, TurnRange};
+use crate::ops::undo::range::{Direction, Extent, TurnRange, changed_since};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -50,8 +49,7 @@ impl PlannedUndo {
         if *looked_at == self.prepared.plan {
             return Ok(());
         }
-        let message = format!("something has changed since this {} was planned", self.op.word());
-        Err(Refusal::new(Code::Conflict, message).hint("look at the plan again").into())
+        Err(changed_since(self.op).into())
     }
 
     /// What would be done.

@@ -197,6 +197,12 @@ pub fn nothing(op: Op, why: &str) -> Refusal {
     Refusal::new(Code::Nothing, format!("nothing to {}: {why}", op.word())).hint("run 'oxundo log' to see the turns")
 }
 
+/// The refusal for a plan that would be another one now.
+pub fn changed_since(op: Op) -> Refusal {
+    let message = format!("something has changed since this {} was planned", op.word());
+    Refusal::new(Code::Conflict, message).hint("look at the plan again")
+}
+
 /// The refusal for a turn that is recorded, but is neither done nor can be redone.
 pub fn replaced(turn: u64) -> Refusal {
     Refusal::new(Code::Branch, format!("turn {turn} was undone, and later turns stand in its place"))

@@ -17,7 +17,8 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let from = args.turns.first().map_or("@", String::as_str);
     let states = states(&view, from, args.turns.get(1).map(String::as_str))?;
     if ui.json {
-        return Ok(Some(Changes(changes(&view, &states, &args.pathspecs)?)));
+        let files = changes(&view, &states, &args.pathspecs)?;
+        return Ok(Some(Changes(files.into_iter().map(|(_, change)| change).collect())));
     }
     let [from, to] = states.map(|state| state.worktree);
     Objects::new(repo).print_diff(from, to, Ui::diff_style(args.stat), &args.pathspecs)?;
