@@ -702,7 +702,7 @@ mod tests {
         let overwritten = plan_by(steps, &now, Edits::Overwrite).expect("it was asked for");
         assert_eq!((overwritten.files[0].to, &overwritten.overwritten[..]), (Some(file(1)), &["a".into()][..]));
         let refusal = plan_by(steps, &now, Edits::Refuse).expect_err("there is an edit");
-        assert_eq!((refusal.code, refusal.paths), (Code::Conflict, vec!["a".to_owned()]), "and only there");
+        assert_eq!((refusal.code, refusal.paths), (Code::Conflict, vec![BString::from("a")]), "and only there");
     }
 
     #[test]

@@ -89,3 +89,16 @@ fn what_is_known_without_a_look_is_what_a_look_finds() {
 fn fan(number: u64) -> String {
     format!("{:02}/{:02}/{:02}", number / 10_000, number / 100 % 100, number % 100)
 }
+
+#[test]
+fn what_is_tracked_again_or_stays_is_in_the_record_of_the_turn_that_did_it() {
+    let repo = Sandbox::new();
+    repo.write(".gitignore", "*.log\n").write("k.log", "v1\n");
+    repo.sh("git add -f .; git commit -qm logs");
+    repo.agent("git rm -q --cached k.log; mkdir -p d/e; echo z >d/e/z; echo l >d/i.log");
+    repo.write("k.log", "the user's\n");
+    repo.oxundo(["undo", "--revert"]).success();
+    assert_eq!(repo.oxundo(["show", "2:k.log"]).out(), "the user's", "tracked again, it is captured");
+    let empty = repo.git(["cat-file", "blob", "refs/oxundo/timeline:turns/00/00/02/after/directories"]);
+    assert_eq!(empty, "[\"d\"]", "what is ignored keeps its directory");
+}

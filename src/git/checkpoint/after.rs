@@ -5,6 +5,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeChange, entry_kind};
+use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Checkpoint, Kind};
 use crate::model::path::parents;
 use crate::model::plan::Plan;
@@ -22,7 +23,7 @@ impl Checkpoints<'_> {
             && before.index.sparse.is_empty()
             && self.repo.gix.filesystem_options()?.executable_bit
             && index.entries().iter().all(|entry| entry.mode != Mode::COMMIT && entry.mode != Mode::DIR);
-        if !is_told {
+        if !is_told || !self.is_all_in(before, plan)? {
             return Ok(None);
         }
         let mut after = before.clone();
@@ -42,24 +43,36 @@ impl Checkpoints<'_> {
             .map(|file| (file.path.clone(), file.to.map(|to| (entry_kind(to.kind), to.id))))
             .collect();
         after.worktree = objects.edited_tree(before.worktree, &changes)?;
-        unusual_modes(&mut after, plan);
-        after.directories = self.empty_directories(before, &after, plan)?;
+        let gone = self.gone(plan)?;
+        unusual_modes(&mut after, plan, &gone);
+        after.directories = self.empty_directories(before, &after, plan, &gone)?;
         Ok(Some(after))
     }
 
+    /// Whether the plan names every file that changes: none comes to be captured only since it is tracked now.
+    fn is_all_in(&self, before: &Checkpoint, plan: &Plan) -> Result<bool> {
+        let files: BTreeSet<&BString> = plan.files.iter().map(|file| &file.path).collect();
+        for entry in plan.index.iter().filter(|entry| !entry.to.is_empty() && !files.contains(&entry.path)) {
+            if Objects::new(self.repo).tree_file(before.worktree, entry.path.as_bstr())?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Every directory that exists and has no captured file in it or below.
-    fn empty_directories(&self, before: &Checkpoint, after: &Checkpoint, plan: &Plan) -> Result<BTreeSet<BString>> {
-        let gone: BTreeSet<&BString> = plan
-            .directories
-            .iter()
-            .filter(|directory| directory.to.is_none())
-            .map(|directory| &directory.path)
-            .collect();
-        let made = plan.directories.iter().filter(|directory| directory.to.is_some()).map(|directory| &directory.path);
+    fn empty_directories(
+        &self,
+        before: &Checkpoint,
+        after: &Checkpoint,
+        plan: &Plan,
+        gone: &BTreeSet<&BString>,
+    ) -> Result<BTreeSet<BString>> {
+        let planned = plan.directories.iter().map(|directory| directory.path.clone());
         let removed = plan.files.iter().filter(|file| file.to.is_none());
         let emptied = removed.flat_map(|file| parents(file.path.as_bstr())).filter(|path| !path.is_empty());
         let candidates: BTreeSet<BString> =
-            before.directories.iter().chain(made).cloned().chain(emptied.map(BStr::to_owned)).collect();
+            before.directories.iter().cloned().chain(planned).chain(emptied.map(BStr::to_owned)).collect();
         let mut empty = BTreeSet::new();
         for path in candidates.into_iter().filter(|path| !gone.contains(path)) {
             if Objects::new(self.repo).tree_entry(after.worktree, path.as_bstr())?.is_none() {
@@ -68,9 +81,20 @@ impl Checkpoints<'_> {
         }
         Ok(empty)
     }
+
+    /// The directories that were to go and have gone: what is not captured keeps one.
+    fn gone<'p>(&self, plan: &'p Plan) -> Result<BTreeSet<&'p BString>> {
+        let mut gone = BTreeSet::new();
+        for directory in plan.directories.iter().filter(|directory| directory.to.is_none()) {
+            if Worktree::new(self.repo).open_directory(directory.path.as_bstr())?.is_none() {
+                gone.insert(&directory.path);
+            }
+        }
+        Ok(gone)
+    }
 }
 
-fn unusual_modes(after: &mut Checkpoint, plan: &Plan) {
+fn unusual_modes(after: &mut Checkpoint, plan: &Plan, gone: &BTreeSet<&BString>) {
     let usual = after.modes.usual;
     let unusual: &mut BTreeMap<BString, u32> = &mut after.modes.unusual;
     for file in &plan.files {
@@ -79,7 +103,9 @@ fn unusual_modes(after: &mut Checkpoint, plan: &Plan) {
             None => unusual.remove(&file.path),
         };
     }
-    for directory in &plan.directories {
+    for directory in
+        plan.directories.iter().filter(|directory| directory.to.is_some() || gone.contains(&directory.path))
+    {
         let key = BString::from([directory.path.as_slice(), b"/"].concat());
         match directory.to.filter(|mode| *mode != usual.directory) {
             Some(mode) => unusual.insert(key, mode),
