@@ -376,3 +376,25 @@ fn a_refused_restore_names_no_flag_that_it_has_not() {
     let hints = error["hints"].to_string();
     assert!(hints.contains("oxundo restore") && !hints.contains("--edits"), "{error}");
 }
+
+#[test]
+fn a_dot_is_the_directory_one_stands_in() {
+    let mut repo = Sandbox::new();
+    repo.write("a", "1\n").write("sub/b", "1\n").write(".env", "1\n");
+    repo.sh("git add -f .; git commit -qm all");
+    for (here, pathspec, taken) in
+        [("", ".", ["a", "sub/b", ".env"].as_slice()), ("sub", "..", &["a", "sub/b", ".env"]), ("sub", ".", &["sub/b"])]
+    {
+        let before = repo.state();
+        repo.agent("for f in a sub/b .env; do echo 2 >>\"$(git rev-parse --show-toplevel)/$f\"; done");
+        repo.start_in(here);
+        repo.oxundo(["undo", "--", pathspec]).success();
+        repo.start_in("");
+        for file in ["a", "sub/b", ".env"] {
+            let content = if taken.contains(&file) { "1\n" } else { "1\n2\n" };
+            repo.assert_file(file, content, &format!("'{pathspec}' in '{here}'"));
+        }
+        repo.undo();
+        repo.state().assert_is(&before, "undo goes over the turn and what was taken out of it");
+    }
+}

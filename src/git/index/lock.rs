@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -102,7 +103,7 @@ impl<'r> Index<'r> {
             return Ok(());
         }
         // The process that made it is gone: this one holds the worktree's lock.
-        if is_own(&lock) {
+        if is_own(&lock) || is_first_releases(&lock, &mark) {
             release(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
         }
         // The copies, the lock files that a killed git left beside them, and the stand-ins.
@@ -193,6 +194,12 @@ fn is_own(lock: &Path) -> bool {
     let fits = |about: &Metadata| about.is_file() && about.len() == OWN.len() as u64;
     lock.symlink_metadata()
         .is_ok_and(|about| about.is_dir() || fits(&about) && std::fs::read(lock).is_ok_and(|held| held == OWN))
+}
+
+/// Whether the first release made this lock: it was a second name of the mark, and empty.
+fn is_first_releases(lock: &Path, mark: &Path) -> bool {
+    let file = |path: &Path| path.symlink_metadata().ok().map(|about| (about.dev(), about.ino()));
+    file(lock).is_some_and(|lock| Some(lock) == file(mark))
 }
 
 /// Copies an index with its modification time, by which git tells which entries it must compare by content.
