@@ -15,6 +15,9 @@ use std::path::Path;
 /// Every ref of oxundo's.
 pub const REFS: [&str; 2] = ["refs/oxundo", "refs/notes/oxundo"];
 
+/// How often listing the branches may fail while others prune them.
+const TRIES: u32 = 10;
+
 impl Refs<'_> {
     /// The full name of a branch that is to be made.
     pub fn new_branch_name(&self, short: &str) -> Result<String> {
@@ -55,13 +58,17 @@ impl Refs<'_> {
         let packed = self.repo.gix.refs.packed_refs_path();
         let stamp =
             || packed.metadata().ok().map(|about| (about.ino(), about.mtime(), about.mtime_nsec(), about.len()));
+        let mut tries = 0..TRIES;
         loop {
             let before = stamp();
             let _ = self.repo.gix.refs.force_refresh_packed_buffer();
-            let branches = self.listed_branches()?;
-            // gix reads the packed refs first: it misses a ref that is packed and pruned while it lists.
-            if stamp() == before {
-                return Ok(branches);
+            let branches = self.listed_branches();
+            // gix reads the packed refs first: it misses a ref that is packed and pruned while it lists, or fails at
+            // a file that was there when it read the directory.
+            match branches {
+                Ok(branches) if stamp() == before => return Ok(branches),
+                Err(error) if tries.next().is_none() => return Err(error),
+                _ => {}
             }
         }
     }
