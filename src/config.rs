@@ -95,7 +95,7 @@ impl Config<'_> {
 
     fn number(self, key: &str) -> Result<u64> {
         let text = self.text(key);
-        number_of(&text).ok_or_else(|| bad(key, &text, "a number, with k, m or g behind it if need be"))
+        number_of(&text).ok_or_else(|| bad(key, &text, "a number such as 200 or 10m"))
     }
 
     /// `oxundo.mode`: `commit` (default) or `ghost`. Without a repository of the user's there is
