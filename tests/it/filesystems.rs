@@ -86,7 +86,7 @@ fn what_is_on_disk_in_other_letters_than_in_the_index_is_the_tracked_file() {
 mod traced {
     use super::Mounted;
     use crate::crash::locks;
-    use crate::kill_points::announce;
+    use crate::sandbox::announce;
     use crate::tracer::{Kill, LAUNCH, Victim, interrupt, trace};
     use nix::errno::Errno;
     use std::cell::RefCell;

@@ -6,8 +6,7 @@
 //! `OXUNDO_POINT=n` only that point.
 
 use crate::crash::locks;
-pub(crate) use crate::sandbox::announce;
-use crate::sandbox::{Mode, Output, Sandbox, State};
+use crate::sandbox::{Mode, Output, Sandbox, State, announce};
 use crate::tracer::{Kill, LAUNCH, Point, Trace, Victim, trace};
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};

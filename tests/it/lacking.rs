@@ -91,7 +91,7 @@ fn without_hard_links_the_index_lock_of_a_killed_oxundo_is_known() {
         let before = repo.state();
         repo.agent(SCRIPT);
         if crate::kill_points::points_of(&repo, &["undo"]).is_err() {
-            return crate::kill_points::announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+            return crate::sandbox::announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
         }
         let killed = crate::kill_points::killed_at(&repo, &["undo"], ["renameat", "edited.txt"]);
         assert!(killed.exists(".git/index.lock"), "it was in the middle of it");

@@ -1,6 +1,6 @@
 //! The recipes of docs/recovery.md, run as they stand there, by plain git.
 
-use crate::sandbox::{Mode, Output, Sandbox, announce};
+use crate::sandbox::{Mode, Output, Sandbox};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -154,7 +154,7 @@ fn the_commits_of_an_undone_turn_are_brought_back() {
 fn an_interrupted_undo_is_taken_back() {
     let (repo, _) = worked(Mode::Ghost);
     if crate::kill_points::points_of(&repo, &["undo"]).is_err() {
-        announce("SKIPPED: an interrupted undo taken back by hand: no permission to trace");
+        crate::sandbox::announce("SKIPPED: an interrupted undo taken back by hand: no permission to trace");
         return;
     }
     let after = repo.state();

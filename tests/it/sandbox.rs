@@ -802,7 +802,8 @@ impl State {
         self.0.get(name).map(Vec::as_slice)
     }
 
-    /// Adds a fact, or puts it in the place of the one with its name.
+    /// Adds a fact, or puts it in the place of the one with its name. For those who trace.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     pub(crate) fn with(mut self, name: &str, fact: impl Into<Vec<u8>>) -> Self {
         self.0.insert(name.to_owned(), fact.into());
         self

@@ -1,6 +1,8 @@
 //! Many untracked files, which are not read again while they look the same: no change is missed.
 
-use crate::sandbox::{Mode, Output, Sandbox};
+#[cfg(target_os = "linux")]
+use crate::sandbox::Output;
+use crate::sandbox::{Mode, Sandbox};
 use std::time::Duration;
 
 #[test]

@@ -31,10 +31,7 @@ impl TreeWalk<'_> {
         range: std::ops::Range<usize>,
         changes: &mut Vec<TreeChange>,
     ) -> Result<()> {
-        if let (Some(node), Some(tree)) = (node, tree)
-            && node.num_entries.is_some_and(|n| n as usize == range.len())
-            && node.id == tree
-        {
+        if node.is_some_and(|node| node.num_entries == u32::try_from(range.len()).ok() && Some(node.id) == tree) {
             return Ok(());
         }
         let mut have = self.tree_entries(tree)?;
@@ -49,10 +46,7 @@ impl TreeWalk<'_> {
                 let end = at + entries.partition_point(|e| e.path(self.index).starts_with(&inner));
                 let name = &rest[..slash];
                 let child = node.and_then(|node| node.children.iter().find(|c| c.name.as_slice() == name));
-                let subtree = match have.get(name) {
-                    Some((EntryKind::Tree, id)) => Some(*id),
-                    _ => None,
-                };
+                let subtree = have.get(name).filter(|(kind, _)| *kind == EntryKind::Tree).map(|(_, id)| *id);
                 if subtree.is_some() {
                     have.remove(name);
                 }
@@ -66,10 +60,9 @@ impl TreeWalk<'_> {
                 continue;
             }
             let name = rest.strip_suffix(b"/").unwrap_or(rest);
-            let kind = tree_kind(entry.mode);
-            if have.remove(name) != Some((kind, entry.id)) {
-                let path = path.strip_suffix(b"/").unwrap_or(path);
-                changes.push((path.into(), Some((kind, entry.id))));
+            let now = (tree_kind(entry.mode), entry.id);
+            if have.remove(name) != Some(now) {
+                changes.push((path.strip_suffix(b"/").unwrap_or(path).into(), Some(now)));
             }
         }
         for name in have.into_keys() {
