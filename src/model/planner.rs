@@ -329,8 +329,10 @@ impl Planner<'_, '_> {
                 }
             }
         }
-        let file = self.file_at(path).map(|file| file.id);
-        let elsewhere = |entry: &IndexEntry| entry.intent_to_add || (entry.stage == 0 && Some(entry.id) == file);
+        // The file where the walk is now, and as it was found: what was in that is carried along, from step to step.
+        let files = [self.file_at(path), self.occupant(path).file()].map(|file| file.map(|file| file.id));
+        let elsewhere =
+            |entry: &IndexEntry| entry.intent_to_add || (entry.stage == 0 && files.contains(&Some(entry.id)));
         if now.iter().all(elsewhere) {
             self.unstaged.insert(path.clone());
             return Ok(change.to.clone());
@@ -734,7 +736,15 @@ mod tests {
         let plan = plan_of(std::slice::from_ref(&step), &now).expect("nothing is lost");
         assert_eq!((&plan.unstaged[..], &plan.index[0].to), (&["a".into()][..], &entry(1)));
         now.files.insert("a".into(), Occupant::File(file(8)));
-        assert_eq!(plan_of(&[step], &now).expect_err("what is staged is nowhere else").paths, ["a"]);
+        assert_eq!(
+            plan_of(std::slice::from_ref(&step), &now).expect_err("what is staged is nowhere else").paths,
+            ["a"]
+        );
+        // A later step, which the walk takes first, changes the file only.
+        let first = delta(&[("a", Some(file(8)), Some(file(2)))]);
+        now.index.insert("a".into(), entry(8));
+        let plan = plan_of(&[first, step], &now).expect("it was in the worktree when the walk began");
+        assert_eq!((&plan.unstaged[..], &plan.index[0].to), (&["a".into()][..], &entry(1)));
     }
 
     #[test]

@@ -376,6 +376,21 @@ fn what_cannot_stay_staged_is_said_or_refused() {
 }
 
 #[test]
+fn what_was_staged_with_a_ghost_turns_lines_is_unstaged_by_a_walk_over_more_than_that() {
+    let repo = nine_lines();
+    repo.turn(Mode::Commit, &set(5, "turn"));
+    repo.turn(Mode::Ghost, &set(5, "ghost"));
+    repo.sh(&set(1, "mine"));
+    repo.sh("git add a.txt");
+    let staged = repo.state();
+    let (code, undone) = repo.json(["undo", "--steps", "2"]);
+    assert_eq!((code, &undone["unstaged"]), (0, &json!(["a.txt"])), "{undone}");
+    repo.assert_file("a.txt", lines(&[(1, "mine")]), "both turns are undone, and the user's line is there");
+    repo.oxundo(["redo", "--steps", "2"]).success();
+    repo.state().assert_is(&staged, "redo: staged as it was");
+}
+
+#[test]
 fn the_merge_attribute_decides() {
     let cases = [
         ("text", "a.txt merge=text", Some(lines(&[(9, "mine")]))),
