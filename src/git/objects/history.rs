@@ -77,10 +77,27 @@ impl Objects<'_> {
         Ok(base.iter().any(|base| base.detach() == ancestor))
     }
 
+    /// Some of the commits that each of these has below it: a few steps straight down from the one they all descend from,
+    /// where there is such a one among them.
+    fn straight_below(&self, commits: &HashSet<ObjectId>) -> Result<HashSet<ObjectId>> {
+        let mut lowest = None;
+        for commit in commits {
+            let is_above = self.parents(*commit)?.iter().any(|parent| commits.contains(parent));
+            if !is_above && lowest.replace(*commit).is_some() {
+                return Ok(HashSet::new());
+            }
+        }
+        let below = std::iter::successors(self.only_parent(lowest), |commit| self.only_parent(Some(*commit)));
+        Ok(below.take(STRAIGHT).collect())
+    }
+
     /// Which of these commits these tips reach.
     pub fn reachable_from(&self, tips: &[ObjectId], commits: &[ObjectId]) -> Result<HashSet<ObjectId>> {
         let mut reached: HashSet<ObjectId> = commits.iter().copied().collect();
-        let tips: Vec<_> = tips.iter().copied().filter(|id| self.repo.gix.has_object(id)).collect();
+        // What all of them are made upon reaches none of them: most often that is every tip.
+        let below = self.straight_below(&reached)?;
+        let may_reach = |id: &ObjectId| !below.contains(id) && self.repo.gix.has_object(id);
+        let tips: Vec<_> = tips.iter().copied().filter(may_reach).collect();
         if tips.is_empty() || commits.is_empty() {
             return Ok(HashSet::new());
         }
