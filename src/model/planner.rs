@@ -108,6 +108,7 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         branches: BTreeMap::new(),
         head: present.head.clone(),
         stash: present.stash.clone(),
+        left: BTreeMap::new(),
         unstaged: BTreeSet::new(),
         went_along: BTreeSet::new(),
         overwritten: BTreeSet::new(),
@@ -136,6 +137,8 @@ struct Planner<'a, 'm> {
     branches: BTreeMap<String, Option<ObjectId>>,
     head: Head,
     stash: Vec<StashEntry>,
+    /// Files as the first turn of the walk that changed them left them: what is staged may have its lines.
+    left: BTreeMap<BString, ObjectId>,
     unstaged: BTreeSet<BString>,
     /// The paths of renamed files that the user's edits moved with.
     went_along: BTreeSet<BString>,
@@ -185,6 +188,9 @@ impl Planner<'_, '_> {
                 way_back.files.push(FileMove { path: path.clone(), from: next, to: now });
             }
             self.files.insert(path.clone(), next);
+            if let Some(left) = change.from {
+                self.left.entry(path.clone()).or_insert(left.id);
+            }
         }
         for (path, change) in &turn.delta.directories {
             let standing = self.present.directories.get(path).copied();
@@ -320,24 +326,40 @@ impl Planner<'_, '_> {
         if self.edits == Edits::Refuse {
             return Ok(self.overlap(path, now.clone(), Cause::Edited));
         }
-        match merge::entries(now, remembered.unwrap_or(change)) {
-            Verdict::Becomes(next) => return Ok(next),
-            Verdict::Overlap(_) => {}
-            Verdict::Merge(next, blobs) => {
-                if let Merged::Clean(id) = (self.merge)(path.as_bstr(), blobs)? {
-                    return Ok(next.into_iter().map(|entry| IndexEntry { id, ..entry }).collect());
-                }
+        let change = remembered.unwrap_or(change);
+        if let Some(merged) = self.merged_entries(path, now, change)? {
+            return Ok(merged);
+        }
+        // What a later turn left in the file only was staged with lines of the user's.
+        if let Some(left) = self.left.get(path) {
+            let left = change.from.iter().map(|entry| IndexEntry { id: *left, ..entry.clone() }).collect();
+            if let Some(merged) = self.merged_entries(path, now, &Change::new(left, change.to.clone()))? {
+                return Ok(merged);
             }
         }
-        // The file where the walk is now, and as it was found: what was in that is carried along, from step to step.
-        let files = [self.file_at(path), self.occupant(path).file()].map(|file| file.map(|file| file.id));
-        let elsewhere =
-            |entry: &IndexEntry| entry.intent_to_add || (entry.stage == 0 && files.contains(&Some(entry.id)));
+        let file = self.file_at(path).map(|file| file.id);
+        let elsewhere = |entry: &IndexEntry| entry.intent_to_add || (entry.stage == 0 && Some(entry.id) == file);
         if now.iter().all(elsewhere) {
             self.unstaged.insert(path.clone());
             return Ok(change.to.clone());
         }
         Ok(self.overlap(path, now.clone(), Cause::Staged))
+    }
+
+    fn merged_entries(
+        &mut self,
+        path: &BString,
+        now: &Vec<IndexEntry>,
+        change: &Change<Vec<IndexEntry>>,
+    ) -> Result<Option<Vec<IndexEntry>>> {
+        Ok(match merge::entries(now, change) {
+            Verdict::Becomes(next) => Some(next),
+            Verdict::Overlap(_) => None,
+            Verdict::Merge(next, blobs) => match (self.merge)(path.as_bstr(), blobs)? {
+                Merged::Clean(id) => Some(next.into_iter().map(|entry| IndexEntry { id, ..entry }).collect()),
+                Merged::Overlap(_) => None,
+            },
+        })
     }
 
     /// Notes an overlap: the path stays as it is.
@@ -743,8 +765,8 @@ mod tests {
         // A later step, which the walk takes first, changes the file only.
         let first = delta(&[("a", Some(file(8)), Some(file(2)))]);
         now.index.insert("a".into(), entry(8));
-        let plan = plan_of(&[first, step], &now).expect("it was in the worktree when the walk began");
-        assert_eq!((&plan.unstaged[..], &plan.index[0].to), (&["a".into()][..], &entry(1)));
+        let plan = plan_of(&[first, step], &now).expect("what is staged is what that step left");
+        assert_eq!((&plan.unstaged[..], &plan.index[0].to), (&[][..], &entry(1)));
     }
 
     #[test]

@@ -376,18 +376,25 @@ fn what_cannot_stay_staged_is_said_or_refused() {
 }
 
 #[test]
-fn what_was_staged_with_a_ghost_turns_lines_is_unstaged_by_a_walk_over_more_than_that() {
-    let repo = nine_lines();
-    repo.turn(Mode::Commit, &set(5, "turn"));
-    repo.turn(Mode::Ghost, &set(5, "ghost"));
-    repo.sh(&set(1, "mine"));
-    repo.sh("git add a.txt");
-    let staged = repo.state();
-    let (code, undone) = repo.json(["undo", "--steps", "2"]);
-    assert_eq!((code, &undone["unstaged"]), (0, &json!(["a.txt"])), "{undone}");
-    repo.assert_file("a.txt", lines(&[(1, "mine")]), "both turns are undone, and the user's line is there");
-    repo.oxundo(["redo", "--steps", "2"]).success();
-    repo.state().assert_is(&staged, "redo: staged as it was");
+fn lines_staged_with_a_ghost_turns_stay_staged_when_more_than_that_is_undone() {
+    for edited_since in ["true", &set(9, "and more")] {
+        let repo = nine_lines();
+        repo.turn(Mode::Commit, &set(5, "turn"));
+        repo.turn(Mode::Ghost, &set(5, "ghost"));
+        repo.sh(&format!("{}; git add a.txt; {edited_since}", set(1, "mine")));
+        let staged = repo.state();
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        assert_eq!(
+            repo.git(["show", ":a.txt"]) + "\n",
+            lines(&[(1, "mine")]),
+            "the user's line is staged, without the agent's"
+        );
+        let undone =
+            if edited_since == "true" { lines(&[(1, "mine")]) } else { lines(&[(1, "mine"), (9, "and more")]) };
+        repo.assert_file("a.txt", undone, "both turns are undone, and the user's lines are there");
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        repo.state().assert_is(&staged, "redo: staged as it was");
+    }
 }
 
 #[test]
