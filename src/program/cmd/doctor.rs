@@ -1,74 +1,23 @@
 //! `oxundo doctor`: what is wrong, and the command that mends it. It changes nothing.
 
 mod agents;
+mod finding;
 mod repository;
 
-use crate::agents::setup;
 use crate::error::Refusal;
 use crate::git::apply::Apply;
 use crate::git::apply::journal::damaged_journal;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
-use crate::git::repo::clock::ago;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::model::bytes::sanitized;
+use crate::program::cmd::doctor::finding::{Finding, Overview, Severity};
 use crate::program::ui::Answer;
 use anyhow::Result;
 use console::style;
-use serde::Serialize;
 use serde_json::json;
 use std::process::ExitCode;
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Something does not work until it is mended.
-    Error,
-    /// Something may go wrong.
-    Warning,
-}
-
-/// Something that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What it is.
-    pub message: String,
-    /// The commands that mend it, the best first.
-    pub mend: Vec<String>,
-}
-
-impl Finding {
-    /// A finding without a remedy.
-    pub fn new(severity: Severity, message: impl Into<String>) -> Self {
-        Self { severity, message: message.into(), mend: Vec::new() }
-    }
-
-    /// Adds a command that mends it.
-    #[must_use]
-    pub fn mend(mut self, command: impl Into<String>) -> Self {
-        self.mend.push(command.into());
-        self
-    }
-}
-
-/// What is there, right or wrong.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Overview {
-    /// git's version.
-    git: Option<String>,
-    /// Where git's hooks are, where that is configured.
-    hooks_path: Option<String>,
-    /// How many turns have been recorded.
-    turns: u64,
-    /// How much oxundo keeps outside git's objects.
-    scratch_bytes: u64,
-    /// The agents that are installed or set up.
-    agents: Vec<serde_json::Value>,
-}
 
 /// All that is wrong.
 pub struct Diagnosis {
@@ -173,21 +122,6 @@ fn locks(repo: &Repo) -> Vec<Finding> {
             .mend(format!("rm '{lock}', if no git command is running"))
     };
     Refs::new(repo).stale_locks().into_iter().map(finding).collect()
-}
-
-impl Overview {
-    fn text(&self) -> String {
-        let line = |agent: &serde_json::Value| {
-            let word = |key: &str| agent[key].as_str().map(sanitized);
-            let state = match (word("set_up_with"), word("last_fired")) {
-                (Some(command), _) => format!("its hooks are not set up: '{command}'"),
-                (None, Some(fired)) => format!("its hooks last fired {}", ago(&fired)),
-                (None, None) => "its hooks are set up, and have not fired yet".to_owned(),
-            };
-            format!("{}: {state}\n", setup::title(&word("agent").unwrap_or_default()))
-        };
-        self.agents.iter().map(line).collect()
-    }
 }
 
 impl Answer for Diagnosis {

@@ -6,7 +6,7 @@ use crate::agents::files::SettingsDirectory;
 use crate::agents::setup::{SETUPS, Scope, Setup, title};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_of;
-use crate::program::cmd::doctor::{Finding, Overview, Severity};
+use crate::program::cmd::doctor::finding::{Finding, Overview, Severity};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;

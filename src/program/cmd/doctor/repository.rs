@@ -7,7 +7,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::scratch::disk_usage;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
-use crate::program::cmd::doctor::{Finding, Overview, Severity};
+use crate::program::cmd::doctor::finding::{Finding, Overview, Severity};
 
 /// The oldest git that is tried.
 const OLDEST: (u32, u32) = (2, 39);
