@@ -136,43 +136,83 @@ fn a_line_that_breaks_the_order_is_found() {
     assert_eq!(astray(&[("git/apply/mod.rs".to_owned(), fine.to_owned())]), Vec::<String>::new());
 }
 
+/// The sources by their modules' paths.
+struct Files<'a>(BTreeMap<String, &'a str>);
+
+impl<'a> Files<'a> {
+    fn of(sources: &'a [Source]) -> Self {
+        Self(sources.iter().map(|(name, _)| (module(name), name.as_str())).collect())
+    }
+
+    /// The source that a path leads to.
+    fn file_of(&self, path: &str) -> Option<&'a str> {
+        let ends = path.match_indices("::").map(|(at, _)| at).chain([path.len()]);
+        ends.filter_map(|end| self.0.get(&path[..end])).last().copied()
+    }
+}
+
+/// The path of a source's module.
+fn module(name: &str) -> String {
+    let path = name.strip_suffix(".rs").unwrap_or(name);
+    path.strip_suffix("/mod").unwrap_or(path).replace('/', "::")
+}
+
+/// The modules that a source names without `crate::`: those that it declares, and the one that declares it.
+fn beside(name: &str, code: &str) -> Vec<String> {
+    let own = module(name);
+    let is_named = |module: &str| {
+        let begun = format!("{module}::");
+        let mut found = code.match_indices(&begun).map(|(at, _)| &code[..at]);
+        found.any(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':'))
+    };
+    let declared = code.lines().filter_map(|line| line.strip_suffix(';')?.rsplit_once("mod ").map(|(_, name)| name));
+    let mut paths: Vec<String> = declared.filter(|name| is_named(name)).map(|name| format!("{own}::{name}")).collect();
+    // In a module that stands in a source, `super` is that source.
+    if code.replace("    use super::", "").contains("super::") {
+        paths.extend(own.rsplit_once("::").map(|(parent, _)| parent.to_owned()));
+    }
+    paths
+}
+
 /// The sources that each source imports from.
 fn imports(sources: &[Source]) -> BTreeMap<&str, BTreeSet<&str>> {
-    let module = |name: &str| {
-        let path = name.strip_suffix(".rs").unwrap_or(name);
-        path.strip_suffix("/mod").unwrap_or(path).replace('/', "::")
-    };
-    let files: BTreeMap<String, &str> = sources.iter().map(|(name, _)| (module(name), name.as_str())).collect();
-    let file_of = |path: &str| {
-        let ends = path.match_indices("::").map(|(at, _)| at).chain([path.len()]);
-        ends.filter_map(|end| files.get(&path[..end])).last().copied()
-    };
+    let files = Files::of(sources);
     let of = |code: &str, own: &str| {
-        named(code).iter().filter_map(|path| file_of(path)).filter(|file| *file != own).collect()
+        let paths = named(code).into_iter().chain(beside(own, code));
+        paths.filter_map(|path| files.file_of(&path)).filter(|file| *file != own).collect()
     };
     sources.iter().filter(|(name, _)| name != "lib.rs").map(|(name, code)| (name.as_str(), of(code, name))).collect()
 }
 
-/// Those that are left when every source that imports from none of the others has been taken away.
-fn in_cycles<'a>(mut imports: BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<&'a str> {
+/// Those that are left when every source that needs none of the others, or that none needs, has been taken away.
+fn in_cycles<'a>(mut needs: BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<&'a str> {
     loop {
-        let left: BTreeSet<&str> = imports.keys().copied().collect();
-        let before = left.len();
-        imports.retain(|_, targets| targets.iter().any(|target| left.contains(target)));
-        if imports.len() == before {
+        let left: BTreeSet<&str> = needs.keys().copied().collect();
+        let needed: BTreeSet<&str> = needs.values().flatten().copied().collect();
+        needs.retain(|name, targets| needed.contains(name) && targets.iter().any(|target| left.contains(target)));
+        if needs.len() == left.len() {
             return left.into_iter().collect();
         }
     }
+}
+
+/// A source that a test makes up.
+fn source(name: &str, code: &str) -> Source {
+    (name.to_owned(), code.to_owned())
 }
 
 #[test]
 fn no_file_imports_from_one_that_imports_from_it() {
     let sources = bare();
     assert_eq!(in_cycles(imports(&sources)), Vec::<&str>::new());
-    let source = |name: &str, code: &str| (name.to_owned(), code.to_owned());
     let tied =
         [source("a.rs", "use crate::b::B;"), source("b/mod.rs", "use crate::c::C;"), source("c.rs", "crate::a::f();")];
     assert_eq!(in_cycles(imports(&tied)), ["a.rs", "b/mod.rs", "c.rs"], "a cycle is found");
+    let parent = source("a.rs", "mod b;\nmod c;\nfn f() {\n    b::g();\n}\n");
+    for back in ["use crate::a::f;", "super::f();"] {
+        let tied = [parent.clone(), source("a/b.rs", back), source("a/c.rs", back)];
+        assert_eq!(in_cycles(imports(&tied)), ["a.rs", "a/b.rs"], "a module that is named from its parent: {back}");
+    }
 }
 
 /// The sources that have these words, without those whose names begin like one of these.
