@@ -1,5 +1,7 @@
 //! The rules of the house, read off the sources: what may name what, who prints, who runs git.
 
+mod calls;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -212,6 +214,96 @@ fn no_file_imports_from_one_that_imports_from_it() {
     for back in ["use crate::a::f;", "super::f();"] {
         let tied = [parent.clone(), source("a/b.rs", back), source("a/c.rs", back)];
         assert_eq!(in_cycles(imports(&tied)), ["a.rs", "a/b.rs"], "a module that is named from its parent: {back}");
+    }
+}
+
+/// What each source imports from, or calls methods of.
+fn needs(sources: &[Source]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut needs = imports(sources);
+    for (name, called) in calls::calls(sources) {
+        needs.entry(name).and_modify(|files| files.extend(called));
+    }
+    needs
+}
+
+/// A house without cycles, as long as `follow` calls nothing of `begin.rs`.
+const MADE_UP: [(&str, &str); 4] = [
+    (
+        "foo/mod.rs",
+        "pub struct Foo<'r, T> {
+    own: &'r Foo<'r, T>,
+}
+impl<'r, T> Foo<'r, T> {
+    pub fn new() -> Self {}
+}",
+    ),
+    (
+        "foo/bar.rs",
+        "pub struct Bar;
+impl Bar {
+    pub fn begin(&self) {}
+    pub fn begin_this(&self) {}
+}",
+    ),
+    (
+        "foo/begin.rs",
+        "use crate::foo::Foo;
+impl<T: Fn() -> T> Foo<'_, T> {
+    pub fn begin(&self) {
+        self.follow();
+    }
+    pub fn begin_it(&self) {}
+    pub fn begin_this(&self) {}
+    fn begin_here(&self) {}
+    #[cfg(test)]
+    pub fn begin_test(&self) {}
+}
+impl std::fmt::Display for Foo<'_, u8> {
+    fn as_shown(&self) {}
+}",
+    ),
+    (
+        "foo/follow.rs",
+        "use crate::foo::Foo;
+impl<'r, T> Foo<'r, T> {
+
+    pub fn follow(&self, foo: &'r mut Foo<'_, T>) -> Foo<'r, T> {
+        BODY
+    }
+}",
+    ),
+];
+
+#[test]
+fn no_file_calls_methods_of_one_that_calls_methods_of_it() {
+    assert_eq!(in_cycles(needs(&bare())), Vec::<&str>::new());
+    let tied = [
+        "self.begin();",
+        "Self::begin(self);",
+        "foos.map(Foo::begin);",
+        "Foo::new(f(a), b).begin();",
+        "foo\n            .begin();",
+        "self.own.begin();",
+        "foo.follow(foo)?.begin();",
+        "let other = Foo::new();\n        other.begin();",
+        "f().begin_it();",
+    ];
+    let fine = [
+        "self.follow(foo);",
+        "f().begin();",
+        "f().begin_this();",
+        "f().begin_here();",
+        "f().begin_test();",
+        "f().as_shown();",
+        "Bar::begin(foo);",
+        "foo.bar.begin();",
+        "self.begin;",
+    ];
+    for body in tied.into_iter().chain(fine) {
+        let house = MADE_UP.map(|(name, code)| source(name, &code.replace("BODY", body)));
+        let found = in_cycles(needs(&house));
+        let expected = if tied.contains(&body) { vec!["foo/begin.rs", "foo/follow.rs"] } else { Vec::new() };
+        assert_eq!(found, expected, "{body}");
     }
 }
 
