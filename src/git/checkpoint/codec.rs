@@ -232,29 +232,12 @@ mod tests {
         assert!(f.git_agrees(&["fsck", "--strict", "--no-dangling"]), "git finds its trees sound");
     }
 
-    fn plain(f: &Fixture) -> Checkpoint {
-        let tree = Objects::new(&f.repo).write_empty_tree().expect("write a tree");
-        Checkpoint {
-            head: Head::default(),
-            branches: BTreeMap::new(),
-            elsewhere: BTreeSet::new(),
-            stash: Vec::new(),
-            index: IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() },
-            worktree: tree,
-            modes: Modes { usual: UsualModes::from_umask(0o022), unusual: BTreeMap::new() },
-            directories: BTreeSet::new(),
-            skipped: Vec::new(),
-            rules: f.blob(""),
-        }
-    }
-
     #[test]
     fn git_reads_the_tree_of_a_checkpoint_and_sees_all_that_it_keeps_alive() {
         let f = Fixture::new();
         f.commit("d/a", "one");
         let tree = f.id(&["rev-parse", "HEAD^{tree}"]);
-        let plain = plain(&f);
-        let whole = Checkpoint { worktree: tree, index: IndexState { tree, ..plain.index.clone() }, ..plain };
+        let whole = f.checkpoint(tree);
         let written = Checkpoints::new(&f.repo).write_checkpoint(&whole).expect("write a checkpoint").to_string();
         let names = [
             "branches",
@@ -278,7 +261,7 @@ mod tests {
     fn a_record_that_lacks_something_or_makes_no_sense_is_an_error() {
         let f = Fixture::new();
         let (checkpoints, objects) = (Checkpoints::new(&f.repo), Objects::new(&f.repo));
-        let mut plain = plain(&f);
+        let mut plain = f.checkpoint(objects.write_empty_tree().expect("write a tree"));
         plain.branches.insert("refs/heads/main".into(), f.blob(""));
         let whole = checkpoints.write_checkpoint(&plain).expect("write a checkpoint");
         let names = f.lines(&["ls-tree", "--name-only", &whole.to_string()]);

@@ -220,7 +220,7 @@ fn changed_keys<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &B
 mod tests {
     use super::*;
     use crate::git::repo::testing::Fixture;
-    use crate::model::checkpoint::{Head, IndexState, Modes, Reason, Skipped, StashEntry, UsualModes};
+    use crate::model::checkpoint::{Head, Reason, Skipped, StashEntry};
     use std::fmt::Debug;
 
     /// A checkpoint of what was committed last, and clean.
@@ -230,14 +230,7 @@ mod tests {
         Checkpoint {
             head: Head { branch: Some("refs/heads/main".into()), commit: Some(commit) },
             branches: [("refs/heads/main".to_owned(), commit)].into(),
-            elsewhere: BTreeSet::new(),
-            stash: Vec::new(),
-            index: IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() },
-            worktree: tree,
-            modes: Modes { usual: UsualModes::from_umask(0o022), unusual: BTreeMap::new() },
-            directories: BTreeSet::new(),
-            skipped: Vec::new(),
-            rules: f.blob(""),
+            ..f.checkpoint(tree)
         }
     }
 

@@ -1,8 +1,10 @@
 //! A temporary repository for the tests beside the code: real git makes it, and says what is in it.
 
 use crate::git::repo::Repo;
+use crate::model::checkpoint::{Checkpoint, Head, IndexState, Modes, UsualModes};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -106,6 +108,23 @@ impl Fixture {
     pub fn blob(&self, content: impl AsRef<[u8]>) -> ObjectId {
         let printed = self.git_fed(&["hash-object", "-w", "--stdin"], content.as_ref());
         ObjectId::from_hex(printed.trim()).expect("git prints an id")
+    }
+
+    /// A checkpoint of an index and a worktree with the files of this tree, and nothing else: no branch, no commit.
+    #[track_caller]
+    pub fn checkpoint(&self, tree: ObjectId) -> Checkpoint {
+        Checkpoint {
+            head: Head::default(),
+            branches: BTreeMap::new(),
+            elsewhere: BTreeSet::new(),
+            stash: Vec::new(),
+            index: IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() },
+            worktree: tree,
+            modes: Modes { usual: UsualModes::from_umask(0o022), unusual: BTreeMap::new() },
+            directories: BTreeSet::new(),
+            skipped: Vec::new(),
+            rules: self.blob(""),
+        }
     }
 
     /// Writes a file and commits all that there is.
