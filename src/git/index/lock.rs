@@ -373,6 +373,40 @@ mod tests {
     }
 
     #[test]
+    fn what_the_first_release_left_is_cleared_too() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let mark = f.repo.scratch().expect("the scratch directory").join("index.mark");
+        std::fs::write(&mark, "").expect("write a file");
+        std::fs::hard_link(&mark, f.repo.git_dir().join("index.lock")).expect("link it");
+        assert!(!f.git_agrees(&["rm", "-q", "--cached", "a"]), "git respects it");
+        Index::new(&f.repo).clear_own_index_lock().expect("clear it");
+        assert_eq!(traces(&f), [""; 0], "its lock was empty, and a second name of its mark");
+        assert!(f.git_agrees(&["rm", "-q", "--cached", "a"]), "git goes on");
+    }
+
+    #[test]
+    fn a_lock_that_only_looks_like_the_first_releases_is_somebody_elses() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let (lock, elsewhere) = (f.repo.git_dir().join("index.lock"), f.outside().join("elsewhere"));
+        let mark = f.repo.scratch().expect("the scratch directory").join("index.mark");
+        std::fs::write(&elsewhere, "").expect("write a file");
+        let empty = || std::fs::write(&lock, "");
+        let linked = || std::fs::hard_link(&elsewhere, &lock);
+        let points = || std::os::unix::fs::symlink(&mark, &lock);
+        let likes: [(&str, &dyn Fn() -> std::io::Result<()>); 3] =
+            [("empty, as git's", &empty), ("a second name of another file", &linked), ("a link to the mark", &points)];
+        for (what, make) in likes {
+            std::fs::write(&mark, "").expect("write a file");
+            make().expect("somebody locks the index");
+            Index::new(&f.repo).clear_own_index_lock().expect("nothing fails");
+            assert_eq!(traces(&f), ["index.lock"], "{what}: it stays, and the mark goes");
+            std::fs::remove_file(&lock).expect("they let go of it");
+        }
+    }
+
+    #[test]
     fn a_copy_of_the_index_has_its_time() {
         let f = Fixture::new();
         f.commit("a", "one");
