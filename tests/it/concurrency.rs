@@ -118,7 +118,8 @@ mod refs_of_others {
     use super::{Sandbox, fs};
     use crate::kill_points::{has_journal, in_parallel};
     use crate::sandbox::announce;
-    use crate::tracer::{LAUNCH, Point, interrupt_at, trace};
+    use crate::tracer::{LAUNCH, Point, interrupt_at, interrupt_at_opening, trace};
+    use std::cell::Cell;
     use std::time::Duration;
 
     /// A turn that commits, leaves its branch, makes another and puts something on the stash.
@@ -223,6 +224,51 @@ mod refs_of_others {
             .collect();
         assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), cases.len(), failures.join("\n"));
         announce(&format!("{} instants", cases.len()));
+    }
+
+    /// The branches after a turn and its undo, during each of which another program does something just before oxundo
+    /// opens this path.
+    fn branches_after(path: &str, others: impl Fn(&Sandbox)) -> Option<String> {
+        let repo = Sandbox::new();
+        repo.sh("git branch first; git branch second");
+        for args in [&["run", "--", "sh", "-c", "echo own >>README.txt"][..], &["undo"]] {
+            let traced = interrupt_at_opening(&mut repo.launched_command(LAUNCH, args), path, &|| others(&repo));
+            match traced {
+                Ok(trace) => assert_eq!(trace.code, Some(0), "{args:?} goes on: {}", trace.stderr),
+                Err(error) => {
+                    announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+                    return None;
+                }
+            }
+        }
+        repo.assert_sound();
+        Some(repo.git(["for-each-ref", "--format=%(refname:short)", "refs/heads"]))
+    }
+
+    #[test]
+    fn a_branch_that_is_deleted_while_the_branches_are_read_stops_nothing() {
+        let deleted = Cell::new(0);
+        let delete = |repo: &Sandbox| {
+            deleted.set(deleted.get() + 1);
+            repo.git(["branch", "-q", "-D", "first"]);
+        };
+        // It is gone when undo comes.
+        if let Some(branches) = branches_after("refs/heads/first", delete) {
+            assert_eq!((deleted.get(), branches.as_str()), (1, "main\nsecond"));
+        }
+    }
+
+    #[test]
+    fn branches_that_are_packed_while_they_are_read_are_not_missed() {
+        let packed = Cell::new(0);
+        let pack = |repo: &Sandbox| {
+            packed.set(packed.get() + 1);
+            repo.git(["pack-refs", "--all", "--prune"]);
+        };
+        // One that was missed before the turn would be taken for the turn's.
+        if let Some(branches) = branches_after("refs/heads/", pack) {
+            assert_eq!((packed.get(), branches.as_str()), (2, "first\nmain\nsecond"));
+        }
     }
 }
 

@@ -124,6 +124,11 @@ pub(crate) fn interrupt_at(command: &mut Command, number: usize, meanwhile: &dyn
     run(command, Meddling { meanwhile: Some((Instant::Number(number), meanwhile)), ..Meddling::default() })
 }
 
+/// As [`trace`], but does something just before the program first opens a path with this end, if only to read it.
+pub(crate) fn interrupt_at_opening(command: &mut Command, path: &str, meanwhile: &dyn Fn()) -> Result<Trace, Errno> {
+    run(command, Meddling { meanwhile: Some((Instant::Opens(path), meanwhile)), ..Meddling::default() })
+}
+
 /// A call before which something happens.
 #[derive(Clone, Copy)]
 enum Instant<'a> {
@@ -131,6 +136,8 @@ enum Instant<'a> {
     Words(&'a str),
     /// The one of this number.
     Number(usize),
+    /// The program's first that opens a path with this end.
+    Opens(&'a str),
 }
 
 /// What is done to a program on its way.
@@ -282,6 +289,13 @@ impl Tracer<'_> {
             return;
         }
         let Some(call) = Call::read(pid) else { return };
+        let opens = |at: &Instant<'_>| match at {
+            Instant::Opens(end) if process == self.root => call.opens().is_some_and(|path| path.ends_with(end)),
+            _ => false,
+        };
+        if let Some((_, act)) = self.meanwhile.take_if(|(at, _)| opens(at)) {
+            act();
+        }
         let Some(text) = call.changes() else { return };
         let by = &self.processes[&process];
         let by_agent = by.agent;
@@ -291,6 +305,7 @@ impl Tracer<'_> {
         let is_now = |at: &Instant<'_>| match at {
             Instant::Words(words) => text.contains(words),
             Instant::Number(at) => *at == number,
+            Instant::Opens(_) => false,
         };
         if let Some((_, act)) = self.meanwhile.take_if(|(at, _)| is_now(at)) {
             act();
@@ -434,6 +449,15 @@ impl Call {
                 let shared = d & 0xf == 1 && c & 0x2 != 0;
                 shared.then(|| self.written("mmap", self.args[4])).flatten()
             }
+            _ => None,
+        }
+    }
+
+    /// The path that this call opens, to read or to write.
+    fn opens(&self) -> Option<String> {
+        match self.number {
+            libc::SYS_open => Some(self.string(self.args[0])),
+            libc::SYS_openat => Some(self.string(self.args[1])),
             _ => None,
         }
     }

@@ -11,12 +11,16 @@ use gix::bstr::ByteSlice;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// Every ref of oxundo's.
 pub const REFS: [&str; 2] = ["refs/oxundo", "refs/notes/oxundo"];
 
-/// How often listing the branches may fail while others prune them.
+/// How often listing the branches may fail while others delete some.
 const TRIES: u32 = 10;
+
+/// How long it waits after each failure.
+const PAUSE: Duration = Duration::from_millis(10);
 
 impl Refs<'_> {
     /// The full name of a branch that is to be made.
@@ -58,17 +62,19 @@ impl Refs<'_> {
         let packed = self.repo.gix.refs.packed_refs_path();
         let stamp =
             || packed.metadata().ok().map(|about| (about.ino(), about.mtime(), about.mtime_nsec(), about.len()));
-        let mut tries = 0..TRIES;
+        let mut tries = 1..TRIES;
         loop {
             let before = stamp();
             let _ = self.repo.gix.refs.force_refresh_packed_buffer();
-            let branches = self.listed_branches();
-            // gix reads the packed refs first: it misses a ref that is packed and pruned while it lists, or fails at
-            // a file that was there when it read the directory.
-            match branches {
+            match self.listed_branches() {
                 Ok(branches) if stamp() == before => return Ok(branches),
+                // gix reads the packed refs first: it misses a ref that is packed and pruned while it lists. git reads
+                // them last.
+                Ok(_) => return self.branches_by_git(),
                 Err(error) if tries.next().is_none() => return Err(error),
-                _ => {}
+                // gix fails at a file that was there when it read the directory. Whoever deletes branches is done with
+                // some in a moment; a file that is damaged fails each time, and nobody is to wait long for that.
+                Err(_) => std::thread::sleep(PAUSE),
             }
         }
     }
@@ -79,6 +85,20 @@ impl Refs<'_> {
             let reference = reference.map_err(|error| anyhow::anyhow!("read the branches: {error}"))?;
             if let Some(id) = reference.target().try_id() {
                 branches.insert(lossless::encode(reference.name().as_bstr()), id.to_owned());
+            }
+        }
+        Ok(branches)
+    }
+
+    fn branches_by_git(&self) -> Result<BTreeMap<String, ObjectId>> {
+        let args = ["for-each-ref", "--format=%(objectname) %(symref) %(refname)", "refs/heads"];
+        let printed = self.repo.git(args).run(b"").context("read the branches")?;
+        let mut branches = BTreeMap::new();
+        for line in printed.lines() {
+            let words: Vec<_> = line.splitn(3, |byte| *byte == b' ').collect();
+            // One that stands for another has no value of its own.
+            if let [id, b"", name] = words[..] {
+                branches.insert(lossless::encode(name), ObjectId::from_hex(id)?);
             }
         }
         Ok(branches)
@@ -118,4 +138,25 @@ impl Refs<'_> {
 
 fn is_same_place(a: &Path, b: &Path) -> bool {
     std::fs::canonicalize(a).is_ok_and(|a| a == b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+
+    #[test]
+    fn git_lists_the_branches_as_gix_does() {
+        let f = Fixture::new();
+        let refs = Refs::new(&f.repo);
+        assert_eq!(refs.branches_by_git().expect("ask git"), BTreeMap::new());
+        let [first, second] = ["1", "2"].map(|name| f.commit(name, name));
+        f.git(&["branch", "a/packed", &first.to_string()]);
+        f.git(&["pack-refs", "--all"]);
+        f.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
+        f.git(&["branch", "b", &second.to_string()]);
+        let branches = refs.branches().expect("list them");
+        assert_eq!(branches.len(), 3, "one that stands for another is none: {branches:?}");
+        assert_eq!(refs.branches_by_git().expect("ask git"), branches);
+    }
 }
