@@ -473,6 +473,25 @@ const ONCE_BAD: [[&str; 2]; 3] = [
 ];
 
 #[test]
+fn a_kill_at_another_call_than_was_meant_is_noticed() {
+    let repo = Sandbox::new();
+    if let Err(error) = points_of(&repo, &["status"]) {
+        return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+    }
+    let times = repo.home().join("times");
+    // The second time, which is the first kill, another call has the number of the one that is meant.
+    let script =
+        format!("echo >>'{0}'; if [ $(wc -l <'{0}') = 2 ]; then echo >other; else echo >meant; fi", times.display());
+    let killed = killed_at(&repo, &["run", "--", "sh", "-c", &script], ["openat", "meant"]);
+    assert!(
+        killed.exists("meant") && !killed.exists("other"),
+        "the one that is given back was killed where it was meant"
+    );
+    let runs = std::fs::read(times).expect("it was run").len();
+    assert!(runs >= 4, "it was tried again: {runs}");
+}
+
+#[test]
 fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
     let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
     let wanted = std::env::var("OXUNDO_CASE").unwrap_or_default();
