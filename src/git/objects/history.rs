@@ -73,8 +73,7 @@ impl Objects<'_> {
                 return Ok(below == Some(ancestor));
             }
         }
-        let base = self.repo.gix.merge_bases_many(of, &[ancestor]).context("walk history")?;
-        Ok(base.iter().any(|base| base.detach() == ancestor))
+        Ok(!self.walk(&[ancestor], &[of])?.contains(&ancestor))
     }
 
     /// Some of the commits that each of these has below it: a few steps straight down from the one they all descend from,
@@ -194,5 +193,26 @@ mod tests {
         assert_eq!(objects.commits_between(&[gone], commit).expect("walk"), [commit]);
         assert!(objects.reachable_from(&[gone], &[commit]).expect("walk").is_empty());
         assert!(objects.commits_between(&[commit], gone).is_err(), "what is asked for must be there");
+    }
+    #[test]
+    fn a_shallow_clone_has_no_history_below_its_end_even_where_the_commits_are_there() {
+        let f = Fixture::new();
+        let dag: Vec<Vec<usize>> = (0..6).map(|at: usize| at.checked_sub(1).into_iter().collect()).collect();
+        let commits = made(&f, &dag);
+        std::fs::write(f.repo.git_dir().join("shallow"), format!("{}\n", commits[3])).expect("write a file");
+        let f = f.reopened();
+        let objects = Objects::new(&f.repo);
+        let last = commits[5];
+        assert_eq!(f.lines(&["rev-list", &last.to_string()]).len(), 3, "git ends there");
+        for a in &commits {
+            let name = a.to_string();
+            let by_git = f.lines(&["rev-list", &last.to_string(), &format!("^{name}")]);
+            let found = objects.commits_between(&[*a], last).expect("walk");
+            assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), by_git, "{name}");
+            let is_ancestor = f.git_agrees(&["merge-base", "--is-ancestor", &name, &last.to_string()]);
+            assert_eq!(objects.is_ancestor(*a, last).expect("look"), is_ancestor, "{name}");
+            let is_reached = objects.reachable_from(&[last], &[*a]).expect("walk").contains(a);
+            assert_eq!(is_reached, is_ancestor, "{name}");
+        }
     }
 }
