@@ -93,6 +93,21 @@ fn a_commit_that_was_pushed_and_forced_back_is_published() {
 }
 
 #[test]
+fn what_a_remote_has_is_published_whatever_git_is_told_to_see_in_its_place() {
+    let replace = "git replace --graft theirs base";
+    let graft = "mkdir -p .git/info; git rev-parse theirs base | tr '\n' ' ' >.git/info/grafts";
+    for told in ["", replace, graft] {
+        let repo = Sandbox::new();
+        repo.git(["tag", "base"]);
+        repo.agent("echo 1 >>README.txt");
+        repo.sh("git tag theirs $(git commit-tree -p HEAD -m theirs HEAD^{tree})");
+        repo.sh(&format!("git update-ref refs/remotes/origin/main theirs; {told}"));
+        // A push has sent the commits as they were made.
+        repo.refuses(&["undo"], "published");
+    }
+}
+
+#[test]
 fn published_is_exact_under_clock_skew() {
     for length in [1, 3, 4, 30] {
         let repo = with_remote();

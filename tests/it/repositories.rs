@@ -82,6 +82,56 @@ fn shallow_and_partial_clones() {
     });
 }
 
+/// What git can be told to see in the place of the last commit: other parents, another tree, and other contents.
+const REPLACED: [(&str, &str); 4] = [
+    ("a commit's parents", "git replace --graft HEAD HEAD~2"),
+    ("a commit's tree", "git replace HEAD $(git commit-tree -p HEAD~ -m other HEAD~^{tree}); git reset -q --hard"),
+    ("a tree", "git replace HEAD^{tree} HEAD~^{tree}"),
+    ("a file's content", "git replace HEAD:in/a.txt HEAD:in/b.txt"),
+];
+
+#[test]
+fn replaced_objects() {
+    check_all(REPLACED.map(|(what, script)| (what.to_owned(), script)), |script| {
+        for mode in Mode::BOTH {
+            let repo = filled();
+            repo.sh(script);
+            repo.there_and_back(mode, "echo two >>in/a.txt; git rm -q --cached README.txt");
+            repo.there_and_back(mode, "echo two >>in/a.txt; git commit -qam its; git replace --graft HEAD HEAD~2");
+        }
+        let repo = filled();
+        repo.sh(script);
+        if repo.git(["status", "--porcelain"]).is_empty() {
+            let head = repo.head();
+            repo.agent("echo 3 >>README.txt");
+            assert_eq!(repo.git(["rev-parse", "HEAD~"]), head, "what git calls clean needs no dirty commit");
+        }
+    });
+}
+
+#[test]
+fn other_peoples_history_that_git_is_told_to_see_below_a_turn_is_not_the_turns() {
+    let others = "git switch -q --orphan others; git commit -q --allow-empty -m 1; git commit -q --allow-empty -m 2
+        git tag others; git switch -q main; git branch -q -D others";
+    let replace = "git replace --graft HEAD others HEAD~";
+    let graft = "mkdir -p .git/info; git rev-parse HEAD others HEAD~ | tr '\n' ' ' >.git/info/grafts";
+    for told in ["", replace, graft] {
+        // A branch that was not there leaves none that it alone is compared with.
+        for branch in ["", "git switch -q -c topic"] {
+            let repo = Sandbox::new();
+            repo.sh(others);
+            repo.commit("a.txt", "a\n");
+            let before = repo.state();
+            repo.agent(&format!("{branch}\necho own >>a.txt; git commit -qam own; {told}"));
+            let commits = repo.log()[0]["commits"].as_array().map(Vec::len);
+            assert_eq!(commits, Some(1), "{branch} {told}: the turn made one commit");
+            repo.undo();
+            repo.sh("git replace -l | xargs -r git replace -d; rm -f .git/info/grafts");
+            repo.state().assert_is(&before, told);
+        }
+    }
+}
+
 #[test]
 fn alternates_and_shared_clones() {
     comes_and_goes(|| clone("--shared"));

@@ -1,4 +1,5 @@
-//! What history says: which commits are between two, and which is another's ancestor.
+//! What history says: which commits are between two, and which is another's ancestor. It is what the commits say, down
+//! to where a shallow clone ends: whatever replaced objects and grafts show in their place.
 
 use crate::git::objects::Objects;
 use anyhow::{Context, Result};
@@ -31,7 +32,9 @@ impl Objects<'_> {
     fn walk(&self, from: &[ObjectId], hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
         let shown = from.iter().map(|id| format!("{id}\n"));
         let lines: String = shown.chain(hidden.iter().map(|id| format!("^{id}\n"))).collect();
-        let printed = self.repo.git(["rev-list", "--stdin"]).run(lines.as_bytes()).context("walk history")?;
+        // Grafts are another way to look at it: git is told of a file of them that is not there.
+        let git = self.repo.git(["rev-list", "--stdin"]).env("GIT_GRAFT_FILE", "/dev/null/none");
+        let printed = git.run(lines.as_bytes()).context("walk history")?;
         printed.lines().map(|line| Ok(ObjectId::from_hex(line)?)).collect()
     }
 
@@ -110,6 +113,7 @@ impl Objects<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::repo::Repo;
     use crate::git::repo::testing::Fixture;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
@@ -194,6 +198,41 @@ mod tests {
         assert!(objects.reachable_from(&[gone], &[commit]).expect("walk").is_empty());
         assert!(objects.commits_between(&[commit], gone).is_err(), "what is asked for must be there");
     }
+
+    /// What is asked of history, of all these commits.
+    fn told(repo: &Repo, commits: &[ObjectId]) -> Vec<String> {
+        let (objects, last) = (Objects::new(repo), commits[commits.len() - 1]);
+        let mut told = Vec::new();
+        for a in commits {
+            let ancestors = commits.iter().map(|b| objects.is_ancestor(*a, *b).expect("look")).collect::<Vec<_>>();
+            let between = objects.commits_between(&[*a], last).expect("walk");
+            let beside = objects.commits_between(&[*a, commits[0]], last).expect("walk");
+            let reached: BTreeSet<_> = objects.reachable_from(&[*a], commits).expect("walk").into_iter().collect();
+            told.push(format!("{ancestors:?} {between:?} {beside:?} {reached:?}"));
+        }
+        told
+    }
+
+    #[test]
+    fn history_is_what_the_commits_say_whatever_git_is_told_to_see_in_their_place() {
+        let f = Fixture::new();
+        let dag = [vec![], vec![0], vec![], vec![1], vec![3], vec![2, 4], vec![5], vec![6]];
+        let commits = made(&f, &dag);
+        let names: Vec<String> = commits.iter().map(ToString::to_string).collect();
+        let wanted = told(&f.repo, &commits);
+        let seen = f.lines(&["rev-list", &names[7]]);
+        f.git(&["replace", "--graft", &names[6], &names[3]]);
+        assert_ne!(f.lines(&["rev-list", &names[7]]), seen, "git sees another history");
+        let f = f.reopened();
+        assert_eq!(told(&f.repo, &commits), wanted);
+        f.git(&["replace", "-d", &names[6]]);
+        let grafts = f.repo.git_dir().join("info/grafts");
+        std::fs::create_dir_all(grafts.with_file_name("")).expect("make a directory");
+        std::fs::write(grafts, format!("{} {} {}\n", names[6], names[3], names[2])).expect("write a file");
+        assert_ne!(f.lines(&["rev-list", &names[7]]), seen, "git sees another history");
+        assert_eq!(told(&f.reopened().repo, &commits), wanted);
+    }
+
     #[test]
     fn a_shallow_clone_has_no_history_below_its_end_even_where_the_commits_are_there() {
         let f = Fixture::new();

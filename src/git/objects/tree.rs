@@ -26,8 +26,10 @@ impl Objects<'_> {
         }
     }
 
-    /// The tree of a commit.
+    /// The tree of a commit, as git sees it: of what `git replace` has in the commit's place.
     pub fn commit_tree(&self, commit: ObjectId) -> Result<ObjectId> {
+        let mut replaced = self.repo.gix.objects.store_ref().replacements();
+        let commit = replaced.find_map(|(id, by)| (id == commit).then_some(by)).unwrap_or(commit);
         let commit = self.repo.gix.find_commit(commit).with_context(|| format!("read commit {commit}"))?;
         Ok(commit.tree_id()?.detach())
     }

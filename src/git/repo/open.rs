@@ -157,7 +157,11 @@ fn open_gix(path: &Path) -> Result<gix::Repository> {
     if let Ok(parameters) = std::env::var("GIT_CONFIG_PARAMETERS") {
         options = options.cli_overrides(config_parameters(&parameters));
     }
-    gix::open_opts(path, options).map_err(|error| not_opened(path, &error.to_string()))
+    let mut gix = gix::open_opts(path, options).map_err(|error| not_opened(path, &error.to_string()))?;
+    // What `git replace` has in an object's place is a way to look at it. What is brought back is what was there, and
+    // a push has sent the commits as they were made, with the parents that they have.
+    gix.objects.ignore_replacements = true;
+    Ok(gix)
 }
 
 /// Whether git may have a system-wide configuration that is not /etc/gitconfig: then gix has to ask git where it is,

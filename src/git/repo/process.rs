@@ -63,9 +63,12 @@ impl Git {
             .current_dir(worktree)
             .env("GIT_DIR", git_dir)
             .env("GIT_WORK_TREE", worktree)
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .args(if ABOUT_HOOKS.contains(&name.as_str()) { &[][..] } else { &NO_HOOKS })
-            .args(args);
+            .env("GIT_TERMINAL_PROMPT", "0");
+        if !ABOUT_HOOKS.contains(&name.as_str()) {
+            // Objects as they were made, as gix gives them (`open_gix`); a user's hook sees what git shows the user.
+            command.env("GIT_NO_REPLACE_OBJECTS", "1").args(NO_HOOKS);
+        }
+        command.args(args);
         Self { command, name, line }
     }
 
