@@ -233,11 +233,16 @@ impl Sandbox {
 /// Programs.
 impl Sandbox {
     fn command(&self, program: impl AsRef<OsStr>, directory: &Path) -> Command {
-        let mut command = Command::new(program);
+        let path = self.variables.iter().rfind(|(name, _)| *name == "PATH").map(|(_, path)| path.clone());
+        let path = path.unwrap_or_else(search_path);
+        // By its place: for a name that is not looked up on the tests' own PATH, the standard library forks, and the
+        // kernel copies the page tables of all tests each time.
+        let mut command =
+            Command::new(which::which_in(program.as_ref(), Some(&path), directory).expect("it is installed"));
         command
             .current_dir(directory)
             .env_clear()
-            .env("PATH", search_path())
+            .env("PATH", path)
             .env("HOME", self.home())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
@@ -585,8 +590,8 @@ impl fmt::Debug for Output {
     }
 }
 
-/// The files that say what refs there are, with their bytes.
-type StoredRefs = BTreeMap<PathBuf, Vec<u8>>;
+/// Files of a git directory, with their bytes.
+type Stored = BTreeMap<PathBuf, Vec<u8>>;
 
 /// What `git stash list OPTION` runs where there is a stash; where there is none it prints nothing.
 fn stash_list(option: &str) -> [&str; 7] {
@@ -614,10 +619,10 @@ impl Sandbox {
             facts.insert(line[..at].escape_ascii().to_string(), line[at..].to_vec());
         }
         facts.insert("git status".to_owned(), status.join(&b'\n'));
-        for (name, id) in self.refs() {
+        for (name, id) in self.refs_below(&["refs/heads", "refs/stash"]) {
             if name == "refs/stash" {
-                facts.insert(STASH.to_owned(), self.look(&stash_list("--format=%gd %H %gs")));
-            } else if name.starts_with("refs/heads/") {
+                facts.insert(STASH.to_owned(), self.stash_list());
+            } else {
                 facts.insert(format!("ref {name}"), id.into());
             }
         }
@@ -685,42 +690,76 @@ impl Sandbox {
     /// Every ref there is, with its id.
     #[track_caller]
     pub(crate) fn refs(&self) -> BTreeMap<String, String> {
-        // By the bytes that git reads: from the same it always says the same.
-        static SAID: LazyLock<Mutex<BTreeMap<StoredRefs, Vec<u8>>>> = LazyLock::new(Mutex::default);
-        let stored = self.stored_refs();
-        let said = stored.as_ref().and_then(|stored| SAID.lock().expect("nobody panics with it").get(stored).cloned());
-        let refs = said.unwrap_or_else(|| {
-            let said = self.look(&["for-each-ref", "--format=%(refname) %(objectname)"]);
-            // Unless they have changed meanwhile.
-            if let Some(stored) = stored.filter(|stored| self.stored_refs().as_ref() == Some(stored)) {
-                SAID.lock().expect("nobody panics with it").insert(stored, said.clone());
-            }
-            said
-        });
-        let refs = lines(&refs);
+        // Not remembered where some are of a worktree's own.
+        if self.root.join(".git").is_dir() { self.refs_below(&["refs"]) } else { self.refs_below(&[]) }
+    }
+
+    /// Every ref below these, with its id.
+    #[track_caller]
+    fn refs_below(&self, places: &[&str]) -> BTreeMap<String, String> {
+        let args = [&["for-each-ref", "--format=%(refname) %(objectname)"], places].concat();
+        let stored = || (!places.is_empty()).then(|| self.stored(&[places, &["packed-refs"]].concat()))?;
+        let refs = lines(&self.said(&args, stored));
         let pairs = refs.iter().filter_map(|line| line.split_once(' '));
         pairs.map(|(name, id)| (name.to_owned(), id.to_owned())).collect()
     }
 
-    /// All files that say what refs there are, where the git directory is the worktree's own and has them in files.
-    fn stored_refs(&self) -> Option<StoredRefs> {
-        let git_dir = self.root.join(".git");
-        let (mut files, mut left) = (StoredRefs::new(), vec![git_dir.join("refs"), git_dir.join("packed-refs")]);
-        if git_dir.join("reftable").exists() {
+    #[track_caller]
+    fn stash_list(&self) -> Vec<u8> {
+        self.said(&stash_list("--format=%gd %H %gs"), || {
+            let stored = self.stored(&["refs/stash", "packed-refs", "logs/refs/stash"])?;
+            let entries = lines(stored.get(Path::new("logs/refs/stash"))?);
+            // git would miss a commit that is gone. What is in a pack is for git to find.
+            let commits = entries.iter().map(|entry| entry.split(' ').nth(1)?.split_at_checked(2));
+            let loose = |(start, rest): (&str, &str)| self.common_dir().join("objects").join(start).join(rest);
+            commits.map(|id| id.map(loose)).all(|path| path.is_some_and(|path| path.exists())).then_some(stored)
+        })
+    }
+
+    /// What a git command prints that only asks for what is in `stored`: from the same bytes it always says the same.
+    #[track_caller]
+    fn said(&self, args: &[&str], stored: impl Fn() -> Option<Stored>) -> Vec<u8> {
+        static SAID: LazyLock<Mutex<BTreeMap<(String, Stored), Vec<u8>>>> = LazyLock::new(Mutex::default);
+        let key = stored().map(|stored| (args.join(" "), stored));
+        let known = key.as_ref().and_then(|key| SAID.lock().expect("nobody panics with it").get(key).cloned());
+        known.unwrap_or_else(|| {
+            let said = self.look(args);
+            // Unless it has changed meanwhile.
+            if let Some(key) = key.filter(|(_, known)| stored().as_ref() == Some(known)) {
+                SAID.lock().expect("nobody panics with it").insert(key, said.clone());
+            }
+            said
+        })
+    }
+
+    /// These files of the git directory, and those below, where refs are in files.
+    fn stored(&self, places: &[&str]) -> Option<Stored> {
+        let common = self.common_dir();
+        if !common.join("HEAD").exists() || common.join("reftable").exists() {
             return None;
         }
+        let mut left: Vec<_> = places.iter().map(|place| common.join(place)).collect();
+        let mut stored = Stored::new();
         while let Some(path) = left.pop() {
-            match fs::read_dir(&path) {
-                Ok(entries) => {
-                    for entry in entries {
-                        left.push(entry.ok()?.path());
-                    }
+            if path.is_dir() {
+                for entry in fs::read_dir(&path).ok()? {
+                    left.push(entry.ok()?.path());
                 }
-                Err(_) if path.ends_with("packed-refs") && !path.exists() => {}
-                Err(_) => drop(files.insert(path.strip_prefix(&git_dir).ok()?.to_owned(), fs::read(&path).ok()?)),
+            } else if path.symlink_metadata().is_ok() {
+                stored.insert(path.strip_prefix(&common).ok()?.to_owned(), fs::read(&path).ok()?);
             }
         }
-        Some(files)
+        Some(stored)
+    }
+
+    /// The git directory that has the branches and the stash of all worktrees.
+    fn common_dir(&self) -> PathBuf {
+        let link = fs::read_to_string(self.root.join(".git")).unwrap_or_default();
+        let git_dir = self.root.join(link.strip_prefix("gitdir: ").unwrap_or(".git").trim_end());
+        match fs::read_to_string(git_dir.join("commondir")) {
+            Ok(common) => git_dir.join(common.trim_end()),
+            Err(_) => git_dir,
+        }
     }
 
     #[track_caller]
