@@ -332,7 +332,7 @@ impl Planner<'_, '_> {
         }
         // What a later turn left in the file only was staged with lines of the user's.
         if let Some(left) = self.left.get(path) {
-            let left = change.from.iter().map(|entry| IndexEntry { id: *left, ..entry.clone() }).collect();
+            let left = change.from.iter().map(|entry| IndexEntry { id: *left, ..*entry }).collect();
             if let Some(merged) = self.merged_entries(path, now, &Change::new(left, change.to.clone()))? {
                 return Ok(merged);
             }

@@ -232,7 +232,7 @@ mod refs_of_others {
         let repo = Sandbox::new();
         repo.sh("git branch first; git branch second");
         for args in [&["run", "--", "sh", "-c", "echo own >>README.txt"][..], &["undo"]] {
-            let traced = interrupt_at_opening(&mut repo.launched_command(LAUNCH, args), path, &|| others(&repo));
+            let traced = interrupt_at_opening(&mut repo.launched_command(LAUNCH, args), path, 0, &|| others(&repo));
             match traced {
                 Ok(trace) => assert_eq!(trace.code, Some(0), "{args:?} goes on: {}", trace.stderr),
                 Err(error) => {
@@ -269,6 +269,117 @@ mod refs_of_others {
         if let Some(branches) = branches_after("refs/heads/", pack) {
             assert_eq!((packed.get(), branches.as_str()), (2, "first\nmain\nsecond"));
         }
+    }
+
+    /// Runs a command in a copy for each time that it opens a path with this end, with all refs packed just before. Gives
+    /// how often that was, or nothing if no process can be traced here.
+    fn packed_before_each_opening(
+        repo: &Sandbox,
+        args: &[&str],
+        path: &str,
+        check: impl Fn(&Sandbox, Option<i32>, &str),
+    ) -> Option<usize> {
+        for often in 0.. {
+            let (repo, packed) = (repo.copy(), Cell::new(false));
+            let pack = || {
+                packed.set(true);
+                // Where oxundo has the lock they are not packed.
+                let _ = repo.try_git(["-c", "core.packedRefsTimeout=0", "pack-refs", "--all", "--prune"]);
+            };
+            let traced = interrupt_at_opening(&mut repo.launched_command(LAUNCH, args), path, often, &pack);
+            let Ok(trace) = traced else {
+                announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+                return None;
+            };
+            if !packed.get() {
+                return Some(often);
+            }
+            check(&repo, trace.code, &format!("{args:?}, before '{path}' is opened once more after {often} times"));
+        }
+        None
+    }
+
+    #[test]
+    fn refs_that_are_packed_before_one_is_read_are_read_as_they_are() {
+        let start = Sandbox::new();
+        start.sh("git branch other; echo theirs >>README.txt; git stash -q; git commit -q --allow-empty -m theirs");
+        start.remote("origin").sh("git push -q origin main");
+        let done = start.copy();
+        done.agent("echo own >>README.txt");
+        let undone = done.copy();
+        undone.undo();
+        let [before, after] = [&start, &done].map(Sandbox::state);
+        let run = &["run", "--", "sh", "-c", "echo own >>README.txt"][..];
+        let nothing_missed = |repo: &Sandbox, code, what: &str| {
+            assert_eq!(code, Some(0), "{what}");
+            let made = repo.state();
+            let walk = if made == before {
+                [("redo", &after), ("undo", &before)]
+            } else {
+                [("undo", &before), ("redo", &made)]
+            };
+            for (op, wanted) in walk {
+                repo.oxundo([op]).success();
+                repo.state().assert_is(wanted, what);
+            }
+            repo.assert_sound();
+        };
+        let mut cases = Vec::new();
+        for name in ["stash", "heads/main", "heads/other", "remotes/origin/main", "oxundo/timeline"] {
+            for (repo, args) in [(&start, run), (&done, &["undo"]), (&undone, &["redo"])] {
+                cases.push((repo, args, format!("repo/.git/refs/{name}")));
+            }
+        }
+        let failures = in_parallel(&cases, |(repo, args, path)| {
+            let times = packed_before_each_opening(repo, args, path, nothing_missed);
+            announce(&format!("{args:?}, '{path}': {times:?} times"));
+        });
+        assert_eq!(failures, []);
+        done.sh("git update-ref refs/remotes/origin/main main");
+        let refused = |repo: &Sandbox, code, what: &str| {
+            assert_eq!(code, Some(3), "a published commit stays: {what}");
+            repo.assert_sound();
+        };
+        let times = packed_before_each_opening(&done, &["undo"], ".git/refs/remotes/origin/main", refused);
+        assert!(times.is_none_or(|times| times > 0), "it is read");
+    }
+
+    #[test]
+    fn a_directory_of_refs_that_is_removed_before_a_lock_is_made_in_it_stops_nothing() {
+        let repo = Sandbox::new();
+        let before = repo.state();
+        repo.agent("git branch made/deep; echo own >>README.txt");
+        let after = repo.state();
+        for (op, wanted) in [("undo", &before), ("redo", &after)] {
+            // It is no file then, and git removes its directory.
+            repo.git(["pack-refs", "--all", "--prune"]);
+            let removed = Cell::new(false);
+            let remove = || removed.set(fs::remove_dir(repo.path(".git/refs/heads/made")).is_ok());
+            let lock = "refs/heads/made/deep.lock";
+            let traced = interrupt_at_opening(&mut repo.launched_command(LAUNCH, &[op]), lock, 0, &remove);
+            let Ok(trace) = traced else {
+                return announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+            };
+            assert!(removed.get(), "{op} has just made the directory");
+            assert_eq!(trace.code, Some(0), "{}", trace.stderr);
+            repo.state().assert_is(wanted, op);
+        }
+    }
+
+    #[test]
+    fn a_ref_that_others_put_where_undo_would_is_a_refusal() {
+        let repo = Sandbox::new();
+        repo.sh("git branch spare");
+        repo.agent("git branch -q -D spare; echo own >>README.txt");
+        let after = repo.state();
+        let make = || drop(repo.git(["branch", "spare"]));
+        let lock = "refs/heads/spare.lock";
+        let Ok(trace) = interrupt_at_opening(&mut repo.launched_command(LAUNCH, &["undo"]), lock, 0, &make) else {
+            return announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+        };
+        assert_eq!(trace.code, Some(3), "{}", trace.stderr);
+        repo.git(["branch", "-q", "-D", "spare"]);
+        repo.state().assert_is(&after, "nothing else was changed");
     }
 }
 

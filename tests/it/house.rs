@@ -325,6 +325,14 @@ fn only_the_ui_prints() {
 }
 
 #[test]
+fn refs_are_read_in_one_place() {
+    // gix by itself misses a ref that is packed meanwhile.
+    for word in ["find_reference(", ".references()", "gix.head", ".head_id(", ".head_name(", ".head_commit("] {
+        assert_eq!(having(word, &["git/repo/refs.rs"]), Vec::<String>::new(), "{word}");
+    }
+}
+
+#[test]
 fn gix_handles_stay_in_the_git_layer() {
     for handle in ["gix::Repository", "gix::open", "gix::discover", "gix::index", "gix::refs", "gix::objs"] {
         assert_eq!(having(handle, &["git/"]), Vec::<String>::new(), "{handle}");

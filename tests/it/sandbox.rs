@@ -593,6 +593,9 @@ impl fmt::Debug for Output {
 /// Files of a git directory, with their bytes.
 type Stored = BTreeMap<PathBuf, Vec<u8>>;
 
+/// What git said, by its arguments and the files that it read.
+type Said = BTreeMap<(String, Stored), Vec<u8>>;
+
 /// What `git stash list OPTION` runs where there is a stash; where there is none it prints nothing.
 fn stash_list(option: &str) -> [&str; 7] {
     ["log", "--format=%gd: %gs", "-g", "--first-parent", option, "refs/stash", "--"]
@@ -719,7 +722,7 @@ impl Sandbox {
     /// What a git command prints that only asks for what is in `stored`: from the same bytes it always says the same.
     #[track_caller]
     fn said(&self, args: &[&str], stored: impl Fn() -> Option<Stored>) -> Vec<u8> {
-        static SAID: LazyLock<Mutex<BTreeMap<(String, Stored), Vec<u8>>>> = LazyLock::new(Mutex::default);
+        static SAID: LazyLock<Mutex<Said>> = LazyLock::new(Mutex::default);
         let key = stored().map(|stored| (args.join(" "), stored));
         let known = key.as_ref().and_then(|key| SAID.lock().expect("nobody panics with it").get(key).cloned());
         known.unwrap_or_else(|| {

@@ -124,9 +124,15 @@ pub(crate) fn interrupt_at(command: &mut Command, number: usize, meanwhile: &dyn
     run(command, Meddling { meanwhile: Some((Instant::Number(number), meanwhile)), ..Meddling::default() })
 }
 
-/// As [`trace`], but does something just before the program first opens a path with this end, if only to read it.
-pub(crate) fn interrupt_at_opening(command: &mut Command, path: &str, meanwhile: &dyn Fn()) -> Result<Trace, Errno> {
-    run(command, Meddling { meanwhile: Some((Instant::Opens(path), meanwhile)), ..Meddling::default() })
+/// As [`trace`], but does something just before the program opens a path with this end once more, if only to read it,
+/// when it has done so this often.
+pub(crate) fn interrupt_at_opening(
+    command: &mut Command,
+    path: &str,
+    often: usize,
+    meanwhile: &dyn Fn(),
+) -> Result<Trace, Errno> {
+    run(command, Meddling { meanwhile: Some((Instant::Opens(path, often), meanwhile)), ..Meddling::default() })
 }
 
 /// A call before which something happens.
@@ -136,8 +142,8 @@ enum Instant<'a> {
     Words(&'a str),
     /// The one of this number.
     Number(usize),
-    /// The program's first that opens a path with this end.
-    Opens(&'a str),
+    /// The program's that opens a path with this end, after so many others.
+    Opens(&'a str, usize),
 }
 
 /// What is done to a program on its way.
@@ -289,11 +295,17 @@ impl Tracer<'_> {
             return;
         }
         let Some(call) = Call::read(pid) else { return };
-        let opens = |at: &Instant<'_>| match at {
-            Instant::Opens(end) if process == self.root => call.opens().is_some_and(|path| path.ends_with(end)),
+        let opens = |at: &mut Instant<'_>| match at {
+            Instant::Opens(end, often) if call.opens().is_some_and(|path| path.ends_with(*end)) => {
+                let left = often.checked_sub(1);
+                *often = left.unwrap_or_default();
+                left.is_none()
+            }
             _ => false,
         };
-        if let Some((_, act)) = self.meanwhile.take_if(|(at, _)| opens(at)) {
+        if process == self.root
+            && let Some((_, act)) = self.meanwhile.take_if(|(at, _)| opens(at))
+        {
             act();
         }
         let Some(text) = call.changes() else { return };
@@ -305,7 +317,7 @@ impl Tracer<'_> {
         let is_now = |at: &Instant<'_>| match at {
             Instant::Words(words) => text.contains(words),
             Instant::Number(at) => *at == number,
-            Instant::Opens(_) => false,
+            Instant::Opens(..) => false,
         };
         if let Some((_, act)) = self.meanwhile.take_if(|(at, _)| is_now(at)) {
             act();

@@ -114,14 +114,13 @@ impl Objects<'_> {
     /// to, and those that the pre-push hook recorded.
     fn remote_tips(&self) -> Result<BTreeMap<ObjectId, String>> {
         let mut tips = BTreeMap::new();
-        for reference in self.repo.gix.references()?.remote_branches()? {
-            let reference = reference.map_err(|error| anyhow::anyhow!("read the remote branches: {error}"))?;
-            let name = reference.name().shorten().to_string();
-            if let Some(id) = reference.target().try_id() {
-                tips.insert(id.to_owned(), name.clone());
+        let mut buffer = [0; 4096];
+        for (full, id) in self.repo.refs_below("refs/remotes/")? {
+            let name = full.shorten().to_string();
+            if let Some(id) = id {
+                tips.insert(id, name.clone());
             }
-            let mut log = reference.log_iter();
-            if let Ok(Some(lines)) = log.rev() {
+            if let Ok(Some(lines)) = self.repo.gix.refs.reflog_iter_rev(full.as_ref(), &mut buffer) {
                 for line in lines.flatten() {
                     if !line.new_oid.is_null() {
                         tips.entry(line.new_oid).or_insert_with(|| format!("{name}, as its reflog tells"));
@@ -141,12 +140,7 @@ impl Objects<'_> {
 
     /// Where every remote-tracking branch points.
     pub fn remote_tip_ids(&self) -> Result<Vec<ObjectId>> {
-        let mut ids = Vec::new();
-        for reference in self.repo.gix.references()?.remote_branches()? {
-            let reference = reference.map_err(|error| anyhow::anyhow!("read the remote branches: {error}"))?;
-            ids.extend(reference.target().try_id().map(ToOwned::to_owned));
-        }
-        Ok(ids)
+        Ok(self.repo.refs_below("refs/remotes/")?.into_iter().filter_map(|(_, id)| id).collect())
     }
 
     /// Records what git is about to push, from the lines that git gives its pre-push hook.

@@ -1,8 +1,8 @@
 //! Moving refs: every move names the value it expects.
 
-use crate::error::{Code, Refusal};
+use crate::error::Refusal;
 use crate::git::refs::lockfile::locked_error;
-use crate::git::refs::{Refs, full_name, transaction};
+use crate::git::refs::{Refs, full_name, moved_meanwhile, transaction};
 use crate::model::checkpoint;
 use crate::model::plan::Plan;
 use anyhow::{Context, Result, bail};
@@ -86,13 +86,6 @@ impl Refs<'_> {
     }
 }
 
-fn moved_meanwhile(name: &str) -> anyhow::Error {
-    let name = checkpoint::short_branch(name);
-    Refusal::new(Code::Branch, format!("'{name}' was moved by something else meanwhile"))
-        .hint("run the same command again")
-        .into()
-}
-
 fn ref_edits(plan: &Plan, message: &str) -> Result<Vec<RefEdit>> {
     let mut edits = Vec::new();
     let mut through_head = false;
@@ -154,6 +147,7 @@ pub fn edit(name: &str, from: Option<ObjectId>, to: Option<ObjectId>, message: &
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Code;
     use crate::git::repo::testing::Fixture;
     use crate::model::checkpoint::Head;
     use crate::model::plan::{BranchMove, Op};

@@ -7,8 +7,10 @@ pub mod read;
 pub mod stash;
 mod transaction;
 
+use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::model::bytes::lossless;
+use crate::model::checkpoint;
 use anyhow::Result;
 use gix::bstr::BString;
 use gix::refs::FullName;
@@ -47,6 +49,13 @@ impl<'r> Refs<'r> {
     pub fn new(repo: &'r Repo) -> Self {
         Self { repo }
     }
+}
+
+fn moved_meanwhile(name: &str) -> anyhow::Error {
+    let name = checkpoint::short_branch(name);
+    Refusal::new(Code::Branch, format!("'{name}' was moved by something else meanwhile"))
+        .hint("run the same command again")
+        .into()
 }
 
 pub fn full_name(name: &str) -> Result<FullName> {

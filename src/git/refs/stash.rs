@@ -11,11 +11,11 @@ use std::os::unix::ffi::OsStringExt;
 impl Refs<'_> {
     /// The stash list, newest first.
     pub fn stash(&self) -> Result<Vec<StashEntry>> {
-        let Some(reference) = self.repo.gix.try_find_reference("refs/stash")? else {
+        if self.ref_id("refs/stash")?.is_none() {
             return Ok(Vec::new());
-        };
-        let mut log = reference.log_iter();
-        let Some(lines) = log.rev()? else {
+        }
+        let mut buffer = [0; 4096];
+        let Some(lines) = self.repo.gix.refs.reflog_iter_rev("refs/stash", &mut buffer)? else {
             return Ok(Vec::new());
         };
         lines

@@ -10,14 +10,17 @@
 //! - What gix refuses because of what it read too early is tried again.
 //! - Refs are deleted here, as git does it: with git's lock on the packed refs, whether or not the ref is one of them.
 
+use crate::git::refs::moved_meanwhile;
+use crate::git::repo::refs::value;
 use crate::git::repo::scratch::remove_if_there;
-use anyhow::{Context, Result, bail};
+use crate::model::bytes::lossless;
+use anyhow::{Context, Result};
 use gix::bstr::{BString, ByteSlice};
 use gix::lock::Marker;
 use gix::lock::acquire::{Fail, resolve_symlink};
 use gix::refs::file::{Store, Transaction};
 use gix::refs::transaction::RefEdit;
-use gix::refs::{FullNameRef, Target, TargetRef};
+use gix::refs::{Target, TargetRef};
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -45,16 +48,6 @@ pub(super) fn edit(
     gone.commit()
 }
 
-/// Where a ref points now. The packed refs are read again, after the loose ref: git packs a ref before it prunes it.
-pub(super) fn value(store: &Store, name: &FullNameRef) -> Result<Option<Target>> {
-    let found = match store.try_find_packed(name, None)? {
-        None => store.try_find_packed(name, store.open_packed_buffer()?.as_ref())?,
-        loose => loose,
-    };
-    // gix also tries 'refs/heads/main' as the short form of other names.
-    Ok(found.filter(|found| found.name.as_ref() == name).map(|found| found.target))
-}
-
 fn prepare<'a>(gix: &'a gix::Repository, edits: &[RefEdit]) -> Result<Transaction<'a, 'a>> {
     let (loose, packed) =
         (patience(gix, "core.filesRefLockTimeout", 100), patience(gix, "core.packedRefsTimeout", 1000));
@@ -69,13 +62,20 @@ fn prepare<'a>(gix: &'a gix::Repository, edits: &[RefEdit]) -> Result<Transactio
             }
             Err(error) => {
                 let too_early = error.is_conflict() || error.is_not_found();
-                let is_so = || edits.iter().all(|edit| expect(&gix.refs, edit).is_ok());
-                if !too_early || tries.next().is_none() || !is_so() {
-                    return Err(error.into());
+                let error = error.into();
+                if !(too_early || is_no_directory(&error)) || tries.next().is_none() {
+                    return Err(error);
                 }
+                edits.iter().try_for_each(|edit| expect(&gix.refs, edit))?;
             }
         }
     }
+}
+
+/// Whether a lock could not be made since its directory was gone: git removes those that it leaves empty.
+fn is_no_directory(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    causes.any(|cause| cause.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// gix writes a branch's name into HEAD as text, with replacement characters for what is not UTF-8: this puts the very
@@ -91,7 +91,7 @@ fn name_exactly(gix: &gix::Repository, edit: &RefEdit) -> Result<()> {
     }
 }
 
-/// An error unless a ref is where its edit expects it.
+/// A refusal unless a ref is where its edit expects it.
 fn expect(store: &Store, edit: &RefEdit) -> Result<()> {
     let mut now = value(store, edit.name.as_ref())?;
     while let Some(Target::Symbolic(name)) = now.as_ref().filter(|_| edit.deref) {
@@ -101,8 +101,7 @@ fn expect(store: &Store, edit: &RefEdit) -> Result<()> {
     if now.as_ref().map(Target::to_ref) == expected {
         return Ok(());
     }
-    let said = |at: Option<Target>| at.map_or_else(|| "nowhere".to_owned(), |at| at.to_string());
-    bail!("{} is at {}, not at {}", edit.name.as_bstr(), said(now), said(expected.map(TargetRef::into_owned)))
+    Err(moved_meanwhile(&lossless::encode(edit.name.as_bstr())))
 }
 
 /// How long to wait for a lock of git's.
@@ -134,7 +133,18 @@ impl<'a> Deletion<'a> {
             let relative = edit.name.to_path()?;
             let path = gix.common_dir().join(relative);
             let boundary = Some(gix.common_dir().join("refs"));
-            let lock = Marker::acquire_to_hold_resource(&path, patience, boundary, 0)?;
+            let mut tries = 0..TRIES;
+            let lock = loop {
+                match Marker::acquire_to_hold_resource(&path, patience, boundary.clone(), 0) {
+                    Ok(lock) => break lock,
+                    Err(error) => {
+                        let error = error.into();
+                        if !is_no_directory(&error) || tries.next().is_none() {
+                            return Err(error);
+                        }
+                    }
+                }
+            };
             expect(&gix.refs, edit)?;
             let log = gix.common_dir().join("logs").join(relative);
             Ok(Doomed { name: edit.name.as_bstr().to_owned(), path, log, _lock: lock })
@@ -198,7 +208,7 @@ fn without(packed: &[u8], names: &[&[u8]]) -> Vec<u8> {
     let mut goes = false;
     for line in packed.lines_with_terminator() {
         if !line.starts_with(b"^") {
-            let name = line.trim_end().splitn_str(2, " ").nth(1);
+            let name = line.strip_suffix(b"\n").unwrap_or(line).splitn_str(2, " ").nth(1);
             goes = !line.starts_with(b"#") && name.is_some_and(|name| names.contains(&name));
         }
         if !goes {
@@ -213,12 +223,13 @@ mod tests {
     use super::without;
 
     const PACKED: &str = "# pack-refs with: peeled fully-peeled sorted \n\
-        1111 refs/heads/a\n2222 refs/heads/a b\n3333 refs/tags/v1\n^4444\n5555 refs/tags/v10\n";
+        1111 refs/heads/a\n1112 refs/heads/a\u{a0}\n1113 refs/heads/a\u{3000}\n2222 refs/heads/a b\n3333 refs/tags/v1\n^4444\n5555 refs/tags/v10\n";
 
     #[test]
     fn packed_refs_lose_just_those_named_with_what_their_tags_point_to() {
         for (names, gone) in [
             (&["refs/heads/a"] as &[&str], "1111 refs/heads/a\n"),
+            (&["refs/heads/a\u{a0}"], "1112 refs/heads/a\u{a0}\n"),
             (&["refs/tags/v1"], "3333 refs/tags/v1\n^4444\n"),
             (&["refs/tags/v10"], "5555 refs/tags/v10\n"),
             (&["refs/heads", "a", "b", "with:", "4444", ""], ""),
@@ -227,7 +238,9 @@ mod tests {
             let left = String::from_utf8(without(PACKED.as_bytes(), &names)).expect("it is text");
             assert_eq!(left, PACKED.replace(gone, ""));
         }
-        let all: Vec<&[u8]> = vec![b"refs/heads/a", b"refs/heads/a b", b"refs/tags/v1", b"refs/tags/v10"];
+        let odd = ["refs/heads/a\u{a0}", "refs/heads/a\u{3000}"].map(str::as_bytes);
+        let all: Vec<&[u8]> =
+            vec![odd[0], odd[1], b"refs/heads/a", b"refs/heads/a b", b"refs/tags/v1", b"refs/tags/v10"];
         assert_eq!(
             without(PACKED.as_bytes(), &all),
             PACKED.lines().next().map(|line| format!("{line}\n")).unwrap_or_default().as_bytes()

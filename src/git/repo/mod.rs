@@ -6,6 +6,7 @@ pub mod lock;
 pub mod open;
 pub mod platform;
 pub mod process;
+pub mod refs;
 pub mod scratch;
 pub mod settings;
 pub mod shadow;

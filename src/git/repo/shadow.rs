@@ -8,6 +8,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::process::Git;
+use crate::git::repo::refs;
 use crate::git::repo::scratch::{disk_usage, remove_tree, replace};
 use crate::model::timeline::Timeline;
 use anyhow::{Context, Result};
@@ -198,10 +199,9 @@ impl ShadowRepository {
     /// What `oxundo gc --stores` shows of it.
     pub fn about(self) -> Result<ShadowUse> {
         let gix = gix::open(&self.git_dir).map_err(|error| anyhow::Error::msg(error.to_string()))?;
-        let timeline = gix.try_find_reference("refs/oxundo/timeline")?;
         let (mut turns, mut last) = (0, None);
-        if let Some(mut timeline) = timeline {
-            let commit = timeline.peel_to_commit()?;
+        if let Some(timeline) = refs::object(&gix.refs, "refs/oxundo/timeline".try_into()?)? {
+            let commit = gix.find_commit(timeline)?;
             if let Some(state) = commit.tree()?.lookup_entry_by_path("state.json")? {
                 let state: Timeline = serde_json::from_slice(&state.object()?.data).context("read a timeline")?;
                 turns = state.next.saturating_sub(1);

@@ -1,6 +1,6 @@
 //! Repositories in the worktree, and directories that are not captured: only whether they change.
 
-use crate::git::repo::Top;
+use crate::git::repo::{Top, refs};
 use crate::git::scan::dircache::DirCache;
 use crate::git::scan::found::{Difference, Scan, as_path, names_in};
 use crate::git::scan::ignore::{Rules, read_rules};
@@ -57,7 +57,8 @@ pub fn repository_state(
     for skipped in &scan.skipped {
         add(skipped.path.as_bstr(), format!("{:?}", skipped.state));
     }
-    let head = repo.head_id().map_or_else(|_| "unborn".to_owned(), |id| id.to_string());
+    let head = refs::object(&repo.refs, "HEAD".try_into().ok()?).ok()?;
+    let head = head.map_or_else(|| "unborn".to_owned(), |id| id.to_string());
     Some(format!("{head} {}", hasher.try_finalize().ok()?))
 }
 

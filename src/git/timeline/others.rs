@@ -22,9 +22,8 @@ impl<'r> Timelines<'r> {
     pub fn other_timelines(&self) -> Result<Vec<Other<'r>>> {
         let own = Refs::new(self.repo).own_ref(crate::git::refs::OwnRef::Timeline);
         let mut others = Vec::new();
-        for reference in self.repo.gix.references()?.prefixed("refs/oxundo/")? {
-            let reference = reference.map_err(|error| anyhow::anyhow!("read oxundo's refs: {error}"))?;
-            let name = reference.name().as_bstr().to_string();
+        for (name, commit) in self.repo.refs_below("refs/oxundo/")? {
+            let name = name.as_bstr().to_string();
             let worktree =
                 match name.strip_prefix("refs/oxundo/worktrees/").and_then(|rest| rest.strip_suffix("/timeline")) {
                     Some(id) => id.to_owned(),
@@ -36,8 +35,7 @@ impl<'r> Timelines<'r> {
             }
             let removed =
                 name.contains("/worktrees/") && !self.repo.common_dir.join("worktrees").join(&worktree).exists();
-            let commit = reference.target().try_id().map(ToOwned::to_owned).context("it is a symbolic ref");
-            let stored = commit.and_then(|commit| self.timeline_at(commit));
+            let stored = commit.context("it is a symbolic ref").and_then(|commit| self.timeline_at(commit));
             others.push(Other { name, worktree, removed, stored });
         }
         Ok(others)
