@@ -1,9 +1,12 @@
 //! The record of one turn.
 
+use crate::model::bytes::exact;
 use crate::model::checkpoint::{hex, hex_option, short_branch};
 use gix::ObjectId;
+use gix::bstr::BStr;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// How a turn is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +129,10 @@ pub struct Turn {
     /// Paths that something kept changing while they were captured, quoted as git does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub torn: Vec<String>,
+    /// The files, as [`exact::encode`] has them, that it is proven to have made though the rules and limits of its
+    /// beginning leave them out: oxundo itself wrote them where nothing was.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub wrote: BTreeSet<String>,
     /// What it is, when oxundo made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
@@ -167,6 +174,11 @@ impl Turn {
     /// as it was.
     pub fn keeps_redo(&self) -> bool {
         matches!(self.made, Some(Made::PartialRevert(_) | Made::Branch))
+    }
+
+    /// Whether it is proven to have made this file, whatever the rules and limits of its beginning leave out.
+    pub fn has_written(&self, path: &BStr) -> bool {
+        !self.wrote.is_empty() && self.wrote.contains(&exact::encode(path))
     }
 
     /// Whether this turn made or found the commit.

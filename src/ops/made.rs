@@ -2,6 +2,7 @@
 //! plan, and undo and redo treat it as any other turn.
 
 use crate::git::apply::Apply;
+use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
@@ -64,11 +65,13 @@ impl PlannedTurn {
     /// Does it; after a refusal or failure everything is as it was. The turn's first checkpoint is the rescue.
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
         Apply::check_names(&self.plan)?;
-        let number = begin_made(locked, self.message.clone(), self.made.clone(), &self.capture)?;
+        let mut capture = self.capture.clone();
+        let wrote = Checkpoints::new(locked.repo).written_though_left_out(&mut capture.checkpoint, &self.plan)?;
+        let number = begin_made(locked, self.message.clone(), self.made.clone(), wrote, &capture)?;
         let commit = locked.timeline.commit;
         let message = format!("{} as turn {number}", self.plan.op.word());
         let record = Record { timeline_from: commit, timeline_to: commit, notes: Vec::new(), message };
-        let (plan, capture) = (&self.plan, self.capture.clone());
+        let plan = &self.plan;
         let made = locked.apply()?.apply_and(plan, &record, None, || {
             let Some(turn) = locked.open_turn()? else { return Ok(None) };
             let since = Since::told(locked, &turn, capture, plan)?;
@@ -81,10 +84,13 @@ impl PlannedTurn {
         let turn = made?;
         let [done, _] = self.verbs;
         let mut outcome = self.outcome(done, false);
-        if let Some(turn) = turn {
-            outcome.rescue = locked.timeline.checkpoint_id(turn.turn, Side::Before)?;
-            outcome.turn = Some(turn.turn);
-        }
+        let Some(turn) = turn else {
+            locked.warn("no turn records this: neither undo nor redo takes it back");
+            outcome.hints.clear();
+            return Ok(outcome);
+        };
+        outcome.rescue = locked.timeline.checkpoint_id(turn.turn, Side::Before)?;
+        outcome.turn = Some(turn.turn);
         Ok(outcome)
     }
 

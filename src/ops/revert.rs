@@ -185,7 +185,7 @@ impl<'a> Revert<'a, '_> {
         let after = timeline.checkpoint(turn.turn, Side::After)?;
         // The user's uncommitted work from before the turn is not the turn's.
         let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
-        let mut delta = Checkpoints::new(repo).delta(turn.turn, &start, &after)?.inverse();
+        let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
         delta.branches.clear();
         (delta.head, delta.stash) = (None, None);
         let objects = Objects::new(repo);

@@ -248,6 +248,86 @@ fn an_ignored_file_is_not_restored_over() {
     repo.refuses(&["restore", "1"], "conflict");
 }
 
+/// Two turns, the second of which makes these files or deletes them.
+fn made_or_deleted(deletes: bool) -> Sandbox {
+    const MAKE: &str = "echo a >new; mkdir -p d/deep; echo b >d/deep/new";
+    const DELETE: &str = "rm -r new d";
+    let repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "echo one >README.txt");
+    if deletes {
+        repo.sh(MAKE);
+    }
+    repo.turn(Mode::Ghost, if deletes { DELETE } else { MAKE });
+    if !deletes {
+        repo.sh(DELETE);
+    }
+    repo
+}
+
+#[test]
+fn what_is_brought_back_and_left_out_by_now_is_taken_away_again() {
+    const IGNORED: &str = "printf 'new\\nd/\\n' >.git/info/exclude; mkdir d; chmod 700 d";
+    for left_out in [
+        IGNORED,
+        "git config oxundo.maxDirEntries 2; mkdir -p d/deep; touch d/deep/1 d/deep/2 d/deep/3",
+        &format!("{IGNORED}; git config core.fileMode false"),
+    ] {
+        for (deletes, command, hint, steps) in [
+            (false, &["restore", "2"][..], "undo", &["undo", "redo", "undo"][..]),
+            (true, &["undo", "--only", "2"], "redo", &["undo", "redo", "undo"]),
+            (true, &["undo", "--revert"], "redo", &["undo", "redo", "undo"]),
+            (true, &["undo", "--revert"], "redo", &["redo"]),
+            (true, &["undo", "--", "new", "d"], "redo", &["redo"]),
+        ] {
+            let repo = made_or_deleted(deletes);
+            repo.sh(left_out);
+            let before = repo.state();
+            let output = repo.oxundo(command);
+            output.success();
+            assert!(output.err().contains(&format!("'oxundo {hint}'")), "{left_out}: the hint\n{output:?}");
+            repo.assert_file("new", "a\n", "it is back");
+            repo.assert_file("d/deep/new", "b\n", "and what is deeper");
+            let after = repo.state();
+            assert_eq!(repo.log().len(), 3, "{left_out}: {command:?} is a turn");
+            for (at, step) in steps.iter().enumerate() {
+                repo.oxundo([step]).success();
+                let wanted = if at == 1 { &after } else { &before };
+                repo.state().assert_is(wanted, &format!("{left_out}: {step} after {command:?}"));
+            }
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn an_edit_of_what_was_brought_back_and_is_ignored_is_kept() {
+    let repo = made_or_deleted(false);
+    repo.sh("printf 'new\\nd/\\n' >.git/info/exclude");
+    repo.oxundo(["restore", "2"]).success();
+    repo.turn(Mode::Ghost, "echo three >README.txt");
+    assert_eq!(repo.log().len(), 4, "the restore is a turn");
+    repo.write("new", "mine\n");
+    repo.refuses(&["undo", "--steps", "2"], "conflict");
+    repo.write("new", "a\n");
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.assert_absent("new", "the restore is taken back");
+    repo.oxundo(["redo", "--steps", "2"]).success();
+    repo.assert_file("new", "a\n", "and brought again");
+}
+
+#[test]
+fn what_no_turn_records_is_not_said_to_be_taken_back() {
+    let repo = Sandbox::new();
+    repo.git(["config", "oxundo.maxFileSize", "50"]);
+    repo.agent("echo two >README.txt; head -c 200 /dev/zero >big");
+    let output = repo.oxundo(["undo", "--", "big"]);
+    output.success();
+    repo.assert_absent("big", "it is aside");
+    let recorded = repo.log().len() == 2;
+    assert_eq!(output.err().contains("'oxundo redo' brings it back"), recorded, "the hint is true\n{output:?}");
+    assert_eq!(output.err().contains("no turn records this"), !recorded, "else it says so\n{output:?}");
+}
+
 #[test]
 fn a_named_state_is_a_goal_and_a_source() {
     for mode in Mode::BOTH {

@@ -6,13 +6,17 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeChange, entry_kind};
 use crate::git::worktree::Worktree;
+use crate::git::worktree::stat::mode_of;
+use crate::model::bytes::exact;
 use crate::model::checkpoint::{Checkpoint, Kind};
 use crate::model::path::parents;
-use crate::model::plan::Plan;
+use crate::model::plan::{FileMove, Plan};
+use crate::model::turn::Turn;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
-use std::collections::{BTreeMap, BTreeSet};
+use rustix::fs::FileType;
+use std::collections::BTreeSet;
 
 impl Checkpoints<'_> {
     /// The state after a plan. `None` where it takes a scan of the worktree: something was moved aside or back, or the
@@ -39,14 +43,50 @@ impl Checkpoints<'_> {
         }
         let objects = Objects::new(self.repo);
         after.index = Index::new(self.repo).index_state(&index, objects.head_tree(&after.head)?)?;
-        let changes: Vec<TreeChange> = (plan.files.iter())
-            .map(|file| (file.path.clone(), file.to.map(|to| (entry_kind(to.kind), to.id))))
-            .collect();
-        after.worktree = objects.edited_tree(before.worktree, &changes)?;
+        after.worktree = objects.edited_tree(before.worktree, &changes(plan.files.iter()))?;
         let gone = self.gone(plan)?;
-        unusual_modes(&mut after, plan, &gone);
+        file_modes(&mut after, plan.files.iter());
+        directory_modes(&mut after, plan, &gone);
         after.directories = self.empty_directories(before, &after, plan, &gone)?;
         Ok(Some(after))
+    }
+
+    /// The files that a plan writes where nothing is and that the state before it leaves out, as a turn's record has
+    /// them. The directories that are there already become part of that state: the way back leaves them.
+    pub fn written_though_left_out(&self, before: &mut Checkpoint, plan: &Plan) -> Result<BTreeSet<String>> {
+        let new = plan.files.iter().filter(|file| file.from.is_none() && file.to.is_some());
+        let written = self.left_out(before, new.map(|file| &file.path))?;
+        self.add_directories_above(before, written.iter())?;
+        Ok(written.iter().map(|path| exact::encode(path)).collect())
+    }
+
+    /// Adds to the state that was found after a plan what the plan wrote and a scan leaves out.
+    pub fn add_written(&self, after: &mut Checkpoint, turn: &Turn, plan: &Plan) -> Result<()> {
+        let written = || plan.files.iter().filter(|file| turn.has_written(file.path.as_bstr()));
+        after.worktree = Objects::new(self.repo).edited_tree(after.worktree, &changes(written()))?;
+        file_modes(after, written());
+        self.add_directories_above(after, written().map(|file| &file.path))
+    }
+
+    fn add_directories_above<'p>(
+        &self,
+        state: &mut Checkpoint,
+        files: impl Iterator<Item = &'p BString>,
+    ) -> Result<()> {
+        let above: BTreeSet<&BStr> = files.flat_map(|path| parents(path.as_bstr())).collect();
+        for path in above.into_iter().filter(|path| !path.is_empty()) {
+            let Some((stat, _)) = Worktree::new(self.repo).stat(path)? else { continue };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+                continue;
+            }
+            if Objects::new(self.repo).tree_entry(state.worktree, path)?.is_none() {
+                state.directories.insert(path.to_owned());
+            }
+            if mode_of(&stat) != state.modes.usual.directory {
+                state.modes.unusual.insert(BString::from([path.as_bytes(), b"/"].concat()), mode_of(&stat));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the plan names every file that changes: none comes to be captured only since it is tracked now.
@@ -94,15 +134,24 @@ impl Checkpoints<'_> {
     }
 }
 
-fn unusual_modes(after: &mut Checkpoint, plan: &Plan, gone: &BTreeSet<&BString>) {
+fn changes<'p>(files: impl Iterator<Item = &'p FileMove>) -> Vec<TreeChange> {
+    files.map(|file| (file.path.clone(), file.to.map(|to| (entry_kind(to.kind), to.id)))).collect()
+}
+
+fn file_modes<'p>(after: &mut Checkpoint, files: impl Iterator<Item = &'p FileMove>) {
     let usual = after.modes.usual;
-    let unusual: &mut BTreeMap<BString, u32> = &mut after.modes.unusual;
-    for file in &plan.files {
+    let unusual = &mut after.modes.unusual;
+    for file in files {
         match file.to.filter(|to| to.kind != Kind::Symlink && to.mode != usual.of(to.kind)) {
             Some(to) => unusual.insert(file.path.clone(), to.mode),
             None => unusual.remove(&file.path),
         };
     }
+}
+
+fn directory_modes(after: &mut Checkpoint, plan: &Plan, gone: &BTreeSet<&BString>) {
+    let usual = after.modes.usual;
+    let unusual = &mut after.modes.unusual;
     for directory in
         plan.directories.iter().filter(|directory| directory.to.is_some() || gone.contains(&directory.path))
     {

@@ -9,6 +9,7 @@ use crate::model::checkpoint::{
     Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change,
 };
 use crate::model::path::parents;
+use crate::model::turn::Turn;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -17,16 +18,18 @@ use std::collections::btree_map::Entry::Vacant;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Checkpoints<'_> {
-    /// All that differs between two checkpoints, except files that the turn is not proven to have made: an
-    /// ignored file that it began to track may have been there before.
-    pub fn delta(&self, turn: u64, before: &Checkpoint, after: &Checkpoint) -> Result<Delta> {
+    /// All that differs between the two checkpoints of a turn, except files that the turn is not proven to have made:
+    /// an ignored file that it began to track may have been there before.
+    pub fn delta(&self, turn: &Turn, before: &Checkpoint, after: &Checkpoint) -> Result<Delta> {
         let mut files = self.file_changes(before, after)?;
-        self.drop_unproven(before, &mut files)?;
+        let new = files.iter().filter(|(_, change)| change.from.is_none()).map(|(path, _)| path);
+        let unproven = self.left_out(before, new.filter(|path| !turn.has_written(path.as_bstr())))?;
+        files.retain(|path, _| !unproven.contains(path));
         let directories = self.directory_changes(before, after, &files)?;
         Ok(Delta {
             files,
             directories,
-            aside: self.made_beyond_limits(turn, before, after)?,
+            aside: self.made_beyond_limits(turn.turn, before, after)?,
             index: self.index_changes(before, after)?,
             branches: branch_changes(before, after),
             head: (before.head != after.head).then(|| Change::new(before.head.clone(), after.head.clone())),
@@ -67,31 +70,31 @@ impl Checkpoints<'_> {
         Ok(found.map(|(kind, id)| with_mode(checkpoint, path, kind, id)))
     }
 
-    fn drop_unproven(
+    /// Those of these files that a state does not have and would not have if they had been there: its rules and limits
+    /// leave them out.
+    pub fn left_out<'p>(
         &self,
-        before: &Checkpoint,
-        files: &mut BTreeMap<BString, Change<Option<FileState>>>,
-    ) -> Result<()> {
-        if files.values().all(|change| change.from.is_some()) {
-            return Ok(());
+        state: &Checkpoint,
+        absent: impl Iterator<Item = &'p BString>,
+    ) -> Result<BTreeSet<BString>> {
+        let mut absent = absent.peekable();
+        let mut left_out = BTreeSet::new();
+        if absent.peek().is_none() {
+            return Ok(left_out);
         }
-        let rules = rules_of(self.repo, before)?;
-        let mut unproven = Vec::new();
-        for (path, change) in files.iter() {
-            if change.from.is_some() || self.was_tracked(before, path.as_bstr())? {
+        let rules = rules_of(self.repo, state)?;
+        for path in absent {
+            if self.was_tracked(state, path.as_bstr())? {
                 continue;
             }
-            let skipped = before
-                .skipped
-                .iter()
+            let skipped = (state.skipped.iter())
                 .any(|skipped| skipped.path == *path || parents(path.as_bstr()).any(|p| p == skipped.path));
             let ignored = || rules.matches_with_parents(path.as_bstr()) && !rules.includes(path.as_bstr(), false);
             if skipped || ignored() {
-                unproven.push(path.clone());
+                left_out.insert(path.clone());
             }
         }
-        files.retain(|path, _| !unproven.contains(path));
-        Ok(())
+        Ok(left_out)
     }
 
     /// What is beyond the limits and new: the scan before the turn, by the same rules and limits, would have
@@ -234,11 +237,18 @@ mod tests {
         }
     }
 
+    fn seventh() -> Turn {
+        Turn { turn: 7, ..Turn::default() }
+    }
+
     fn delta(f: &Fixture, before: &Checkpoint, after: &Checkpoint) -> Delta {
-        let checkpoints = Checkpoints::new(&f.repo);
-        let delta = checkpoints.delta(7, before, after).expect("compare them");
-        assert!(checkpoints.delta(7, before, before).expect("compare them").is_empty(), "nothing differs from itself");
-        assert!(checkpoints.delta(7, after, after).expect("compare them").is_empty(), "nor that");
+        let (checkpoints, turn) = (Checkpoints::new(&f.repo), seventh());
+        let delta = checkpoints.delta(&turn, before, after).expect("compare them");
+        assert!(
+            checkpoints.delta(&turn, before, before).expect("compare them").is_empty(),
+            "nothing differs from itself"
+        );
+        assert!(checkpoints.delta(&turn, after, after).expect("compare them").is_empty(), "nor that");
         delta
     }
 
@@ -281,7 +291,7 @@ mod tests {
         );
         assert_eq!(found.branches.len(), 1, "main moved");
         assert_eq!(found.head.as_ref().map(|head| &head.to), Some(&after.head));
-        let back = Checkpoints::new(&f.repo).delta(7, &after, &before).expect("compare them");
+        let back = Checkpoints::new(&f.repo).delta(&seventh(), &after, &before).expect("compare them");
         assert_eq!(back, found.inverse(), "the way back is the inverse");
     }
 

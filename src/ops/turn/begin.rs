@@ -29,18 +29,26 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
         locked.config().sign()?;
     }
     let capture = locked.present()?;
-    record(locked, who, origin, None, &capture)
+    let turn = begun(locked, who, origin, &capture);
+    record(locked, turn, &capture)
 }
 
-/// Begins a turn that oxundo itself makes, from a present that has been looked at.
-pub fn begin_made(locked: &mut Locked<'_>, message: String, made: Made, capture: &Capture) -> Result<u64> {
+/// Begins a turn that oxundo itself makes, from a present that has been looked at; `wrote` is what its plan writes
+/// though it is left out.
+pub fn begin_made(
+    locked: &mut Locked<'_>,
+    message: String,
+    made: Made,
+    wrote: BTreeSet<String>,
+    capture: &Capture,
+) -> Result<u64> {
     let who = Who { agent: "oxundo".to_owned(), session: None, message: Some(message), mode: Mode::Ghost };
-    record(locked, who, Bounds::default(), Some(made), capture)
+    let turn = Turn { made: Some(made), wrote, ..begun(locked, who, Bounds::default(), capture) };
+    record(locked, turn, capture)
 }
 
-fn record(locked: &mut Locked<'_>, who: Who, origin: Bounds, made: Option<Made>, capture: &Capture) -> Result<u64> {
-    let number = locked.timeline.state.next;
-    let mut turn = begun(number, who, origin, made, &capture.checkpoint);
+fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture) -> Result<u64> {
+    let number = turn.turn;
     turn.torn = note_torn(locked, capture);
     let mut plan = Plan::empty(Op::Begin, capture.checkpoint.head.clone());
     let mut lock = None;
@@ -70,10 +78,11 @@ fn record(locked: &mut Locked<'_>, who: Who, origin: Bounds, made: Option<Made>,
 }
 
 /// The record of a turn that has just begun.
-fn begun(number: u64, who: Who, origin: Bounds, made: Option<Made>, before: &Checkpoint) -> Turn {
+fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Turn {
+    let before = &capture.checkpoint;
     Turn {
         v: 1,
-        turn: number,
+        turn: locked.timeline.state.next,
         agent: who.agent,
         session: who.session,
         message: who.message,
@@ -91,7 +100,8 @@ fn begun(number: u64, who: Who, origin: Bounds, made: Option<Made>, before: &Che
         totals: Totals::default(),
         origin,
         torn: Vec::new(),
-        made,
+        wrote: BTreeSet::new(),
+        made: None,
     }
 }
 

@@ -64,7 +64,9 @@ impl Since {
     /// worktree where that is not enough.
     pub fn told(view: &View<'_>, turn: &Turn, before: Capture, plan: &Plan) -> Result<Self> {
         let Some(after) = Checkpoints::new(view.repo).after(&before.checkpoint, plan)? else {
-            return Self::look(view, turn);
+            let mut since = Self::look(view, turn)?;
+            Checkpoints::new(view.repo).add_written(&mut since.capture.checkpoint, turn, plan)?;
+            return Ok(since);
         };
         let index = Index::new(view.repo).read_index()?;
         let capture = Capture { checkpoint: after, index, changed: Vec::new(), torn: Vec::new() };
@@ -73,7 +75,7 @@ impl Since {
 
     /// What has changed since the turn began.
     pub fn changed(&self, view: &View<'_>, turn: &Turn) -> Result<Delta> {
-        Checkpoints::new(view.repo).delta(turn.turn, &self.start, &self.capture.checkpoint)
+        Checkpoints::new(view.repo).delta(turn, &self.start, &self.capture.checkpoint)
     }
 }
 
@@ -106,7 +108,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     announce_uncovered(locked, before, after);
     turn.branch.clone_from(&after.head.branch);
     turn.commits.extend(commits_of(locked.repo, start, after, turn.dirty_commit)?);
-    let whole = Checkpoints::new(locked.repo).delta(turn.turn, before, after)?;
+    let whole = Checkpoints::new(locked.repo).delta(&turn, before, after)?;
     let files = Checkpoints::new(locked.repo).file_stats(&whole)?;
     turn.totals = totals(&files);
     place_on_stack(&locked.timeline, &mut turn, after)?;
@@ -191,7 +193,7 @@ pub fn drop_open(locked: &mut Locked<'_>) -> Result<()> {
 pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<()> {
     let number = turn.turn;
     let checkpoints = Checkpoints::new(locked.repo);
-    let delta = checkpoints.delta(number, &since.before, &since.start)?.inverse();
+    let delta = checkpoints.delta(turn, &since.before, &since.start)?.inverse();
     let deltas = [TurnDelta { turn: number, delta, returns: ReturnState::default() }];
     let present = checkpoints.present(&deltas, &since.capture.checkpoint, &since.capture.index)?;
     let plan = plan(Op::End, &deltas, &present, Edits::Refuse, &mut |_, _| Ok(Merged::Overlap(Cause::Edited)))?;

@@ -96,7 +96,7 @@ fn leg(
     uncovered: &mut BTreeSet<BString>,
 ) -> Result<Leg> {
     let (before, after) = ends(view, direction, turn, is_last)?;
-    let delta = Checkpoints::new(view.repo).delta(turn.turn, &before, &after)?;
+    let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?;
     uncovered.extend(uncovered_changes(&before, &after).into_iter().map(|old| old.path.clone()));
     let returns = view.timeline.return_state(turn.turn)?;
     let (delta, start, goal) = match direction {
