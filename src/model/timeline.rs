@@ -216,6 +216,17 @@ impl TurnSpec {
     }
 }
 
+/// Whether these words, as a checkpoint's name, can be read as something else: a turn or a step of one, a commit or what
+/// git finds from HEAD, each with or without a side or a path after a colon, or a range.
+pub fn reads_otherwise(name: &str) -> bool {
+    let state = name.split_once(':').map_or(name, |(state, _)| state);
+    let goes_on = |rest: &str| rest.is_empty() || rest.starts_with(['~', '^', '{']) || rest.starts_with("@{");
+    let is_head = ["HEAD", "@"].iter().any(|head| state.strip_prefix(head).is_some_and(goes_on));
+    let is_number = |text| plain_number(text).is_some();
+    let is_step = state.split_once('.').is_some_and(|(turn, step)| is_number(turn) && is_number(step));
+    name.contains("..") || is_head || is_step || TurnSpec::parse(state).is_ok()
+}
+
 fn plain_number(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
@@ -262,6 +273,22 @@ mod tests {
         assert_eq!(TurnSpec::parse("1234567"), Ok(TurnSpec::Commit("1234567".into())));
         for bad in ["", "-1", "+1", "@~x", "@1", "HEAD", "abc", "99999999999999999999999999x", "1 "] {
             assert!(TurnSpec::parse(bad).is_err(), "{bad:?} is no turn");
+        }
+    }
+
+    #[test]
+    fn a_name_that_some_form_reads_is_no_name() {
+        for form in ["17", "@", "@~2", "@~-1", "@^", "@{1}", "17:", "17:before", "@:a b", "17.2", "17.2:x", "a1b2c3d:x"]
+        {
+            assert!(reads_otherwise(form), "{form:?} is a turn or of one");
+        }
+        for form in ["HEAD", "HEAD~", "HEAD^2:x", "HEAD@{1}", "..", "a..b", "it is..."] {
+            assert!(reads_otherwise(form), "{form:?} is of HEAD, or a range");
+        }
+        for name in
+            ["", "c1", "HEADS", "head", "@home", "v1.2", "1.2.3", "1 2", "fix: it", "before:1", "a.b", "add a cache"]
+        {
+            assert!(!reads_otherwise(name), "{name:?} is a name");
         }
     }
 

@@ -7,7 +7,7 @@ use crate::git::timeline::stored::Stored;
 use crate::git::timeline::update::Update;
 use crate::model::bytes::sanitized;
 use crate::model::plan::{Op, Plan};
-use crate::model::timeline::{Named, TurnSpec};
+use crate::model::timeline::{Named, reads_otherwise};
 use crate::ops::locked::Locked;
 use anyhow::Result;
 
@@ -45,9 +45,13 @@ fn record<'r>(locked: &mut Locked<'r>, update: Update<'r>, message: String) -> R
 }
 
 fn new_name(stored: &Stored<'_>, given: Option<&str>) -> Result<String> {
+    let named = &stored.state.named;
+    // With a colon behind it, a name is the beginning of a state's side, or of a file in it.
+    let begins = |name: &str, other: &str| other.strip_prefix(name).is_some_and(|rest| rest.starts_with(':'));
+    let reads = |name: &str| named.keys().any(|other| begins(name, other) || begins(other, name));
     let Some(name) = given.map(str::trim) else {
-        let free = |name: &String| !stored.state.named.contains_key(name);
-        let last = stored.state.named.len() + 1;
+        let free = |name: &String| !named.contains_key(name) && !reads(name);
+        let last = 2 * named.len() + 1;
         return Ok((1..=last).map(|n| format!("c{n}")).find(free).unwrap_or_default());
     };
     let bad = |why: &str, hint: &str| {
@@ -56,10 +60,10 @@ fn new_name(stored: &Stored<'_>, given: Option<&str>) -> Result<String> {
     if name.is_empty() || name.starts_with('-') || name.contains(char::is_control) {
         return bad("cannot be a checkpoint's name", "give it a name in words");
     }
-    if TurnSpec::parse(name).is_ok() {
-        return bad("would be taken for a turn or a commit", "give it a name in words");
+    if reads_otherwise(name) || reads(name) {
+        return bad("would be taken for a turn, a commit, a range, or what is in a state", "give it a name in words");
     }
-    if stored.state.named.contains_key(name) {
+    if named.contains_key(name) {
         return bad(
             "is a checkpoint already",
             "give another name, or run 'oxundo checkpoint --delete' on this one first",

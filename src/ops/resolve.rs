@@ -59,15 +59,23 @@ pub fn ended_turn(view: &View<'_>, words: &str) -> Result<u64> {
 
 /// The state that these words mean: after a turn, before it with `:before`, or one that the user named.
 pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
-    let timeline = &view.timeline;
-    if let Some(named) = timeline.state.named.get(words) {
-        return timeline.named_checkpoint(named.number);
-    }
-    let (turn, side) = match words.rsplit_once(':') {
-        Some((turn, "before")) => (turn, Side::Before),
-        Some((turn, "after")) => (turn, Side::After),
-        _ => (words, Side::After),
+    let sided = match words.rsplit_once(':') {
+        Some((turn, "before")) => Some((turn, Side::Before)),
+        Some((turn, "after")) => Some((turn, Side::After)),
+        _ => None,
     };
+    let of_turn = |(turn, side)| state_of_turn(view, turn, side);
+    match view.timeline.state.named.get(words) {
+        // Older releases took `17:before` for a name.
+        Some(named) => {
+            sided.and_then(|it| of_turn(it).ok()).map_or_else(|| view.timeline.named_checkpoint(named.number), Ok)
+        }
+        None => of_turn(sided.unwrap_or((words, Side::After))),
+    }
+}
+
+fn state_of_turn(view: &View<'_>, turn: &str, side: Side) -> Result<Checkpoint> {
+    let timeline = &view.timeline;
     if turn == "0" {
         let first = timeline.find_turn(1)?.ok_or_else(|| missing("there is no first turn, or it has expired"))?;
         return timeline.checkpoint(first.turn, Side::Before);

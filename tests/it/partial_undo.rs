@@ -358,6 +358,93 @@ fn a_named_state_is_a_goal_and_a_source() {
 }
 
 #[test]
+fn a_name_that_means_something_else_is_refused() {
+    let repo = three_turns(Mode::Ghost);
+    let head = repo.head();
+    repo.oxundo(["checkpoint", "mine"]).success();
+    repo.oxundo(["checkpoint", "fix: a cache"]).success();
+    let before = repo.everything();
+    let abbreviated = [&head, &head[..7], &head[..4], &format!("{}:f", &head[..9])].map(str::to_owned);
+    let words = [
+        "1",
+        "0",
+        "@",
+        "@~2",
+        "@~-1",
+        "@~x",
+        "@^",
+        "@{1}",
+        "@:a.txt",
+        "1:before",
+        "1:after",
+        "1:a.txt",
+        "@~1:before:a",
+        "17:before",
+        "1.2",
+        "1.2:before",
+        "..",
+        "1..2",
+        "@~1..",
+        "..@",
+        "a..b",
+        "HEAD",
+        "HEAD~1",
+        "HEAD^",
+        "HEAD:a.txt",
+        "HEAD@{1}",
+        "mine:before",
+        "mine:a.txt",
+        "fix",
+        "deadbeef",
+        "deadbeef:before",
+    ];
+    for name in words.map(str::to_owned).iter().chain(&abbreviated) {
+        for args in [&["checkpoint", name][..], &["checkpoint", "-m", name]] {
+            let (code, said) = repo.json(args);
+            assert_eq!((code, &said["error"]["code"]), (2, &json!("usage")), "{name}: {said}");
+            assert_eq!(said["error"]["hints"], json!(["give it a name in words"]), "{name}: {said}");
+        }
+    }
+    repo.everything().assert_is(&before, "nothing is named");
+    for name in ["HEADS", "@home", "v1.2", "before: it", "1 before", "a.b", "1 2"] {
+        repo.oxundo(["checkpoint", name]).success();
+        repo.oxundo(["diff", name]).success();
+    }
+}
+
+#[test]
+fn a_name_given_by_an_older_release_hides_no_turn() {
+    let repo = three_turns(Mode::Ghost);
+    repo.write("f1.txt", "mine\n");
+    repo.oxundo(["checkpoint", "c1"]).success();
+    let rename = |to: &str| {
+        repo.sh(&format!(
+            "export GIT_INDEX_FILE=$PWD/.git/scratch; git read-tree refs/oxundo/timeline
+             new=$(git cat-file -p refs/oxundo/timeline:state.json | sed 's/\"c1\"/\"{to}\"/' | git hash-object -w --stdin)
+             git update-index --cacheinfo 100644,$new,state.json
+             git update-ref refs/oxundo/timeline $(git commit-tree -m older $(git write-tree))
+             rm .git/scratch"
+        ));
+    };
+    let file = |state: &str| repo.oxundo(["show", &format!("{state}:f1.txt")]).out();
+    let old = repo.git(["rev-parse", "refs/oxundo/timeline"]);
+    rename("2:before");
+    assert_eq!(file("2:before"), "1", "the state before turn 2");
+    assert_eq!(repo.oxundo(["show", "2:before", "f1.txt"]).out(), "1", "however it is asked");
+    repo.oxundo(["restore", "2:before", "--", "f1.txt"]).success();
+    repo.assert_file("f1.txt", "1\n", "the state before turn 2");
+    for name in ["17:before", "HEAD", "1..2", "..", "@~-1"] {
+        repo.git(["update-ref", "refs/oxundo/timeline", &old]);
+        rename(name);
+        assert_eq!(file(name), "mine", "{name} means nothing else");
+        repo.write("f1.txt", "other\n");
+        repo.oxundo(["restore", name, "--", "f1.txt"]).success();
+        repo.assert_file("f1.txt", "mine\n", name);
+        repo.oxundo(["checkpoint", "--delete", name]).success();
+    }
+}
+
+#[test]
 fn a_branch_starts_at_a_turn_and_goes_away_again() {
     for mode in Mode::BOTH {
         let repo = three_turns(mode);
