@@ -10,6 +10,8 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 type Lack = (&'static [c_long], c_int);
 
 const CALLS: Lack = (&[libc::SYS_openat2, libc::SYS_renameat2], libc::ENOSYS);
+/// As sandboxes refuse what they do not know.
+const REFUSED: Lack = (&[libc::SYS_openat2, libc::SYS_renameat2], libc::EPERM);
 const LINKS: Lack = (&[libc::SYS_link, libc::SYS_linkat], libc::EPERM);
 
 /// Runs a test on a thread for which these calls fail, and for all that it starts.
@@ -60,6 +62,54 @@ const SCRIPT: &str = "
 #[test]
 fn without_openat2_and_renameat2_turns_lead_there_and_back() {
     without(&[CALLS], || Mode::BOTH.into_iter().for_each(|mode| filled().there_and_back(mode, SCRIPT)));
+}
+
+/// `mv` has no other way than these calls.
+fn without_mv() -> String {
+    SCRIPT.replace(
+        "mv moved.txt there.txt; mv dir other",
+        "cp -a moved.txt there.txt; cp -a dir other; rm -r moved.txt dir",
+    )
+}
+
+#[test]
+fn where_openat2_and_renameat2_are_refused_turns_lead_there_and_back() {
+    for lacks in [&[REFUSED][..], &[REFUSED, LINKS]] {
+        without(lacks, || Mode::BOTH.into_iter().for_each(|mode| filled().there_and_back(mode, &without_mv())));
+    }
+}
+
+#[test]
+fn where_nothing_can_be_put_into_its_place_all_stays_as_it_is() {
+    const WAYS: [Lack; 5] = [
+        (&[libc::SYS_renameat2], libc::EIO),
+        (&[libc::SYS_renameat2, libc::SYS_renameat, libc::SYS_linkat], libc::EPERM),
+        (&[libc::SYS_fchmod], libc::EPERM),
+        (&[libc::SYS_mkdirat], libc::EPERM),
+        (&[libc::SYS_fchmod, libc::SYS_fchmodat], libc::EPERM),
+    ];
+    for mode in Mode::BOTH {
+        let repo = filled();
+        let before = repo.state();
+        repo.turn(mode, SCRIPT);
+        let after = repo.state();
+        for lack in WAYS {
+            without(&[lack], || {
+                for command in [&["undo"][..], &["undo", "--only", "1"], &["restore", "0", "--", "gone.txt", "dir"]] {
+                    let output = repo.oxundo(command);
+                    assert_eq!(output.code, 1, "{lack:?}\n{output:?}");
+                    assert!(!output.err().contains("roll back"), "there is nothing to roll back\n{output:?}");
+                    repo.state().assert_is(&after, &format!("{lack:?}: {command:?} changes nothing"));
+                    assert_eq!(repo.git(["for-each-ref", "refs/oxundo/pending"]), "", "and leaves nothing to do");
+                }
+            });
+        }
+        repo.undo();
+        repo.state().assert_is(&before, "once it can be");
+        repo.redo();
+        repo.state().assert_is(&after, "and again");
+        repo.assert_sound();
+    }
 }
 
 #[test]

@@ -38,6 +38,11 @@ impl Apply<'_> {
         }
         let begun = SystemTime::now();
         let pending = self.write_journal(plan, record, begun)?;
+        if let Err(error) = Files::strict(self.repo).rehearse(plan) {
+            // Nothing has been changed that would have to be rolled back.
+            self.end_journal(pending)?;
+            return Err(error);
+        }
         let concluded = match self.carry_out(plan, record, index).and_then(|()| conclude()) {
             Ok(concluded) => concluded,
             Err(error) => {

@@ -3,9 +3,10 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::worktree::stat::OPEN;
+use crate::git::worktree::stat::{OPEN, is_open};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::quoted;
+use crate::model::path::parents;
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, Plan};
 use crate::progress::Phase;
 use anyhow::{Context, Result};
@@ -33,6 +34,26 @@ impl<'a> Files<'a> {
 
     fn worktree(&self) -> Worktree<'_> {
         Worktree::new(self.repo)
+    }
+
+    /// Tries out what it takes to put files and directories into their places, before anything is changed. The way back
+    /// takes the same: it would be refused too.
+    pub fn rehearse(&self, plan: &Plan) -> Result<()> {
+        let moved = plan.files.iter().find(|file| file.action() != "mode");
+        let mode = moved.and_then(|file| file.to.or(file.from)).map_or(0, |state| state.mode);
+        let first = (moved.map(|file| &file.path))
+            .or_else(|| plan.aside.first().map(|aside| &aside.path))
+            .or_else(|| plan.directories.iter().find(|it| it.from.is_none() || it.to.is_none()).map(|it| &it.path));
+        let Some(path) = first else { return Ok(()) };
+        for directory in parents(path.as_bstr()).chain([BStr::new("")]) {
+            // One that is closed will be opened.
+            if let Some(fd) = self.worktree().open_directory(directory)?
+                && is_open(&rustix::fs::fstat(fd)?)
+            {
+                return self.worktree().rehearse(directory, mode & 0o777);
+            }
+        }
+        Ok(())
     }
 
     pub fn apply(&mut self, plan: &Plan) -> Result<()> {

@@ -40,9 +40,10 @@ pub fn file_system(_file: impl AsFd) -> Option<u64> {
 
 /// Renames a file, link or directory only if nothing has the new name.
 pub fn rename_to_nothing(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
-    // RENAME_NOREPLACE on Linux, RENAME_EXCL on macOS: the kernel or the file system may not know it.
+    // RENAME_NOREPLACE on Linux, RENAME_EXCL on macOS: the kernel or the file system may not know it, and a sandbox may
+    // not permit it. What may not be renamed at all, in an immutable or a sticky directory, may not be below either.
     match rustix::fs::renameat_with(&from_in, from, &to_in, to, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {}
         outcome => return outcome,
     }
     match rustix::fs::linkat(&from_in, from, &to_in, to, AtFlags::empty()) {

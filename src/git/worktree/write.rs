@@ -2,7 +2,7 @@
 
 use crate::git::repo::platform::rename_to_nothing;
 use crate::git::repo::scratch::{TEMPORARY, temporary_name};
-use crate::git::worktree::stat::permissions;
+use crate::git::worktree::stat::{mode_of, permissions};
 use crate::git::worktree::{DIRECTORY, Place, Worktree};
 use crate::model::checkpoint::{FileState, Kind};
 use anyhow::{Context, Result, bail};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -53,7 +53,7 @@ impl Worktree<'_> {
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match openat(&directory, name, flags, Mode::empty()) {
-            Ok(fd) => rustix::fs::fchmod(&fd, permissions(mode)),
+            Ok(fd) => set_mode_of(&fd, mode),
             // Even its owner may not read this file.
             Err(Errno::ACCESS) => rustix::fs::chmodat(&directory, name, permissions(mode), AtFlags::empty()),
             Err(error) => Err(error),
@@ -85,13 +85,36 @@ impl Worktree<'_> {
         // A rename of a directory replaces nothing, or an empty one.
         let outcome = rustix::fs::mkdirat(&directory, temporary, Mode::from_raw_mode(0o700))
             .and_then(|()| openat(&directory, temporary, DIRECTORY, Mode::empty()))
-            .and_then(|fd| rustix::fs::fchmod(&fd, permissions(mode)))
+            .and_then(|fd| set_mode_of(&fd, mode))
             .and_then(|()| rustix::fs::renameat(&directory, temporary, &directory, name));
         if outcome.is_err() {
             // The error to report is the one above.
             let _ = rustix::fs::unlinkat(&directory, temporary, AtFlags::REMOVEDIR);
         }
         outcome.with_context(|| format!("make directory '{path}'"))
+    }
+
+    /// Makes a file and a directory in this directory, puts each into another place there, and removes them: what the
+    /// system refuses of that is known before anything is changed.
+    pub fn rehearse(&self, path: &BStr, mode: u32) -> Result<()> {
+        let Some(directory) = self.open_directory(path)? else { return Ok(()) };
+        let names = [temporary_name(), temporary_name()];
+        let [first, second] = [&names[0], &names[1]].map(OsStr::new);
+        let state = FileState { kind: Kind::of_mode(mode), id: gix::ObjectId::null(gix::hash::Kind::Sha1), mode };
+        let tried = make_file(&directory, first, &state, |_| Ok(()))
+            .and_then(|()| Ok(rename_to_nothing(&directory, first, &directory, second)?))
+            .and_then(|()| Ok(rustix::fs::renameat(&directory, second, &directory, first)?))
+            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, first, AtFlags::empty())?))
+            .and_then(|()| Ok(rustix::fs::mkdirat(&directory, second, Mode::from_raw_mode(0o700))?))
+            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, second, AtFlags::REMOVEDIR)?));
+        if tried.is_err() {
+            for name in [first, second] {
+                // The error to report is the one above.
+                let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+                let _ = rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR);
+            }
+        }
+        tried.with_context(|| format!("write a file in '{}'", if path.is_empty() { ".".into() } else { path }))
     }
 
     /// Removes a directory if it is empty; says whether it is gone.
@@ -158,8 +181,15 @@ fn make_file(
     // Private until it is complete. The mode is set explicitly, since the umask would remove bits.
     let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
     fill(&mut made)?;
-    rustix::fs::fchmod(&made, permissions(state.mode))?;
+    set_mode_of(&made, state.mode)?;
     Ok(())
+}
+
+/// Sets the permission bits of an open file. A file system that has the same for all files may refuse: where they are
+/// these already, that is no failure.
+fn set_mode_of(file: impl AsFd, mode: u32) -> rustix::io::Result<()> {
+    let Err(error) = rustix::fs::fchmod(&file, permissions(mode)) else { return Ok(()) };
+    if rustix::fs::fstat(&file).is_ok_and(|stat| mode_of(&stat) == mode) { Ok(()) } else { Err(error) }
 }
 
 #[cfg(test)]
