@@ -23,6 +23,11 @@ impl Head {
     pub fn stack(&self) -> &str {
         self.branch.as_deref().unwrap_or("HEAD")
     }
+
+    /// Whether HEAD is on a ref that is no branch.
+    pub fn is_on_other_ref(&self) -> bool {
+        self.branch.as_deref().is_some_and(|name| !name.starts_with("refs/heads/"))
+    }
 }
 
 /// A branch name as people write it; quoted as git quotes paths where it is not UTF-8.

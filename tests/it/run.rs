@@ -236,6 +236,49 @@ fn a_turn_can_be_made_in_a_hook_of_git() {
     assert_eq!(repo.git(["status", "--porcelain"]), "A  s.txt", "and is so after undo");
 }
 
+#[test]
+fn head_on_a_ref_that_is_no_branch_is_refused_before_the_agent_starts() {
+    let repo = repo();
+    repo.sh("git update-ref refs/foo/bar HEAD; git symbolic-ref HEAD refs/foo/bar");
+    let before = repo.everything();
+    let output = repo.oxundo(["run", "--", "sh", "-c", "echo two >>a.txt"]);
+    assert_eq!(output.code, 125, "{output:?}");
+    output.warns("HEAD is on 'refs/foo/bar', which is no branch");
+    output.warns("hint: run 'git switch BRANCH' first, or 'git switch --detach'");
+    output.warns("hint: or pass --ghost");
+    repo.everything().assert_is(&before, "nothing is recorded, and no agent was started");
+    let output = repo.oxundo(["turn", "begin"]);
+    output.warns("recorded without commits: HEAD is on 'refs/foo/bar', which is no branch");
+    repo.oxundo(["turn", "end"]).success();
+    // Not there_and_back: `git fsck` calls such a HEAD strange.
+    let before = repo.state();
+    repo.turn(Mode::Ghost, "echo two >>a.txt; echo new >b.txt; git add b.txt");
+    let after = repo.state();
+    for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+        repo.oxundo([op]).success();
+        repo.state().assert_is(wanted, op);
+    }
+    repo.sh("git switch -q --detach");
+    repo.there_and_back(Mode::Commit, "echo two >>a.txt");
+}
+
+#[test]
+fn a_turn_that_leaves_head_on_a_ref_that_is_no_branch_is_closed() {
+    for mode in Mode::BOTH {
+        let repo = repo();
+        let output =
+            repo.turn(mode, "echo two >>a.txt; git update-ref refs/foo/bar HEAD; git symbolic-ref HEAD refs/foo/bar");
+        let is_said = output.err().contains("were not committed: HEAD is on 'refs/foo/bar', which is no branch");
+        assert_eq!(is_said, mode == Mode::Commit, "{output:?}");
+        assert_eq!(repo.log().len(), 1, "it is recorded ({mode:?})");
+        repo.refuses(&["undo"], "branch");
+        repo.oxundo(["restore", "1:before"]).success();
+        repo.assert_file("a.txt", "one\n", "its files come back");
+        repo.sh("git switch -q -f main");
+        repo.there_and_back(mode, "echo three >>a.txt");
+    }
+}
+
 // Nesting
 
 #[test]

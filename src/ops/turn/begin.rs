@@ -12,16 +12,18 @@ use crate::model::turn::{Bounds, CommitKind, Made, Mode, Totals, Turn, TurnCommi
 use crate::ops::locked::Locked;
 use crate::ops::turn::commit::dirty_commit;
 use crate::ops::turn::skipped::{announce_skipped, note_torn};
-use crate::ops::turn::{Who, advance, check_idle, notes};
+use crate::ops::turn::{Who, advance, check_idle, check_on_branch, notes};
 use anyhow::Result;
 use std::collections::BTreeSet;
 
 /// Begins a turn of an agent's; gives its number.
 pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
     if who.mode == Mode::Commit {
-        check_idle(locked.repo).map_err(|error| match error.downcast::<Refusal>() {
-            Ok(refusal) => refusal.hint("or pass --ghost, which makes no commits").into(),
-            Err(error) => error,
+        check_idle(locked.repo).and_then(|()| check_on_branch(&locked.head)).map_err(|error| {
+            match error.downcast::<Refusal>() {
+                Ok(refusal) => refusal.hint("or pass --ghost, which makes no commits").into(),
+                Err(error) => error,
+            }
         })?;
         locked.repo.check_identity()?;
         // These settings are needed when the agent is done: report a wrong one now.

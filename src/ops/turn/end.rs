@@ -24,7 +24,7 @@ use crate::ops::locked::Locked;
 use crate::ops::turn::commit::{auto_commit, replaces_staged_content};
 use crate::ops::turn::pins::pin_displaced;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
-use crate::ops::turn::{advance, notes, with_dirty_commit};
+use crate::ops::turn::{advance, check_on_branch, notes, with_dirty_commit};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -138,7 +138,9 @@ fn commit<'r>(
     if turn.mode != Mode::Commit {
         return Ok(None);
     }
-    let made = match auto_commit(locked, turn, &since.start, &since.capture, changed) {
+    let made = check_on_branch(&since.capture.checkpoint.head)
+        .and_then(|()| auto_commit(locked, turn, &since.start, &since.capture, changed));
+    let made = match made {
         Ok(Some(made)) => made,
         Ok(None) => return Ok(None),
         // The turn is recorded all the same; its changes stay uncommitted.

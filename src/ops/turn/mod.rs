@@ -13,7 +13,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::model::bytes::shown;
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, Head, short_branch};
 use crate::model::plan::{BranchMove, Plan};
 use crate::model::turn::{Mode, Note, Turn, TurnCommit};
 use anyhow::Result;
@@ -42,6 +42,20 @@ pub fn check_idle(repo: &Repo) -> Result<()> {
     };
     let refusal = Refusal::new(Code::InProgress, what);
     Err(refusal.hint("finish or abort it first: 'git status' says how").into())
+}
+
+/// Checks that HEAD is on a branch, or detached. git lets it be on any ref, and a commit moves that; oxundo moves no
+/// ref that is not a branch.
+pub fn check_on_branch(head: &Head) -> Result<()> {
+    if head.is_on_other_ref() {
+        return Err(Refusal::new(
+            Code::Branch,
+            format!("HEAD is on '{}', which is no branch", short_branch(head.stack())),
+        )
+        .hint("run 'git switch BRANCH' first, or 'git switch --detach'")
+        .into());
+    }
+    Ok(())
 }
 
 /// Moves HEAD, with its branch if it is on one, to a commit.

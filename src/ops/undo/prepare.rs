@@ -7,7 +7,7 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
-use crate::model::checkpoint::{Checkpoint, uncovered_changes};
+use crate::model::checkpoint::{Checkpoint, short_branch, uncovered_changes};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{Present, TurnDelta, plan};
@@ -73,6 +73,7 @@ impl Prepared {
         let edited = checkpoints.edited(&gaps, now, goal)?;
         let present = Present { edited, ..checkpoints.present(&deltas, now, &capture.index)? };
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge))?;
+        check_head_moves(op, &plan)?;
         Apply::check_names(&plan)?;
         check_elsewhere(view, &plan)?;
         if !plan.index.is_empty() {
@@ -86,6 +87,18 @@ impl Prepared {
 pub fn head_moved(turn: u64) -> Refusal {
     Refusal::new(Code::Branch, format!("HEAD is not where turn {turn} left it"))
         .hint("run 'git switch -c NAME COMMIT' to start a branch at any commit")
+}
+
+/// Refuses to move HEAD, and what it is on, where that is no branch.
+fn check_head_moves(op: Op, plan: &Plan) -> Result<()> {
+    let heads = [&plan.head.from, &plan.head.to].into_iter().filter(|_| plan.moves_head());
+    let (Some(head), Some(turn)) = (heads.into_iter().find(|head| head.is_on_other_ref()), plan.turns.last()) else {
+        return Ok(());
+    };
+    let (op, name) = (op.word(), short_branch(head.stack()));
+    Err(Refusal::new(Code::Branch, format!("{op} would move HEAD, and '{name}', where it was, is no branch"))
+        .hint(format!("run 'oxundo restore {turn}:before' to bring the files back alone"))
+        .into())
 }
 
 fn leg(
