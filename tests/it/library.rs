@@ -1,10 +1,11 @@
 //! The library as another front end uses it.
 
 use crate::house::code;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Output, Sandbox};
 use oxundo::{Code, Edits, Made, Mode, Operation, Phase, Preview, Progress, RelativePath, Warning};
 use oxundo::{Redo, Restore, State, TurnInfo, Undo, Worktree};
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -61,6 +62,21 @@ fn turns_are_made_listed_undone_and_redone() {
     repo.state().assert_is(&after, "redo is exact");
     let list = worktree.list_all(1).expect("a list").turns;
     assert_eq!((list.len(), list[0].number, &list[0].files[0].path), (1, 2, &"b.txt".into()));
+}
+
+#[test]
+fn the_tests_themselves_heed_nothing_of_the_developers_environment() {
+    let theirs = Sandbox::new();
+    theirs.sh("git config --file ../home/.gitconfig oxundo.mode ghost");
+    let before = theirs.everything();
+    let mut tests = Command::new(std::env::current_exe().expect("the tests are a program"));
+    tests.args(["--exact", "library::turns_are_made_listed_undone_and_redone"]);
+    tests.env("GIT_DIR", theirs.root().join(".git")).env("GIT_WORK_TREE", "/").env("OXUNDO_MODE", "ghost");
+    tests.env("HOME", theirs.home()).env("GIT_CONFIG_GLOBAL", theirs.home().join(".gitconfig"));
+    let output = Output::of(&mut tests);
+    output.success();
+    output.says("1 passed");
+    theirs.everything().assert_is(&before, "no turn is made in the repository that the environment names");
 }
 
 #[test]
@@ -242,7 +258,7 @@ fn the_status_says_what_the_buttons_need() {
     let refusals = [busy.undo_refusal, busy.redo_refusal, worktree.undo(Undo::last(1)).err()];
     assert_eq!(refusals.map(|refusal| refusal.map(|refusal| refusal.code)), [const { Some(Code::Busy) }; 3]);
     repo.signal("go");
-    crate::sandbox::Output::awaited(run).success();
+    Output::awaited(run).success();
 }
 
 #[test]

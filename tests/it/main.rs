@@ -26,6 +26,8 @@ mod filters;
 #[cfg(target_os = "linux")]
 mod fuse;
 mod gc;
+#[path = "../../src/git/repo/hermetic.rs"]
+mod hermetic;
 mod hooks;
 mod hostile;
 mod house;

@@ -84,6 +84,7 @@ impl Sandbox {
     }
 
     fn empty() -> Self {
+        crate::hermetic::ensure();
         let dir = copies::directory();
         let base = fs::canonicalize(dir.path()).expect("resolve the temporary directory");
         let root = base.join("repo");

@@ -1,6 +1,8 @@
 //! A repository with its worktree: where it is, how git is called in it, what its configuration says.
 
 pub mod clock;
+#[cfg(test)]
+pub mod hermetic;
 pub mod identity;
 pub mod lock;
 pub mod open;

@@ -1,6 +1,6 @@
 //! A temporary repository for the tests beside the code: real git makes it, and says what is in it.
 
-use crate::git::repo::Repo;
+use crate::git::repo::{Repo, hermetic};
 use crate::model::checkpoint::{Checkpoint, Head, IndexState, Modes, UsualModes};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -24,6 +24,7 @@ impl Fixture {
     /// An empty repository with these settings, each `key=value`.
     #[track_caller]
     pub fn with(settings: &[&str]) -> Self {
+        hermetic::ensure();
         let outside = tempfile::tempdir().expect("make a directory");
         let top = outside.path().join("repo");
         std::fs::create_dir(&top).expect("make a directory");
@@ -161,4 +162,25 @@ fn run(top: &Path, args: &[&str], input: &[u8]) -> Output {
 fn expect_success(output: Output) -> Vec<u8> {
     assert!(output.status.success(), "git failed: {}", output.stderr.as_bstr());
     output.stdout
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fixture_is_no_repository_that_the_environment_names() {
+        let theirs = Fixture::new();
+        let mut tests = Command::new(std::env::current_exe().expect("the tests are a program"));
+        tests.args(["--exact", "git::repo::testing::tests::a_fixture_is_where_it_was_made"]);
+        tests.env("GIT_DIR", theirs.repo.git_dir()).env("GIT_WORK_TREE", "/").env("OXUNDO_MODE", "no mode");
+        let said = expect_success(tests.output().expect("start the tests"));
+        assert!(said.contains_str("1 passed"), "{}", said.as_bstr());
+    }
+
+    #[test]
+    fn a_fixture_is_where_it_was_made() {
+        let f = Fixture::new();
+        assert!(f.repo.git_dir().starts_with(f.outside().canonicalize().expect("it is there")));
+    }
 }
