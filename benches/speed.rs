@@ -118,7 +118,7 @@ fn setting(name: &str, default: usize) -> usize {
 fn line(what: &str, ours: Duration, git: Duration, wanted: &str) {
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     println!(
-        "{what:44} {:8.1} ms {:8.1} ms {:6.2} {wanted}",
+        "{what:46} {:8.1} ms {:8.1} ms {:6.2} {wanted}",
         ms(ours),
         ms(git),
         ours.as_secs_f64() / git.as_secs_f64()
@@ -130,10 +130,10 @@ fn main() {
     let (files, runs) = (setting("OXUNDO_BENCH_FILES", 20_000), setting("OXUNDO_BENCH_RUNS", 9));
     let bench = Bench::new(files, runs);
     println!("{files} tracked files, {} ignored; medians of {runs}", files / 5);
-    println!("{:44} {:>11} {:>11} {:>6}", "", "oxundo", "git", "ratio");
+    println!("{:46} {:>11} {:>11} {:>6}", "", "oxundo", "git", "ratio");
 
     let mut turn = Duration::ZERO;
-    for (name, dirty) in [("run", ""), ("run, 5 dirty files", "for i in 11 12 13 14 15; do echo x >>d$i/f1; done")] {
+    for (name, dirty) in [("run", ""), ("run, 5 dirty files", "for i in 1 2 3 4 5; do echo x >>d$i/f50; done")] {
         let [agent, git, ours] = bench.medians(|bench, n| {
             let made = format!("{n}");
             let script = |extra: &str| format!("set -- {made}{extra}; {}", AGENT.replace("$0", "$1"));
@@ -149,16 +149,19 @@ fn main() {
         line(&format!("{name}; git add -A and commit, twice"), ours.saturating_sub(agent), git, "(0.6 wanted)");
         turn = git;
 
-        let [git, undo, redo] = bench.medians(|bench, _| {
+        let [status, git, undo, redo] = bench.medians(|bench, _| {
             let undo = bench.oxundo(&["undo"]);
             let redo = bench.oxundo(&["redo"]);
-            let git = bench.sh("git status") + bench.sh("git reset -q --keep HEAD~1");
+            let status = bench.sh("git status");
+            let git = status + bench.sh("git reset -q --keep HEAD~1");
             bench.sh("git reset -q --keep HEAD@{1}");
-            [git, undo, redo]
+            [status, git, undo, redo]
         });
         let after = name.trim_start_matches("run");
         line(&format!("undo{after}; git status and reset --keep"), undo, git, "(0.7 wanted)");
         line(&format!("redo{after}"), redo, git, "(0.7 wanted)");
+        line(&format!("{name}, with its agent; git status"), ours, status, "(3 wanted with 1,000 files)");
+        line(&format!("undo{after}; git status"), undo, status, "(2 wanted with 1,000 files)");
     }
 
     let [ours, git] = bench.medians(|bench, _| {

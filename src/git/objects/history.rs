@@ -80,8 +80,8 @@ impl Objects<'_> {
     }
 
     /// Some of the commits that each of these has below it: a few steps straight down from the one they all descend from,
-    /// where there is such a one among them.
-    fn straight_below(&self, commits: &HashSet<ObjectId>) -> Result<HashSet<ObjectId>> {
+    /// where there is such a one among them, and no further than to the last of the tips.
+    fn straight_below(&self, commits: &HashSet<ObjectId>, tips: &[ObjectId]) -> Result<HashSet<ObjectId>> {
         let mut lowest = None;
         for commit in commits {
             let is_above = self.parents(*commit)?.iter().any(|parent| commits.contains(parent));
@@ -89,15 +89,23 @@ impl Objects<'_> {
                 return Ok(HashSet::new());
             }
         }
-        let below = std::iter::successors(self.only_parent(lowest), |commit| self.only_parent(Some(*commit)));
-        Ok(below.take(STRAIGHT).collect())
+        let mut left: HashSet<ObjectId> = tips.iter().copied().collect();
+        let mut below = HashSet::new();
+        let mut at = lowest;
+        while !left.is_empty() && below.len() < STRAIGHT {
+            let Some(parent) = self.only_parent(at) else { break };
+            left.remove(&parent);
+            below.insert(parent);
+            at = Some(parent);
+        }
+        Ok(below)
     }
 
     /// Which of these commits these tips reach.
     pub fn reachable_from(&self, tips: &[ObjectId], commits: &[ObjectId]) -> Result<HashSet<ObjectId>> {
         let mut reached: HashSet<ObjectId> = commits.iter().copied().collect();
         // What all of them are made upon reaches none of them: most often that is every tip.
-        let below = self.straight_below(&reached)?;
+        let below = self.straight_below(&reached, tips)?;
         let may_reach = |id: &ObjectId| !below.contains(id) && self.repo.gix.has_object(id);
         let tips: Vec<_> = tips.iter().copied().filter(may_reach).collect();
         if tips.is_empty() || commits.is_empty() {

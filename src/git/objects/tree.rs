@@ -1,14 +1,17 @@
 //! Trees: looking things up in them, editing and comparing them.
 
 use crate::git::objects::Objects;
+use crate::model::bytes::shown;
 use crate::model::checkpoint::{Change, Head, IndexEntry, Kind};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::diff::tree::recorder::Change as TreeDiff;
 use gix::diff::tree::{Recorder, State};
 use gix::objs::TreeRefIter;
 use gix::objs::tree::{EntryKind, EntryMode};
+use gix::validate::path::component;
+use gix::validate::path::component::Options;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
@@ -144,10 +147,13 @@ impl Objects<'_> {
         }
         for (path, entry) in changes {
             if let Some((kind, id)) = entry {
+                check_components(path.as_bstr())?;
                 editor.upsert(path.as_bstr(), *kind, *id)?;
             }
         }
-        Ok(editor.write().context("write a tree")?.detach())
+        // gix's own way of writing looks for each object of each directory, also for what was there before.
+        let written = editor.detach().write(|tree| self.repo.gix.write_object(tree).map(gix::Id::detach));
+        written.context("write a tree")
     }
 
     pub fn empty_tree(&self) -> ObjectId {
@@ -171,6 +177,16 @@ impl Objects<'_> {
         };
         serde_json::from_slice(&text).with_context(|| format!("read {path}")).map(Some)
     }
+}
+
+/// Refuses a path that leads out of a tree. What else git has against a name, it had when the name came into the index.
+fn check_components(path: &BStr) -> Result<()> {
+    let options = Options { protect_windows: false, protect_hfs: false, protect_ntfs: false };
+    let bad = path.split_str("/").find(|name| component(name.as_bstr(), None, options).is_err());
+    if bad.is_some() {
+        bail!("'{}' cannot be in a tree", shown(path));
+    }
+    Ok(())
 }
 
 /// What kind of file a tree entry is; `None` for a tree or a submodule.
