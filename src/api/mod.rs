@@ -23,7 +23,7 @@ use crate::ops::list::{State, every, on_branch};
 use crate::ops::locked::check_no_run;
 use crate::ops::resolve::state_at;
 use crate::ops::status::status;
-use crate::ops::turn::session::{SignalCall, handle_signal, look, settled};
+use crate::ops::turn::session::{SignalCall, beside_turn, handle_signal, look, look_ahead, settled_for};
 use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
 use crate::ops::{checkpoint, diff, gc, undo};
@@ -233,7 +233,7 @@ impl Worktree {
     }
 
     /// What an operation would change now: an [`Undo`], a [`Redo`] or a [`Restore`]. Every check is made, and nothing
-    /// is changed but that a turn which was left open is closed.
+    /// is changed. A turn that is open is seen as it would be if it ended now.
     ///
     /// # Errors
     ///
@@ -241,8 +241,7 @@ impl Worktree {
     pub fn preview(&self, operation: impl Into<Operation>) -> Result<Preview> {
         let operation = operation.into();
         let (answer, warnings) = self.act(|repo, heard| {
-            let locked = settled(repo, heard, operation.word())?;
-            Ok(operation.prepare(&locked)?.preview())
+            look_ahead(repo, heard, operation.word(), |view| Ok(operation.prepare(view)?.preview()))
         })?;
         Ok(Preview::of(operation, answer, warnings))
     }
@@ -290,10 +289,12 @@ impl Worktree {
 
     fn carry_out(&self, operation: &Operation, preview: Option<&Preview>) -> Result<Outcome> {
         let (answer, warnings) = self.act(|repo, heard| {
-            let locked = settled(repo, heard, operation.word())?;
-            let prepared = operation.prepare(&locked)?;
-            preview.map_or(Ok(()), |preview| prepared.check_is(&locked, &preview.looked_at))?;
-            prepared.carry_out(locked)
+            let prepare = |view: &View<'_>| {
+                let prepared = operation.prepare(view)?;
+                preview.map_or(Ok(()), |preview| prepared.check_is(view, &preview.looked_at))?;
+                Ok(prepared)
+            };
+            settled_for(repo, heard, operation.word(), prepare, |locked, prepared| prepared.carry_out(locked))
         })?;
         Ok(Outcome::of(answer, warnings))
     }
@@ -306,7 +307,7 @@ impl Worktree {
     /// [`Code::Usage`] for a name that is taken or cannot be one; [`Code::Busy`] and failures.
     pub fn checkpoint(&self, name: Option<&str>) -> Result<Checkpoint> {
         let (name, warnings) = self.act(|repo, heard| {
-            let mut locked = settled(repo, heard, "checkpoint")?;
+            let mut locked = beside_turn(repo, heard, "checkpoint")?;
             Ok(checkpoint::name(&mut locked, name)?.0)
         })?;
         Ok(Checkpoint { name, warnings })
@@ -369,7 +370,7 @@ impl Worktree {
     /// [`Code::Busy`] while a turn is running; failures.
     pub fn gc(&self, keep: Option<Duration>) -> Result<Collected> {
         let (collected, warnings) = self.act(|repo, heard| {
-            let mut locked = settled(repo, heard, "gc")?;
+            let mut locked = beside_turn(repo, heard, "gc")?;
             let keep = age(&locked, keep)?;
             gc::collect(&mut locked, keep)
         })?;
@@ -383,7 +384,7 @@ impl Worktree {
     /// As for [`Self::gc`].
     pub fn preview_gc(&self, keep: Option<Duration>) -> Result<Collected> {
         let (collected, warnings) = self.act(|repo, heard| {
-            let locked = settled(repo, heard, "gc")?;
+            let locked = beside_turn(repo, heard, "gc")?;
             Ok(gc::plan(&locked, age(&locked, keep)?, gc::Effort::Asked)?.preview(&locked))
         })?;
         Ok(Collected::of(collected, warnings))

@@ -232,14 +232,14 @@ impl Prepared {
         }
     }
 
-    pub(crate) fn carry_out(self, mut locked: Locked<'_>) -> anyhow::Result<Answer> {
+    pub(crate) fn carry_out(self, locked: &mut Locked<'_>) -> anyhow::Result<Answer> {
         match self {
             Self::Walk(op, walk) => {
-                let done = walk.carry_out(&mut locked)?;
-                hand_over(&locked.into_view(), op, &done);
+                let done = walk.carry_out(locked)?;
+                hand_over(locked, op, &done);
                 Ok(done)
             }
-            Self::Turn(turn) => turn.carry_out(&mut locked),
+            Self::Turn(turn) => turn.carry_out(locked),
         }
     }
 }

@@ -37,6 +37,8 @@ pub enum SessionStep {
     Join,
     /// The session is done, and the turn goes on.
     Leave,
+    /// The open turn, which waits for a sign that its agent is still at work, is taken back.
+    Drop,
     /// End the open turn.
     Close {
         /// Whether it was cut off.
@@ -69,11 +71,14 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
     let at_work = mine.is_some_and(|part| part.at_work);
     let held = !origin.by_hooks && context.running;
     let claimable = held && context.inside && !at_work && !context.others;
+    // A command closed the turn before it in the middle of a prompt. Only the end of that prompt shows that what changed
+    // since is the agent's.
+    let unproven = origin.by_hooks && origin.waiting && !context.others;
     match signal {
         Signal::Begin if mine.is_some_and(|part| part.is_prompt_of(who)) => SessionStep::Nothing,
         Signal::Work if at_work => SessionStep::Nothing,
         Signal::Begin | Signal::Work => match () {
-            () if claimable => SessionStep::Claim,
+            () if claimable || unproven => SessionStep::Claim,
             () if context.others || (held && !context.inside) => SessionStep::Join,
             () => SessionStep::Renew,
         },
@@ -81,6 +86,7 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
             SessionStep::Nothing
         }
         Signal::End { interrupted } if at_work => leave_or_close(context, held, interrupted),
+        Signal::Gone if at_work && unproven => SessionStep::Drop,
         Signal::Gone if at_work => leave_or_close(context, held, true),
         // Inside a run, an end whose beginning no hook announced.
         Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {

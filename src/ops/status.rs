@@ -5,7 +5,9 @@ use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Skipped;
 use crate::model::plan::Op;
 use crate::model::turn::{Mode, Turn};
+use crate::ops::locked::check_no_run;
 use crate::ops::outcome::Outcome;
+use crate::ops::turn::end::as_if_ended;
 use crate::ops::undo::plan;
 use crate::ops::undo::range::{Extent, reverted_last};
 use crate::ops::view::View;
@@ -33,9 +35,13 @@ pub struct Status {
 pub fn status(view: &View<'_>) -> Result<Status> {
     let timeline = &view.timeline;
     let top = view.top().map(|number| timeline.require_turn(number)).transpose()?;
-    let (undo, not_covered) = match &top {
-        Some(turn) => (Some(would_do(view)?), timeline.checkpoint(turn.turn, Side::After)?.skipped),
-        None => (None, Vec::new()),
+    // Undo closes the open turn first.
+    let closed = as_if_ended(view)?;
+    let closed = closed.as_ref().unwrap_or(view);
+    let undo = closed.top().map(|_| would_do(closed)).transpose()?;
+    let not_covered = match &top {
+        Some(turn) => timeline.checkpoint(turn.turn, Side::After)?.skipped,
+        None => Vec::new(),
     };
     Ok(Status {
         mode: view.config().mode()?,
@@ -50,7 +56,7 @@ pub fn status(view: &View<'_>) -> Result<Status> {
 
 /// What undo of one turn would do now, or the refusal if it would refuse.
 fn would_do(view: &View<'_>) -> Result<Result<Outcome, Refusal>> {
-    match plan(view, Op::Undo, &Extent::Steps(1), None) {
+    match check_no_run(view.repo).and_then(|()| plan(view, Op::Undo, &Extent::Steps(1), None)) {
         Ok(planned) => Ok(Ok(planned.preview())),
         Err(error) => error.downcast::<Refusal>().map(Err),
     }

@@ -23,13 +23,16 @@ pub struct View<'r> {
     pub timeline: Stored<'r>,
     /// Where HEAD is.
     pub head: Head,
+    /// The turn that is seen as ended though it is not: what it recorded has no notes yet.
+    pub as_if_ended: Option<u64>,
     heard: Warn<'r>,
 }
 
 impl<'r> View<'r> {
     /// Reads the timeline and HEAD, and changes nothing.
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
-        Ok(Self { repo, timeline: Timelines::new(repo).timeline()?, head: Refs::new(repo).head()?, heard })
+        let timeline = Timelines::new(repo).timeline()?;
+        Ok(Self { repo, timeline, head: Refs::new(repo).head()?, as_if_ended: None, heard })
     }
 
     /// Reads again; the timeline only if it has moved.

@@ -40,6 +40,7 @@ mod kill_points;
 mod lacking;
 mod library;
 mod limits;
+mod living;
 mod locale;
 mod log;
 mod manual;

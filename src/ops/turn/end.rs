@@ -103,27 +103,55 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
     let mut update = locked.timeline.update();
     let lock = commit(locked, &turn, &mut since, &changed, &mut plan, &mut update)?;
-    let Since { before, start, capture } = &since;
-    let after = &capture.checkpoint;
-    announce_uncovered(locked, before, after);
-    turn.branch.clone_from(&after.head.branch);
-    turn.commits.extend(commits_of(locked.repo, start, after, turn.dirty_commit)?);
-    let whole = Checkpoints::new(locked.repo).delta(&turn, before, after)?;
-    let files = Checkpoints::new(locked.repo).file_stats(&whole)?;
-    turn.totals = totals(&files);
-    place_on_stack(&locked.timeline, &mut turn, after)?;
-    update.state.open = None;
-    update.state.held.clear();
-    pin_displaced(locked.repo, &mut update.state, &whole)?;
-    update.state.push(&Step::of(&turn), turn.keeps_redo());
-    update.put_turn(&turn)?;
-    update.put_files(turn.turn, &files)?;
-    update.put_checkpoint(turn.turn, Side::After, after)?;
+    announce_uncovered(locked, &since.before, &since.capture.checkpoint);
+    put_ended(locked, &mut turn, &since, &mut update)?;
     let word = if ending.interrupted { "end (interrupted)" } else { "end" };
     let message = format!("{word} {} ({})", turn.turn, turn.label());
     let notes = notes(locked.repo, &turn);
     locked.carry_out(&plan, update, message, notes, lock)?;
     Ok(Some(turn))
+}
+
+/// Puts what is known of a turn at its end into the next timeline.
+fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Update<'_>) -> Result<()> {
+    let Since { before, start, capture } = since;
+    let after = &capture.checkpoint;
+    turn.branch.clone_from(&after.head.branch);
+    turn.commits.extend(commits_of(view.repo, start, after, turn.dirty_commit)?);
+    let whole = Checkpoints::new(view.repo).delta(turn, before, after)?;
+    let files = Checkpoints::new(view.repo).file_stats(&whole)?;
+    turn.totals = totals(&files);
+    place_on_stack(&view.timeline, turn, after)?;
+    update.state.open = None;
+    update.state.held.clear();
+    pin_displaced(view.repo, &mut update.state, &whole)?;
+    update.state.push(&Step::of(turn), turn.keeps_redo());
+    update.put_turn(turn)?;
+    update.put_files(turn.turn, &files)?;
+    update.put_checkpoint(turn.turn, Side::After, after)
+}
+
+/// The view as it would be if the open turn were ended now, but for its commit: for a plan. No ref is moved. `None` where
+/// a dirty commit would be taken back first.
+pub fn as_if_ended<'r>(view: &View<'r>) -> Result<Option<View<'r>>> {
+    let Some(mut turn) = view.open_turn()? else { return Ok(Some(view.clone())) };
+    let since = Since::look(view, &turn)?;
+    let mut update = view.timeline.update();
+    if turn.origin.waiting || since.changed(view, &turn)?.is_empty() {
+        if turn.dirty_commit.is_some() {
+            return Ok(None);
+        }
+        update.state.open = None;
+        update.state.held.clear();
+        update.remove_turn(turn.turn);
+    } else {
+        turn.ended_at = Some(rfc3339_now());
+        put_ended(view, &mut turn, &since, &mut update)?;
+    }
+    let (_, timeline) = update.into_record(String::new(), Vec::new())?;
+    let mut ended = view.clone();
+    (ended.timeline, ended.as_if_ended) = (timeline, Some(turn.turn));
+    Ok(Some(ended))
 }
 
 /// Makes the auto-commit, and puts it into the plan and into the state after the turn.

@@ -15,7 +15,7 @@ use crate::model::turn::{Bounds, Mode, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::Who;
 use crate::ops::turn::begin::begin;
-use crate::ops::turn::end::{Ending, Since, drop_open, end, take_back};
+use crate::ops::turn::end::{Ending, Since, as_if_ended, drop_open, end, take_back};
 use crate::ops::view::View;
 use crate::warning::Warn;
 use anyhow::Result;
@@ -100,6 +100,7 @@ fn take_step(
             turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(finish);
             amend(locked, &turn, "leave")?;
         }
+        SessionStep::Drop => drop_open(locked)?,
         SessionStep::Close { interrupted } => {
             let closed = close(locked, call, &turn, interrupted)?;
             if in_run && !turn.origin.by_hooks {
@@ -127,6 +128,75 @@ pub fn settled<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Locked<
     let mut locked = Locked::take(repo, heard, who)?;
     close_open(&mut locked)?;
     Ok(locked)
+}
+
+/// Takes the lock, and closes a turn that was left open only if nobody is at work in it.
+pub fn beside_turn<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Locked<'r>> {
+    let mut locked = Locked::beside_run(repo, heard, who, repo.patience())?;
+    if locked.open_turn()?.is_some_and(|turn| !is_live(&turn)) && !repo.is_running()? {
+        close_open(&mut locked)?;
+    }
+    Ok(locked)
+}
+
+/// Plans as if the open turn were closed, and changes nothing.
+pub fn look_ahead<'r, T>(
+    repo: &'r Repo,
+    heard: Warn<'r>,
+    who: &str,
+    plan: impl Fn(&View<'r>) -> Result<T>,
+) -> Result<T> {
+    let mut locked = Locked::take(repo, heard, who)?;
+    if let Some(ended) = as_if_ended(&locked)? {
+        return plan(&ended);
+    }
+    close_open(&mut locked)?;
+    plan(&locked)
+}
+
+/// Closes the open turn, plans and carries out; a plan that is refused leaves the turn open. What an agent does that is
+/// still at work in it is its next turn, from the state that this leaves.
+pub fn settled_for<'r, T, D>(
+    repo: &'r Repo,
+    heard: Warn<'r>,
+    who: &str,
+    plan: impl Fn(&View<'r>) -> Result<T>,
+    carry_out: impl FnOnce(&mut Locked<'r>, T) -> Result<D>,
+) -> Result<D> {
+    let mut locked = Locked::take(repo, heard, who)?;
+    let open = locked.open_turn()?;
+    if open.is_some()
+        && let Some(ended) = as_if_ended(&locked)?
+    {
+        plan(&ended)?;
+    }
+    close_open(&mut locked)?;
+    let done = plan(&locked).and_then(|planned| carry_out(&mut locked, planned));
+    if let Some(turn) = open
+        && let Err(error) = go_on(&mut locked, &turn)
+    {
+        locked.warn(format!("what the agent does from here on is in no turn: {}", to_refusal(&error).message));
+    }
+    done
+}
+
+/// Opens the next turn of those who are still at work in one that was closed.
+fn go_on(locked: &mut Locked<'_>, closed: &Turn) -> Result<()> {
+    let in_run = !closed.origin.by_hooks && locked.repo.is_running()?;
+    let parts: Vec<Participant> = if in_run { closed.origin.parts.clone() } else { at_work(closed).cloned().collect() };
+    if parts.is_empty() && !in_run {
+        return Ok(());
+    }
+    let from = |part: Participant| Participant { from: part.transcript.as_deref().map(length), to: None, ..part };
+    let parts = parts.into_iter().map(from).collect();
+    let origin = Bounds { waiting: true, parts, ..closed.origin.clone() };
+    let who = Who {
+        agent: closed.agent.clone(),
+        session: closed.session.clone(),
+        message: closed.message.clone(),
+        mode: closed.mode,
+    };
+    begin(locked, who, origin).map(drop)
 }
 
 /// Reads the timeline and HEAD; first recovers, and closes a turn that was left open, if nobody else is at work in
@@ -157,7 +227,8 @@ fn is_live(turn: &Turn) -> bool {
 /// Closes the turn that a process or a session left open, or that is between two prompts.
 fn close_open(locked: &mut Locked<'_>) -> Result<()> {
     let Some(turn) = locked.open_turn()? else { return Ok(()) };
-    if turn.origin.waiting && locked.repo.is_running()? {
+    // Nothing shows that an agent made what changed since.
+    if turn.origin.waiting && (turn.origin.by_hooks || locked.repo.is_running()?) {
         return drop_open(locked);
     }
     let at_work: Vec<&str> = at_work(&turn).map(|part| part.agent.as_str()).collect();
@@ -165,8 +236,9 @@ fn close_open(locked: &mut Locked<'_>) -> Result<()> {
         (true, [agent, ..]) => format!("in which {agent} was at work"),
         _ => "which was interrupted".to_owned(),
     };
-    end(locked, Ending { exit_code: None, interrupted: true })?;
-    locked.warn(sanitized(&format!("closed turn {}, {why}", turn.turn)));
+    if end(locked, Ending { exit_code: None, interrupted: true })?.is_some() {
+        locked.warn(sanitized(&format!("closed turn {}, {why}", turn.turn)));
+    }
     Ok(())
 }
 
@@ -222,16 +294,16 @@ fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: M
 /// Makes a `run`'s open turn that of a prompt. What changed before the prompt is the user's.
 fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<()> {
     let since = Since::look(locked, &turn)?;
-    let is_unchanged = since.changed(locked, &turn)?.is_empty();
-    if is_unchanged || (!turn.origin.waiting && take_back(locked, &turn, &since).is_err()) {
-        let waiting = std::mem::take(&mut turn.origin.waiting);
-        turn.origin.parts = vec![started(call)];
-        turn.session = if waiting { call.part.session.clone() } else { turn.session.or(call.part.session.clone()) };
-        turn.message = turn.message.or_else(|| call.message.clone());
-        return amend(locked, &turn, "claim");
-    }
     if turn.origin.waiting {
         take_back(locked, &turn, &since)?;
+        return open_turn(locked, call, turn.origin.by_hooks, turn.mode);
+    }
+    let is_unchanged = since.changed(locked, &turn)?.is_empty();
+    if is_unchanged || take_back(locked, &turn, &since).is_err() {
+        turn.origin.parts = vec![started(call)];
+        turn.session = turn.session.or(call.part.session.clone());
+        turn.message = turn.message.or_else(|| call.message.clone());
+        return amend(locked, &turn, "claim");
     }
     let message = turn.message.or_else(|| call.message.clone());
     let part = Participant { agent: turn.agent, ..call.part.clone() };

@@ -105,7 +105,8 @@ pub fn described(view: &View<'_>, turns: &[Turn], commits: &[ObjectId]) -> Resul
     for (id, notes) in commits.iter().zip(notes) {
         let turn = turns.iter().find(|turn| turn.knows(id));
         let own = |turn: &Turn| {
-            notes.iter().any(|note| note.commit == *id && note.turn == turn.turn && note.worktree == worktree)
+            view.as_if_ended == Some(turn.turn)
+                || notes.iter().any(|note| note.commit == *id && note.turn == turn.turn && note.worktree == worktree)
         };
         let origin = match turn {
             Some(turn) if own(turn) => CommitOrigin::Recorded,

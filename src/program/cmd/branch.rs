@@ -3,16 +3,12 @@
 use crate::git::repo::Repo;
 use crate::ops::branch::plan;
 use crate::ops::outcome::Outcome;
-use crate::ops::turn::session::settled;
 use crate::program::args::BranchArgs;
-use crate::program::cmd::carry_out;
+use crate::program::cmd::make;
 use crate::program::ui::Ui;
 use anyhow::Result;
 
 /// Starts a branch.
 pub fn run(repo: &Repo, ui: &Ui, args: &BranchArgs) -> Result<Outcome> {
-    let heard = ui.heard();
-    let mut locked = settled(repo, &heard, "branch")?;
-    let planned = plan(&locked, &args.name, &args.turn, args.edits)?;
-    carry_out(planned, &mut locked, args.dry_run)
+    make(repo, ui, "branch", args.dry_run, |view| plan(view, &args.name, &args.turn, args.edits))
 }

@@ -6,7 +6,7 @@ use crate::git::repo::clock::ago;
 use crate::model::bytes::sanitized;
 use crate::model::timeline::Named;
 use crate::ops::checkpoint::{forget, name};
-use crate::ops::turn::session::settled;
+use crate::ops::turn::session::{beside_turn, look};
 use crate::program::args::CheckpointArgs;
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 /// Names the present state, or lists or forgets what was named.
 pub fn run(repo: &Repo, ui: &Ui, args: &CheckpointArgs) -> Result<Box<dyn Answer>> {
     let heard = ui.heard();
-    let mut locked = settled(repo, &heard, "checkpoint")?;
     if args.list {
-        return Ok(Box::new(CheckpointList(locked.timeline.state.named.clone())));
+        return Ok(Box::new(CheckpointList(look(repo, &heard, "checkpoint")?.timeline.state.named)));
     }
+    let mut locked = beside_turn(repo, &heard, "checkpoint")?;
     if args.delete {
         let name = args.name.clone().unwrap_or_default();
         let named = forget(&mut locked, &name)?;

@@ -5,7 +5,7 @@ use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::model::bytes::size;
 use crate::model::expiry::NEWEST;
 use crate::ops::gc::{Collected, Effort, collect, collect_automatically, plan};
-use crate::ops::turn::session::settled;
+use crate::ops::turn::session::beside_turn;
 use crate::ops::view::View;
 use crate::program::args::GcArgs;
 use crate::program::ui::{Answer, Ui};
@@ -24,7 +24,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &GcArgs) -> Result<Collected> {
     if args.auto {
         return collect_automatically(repo, &heard);
     }
-    let mut locked = settled(repo, &heard, "gc")?;
+    let mut locked = beside_turn(repo, &heard, "gc")?;
     let keep = locked.config().keep(args.keep.as_deref())?;
     if args.dry_run {
         return Ok(plan(&locked, keep, Effort::Asked)?.preview(&locked));

@@ -24,9 +24,10 @@ pub mod undo;
 use crate::config::{Config, hints_of_user};
 use crate::git::repo::Repo;
 use crate::git::repo::settings::setting_of_user;
-use crate::ops::locked::Locked;
 use crate::ops::made::PlannedTurn;
 use crate::ops::outcome::Outcome;
+use crate::ops::turn::session::{look_ahead, settled_for};
+use crate::ops::view::View;
 use crate::program::ui::Ui;
 use anyhow::Result;
 
@@ -55,7 +56,17 @@ pub fn tell_of_earlier_store(repo: &Repo, ui: &Ui) {
     }
 }
 
-/// Makes a planned turn, or only says what it would do.
-fn carry_out(planned: PlannedTurn, locked: &mut Locked<'_>, dry_run: bool) -> Result<Outcome> {
-    if dry_run { Ok(planned.preview()) } else { planned.carry_out(locked) }
+/// Makes a turn of oxundo's own, or only says what it would do.
+fn make(
+    repo: &Repo,
+    ui: &Ui,
+    who: &str,
+    dry_run: bool,
+    plan: impl Fn(&View<'_>) -> Result<PlannedTurn>,
+) -> Result<Outcome> {
+    let heard = ui.heard();
+    if dry_run {
+        return look_ahead(repo, &heard, who, |view| Ok(plan(view)?.preview()));
+    }
+    settled_for(repo, &heard, who, plan, |locked, planned| planned.carry_out(locked))
 }

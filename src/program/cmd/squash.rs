@@ -3,22 +3,18 @@
 use crate::git::repo::Repo;
 use crate::ops::outcome::Outcome;
 use crate::ops::squash::{DirtyCommits, Wish, plan};
-use crate::ops::turn::session::settled;
 use crate::program::args::SquashArgs;
-use crate::program::cmd::carry_out;
+use crate::program::cmd::make;
 use crate::program::ui::Ui;
 use anyhow::Result;
 
 /// Makes one commit out of several.
 pub fn run(repo: &Repo, ui: &Ui, args: &SquashArgs) -> Result<Outcome> {
-    let heard = ui.heard();
-    let mut locked = settled(repo, &heard, "squash")?;
     let wish = Wish {
         turns: args.turns.clone(),
         message: args.message.clone(),
         author: args.author.clone(),
         dirty: if args.all { DirtyCommits::Fold } else { DirtyCommits::Stay },
     };
-    let planned = plan(&locked, &wish)?;
-    carry_out(planned, &mut locked, args.dry_run)
+    make(repo, ui, "squash", args.dry_run, |view| plan(view, &wish))
 }

@@ -74,6 +74,7 @@ impl Answer for Told {
             SessionStep::Open | SessionStep::Claim | SessionStep::Renew => format!("Began turn {open}\n"),
             SessionStep::Join => format!("Turn {open} is shared with another session\n"),
             SessionStep::Leave => format!("Turn {open} goes on in another session\n"),
+            SessionStep::Drop => "What was changed since is the user's: no turn\n".to_owned(),
             SessionStep::Close { .. } if closed.is_none() => "Nothing was changed: no turn\n".to_owned(),
             SessionStep::Nothing if self.end == TurnEnd::Begin => format!("Turn {open} has begun already\n"),
             SessionStep::Nothing => "No turn is open\n".to_owned(),

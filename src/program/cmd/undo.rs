@@ -7,11 +7,12 @@ use crate::ops::conversation::hand_over;
 use crate::ops::outcome::Outcome;
 use crate::ops::revert;
 use crate::ops::revert::Which;
-use crate::ops::turn::session::settled;
+use crate::ops::turn::session::{look_ahead, settled_for};
 use crate::ops::undo::plan;
 use crate::ops::undo::range::Extent;
+use crate::ops::view::View;
 use crate::program::args::{Distance, UndoArgs};
-use crate::program::cmd::carry_out;
+use crate::program::cmd::make;
 use crate::program::ui::Ui;
 use anyhow::Result;
 
@@ -26,27 +27,30 @@ pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
 /// Moves the timeline's cursor.
 pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome> {
     let heard = ui.heard();
-    let mut locked = settled(repo, &heard, op.word())?;
-    let planned = plan(&locked, op, &extent(distance), distance.edits)?;
-    planned.announce(&locked);
+    let plan = |view: &View<'_>| plan(view, op, &extent(distance), distance.edits);
     if distance.dry_run {
-        return Ok(planned.preview());
+        return look_ahead(repo, &heard, op.word(), |view| {
+            let planned = plan(view)?;
+            planned.announce(view);
+            Ok(planned.preview())
+        });
     }
-    let done = planned.carry_out(&mut locked)?;
-    hand_over(&locked.into_view(), op, &done);
-    Ok(done)
+    settled_for(repo, &heard, op.word(), plan, |locked, planned| {
+        planned.announce(locked);
+        let done = planned.carry_out(locked)?;
+        hand_over(locked, op, &done);
+        Ok(done)
+    })
 }
 
 fn revert(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
-    let heard = ui.heard();
-    let mut locked = settled(repo, &heard, "undo")?;
     let which = match &args.only {
         Some(turn) => Which::Only(turn.clone()),
         None if args.revert => Which::Last(extent(&args.distance)),
         None => Which::PartsOf(extent(&args.distance)),
     };
-    let planned = revert::plan(&locked, &which, &args.pathspecs, args.distance.edits)?;
-    carry_out(planned, &mut locked, args.distance.dry_run)
+    let plan = |view: &View<'_>| revert::plan(view, &which, &args.pathspecs, args.distance.edits);
+    make(repo, ui, "undo", args.distance.dry_run, plan)
 }
 
 fn extent(distance: &Distance) -> Extent {

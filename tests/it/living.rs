@@ -1,0 +1,231 @@
+//! In step with an agent that is at work: looking ends nothing, a plan says what then happens, and what the agent does
+//! after a command is its own, on evidence.
+
+use crate::sandbox::{Mode, Output, Sandbox};
+use serde_json::{Value, json};
+
+const TWO_TURNS: [&str; 2] = ["echo one >>README.txt; echo first >first.txt", "echo two >>README.txt"];
+
+/// A repository with two turns and the user's work, and the mode of the next turn.
+fn repo(mode: Mode) -> Sandbox {
+    let repo = Sandbox::new();
+    if mode == Mode::Ghost {
+        repo.git(["config", "oxundo.mode", "ghost"]);
+    }
+    for script in TWO_TURNS {
+        repo.turn(mode, script);
+    }
+    repo.sh("echo mine >mine.txt; git add mine.txt; echo edited >>first.txt");
+    repo
+}
+
+#[track_caller]
+fn hook(repo: &Sandbox, event: &str, prompt: &str) {
+    let payload =
+        json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": format!("prompt {prompt}")});
+    let output = Output::fed(&mut repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes());
+    output.success();
+    assert_eq!((output.out(), output.err()), (String::new(), String::new()));
+}
+
+const BEGIN: &str = "UserPromptSubmit";
+const END: &str = "Stop";
+
+/// Every file but git's objects, and oxundo's locks, whose content says who had them last.
+fn disk(repo: &Sandbox) -> String {
+    repo.sh("find . -path ./.git/objects -prune -o -path ./.git/oxundo/lock -prune -o -type f -print0 |
+        sort -z | xargs -0 sha1sum; find . -path ./.git/objects -prune -o -printf '%p %y %m %l\\n' | sort")
+}
+
+fn messages(repo: &Sandbox) -> Vec<String> {
+    repo.log().iter().map(|turn| turn["message"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn looking_ends_nothing_and_changes_nothing() {
+    let looks: &[&[&str]] = &[
+        &["status"],
+        &["log", "--all"],
+        &["log", "--ops"],
+        &["show", "1"],
+        &["show", "1:README.txt"],
+        &["diff"],
+        &["diff", "0"],
+        &["checkpoint", "--list"],
+        &["undo", "--dry-run"],
+        &["undo", "--to", "0", "--dry-run"],
+        &["undo", "--only", "1", "--dry-run"],
+        &["undo", "--revert", "--dry-run"],
+        &["undo", "--dry-run", "--", "README.txt"],
+        &["restore", "1", "--dry-run"],
+        &["branch", "other", "2", "--dry-run"],
+        &["gc", "--dry-run"],
+        &["completions", "bash"],
+        // Refused.
+        &["redo"],
+        &["undo", "--steps", "99"],
+        &["undo", "--", "no-such-file"],
+        &["restore", "99"],
+        &["branch", "main", "1"],
+        &["squash", "7..9"],
+        &["checkpoint", "HEAD"],
+        &["checkpoint", "--delete", "none"],
+    ];
+    for mode in Mode::BOTH {
+        let repo = repo(mode);
+        let before = repo.state();
+        hook(&repo, BEGIN, "1");
+        repo.sh("echo early >>README.txt; echo new >new.txt");
+        let wanted = disk(&repo);
+        for args in looks {
+            let output = repo.oxundo(*args);
+            assert!(!output.err().contains("closed turn"), "{output:?}");
+            assert_eq!(disk(&repo), wanted, "{args:?} changes nothing\n{output:?}");
+        }
+        repo.oxundo(["checkpoint", "named"]).success();
+        repo.oxundo(["gc"]).success();
+        repo.sh("echo late >>README.txt; echo late >late.txt");
+        hook(&repo, END, "1");
+        let after = repo.state();
+        assert_eq!(messages(&repo)[0], "prompt 1", "all of it is one turn");
+        assert_eq!(repo.log().len(), 3, "and there is no other");
+        repo.undo();
+        repo.state().assert_is(&before, "undo takes back what came before the looks and after");
+        repo.redo();
+        repo.state().assert_is(&after, "redo brings it back");
+    }
+}
+
+/// What a plan says, but for what is only known once the open turn is closed: the ids of its commits.
+fn said(answer: &Value) -> Value {
+    let keys = ["turns", "files", "kept_edits", "unstaged", "directories"];
+    json!([keys.map(|key| answer[key].clone()), answer["head"]["to"], answer["head"]["branch"]])
+}
+
+#[test]
+fn what_a_dry_run_and_status_say_is_what_undo_then_does() {
+    let states: &[(&str, &[&str])] = &[
+        ("open, and the agent has changed files", &["b1", "echo early >>README.txt; echo new >new.txt"]),
+        ("open, and it has committed", &["b1", "echo early >>README.txt; git commit -qam own; echo more >>README.txt"]),
+        ("done, and nothing since", &["b1", "echo early >>README.txt", "e1"]),
+        ("done, and edited since", &["b1", "echo early >early.txt", "e1", "echo mine >>README.txt"]),
+        ("cut off, and a new prompt", &["b1", "echo early >>README.txt", "b2", "echo late >late.txt"]),
+        ("open, closed by a command, and at work again", &["b1", "echo early >early.txt", "u", "echo late >late.txt"]),
+    ];
+    for mode in Mode::BOTH {
+        for (state, steps) in states {
+            let repo = repo(mode);
+            for step in *steps {
+                match *step {
+                    "u" => repo.undo(),
+                    "b1" => hook(&repo, BEGIN, "1"),
+                    "b2" => hook(&repo, BEGIN, "2"),
+                    "e1" => hook(&repo, END, "1"),
+                    script => drop(repo.sh(script)),
+                }
+            }
+            for op in ["undo", "redo", "undo", "undo"] {
+                let (_, told) = repo.json(["status"]);
+                let (planned, plan) = repo.json([op, "--dry-run"]);
+                let (code, done) = repo.json([op]);
+                assert_eq!(planned, code, "{state} ({mode:?}), {op}: {plan} {done}");
+                if code != 0 {
+                    assert_eq!(plan["error"], done["error"], "{state} ({mode:?}), {op}");
+                    continue;
+                }
+                assert_eq!(said(&plan), said(&done), "{state} ({mode:?}), {op}");
+                if op == "undo" {
+                    assert_eq!(said(&told["undo"]), said(&done), "{state} ({mode:?}), status");
+                }
+            }
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn what_an_agent_does_after_a_command_is_its_next_turn() {
+    for mode in Mode::BOTH {
+        let repo = repo(mode);
+        let before = repo.state();
+        hook(&repo, BEGIN, "1");
+        repo.sh("echo early >>README.txt; echo early >early.txt");
+        repo.oxundo(["undo"]).success();
+        repo.state().assert_is(&before, "what it did until then is undone");
+        repo.sh("echo late >>README.txt; echo late >late.txt");
+        hook(&repo, END, "1");
+        assert_eq!(messages(&repo)[0], "prompt 1", "the end of the same prompt shows that it was at work");
+        repo.undo();
+        repo.state().assert_is(&before, "all that it did since is undone");
+    }
+}
+
+#[test]
+fn what_changes_after_a_command_is_the_users_without_a_sign_of_the_agent() {
+    for mode in Mode::BOTH {
+        for next in [BEGIN, "SessionEnd", "command"] {
+            let repo = repo(mode);
+            hook(&repo, BEGIN, "1");
+            repo.sh("echo early >>README.txt");
+            repo.undo();
+            // Escape tells of no end: the user goes on.
+            repo.sh("echo users-own >>README.txt; echo users-own >own.txt");
+            let users = repo.state();
+            match next {
+                "command" => repo.oxundo(["status"]).success(),
+                event => hook(&repo, event, "2"),
+            }
+            repo.sh("echo late >late.txt");
+            hook(&repo, END, "2");
+            if next == BEGIN {
+                repo.undo();
+            } else {
+                repo.sh("rm late.txt");
+            }
+            repo.state().assert_is(&users, "the user's edits are as the user left them");
+            let agents = repo.git(["log", "--branches", "--author=User", "--grep=prompt", "-p", "--format="]);
+            assert!(!agents.contains("users-own"), "and are in no commit of the agent's ({next}, {mode:?}): {agents}");
+        }
+    }
+}
+
+#[test]
+fn in_a_run_what_comes_after_undo_and_redo_is_recorded_too() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    let wait = |name: &str| format!("until [ -e \"$HOME/{name}\" ]; do sleep 0.02; done");
+    let script = format!(
+        "echo a >a; oxundo hook aider </dev/null; : >\"$HOME/first\"; {}; echo b >b; oxundo hook aider </dev/null; echo c >c",
+        wait("go")
+    );
+    let run = repo.spawn(&["run", "--", "sh", "-ec", &script]);
+    repo.wait_for("first");
+    repo.undo();
+    repo.redo();
+    assert_eq!(repo.oxundo(["redo"]).code, 4, "there is nothing to redo");
+    repo.signal("go");
+    Output::awaited(run).success();
+    assert_eq!(repo.log().len(), 3, "a turn each for what comes before the first notification, the second and the end");
+    assert_eq!(repo.state().tracked_changes(), Vec::<String>::new());
+    repo.oxundo(["undo", "--steps", "3"]).success();
+    repo.state().assert_is(&before, "all of it is undone");
+}
+
+#[test]
+fn in_a_run_the_users_edit_after_an_empty_prompt_is_saved_apart() {
+    let repo = Sandbox::new();
+    let call = |event: &str, prompt: u32| {
+        format!(
+            "printf '%s' '{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\",\"prompt_id\":\"{prompt}\",\"prompt\":\"p{prompt}\"}}' | oxundo hook claude"
+        )
+    };
+    let (b, e) = (|n| call(BEGIN, n), |n| call(END, n));
+    let script =
+        [b(1), e(1), "echo user >>README.txt".to_owned(), b(2), e(2), b(3), "echo agent >>README.txt".to_owned(), e(3)]
+            .join("; ");
+    repo.oxundo(["run", "--", "sh", "-ec", &script]).success();
+    let agents = repo.git(["show", "--format=%s", "HEAD"]);
+    assert!(agents.contains("+agent") && !agents.contains("+user"), "{agents}");
+    let dirty = repo.git(["show", "--format=%s", "HEAD~1"]);
+    assert!(dirty.contains("uncommitted changes") && dirty.contains("+user"), "{dirty}");
+}
