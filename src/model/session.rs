@@ -174,6 +174,18 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_command_needs_a_sign_that_the_agent_went_on() {
+        let waiting = Bounds { waiting: true, ..turn(true, &[part("s", Some("1"), true)]) };
+        let at = |who: &Participant, signal| step(scene(Some(&waiting), who, false, false), who, signal);
+        let (first, second) = (part("s", Some("1"), false), part("s", Some("2"), false));
+        assert_eq!(at(&first, END), CLOSE, "the same prompt ends: it did what was done since");
+        assert_eq!(at(&second, Signal::Begin), SessionStep::Claim, "what was done since is the user's");
+        assert_eq!(at(&first, Signal::Gone), SessionStep::Drop);
+        assert_eq!(at(&second, END), SessionStep::Nothing);
+        assert_eq!(at(&part("o", None, false), Signal::Begin), SessionStep::Join);
+    }
+
+    #[test]
     fn a_dead_session_is_no_company() {
         let open = turn(true, &[part("dead", None, true)]);
         let who = part("s", None, false);
