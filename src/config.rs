@@ -222,6 +222,7 @@ impl Config<'_> {
             skip_directories: self.words("skipDir").into_iter().map(BString::from).collect::<HashSet<_>>(),
             exclude: globs("exclude", &self.words("exclude"))?,
             include: self.include()?,
+            left_alone: Vec::new(),
         })
     }
 }

@@ -25,6 +25,8 @@ pub struct Adapter {
     pub directory_variable: Option<&'static str>,
     /// Whether there is one session only, without an id.
     pub sessionless: bool,
+    /// Files at the top of the worktree in which the agent keeps its own state, as patterns of a `.gitignore` file.
+    pub state_files: &'static [&'static str],
     /// The command that takes a conversation up again, with `{}` for the session's id.
     pub resume: Option<&'static str>,
     /// What is typed there to go back to an earlier prompt.
@@ -69,6 +71,7 @@ const PLAIN: Adapter = Adapter {
     session_variable: None,
     directory_variable: None,
     sessionless: false,
+    state_files: &[],
     resume: None,
     rewind: None,
 };
@@ -211,12 +214,23 @@ pub const ADAPTERS: &[Adapter] = &[
         // Its notification command says nothing but that it waits for the user again.
         events: &[("", End)],
         sessionless: true,
+        state_files: &[
+            "/.aider.chat.history.md",
+            "/.aider.input.history",
+            "/.aider.llm.history",
+            "/.aider.tags.cache.v*/",
+        ],
         ..PLAIN
     },
 ];
 
 /// Agents that also run the hooks in Claude Code's settings, by the variable that shows which one it is.
 const HOSTS: &[(&str, &str)] = &[("CURSOR_VERSION", "cursor"), ("COPILOT_CLI", "copilot"), ("DROID_CLI", "droid")];
+
+/// The files in which agents keep their own state: no turn has them.
+pub fn state_files() -> Vec<String> {
+    ADAPTERS.iter().flat_map(|adapter| adapter.state_files).map(|&pattern| pattern.to_owned()).collect()
+}
 
 /// The row of an agent.
 pub fn adapter(name: &str) -> Option<&'static Adapter> {

@@ -16,4 +16,6 @@ pub struct Limits {
     pub exclude: globset::GlobSet,
     /// Patterns of ignored paths that are captured all the same.
     pub include: Vec<String>,
+    /// Patterns of untracked paths that are as if ignored.
+    pub left_alone: Vec<String>,
 }

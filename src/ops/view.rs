@@ -1,5 +1,6 @@
 //! What a command sees: the timeline and HEAD, each read once.
 
+use crate::agents::adapters::state_files;
 use crate::config::Config;
 use crate::git::apply::Apply;
 use crate::git::checkpoint::Checkpoints;
@@ -10,6 +11,7 @@ use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::git::worktree::stat::umask_modes;
 use crate::model::checkpoint::Head;
+use crate::model::limits::Limits;
 use crate::model::turn::Turn;
 use crate::warning::{Warn, Warning};
 use anyhow::Result;
@@ -60,7 +62,12 @@ impl<'r> View<'r> {
     /// Captures the present state, with this timeline's usual permission bits.
     pub fn present(&self) -> Result<Capture> {
         let usual = self.timeline.state.usual_modes.unwrap_or_else(umask_modes);
-        Checkpoints::new(self.repo).capture(usual, &self.config().limits()?, None)
+        Checkpoints::new(self.repo).capture(usual, &self.limits()?, None)
+    }
+
+    /// What is captured of untracked content. An agent's own state is nobody's work.
+    pub fn limits(&self) -> Result<Limits> {
+        Ok(Limits { left_alone: state_files(), ..self.config().limits()? })
     }
 
     /// The open turn.

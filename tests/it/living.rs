@@ -229,3 +229,21 @@ fn in_a_run_the_users_edit_after_an_empty_prompt_is_saved_apart() {
     let dirty = repo.git(["show", "--format=%s", "HEAD~1"]);
     assert!(dirty.contains("uncommitted changes") && dirty.contains("+user"), "{dirty}");
 }
+
+#[test]
+fn an_agents_own_state_is_in_no_turn() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    let prompt = "echo asked >>.aider.chat.history.md; echo asked >>.aider.input.history
+        mkdir -p .aider.tags.cache.v4; echo $$ >.aider.tags.cache.v4/cache.db; echo own >.aider.conf.yml";
+    for work in ["echo one >>README.txt; echo '.aider*' >>.gitignore", "echo two >>README.txt", "true"] {
+        repo.agent(&format!("{prompt}; {work}"));
+    }
+    assert_eq!(repo.log().len(), 2, "a prompt that only adds to the agent's history is no turn");
+    let tracked = repo.git(["ls-files"]);
+    assert!(!tracked.contains("history"), "it is not committed: {tracked}");
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.assert_file(".aider.chat.history.md", "asked\n".repeat(3), "it stays as the agent left it");
+    repo.sh("rm -r .aider.chat.history.md .aider.input.history .aider.tags.cache.v4");
+    repo.state().assert_is(&before, "all else is undone");
+}

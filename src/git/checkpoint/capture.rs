@@ -83,10 +83,11 @@ impl Checkpoints<'_> {
         Ok(Capture { checkpoint, index: opened, changed, torn })
     }
 
-    /// The ignore rules for the whole worktree, and `oxundo.include`.
+    /// The ignore rules for the whole worktree, `oxundo.include`, and what is left alone.
     fn present_rules(&self, limits: &Limits) -> Result<Rules> {
         let mut rules = shared_rules(self.repo, self.repo.gix.filesystem_options()?.ignore_case)?;
         rules.include(&limits.include);
+        rules.leave_alone(&limits.left_alone);
         Ok(rules)
     }
 

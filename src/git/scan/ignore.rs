@@ -22,6 +22,9 @@ const GLOBAL: &str = "/global";
 
 const INCLUDE: &str = "/include";
 
+/// The last of them in the record's order: the user's own rules come first.
+const LEFT_ALONE: &str = "/left-alone";
+
 /// All ignore rules of a worktree at one instant.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -64,6 +67,14 @@ impl Rules {
     pub fn include(&mut self, patterns: &[String]) {
         if !patterns.is_empty() {
             self.add(INCLUDE.into(), patterns.join("\n").into_bytes());
+        }
+    }
+
+    /// Sets what is as if it were ignored, unless the user's rules say otherwise: patterns as in a `.gitignore` file at the
+    /// top.
+    pub fn leave_alone(&mut self, patterns: &[String]) {
+        if !patterns.is_empty() {
+            self.add(LEFT_ALONE.into(), patterns.join("\n").into_bytes());
         }
     }
 

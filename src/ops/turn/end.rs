@@ -55,7 +55,7 @@ impl Since {
         let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
         let start = with_dirty_commit(view.repo, &before, turn.dirty_commit)?;
         let frozen = Before { checkpoint: &before, rules: rules_of(view.repo, &before)? };
-        let limits = view.config().limits()?;
+        let limits = view.limits()?;
         let capture = Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen))?;
         Ok(Self { before, start, capture })
     }

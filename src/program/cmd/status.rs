@@ -57,7 +57,8 @@ impl Answer for Status {
         }
         text.push('\n');
         if let Some(open) = &self.open {
-            let what = if open.origin.waiting { "waits for a prompt" } else { "is in progress" };
+            let is_between = open.origin.waiting && !open.origin.by_hooks;
+            let what = if is_between { "waits for a prompt" } else { "is in progress" };
             text.push_str(&format!("Turn {} ({}) {what}\n", open.turn, sanitized(&open.label())));
         }
         if let Some(undo) = planned(self) {
