@@ -29,6 +29,7 @@ part "refs packed and locked by others at any instant" refs_of_others OXUNDO_THO
 part "6000 kills at random instants" crash OXUNDO_CASES=6000
 part "every record led astray, and nonsense" hostile OXUNDO_THOROUGH=1
 part "2 x 1000 random walks" property OXUNDO_CASES=1000
+part "1000 random walks over lines of the user's" edits_of_other_lines OXUNDO_CASES=1000
 
 if cargo +nightly fuzz --version >/dev/null 2>&1; then
     for target in $(cargo +nightly fuzz list); do

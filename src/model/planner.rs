@@ -337,8 +337,10 @@ impl Planner<'_, '_> {
                 return Ok(merged);
             }
         }
-        let file = self.file_at(path).map(|file| file.id);
-        let elsewhere = |entry: &IndexEntry| entry.intent_to_add || (entry.stage == 0 && Some(entry.id) == file);
+        // The file where the walk is now, and as it was found: what was in that is carried along, from step to step.
+        let files = [self.file_at(path), self.occupant(path).file()].map(|file| file.map(|file| file.id));
+        let elsewhere =
+            |entry: &IndexEntry| entry.intent_to_add || (entry.stage == 0 && files.contains(&Some(entry.id)));
         if now.iter().all(elsewhere) {
             self.unstaged.insert(path.clone());
             return Ok(change.to.clone());
