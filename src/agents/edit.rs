@@ -1,10 +1,19 @@
 //! Putting hooks into an agent's JSON settings and taking them out again, with everything else
 //! in them, its order, layout and comments, left as it is.
+//!
+//! What is taken away is what was put there, since the text itself tells: nothing else is written anew, an item of ours
+//! goes with the space before it and its comma, and a list or an object goes with the last of its items only where init
+//! made it. Those have space behind the opening bracket; where the user's own was empty, our item follows the bracket
+//! directly. So it holds in every clone and after every edit, and needs no memory.
 
-use anyhow::{Context, Result, bail};
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstArray, CstContainerNode, CstInputValue, CstNode, CstObject, CstRootNode};
-use serde_json::Value;
+use crate::agents::json::{Container, Document, Layout, on_one_line, property, value_of};
+use anyhow::{Context, Result, bail, ensure};
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value as Node};
+use jsonc_parser::common::{Range, Ranged};
+use serde_json::{Value, json};
+
+/// The version that Cursor wants, spelled as nobody else does.
+const VERSION: &str = "\"version\" :1";
 
 /// A hook on an event.
 #[derive(Clone, Debug)]
@@ -19,164 +28,228 @@ pub struct HookEntry {
 
 /// The text with these hooks in it. A hook with the mark is ours: it is replaced if it differs.
 pub fn with(text: Option<&str>, entries: &[HookEntry], mark: &str, versioned: bool) -> Result<String> {
-    let given = text.filter(|text| !text.trim().is_empty());
-    let root = parse(given.unwrap_or("{}\n"))?;
-    let top = root.object_value().context("it is not an object of JSON")?;
-    if versioned && top.get("version").is_none() {
-        top.append("version", CstInputValue::Number("1".to_owned()));
+    let Some(text) = text else { return Ok(format!("{}\n", whole(entries, versioned))) };
+    if text.trim().is_empty() {
+        return Ok(format!("{text}{}", whole(entries, versioned)));
     }
-    let hooks = top.object_value_or_create("hooks").context("its 'hooks' is not an object")?;
-    for entry in entries {
-        let list = hooks.array_value_or_create(entry.event);
-        let list = list.with_context(|| format!("its 'hooks.{}' is not a list", entry.event))?;
-        if ours(&list, mark) == [entry.hook.clone()] {
-            continue;
-        }
-        strip(&list, mark);
-        let hook = input(&entry.hook);
-        list.append(if entry.grouped {
-            CstInputValue::Object(vec![("hooks".to_owned(), CstInputValue::Array(vec![hook]))])
-        } else {
-            hook
-        });
+    if is_current(text, entries, mark)? {
+        return Ok(text.to_owned());
     }
-    Ok(root.to_string())
+    let bare = without(text, mark)?;
+    if bare.as_deref() != Some(text) {
+        return with(bare.as_deref(), entries, mark, versioned);
+    }
+    let mut after = with_hooks(text, entries)?;
+    if versioned && last(Document::parse(text)?.top()?, "version").is_none() {
+        let document = Document::parse(&after)?;
+        after = document.with_item(&document.top()?.into(), |_| VERSION.to_owned());
+    }
+    ensure!(without(&after, mark)?.as_deref() == Some(text), "it is written so that uninstall could not bring it back");
+    Ok(after)
 }
 
-/// The text without our hooks, and without what is empty now that they are gone; nothing when
-/// nothing else is left.
+/// The text without our hooks, and without what init made for them; nothing when init made the file, and nothing else
+/// is in it.
 pub fn without(text: &str, mark: &str) -> Result<Option<String>> {
-    let root = parse(text)?;
-    let top = root.object_value().context("it is not an object of JSON")?;
-    let Some(hooks) = top.object_value("hooks") else { return Ok(Some(text.to_owned())) };
-    for event in hooks.properties() {
-        let Some(list) = event.array_value() else { continue };
-        if strip(&list, mark) && list.elements().is_empty() {
-            event.remove();
-        }
-    }
-    if hooks.properties().is_empty()
-        && let Some(property) = top.get("hooks")
-    {
-        property.remove();
-    }
-    let only_version = |top: &CstObject| matches!(&top.properties()[..], [only] if is_named(only, "version"));
-    let comments = has_comments(&root.clone().into());
-    if (top.properties().is_empty() || only_version(&top)) && !comments {
+    let mut text = text.to_owned();
+    if is_of_first_release(&text, mark)? {
         return Ok(None);
     }
-    Ok(Some(root.to_string()))
+    if hits(&Document::parse(&text)?, mark)?.is_empty() {
+        return Ok(Some(text));
+    }
+    text = without_version(&text)?;
+    loop {
+        let document = Document::parse(&text)?;
+        // From the end, so that an item which follows a bracket directly is the last to go.
+        let Some(hit) = hits(&document, mark)?.pop() else { return Ok(Some(text)) };
+        match without_hit(&document, &hit)? {
+            Some(rest) if !rest.trim().is_empty() => text = rest,
+            rest => return Ok(rest),
+        }
+    }
 }
 
-/// Our hooks on every event: the event, and the hook.
+/// Our hooks on every event: the event, and the hook. What is there twice counts once, as it does for the agents.
 pub fn found(text: &str, mark: &str) -> Result<Vec<(String, Value)>> {
-    let root = parse(text)?;
-    let top = root.object_value().context("it is not an object of JSON")?;
+    let document = Document::parse(text)?;
+    let Some(hooks) = last(document.top()?, "hooks").and_then(|hooks| hooks.value.as_object()) else {
+        return Ok(Vec::new());
+    };
     let mut found = Vec::new();
-    for event in top.object_value("hooks").iter().flat_map(CstObject::properties) {
-        let name = event.decoded_name().unwrap_or_default();
-        let hooks = event.array_value().map(|list| ours(&list, mark)).unwrap_or_default();
-        found.extend(hooks.into_iter().map(|hook| (name.clone(), hook)));
+    for event in &hooks.properties {
+        let name = event.name.as_str();
+        let is_last = last(hooks, name).is_some_and(|last| last.range == event.range);
+        let list = event.value.as_array().filter(|_| is_last);
+        let ours = list.iter().flat_map(|list| hooks_in(list, mark));
+        found.extend(ours.map(|(_, hook)| (name.to_owned(), value_of(hook))));
     }
     Ok(found)
 }
 
 /// Every event that anyone has hooks on.
 pub fn events(text: &str) -> Result<Vec<String>> {
-    let root = parse(text)?;
-    let top = root.object_value().context("it is not an object of JSON")?;
-    let hooks = top.object_value("hooks");
-    Ok(hooks.iter().flat_map(CstObject::properties).filter_map(|event| event.decoded_name()).collect())
+    let document = Document::parse(text)?;
+    let hooks = last(document.top()?, "hooks").and_then(|hooks| hooks.value.as_object());
+    let names = hooks.iter().flat_map(|hooks| &hooks.properties).map(|event| event.name.as_str().to_owned());
+    Ok(names.collect())
 }
 
-fn parse(text: &str) -> Result<CstRootNode> {
-    // A byte order mark is no part of what is parsed, and must not be lost.
-    if text.starts_with('\u{feff}') {
-        bail!("it begins with a byte order mark");
+/// The property that counts where a name is there twice.
+fn last<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
+    object.properties.iter().rfind(|property| property.name.as_str() == name)
+}
+
+fn is_current(text: &str, entries: &[HookEntry], mark: &str) -> Result<bool> {
+    let found = found(text, mark)?;
+    let is_there = |entry: &HookEntry| found.iter().filter(|(event, _)| event == entry.event).eq([&entry.as_found()]);
+    Ok(entries.iter().all(is_there))
+}
+
+/// A file of our own.
+fn whole(entries: &[HookEntry], versioned: bool) -> String {
+    let layout = Layout { line: Some("\n".to_owned()), step: "  ".to_owned() };
+    let version = versioned.then(|| VERSION.to_owned());
+    let properties: Vec<_> = [hooks_property(entries, &layout.inner())].into_iter().chain(version).collect();
+    layout.object(&properties)
+}
+
+fn with_hooks(text: &str, entries: &[HookEntry]) -> Result<String> {
+    let document = Document::parse(text)?;
+    let top = document.top()?;
+    if last(top, "hooks").is_none() {
+        return Ok(document.with_item(&top.into(), |layout| hooks_property(entries, layout)));
     }
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
+    entries.iter().try_fold(text.to_owned(), |text, entry| with_entry(&text, entry))
+}
+
+fn with_entry(text: &str, entry: &HookEntry) -> Result<String> {
+    let document = Document::parse(text)?;
+    let hooks = last(document.top()?, "hooks").and_then(|hooks| hooks.value.as_object());
+    let hooks = hooks.context("its 'hooks' is not an object")?;
+    let Some(event) = last(hooks, entry.event) else {
+        return Ok(document.with_item(&hooks.into(), |_| entry.property()));
     };
-    CstRootNode::parse(text, &options).map_err(|error| anyhow::anyhow!("it is not JSON: {error}"))
+    let list = event.value.as_array();
+    let list = list.with_context(|| format!("its 'hooks.{}' is not a list", entry.event))?;
+    Ok(document.with_item(&list.into(), |_| on_one_line(&entry.element())))
 }
 
-fn is_named(property: &jsonc_parser::cst::CstObjectProp, name: &str) -> bool {
-    property.decoded_name().as_deref() == Some(name)
+fn hooks_property(entries: &[HookEntry], layout: &Layout) -> String {
+    let events: Vec<_> = entries.iter().map(HookEntry::property).collect();
+    property("hooks", &layout.object(&events))
 }
 
-fn has_comments(node: &CstContainerNode) -> bool {
-    let children = node.children();
-    children.iter().any(|child| match child {
-        CstNode::Container(container) => has_comments(container),
-        CstNode::Leaf(_) => child.is_comment(),
+impl HookEntry {
+    fn element(&self) -> Value {
+        if self.grouped { json!({"hooks": [self.hook]}) } else { self.hook.clone() }
+    }
+
+    fn property(&self) -> String {
+        property(self.event, &on_one_line(&json!([self.element()])))
+    }
+
+    fn as_found(&self) -> (String, Value) {
+        (self.event.to_owned(), self.hook.clone())
+    }
+}
+
+/// What is taken out of which container, and what then may go with it, from the inside out.
+struct Hit(Vec<(Container, Range)>);
+
+/// Where our hooks are, in the order of the text.
+fn hits(document: &Document, mark: &str) -> Result<Vec<Hit>> {
+    let top = document.top()?;
+    let mut hits = Vec::new();
+    for property in top.properties.iter().filter(|property| property.name.as_str() == "hooks") {
+        let Some(hooks) = property.value.as_object() else { continue };
+        for event in &hooks.properties {
+            let Some(list) = event.value.as_array() else { continue };
+            for (group, hook) in hooks_in(list, mark) {
+                let outer = [(list.into(), group.range()), (hooks.into(), event.range), (top.into(), property.range)];
+                hits.push(match inner_list(document, group, hook) {
+                    Some(inner) => Hit(vec![(inner, hook.range())]),
+                    None => Hit(outer.to_vec()),
+                });
+            }
+        }
+    }
+    Ok(hits)
+}
+
+/// The list of a group that has more in it than this hook: it stays.
+fn inner_list(document: &Document, group: &Node, hook: &Node) -> Option<Container> {
+    let fields = &group.as_object()?.properties;
+    let is_in = |list: &Array| list.range.start < hook.start() && hook.end() < list.range.end;
+    let list = fields.iter().filter_map(|field| field.value.as_array()).find(|list| is_in(list))?;
+    let is_bare = fields.len() == 1 && list.elements.len() == 1 && !document.has_comments(group);
+    (!is_bare).then(|| list.into())
+}
+
+/// The text without a hook; nothing where all of the file was made for it.
+fn without_hit(document: &Document, Hit(steps): &Hit) -> Result<Option<String>> {
+    let stays = |(container, item): &&(Container, Range)| {
+        !document.is_alone(container, *item) || !document.begins_with_space(container)
+    };
+    let is_inner = steps.len() == 1;
+    let found = steps.iter().find(|step| is_inner || stays(step));
+    if let Some((container, item)) = found {
+        return Ok(Some(document.without_item(container, *item)));
+    }
+    let [(_, hook), .., (top, _)] = &steps[..] else { bail!("it has no containers") };
+    Ok(match document.around(top) {
+        ("", "\n" | "\r\n") => None,
+        // The file was there, and empty. What the first release made of '{}' had a line for each word.
+        (before, after) if (before.to_owned() + after).trim().is_empty() && !document.item(hook).contains('\n') => {
+            Some(format!("{before}{after}"))
+        }
+        (before, after) => Some(format!("{before}{{}}{after}")),
+    })
+}
+
+fn without_version(text: &str) -> Result<String> {
+    let document = Document::parse(text)?;
+    let top = document.top()?;
+    let version = top.properties.iter().find(|property| document.item(*property) == VERSION);
+    Ok(version.map_or_else(|| text.to_owned(), |version| document.without_item(&top.into(), version.range)))
+}
+
+/// Whether it is a file for Cursor as the first release made it: with a version that looks like the user's.
+fn is_of_first_release(text: &str, mark: &str) -> Result<bool> {
+    let document = Document::parse(text)?;
+    let [version, hooks] = &document.top()?.properties[..] else { return Ok(false) };
+    let Some(events) = hooks.value.as_object().filter(|_| hooks.name.as_str() == "hooks") else { return Ok(false) };
+    let is_ours = |event: &ObjectProp| {
+        let list = event.value.as_array();
+        list.is_some_and(|list| !list.elements.is_empty() && list.elements.iter().all(|hook| is_ours(hook, mark)))
+    };
+    let ours = !events.properties.is_empty() && events.properties.iter().all(is_ours);
+    let written = format!("{:#}\n", json!({"version": 1, "hooks": value_of(&hooks.value)}));
+    Ok(ours && version.name.as_str() == "version" && text.replace("\r\n", "\n") == written)
+}
+
+/// Our hooks in an event's list: the element of the list, and the hook, which is the same or in it.
+fn hooks_in<'a, 'b>(list: &'b Array<'a>, mark: &str) -> impl Iterator<Item = (&'b Node<'a>, &'b Node<'a>)> {
+    list.elements.iter().flat_map(move |element| {
+        let inner = element.as_object().filter(|_| !is_ours(element, mark));
+        let fields = inner.iter().flat_map(|group| &group.properties).filter(|field| field.name.as_str() == "hooks");
+        let inner: Vec<_> = fields.filter_map(|field| field.value.as_array()).flat_map(|list| &list.elements).collect();
+        let all = if is_ours(element, mark) { vec![element] } else { inner };
+        all.into_iter().filter(|hook| is_ours(hook, mark)).map(move |hook| (element, hook)).collect::<Vec<_>>()
     })
 }
 
 /// Whether a hook's own command has the mark.
-fn is_ours(hook: &CstObject, mark: &str) -> bool {
-    let texts = hook.properties().into_iter().filter_map(|property| property.value()?.to_serde_value());
-    texts.into_iter().any(|value| value.as_str().is_some_and(|text| has_word(text, mark)))
+fn is_ours(hook: &Node, mark: &str) -> bool {
+    let fields = hook.as_object().map(|hook| &hook.properties);
+    let mut texts = fields.into_iter().flatten().filter_map(|field| field.value.as_string_lit());
+    texts.any(|text| has_word(&text.value, mark))
 }
 
 /// Whether the mark stands there as whole words: another agent's name may begin with ours.
 fn has_word(text: &str, mark: &str) -> bool {
     let ends = |rest: &str| rest.chars().next().is_none_or(|c| !c.is_alphanumeric() && c != '-' && c != '_');
     text.match_indices(mark).any(|(at, _)| ends(&text[at + mark.len()..]))
-}
-
-fn ours(list: &CstArray, mark: &str) -> Vec<Value> {
-    let mut found = Vec::new();
-    for element in list.elements() {
-        let Some(object) = element.as_object() else { continue };
-        if is_ours(&object, mark) {
-            found.extend(element.to_serde_value());
-        } else if let Some(inner) = object.array_value("hooks") {
-            found.extend(ours(&inner, mark));
-        }
-    }
-    found
-}
-
-/// Takes our hooks out of a list, and the groups that are empty without them. Gives whether there were any.
-fn strip(list: &CstArray, mark: &str) -> bool {
-    let mut any = false;
-    for element in list.elements() {
-        let Some(object) = element.as_object() else { continue };
-        if is_ours(&object, mark) {
-            element.remove();
-            any = true;
-        } else if let Some(inner) = object.array_value("hooks")
-            && strip(&inner, mark)
-        {
-            any = true;
-            if inner.elements().is_empty() {
-                element.remove();
-            }
-        }
-    }
-    any
-}
-
-fn input(value: &Value) -> CstInputValue {
-    match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(value) => CstInputValue::Bool(*value),
-        Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
-        Value::Object(fields) => {
-            CstInputValue::Object(fields.iter().map(|(name, value)| (name.clone(), input(value))).collect())
-        }
-    }
 }
 
 #[cfg(test)]
@@ -228,27 +301,9 @@ mod tests {
     "hooks": {
         "End": [
             { "matcher": "x", "hooks": [{ "type": "command", "command": "make" }] },
-            {
-                "hooks": [
-                    {
-                        "type": "command",
-                        "command": "oxundo hook claude",
-                        "timeout": 30,
-                    },
-                ],
-            },
+            { "hooks": [ { "type": "command", "command": "oxundo hook claude", "timeout": 30 } ] },
         ],
-        "Begin": [
-            {
-                "hooks": [
-                    {
-                        "type": "command",
-                        "command": "oxundo hook claude",
-                        "timeout": 30
-                    }
-                ]
-            }
-        ],
+        "Begin": [ { "hooks": [ { "type": "command", "command": "oxundo hook claude", "timeout": 30 } ] } ],
     },
     "a": [1,2,   3]
 }
@@ -283,8 +338,7 @@ mod tests {
         for empty in [None, Some(""), Some(" \n")] {
             let text = with(empty, &entries(), MARK, true).expect("it is set up");
             assert_eq!(serde_json::from_str::<Value>(&text).expect("it is plain JSON")["version"], 1);
-            assert!(text.ends_with("}\n"), "{text:?}");
-            assert_eq!(without(&text, MARK).expect("it is JSON"), None, "nothing is left");
+            assert_eq!(without(&text, MARK).expect("it is JSON").as_deref(), empty, "as it was");
         }
     }
 
@@ -292,7 +346,83 @@ mod tests {
     fn another_agents_hooks_are_not_ours() {
         let text = with(None, &entries(), MARK, false).expect("it is set up");
         assert_eq!(without(&text, "oxundo hook claud").expect("it is JSON").as_deref(), Some(text.as_str()));
-        assert_eq!(without("{\"hooks\": {}}", MARK).expect("it is JSON").as_deref(), None);
+        assert_eq!(without("{\"hooks\": {}}", MARK).expect("it is JSON").as_deref(), Some("{\"hooks\": {}}"));
+    }
+
+    /// A settings file of the first release's, made or changed: what it looked like, and what it was before.
+    #[test]
+    fn what_the_first_release_wrote_is_taken_away_as_well() {
+        let hook = |indent: &str| {
+            let text = format!("{:#}", json!([{"hooks": [{"type": "command", "command": MARK, "timeout": 30}]}]));
+            text.replace('\n', &format!("\n{indent}"))
+        };
+        let made = format!("{{\n  \"hooks\": {{\n    \"End\": {}\n  }}\n}}", hook("    "));
+        let into = |rest: &str| made.replacen("{\n", &format!("{{\n{rest}"), 1);
+        for (text, before) in [
+            (format!("{made}\n"), None),
+            (format!("{made}\n").replace('\n', "\r\n"), None),
+            (made.clone(), Some("{}".to_owned())),
+            (into("  \"model\": \"opus\",\n"), Some("{\n  \"model\": \"opus\"\n}".to_owned())),
+            (into("  \"version\": 1,\n"), Some("{\n  \"version\": 1\n}".to_owned())),
+        ] {
+            assert_eq!(without(&text, MARK).expect("it is JSON"), before, "{text}");
+            let entries = &entries()[1..];
+            assert_eq!(with(Some(&text), entries, MARK, false).expect("it is set up"), text, "not formed anew");
+        }
+        let cursors = json!({"version": 1, "hooks": {"stop": [{"command": MARK}]}});
+        assert_eq!(without(&format!("{cursors:#}\n"), MARK).expect("it is JSON"), None, "the version is init's");
+        let mine = format!("{cursors}\n");
+        assert_eq!(
+            without(&mine, MARK).expect("it is JSON").as_deref(),
+            Some("{\"version\":1,\"hooks\":{\"stop\":[]}}\n")
+        );
+    }
+
+    #[test]
+    fn what_the_user_writes_around_our_hooks_stays() {
+        let one = on_one_line(&entries()[1].element());
+        for (text, left) in [
+            (format!("{{\"hooks\": {{\"End\": [{one}, {{\"a\": 1}}]}}}}"), "{\"hooks\": {\"End\": [ {\"a\": 1}]}}"),
+            (
+                format!("{{ \"hooks\": {{ \"End\": [ {one} /* mine */ ] }} }}\n"),
+                "{ \"hooks\": { \"End\": [ /* mine */ ] } }\n",
+            ),
+            (
+                format!("{{\"a\": [1, // mine\n2], // mine\n\"hooks\": {{ \"End\": [ {one} ] }} }}"),
+                "{\"a\": [1, // mine\n2] // mine\n }",
+            ),
+            (format!("// mine\n{{ \"hooks\": {{ \"End\": [ {one} ] }} }}\n"), "// mine\n{}\n"),
+            (
+                format!(
+                    "{{\"hooks\": {{\"End\": [{}]}}}}",
+                    one.replace("{ \"hooks\"", "{ \"matcher\": \"x\", \"hooks\"")
+                ),
+                "{\"hooks\": {\"End\": [{ \"matcher\": \"x\", \"hooks\": [ ] }]}}",
+            ),
+            (
+                format!("{{\"hooks\": {{\"End\": [{}]}}}}", one.replace("[ {", "[ {\"a\": 1}, {")),
+                "{\"hooks\": {\"End\": [{ \"hooks\": [ {\"a\": 1} ] }]}}",
+            ),
+        ] {
+            assert_eq!(without(&text, MARK).expect("it is JSON").as_deref(), Some(left), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_hooks_that_count_are_those_of_the_last_property_of_their_name() {
+        let text = "{\"hooks\": {\"End\": []}, \"hooks\": {\"End\": [1], \"End\": [2]}}";
+        let after = set_up(text);
+        assert_eq!(
+            serde_json::from_str::<Value>(&after).expect("it is JSON")["hooks"]["End"][1],
+            entries()[1].element()
+        );
+        assert_eq!(without(&after, MARK).expect("it is JSON").as_deref(), Some(text));
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_brought_back_is_left_alone() {
+        let text = format!("{{{VERSION}}}");
+        assert!(with(Some(&text), &entries(), MARK, true).is_err(), "the version would go with the hooks");
     }
 
     fn settings() -> impl Strategy<Value = Value> {
@@ -322,6 +452,71 @@ mod tests {
         )
     }
 
+    /// Writes a value with space and comments of any kind between its tokens, as the choices have it.
+    fn written(value: &Value, choices: &mut impl Iterator<Item = usize>) -> String {
+        const GAPS: [&str; 10] = ["", "", "", " ", "\n", "\n\t", "\r\n  ", " // c\n", " /* c */", "// c\r\n/* c\n */"];
+        let mut gap = || GAPS[choices.next().unwrap_or(0) % GAPS.len()];
+        let mut items = Vec::new();
+        let (open, close) = match value {
+            Value::Array(_) => ("[", "]"),
+            Value::Object(_) => ("{", "}"),
+            other => return other.to_string(),
+        };
+        let (first, last, comma) = (gap(), gap(), gap().contains('\n'));
+        for (name, inner) in value.as_object().into_iter().flatten() {
+            items.push(format!("{}:{}", Value::from(name.as_str()), written(inner, choices)));
+        }
+        items.extend(value.as_array().into_iter().flatten().map(|inner| written(inner, choices)));
+        let mut gap = || GAPS[choices.next().unwrap_or(0) % GAPS.len()];
+        let mut inner: Vec<_> = items.into_iter().map(|item| format!("{}{item}{}", gap(), gap())).collect();
+        if comma && !inner.is_empty() {
+            inner.push(String::new());
+        }
+        format!("{open}{first}{}{last}{close}", inner.join(","))
+    }
+
+    fn choices() -> impl Strategy<Value = Vec<usize>> {
+        prop::collection::vec(any::<usize>(), 0..60)
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_its_form_is_what_was_there_comes_back(
+            value in prop_oneof![settings(), Just(json!({})), Just(json!({"hooks": {"End": [], "Other": {}}}))],
+            choices in choices(),
+            versioned in any::<bool>(),
+        ) {
+            let text = written(&value, &mut choices.into_iter());
+            let after = with(Some(&text), &entries(), MARK, versioned).expect("it is set up");
+            prop_assert_eq!(&with(Some(&after), &entries(), MARK, versioned).expect("it is JSON"), &after, "once is enough");
+            prop_assert_eq!(found(&after, MARK).expect("it is JSON").len(), 2);
+            prop_assert_eq!(without(&after, MARK).expect("it is JSON"), Some(text));
+        }
+
+        #[test]
+        fn a_comment_of_the_users_anywhere_stays(
+            value in settings(),
+            choices in choices(),
+            at in any::<usize>(),
+            comment in prop_oneof![Just("// mine\n"), Just(" /* mine */")],
+        ) {
+            let after = set_up(&written(&value, &mut choices.into_iter()));
+            let gaps: Vec<_> = after.match_indices([',', '[', '{']).map(|(at, _)| at + 1).collect();
+            let at = gaps[at % gaps.len()];
+            let edited = format!("{}{comment}{}", &after[..at], &after[at..]);
+            let document = Document::parse(&edited).expect("it is JSON");
+            let is_in = |Hit(steps): &Hit| steps[0].1.start < at && at < steps[0].1.end;
+            let kept = usize::from(!hits(&document, MARK).expect("it is JSON").iter().any(is_in));
+            let left = without(&edited, MARK).expect("it is JSON").expect("something is left");
+            prop_assert_eq!(left.matches(comment.trim()).count(), kept, "{}", left);
+            prop_assert_eq!(found(&left, MARK).expect("it is still JSON"), vec![]);
+            let document = Document::parse(&left).expect("it is still JSON");
+            let rest = |value: Value| value.as_object().into_iter().flatten().filter(|(name, _)| *name != "hooks").count();
+            let back = value_of(&Node::Object(document.top().expect("an object").clone()));
+            prop_assert_eq!(rest(back), rest(value));
+        }
+    }
+
     proptest! {
         #[test]
         fn setting_up_and_taking_away_leaves_what_was_there(value in settings(), pretty in any::<bool>()) {
@@ -330,11 +525,7 @@ mod tests {
             prop_assert_eq!(&set_up(&after), &after, "once is enough");
             let mut read: Value = serde_json::from_str(&after).expect("plain JSON stays plain JSON");
             let back = without(&after, MARK).expect("it is JSON").expect("something is left");
-            let back_value: Value = serde_json::from_str(&back).expect("it is JSON");
-            prop_assert_eq!(&back_value, &value);
-            if pretty {
-                prop_assert_eq!(&back, &text);
-            }
+            prop_assert_eq!(&back, &text, "taken away exactly");
             read.as_object_mut().expect("an object").remove("hooks");
             let mut rest = value.clone();
             rest.as_object_mut().expect("an object").remove("hooks");

@@ -4,6 +4,7 @@
 pub mod adapters;
 pub mod edit;
 pub mod files;
+mod json;
 pub mod payload;
 pub mod process;
 pub mod setup;

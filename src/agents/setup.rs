@@ -471,6 +471,122 @@ mod tests {
         }
     }
 
+    /// A user's settings files, of every shape. `EVENT` is one of the agent's, `MINE` a hook of the user's.
+    const FILES: [&str; 40] = [
+        "",
+        "\n",
+        " \n\t\n",
+        "{}",
+        "{}\n",
+        "{ }\n",
+        "{\n}\n",
+        "{\r\n}\r\n",
+        "{ // c\n}\n",
+        "// c\n{}\n",
+        "{}\n// c\n",
+        "{\"hooks\":{}}",
+        "{\"hooks\": {}}\n",
+        "{\n  \"hooks\": {}\n}\n",
+        "{\n  \"hooks\": {\n  }\n}\n",
+        "{\"hooks\":{\"EVENT\":[]}}",
+        "{ \"hooks\": { \"EVENT\": [ ] } }",
+        "{\n  \"hooks\": {\n    \"EVENT\": [\n    ]\n  }\n}\n",
+        "{\"hooks\":{\"EVENT\":[MINE]}}",
+        "{\"hooks\":{\"EVENT\":[MINE,MINE]},\"a\":1}",
+        "{\"hooks\":{\"Mine\":[],\"EVENT\":[MINE]}}\n",
+        "{\"hooks\":{\"EVENT\":[MINE],\"Mine\":{}}}\n",
+        "{\n\t\"permissions\": {\"allow\": []}, \"hooks\": {\"EVENT\": [MINE]}}",
+        "{\"model\":\"opus\",\"hooks\":{\"EVENT\":[MINE]}}",
+        "{\"version\": 1}",
+        "{\n  \"version\": 1\n}\n",
+        "{\n  \"version\": 1,\n  \"hooks\": {}\n}\n",
+        "{\n  \"hooks\": {\n    \"EVENT\": [\n      MINE\n    ]\n  },\n  \"version\": 1\n}\n",
+        "{\n  \"version\": 1,\n  \"hooks\": {\n    \"EVENT\": [\n      MINE\n    ]\n  }\n}",
+        "{\r\n\t\"model\": \"opus\",\r\n\t\"hooks\": {\r\n\t\t\"EVENT\": [\r\n\t\t\tMINE\r\n\t\t]\r\n\t}\r\n}\r\n",
+        "{\n  \"hooks\": {\n    \"EVENT\": [\n      MINE, // c\n      // d\n    ], /* e */\n  }, // f\n}\n",
+        "{\n  \"hooks\": {\n    \"EVENT\": [\n      MINE // c\n      // d\n    ] /* e */\n  } // f\n}\n",
+        "{\n  \"hooks\": { // c\n    \"EVENT\": [ // d\n    ]\n  }\n}\n",
+        "{ \"hooks\": { /* c */ \"EVENT\": [ /* d */ ] } }",
+        "{\"a\":1,\"a\":2,\"hooks\":{\"EVENT\":[]},\"hooks\":{\"EVENT\":[MINE],\"EVENT\":[]}}",
+        "{\"hooks\":{\"EVENT\":[MINE]},\"hooks\":{}}",
+        "  {\n    \"a\" : 1e400,\n    \"b\" : \"\\u00e9\\/\"\n  }",
+        "{\"a\": {\"b\": {\"c\": [[], {}]}}   }\n\n\n",
+        "{\n    \"hooks\": {\n        \"EVENT\": [ MINE ],\n        \"Mine\": [\n            MINE\n        ]\n    },\n    \"z\": []\n}\n",
+        "{\n\n  \"a\": 1,\n\n  \"b\": 2\n\n}\n",
+    ];
+
+    /// For every agent whose file may be the user's too.
+    fn for_each_file(check: impl Fn(&Setup, &str)) {
+        for setup in SETUPS {
+            let Some(event) = setup.events().first().copied() else { continue };
+            let mine = if matches!(setup.form, Form::Groups { .. }) {
+                "{\"matcher\": \"*\", \"hooks\": [{\"type\": \"command\", \"command\": \"make\"}]}"
+            } else {
+                "{\"command\": \"make\"}"
+            };
+            for file in FILES {
+                check(setup, &file.replace("EVENT", event).replace("MINE", mine));
+            }
+        }
+    }
+
+    fn edited(changes: &[FileEdit]) -> Option<String> {
+        let [change] = changes else { panic!("one file: {changes:?}") };
+        change.after.clone()
+    }
+
+    fn set_up(setup: &Setup, text: &str) -> String {
+        let changes = setup.install(Scope::Local, |_| Ok(Some(text.to_owned())));
+        edited(&changes.unwrap_or_else(|error| panic!("{}: {error}\n{text}", setup.agent))).expect("it is written")
+    }
+
+    fn taken_away(setup: &Setup, text: &str) -> Option<String> {
+        let changes = setup.remove(Scope::Local, |_| Ok(Some(text.to_owned())));
+        edited(&changes.unwrap_or_else(|error| panic!("{}: {error}\n{text}", setup.agent)))
+    }
+
+    #[test]
+    fn the_users_file_comes_back_byte_for_byte() {
+        for_each_file(|setup, text| {
+            let after = set_up(setup, text);
+            assert_eq!(set_up(setup, &after), after, "{}: once is enough", setup.agent);
+            let found = edit::found(&after, &mark(setup.agent)).expect("it is JSON");
+            assert_eq!(found.len(), setup.events().len(), "{}: {after}", setup.agent);
+            assert_eq!(taken_away(setup, &after).as_deref(), Some(text), "{}: {after}", setup.agent);
+        });
+    }
+
+    #[test]
+    fn what_the_user_changes_meanwhile_stays() {
+        for_each_file(|setup, text| {
+            if !text.contains(':') {
+                return; // Where nothing else is, nobody ends a property with a comma.
+            }
+            let after = set_up(setup, text);
+            let first = |text: &str| text.replacen('{', "{\"new\": [1],", 1);
+            let last = |text: &str| {
+                let at = text[..text.rfind('}')?].trim_end().len();
+                let is_comment = text[..at].lines().last()?.contains("//");
+                (!is_comment).then(|| format!("{},\"new\": [1]{}", &text[..at], &text[at..]))
+            };
+            let edits = [(Some(first(&after)), Some(first(text))), (last(&after), last(text))];
+            for (edit, wanted) in edits.into_iter().filter_map(|(edit, wanted)| edit.zip(wanted)) {
+                if edit::events(&edit).is_ok() && edit::events(&wanted).is_ok() {
+                    assert_eq!(taken_away(setup, &edit), Some(wanted), "{}: {edit}", setup.agent);
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn an_older_hook_of_ours_is_replaced_and_goes_without_a_trace() {
+        for_each_file(|setup, text| {
+            let old =
+                set_up(setup, text).replace("exec oxundo", "exec  oxundo").replace("\"timeout\": ", "\"timeout\": 7");
+            assert_eq!(set_up(setup, &old), set_up(setup, text), "{}: {old}", setup.agent);
+        });
+    }
+
     #[test]
     fn a_file_of_the_users_is_not_overwritten() {
         let setup = setup("opencode").expect("it has a row");

@@ -87,7 +87,7 @@ fn time_outs_in_the_wrong_unit_are_mended_by_init() {
     ] {
         repo.oxundo(["init", agent]).success();
         nothing(&doctor(&repo, &path));
-        repo.sh(&format!("sed -i.bak 's/\"timeout\": {right}$/\"timeout\": {wrong}/' {file}; rm {file}.bak"));
+        repo.sh(&format!("sed -i.bak 's/\"timeout\": {right} /\"timeout\": {wrong} /' {file}; rm {file}.bak"));
         let (_, mend) = finding(&doctor(&repo, &path), words);
         assert_eq!(mend, format!("oxundo init {agent}"));
         repo.sh(&mend);

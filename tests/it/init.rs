@@ -84,6 +84,38 @@ fn every_agent_is_set_up_and_taken_away() {
 }
 
 #[test]
+fn settings_that_are_tracked_come_back_as_they_were_committed() {
+    let repo = Sandbox::new();
+    let one_line =
+        "{\"model\":\"opus\",\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"true\"}]}]}}";
+    let files = [
+        (".claude/settings.json", one_line),
+        (".claude/settings.local.json", "{\"hooks\": {}}\r\n"),
+        (".codex/hooks.json", "{}\n"),
+        (".cursor/hooks.json", "{\n\t\"hooks\": {} // none yet\n}"),
+        ("crush.json", "{\"hooks\":{\"PreToolUse\":[]}}"),
+        (".qwen/settings.json", ""),
+    ];
+    for (path, text) in files {
+        repo.write(path, text);
+    }
+    repo.git(["add", "-A"]);
+    repo.git(["commit", "-qm", "settings"]);
+    repo.oxundo(["init", "claude", "codex", "cursor", "qwen"]).success();
+    repo.oxundo(["init", "claude", "crush", "--project"]).success();
+    assert_eq!(repo.git(["status", "--short"]).lines().count(), files.len(), "all of them are changed");
+    // Committed like this, it is taken away in a clone as well.
+    repo.git(["commit", "-qam", "hooks"]);
+    repo.sh("git clone -q . ../clone");
+    repo.oxundo(["-C", "../clone", "uninstall"]).success();
+    for (path, text) in files {
+        assert_eq!(repo.sh(&format!("cat ../clone/{path}; echo .")), format!("{text}."), "{path}");
+    }
+    repo.oxundo(["uninstall"]).success();
+    assert_eq!(repo.git(["diff", "HEAD~", "--stat"]), "", "nothing is left, and nothing is gone");
+}
+
+#[test]
 fn a_dry_run_shows_the_difference_and_changes_nothing() {
     let repo = Sandbox::new();
     repo.write(".claude/settings.json", "{\n  \"a\": 1\n}\n");
