@@ -1,7 +1,7 @@
 //! Ignore rules are frozen when a turn begins: whatever the agent does to them, nothing of the user's is
 //! deleted and nothing of the turn's stays.
 
-use crate::sandbox::{Mode, Sandbox, check_all};
+use crate::sandbox::{Mode, Output, Sandbox, check_all};
 
 /// Where a rule that ignores `*.ign` and `cache/` can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,5 +190,71 @@ fn an_include_that_leads_out_is_refused() {
         output.exits(125);
         output.warns(bad);
         repo.assert_file("README.txt", "readme\n", "the agent was not started");
+    }
+}
+
+#[test]
+fn a_file_that_is_only_ignored_since_is_no_edit_of_the_users() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        let rules = repo.home().join("global-ignore");
+        repo.git(["config", "core.excludesFile", rules.to_str().expect("the home is UTF-8")]);
+        repo.write(".claude/settings.local.json", "{}\n");
+        repo.sh("ln -s README.txt link; echo x >program; chmod 700 program");
+        // As Claude Code does when its session starts.
+        repo.turn(
+            mode,
+            "printf '%s\n' '**/.claude/settings.local.json' link program >../home/global-ignore; echo n >new",
+        );
+        let names = |output: &Output| output.out().contains("Kept your edits");
+        for args in [&["undo", "--dry-run"], &["undo"] as &[_], &["redo"], &["undo", "--revert"]] {
+            let output = repo.oxundo(args);
+            output.success();
+            assert!(!names(&output), "{args:?}: nobody edited anything: {output:?}");
+            repo.assert_file(".claude/settings.local.json", "{}\n", "it stays as it was");
+        }
+        repo.assert_absent("new", "the turn is undone");
+        assert_eq!(repo.mode("program"), 0o700);
+
+        repo.turn(mode, "echo n >new");
+        repo.write(".claude/settings.local.json", "{\"mine\": 1}\n");
+        repo.undo();
+        repo.assert_file(".claude/settings.local.json", "{\"mine\": 1}\n", "what is ignored stays");
+    }
+}
+
+#[test]
+fn an_edit_of_a_file_that_is_ignored_since_is_kept_and_named() {
+    for mode in Mode::BOTH {
+        for edit in ["echo mine >>notes", "chmod 700 notes", "rm notes"] {
+            let repo = Sandbox::new();
+            let rules = repo.home().join("global-ignore");
+            repo.git(["config", "core.excludesFile", rules.to_str().expect("the home is UTF-8")]);
+            repo.write("notes", "one\n");
+            repo.turn(mode, "echo notes >../home/global-ignore; echo n >new");
+            repo.sh(edit);
+            let look = "! ls -l notes || cat notes";
+            let edited = repo.sh(look);
+            let output = repo.oxundo(["undo"]);
+            output.success();
+            output.says("Kept your edits in notes");
+            assert_eq!(repo.sh(look), edited, "{edit}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_only_listed_since_is_no_edit_of_the_users() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.commit(".gitignore", "notes\n");
+        repo.write("notes", "one\n");
+        repo.turn(mode, "echo >.gitignore; echo n >new");
+        repo.write("mine", "mine\n");
+        let output = repo.oxundo(["undo"]);
+        output.success();
+        output.says("Kept your edits in mine");
+        assert!(!output.out().contains("notes"), "{output:?}");
+        repo.assert_file("notes", "one\n", "it stays as it was");
     }
 }

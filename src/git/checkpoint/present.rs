@@ -62,7 +62,7 @@ impl Checkpoints<'_> {
     }
 
     /// What the user edited: what differs within one of these pairs, each the end of a turn and the state at
-    /// the next turn's beginning, or now. Each as it is now, and as it is in `goal`.
+    /// the next turn's beginning, or now. Each as it is now, even if it is ignored since, and as it is in `goal`.
     pub fn edited(
         &self,
         gaps: &[(&Checkpoint, &Checkpoint)],
@@ -71,12 +71,23 @@ impl Checkpoints<'_> {
     ) -> Result<BTreeMap<BString, Change<Option<FileState>>>> {
         let mut edited = BTreeMap::new();
         for (left, found) in gaps {
-            for path in self.file_changes(left, found)?.into_keys() {
-                let state = |checkpoint| self.captured_file(checkpoint, path.as_bstr());
-                edited.insert(path.clone(), Change::new(state(now)?, state(goal)?));
+            let changes = self.file_changes(left, found)?;
+            let new = changes.iter().filter(|(_, change)| change.from.is_none()).map(|(path, _)| path);
+            // What was there, but ignored, is no edit because it is listed by now.
+            let unknown = self.left_out(left, new)?;
+            for path in changes.into_keys().filter(|path| !unknown.contains(path)) {
+                let captured = self.captured_file(now, path.as_bstr())?;
+                let as_it_is = captured.or_else(|| self.uncaptured_file(path.as_bstr()));
+                let as_it_was = self.captured_file(goal, path.as_bstr())?;
+                edited.insert(path, Change::new(as_it_is, as_it_was));
             }
         }
         Ok(edited)
+    }
+
+    /// A file that no scan lists, as far as it can be read.
+    fn uncaptured_file(&self, path: &BStr) -> Option<FileState> {
+        Worktree::new(self.repo).state(path, self.repo.hash_kind()).ok().flatten()
     }
 
     fn occupant(&self, now: &Checkpoint, path: &BStr) -> Result<Occupant> {
