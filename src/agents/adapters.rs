@@ -29,7 +29,7 @@ pub struct Adapter {
     pub state_files: &'static [&'static str],
     /// The command that takes a conversation up again, with `{}` for the session's id.
     pub resume: Option<&'static str>,
-    /// What is typed there to go back to an earlier prompt.
+    /// What is typed there to go back to an earlier prompt, where the agent can.
     pub rewind: Option<&'static str>,
 }
 
@@ -141,6 +141,7 @@ pub const ADAPTERS: &[Adapter] = &[
             ("sessionEnd", Gone),
         ],
         resume: Some("copilot --resume {}"),
+        rewind: Some("/rewind"),
         ..PLAIN
     },
     Adapter {
@@ -161,6 +162,7 @@ pub const ADAPTERS: &[Adapter] = &[
         events: CLAUDES,
         directory_variable: Some("FACTORY_PROJECT_DIR"),
         resume: Some("droid --resume {}"),
+        rewind: Some("/rewind-conversation"),
         ..PLAIN
     },
     Adapter { name: "goose", title: "Goose", programs: &["goose"], events: CLAUDES, ..PLAIN },
@@ -206,7 +208,15 @@ pub const ADAPTERS: &[Adapter] = &[
         ],
         ..PLAIN
     },
-    Adapter { name: "pi", title: "pi", programs: &["pi"], events: PLUGINS, ..PLAIN },
+    Adapter {
+        name: "pi",
+        title: "pi",
+        programs: &["pi"],
+        events: PLUGINS,
+        resume: Some("pi --session {}"),
+        rewind: Some("/tree"),
+        ..PLAIN
+    },
     Adapter {
         name: "aider",
         title: "Aider",

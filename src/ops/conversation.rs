@@ -28,13 +28,16 @@ pub fn described(turns: &[Turn]) -> Vec<Value> {
         .collect()
 }
 
-/// How to take the agents back to where the worktree is now.
+/// How to take the agents back to where the worktree is now, or at least how to reach them.
 pub fn hints(turns: &[Turn]) -> Vec<String> {
     let mut hints = Vec::new();
     for part in turns.iter().flat_map(|turn| &turn.origin.parts) {
         let (Some(command), Some(adapter)) = (resume(part), adapter(&part.agent)) else { continue };
-        let rewind = adapter.rewind.map(|rewind| format!(", then '{rewind}'")).unwrap_or_default();
-        let hint = format!("{} still remembers it: '{command}'{rewind} takes the conversation back", adapter.title);
+        let how = match adapter.rewind {
+            Some(rewind) => format!("'{command}', then '{rewind}' takes the conversation back"),
+            None => format!("'{command}' takes the conversation up again, and takes nothing back"),
+        };
+        let hint = format!("{} still remembers it: {how}", adapter.title);
         if !hints.contains(&hint) {
             hints.push(hint);
         }

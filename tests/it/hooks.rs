@@ -670,6 +670,25 @@ fn undo_says_how_to_take_the_agent_back_too() {
 }
 
 #[test]
+fn undo_promises_no_way_back_in_a_conversation_that_has_none() {
+    let hints = [
+        ("qwen", "Qwen Code", "'qwen --resume s1' takes the conversation up again, and takes nothing back"),
+        ("pi", "pi", "'pi --session s1', then '/tree' takes the conversation back"),
+        ("copilot", "Copilot CLI", "'copilot --resume s1', then '/rewind' takes the conversation back"),
+        ("droid", "Droid", "'droid --resume s1', then '/rewind-conversation' takes the conversation back"),
+    ];
+    for (agent, title, hint) in hints {
+        let repo = repo();
+        hook(&repo, &[agent, "begin"], &json!({"session_id": "s1", "prompt": "p", "submitted_prompt": "p"}));
+        repo.sh("echo two >>a.txt");
+        hook(&repo, &[agent, "end"], &json!({"session_id": "s1"}));
+        let output = repo.oxundo(["undo"]);
+        output.success();
+        output.warns(&format!("hint: {title} still remembers it: {hint}"));
+    }
+}
+
+#[test]
 fn a_session_id_that_is_a_command_is_not_offered_as_one() {
     let repo = repo();
     hook(&repo, &["claude"], &prompt("x; rm -rf ~", "1", "p"));
