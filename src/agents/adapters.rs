@@ -15,6 +15,10 @@ pub struct Adapter {
     pub programs: &'static [&'static str],
     /// What its events mean; all others mean nothing.
     pub events: &'static [(&'static str, Meaning)],
+    /// The fields that name the session, the first one first.
+    pub session: &'static [&'static str],
+    /// The fields of which one is there, and no null, in what a sub-agent sends.
+    pub sub_agent: &'static [&'static str],
     /// A field of a prompt's beginning; without it the event may be the continuation of a prompt.
     pub proof: Option<&'static str>,
     /// Tools that change nothing, where the use of a tool is the only sign of a beginning.
@@ -66,6 +70,8 @@ const PLAIN: Adapter = Adapter {
     title: "",
     programs: &[],
     events: &[],
+    session: &["session_id", "conversation_id", "thread_id", "task_id"],
+    sub_agent: &["agent_id", "parent_session_id", "parent_id", "subagent_id"],
     proof: None,
     harmless_tools: &[],
     session_variable: None,
@@ -206,6 +212,10 @@ pub const ADAPTERS: &[Adapter] = &[
             ("TaskCancel", Cut),
             ("SessionShutdown", Gone),
         ],
+        // A task is one prompt of a session, and 'agent_id' is the main agent's too.
+        session: &["session_context.root_session_id", "task_id"],
+        sub_agent: &["parent_agent_id"],
+        resume: Some("cline --id {}"),
         ..PLAIN
     },
     Adapter {

@@ -14,13 +14,11 @@ const LONGEST: usize = 16 << 10;
 const LONGEST_NAME: usize = 4 << 10;
 
 const EVENT: &[&str] = &["hook_event_name", "hook_name", "event_name", "event", "type"];
-const SESSION: &[&str] = &["session_id", "conversation_id", "thread_id", "task_id"];
 const PROMPT_ID: &[&str] = &["turn_id", "prompt_id", "generation_id", "message_id"];
 const PROMPT: &[&str] = &["submitted_prompt", "prompt", "user_prompt", "user_prompt_submit.prompt", "message"];
 const TRANSCRIPT: &[&str] = &["transcript_path", "session_file"];
 const MODEL: &[&str] = &["model", "model.id", "model_id"];
 const DIRECTORY: &[&str] = &["cwd", "working_dir", "directory", "workspace_roots.0"];
-const PARENT: &[&str] = &["agent_id", "parent_session_id", "parent_id", "subagent_id"];
 const OUTCOME: &[&str] = &["status", "reason", "stop_reason"];
 
 /// What a hook's payload says.
@@ -41,8 +39,8 @@ pub struct HookEvent {
 pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: Option<String>) -> Option<HookEvent> {
     let name = event.map(str::to_owned).or_else(|| text(payload, EVENT)).unwrap_or_default();
     let meaning = adapter.meaning(&name)?;
-    let session = text(payload, SESSION).or(session).filter(|id| id.len() <= LONGEST_NAME);
-    if (session.is_none() && !adapter.sessionless) || text(payload, PARENT).is_some() {
+    let session = text(payload, adapter.session).or(session).filter(|id| id.len() <= LONGEST_NAME);
+    if (session.is_none() && !adapter.sessionless) || text(payload, adapter.sub_agent).is_some() {
         return None;
     }
     let tool = text(payload, &["tool_name"]).map(|name| folded(&name));

@@ -209,7 +209,9 @@ pub const SETUPS: &[Setup] = &[
             script("TaskStart", || cline("TaskStart")),
             script("TaskResume", || cline("TaskResume")),
             script("TaskComplete", || cline("TaskComplete")),
+            script("TaskError", || cline("TaskError")),
             script("TaskCancel", || cline("TaskCancel")),
+            script("SessionShutdown", || cline("SessionShutdown")),
         ]),
         advice: None,
     },
@@ -431,6 +433,16 @@ mod tests {
             let begins = meanings.iter().any(|m| matches!(m, Some(Meaning::Begin | Meaning::Work)));
             assert!(begins || meanings.is_empty(), "{}", setup.agent);
         }
+    }
+
+    #[test]
+    fn cline_has_a_script_for_each_event_that_is_understood() {
+        let files = setup("cline").expect("it has a row").install(Scope::Local, |_| Ok(None)).expect("it is set up");
+        for (event, _) in adapter("cline").expect("it has a row").events {
+            let script = files.iter().find(|file| file.path == format!(".clinerules/hooks/{event}")).expect(event);
+            assert!(script.after.as_ref().is_some_and(|text| text.contains(&format!("oxundo hook cline {event};"))));
+        }
+        assert_eq!(files.len(), adapter("cline").expect("it has a row").events.len());
     }
 
     #[test]

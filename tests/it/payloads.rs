@@ -28,6 +28,14 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("cline", "TaskComplete", None, Some(END)),
     ("cline", "TaskStart", None, Some(Signal::Work)),
     ("cline", "UserPromptSubmit", None, Some(Signal::Begin)),
+    ("cline", "headless-1-TaskStart", Some("TaskStart"), Some(Signal::Work)),
+    ("cline", "headless-2-sub-TaskStart", Some("TaskStart"), None),
+    ("cline", "headless-3-sub-TaskComplete", Some("TaskComplete"), None),
+    ("cline", "headless-4-TaskComplete", Some("TaskComplete"), Some(END)),
+    ("cline", "interactive-1-TaskStart", Some("TaskStart"), Some(Signal::Work)),
+    ("cline", "interactive-2-SessionShutdown", Some("SessionShutdown"), Some(Signal::Gone)),
+    ("cline", "interactive-3-TaskStart", Some("TaskStart"), Some(Signal::Work)),
+    ("cline", "interactive-4-TaskComplete", Some("TaskComplete"), Some(END)),
     ("codex", "Interrupt", None, Some(CUT)),
     ("codex", "SessionEnd", None, Some(Signal::Gone)),
     ("codex", "Stop", None, Some(END)),
@@ -187,6 +195,61 @@ fn no_cut_in_a_payload_reads_as_another_one() {
     }
 }
 
+/// The agent's hook is called with a payload; it is silent.
+#[track_caller]
+fn told(repo: &Sandbox, agent: &str, file: &str) {
+    let (.., event, _) = MEANINGS.iter().find(|row| row.0 == agent && row.1 == file).expect("it is there");
+    let words = ["hook", agent].into_iter().chain(*event);
+    let output = Output::fed(&mut repo.oxundo_command(words), text(agent, file).as_bytes());
+    output.success();
+    assert_eq!((output.out(), output.err()), (String::new(), String::new()), "a hook is silent");
+}
+
+/// What real agents told around one prompt, in the order in which it came, and the agent at work in between.
+#[test]
+fn a_prompt_of_a_real_run_is_one_turn_with_all_that_was_done_for_it() {
+    const WORK: &str = "";
+    let done = |message: &'static str| (json!(message), false);
+    let cut = |message: &'static str| (json!(message), true);
+    let runs: &[(&str, &[&str], (Value, bool))] = &[
+        // Cline 3.0.65: what it does is done by a sub-agent, for which it waits.
+        (
+            "cline",
+            &[
+                "headless-1-TaskStart",
+                "headless-2-sub-TaskStart",
+                WORK,
+                "headless-3-sub-TaskComplete",
+                "headless-4-TaskComplete",
+            ],
+            done("cline: turn 1"),
+        ),
+        // The same with a screen: Escape, after which the session goes on.
+        ("cline", &["interactive-1-TaskStart", WORK, "interactive-2-SessionShutdown"], cut("cline: turn 1")),
+        ("cline", &["interactive-3-TaskStart", WORK, "interactive-4-TaskComplete"], done("cline: turn 1")),
+    ];
+    check_all(runs.iter().map(|run| (format!("{} {}", run.0, run.1[0]), run)), |(agent, events, wanted)| {
+        let repo = Sandbox::new();
+        let before = repo.state();
+        for event in *events {
+            match *event {
+                WORK => drop(repo.sh("echo more >>README.txt; echo new >>new.txt")),
+                file => told(&repo, agent, file),
+            }
+        }
+        let after = repo.state();
+        let log = repo.log();
+        assert_eq!((log.len(), &log[0]["state"]), (1, &json!("done")), "{log:?}");
+        assert_eq!((log[0]["message"].clone(), log[0]["interrupted"] == true), *wanted, "{log:?}");
+        assert_eq!((&log[0]["dirty_commit"], &log[0]["shared"]), (&Value::Null, &json!(false)), "{log:?}");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "all of it is the turn's");
+        repo.undo();
+        repo.state().assert_is(&before, "undone");
+        repo.redo();
+        repo.state().assert_is(&after, "redone");
+    });
+}
+
 /// Every agent's own beginning and end, from its own payloads, around a change.
 #[test]
 fn every_agent_makes_a_turn() {
@@ -206,16 +269,9 @@ fn every_agent_makes_a_turn() {
     ];
     check_all(ends.map(|row| (row.0.to_owned(), row)), |(agent, begin, end)| {
         let repo = Sandbox::new();
-        let told = |file: &str| {
-            let (.., event, _) = MEANINGS.iter().find(|row| row.0 == *agent && row.1 == file).expect("it is there");
-            let words = ["hook", agent].into_iter().chain(*event);
-            let output = Output::fed(&mut repo.oxundo_command(words), text(agent, file).as_bytes());
-            output.success();
-            assert_eq!((output.out(), output.err()), (String::new(), String::new()), "a hook is silent");
-        };
-        told(begin);
+        told(&repo, agent, begin);
         repo.sh("echo two >>README.txt");
-        told(end);
+        told(&repo, agent, end);
         let log = repo.log();
         assert_eq!(log.len(), 1, "{log:?}");
         assert_eq!((&log[0]["message"], &log[0]["agent"]), (&json!("add a cache"), &json!(agent)));
