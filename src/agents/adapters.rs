@@ -17,6 +17,8 @@ pub struct Adapter {
     pub events: &'static [(&'static str, Meaning)],
     /// The fields that name the session, the first one first.
     pub session: &'static [&'static str],
+    /// The fields that name the prompt, in its beginning and in its end alike.
+    pub prompt_id: &'static [&'static str],
     /// The fields of which one is there, and no null, in what a sub-agent sends.
     pub sub_agent: &'static [&'static str],
     /// A field of a prompt's beginning; without it the event may be the continuation of a prompt.
@@ -71,6 +73,7 @@ const PLAIN: Adapter = Adapter {
     programs: &[],
     events: &[],
     session: &["session_id", "conversation_id", "thread_id", "task_id"],
+    prompt_id: &["turn_id", "prompt_id", "generation_id"],
     sub_agent: &["agent_id", "parent_session_id", "parent_id", "subagent_id"],
     proof: None,
     harmless_tools: &[],
@@ -188,6 +191,7 @@ pub const ADAPTERS: &[Adapter] = &[
         title: "OpenCode",
         programs: &["opencode"],
         events: PLUGINS,
+        prompt_id: &["message_id"],
         resume: Some("opencode --session {}"),
         ..PLAIN
     },

@@ -26,20 +26,38 @@ pub struct HookEntry {
     pub grouped: bool,
 }
 
-/// The text with these hooks in it. A hook with the mark is ours: it is replaced if it differs.
-pub fn with(text: Option<&str>, entries: &[HookEntry], mark: &str, versioned: bool) -> Result<String> {
-    let Some(text) = text else { return Ok(format!("{}\n", whole(entries, versioned))) };
-    if text.trim().is_empty() {
-        return Ok(format!("{text}{}", whole(entries, versioned)));
+/// Where in the file an agent looks for its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// In its field `hooks`.
+    Hooks,
+    /// In the file itself.
+    Top,
+}
+
+impl Level {
+    fn events<'a, 'b>(self, top: &'b Object<'a>) -> Option<&'b Object<'a>> {
+        match self {
+            Self::Hooks => last(top, "hooks").and_then(|hooks| hooks.value.as_object()),
+            Self::Top => Some(top),
+        }
     }
-    if is_current(text, entries, mark)? {
+}
+
+/// The text with these hooks in it. A hook with the mark is ours: it is replaced if it differs, or is at the other level.
+pub fn with(text: Option<&str>, entries: &[HookEntry], mark: &str, versioned: bool, level: Level) -> Result<String> {
+    let Some(text) = text else { return Ok(format!("{}\n", whole(entries, versioned, level))) };
+    if text.trim().is_empty() {
+        return Ok(format!("{text}{}", whole(entries, versioned, level)));
+    }
+    if is_current(text, entries, mark, level)? {
         return Ok(text.to_owned());
     }
     let bare = without(text, mark)?;
     if bare.as_deref() != Some(text) {
-        return with(bare.as_deref(), entries, mark, versioned);
+        return with(bare.as_deref(), entries, mark, versioned, level);
     }
-    let mut after = with_hooks(text, entries)?;
+    let mut after = with_hooks(text, entries, level)?;
     if versioned && last(Document::parse(text)?.top()?, "version").is_none() {
         let document = Document::parse(&after)?;
         after = document.with_item(&document.top()?.into(), |_| VERSION.to_owned());
@@ -70,21 +88,25 @@ pub fn without(text: &str, mark: &str) -> Result<Option<String>> {
     }
 }
 
-/// Our hooks on every event: the event, and the hook. What is there twice counts once, as it does for the agents.
+/// Our hooks on every event, at whichever level: the event, and the hook. What is there twice counts once, as it does for
+/// the agents.
 pub fn found(text: &str, mark: &str) -> Result<Vec<(String, Value)>> {
     let document = Document::parse(text)?;
-    let Some(hooks) = last(document.top()?, "hooks").and_then(|hooks| hooks.value.as_object()) else {
-        return Ok(Vec::new());
-    };
+    let top = document.top()?;
+    Ok([Level::Hooks, Level::Top].into_iter().flat_map(|level| found_at(level, top, mark)).collect())
+}
+
+fn found_at(level: Level, top: &Object, mark: &str) -> Vec<(String, Value)> {
     let mut found = Vec::new();
-    for event in &hooks.properties {
+    let Some(events) = level.events(top) else { return found };
+    for event in &events.properties {
         let name = event.name.as_str();
-        let is_last = last(hooks, name).is_some_and(|last| last.range == event.range);
+        let is_last = last(events, name).is_some_and(|last| last.range == event.range);
         let list = event.value.as_array().filter(|_| is_last);
         let ours = list.iter().flat_map(|list| hooks_in(list, mark));
         found.extend(ours.map(|(_, hook)| (name.to_owned(), value_of(hook))));
     }
-    Ok(found)
+    found
 }
 
 /// Every event that anyone has hooks on.
@@ -100,38 +122,40 @@ fn last<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>
     object.properties.iter().rfind(|property| property.name.as_str() == name)
 }
 
-fn is_current(text: &str, entries: &[HookEntry], mark: &str) -> Result<bool> {
-    let found = found(text, mark)?;
-    let is_there = |entry: &HookEntry| found.iter().filter(|(event, _)| event == entry.event).eq([&entry.as_found()]);
-    Ok(entries.iter().all(is_there))
+fn is_current(text: &str, entries: &[HookEntry], mark: &str, level: Level) -> Result<bool> {
+    let here = found_at(level, Document::parse(text)?.top()?, mark);
+    let is_there = |entry: &HookEntry| here.iter().filter(|(event, _)| event == entry.event).eq([&entry.as_found()]);
+    Ok(here.len() == found(text, mark)?.len() && entries.iter().all(is_there))
 }
 
 /// A file of our own.
-fn whole(entries: &[HookEntry], versioned: bool) -> String {
+fn whole(entries: &[HookEntry], versioned: bool, level: Level) -> String {
     let layout = Layout { line: Some("\n".to_owned()), step: "  ".to_owned() };
     let version = versioned.then(|| VERSION.to_owned());
-    let properties: Vec<_> = [hooks_property(entries, &layout.inner())].into_iter().chain(version).collect();
-    layout.object(&properties)
+    let properties = match level {
+        Level::Hooks => vec![hooks_property(entries, &layout.inner())],
+        Level::Top => entries.iter().map(HookEntry::property).collect(),
+    };
+    layout.object(&properties.into_iter().chain(version).collect::<Vec<_>>())
 }
 
-fn with_hooks(text: &str, entries: &[HookEntry]) -> Result<String> {
+fn with_hooks(text: &str, entries: &[HookEntry], level: Level) -> Result<String> {
     let document = Document::parse(text)?;
     let top = document.top()?;
-    if last(top, "hooks").is_none() {
+    if level == Level::Hooks && last(top, "hooks").is_none() {
         return Ok(document.with_item(&top.into(), |layout| hooks_property(entries, layout)));
     }
-    entries.iter().try_fold(text.to_owned(), |text, entry| with_entry(&text, entry))
+    entries.iter().try_fold(text.to_owned(), |text, entry| with_entry(&text, entry, level))
 }
 
-fn with_entry(text: &str, entry: &HookEntry) -> Result<String> {
+fn with_entry(text: &str, entry: &HookEntry, level: Level) -> Result<String> {
     let document = Document::parse(text)?;
-    let hooks = last(document.top()?, "hooks").and_then(|hooks| hooks.value.as_object());
-    let hooks = hooks.context("its 'hooks' is not an object")?;
-    let Some(event) = last(hooks, entry.event) else {
-        return Ok(document.with_item(&hooks.into(), |_| entry.property()));
+    let events = level.events(document.top()?).context("its 'hooks' is not an object")?;
+    let Some(event) = last(events, entry.event) else {
+        return Ok(document.with_item(&events.into(), |_| entry.property()));
     };
     let list = event.value.as_array();
-    let list = list.with_context(|| format!("its 'hooks.{}' is not a list", entry.event))?;
+    let list = list.with_context(|| format!("its '{}' is not a list", entry.event))?;
     Ok(document.with_item(&list.into(), |_| on_one_line(&entry.element())))
 }
 
@@ -161,20 +185,30 @@ struct Hit(Vec<(Container, Range)>);
 fn hits(document: &Document, mark: &str) -> Result<Vec<Hit>> {
     let top = document.top()?;
     let mut hits = Vec::new();
-    for property in top.properties.iter().filter(|property| property.name.as_str() == "hooks") {
-        let Some(hooks) = property.value.as_object() else { continue };
-        for event in &hooks.properties {
-            let Some(list) = event.value.as_array() else { continue };
-            for (group, hook) in hooks_in(list, mark) {
-                let outer = [(list.into(), group.range()), (hooks.into(), event.range), (top.into(), property.range)];
-                hits.push(match inner_list(document, group, hook) {
-                    Some(inner) => Hit(vec![(inner, hook.range())]),
-                    None => Hit(outer.to_vec()),
-                });
-            }
+    for property in &top.properties {
+        hits.extend(hits_of(document, top, property, &[], mark));
+        let hooks = property.value.as_object().filter(|_| property.name.as_str() == "hooks");
+        for (hooks, event) in hooks.iter().flat_map(|hooks| hooks.properties.iter().map(move |event| (hooks, event))) {
+            hits.extend(hits_of(document, hooks, event, &[(top.into(), property.range)], mark));
         }
     }
     Ok(hits)
+}
+
+/// Those on one event.
+fn hits_of(
+    document: &Document,
+    events: &Object,
+    event: &ObjectProp,
+    above: &[(Container, Range)],
+    mark: &str,
+) -> Vec<Hit> {
+    let Some(list) = event.value.as_array() else { return Vec::new() };
+    let hit = |(group, hook): (&Node, &Node)| match inner_list(document, group, hook) {
+        Some(inner) => Hit(vec![(inner, hook.range())]),
+        None => Hit([&[(list.into(), group.range()), (events.into(), event.range)], above].concat()),
+    };
+    hooks_in(list, mark).map(hit).collect()
 }
 
 /// The list of a group that has more in it than this hook: it stays.
@@ -272,7 +306,7 @@ mod tests {
     }
 
     fn set_up(text: &str) -> String {
-        with(Some(text), &entries(), MARK, false).expect("it is set up")
+        with(Some(text), &entries(), MARK, false, Level::Hooks).expect("it is set up")
     }
 
     #[test]
@@ -333,10 +367,10 @@ mod tests {
         for bad in
             ["[]", "{", "{\"a\": }", "null", "{'a': 1}", "{\"hooks\": []}", "{\"hooks\": {\"End\": 1}}", "\u{feff}{}"]
         {
-            assert!(with(Some(bad), &entries(), MARK, false).is_err(), "{bad}");
+            assert!(with(Some(bad), &entries(), MARK, false, Level::Hooks).is_err(), "{bad}");
         }
         for empty in [None, Some(""), Some(" \n")] {
-            let text = with(empty, &entries(), MARK, true).expect("it is set up");
+            let text = with(empty, &entries(), MARK, true, Level::Hooks).expect("it is set up");
             assert_eq!(serde_json::from_str::<Value>(&text).expect("it is plain JSON")["version"], 1);
             assert_eq!(without(&text, MARK).expect("it is JSON").as_deref(), empty, "as it was");
         }
@@ -344,7 +378,7 @@ mod tests {
 
     #[test]
     fn another_agents_hooks_are_not_ours() {
-        let text = with(None, &entries(), MARK, false).expect("it is set up");
+        let text = with(None, &entries(), MARK, false, Level::Hooks).expect("it is set up");
         assert_eq!(without(&text, "oxundo hook claud").expect("it is JSON").as_deref(), Some(text.as_str()));
         assert_eq!(without("{\"hooks\": {}}", MARK).expect("it is JSON").as_deref(), Some("{\"hooks\": {}}"));
     }
@@ -367,7 +401,11 @@ mod tests {
         ] {
             assert_eq!(without(&text, MARK).expect("it is JSON"), before, "{text}");
             let entries = &entries()[1..];
-            assert_eq!(with(Some(&text), entries, MARK, false).expect("it is set up"), text, "not formed anew");
+            assert_eq!(
+                with(Some(&text), entries, MARK, false, Level::Hooks).expect("it is set up"),
+                text,
+                "not formed anew"
+            );
         }
         let cursors = json!({"version": 1, "hooks": {"stop": [{"command": MARK}]}});
         assert_eq!(without(&format!("{cursors:#}\n"), MARK).expect("it is JSON"), None, "the version is init's");
@@ -422,7 +460,30 @@ mod tests {
     #[test]
     fn a_file_that_could_not_be_brought_back_is_left_alone() {
         let text = format!("{{{VERSION}}}");
-        assert!(with(Some(&text), &entries(), MARK, true).is_err(), "the version would go with the hooks");
+        assert!(
+            with(Some(&text), &entries(), MARK, true, Level::Hooks).is_err(),
+            "the version would go with the hooks"
+        );
+    }
+
+    #[test]
+    fn events_at_the_top_replace_those_that_were_wrapped() {
+        let mine = "{ // mine\n  \"End\": [\n    {\"hooks\": [{\"command\": \"make\"}]}\n  ]\n}\n";
+        let set_up = |text: &str| with(Some(text), &entries(), MARK, false, Level::Top).expect("it is set up");
+        let after = set_up(mine);
+        assert_eq!(set_up(&after), after, "once is enough");
+        let events = |text: &str| -> Vec<_> {
+            found(text, MARK).expect("it is JSON").into_iter().map(|(event, _)| event).collect()
+        };
+        assert_eq!(events(&after), ["End", "Begin"], "{after}");
+        assert_eq!(without(&after, MARK).expect("it is JSON").as_deref(), Some(mine), "taken away exactly");
+
+        let wrapped = with(Some(mine), &entries(), MARK, false, Level::Hooks).expect("it is set up");
+        assert_eq!(events(&wrapped), ["Begin", "End"], "an older init's are known");
+        assert_eq!(set_up(&wrapped), after, "and rewritten");
+        assert_eq!(without(&wrapped, MARK).expect("it is JSON").as_deref(), Some(mine), "or taken away");
+        let others = set_up("{\"hooks\": {\"End\": [{\"command\": \"make\"}]}}");
+        assert!(others.contains("\"hooks\": {\"End\": [{\"command\": \"make\"}]}"), "what is not ours stays: {others}");
     }
 
     fn settings() -> impl Strategy<Value = Value> {
@@ -487,8 +548,8 @@ mod tests {
             versioned in any::<bool>(),
         ) {
             let text = written(&value, &mut choices.into_iter());
-            let after = with(Some(&text), &entries(), MARK, versioned).expect("it is set up");
-            prop_assert_eq!(&with(Some(&after), &entries(), MARK, versioned).expect("it is JSON"), &after, "once is enough");
+            let after = with(Some(&text), &entries(), MARK, versioned, Level::Hooks).expect("it is set up");
+            prop_assert_eq!(&with(Some(&after), &entries(), MARK, versioned, Level::Hooks).expect("it is JSON"), &after, "once is enough");
             prop_assert_eq!(found(&after, MARK).expect("it is JSON").len(), 2);
             prop_assert_eq!(without(&after, MARK).expect("it is JSON"), Some(text));
         }

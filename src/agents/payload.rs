@@ -14,7 +14,6 @@ const LONGEST: usize = 16 << 10;
 const LONGEST_NAME: usize = 4 << 10;
 
 const EVENT: &[&str] = &["hook_event_name", "hook_name", "event_name", "event", "type"];
-const PROMPT_ID: &[&str] = &["turn_id", "prompt_id", "generation_id", "message_id"];
 const PROMPT: &[&str] = &["submitted_prompt", "prompt", "user_prompt", "user_prompt_submit.prompt", "message"];
 const TRANSCRIPT: &[&str] = &["transcript_path", "session_file"];
 const MODEL: &[&str] = &["model", "model.id", "model_id"];
@@ -53,7 +52,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         part: Participant {
             agent: adapter.name.to_owned(),
             session,
-            prompt: name(PROMPT_ID),
+            prompt: name(adapter.prompt_id),
             model: name(MODEL),
             transcript: name(TRANSCRIPT),
             ..Participant::default()

@@ -2,7 +2,7 @@
 
 use crate::agents::adapters::adapter;
 use crate::agents::edit;
-use crate::agents::edit::HookEntry;
+use crate::agents::edit::{HookEntry, Level};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
@@ -45,8 +45,8 @@ pub struct Home {
 
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// `hooks.EVENT` is a list of groups, each with a list `hooks` of commands.
-    Groups { events: &'static [(&'static str, u64)], named: bool },
+    /// `hooks.EVENT`, or `EVENT` itself, is a list of groups, each with a list `hooks` of commands.
+    Groups { events: &'static [(&'static str, u64)], named: bool, level: Level },
     /// `hooks.EVENT` is a list of commands.
     Flat { events: &'static [(&'static str, Option<u64>)], versioned: bool },
     /// Files of our own, in a directory.
@@ -102,6 +102,7 @@ pub const SETUPS: &[Setup] = &[
         form: Form::Groups {
             events: &[("UserPromptSubmit", 30), ("Stop", 60), ("StopFailure", 60), ("SessionEnd", 10)],
             named: false,
+            level: Level::Hooks,
         },
         advice: Some("hooks are loaded when a session starts: start it anew"),
     },
@@ -113,6 +114,7 @@ pub const SETUPS: &[Setup] = &[
         form: Form::Groups {
             events: &[("UserPromptSubmit", 30), ("Stop", 60), ("Interrupt", 3), ("SessionEnd", 3)],
             named: false,
+            level: Level::Hooks,
         },
         advice: Some(
             "Codex runs no hook that you have not approved: start it and answer 'Hooks need review', or type '/hooks'",
@@ -127,6 +129,7 @@ pub const SETUPS: &[Setup] = &[
         form: Form::Groups {
             events: &[("BeforeAgent", 30_000), ("AfterAgent", 60_000), ("SessionEnd", 10_000)],
             named: true,
+            level: Level::Hooks,
         },
         advice: None,
     },
@@ -156,6 +159,7 @@ pub const SETUPS: &[Setup] = &[
         form: Form::Groups {
             events: &[("UserPromptSubmit", 30_000), ("Stop", 60_000), ("SessionEnd", 10_000)],
             named: true,
+            level: Level::Hooks,
         },
         advice: None,
     },
@@ -164,7 +168,12 @@ pub const SETUPS: &[Setup] = &[
         local: ".factory/hooks.json",
         project: ".factory/hooks.json",
         user: plain_home(".factory", "hooks.json"),
-        form: Form::Groups { events: &[("UserPromptSubmit", 30), ("Stop", 60), ("SessionEnd", 10)], named: false },
+        // In its settings the events are in 'hooks'; in this file it ignores them there.
+        form: Form::Groups {
+            events: &[("UserPromptSubmit", 30), ("Stop", 60), ("SessionEnd", 10)],
+            named: false,
+            level: Level::Top,
+        },
         advice: Some("'droid exec' does not tell where a turn begins: use 'oxundo run -- droid exec ...'"),
     },
     Setup {
@@ -302,7 +311,13 @@ impl Setup {
                 .collect(),
             Form::Groups { .. } | Form::Flat { .. } => {
                 let before = read(place)?;
-                let after = edit::with(before.as_deref(), &self.entries(), &mark(self.agent), self.is_versioned())?;
+                let after = edit::with(
+                    before.as_deref(),
+                    &self.entries(),
+                    &mark(self.agent),
+                    self.is_versioned(),
+                    self.level(),
+                )?;
                 Ok(vec![FileEdit { path: place.to_owned(), before, after: Some(after), executable: false }])
             }
         }
@@ -336,9 +351,16 @@ impl Setup {
         matches!(self.form, Form::Flat { versioned: true, .. })
     }
 
+    fn level(&self) -> Level {
+        match self.form {
+            Form::Groups { level, .. } => level,
+            _ => Level::Hooks,
+        }
+    }
+
     fn entries(&self) -> Vec<HookEntry> {
         match self.form {
-            Form::Groups { events, named } => events
+            Form::Groups { events, named, .. } => events
                 .iter()
                 .map(|(event, timeout)| {
                     let mut hook = serde_json::Map::new();

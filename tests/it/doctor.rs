@@ -96,6 +96,19 @@ fn time_outs_in_the_wrong_unit_are_mended_by_init() {
 }
 
 #[test]
+fn hooks_where_droid_does_not_look_for_them_are_mended_by_init() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["droid"]);
+    repo.oxundo(["init", "droid"]).success();
+    let right: Value = serde_json::from_slice(&repo.read(".factory/hooks.json")).expect("it is JSON");
+    repo.write(".factory/hooks.json", json!({"hooks": right}).to_string());
+    let (_, mend) = finding(&doctor(&repo, &path), "its hooks are not as 'oxundo init' sets them up");
+    assert_eq!(mend, "oxundo init droid");
+    repo.sh(&mend);
+    nothing(&doctor(&repo, &path));
+}
+
+#[test]
 fn files_that_an_agent_would_not_read_are_errors() {
     let repo = Sandbox::new();
     let path = with_programs(&repo, &["cursor-agent"]);

@@ -116,6 +116,31 @@ fn settings_that_are_tracked_come_back_as_they_were_committed() {
 }
 
 #[test]
+fn droids_events_are_where_it_looks_for_them_and_an_older_inits_are_taken_away() {
+    let repo = Sandbox::new();
+    repo.oxundo(["init", "droid"]).success();
+    let right = parsed(&repo, ".factory/hooks.json");
+    assert_eq!(right["Stop"][0]["hooks"][0]["timeout"], 60);
+    assert_eq!(right["hooks"], Value::Null, "in this file Droid knows no event 'hooks'");
+
+    let older = format!("{:#}\n", json!({"hooks": right}));
+    let mine =
+        "{\n  \"PreToolUse\": [\n    { \"hooks\": [{ \"type\": \"command\", \"command\": \"make\" }] }\n  ]\n}\n";
+    let both = format!("{},\n  \"hooks\": {right:#}\n}}\n", mine.trim_end_matches("\n}\n"));
+    repo.write(".factory/hooks.json", &older);
+    repo.oxundo(["uninstall", "droid"]).says("removed   .factory/hooks.json");
+    repo.assert_absent(".factory", "it was made for the hooks");
+    repo.write(".factory/hooks.json", &older);
+    repo.oxundo(["init", "droid"]).says("changed   .factory/hooks.json");
+    assert_eq!(parsed(&repo, ".factory/hooks.json"), right, "rewritten");
+    repo.write(".factory/hooks.json", &both);
+    repo.oxundo(["init", "droid"]).success();
+    assert_eq!(parsed(&repo, ".factory/hooks.json")["hooks"], Value::Null);
+    repo.oxundo(["uninstall", "droid"]).success();
+    repo.assert_file(".factory/hooks.json", mine, "the user's own stays as it was");
+}
+
+#[test]
 fn a_dry_run_shows_the_difference_and_changes_nothing() {
     let repo = Sandbox::new();
     repo.write(".claude/settings.json", "{\n  \"a\": 1\n}\n");

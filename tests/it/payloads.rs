@@ -53,6 +53,8 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("droid", "SessionEnd", None, Some(Signal::Gone)),
     ("droid", "Stop", None, Some(END)),
     ("droid", "UserPromptSubmit", None, Some(Signal::Begin)),
+    ("droid", "interactive-1-UserPromptSubmit", None, Some(Signal::Begin)),
+    ("droid", "interactive-2-Stop", None, Some(END)),
     ("gemini", "AfterAgent", None, Some(END)),
     ("gemini", "BeforeAgent", None, Some(Signal::Begin)),
     ("gemini", "BeforeTool", None, None),
@@ -227,6 +229,8 @@ fn a_prompt_of_a_real_run_is_one_turn_with_all_that_was_done_for_it() {
         // The same with a screen: Escape, after which the session goes on.
         ("cline", &["interactive-1-TaskStart", WORK, "interactive-2-SessionShutdown"], cut("cline: turn 1")),
         ("cline", &["interactive-3-TaskStart", WORK, "interactive-4-TaskComplete"], done("cline: turn 1")),
+        // Droid 0.215.0: the id of a message is another one at the end.
+        ("droid", &["interactive-1-UserPromptSubmit", WORK, "interactive-2-Stop"], done("add a cache")),
     ];
     check_all(runs.iter().map(|run| (format!("{} {}", run.0, run.1[0]), run)), |(agent, events, wanted)| {
         let repo = Sandbox::new();
