@@ -21,6 +21,10 @@ pub struct Adapter {
     pub prompt_id: &'static [&'static str],
     /// The fields of which one is there, and no null, in what a sub-agent sends.
     pub sub_agent: &'static [&'static str],
+    /// Where the end of a prompt lists what is still at work for it.
+    pub background: Option<Background>,
+    /// How what comes as a prompt begins when nobody gave it: something is done that was at work in the background.
+    pub notifications: &'static [&'static str],
     /// A field of a prompt's beginning; without it the event may be the continuation of a prompt.
     pub proof: Option<&'static str>,
     /// Tools that change nothing, where the use of a tool is the only sign of a beginning.
@@ -37,6 +41,17 @@ pub struct Adapter {
     pub resume: Option<&'static str>,
     /// What is typed there to go back to an earlier prompt, where the agent can.
     pub rewind: Option<&'static str>,
+}
+
+/// A list of what an agent has started and does not wait for.
+#[derive(Clone, Copy, Debug)]
+pub struct Background {
+    /// The field that is the list.
+    pub list: &'static str,
+    /// The field of each of them that tells how it stands.
+    pub status: &'static str,
+    /// What is said there of one that is at work. One that is done may be listed too.
+    pub at_work: &'static str,
 }
 
 /// What an event means.
@@ -75,6 +90,8 @@ const PLAIN: Adapter = Adapter {
     session: &["session_id", "conversation_id", "thread_id", "task_id"],
     prompt_id: &["turn_id", "prompt_id", "generation_id"],
     sub_agent: &["agent_id", "parent_session_id", "parent_id", "subagent_id"],
+    background: None,
+    notifications: &[],
     proof: None,
     harmless_tools: &[],
     session_variable: None,
@@ -89,6 +106,9 @@ const PLAIN: Adapter = Adapter {
 const CLAUDES: &[(&str, Meaning)] =
     &[("UserPromptSubmit", Begin), ("Stop", End), ("StopFailure", Cut), ("SessionEnd", Gone)];
 
+/// Claude Code's list of sub-agents and commands, which Qwen Code has adopted.
+const TASKS: Background = Background { list: "background_tasks", status: "status", at_work: "running" };
+
 /// The events of oxundo's own plugins.
 const PLUGINS: &[(&str, Meaning)] = &[];
 
@@ -99,6 +119,8 @@ pub const ADAPTERS: &[Adapter] = &[
         title: "Claude Code",
         programs: &["claude"],
         events: CLAUDES,
+        background: Some(TASKS),
+        notifications: &["<task-notification>"],
         directory_variable: Some("CLAUDE_PROJECT_DIR"),
         resume: Some("claude --resume {}"),
         rewind: Some("/rewind"),
@@ -158,6 +180,7 @@ pub const ADAPTERS: &[Adapter] = &[
         title: "Qwen Code",
         programs: &["qwen"],
         events: CLAUDES,
+        background: Some(TASKS),
         // There the result of a tool comes as a prompt.
         proof: Some("submitted_prompt"),
         directory_variable: Some("QWEN_PROJECT_DIR"),

@@ -1,7 +1,7 @@
 //! Reading an agent's payload, tolerantly, since formats change: a field is found by its name in any
 //! spelling, a wrong type counts as absent, and unknown fields are ignored.
 
-use crate::agents::adapters::{Adapter, Meaning, folded};
+use crate::agents::adapters::{Adapter, Background, Meaning, folded};
 use crate::model::session::Signal;
 use crate::model::turn::Participant;
 use serde_json::Value;
@@ -47,8 +47,9 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         return None;
     }
     let name = |keys: &[&str]| text(payload, keys).filter(|text| text.len() <= LONGEST_NAME);
+    let signal = signal(adapter, meaning, payload);
     Some(HookEvent {
-        signal: signal(adapter, meaning, payload),
+        signal,
         part: Participant {
             agent: adapter.name.to_owned(),
             session,
@@ -57,19 +58,35 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
             transcript: name(TRANSCRIPT),
             ..Participant::default()
         },
-        prompt: text(payload, PROMPT).map(|text| cut(&text)),
+        prompt: text(payload, PROMPT).filter(|_| signal != Signal::GoOn).map(|text| cut(&text)),
         directory: name(DIRECTORY).map(PathBuf::from),
     })
 }
 
 fn signal(adapter: &Adapter, meaning: Meaning, payload: &Value) -> Signal {
     match meaning {
+        Meaning::Begin if is_notification(adapter, payload) => Signal::GoOn,
+        Meaning::End | Meaning::Cut if adapter.background.is_some_and(|tasks| is_any_at_work(tasks, payload)) => {
+            Signal::GoOn
+        }
         Meaning::Begin if adapter.proof.is_some_and(|field| text(payload, &[field]).is_none()) => Signal::Work,
         Meaning::End if text(payload, OUTCOME).is_some_and(|outcome| is_cut(&outcome)) => {
             Signal::End { interrupted: true }
         }
         meaning => meaning.signal(),
     }
+}
+
+/// Whether the agent tells itself something in the words of a prompt.
+fn is_notification(adapter: &Adapter, payload: &Value) -> bool {
+    let prompt = text(payload, PROMPT).unwrap_or_default();
+    adapter.notifications.iter().any(|beginning| prompt.starts_with(beginning))
+}
+
+fn is_any_at_work(tasks: Background, payload: &Value) -> bool {
+    let listed = field(payload, tasks.list).and_then(Value::as_array);
+    let is_at_work = |task: &Value| text(task, &[tasks.status]).is_some_and(|status| status == tasks.at_work);
+    listed.is_some_and(|tasks| tasks.iter().any(is_at_work))
 }
 
 fn is_cut(outcome: &str) -> bool {

@@ -13,6 +13,8 @@ pub enum Signal {
     Begin,
     /// It is at work; whether on a new prompt is not known.
     Work,
+    /// It goes on, though it is or was done with the prompt: what it has started is still at work, or tells of its end.
+    GoOn,
     /// It is done with the prompt, or was cut off.
     End {
         /// Whether it was cut off.
@@ -31,10 +33,12 @@ pub enum SessionStep {
     Open,
     /// The turn that a `run` opened, and in which no session is at work, is this session's.
     Claim,
-    /// Close the open turn as interrupted, and begin one.
+    /// Close the open turn, as interrupted unless its session goes on, and begin one.
     Renew,
     /// The session takes part in the open turn.
     Join,
+    /// The session goes on, and so does the turn: whichever prompt of the session's ends next, it is the end.
+    GoOn,
     /// The session is done, and the turn goes on.
     Leave,
     /// The open turn, which waits for a sign that its agent is still at work, is taken back.
@@ -63,7 +67,7 @@ pub struct Context<'a> {
 pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionStep {
     let Some(origin) = context.open else {
         return match signal {
-            Signal::Begin | Signal::Work => SessionStep::Open,
+            Signal::Begin | Signal::Work | Signal::GoOn => SessionStep::Open,
             Signal::End { .. } | Signal::Gone => SessionStep::Nothing,
         };
     };
@@ -77,7 +81,8 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
     match signal {
         Signal::Begin if mine.is_some_and(|part| part.is_prompt_of(who)) => SessionStep::Nothing,
         Signal::Work if at_work => SessionStep::Nothing,
-        Signal::Begin | Signal::Work => match () {
+        Signal::GoOn if at_work || claimable => SessionStep::GoOn,
+        Signal::Begin | Signal::Work | Signal::GoOn => match () {
             () if claimable || unproven => SessionStep::Claim,
             () if context.others || (held && !context.inside) => SessionStep::Join,
             () => SessionStep::Renew,
@@ -183,6 +188,42 @@ mod tests {
         assert_eq!(at(&first, Signal::Gone), SessionStep::Drop);
         assert_eq!(at(&second, END), SessionStep::Nothing);
         assert_eq!(at(&part("o", None, false), Signal::Begin), SessionStep::Join);
+        assert_eq!(at(&second, Signal::GoOn), SessionStep::GoOn, "what it has started is at work: it did that");
+    }
+
+    #[test]
+    fn a_session_goes_on_until_any_prompt_of_its_own_ends() {
+        let first = part("s", Some("1"), false);
+        let second = part("s", Some("2"), false);
+        let mut open = turn(true, &[part("s", Some("1"), true)]);
+        let at = |open: &Bounds, who: &Participant, signal| step(scene(Some(open), who, false, false), who, signal);
+        assert_eq!(step(scene(None, &first, false, false), &first, Signal::GoOn), SessionStep::Open);
+        assert_eq!(at(&open, &first, Signal::GoOn), SessionStep::GoOn, "its end lists what is at work");
+        assert_eq!(at(&open, &second, Signal::GoOn), SessionStep::GoOn, "a notification");
+        assert_eq!(at(&open, &part("o", None, false), Signal::GoOn), SessionStep::Join, "two sessions share the turn");
+        assert_eq!(at(&open, &second, END), SessionStep::Nothing);
+        open.go_on(first.clone());
+        assert_eq!(open.parts, [Participant { goes_on: true, ..part("s", Some("1"), true) }]);
+        assert_eq!(at(&open, &second, END), CLOSE);
+        assert_eq!(at(&open, &first, END), CLOSE);
+        assert_eq!(at(&open, &part("o", Some("2"), false), END), SessionStep::Nothing);
+        assert_eq!(at(&open, &second, Signal::Begin), SessionStep::Renew, "a prompt of the user's");
+        assert_eq!(at(&open, &first, Signal::Gone), SessionStep::Close { interrupted: true });
+    }
+
+    #[test]
+    fn inside_a_run_a_session_that_goes_on_has_made_what_is_there() {
+        let who = part("s", Some("1"), false);
+        for waiting in [false, true] {
+            let parts = if waiting { vec![who.clone()] } else { Vec::new() };
+            let mut open = Bounds { waiting, ..turn(false, &parts) };
+            let at = |open: &Bounds, signal, inside| step(scene(Some(open), &who, true, inside), &who, signal);
+            assert_eq!(at(&open, Signal::GoOn, true), SessionStep::GoOn, "and nothing counts as the user's");
+            assert_eq!(at(&open, Signal::GoOn, false), SessionStep::Join, "another session, beside the run");
+            open.go_on(Participant { at_work: true, ..who.clone() });
+            assert_eq!((open.waiting, open.shared), (false, false));
+            assert_eq!(at(&open, END, true), CLOSE);
+        }
     }
 
     #[test]

@@ -232,6 +232,9 @@ pub struct Participant {
     pub inside: bool,
     /// Whether it has not ended its part yet.
     pub at_work: bool,
+    /// Whether it goes on after an end of its prompt: then any end of the session's is that of its part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 /// A process, distinguishable from a later one with the same number.
@@ -260,9 +263,9 @@ impl Participant {
         self.prompt.is_some() && self.prompt == other.prompt
     }
 
-    /// Whether both name a prompt, and not the same.
+    /// Whether what the other tells of is a prompt, and not the one of this part.
     pub fn is_other_prompt_than(&self, other: &Self) -> bool {
-        self.prompt.is_some() && other.prompt.is_some() && self.prompt != other.prompt
+        !self.goes_on && self.prompt.is_some() && other.prompt.is_some() && self.prompt != other.prompt
     }
 }
 
@@ -276,6 +279,17 @@ impl Bounds {
     pub fn join(&mut self, part: Participant) {
         self.shared = true;
         match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
+            Some(known) => *known = part,
+            None => self.parts.push(part),
+        }
+    }
+
+    /// A session goes on after an end of its prompt; it takes part where it did not.
+    pub fn go_on(&mut self, part: Participant) {
+        self.waiting = false;
+        let part = Participant { goes_on: true, ..part };
+        match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
+            Some(known) if known.at_work => known.goes_on = true,
             Some(known) => *known = part,
             None => self.parts.push(part),
         }

@@ -461,6 +461,57 @@ fn inside_a_run_nothing_is_lost_whichever_hook_fails_to_fire() {
     }
 }
 
+/// The end of a prompt for which a command in the background is still at work.
+fn still_at_work(session: &str, id: &str) -> Value {
+    let mut end = stop(session, id);
+    end["background_tasks"] = json!([{"id": "b1", "type": "shell", "status": "running"}]);
+    end
+}
+
+#[test]
+fn inside_a_run_what_is_done_in_the_background_is_the_agents() {
+    let told = prompt("s", "2", "<task-notification>\n<task-id>b1</task-id>");
+    let events = [
+        quoted(&prompt("s", "1", "first")),
+        quoted(&still_at_work("s", "1")),
+        "echo two >>a.txt\n".to_owned(),
+        quoted(&told),
+        "echo new >new\n".to_owned(),
+        quoted(&stop("s", "2")),
+        quoted(&prompt("s", "3", "third")),
+        "echo three >>a.txt\n".to_owned(),
+        quoted(&stop("s", "3")),
+    ];
+    // All of them; and without the first prompt, its end, and the notification.
+    for missing in [None, Some(0), Some(1), Some(3)] {
+        let repo = repo();
+        repo.sh("echo dirty >>README.txt");
+        let script: String =
+            (0..events.len()).filter(|at| Some(*at) != missing).map(|at| events[at].as_str()).collect();
+        run_with_hooks(&repo, &["-m", "first"], &script);
+        assert_eq!(turns(&repo), [done(2, "third"), done(1, "first")], "without {missing:?}");
+        let subjects = subjects(&repo);
+        assert_eq!(subjects[..2], ["third", "first"], "nothing of it counts as the user's, without {missing:?}");
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        repo.assert_file("a.txt", "one\n", "undone");
+        repo.assert_absent("new", "undone");
+    }
+}
+
+#[test]
+fn a_prompt_while_something_is_at_work_in_the_background_begins_a_turn() {
+    let repo = repo();
+    hook(&repo, &["claude"], &prompt("s", "1", "first"));
+    hook(&repo, &["claude"], &still_at_work("s", "1"));
+    repo.sh("echo two >>a.txt");
+    hook(&repo, &["claude"], &prompt("s", "2", "second"));
+    repo.sh("echo three >>a.txt");
+    hook(&repo, &["claude"], &stop("s", "2"));
+    assert_eq!(turns(&repo), [done(2, "second"), done(1, "first")], "the first was not interrupted");
+    assert!(subjects(&repo).iter().all(|subject| !subject.starts_with("oxundo: ")), "nothing counts as the user's");
+    assert_eq!(repo.json(["status"]).1["open_turn"], Value::Null);
+}
+
 #[test]
 fn edits_between_the_prompts_of_a_run_are_the_users() {
     let repo = repo();

@@ -24,6 +24,11 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("claude", "StopFailure", None, Some(CUT)),
     ("claude", "SubagentStop", None, None),
     ("claude", "UserPromptSubmit", None, Some(Signal::Begin)),
+    ("claude", "background-1-UserPromptSubmit", None, Some(Signal::Begin)),
+    ("claude", "background-2-Stop", None, Some(Signal::GoOn)),
+    ("claude", "background-3-notification", None, Some(Signal::GoOn)),
+    ("claude", "background-4-Stop", None, Some(END)),
+    ("claude", "background-5-SessionEnd", None, Some(Signal::Gone)),
     ("cline", "TaskCancel", None, Some(CUT)),
     ("cline", "TaskComplete", None, Some(END)),
     ("cline", "TaskStart", None, Some(Signal::Work)),
@@ -72,6 +77,11 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("qwen", "SubagentStop", None, None),
     ("qwen", "UserPromptSubmit", None, Some(Signal::Begin)),
     ("qwen", "UserPromptSubmit-continued", None, Some(Signal::Work)),
+    ("qwen", "background-1-UserPromptSubmit", None, Some(Signal::Begin)),
+    ("qwen", "background-2-UserPromptSubmit", None, Some(Signal::Work)),
+    ("qwen", "background-3-Stop", None, Some(Signal::GoOn)),
+    ("qwen", "background-4-Stop", None, Some(END)),
+    ("qwen", "background-5-SessionEnd", None, Some(Signal::Gone)),
 ];
 
 fn directory() -> PathBuf {
@@ -179,7 +189,10 @@ fn a_field_that_is_missing_or_of_another_type_is_absent() {
                 assert!(changed == without || nested, "{agent}/{file}: {key} is {other}");
             }
             if let (Some(found), Some(wanted)) = (without, wanted) {
-                let weaker = matches!((found.signal, wanted), (Signal::Work, Signal::Begin) | (END, &CUT));
+                let weaker = matches!(
+                    (found.signal, wanted),
+                    (Signal::Work, Signal::Begin) | (END, &CUT) | (END | Signal::Begin, Signal::GoOn)
+                );
                 assert!(found.signal == *wanted || weaker, "{agent}/{file} without {key}: {found:?}");
             }
         }
@@ -214,6 +227,47 @@ fn a_prompt_of_a_real_run_is_one_turn_with_all_that_was_done_for_it() {
     let done = |message: &'static str| (json!(message), false);
     let cut = |message: &'static str| (json!(message), true);
     let runs: &[(&str, &[&str], (Value, bool))] = &[
+        // Claude Code 2.1.330: a command in the background, which tells of its end in a prompt.
+        (
+            "claude",
+            &[
+                "background-1-UserPromptSubmit",
+                "background-2-Stop",
+                WORK,
+                "background-3-notification",
+                WORK,
+                "background-4-Stop",
+                "background-5-SessionEnd",
+            ],
+            done("add a cache"),
+        ),
+        // The same where the first end was not heard.
+        (
+            "claude",
+            &["background-1-UserPromptSubmit", WORK, "background-3-notification", WORK, "background-4-Stop"],
+            done("add a cache"),
+        ),
+        // The same where nothing was heard before the notification, whose text is nobody's message.
+        ("claude", &["background-3-notification", WORK, "background-4-Stop"], done("claude: turn 1")),
+        // Claude Code is stopped while the command is at work.
+        (
+            "claude",
+            &["background-1-UserPromptSubmit", "background-2-Stop", WORK, "background-5-SessionEnd"],
+            cut("add a cache"),
+        ),
+        // Qwen Code 0.24.4: a sub-agent in the background; the second end is that of a prompt that nobody gave.
+        (
+            "qwen",
+            &[
+                "background-1-UserPromptSubmit",
+                "background-2-UserPromptSubmit",
+                "background-3-Stop",
+                WORK,
+                "background-4-Stop",
+                "background-5-SessionEnd",
+            ],
+            done("add a cache"),
+        ),
         // Cline 3.0.65: what it does is done by a sub-agent, for which it waits.
         (
             "cline",

@@ -85,7 +85,9 @@ fn take_step(
         }
         SessionStep::Claim => claim(locked, call, turn)?,
         SessionStep::Renew => {
-            let closed = end(locked, Ending { exit_code: None, interrupted: true })?;
+            // Of a session that goes on, an end was told before.
+            let interrupted = !turn.origin.part_of(&call.part).is_some_and(|part| part.goes_on);
+            let closed = end(locked, Ending { exit_code: None, interrupted })?;
             // The reason why the last turn made no commits may be gone.
             let mode = if in_run { turn.mode } else { locked.config().mode()? };
             open_turn(locked, call, !in_run, mode)?;
@@ -95,6 +97,11 @@ fn take_step(
             turn.origin.join(started(call));
             turn.message = turn.message.or_else(|| call.message.clone());
             amend(locked, &turn, "join")?;
+        }
+        SessionStep::GoOn => {
+            turn.origin.go_on(started(call));
+            turn.session = turn.session.or_else(|| call.part.session.clone());
+            amend(locked, &turn, "go on")?;
         }
         SessionStep::Leave => {
             turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(finish);
@@ -330,5 +337,6 @@ fn amend(locked: &mut Locked<'_>, turn: &Turn, word: &str) -> Result<()> {
 fn started(call: &SignalCall) -> Participant {
     let from = call.part.transcript.as_deref().map(length);
     let process = call.has_process.then(process::caller).flatten();
-    Participant { from, at_work: true, inside: call.inside, process, ..call.part.clone() }
+    let goes_on = call.signal == Signal::GoOn;
+    Participant { from, at_work: true, inside: call.inside, process, goes_on, ..call.part.clone() }
 }

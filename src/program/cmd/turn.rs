@@ -73,6 +73,7 @@ impl Answer for Told {
         text.push_str(&match step {
             SessionStep::Open | SessionStep::Claim | SessionStep::Renew => format!("Began turn {open}\n"),
             SessionStep::Join => format!("Turn {open} is shared with another session\n"),
+            SessionStep::GoOn => format!("Turn {open} goes on\n"),
             SessionStep::Leave => format!("Turn {open} goes on in another session\n"),
             SessionStep::Drop => "What was changed since is the user's: no turn\n".to_owned(),
             SessionStep::Close { .. } if closed.is_none() => "Nothing was changed: no turn\n".to_owned(),
