@@ -53,6 +53,7 @@ mod once;
 mod packages;
 mod partial_undo;
 mod payloads;
+mod plugins;
 mod property;
 mod recovery;
 mod refusals;

@@ -72,6 +72,10 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("opencode", "end", Some("end"), Some(END)),
     ("pi", "begin", Some("begin"), Some(Signal::Begin)),
     ("pi", "end", Some("end"), Some(END)),
+    ("pi", "interactive-1-begin", Some("begin"), Some(Signal::Begin)),
+    ("pi", "interactive-2-end", Some("end"), Some(END)),
+    ("pi", "interactive-3-begin", Some("begin"), Some(Signal::Begin)),
+    ("pi", "interactive-4-end-aborted", Some("end"), Some(CUT)),
     ("qwen", "SessionEnd", None, Some(Signal::Gone)),
     ("qwen", "Stop", None, Some(END)),
     ("qwen", "SubagentStop", None, None),
@@ -283,6 +287,9 @@ fn a_prompt_of_a_real_run_is_one_turn_with_all_that_was_done_for_it() {
         // The same with a screen: Escape, after which the session goes on.
         ("cline", &["interactive-1-TaskStart", WORK, "interactive-2-SessionShutdown"], cut("cline: turn 1")),
         ("cline", &["interactive-3-TaskStart", WORK, "interactive-4-TaskComplete"], done("cline: turn 1")),
+        // pi 0.73.1, and Escape.
+        ("pi", &["interactive-1-begin", WORK, "interactive-2-end"], done("add a cache")),
+        ("pi", &["interactive-3-begin", WORK, "interactive-4-end-aborted"], cut("add a cache")),
         // Droid 0.215.0: the id of a message is another one at the end.
         ("droid", &["interactive-1-UserPromptSubmit", WORK, "interactive-2-Stop"], done("add a cache")),
     ];

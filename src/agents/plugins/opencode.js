@@ -15,9 +15,12 @@ const call = (event, payload) => {
 
 export const Oxundo = async ({ directory }) => {
   const children = new Set()
+  // What ended a session's prompt before its time: "MessageAbortedError" after Escape.
+  const errors = new Map()
   return {
     "chat.message": async (input, output) => {
       if (children.has(input.sessionID)) return
+      errors.delete(input.sessionID)
       const texts = (output?.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
       call("begin", {
         session_id: input.sessionID,
@@ -31,7 +34,10 @@ export const Oxundo = async ({ directory }) => {
       const about = event.properties ?? {}
       if (event.type === "session.created" && about.info?.parentID) children.add(about.info.id)
       const idle = event.type === "session.idle" || (event.type === "session.status" && about.status?.type === "idle")
-      if (idle && !children.has(about.sessionID)) call("end", { session_id: about.sessionID, cwd: directory })
+      if (event.type === "session.error") errors.set(about.sessionID, about.error?.name)
+      if (idle && !children.has(about.sessionID)) {
+        call("end", { session_id: about.sessionID, status: errors.get(about.sessionID), cwd: directory })
+      }
       if (event.type === "session.deleted") call("gone", { session_id: about.info?.id, cwd: directory })
     },
   }

@@ -4,7 +4,9 @@ import { spawnSync } from "node:child_process"
 
 export default function (pi: any) {
   let prompt: string | undefined
-  const call = (event: string, ctx: any) => {
+  // How its last answer ended: "aborted" after Escape.
+  const outcome = (event: any) => event?.messages?.findLast?.((message: any) => message?.role === "assistant")?.stopReason
+  const call = (event: string, ctx: any, status?: string) => {
     try {
       const session = ctx?.sessionManager
       const payload = {
@@ -13,6 +15,7 @@ export default function (pi: any) {
         prompt,
         model: ctx?.model?.id,
         cwd: ctx?.cwd,
+        status,
       }
       spawnSync("oxundo", ["hook", "pi", event], {
         input: JSON.stringify(payload),
@@ -25,5 +28,5 @@ export default function (pi: any) {
     prompt = event?.prompt
   })
   pi.on("agent_start", async (_event: any, ctx: any) => call("begin", ctx))
-  pi.on("agent_end", async (_event: any, ctx: any) => call("end", ctx))
+  pi.on("agent_end", async (event: any, ctx: any) => call("end", ctx, outcome(event)))
 }
