@@ -21,6 +21,8 @@ pub struct Adapter {
     pub prompt_id: &'static [&'static str],
     /// The fields of which one is there, and no null, in what a sub-agent sends.
     pub sub_agent: &'static [&'static str],
+    /// The field that is true at another end of a prompt: after the first one, somebody's hook made the agent go on.
+    pub again: &'static str,
     /// Where the end of a prompt lists what is still at work for it.
     pub background: Option<Background>,
     /// How what comes as a prompt begins when nobody gave it: something is done that was at work in the background.
@@ -90,6 +92,7 @@ const PLAIN: Adapter = Adapter {
     session: &["session_id", "conversation_id", "thread_id", "task_id"],
     prompt_id: &["turn_id", "prompt_id", "generation_id"],
     sub_agent: &["agent_id", "parent_session_id", "parent_id", "subagent_id"],
+    again: "stop_hook_active",
     background: None,
     notifications: &[],
     proof: None,

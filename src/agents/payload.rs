@@ -53,7 +53,8 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         part: Participant {
             agent: adapter.name.to_owned(),
             session,
-            prompt: name(adapter.prompt_id),
+            // Another end of a prompt must not be taken for the first one, which is told twice at times.
+            prompt: name(adapter.prompt_id).filter(|_| field(payload, adapter.again) != Some(&Value::Bool(true))),
             model: name(MODEL),
             transcript: name(TRANSCRIPT),
             ..Participant::default()

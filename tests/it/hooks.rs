@@ -513,6 +513,26 @@ fn a_prompt_while_something_is_at_work_in_the_background_begins_a_turn() {
 }
 
 #[test]
+fn inside_a_run_a_second_end_of_a_prompt_is_that_of_work_after_the_first() {
+    let mut again = stop("s", "1");
+    again["stop_hook_active"] = json!(true);
+    let repo = repo();
+    let script = [
+        quoted(&prompt("s", "1", "first")),
+        "echo two >>a.txt\n".to_owned(),
+        quoted(&stop("s", "1")),
+        "echo three >>a.txt\n".to_owned(),
+        quoted(&again),
+        quoted(&prompt("s", "2", "second")),
+        "echo four >>a.txt\n".to_owned(),
+        quoted(&stop("s", "2")),
+    ];
+    run_with_hooks(&repo, &[], &script.concat());
+    assert_eq!(turns(&repo), [done(3, "second"), done(2, "claude: turn 2"), done(1, "first")]);
+    assert_eq!(subjects(&repo)[..3], ["second", "claude: turn 2", "first"], "nothing of it counts as the user's");
+}
+
+#[test]
 fn edits_between_the_prompts_of_a_run_are_the_users() {
     let repo = repo();
     let script = [
