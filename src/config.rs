@@ -14,7 +14,7 @@ use crate::model::merge::Edits;
 use crate::model::turn::Mode;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -192,6 +192,15 @@ impl Config<'_> {
     /// `oxundo.secret`: globs of names that are never committed for the agent.
     pub fn secrets(self) -> Result<Names> {
         Names::new("secret", &self.words("secret"))
+    }
+
+    /// `oxundo.secretText`: globs of words that git is never told of a prompt.
+    pub fn secret_text(self) -> Result<GlobSet> {
+        let mut set = GlobSetBuilder::new();
+        for word in self.words("secretText") {
+            set.add(Glob::new(&word).map_err(|error| bad("secretText", &word, &error.to_string()))?);
+        }
+        Ok(set.build()?)
     }
 
     /// `oxundo.keep`: for how many seconds turns are kept; `None` for ever.

@@ -7,8 +7,8 @@ use crate::model::turn::Participant;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A prompt longer than this is cut: it becomes a commit's message.
-const LONGEST: usize = 16 << 10;
+/// A prompt longer than this is cut: the record of its turn is read with others.
+const LONGEST: usize = 1 << 20;
 
 /// Ids and paths longer than this are ignored.
 const LONGEST_NAME: usize = 4 << 10;
@@ -118,7 +118,7 @@ fn field<'a>(payload: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// A prompt as a message: without control characters, which git's messages must not have, and of limited length.
+/// A prompt as it is recorded: without control characters, and of limited length.
 fn cut(text: &str) -> String {
     let mut text = text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "");
     if text.len() > LONGEST {

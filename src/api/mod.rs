@@ -11,6 +11,7 @@ use crate::api::answers::{Changes, Checkpoint, Collected, Error, Patch, Result, 
 use crate::api::plain::RelativePath;
 use crate::api::plan::{Operation, Outcome, Preview, Redo, Restore, Undo};
 use crate::api::turns::{Began, Ended, FileChange, Mode, Turn, TurnInfo, Turns};
+use crate::config::Config;
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
@@ -23,6 +24,7 @@ use crate::ops::list::{State, every, on_branch};
 use crate::ops::locked::check_no_run;
 use crate::ops::resolve::state_at;
 use crate::ops::status::status;
+use crate::ops::turn::message_of_prompt;
 use crate::ops::turn::session::{SignalCall, beside_turn, handle_signal, look, look_ahead, settled_for};
 use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
@@ -194,11 +196,13 @@ impl Worktree {
 
     /// Gives the number of the turn that is open then, and the turn that was closed.
     fn signal(&self, signal: Signal, info: &TurnInfo) -> Result<(Option<u64>, Ended)> {
-        let TurnInfo { agent, session, message } = info.clone();
+        let TurnInfo { agent, session, message, prompt } = info.clone();
         let ((open, turn), warnings) = self.act(|repo, heard| {
             let part = turn::Participant { agent, session, ..turn::Participant::default() };
             let (inside, patience) = (is_inside(repo), repo.patience());
-            let call = SignalCall { signal, part, message, inside, has_process: false, patience };
+            let told = || message_of_prompt(Config(repo), prompt.as_deref()?, heard);
+            let message = message.or_else(told);
+            let call = SignalCall { signal, part, message, prompt, inside, has_process: false, patience };
             let done = handle_signal(repo, heard, &call)?;
             let closed = done.closed.map(|closed| Turn::of(&done.view, closed, State::Done)).transpose()?;
             Ok((done.view.timeline.state.open, closed))

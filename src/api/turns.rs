@@ -17,12 +17,13 @@ pub struct TurnInfo {
     pub(crate) agent: String,
     pub(crate) session: Option<String>,
     pub(crate) message: Option<String>,
+    pub(crate) prompt: Option<String>,
 }
 
 impl TurnInfo {
     /// The agent that makes it.
     pub fn by(agent: impl Into<String>) -> Self {
-        Self { agent: agent.into(), session: None, message: None }
+        Self { agent: agent.into(), session: None, message: None, prompt: None }
     }
 
     /// Its session: turns of two sessions that overlap are recorded as one that they share. Without it an agent has
@@ -32,10 +33,17 @@ impl TurnInfo {
         Self { session: Some(session.into()), ..self }
     }
 
-    /// What the agent was asked for, which becomes the commit's message.
+    /// The commit's message, in the caller's own words: all of it is used.
     #[must_use]
     pub fn message(self, message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), ..self }
+    }
+
+    /// What the agent was asked for. It stays in the turn's record; only its first line, without what looks like a
+    /// secret, becomes the commit's subject, where no message is given.
+    #[must_use]
+    pub fn prompt(self, prompt: impl Into<String>) -> Self {
+        Self { prompt: Some(prompt.into()), ..self }
     }
 }
 
@@ -145,8 +153,10 @@ pub struct Turn {
     pub agent: String,
     /// The agent's session, where it has one.
     pub session: Option<String>,
-    /// The message given, or the prompt.
+    /// The message given, or what of the prompt is told to git.
     pub message: Option<String>,
+    /// The whole prompt, where one is known.
+    pub prompt: Option<String>,
     /// Its agent, and the first line of its message where it has one: `claude: add a cache`.
     pub label: String,
     /// The first line of its message, or what stands in for it: the subject of its commits.
@@ -198,6 +208,7 @@ impl Turn {
             agent: turn.agent,
             session: turn.session,
             message: turn.message,
+            prompt: turn.prompt,
             began_at: turn.began_at,
             ended_at: turn.ended_at,
             exit_code: turn.exit_code,

@@ -12,5 +12,6 @@ pub mod plan;
 pub mod planner;
 pub mod record;
 pub mod session;
+pub mod subject;
 pub mod timeline;
 pub mod turn;

@@ -96,8 +96,12 @@ pub struct Turn {
     pub agent: String,
     /// The agent's session, where it has one.
     pub session: Option<String>,
-    /// The message given, or the prompt.
+    /// The message given, or what of the prompt git may be told: `subject_of_prompt` decides it. Older records have the
+    /// whole prompt here.
     pub message: Option<String>,
+    /// The whole prompt, which is nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// Commit or ghost.
     pub mode: Mode,
     /// The branch on which it began; `None` for a detached HEAD.
@@ -149,6 +153,14 @@ impl Turn {
         match first_line(self.message.as_deref()) {
             Some(line) => format!("{}: {line}", self.agent),
             None => self.agent.clone(),
+        }
+    }
+
+    /// What it was asked for: the first prompt counts, and a message that was given stays.
+    pub fn asked(&mut self, message: Option<String>, prompt: Option<String>) {
+        if self.prompt.is_none() {
+            self.message = self.message.take().or(message);
+            self.prompt = prompt;
         }
     }
 

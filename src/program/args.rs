@@ -417,6 +417,9 @@ pub struct ShowArgs {
     /// Show a summary of the changed files only
     #[arg(long)]
     pub stat: bool,
+    /// Show the whole prompt, as it was recorded
+    #[arg(long, conflicts_with_all = ["path", "stat"])]
+    pub prompt: bool,
 }
 
 /// Arguments of `diff`.

@@ -54,6 +54,7 @@ mod packages;
 mod partial_undo;
 mod payloads;
 mod plugins;
+mod prompts;
 mod property;
 mod recovery;
 mod refusals;

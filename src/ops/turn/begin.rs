@@ -44,7 +44,8 @@ pub fn begin_made(
     wrote: BTreeSet<String>,
     capture: &Capture,
 ) -> Result<u64> {
-    let who = Who { agent: "oxundo".to_owned(), session: None, message: Some(message), mode: Mode::Ghost };
+    let who =
+        Who { agent: "oxundo".to_owned(), session: None, message: Some(message), prompt: None, mode: Mode::Ghost };
     let turn = Turn { made: Some(made), wrote, ..begun(locked, who, Bounds::default(), capture) };
     record(locked, turn, capture)
 }
@@ -88,6 +89,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         agent: who.agent,
         session: who.session,
         message: who.message,
+        prompt: who.prompt,
         mode: who.mode,
         began_on: before.head.branch.clone(),
         branch: before.head.branch.clone(),

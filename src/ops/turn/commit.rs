@@ -234,6 +234,7 @@ fn commit_message(locked: &Locked<'_>, turn: &Turn, start: &Checkpoint, after: &
     let written = config
         .message_command()
         .and_then(|command| Checkpoints::new(locked.repo).written_message(&command, start, after));
+    // Of a prompt the record's message has no more than git may be told.
     let body = match (written, turn.message.as_deref().map(str::trim)) {
         (Some(written), _) => written,
         (None, Some(message)) if !message.is_empty() => message.to_owned(),

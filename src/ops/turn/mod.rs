@@ -8,6 +8,8 @@ pub mod pins;
 pub mod session;
 pub mod skipped;
 
+use crate::config::Config;
+use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::index::Index;
 use crate::git::objects::Objects;
@@ -15,7 +17,9 @@ use crate::git::repo::Repo;
 use crate::model::bytes::shown;
 use crate::model::checkpoint::{Checkpoint, Head, short_branch};
 use crate::model::plan::{BranchMove, Plan};
+use crate::model::subject::subject_of_prompt;
 use crate::model::turn::{Mode, Note, Turn, TurnCommit};
+use crate::warning::{Warn, Warning};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -27,10 +31,22 @@ pub struct Who {
     pub agent: String,
     /// Its session.
     pub session: Option<String>,
-    /// The message given, or the prompt.
+    /// The message given, or what of the prompt git may be told.
     pub message: Option<String>,
+    /// The whole prompt.
+    pub prompt: Option<String>,
     /// Commit or ghost.
     pub mode: Mode,
+}
+
+/// What of a prompt git may be told. Where the settings cannot be read that is nothing, and a warning says so: the
+/// agent goes on in any case.
+pub fn message_of_prompt(config: Config<'_>, prompt: &str, heard: Warn<'_>) -> Option<String> {
+    let tokens = config.secret_text().map_err(|error| {
+        let why = to_refusal(&error).message;
+        heard(Warning::new(format!("the prompt is no commit's message: {why}")));
+    });
+    subject_of_prompt(prompt, &tokens.ok()?, &config.trailer())
 }
 
 /// Checks that git is not in the middle of something.

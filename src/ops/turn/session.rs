@@ -28,8 +28,10 @@ pub struct SignalCall {
     pub signal: Signal,
     /// Whose it is.
     pub part: Participant,
-    /// The prompt, or the message given.
+    /// The message given, or what of the prompt git may be told.
     pub message: Option<String>,
+    /// The whole prompt.
+    pub prompt: Option<String>,
     /// Whether it comes from within the `run` of this worktree, if one is at work.
     pub inside: bool,
     /// Whether the calling process is the agent's, and shows that its session is alive; a script's is not.
@@ -95,7 +97,7 @@ fn take_step(
         }
         SessionStep::Join => {
             turn.origin.join(started(call));
-            turn.message = turn.message.or_else(|| call.message.clone());
+            turn.asked(call.message.clone(), call.prompt.clone());
             amend(locked, &turn, "join")?;
         }
         SessionStep::GoOn => {
@@ -201,6 +203,7 @@ fn go_on(locked: &mut Locked<'_>, closed: &Turn) -> Result<()> {
         agent: closed.agent.clone(),
         session: closed.session.clone(),
         message: closed.message.clone(),
+        prompt: closed.prompt.clone(),
         mode: closed.mode,
     };
     begin(locked, who, origin).map(drop)
@@ -287,7 +290,8 @@ pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<()> {
 fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: Mode) -> Result<()> {
     let origin = Bounds { by_hooks, parts: vec![started(call)], ..Bounds::default() };
     let part = &call.part;
-    let who = Who { agent: part.agent.clone(), session: part.session.clone(), message: call.message.clone(), mode };
+    let (agent, session) = (part.agent.clone(), part.session.clone());
+    let who = Who { agent, session, message: call.message.clone(), prompt: call.prompt.clone(), mode };
     match begin(locked, who.clone(), origin.clone()) {
         Err(error) if mode == Mode::Commit && to_refusal(&error).code != Code::Corrupt => {
             // The agent starts in any case: a turn without commits is better than none.
@@ -309,19 +313,21 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
     if is_unchanged || take_back(locked, &turn, &since).is_err() {
         turn.origin.parts = vec![started(call)];
         turn.session = turn.session.or(call.part.session.clone());
-        turn.message = turn.message.or_else(|| call.message.clone());
+        turn.asked(call.message.clone(), call.prompt.clone());
         return amend(locked, &turn, "claim");
     }
-    let message = turn.message.or_else(|| call.message.clone());
-    let part = Participant { agent: turn.agent, ..call.part.clone() };
-    open_turn(locked, &SignalCall { part, message, ..call.clone() }, false, turn.mode)
+    turn.asked(call.message.clone(), call.prompt.clone());
+    let Turn { agent, message, prompt, mode, .. } = turn;
+    let part = Participant { agent, ..call.part.clone() };
+    open_turn(locked, &SignalCall { part, message, prompt, ..call.clone() }, false, mode)
 }
 
 /// Opens a turn until the next prompt: inside a `run` one is always open, for changes that no hook announces.
 fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, who: &Participant) -> Result<()> {
     let part = Participant { at_work: false, ..who.clone() };
     let origin = Bounds { waiting: true, parts: vec![part], ..Bounds::default() };
-    let who = Who { agent: last.agent.clone(), session: last.session.clone(), message: None, mode: last.mode };
+    let who =
+        Who { agent: last.agent.clone(), session: last.session.clone(), message: None, prompt: None, mode: last.mode };
     begin(locked, who, origin).map(drop)
 }
 

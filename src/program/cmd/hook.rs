@@ -5,6 +5,7 @@
 use crate::agents::adapters::Adapter;
 use crate::agents::payload::HookEvent;
 use crate::agents::{adapters, payload, spawn};
+use crate::config::Config;
 use crate::error::Code;
 use crate::error::failure::to_refusal;
 use crate::git::objects::Objects;
@@ -12,6 +13,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
+use crate::ops::turn::message_of_prompt;
 use crate::ops::turn::session::{SignalCall, handle_signal};
 use crate::program::args::HookArgs;
 use crate::program::cmd::gc::start_if_due;
@@ -115,15 +117,17 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
 
 fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
     let patience = if heard.signal == Signal::Gone { LAST_PATIENCE } else { PATIENCE };
+    let listener = ui.heard();
+    let message = heard.prompt.as_deref().and_then(|prompt| message_of_prompt(Config(repo), prompt, &listener));
     let call = SignalCall {
         signal: heard.signal,
         part: heard.part,
-        message: heard.prompt,
+        message,
+        prompt: heard.prompt,
         inside: spawn::is_inside(repo),
         has_process: true,
         patience,
     };
-    let listener = ui.heard();
     let done = handle_signal(repo, &listener, &call)?;
     if done.closed.is_some() {
         start_if_due(&done.view);

@@ -96,6 +96,7 @@ fn begin(repo: &Repo, ui: &Ui, heard: Warn<'_>, args: &RunArgs, agent: String) -
         mode: if args.ghost { Mode::Ghost } else { view.config().mode()? },
         session: args.session.clone(),
         message: args.message.clone(),
+        prompt: None,
         agent,
     };
     if view.timeline.commit.is_none() {

@@ -9,6 +9,7 @@ use crate::model::bytes::{quoted, sanitized, shown};
 use crate::model::turn::{FileChange, Turn};
 use crate::ops::resolve::{ended_turn, state_at};
 use crate::ops::turn::session::look;
+use crate::ops::view::View;
 use crate::program::args::ShowArgs;
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
@@ -23,6 +24,9 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     let heard = ui.heard();
     let view = look(repo, &heard, "show")?;
     let stored = &view.timeline;
+    if args.prompt {
+        return prompt(&view, &args.turn.to_string_lossy()).map(Some);
+    }
     let spec = args.turn.as_bytes();
     let whole = spec.to_str_lossy();
     // A name that the user gave may have a colon in it.
@@ -62,6 +66,17 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     let paths: Vec<OsString> = args.path.iter().cloned().collect();
     Objects::new(repo).print_diff(before, after, Ui::diff_style(args.stat), &paths)?;
     Ok(None)
+}
+
+/// The turn's prompt. An older record has it as the message.
+fn prompt(view: &View<'_>, spec: &str) -> Result<Shown> {
+    let turn = view.timeline.require_turn(ended_turn(view, spec)?)?;
+    match turn.prompt.or(turn.message) {
+        Some(prompt) => Ok(Shown::Prompt(turn.turn, prompt)),
+        None => Err(Refusal::new(Code::NotFound, format!("turn {} has no prompt on record", turn.turn))
+            .hint(format!("run 'oxundo show {}' to see what it changed", turn.turn))
+            .into()),
+    }
 }
 
 fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Result<Option<Shown>> {
@@ -110,10 +125,18 @@ fn from_prefix(repo: &Repo, path: &[u8]) -> Result<BString> {
     Ok(parts.join(&b'/').into())
 }
 
+/// A text of many lines as a terminal may have it, with a newline at its end.
+fn harmless(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(sanitized).collect::<Vec<_>>().join("\t") + "\n";
+    text.lines().map(line).collect()
+}
+
 /// What is shown, where git does not print it itself.
 pub enum Shown {
     /// A turn and its files.
     Turn(Box<Turn>, Vec<FileChange>),
+    /// A turn's number and its whole prompt.
+    Prompt(u64, String),
     /// The files of a state.
     Tree(Vec<BString>),
     /// A file of a state: its path, blob and content.
@@ -130,6 +153,7 @@ impl Answer for Shown {
                 }
                 value
             }
+            Self::Prompt(turn, prompt) => json!({"turn": turn, "prompt": prompt}),
             Self::Tree(paths) => {
                 json!({"paths": paths.iter().map(|path| quoted(path.as_bstr())).collect::<Vec<_>>()})
             }
@@ -144,6 +168,9 @@ impl Answer for Shown {
     }
 
     fn text(&self) -> String {
-        String::new()
+        match self {
+            Self::Prompt(_, prompt) => harmless(prompt),
+            _ => String::new(),
+        }
     }
 }

@@ -33,8 +33,8 @@ pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
         TurnEnd::Abort => Signal::End { interrupted: true },
     };
     let inside = spawn::is_inside(repo);
-    let call =
-        SignalCall { signal, part, message: args.message.clone(), inside, has_process: false, patience: PATIENCE };
+    let message = args.message.clone();
+    let call = SignalCall { signal, part, message, prompt: None, inside, has_process: false, patience: PATIENCE };
     let heard = ui.heard();
     let Handled { step, closed, view } = handle_signal(repo, &heard, &call)?;
     if closed.is_some() {
