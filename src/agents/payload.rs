@@ -3,7 +3,7 @@
 
 use crate::agents::adapters::{Adapter, Background, Meaning, folded};
 use crate::model::session::Signal;
-use crate::model::turn::Participant;
+use crate::model::turn::{Participant, model_name};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
             session,
             // Another end of a prompt must not be taken for the first one, which is told twice at times.
             prompt: name(adapter.prompt_id).filter(|_| field(payload, adapter.again) != Some(&Value::Bool(true))),
-            model: name(MODEL),
+            model: name(MODEL).and_then(|model| model_name(&model)),
             transcript: name(TRANSCRIPT),
             ..Participant::default()
         },

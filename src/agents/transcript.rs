@@ -1,6 +1,6 @@
 //! An agent's transcript: how long it is, and the model that it names. It is only read.
 
-use crate::model::turn::Participant;
+use crate::model::turn::{Participant, model_name};
 use std::io::{Read, Seek, SeekFrom};
 
 /// How much of a transcript's end is searched for the model's name.
@@ -24,14 +24,42 @@ pub fn length(file: &str) -> u64 {
 
 /// The last model that a transcript names.
 fn model_in(transcript: &str) -> Option<String> {
-    let mut file = std::fs::File::open(transcript).ok().filter(|file| file.metadata().is_ok_and(|a| a.is_file()))?;
-    let length = file.metadata().ok()?.len();
+    // To open a FIFO would wait for whoever writes into it.
+    let length = std::fs::metadata(transcript).ok().filter(std::fs::Metadata::is_file)?.len();
+    let mut file = std::fs::File::open(transcript).ok()?;
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
     let mut tail = Vec::new();
     file.take(TAIL).read_to_end(&mut tail).ok()?;
-    let text = String::from_utf8_lossy(&tail);
-    let (_, rest) = text.rsplit_once("\"model\":\"")?;
-    let (model, _) = rest.split_once('"')?;
-    let plain = |c: char| c.is_ascii_graphic() && c != '\\';
-    (!model.is_empty() && model.len() <= 100 && model.chars().all(plain)).then(|| model.to_owned())
+    last_model(&String::from_utf8_lossy(&tail))
+}
+
+/// The last model that some JSON names. What an agent puts in a model's place for lines of its own, as `<synthetic>`,
+/// is none.
+fn last_model(json: &str) -> Option<String> {
+    let named = |rest: &str| {
+        let value = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+        model_name(value.split_once('"')?.0)
+    };
+    json.split("\"model\"").skip(1).filter_map(named).last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_model_is_named_and_no_text_that_only_says_so() {
+        for (json, model) in [
+            (r#"{"model":"a"} {"model":"b"}"#, Some("b")),
+            (r#"{"model": "a-1[1m]", "x": 1}"#, Some("a-1[1m]")),
+            (r#"{"model":"a"} {"model":"<synthetic>"}"#, Some("a")),
+            (r#"{"model":"a"} {"text":"\"model\":\"b\""}"#, Some("a")),
+            (r#"{"model":"a"} {"model":null}"#, Some("a")),
+            (r#"{"model":"a"} {"model":"b"#, Some("a")),
+            (r#"{"models":"a"}"#, None),
+            ("", None),
+        ] {
+            assert_eq!(last_model(json).as_deref(), model, "{json}");
+        }
+    }
 }

@@ -59,7 +59,7 @@ pub const KEYS: &[Key] = &[
         name: "trailer",
         default: "Assisted-by",
         values: "a trailer's name, or nothing",
-        about: "The trailer before the agent's name at the end of the auto-commit's message. Empty for no trailer.",
+        about: "The trailer before the agent's name, and its model's where that is known, at the end of the auto-commit's message. Empty for no trailer.",
         example: "Co-developed-by",
         ..ONE
     },

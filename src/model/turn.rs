@@ -164,6 +164,13 @@ impl Turn {
         }
     }
 
+    /// Its agent, with the model where it is known: `claude:claude-opus-5`.
+    pub fn assistant(&self) -> String {
+        let is_its = |part: &&Participant| part.agent == self.agent || part.inside;
+        let model = self.origin.parts.iter().filter(is_its).find_map(|part| model_name(part.model.as_deref()?));
+        model.map_or_else(|| self.agent.clone(), |model| format!("{}:{model}", self.agent))
+    }
+
     /// Its branch as people write it.
     pub fn branch_name(&self) -> Option<Cow<'_, str>> {
         self.branch.as_deref().map(short_branch)
@@ -197,6 +204,16 @@ impl Turn {
     pub fn knows(&self, id: &ObjectId) -> bool {
         self.commits.iter().any(|commit| commit.id == *id)
     }
+}
+
+/// A model's name as one word; none for what is no name, or is too long for one. It comes from files of the agent's, and
+/// becomes part of a trailer.
+pub fn model_name(text: &str) -> Option<String> {
+    let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+    let name = words.join("-");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@+[]()".contains(c);
+    (name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() <= 100 && name.chars().all(plain))
+        .then_some(name)
 }
 
 /// The subject of a turn's commits.
@@ -339,5 +356,45 @@ mod tests {
         assert_eq!(subject(Some("\n  add a cache \nand more"), "claude", 3), "add a cache");
         assert_eq!(subject(Some(" \n"), "claude", 3), "claude: turn 3");
         assert_eq!(subject(None, "sh", 1), "sh: turn 1");
+    }
+
+    #[test]
+    fn a_models_name_is_one_plain_word() {
+        for (text, name) in [
+            ("claude-opus-4-5-20251101", Some("claude-opus-4-5-20251101")),
+            ("us.anthropic/claude:v1[1m]", Some("us.anthropic/claude:v1[1m]")),
+            ("Opus 4.1", Some("Opus-4.1")),
+            ("<synthetic>", None),
+            ("a\nSigned-off-by: B <b@example.com>", None),
+            ("a <b@example.com>", None),
+            ("\u{1b}[31m", None),
+            (" ", None),
+        ] {
+            assert_eq!(model_name(text).as_deref(), name, "{text:?}");
+        }
+        assert_eq!(model_name(&"m".repeat(101)), None);
+    }
+
+    #[test]
+    fn the_model_is_that_of_the_turns_own_agent() {
+        let part = |agent: &str, model: Option<&str>, inside| Participant {
+            agent: agent.to_owned(),
+            model: model.map(str::to_owned),
+            inside,
+            ..Participant::default()
+        };
+        let turn = |parts| Turn {
+            agent: "claude".to_owned(),
+            origin: Bounds { parts, ..Bounds::default() },
+            ..Turn::default()
+        };
+        assert_eq!(turn(vec![]).assistant(), "claude");
+        assert_eq!(
+            turn(vec![part("codex", Some("g"), false), part("claude", Some("c"), false)]).assistant(),
+            "claude:c"
+        );
+        assert_eq!(turn(vec![part("codex", Some("g"), false)]).assistant(), "claude");
+        assert_eq!(turn(vec![part("other", Some("c"), true)]).assistant(), "claude:c");
+        assert_eq!(turn(vec![part("claude", Some("a\nb: c"), false)]).assistant(), "claude");
     }
 }

@@ -216,8 +216,8 @@ impl Squash<'_, '_> {
         };
         let trailer = self.view.config().trailer();
         let trailer = trailer.trim();
-        let mut agents: Vec<&str> =
-            self.turns.iter().filter(|turn| turn.made.is_none()).map(|turn| turn.agent.as_str()).collect();
+        let mut agents: Vec<String> =
+            self.turns.iter().filter(|turn| turn.made.is_none()).map(Turn::assistant).collect();
         agents.sort_unstable();
         agents.dedup();
         if trailer.is_empty() || agents.is_empty() {

@@ -167,3 +167,30 @@ fn a_turn_without_a_prompt_says_so_and_a_prompt_is_harmless_on_a_terminal() {
     let (_, shown) = repo.json(["show", "--prompt"]);
     assert_eq!(shown["prompt"], "one\u{1b}[2J\ttab\r\ntwo\u{7}");
 }
+
+#[test]
+fn the_trailer_names_the_model_where_the_agent_tells_it() {
+    let cases = [
+        (json!({"model": "claude-opus-4-5"}), "", "claude:claude-opus-4-5"),
+        (json!({"model": {"id": "Opus 4.5"}}), "", "claude:Opus-4.5"),
+        (Value::Null, r#"{"message":{"model":"claude-x"}} {"message":{"model":"<synthetic>"}}"#, "claude:claude-x"),
+        (json!({"model": "x\nSigned-off-by: A <a@example.com>"}), "", "claude"),
+        (Value::Null, "", "claude"),
+    ];
+    check_all(cases.map(|case| (case.2.to_owned(), case)), |(begin, transcript, wanted)| {
+        let repo = repo();
+        let file = repo.home().join("transcript.jsonl");
+        std::fs::write(&file, transcript).expect("write a transcript");
+        let mut payload = stop(begin);
+        payload["hook_event_name"] = json!("UserPromptSubmit");
+        payload["prompt"] = json!("add");
+        payload["transcript_path"] = json!(file.to_string_lossy());
+        hook(&repo, &payload);
+        repo.sh("echo x >>a.txt");
+        hook(&repo, &stop(&Value::Null));
+        assert_eq!(message(&repo), format!("add\n\nAssisted-by: {wanted}"));
+        repo.agent("echo y >>a.txt");
+        repo.oxundo(["squash", "-m", "both"]).success();
+        assert_eq!(message(&repo), format!("both\n\nAssisted-by: {wanted}\nAssisted-by: sh"));
+    });
+}

@@ -244,6 +244,6 @@ fn commit_message(locked: &Locked<'_>, turn: &Turn, start: &Checkpoint, after: &
     if trailer.trim().is_empty() {
         format!("{body}\n")
     } else {
-        format!("{body}\n\n{}: {}\n", trailer.trim(), turn.agent)
+        format!("{body}\n\n{}: {}\n", trailer.trim(), turn.assistant())
     }
 }
