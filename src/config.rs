@@ -98,6 +98,11 @@ impl Config<'_> {
         number_of(&text).ok_or_else(|| bad(key, &text, "a number such as 200 or 10m"))
     }
 
+    /// `oxundo.enabled`: whether turns are recorded.
+    pub fn enabled(self) -> Result<bool> {
+        self.flag("enabled")
+    }
+
     /// `oxundo.mode`: `commit` (default) or `ghost`. Without a repository of the user's there is
     /// nothing to commit to.
     pub fn mode(self) -> Result<Mode> {
@@ -243,6 +248,16 @@ pub fn hints_of_user() -> bool {
         Err(_) => boolean_of_user("oxundo.hints"),
     };
     hints.unwrap_or(true)
+}
+
+/// `oxundo.enabled` where there is no repository, or before one is looked for.
+pub fn enabled_of_user() -> bool {
+    enabled_in_environment().or_else(|| boolean_of_user("oxundo.enabled")).unwrap_or(true)
+}
+
+/// What `OXUNDO_ENABLED` says, which stands over all configuration.
+pub fn enabled_in_environment() -> Option<bool> {
+    boolean_of(&std::env::var(variable("enabled")).ok()?)
 }
 
 /// Globs that are matched with a path's last component, or with the whole path where they have a slash.

@@ -57,6 +57,8 @@ impl std::error::Error for Error {}
 pub struct Status {
     /// The branch that HEAD is on, as git shows it; none where HEAD is detached.
     pub branch: Option<String>,
+    /// Whether turns are recorded: `oxundo.enabled`.
+    pub enabled: bool,
     /// How the next turn will be kept.
     pub mode: Mode,
     /// The last turn done on this branch.

@@ -164,7 +164,7 @@ impl Worktree {
     ///
     /// # Errors
     ///
-    /// [`Code::Busy`], [`Code::Corrupt`] or [`Code::Io`], with no turn begun. Where no commits can be made the turn is
+    /// [`Code::Nothing`] where `oxundo.enabled` is false; [`Code::Busy`], [`Code::Corrupt`] or [`Code::Io`], with no turn begun. Where no commits can be made the turn is
     /// begun without, and a warning says so.
     pub fn begin(&self, info: &TurnInfo) -> Result<Began> {
         let (open, Ended { warnings, .. }) = self.signal(Signal::Begin, info)?;
@@ -198,6 +198,10 @@ impl Worktree {
     fn signal(&self, signal: Signal, info: &TurnInfo) -> Result<(Option<u64>, Ended)> {
         let TurnInfo { agent, session, message, prompt } = info.clone();
         let ((open, turn), warnings) = self.act(|repo, heard| {
+            if !signal.only_ends() && !Config(repo).enabled()? {
+                let refusal = Refusal::new(Code::Nothing, "oxundo.enabled is false: nothing is recorded");
+                return Err(refusal.hint("run 'git config oxundo.enabled true' to record turns here").into());
+            }
             let part = turn::Participant { agent, session, ..turn::Participant::default() };
             let (inside, patience) = (is_inside(repo), repo.patience());
             let told = || message_of_prompt(Config(repo), prompt.as_deref()?, heard);
@@ -413,6 +417,7 @@ fn status_of(repo: &Repo, heard: Warn<'_>) -> anyhow::Result<Status> {
     let turn = |turn: Option<turn::Turn>, state| turn.map(|turn| Turn::of(&view, turn, state)).transpose();
     Ok(Status {
         branch: found.branch.as_deref().map(|name| short_branch(name).into_owned()),
+        enabled: found.enabled,
         mode: Mode::of(found.mode),
         undo_depth: found.top.as_ref().map_or(0, |turn| turn.depth),
         redo_depth: found.redo_depth as u64,

@@ -24,6 +24,14 @@ const LIST: Key = Key { values: "words", list: true, ..ONE };
 /// Every key, by subject.
 pub const KEYS: &[Key] = &[
     Key {
+        name: "enabled",
+        default: "true",
+        values: "a boolean",
+        about: "Whether turns are recorded, here or wherever the configuration holds. Where they are not, agents' hooks do nothing, run only runs its command, and what is recorded can be undone and redone as ever.",
+        example: "false",
+        ..ONE
+    },
+    Key {
         name: "mode",
         default: "commit",
         values: "commit or ghost",

@@ -24,6 +24,14 @@ pub enum Signal {
     Gone,
 }
 
+impl Signal {
+    /// Whether it ends a turn, and begins none: where nothing is to be recorded any more, this is heard still, so that
+    /// what comes later does not go into the turn that is open.
+    pub fn only_ends(self) -> bool {
+        matches!(self, Self::End { .. } | Self::Gone)
+    }
+}
+
 /// What a signal does to the open turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionStep {

@@ -17,6 +17,8 @@ use anyhow::Result;
 pub struct Status {
     /// The full name of HEAD's branch; none where HEAD is detached.
     pub branch: Option<String>,
+    /// Whether turns are recorded.
+    pub enabled: bool,
     /// The mode of the next turn.
     pub mode: Mode,
     /// The last turn done.
@@ -44,6 +46,7 @@ pub fn status(view: &View<'_>) -> Result<Status> {
         None => Vec::new(),
     };
     Ok(Status {
+        enabled: view.config().enabled()?,
         mode: view.config().mode()?,
         open: view.open_turn()?,
         redo_depth: timeline.state.stack(view.head.stack()).undone.len() + usize::from(reverted_last(view)?.is_some()),

@@ -74,8 +74,12 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> 
         Command::Completions(args) => ui.answer(&cmd::completions::run(args))?,
         command => {
             let begins = matches!(command, Command::Turn(args) if matches!(args.end, TurnEnd::Begin));
-            let opened = if begins { Repo::open_or_make(directory) } else { Repo::open(directory) };
-            let mut repo = opened.inspect_err(|_| cmd::apply_global_settings(ui))?;
+            let opened = if begins { cmd::open_to_record(directory) } else { Repo::open(directory).map(Some) };
+            let Some(mut repo) = opened.inspect_err(|_| cmd::apply_global_settings(ui))? else {
+                let told = cmd::turn::not_begun(ui);
+                ui.answer(&told)?;
+                return Ok(ExitCode::SUCCESS);
+            };
             cmd::apply_user_settings(&mut repo, ui);
             cmd::tell_of_earlier_store(&repo, ui);
             return answer_in(&repo, ui, command);

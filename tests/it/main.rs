@@ -16,6 +16,7 @@ mod dircache;
 mod doctor;
 mod documentation;
 mod edits;
+mod enabled;
 mod encodings;
 mod environment;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

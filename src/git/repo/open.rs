@@ -36,7 +36,8 @@ impl Repo {
         Ok(())
     }
 
-    fn open_existing(directory: &Path) -> Result<Option<Self>> {
+    /// As [`Repo::open`]; nothing where there is none.
+    pub fn open_existing(directory: &Path) -> Result<Option<Self>> {
         let directory = absolute(directory)?;
         if let Some(repo) = Self::open_from_environment(&directory)? {
             return Ok(Some(repo));

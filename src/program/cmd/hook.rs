@@ -5,12 +5,13 @@
 use crate::agents::adapters::Adapter;
 use crate::agents::payload::HookEvent;
 use crate::agents::{adapters, payload, spawn};
-use crate::config::Config;
+use crate::config::{Config, enabled_of_user};
 use crate::error::Code;
 use crate::error::failure::to_refusal;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
+use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
 use crate::ops::turn::message_of_prompt;
@@ -103,16 +104,27 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     let repo = match Repo::open(&place) {
         Ok(repo) => repo,
         // An agent works anywhere; where there is no repository there is no turn.
-        Err(error) if to_refusal(&error).code == Code::NotFound => return Ok(()),
+        Err(error) if to_refusal(&error).code == Code::NotFound || !enabled_of_user() => return Ok(()),
         Err(error) => return Err(error),
     };
-    let done = match (heard, unread) {
-        (Some(heard), _) => told(&repo, ui, heard),
-        (None, Some(error)) => Err(error).context("read the hook's JSON"),
-        (None, None) => Ok(()),
+    let done = match (is_heard(&repo, heard.as_ref()), heard, unread) {
+        (Ok(false), ..) => return Ok(()),
+        (Err(error), ..) => Err(error),
+        (Ok(true), Some(heard), _) => told(&repo, ui, heard),
+        (Ok(true), None, Some(error)) => Err(error).context("read the hook's JSON"),
+        (Ok(true), None, None) => Ok(()),
     };
     note(&repo, adapter, event, done.as_ref().err());
     done
+}
+
+/// Whether anything is to be done: where nothing is recorded any more, only what is open is ended.
+fn is_heard(repo: &Repo, heard: Option<&HookEvent>) -> Result<bool> {
+    if Config(repo).enabled()? {
+        return Ok(true);
+    }
+    let ends = heard.is_some_and(|heard| heard.signal.only_ends());
+    Ok(ends && Timelines::new(repo).timeline()?.state.open.is_some())
 }
 
 fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {

@@ -21,7 +21,7 @@ pub mod stores;
 pub mod turn;
 pub mod undo;
 
-use crate::config::{Config, hints_of_user};
+use crate::config::{Config, enabled_in_environment, enabled_of_user, hints_of_user};
 use crate::git::repo::Repo;
 use crate::git::repo::settings::setting_of_user;
 use crate::ops::made::PlannedTurn;
@@ -30,6 +30,7 @@ use crate::ops::turn::session::{look_ahead, settled_for};
 use crate::ops::view::View;
 use crate::program::ui::Ui;
 use anyhow::Result;
+use std::path::Path;
 
 /// Talks to the user as they have configured it, and shows what takes its time.
 pub fn apply_user_settings(repo: &mut Repo, ui: &mut Ui) {
@@ -43,6 +44,25 @@ pub fn apply_user_settings(repo: &mut Repo, ui: &mut Ui) {
 pub fn apply_global_settings(ui: &mut Ui) {
     ui.hints = hints_of_user();
     ui.colors(setting_of_user("color.ui").map(|value| value.to_string()).as_deref());
+}
+
+/// Where turns are recorded, made where there is nothing yet; nothing where they are not to be recorded.
+pub fn open_to_record(directory: &Path) -> Result<Option<Repo>> {
+    if enabled_in_environment() == Some(false) {
+        return Ok(None);
+    }
+    let repo = match Repo::open_existing(directory)? {
+        Some(repo) => repo,
+        None if !enabled_of_user() => return Ok(None),
+        None => Repo::open_or_make(directory)?,
+    };
+    Ok(Config(&repo).enabled()?.then_some(repo))
+}
+
+/// Says that no turn begins.
+pub fn tell_of_no_record(ui: &mut Ui) {
+    apply_global_settings(ui);
+    ui.warn("oxundo.enabled is false: nothing is recorded");
 }
 
 /// Says where the turns are that were made before this was a git repository.

@@ -55,7 +55,11 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
 }
 
 fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result<u8> {
-    let mut repo = Repo::open_or_make(directory).inspect_err(|_| super::apply_global_settings(ui))?;
+    let opened = super::open_to_record(directory).inspect_err(|_| super::apply_global_settings(ui))?;
+    let Some(mut repo) = opened else {
+        super::tell_of_no_record(ui);
+        return spawn::run(program, &args.command, None).map(spawn::exit_code);
+    };
     super::apply_user_settings(&mut repo, ui);
     let (repo, ui) = (&repo, &*ui);
     let heard = ui.heard();

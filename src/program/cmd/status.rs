@@ -33,6 +33,7 @@ impl Answer for Status {
             .collect();
         Ok(json!({
             "branch": self.branch.as_deref().map(short_branch),
+            "enabled": self.enabled,
             "mode": self.mode,
             "turn": self.top.as_ref().map(|turn| turn.turn),
             "open_turn": self.open.as_ref().map(|turn| turn.turn),
@@ -56,6 +57,9 @@ impl Answer for Status {
             text.push_str(&format!(", {} to redo", self.redo_depth));
         }
         text.push('\n');
+        if !self.enabled {
+            text.push_str("oxundo.enabled is false: nothing is recorded\n");
+        }
         if let Some(open) = &self.open {
             let is_between = open.origin.waiting && !open.origin.by_hooks;
             let what = if is_between { "waits for a prompt" } else { "is in progress" };

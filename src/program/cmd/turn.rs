@@ -43,6 +43,12 @@ pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
     Ok(Told { step, closed, open: view.timeline.state.open, end: args.end })
 }
 
+/// A turn that does not begin, since nothing is to be recorded.
+pub fn not_begun(ui: &mut Ui) -> Told {
+    super::tell_of_no_record(ui);
+    Told { step: SessionStep::Nothing, closed: None, open: None, end: TurnEnd::Begin }
+}
+
 /// What came of it.
 pub struct Told {
     step: SessionStep,
@@ -69,6 +75,9 @@ impl Answer for Told {
             Some(turn) => closed_line(turn),
             None => String::new(),
         };
+        if self.end == TurnEnd::Begin && open.is_none() {
+            return text;
+        }
         let open = open.unwrap_or_default();
         text.push_str(&match step {
             SessionStep::Open | SessionStep::Claim | SessionStep::Renew => format!("Began turn {open}\n"),

@@ -1,7 +1,7 @@
 //! What stands in oxundo's way in git itself: its version, its configuration, what it is in the
 //! middle of.
 
-use crate::config::Config;
+use crate::config::{Config, enabled_in_environment};
 use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::disk_usage;
@@ -21,11 +21,18 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     about.git.clone_from(&version);
     about.scratch_bytes = repo.scratches().iter().map(|scratch| disk_usage(scratch)).sum();
     about.turns = Timelines::new(repo).timeline().map_or(0, |stored| stored.state.next.saturating_sub(1));
-    [old_git(version.as_deref()), hooks_path(repo, about), signing(repo), in_progress(repo), large(about.scratch_bytes)]
-        .into_iter()
-        .flatten()
-        .chain(mirrors(repo))
-        .collect()
+    [
+        old_git(version.as_deref()),
+        switched_off(repo),
+        hooks_path(repo, about),
+        signing(repo),
+        in_progress(repo),
+        large(about.scratch_bytes),
+    ]
+    .into_iter()
+    .flatten()
+    .chain(mirrors(repo))
+    .collect()
 }
 
 fn old_git(version: Option<&str>) -> Option<Finding> {
@@ -39,6 +46,16 @@ fn old_git(version: Option<&str>) -> Option<Finding> {
         let what = format!("git {version} is older than {}.{}", OLDEST.0, OLDEST.1);
         Finding::new(Severity::Warning, sanitized(&what)).mend("upgrade git, with your system's package manager")
     })
+}
+
+fn switched_off(repo: &Repo) -> Option<Finding> {
+    let mend = match enabled_in_environment() {
+        Some(true) => return None,
+        Some(false) => "unset OXUNDO_ENABLED",
+        None => "git config oxundo.enabled true",
+    };
+    let off = Config(repo).enabled().is_ok_and(|enabled| !enabled);
+    off.then(|| Finding::new(Severity::Warning, "oxundo.enabled is false: nothing is recorded").mend(mend))
 }
 
 fn hooks_path(repo: &Repo, about: &mut Overview) -> Option<Finding> {
