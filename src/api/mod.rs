@@ -23,7 +23,7 @@ use crate::model::turn;
 use crate::ops::list::{State, every, on_branch};
 use crate::ops::locked::check_no_run;
 use crate::ops::resolve::state_at;
-use crate::ops::status::status;
+use crate::ops::status::{refusal_of, status};
 use crate::ops::turn::message_of_prompt;
 use crate::ops::turn::session::{SignalCall, beside_turn, handle_signal, look, look_ahead, settled_for};
 use crate::ops::undo::range::Extent;
@@ -428,12 +428,4 @@ fn status_of(repo: &Repo, heard: Warn<'_>) -> anyhow::Result<Status> {
         not_covered: found.not_covered.into_iter().map(|skipped| RelativePath::of(skipped.path)).collect(),
         warnings: Vec::new(),
     })
-}
-
-/// The refusal, where it is one; a failure stays one.
-fn refusal_of<T>(result: anyhow::Result<T>) -> anyhow::Result<Option<Refusal>> {
-    match result {
-        Ok(_) => Ok(None),
-        Err(error) => error.downcast::<Refusal>().map(Some),
-    }
 }

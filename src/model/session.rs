@@ -85,9 +85,10 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
     let claimable = held && context.inside && !at_work && !context.others;
     // A command closed the turn before it in the middle of a prompt. Only the end of that prompt shows that what changed
     // since is the agent's.
-    let unproven = origin.by_hooks && origin.waiting && !context.others;
+    let unproven = origin.by_hooks && origin.waiting;
     match signal {
         Signal::Begin if mine.is_some_and(|part| part.is_prompt_of(who)) => SessionStep::Nothing,
+        Signal::Begin | Signal::Work if unproven => SessionStep::Claim,
         Signal::Work if at_work => SessionStep::Nothing,
         Signal::GoOn if at_work || claimable => SessionStep::GoOn,
         Signal::Begin | Signal::Work | Signal::GoOn => match () {
@@ -99,7 +100,7 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
             SessionStep::Nothing
         }
         Signal::End { interrupted } if at_work => leave_or_close(context, held, interrupted),
-        Signal::Gone if at_work && unproven => SessionStep::Drop,
+        Signal::Gone if at_work && unproven && !context.others => SessionStep::Drop,
         Signal::Gone if at_work => leave_or_close(context, held, true),
         // Inside a run, an end whose beginning no hook announced.
         Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {
@@ -195,7 +196,8 @@ mod tests {
         assert_eq!(at(&second, Signal::Begin), SessionStep::Claim, "what was done since is the user's");
         assert_eq!(at(&first, Signal::Gone), SessionStep::Drop);
         assert_eq!(at(&second, END), SessionStep::Nothing);
-        assert_eq!(at(&part("o", None, false), Signal::Begin), SessionStep::Join);
+        assert_eq!(at(&first, Signal::Work), SessionStep::Claim, "it is at work from now on");
+        assert_eq!(at(&part("o", None, false), Signal::Begin), SessionStep::Claim, "nobody shares what is not proven");
         assert_eq!(at(&second, Signal::GoOn), SessionStep::GoOn, "what it has started is at work: it did that");
     }
 

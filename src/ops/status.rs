@@ -39,8 +39,11 @@ pub fn status(view: &View<'_>) -> Result<Status> {
     let top = view.top().map(|number| timeline.require_turn(number)).transpose()?;
     // Undo closes the open turn first.
     let closed = as_if_ended(view)?;
-    let closed = closed.as_ref().unwrap_or(view);
-    let undo = closed.top().map(|_| would_do(closed)).transpose()?;
+    let undo = match closed.as_ref() {
+        Some(closed) => closed.top().map(|_| would_do(closed)).transpose()?,
+        // Not known without taking the dirty commit of a turn back that has changed nothing yet.
+        None => refusal_of(check_no_run(view.repo))?.map(Err),
+    };
     let not_covered = match &top {
         Some(turn) => timeline.checkpoint(turn.turn, Side::After)?.skipped,
         None => Vec::new(),
@@ -63,4 +66,9 @@ fn would_do(view: &View<'_>) -> Result<Result<Outcome, Refusal>> {
         Ok(planned) => Ok(Ok(planned.preview())),
         Err(error) => error.downcast::<Refusal>().map(Err),
     }
+}
+
+/// The refusal, where there is one; another failure stays one.
+pub fn refusal_of<T>(result: Result<T>) -> Result<Option<Refusal>> {
+    result.map_or_else(|error| error.downcast().map(Some), |_| Ok(None))
 }

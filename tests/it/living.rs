@@ -21,11 +21,21 @@ fn repo(mode: Mode) -> Sandbox {
 
 #[track_caller]
 fn hook(repo: &Sandbox, event: &str, prompt: &str) {
-    let payload =
-        json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": format!("prompt {prompt}")});
-    let output = Output::fed(&mut repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes());
+    hook_of(repo, "claude", event, prompt, "s");
+}
+
+#[track_caller]
+fn hook_of(repo: &Sandbox, agent: &str, event: &str, prompt: &str, session: &str) {
+    let text = format!("prompt {prompt}");
+    let payload = json!({"hook_event_name": event, "session_id": session, "prompt_id": prompt, "prompt": text});
+    let output = Output::fed(&mut repo.oxundo_command(["hook", agent]), payload.to_string().as_bytes());
     output.success();
     assert_eq!((output.out(), output.err()), (String::new(), String::new()));
+}
+
+/// What is in commits of agents', by their trailer.
+fn agents_commits(repo: &Sandbox) -> String {
+    repo.git(["log", "--branches", "--grep=Assisted-by", "-p", "--format="])
 }
 
 const BEGIN: &str = "UserPromptSubmit";
@@ -183,10 +193,105 @@ fn what_changes_after_a_command_is_the_users_without_a_sign_of_the_agent() {
                 repo.sh("rm late.txt");
             }
             repo.state().assert_is(&users, "the user's edits are as the user left them");
-            let agents = repo.git(["log", "--branches", "--author=User", "--grep=prompt", "-p", "--format="]);
+            let agents = agents_commits(&repo);
             assert!(!agents.contains("users-own"), "and are in no commit of the agent's ({next}, {mode:?}): {agents}");
         }
     }
+}
+
+#[test]
+fn a_look_right_after_the_prompt_takes_nothing_from_the_agent() {
+    let looks: &[&[&str]] = &[
+        &["undo", "--dry-run"],
+        &["restore", "1", "--dry-run"],
+        &["redo"],
+        &["undo", "--steps", "99"],
+        &["branch", "main", "1"],
+        &["undo", "--only", "9"],
+    ];
+    for look in looks {
+        let repo = repo(Mode::Commit);
+        repo.sh("git stash -q; echo users-own >>README.txt");
+        let before = repo.state();
+        hook(&repo, BEGIN, "1");
+        drop(repo.oxundo(*look));
+        repo.sh("echo late >late.txt; echo agents >>first.txt");
+        hook(&repo, "SessionEnd", "1");
+        assert_eq!(messages(&repo)[0], "prompt 1", "{look:?} ends nothing, so that this is the turn's");
+        assert!(!agents_commits(&repo).contains("users-own"), "{look:?}: the user's work is saved apart");
+        repo.undo();
+        repo.state().assert_is(&before, &format!("{look:?}: all of it is undone"));
+    }
+}
+
+#[test]
+fn the_users_work_is_in_no_agents_commit_when_a_command_broke_in() {
+    let repo = Sandbox::new();
+    repo.sh("echo users-own >>README.txt");
+    let before = repo.state();
+    hook(&repo, BEGIN, "1");
+    repo.sh("echo early >early.txt");
+    repo.undo();
+    repo.state().assert_is(&before, "what the agent did until then is undone");
+    repo.sh("echo late >>README.txt");
+    hook(&repo, END, "1");
+    assert_eq!((messages(&repo)[0].as_str(), agents_commits(&repo).as_str()), ("prompt 1", ""));
+    repo.undo();
+    repo.state().assert_is(&before, "and what it did after it too");
+}
+
+#[test]
+fn nobody_shares_a_turn_that_waits_for_a_sign_of_its_agent() {
+    // Another session, which is the first to go on; and one that is older.
+    for first_goes_on in [false, true] {
+        let repo = Sandbox::new();
+        hook_of(&repo, "claude", BEGIN, "1", "a");
+        repo.sh("echo early >>README.txt");
+        repo.undo();
+        repo.sh("echo users-own >own.txt; git add own.txt");
+        let users = repo.state();
+        hook_of(&repo, "claude", BEGIN, "2", "b");
+        repo.sh("echo late >>README.txt");
+        hook_of(&repo, "claude", END, "2", "b");
+        if first_goes_on {
+            hook_of(&repo, "claude", END, "1", "a");
+        }
+        assert_eq!(messages(&repo)[0], "prompt 2");
+        assert!(!agents_commits(&repo).contains("users-own"));
+        repo.undo();
+        repo.state().assert_is(&users, "the other session's prompt is a turn of its own");
+    }
+    // Two sessions at once: the end of one shows that it went on, whatever the other does.
+    let repo = Sandbox::new();
+    let before = repo.state();
+    hook_of(&repo, "claude", BEGIN, "1", "a");
+    hook_of(&repo, "claude", BEGIN, "1", "b");
+    repo.sh("echo early >>README.txt");
+    repo.undo();
+    repo.sh("echo late >late.txt");
+    hook_of(&repo, "claude", END, "1", "a");
+    hook_of(&repo, "claude", "SessionEnd", "1", "b");
+    repo.undo();
+    repo.state().assert_is(&before, "what came after the command is a turn");
+}
+
+#[test]
+fn an_agent_that_says_that_it_is_at_work_is_from_then_on() {
+    let repo = Sandbox::new();
+    let tool = || hook_of(&repo, "crush", "PreToolUse", "", "s");
+    tool();
+    repo.sh("echo early >>README.txt");
+    repo.undo();
+    repo.sh("echo users-own >>README.txt");
+    let users = repo.state();
+    tool();
+    repo.sh("echo late >late.txt");
+    repo.undo();
+    repo.state().assert_is(&users, "what it did since is its own, and what the user did before is the user's");
+    tool();
+    repo.sh("echo later >later.txt");
+    repo.undo();
+    repo.state().assert_is(&users, "again");
 }
 
 #[test]

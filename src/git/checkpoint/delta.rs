@@ -5,6 +5,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeSlot, file_kind, plain_entry};
 use crate::git::scan::ignore::rules_of;
 use crate::git::scan::nested::own_state;
+use crate::git::worktree::names::is_storable;
 use crate::model::checkpoint::{
     Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change,
 };
@@ -83,7 +84,8 @@ impl Checkpoints<'_> {
             return Ok(left_out);
         }
         let rules = rules_of(self.repo, state)?;
-        for path in absent {
+        // A record can be forged: what git would not store is refused with the plan.
+        for path in absent.filter(|path| is_storable(path.as_bstr(), false)) {
             if self.was_tracked(state, path.as_bstr())? {
                 continue;
             }

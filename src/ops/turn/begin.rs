@@ -10,7 +10,7 @@ use crate::model::plan::{Op, Plan};
 use crate::model::timeline::Pin;
 use crate::model::turn::{Bounds, CommitKind, Made, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
-use crate::ops::turn::commit::dirty_commit;
+use crate::ops::turn::commit::{dirty_commit, has_uncommitted};
 use crate::ops::turn::skipped::{announce_skipped, note_torn};
 use crate::ops::turn::{Who, advance, check_idle, check_on_branch, notes};
 use anyhow::Result;
@@ -31,7 +31,10 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
         locked.config().sign()?;
     }
     let capture = locked.present()?;
-    let turn = begun(locked, who, origin, &capture);
+    // Where a command broke in, the user's work is not saved apart: a commit of the agent's could take it along.
+    let is_mixed = origin.waiting && origin.by_hooks && has_uncommitted(locked, &capture)?;
+    let mode = if is_mixed { Mode::Ghost } else { who.mode };
+    let turn = begun(locked, Who { mode, ..who }, origin, &capture);
     record(locked, turn, &capture)
 }
 

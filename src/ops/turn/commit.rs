@@ -62,6 +62,12 @@ pub fn dirty_commit<'r>(locked: &Locked<'r>, capture: &Capture, turn: &Turn) -> 
     Ok(Some(Dirty { commit, index, lock }))
 }
 
+/// Whether anything tracked is not committed.
+pub fn has_uncommitted(locked: &Locked<'_>, capture: &Capture) -> Result<bool> {
+    let head_tree = Objects::new(locked.repo).head_tree(&capture.checkpoint.head)?;
+    Ok(!capture.changed.is_empty() || capture.checkpoint.index.tree != head_tree)
+}
+
 fn unsigned(error: anyhow::Error) -> anyhow::Error {
     let refusal = to_refusal(&error);
     if refusal.message.contains("sign") {

@@ -107,6 +107,9 @@ fn take_step(
         }
         SessionStep::Leave => {
             turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(finish);
+            // An end shows that its session was at work.
+            let is_proven = turn.origin.by_hooks && matches!(call.signal, Signal::End { .. });
+            turn.origin.waiting &= !is_proven;
             amend(locked, &turn, "leave")?;
         }
         SessionStep::Drop => drop_open(locked)?,
@@ -142,9 +145,7 @@ pub fn settled<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Locked<
 /// Takes the lock, and closes a turn that was left open only if nobody is at work in it.
 pub fn beside_turn<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Locked<'r>> {
     let mut locked = Locked::beside_run(repo, heard, who, repo.patience())?;
-    if locked.open_turn()?.is_some_and(|turn| !is_live(&turn)) && !repo.is_running()? {
-        close_open(&mut locked)?;
-    }
+    close_left(&mut locked)?;
     Ok(locked)
 }
 
@@ -156,11 +157,15 @@ pub fn look_ahead<'r, T>(
     plan: impl Fn(&View<'r>) -> Result<T>,
 ) -> Result<T> {
     let mut locked = Locked::take(repo, heard, who)?;
+    close_left(&mut locked)?;
     if let Some(ended) = as_if_ended(&locked)? {
         return plan(&ended);
     }
+    let open = locked.open_turn()?;
     close_open(&mut locked)?;
-    plan(&locked)
+    let planned = plan(&locked);
+    reopen(&mut locked, open, |closed| closed.origin.waiting);
+    planned
 }
 
 /// Closes the open turn, plans and carries out; a plan that is refused leaves the turn open. What an agent does that is
@@ -173,24 +178,36 @@ pub fn settled_for<'r, T, D>(
     carry_out: impl FnOnce(&mut Locked<'r>, T) -> Result<D>,
 ) -> Result<D> {
     let mut locked = Locked::take(repo, heard, who)?;
+    close_left(&mut locked)?;
     let open = locked.open_turn()?;
     if open.is_some()
         && let Some(ended) = as_if_ended(&locked)?
+        && let Err(error) = plan(&ended)
     {
-        plan(&ended)?;
+        // The commit that the turn's end makes may be one of those that were missed.
+        let may_follow = who == "squash" && to_refusal(&error).code == Code::Nothing;
+        if !may_follow {
+            return Err(error);
+        }
     }
     close_open(&mut locked)?;
-    let done = plan(&locked).and_then(|planned| carry_out(&mut locked, planned));
-    if let Some(turn) = open
-        && let Err(error) = go_on(&mut locked, &turn)
-    {
-        locked.warn(format!("what the agent does from here on is in no turn: {}", to_refusal(&error).message));
-    }
+    let planned = plan(&locked);
+    let is_refused = planned.is_err();
+    let done = planned.and_then(|planned| carry_out(&mut locked, planned));
+    // Refused, it is as it was: an empty turn, which the plan could not be made with.
+    reopen(&mut locked, open, |closed| !is_refused || closed.origin.waiting);
     done
 }
 
-/// Opens the next turn of those who are still at work in one that was closed.
-fn go_on(locked: &mut Locked<'_>, closed: &Turn) -> Result<()> {
+fn reopen(locked: &mut Locked<'_>, closed: Option<Turn>, waits: impl FnOnce(&Turn) -> bool) {
+    let Some(closed) = closed else { return };
+    if let Err(error) = go_on(locked, &closed, waits(&closed)) {
+        locked.warn(format!("what the agent does from here on is in no turn: {}", to_refusal(&error).message));
+    }
+}
+
+/// Opens the next turn of those who are still at work in one that was closed. It waits for a sign of theirs.
+fn go_on(locked: &mut Locked<'_>, closed: &Turn, waiting: bool) -> Result<()> {
     let in_run = !closed.origin.by_hooks && locked.repo.is_running()?;
     let parts: Vec<Participant> = if in_run { closed.origin.parts.clone() } else { at_work(closed).cloned().collect() };
     if parts.is_empty() && !in_run {
@@ -198,7 +215,7 @@ fn go_on(locked: &mut Locked<'_>, closed: &Turn) -> Result<()> {
     }
     let from = |part: Participant| Participant { from: part.transcript.as_deref().map(length), to: None, ..part };
     let parts = parts.into_iter().map(from).collect();
-    let origin = Bounds { waiting: true, parts, ..closed.origin.clone() };
+    let origin = Bounds { waiting, parts, ..closed.origin.clone() };
     let who = Who {
         agent: closed.agent.clone(),
         session: closed.session.clone(),
@@ -218,10 +235,16 @@ pub fn look<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<View<'r>> 
     }
     let Some(lock) = repo.try_lock(who)? else { return Ok(view) };
     let mut locked = Locked::over(repo, heard, lock)?;
-    if locked.open_turn()?.is_some_and(|turn| !is_live(&turn)) {
-        close_open(&mut locked)?;
-    }
+    close_left(&mut locked)?;
     Ok(locked.into_view())
+}
+
+/// Closes a turn that was left open and in which nobody is at work.
+fn close_left(locked: &mut Locked<'_>) -> Result<()> {
+    match locked.open_turn()? {
+        Some(turn) if !is_live(&turn) && !locked.repo.is_running()? => close_open(locked),
+        _ => Ok(()),
+    }
 }
 
 /// The sessions in a turn that are at work and whose process is alive.
@@ -260,8 +283,8 @@ pub fn begin_run(view: View<'_>, who: Who) -> Result<Lock> {
     let run = view.repo.lock_for_run(&name)?;
     let mut locked = Locked::from_view(view, lock)?;
     let beside: Vec<Participant> = match locked.open_turn()? {
-        Some(open) => at_work(&open).cloned().collect(),
-        None => Vec::new(),
+        Some(open) if !open.origin.waiting => at_work(&open).cloned().collect(),
+        _ => Vec::new(),
     };
     close_open(&mut locked)?;
     begin(&mut locked, who, Bounds { shared: !beside.is_empty(), parts: beside, ..Bounds::default() })?;
@@ -307,7 +330,12 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
     let since = Since::look(locked, &turn)?;
     if turn.origin.waiting {
         take_back(locked, &turn, &since)?;
-        return open_turn(locked, call, turn.origin.by_hooks, turn.mode);
+        if turn.origin.by_hooks {
+            let mode = locked.config().mode()?;
+            return open_turn(locked, call, true, mode);
+        }
+        let part = Participant { agent: turn.agent, ..call.part.clone() };
+        return open_turn(locked, &SignalCall { part, ..call.clone() }, false, turn.mode);
     }
     let is_unchanged = since.changed(locked, &turn)?.is_empty();
     if is_unchanged || take_back(locked, &turn, &since).is_err() {
