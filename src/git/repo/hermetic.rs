@@ -6,8 +6,19 @@ use std::process::Command;
 use std::sync::Once;
 
 /// What the tests themselves are told by.
-const TOLD: [&str; 6] =
-    ["OXUNDO_BLESS", "OXUNDO_CASE", "OXUNDO_CASES", "OXUNDO_POINT", "OXUNDO_REPLAY", "OXUNDO_THOROUGH"];
+const TOLD: [&str; 7] = [
+    "OXUNDO_BLESS",
+    "OXUNDO_CASE",
+    "OXUNDO_CASES",
+    "OXUNDO_POINT",
+    "OXUNDO_REPLAY",
+    "OXUNDO_REQUIRE_FUSE",
+    "OXUNDO_THOROUGH",
+];
+
+/// How many tests run at once, where nobody says it: twice as many as there are processors, since many wait, for a lock to
+/// grow old or a directory's times to tell.
+const THREADS: &str = "RUST_TEST_THREADS";
 
 /// What is there in place of the developer's configuration.
 const SET: [(&str, &str); 4] = [
@@ -31,6 +42,9 @@ pub fn ensure() {
         again.args(std::env::args_os().skip(1));
         for name in &theirs {
             again.env_remove(name);
+        }
+        if std::env::var_os(THREADS).is_none() {
+            again.env(THREADS, (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string());
         }
         panic!("start the tests again: {}", again.envs(SET).exec());
     });
