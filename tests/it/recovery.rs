@@ -179,3 +179,20 @@ fn every_trace_is_removed() {
     assert_eq!(repo.try_git(["config", "--get-regexp", "^notes"]).out(), "", "so is its configuration");
     assert_eq!(repo.head(), tip, "commits stay");
 }
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn a_kill_in_the_rehearsal_leaves_nothing_where_only_something_large_was_made() {
+    let repo = Sandbox::new();
+    repo.git(["config", "oxundo.maxFileSize", "50"]);
+    repo.commit("d/small.txt", "small\n");
+    repo.agent("head -c 200 /dev/zero >d/big.bin");
+    if crate::kill_points::points_of(&repo, &["undo"]).is_err() {
+        return crate::sandbox::announce("SKIPPED: a kill in the rehearsal: no permission to trace");
+    }
+    let after = repo.state();
+    let killed = crate::kill_points::killed_at(&repo, &["undo"], ["renameat", ".oxundo-tmp-"]);
+    assert_ne!(killed.files(), repo.files(), "it had begun");
+    killed.oxundo(["status"]).warns("an interrupted operation");
+    killed.state().assert_is(&after, "the next command takes away what was tried");
+}

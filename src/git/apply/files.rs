@@ -166,11 +166,12 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Deletes temporary files that a killed write left beside the plan's files and directories.
+    /// Deletes temporary files that a killed write or rehearsal left beside what the plan changes.
     pub fn sweep(&self, plan: &Plan) -> Result<()> {
         let files = plan.files.iter().map(|file| &file.path);
         let parents: BTreeSet<&[u8]> = files
             .chain(plan.directories.iter().map(|directory| &directory.path))
+            .chain(plan.aside.iter().map(|aside| &aside.path))
             .map(|path| path.rfind_byte(b'/').map_or(&b""[..], |slash| &path[..slash]))
             .collect();
         for parent in parents {
