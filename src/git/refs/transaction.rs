@@ -23,7 +23,7 @@ use gix::refs::transaction::RefEdit;
 use gix::refs::{Target, TargetRef};
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often gix may have read the packed refs too early.
@@ -68,6 +68,18 @@ fn prepare<'a>(gix: &'a gix::Repository, edits: &[RefEdit]) -> Result<Transactio
                 }
                 edits.iter().try_for_each(|edit| expect(&gix.refs, edit))?;
             }
+        }
+    }
+}
+
+/// The lock on a ref's file, and the directories that it needs.
+fn lock(path: &Path, patience: Fail, boundary: &Path) -> Result<Marker> {
+    let mut tries = 0..TRIES;
+    loop {
+        let locked = Marker::acquire_to_hold_resource(path, patience, Some(boundary.to_owned()), 0);
+        match locked.map_err(anyhow::Error::from) {
+            Err(error) if is_no_directory(&error) && tries.next().is_some() => {}
+            locked => return locked,
         }
     }
 }
@@ -132,19 +144,7 @@ impl<'a> Deletion<'a> {
         let refs = edits.iter().map(|edit| {
             let relative = edit.name.to_path()?;
             let path = gix.common_dir().join(relative);
-            let boundary = Some(gix.common_dir().join("refs"));
-            let mut tries = 0..TRIES;
-            let lock = loop {
-                match Marker::acquire_to_hold_resource(&path, patience, boundary.clone(), 0) {
-                    Ok(lock) => break lock,
-                    Err(error) => {
-                        let error = error.into();
-                        if !is_no_directory(&error) || tries.next().is_none() {
-                            return Err(error);
-                        }
-                    }
-                }
-            };
+            let lock = lock(&path, patience, &gix.common_dir().join("refs"))?;
             expect(&gix.refs, edit)?;
             let log = gix.common_dir().join("logs").join(relative);
             Ok(Doomed { name: edit.name.as_bstr().to_owned(), path, log, _lock: lock })

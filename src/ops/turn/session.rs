@@ -149,7 +149,8 @@ pub fn beside_turn<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Loc
     Ok(locked)
 }
 
-/// Plans as if the open turn were closed, and changes nothing.
+/// Plans as if the open turn were closed, and leaves it open. A turn that has changed nothing since its dirty commit is
+/// closed for it, and opened again.
 pub fn look_ahead<'r, T>(
     repo: &'r Repo,
     heard: Warn<'r>,
