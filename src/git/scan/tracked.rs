@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 
 /// The directories still to read, and how many are being read.
 struct Queue {
@@ -228,14 +228,23 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
     }
 }
 
+/// In how many threads to walk. The system is asked once: it looks at several files for it.
+fn threads() -> usize {
+    static THREADS: LazyLock<usize> =
+        LazyLock::new(|| std::thread::available_parallelism().map_or(2, |n| n.get().min(8)));
+    *THREADS
+}
+
 impl Scanner<'_> {
     /// Walks over all that the index knows, in several threads.
     pub fn walk_tracked(&self) -> Result<Findings> {
         let queue = Queue::starting_with(Job { path: BString::default(), from: 0, to: self.index.entries().len() });
-        let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(8));
+        let threads = threads();
         let mut all = Findings::default();
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| self.work(&queue))).collect();
+            // This thread is one of them.
+            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(|| self.work(&queue))).collect();
+            all.merge(self.work(&queue)?);
             for worker in workers {
                 match worker.join() {
                     Ok(found) => all.merge(found?),
