@@ -4,6 +4,7 @@ use gix::date::Time;
 use gix::date::time::format::ISO8601_STRICT;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::sync::LazyLock;
 
 /// The time now, RFC 3339.
 pub fn rfc3339_now() -> String {
@@ -43,15 +44,18 @@ pub fn ago(time: &str) -> String {
 /// The time now in the user's time zone.
 pub fn local_time() -> Time {
     let now = Timestamp::now();
-    let zone = if std::env::var_os("TZ").is_some() { TimeZone::system() } else { system_zone() };
+    let zone = if std::env::var_os("TZ").is_some() { &TimeZone::system() } else { system_zone() };
     Time { seconds: now.as_second(), offset: zone.to_offset(now).seconds() }
 }
 
 /// The system's time zone, without its name: to find the name, jiff would search all zone files, which takes
 /// longer than the rest of a start.
-fn system_zone() -> TimeZone {
-    let zone = std::fs::read("/etc/localtime").ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
-    zone.unwrap_or(TimeZone::UTC)
+fn system_zone() -> &'static TimeZone {
+    static ZONE: LazyLock<TimeZone> = LazyLock::new(|| {
+        let zone = std::fs::read("/etc/localtime").ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
+        zone.unwrap_or(TimeZone::UTC)
+    });
+    &ZONE
 }
 
 #[cfg(test)]
