@@ -109,15 +109,16 @@ pub fn auto_commit<'r>(
         locked.warn(format!("the agent left '{path}' unmerged: its changes are not committed"));
         return Ok(None);
     }
+    let lock = index.lock_index(config.lock_timeout()?)?;
+    lock.expect_set(&[])?;
     let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
     let choice = Choice::of(locked, start, capture, changed, head_tree)?;
     announce_left_out(locked, &choice.left_out, &checkpoint.skipped, &start.skipped);
     if choice.commit.is_empty() {
         return Ok(None);
     }
-    let lock = index.lock_index(config.lock_timeout()?)?;
-    lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
     let mut message = commit_message(locked, turn, start, checkpoint);
+    lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
     if config.verify()? {
         message = index.run_commit_hooks(&lock, &message)?;
     }
