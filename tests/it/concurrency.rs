@@ -271,27 +271,32 @@ mod refs_of_others {
         }
     }
 
-    /// Runs a command in a copy for each time that it opens a path with this end, with all refs packed just before. Gives
-    /// how often that was, or nothing if no process can be traced here.
-    fn packed_before_each_opening(
+    fn pack_refs(repo: &Sandbox) {
+        // Where oxundo has the lock they are not packed.
+        let _ = repo.try_git(["-c", "core.packedRefsTimeout=0", "pack-refs", "--all", "--prune"]);
+    }
+
+    /// Runs a command in a copy for each time that it opens a path with this end, and has another program act just before.
+    /// Gives how often that was, or nothing if no process can be traced here.
+    fn before_each_opening(
         repo: &Sandbox,
         args: &[&str],
         path: &str,
+        act: impl Fn(&Sandbox),
         check: impl Fn(&Sandbox, Option<i32>, &str),
     ) -> Option<usize> {
         for often in 0.. {
-            let (repo, packed) = (repo.copy(), Cell::new(false));
-            let pack = || {
-                packed.set(true);
-                // Where oxundo has the lock they are not packed.
-                let _ = repo.try_git(["-c", "core.packedRefsTimeout=0", "pack-refs", "--all", "--prune"]);
+            let (repo, acted) = (repo.copy(), Cell::new(false));
+            let others = || {
+                acted.set(true);
+                act(&repo);
             };
-            let traced = interrupt_at_opening(&mut repo.launched_command(LAUNCH, args), path, often, &pack);
+            let traced = interrupt_at_opening(&mut repo.launched_command(LAUNCH, args), path, often, &others);
             let Ok(trace) = traced else {
                 announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
                 return None;
             };
-            if !packed.get() {
+            if !acted.get() {
                 return Some(often);
             }
             check(&repo, trace.code, &format!("{args:?}, before '{path}' is opened once more after {often} times"));
@@ -331,7 +336,7 @@ mod refs_of_others {
             }
         }
         let failures = in_parallel(&cases, |(repo, args, path)| {
-            let times = packed_before_each_opening(repo, args, path, nothing_missed);
+            let times = before_each_opening(repo, args, path, pack_refs, nothing_missed);
             announce(&format!("{args:?}, '{path}': {times:?} times"));
         });
         assert_eq!(failures, []);
@@ -340,8 +345,47 @@ mod refs_of_others {
             assert_eq!(code, Some(3), "a published commit stays: {what}");
             repo.assert_sound();
         };
-        let times = packed_before_each_opening(&done, &["undo"], ".git/refs/remotes/origin/main", refused);
+        let times = before_each_opening(&done, &["undo"], ".git/refs/remotes/origin/main", pack_refs, refused);
         assert!(times.is_none_or(|times| times > 0), "it is read");
+    }
+
+    #[test]
+    fn new_objects_that_no_ref_names_yet_survive_a_repack() {
+        let start = Sandbox::new();
+        start.commit("other", "other\n");
+        start.write("new", "the user's\n").sh("echo dirty >>README.txt");
+        let done = start.copy();
+        done.agent("echo own >>new; echo own >own");
+        done.sh("echo edited >>other");
+        let undone = done.copy();
+        undone.undo();
+        let repack = |repo: &Sandbox| {
+            repo.git(["repack", "-adq"]);
+            repo.git(["prune-packed"]);
+        };
+        let whole = |repo: &Sandbox, code, what: &str| {
+            assert_eq!(code, Some(0), "{what}");
+            repack(repo);
+            repo.assert_sound();
+            let state = repo.state();
+            let [there, back] = if repo.log()[0]["state"] == "done" { ["undo", "redo"] } else { ["redo", "undo"] };
+            for op in [there, back] {
+                repo.oxundo([op]).success();
+            }
+            repo.state().assert_is(&state, what);
+        };
+        let mut cases = Vec::new();
+        for name in ["oxundo/timeline", "oxundo/pending", "notes/oxundo", "heads/main"] {
+            let run = &["run", "--", "sh", "-c", "echo own >>new; echo own >own"][..];
+            for (repo, args) in [(&start, run), (&done, &["undo"]), (&undone, &["redo"])] {
+                cases.push((repo, args, format!("repo/.git/refs/{name}.lock")));
+            }
+        }
+        let failures = in_parallel(&cases, |(repo, args, path)| {
+            let times = before_each_opening(repo, args, path, repack, whole);
+            announce(&format!("{args:?}, '{path}': {times:?} times"));
+        });
+        assert_eq!(failures, []);
     }
 
     #[test]

@@ -240,7 +240,7 @@ impl Checkpoints<'_> {
         let Ok(file) = file else { return Ok(Written::Unreadable) };
         let Some(file) = file.filter(|file| file.metadata().is_ok_and(|about| about.len() > IN_MEMORY)) else {
             return Ok(match Worktree::new(self.repo).read(path, kind) {
-                Ok(Some(bytes)) => Written::Blob(self.repo.gix.write_blob(bytes)?.detach()),
+                Ok(Some(bytes)) => Written::Blob(self.repo.put_blob(&bytes)?),
                 Ok(None) => Written::Gone,
                 Err(_) => Written::Unreadable,
             });
@@ -250,7 +250,9 @@ impl Checkpoints<'_> {
             return Ok(Written::Blob(id));
         }
         let mut bytes = Exactly::of(&file)?;
-        match self.repo.gix.objects.write_stream(gix::objs::Kind::Blob, bytes.left, &mut bytes) {
+        // Not through memory.
+        let store = &*self.repo.gix.objects;
+        match store.write_stream(gix::objs::Kind::Blob, bytes.left, &mut bytes) {
             Ok(id) => Ok(Written::Blob(id)),
             Err(_) if bytes.failed => Ok(Written::Unreadable),
             Err(error) => Err(error.into()),

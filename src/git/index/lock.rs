@@ -138,6 +138,7 @@ impl IndexLock<'_> {
     /// Puts the copy in the index's place.
     pub fn commit(self) -> Result<()> {
         self.stager.take();
+        self.repo.flush()?;
         if self.copy.exists() {
             std::fs::rename(&self.copy, &self.index).context("replace the index")?;
         }

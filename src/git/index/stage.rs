@@ -41,7 +41,9 @@ impl IndexLock<'_> {
         }
         args.push("--stdin".into());
         let given = given.iter().map(|entry| entry.path.clone()).collect();
-        Ok(Stager { git: self.git(&args).start()?, given })
+        // It only reads the files: their objects are its own.
+        let git = self.repo.git_apart(&args).index(self.path());
+        Ok(Stager { git: git.start()?, given })
     }
 
     /// Stages these paths as `git add` and `git rm` would: files with their content, filters applied; missing

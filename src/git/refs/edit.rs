@@ -15,6 +15,7 @@ use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 impl Refs<'_> {
     /// Moves one of oxundo's refs, with a reflog entry. `None` means that it is not there.
     pub fn move_own_ref(&self, name: &str, from: Option<ObjectId>, to: Option<ObjectId>, message: &str) -> Result<()> {
+        self.repo.flush()?;
         let mut gix = self.repo.gix.clone();
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
         gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
@@ -30,6 +31,7 @@ impl Refs<'_> {
         edits: impl IntoIterator<Item = RefEdit>,
         still: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
+        self.repo.flush()?;
         let (who, mut time) = (self.repo.committer(), TimeBuf::default());
         transaction::edit(gix, edits, who.to_ref(&mut time), still)
     }

@@ -4,8 +4,10 @@ pub mod clock;
 #[cfg(test)]
 pub mod hermetic;
 pub mod identity;
+pub mod keep;
 pub mod lock;
 pub mod open;
+pub mod packs;
 pub mod platform;
 pub mod process;
 pub mod refs;
@@ -16,12 +18,11 @@ pub mod shell;
 #[cfg(test)]
 pub mod testing;
 
-use crate::git::repo::process::Git;
-use crate::progress::{Progress, ProgressSink};
+use crate::git::repo::keep::Kept;
+use crate::progress::ProgressSink;
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
-use std::cell::RefCell;
-use std::ffi::OsStr;
+use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,9 @@ pub struct Repo {
     pub(in crate::git) watch: ProgressSink,
     /// How long to wait for another command's moment to pass.
     patience: Duration,
+    /// About how many bytes of objects are in memory only.
+    unwritten: Cell<usize>,
+    kept: Kept,
 }
 
 /// The top of a worktree, held open.
@@ -142,17 +146,6 @@ impl Repo {
         let linked = self.git_dir != self.common_dir;
         let name = self.git_dir.file_name()?;
         linked.then(|| name.to_string_lossy().into_owned())
-    }
-
-    /// A git command in this repository.
-    pub fn git<I, S>(&self, args: I) -> Git
-    where
-        I: IntoIterator<Item = S>,
-        S: AsRef<OsStr>,
-    {
-        let git = Git::new(&self.git_dir, self.top(), args);
-        self.watch.emit(Progress::Runs(git.line()));
-        git
     }
 
     /// The operation that git is in the middle of, in git's words.

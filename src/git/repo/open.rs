@@ -1,6 +1,7 @@
 //! Finding and opening the repository that a directory is in, or oxundo's own for it.
 
 use crate::error::{Code, Refusal};
+use crate::git::repo::keep::Kept;
 use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
 use crate::git::repo::settings::config_parameters;
@@ -8,7 +9,8 @@ use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_di
 use crate::git::repo::{Repo, Top};
 use crate::progress::ProgressSink;
 use anyhow::Result;
-use std::cell::RefCell;
+use gix::odb::store::init::Slots;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 impl Repo {
@@ -30,6 +32,8 @@ impl Repo {
 
     /// Opens it again, with the settings of now, for whoever keeps it for long.
     pub fn reopen(&mut self) -> Result<()> {
+        // A plan that was looked at names what was made for it.
+        self.flush()?;
         let now = Self::open(self.top())?;
         let (prefix, index) = (std::mem::take(&mut self.prefix), self.index.take());
         *self = Self { prefix, index: index.into(), watch: self.watch.clone(), patience: self.patience, ..now };
@@ -103,6 +107,7 @@ impl Repo {
         let [git_dir, common_dir] = git_dirs;
         let prefix = directory.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
         gix.object_cache_size_if_unset(4 * 1024 * 1024);
+        gix.objects.enable_object_memory();
         Ok(Self {
             top: Top::open(&top, gix.filesystem_options()?.ignore_case)?,
             scratch: git_dir.join("oxundo"),
@@ -114,6 +119,8 @@ impl Repo {
             index: RefCell::default(),
             watch: ProgressSink::default(),
             patience: PATIENCE,
+            unwritten: Cell::default(),
+            kept: Kept::default(),
         })
     }
 
@@ -158,6 +165,8 @@ fn open_gix(path: &Path) -> Result<gix::Repository> {
     if let Ok(parameters) = std::env::var("GIT_CONFIG_PARAMETERS") {
         options = options.cli_overrides(config_parameters(&parameters));
     }
+    // Room for the packs that come while an agent is at work.
+    options = options.object_store_slots(Slots::AsNeededByDiskState { multiplier: 1.1, minimum: 128 });
     let mut gix = gix::open_opts(path, options).map_err(|error| not_opened(path, &error.to_string()))?;
     // What `git replace` has in an object's place is a way to look at it. What is brought back is what was there, and
     // a push has sent the commits as they were made, with the parents that they have.

@@ -1,5 +1,7 @@
 //! The one door to the `git` binary, for what gix cannot do correctly.
 
+use crate::git::repo::Repo;
+use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::{OsStr, OsString};
@@ -34,12 +36,37 @@ const NO_HOOKS: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
 /// The commands that run hooks, or print where they are.
 const ABOUT_HOOKS: [&str; 2] = ["hook", "rev-parse"];
 
+impl Repo {
+    /// A git command in this repository.
+    pub fn git<I, S>(&self, args: I) -> Git
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let written = self.flush();
+        self.git_apart(args).after(written)
+    }
+
+    /// A git command that asks for no object that oxundo has just made.
+    pub fn git_apart<I, S>(&self, args: I) -> Git
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let git = Git::new(&self.git_dir, self.top(), args);
+        self.watch.emit(Progress::Runs(git.line()));
+        git
+    }
+}
+
 /// A git command in one repository.
 #[derive(Debug)]
 pub struct Git {
     command: Command,
     name: String,
     line: String,
+    /// Why it must not run.
+    unready: Option<anyhow::Error>,
 }
 
 impl Git {
@@ -69,12 +96,23 @@ impl Git {
             command.env("GIT_NO_REPLACE_OBJECTS", "1").args(NO_HOOKS);
         }
         command.args(args);
-        Self { command, name, line }
+        Self { command, name, line, unready: None }
     }
 
     /// The command line as people would write it.
     pub fn line(&self) -> &str {
         &self.line
+    }
+
+    /// Runs only if what it needs was done.
+    #[must_use]
+    pub fn after(mut self, done: Result<()>) -> Self {
+        self.unready = done.err();
+        self
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.unready.take().map_or(Ok(()), Err)
     }
 
     /// Sets a variable.
@@ -104,6 +142,7 @@ impl Git {
 
     /// Starts it before its input is known, so that it is ready by then.
     pub fn start(mut self) -> Result<Waiting> {
+        self.check()?;
         self.speak_english();
         Waiting::start(self.command, format!("git {}", self.name))
     }
@@ -111,6 +150,7 @@ impl Git {
     /// As [`Git::run`], but gives up on a command that does not end: it may be waiting for a passphrase that nobody
     /// types. The command is left running, and what it still prints is ignored.
     pub fn run_within(mut self, input: &[u8], limit: Duration) -> Result<Vec<u8>> {
+        self.check()?;
         self.speak_english();
         fed_within(self.command, input, &format!("git {}", self.name), limit)
     }
@@ -118,6 +158,7 @@ impl Git {
     /// Writes what the command prints to `out`, as it comes.
     pub fn copy_to(mut self, out: &mut dyn Write) -> Result<()> {
         let name = format!("git {}", self.name);
+        self.check()?;
         self.speak_english();
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().with_context(|| format!("run {name}"))?;
@@ -132,6 +173,7 @@ impl Git {
 
     /// As [`Git::run`], for a command whose exit code has a meaning: gives it too.
     pub fn ask(mut self) -> Result<(i32, Vec<u8>)> {
+        self.check()?;
         self.speak_english();
         self.command.stdin(Stdio::null()).stderr(Stdio::null());
         let output = self.command.output().with_context(|| format!("run git {}", self.name))?;
@@ -149,6 +191,7 @@ impl Git {
 
     /// Runs with the terminal as it is, so that git's pager and colours work.
     pub fn interactive(mut self) -> Result<ExitStatus> {
+        self.check()?;
         leave_interrupts()?;
         self.command.status().context("run git")
     }

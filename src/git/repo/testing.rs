@@ -24,12 +24,23 @@ impl Fixture {
     /// An empty repository with these settings, each `key=value`.
     #[track_caller]
     pub fn with(settings: &[&str]) -> Self {
+        Self::made("sha1", settings)
+    }
+
+    /// An empty repository whose objects have this format.
+    #[track_caller]
+    pub fn of_format(format: &str) -> Self {
+        Self::made(format, &[])
+    }
+
+    #[track_caller]
+    fn made(format: &str, settings: &[&str]) -> Self {
         hermetic::ensure();
         let outside = tempfile::tempdir().expect("make a directory");
         let top = outside.path().join("repo");
         std::fs::create_dir(&top).expect("make a directory");
         let own = ["user.name=A User", "user.email=user@example.com", "core.fileMode=true", "gc.auto=0"];
-        expect_success(run(&top, &["init", "-q", "-b", "main", "--template="], b""));
+        expect_success(run(&top, &["init", "-q", "-b", "main", "--template=", "--object-format", format], b""));
         for setting in own.iter().chain(settings) {
             let (key, value) = setting.split_once('=').expect("a key and a value");
             expect_success(run(&top, &["config", key, value], b""));
@@ -83,6 +94,7 @@ impl Fixture {
     /// What git prints, given this input.
     #[track_caller]
     pub fn git_fed(&self, args: &[&str], input: &[u8]) -> Vec<u8> {
+        self.repo.flush().expect("write new objects");
         expect_success(run(self.repo.top(), args, input))
     }
 
