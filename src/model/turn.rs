@@ -104,6 +104,10 @@ pub struct Turn {
     pub prompt: Option<String>,
     /// Commit or ghost.
     pub mode: Mode,
+    /// Whether it makes no commits only because of uncommitted work that was there when it began: a commit of the
+    /// agent's could take that along.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
     /// The branch on which it began; `None` for a detached HEAD.
     pub began_on: Option<String>,
     /// The branch on which it ended, to which it belongs.
@@ -169,6 +173,11 @@ impl Turn {
         let is_its = |part: &&Participant| part.agent == self.agent || part.inside;
         let model = self.origin.parts.iter().filter(is_its).find_map(|part| model_name(part.model.as_deref()?));
         model.map_or_else(|| self.agent.clone(), |model| format!("{}:{model}", self.agent))
+    }
+
+    /// Whether it was to make commits.
+    pub fn wanted_mode(&self) -> Mode {
+        if self.mixed { Mode::Commit } else { self.mode }
     }
 
     /// Its branch as people write it.

@@ -319,12 +319,7 @@ fn in_a_run_what_comes_after_undo_and_redo_is_recorded_too() {
 #[test]
 fn in_a_run_the_users_edit_after_an_empty_prompt_is_saved_apart() {
     let repo = Sandbox::new();
-    let call = |event: &str, prompt: u32| {
-        format!(
-            "printf '%s' '{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\",\"prompt_id\":\"{prompt}\",\"prompt\":\"p{prompt}\"}}' | oxundo hook claude"
-        )
-    };
-    let (b, e) = (|n| call(BEGIN, n), |n| call(END, n));
+    let (b, e) = (|n| call(BEGIN, n, ""), |n| call(END, n, ""));
     let script =
         [b(1), e(1), "echo user >>README.txt".to_owned(), b(2), e(2), b(3), "echo agent >>README.txt".to_owned(), e(3)]
             .join("; ");
@@ -333,6 +328,51 @@ fn in_a_run_the_users_edit_after_an_empty_prompt_is_saved_apart() {
     assert!(agents.contains("+agent") && !agents.contains("+user"), "{agents}");
     let dirty = repo.git(["show", "--format=%s", "HEAD~1"]);
     assert!(dirty.contains("uncommitted changes") && dirty.contains("+user"), "{dirty}");
+}
+
+/// The line of a script with which an agent's hook tells of a prompt.
+fn call(event: &str, prompt: u32, more: &str) -> String {
+    format!(
+        "printf '%s' '{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\",\"prompt_id\":\"{prompt}\",\"prompt\":\"p{prompt}\"{more}}}' | oxundo hook claude"
+    )
+}
+
+#[test]
+fn in_a_run_the_users_work_after_undo_is_in_no_agents_commit() {
+    let background = r#","background_tasks":[{"status":"running"}]"#;
+    let ways: [(&str, Vec<String>); 4] = [
+        ("a prompt", vec![call(BEGIN, 2, ""), "WORK".to_owned(), call(END, 2, "")]),
+        ("an end without a beginning", vec!["WORK".to_owned(), call(END, 2, "")]),
+        ("a task in the background", vec!["WORK".to_owned(), call(END, 2, background), call(END, 2, "")]),
+        ("the end of the run", vec!["WORK".to_owned()]),
+    ];
+    for (way, steps) in ways {
+        let repo = Sandbox::new();
+        repo.commit("README.txt", "1\n2\n3\n4\n5\n6\n");
+        let first = [call(BEGIN, 1, ""), "echo one >>README.txt".to_owned(), call(END, 1, "")].join("; ");
+        let late = "echo agents-own >>README.txt; echo agents-own >late.txt";
+        let second = steps.join("; ").replace("WORK", late);
+        // A prompt later it is still not known whose what is uncommitted is.
+        let third = match way {
+            "the end of the run" => "true".to_owned(),
+            _ => [call(BEGIN, 3, ""), "echo agents-third >>README.txt".to_owned(), call(END, 3, "")].join("; "),
+        };
+        let wait = "until [ -e \"$HOME/go\" ]; do sleep 0.02; done";
+        let script = format!("{first}; : >\"$HOME/first\"; {wait}; {second}; {third}");
+        let run = repo.spawn(&["run", "--", "sh", "-ec", &script]);
+        repo.wait_for("first");
+        repo.sh("echo users-own >own.txt; git add own.txt; sed -i 1iusers-own README.txt");
+        repo.oxundo(["undo"]).success();
+        let users = repo.state();
+        repo.signal("go");
+        Output::awaited(run).success();
+        let agents = agents_commits(&repo);
+        assert!(!agents.contains("+users-own"), "{way}: {agents}");
+        let dirty = repo.git(["log", "--branches", "--grep=uncommitted changes", "-p", "--format="]);
+        assert!(!dirty.contains("+agents-"), "{way}: {dirty}");
+        repo.oxundo(["undo", "--to", "0"]).success();
+        repo.state().assert_is(&users, &format!("{way}: all that the agent did since is undone"));
+    }
 }
 
 #[test]

@@ -31,11 +31,18 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
         locked.config().sign()?;
     }
     let capture = locked.present()?;
-    // Where a command broke in, the user's work is not saved apart: a commit of the agent's could take it along.
-    let is_mixed = origin.waiting && origin.by_hooks && has_uncommitted(locked, &capture)?;
-    let mode = if is_mixed { Mode::Ghost } else { who.mode };
-    let turn = begun(locked, Who { mode, ..who }, origin, &capture);
+    let mixed = who.mode == Mode::Commit && is_mixed(locked, &origin, &capture)?;
+    let mode = if mixed { Mode::Ghost } else { who.mode };
+    let turn = Turn { mixed, ..begun(locked, Who { mode, ..who }, origin, &capture) };
     record(locked, turn, &capture)
+}
+
+/// Whether work is uncommitted that can be saved in no commit of its own: where a command broke in, or between two
+/// prompts, an agent's could take the user's along; and where such a turn is the last one, the user's the agent's.
+fn is_mixed(locked: &Locked<'_>, origin: &Bounds, capture: &Capture) -> Result<bool> {
+    let last = locked.last_whole()?.map(|number| locked.timeline.require_turn(number)).transpose()?;
+    let is_over_mixed = last.is_some_and(|turn| turn.mixed);
+    Ok((origin.waiting || is_over_mixed) && has_uncommitted(locked, capture)?)
 }
 
 /// Begins a turn that oxundo itself makes, from a present that has been looked at; `wrote` is what its plan writes
@@ -94,6 +101,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         message: who.message,
         prompt: who.prompt,
         mode: who.mode,
+        mixed: false,
         began_on: before.head.branch.clone(),
         branch: before.head.branch.clone(),
         began_at: rfc3339_now(),

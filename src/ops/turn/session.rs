@@ -91,7 +91,7 @@ fn take_step(
             let interrupted = !turn.origin.part_of(&call.part).is_some_and(|part| part.goes_on);
             let closed = end(locked, Ending { exit_code: None, interrupted })?;
             // The reason why the last turn made no commits may be gone.
-            let mode = if in_run { turn.mode } else { locked.config().mode()? };
+            let mode = if in_run { turn.wanted_mode() } else { locked.config().mode()? };
             open_turn(locked, call, !in_run, mode)?;
             return Ok(closed);
         }
@@ -222,7 +222,7 @@ fn go_on(locked: &mut Locked<'_>, closed: &Turn, waiting: bool) -> Result<()> {
         session: closed.session.clone(),
         message: closed.message.clone(),
         prompt: closed.prompt.clone(),
-        mode: closed.mode,
+        mode: closed.wanted_mode(),
     };
     begin(locked, who, origin).map(drop)
 }
@@ -335,8 +335,9 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
             let mode = locked.config().mode()?;
             return open_turn(locked, call, true, mode);
         }
+        let mode = turn.wanted_mode();
         let part = Participant { agent: turn.agent, ..call.part.clone() };
-        return open_turn(locked, &SignalCall { part, ..call.clone() }, false, turn.mode);
+        return open_turn(locked, &SignalCall { part, ..call.clone() }, false, mode);
     }
     let is_unchanged = since.changed(locked, &turn)?.is_empty();
     if is_unchanged || take_back(locked, &turn, &since).is_err() {
@@ -346,7 +347,8 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
         return amend(locked, &turn, "claim");
     }
     turn.asked(call.message.clone(), call.prompt.clone());
-    let Turn { agent, message, prompt, mode, .. } = turn;
+    let mode = turn.wanted_mode();
+    let Turn { agent, message, prompt, .. } = turn;
     let part = Participant { agent, ..call.part.clone() };
     open_turn(locked, &SignalCall { part, message, prompt, ..call.clone() }, false, mode)
 }
@@ -355,8 +357,8 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
 fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, who: &Participant) -> Result<()> {
     let part = Participant { at_work: false, ..who.clone() };
     let origin = Bounds { waiting: true, parts: vec![part], ..Bounds::default() };
-    let who =
-        Who { agent: last.agent.clone(), session: last.session.clone(), message: None, prompt: None, mode: last.mode };
+    let (agent, session) = (last.agent.clone(), last.session.clone());
+    let who = Who { agent, session, message: None, prompt: None, mode: last.wanted_mode() };
     begin(locked, who, origin).map(drop)
 }
 
