@@ -35,6 +35,8 @@ pub struct Adapter {
     pub session_variable: Option<&'static str>,
     /// Variables that hold the project's directory, which outlasts an agent's `cd`.
     pub directory_variable: Option<&'static str>,
+    /// Variables that are set in what its tools run, and not in a terminal that it opens for the user.
+    pub call_variables: &'static [&'static str],
     /// Whether there is one session only, without an id.
     pub sessionless: bool,
     /// Files at the top of the worktree in which the agent keeps its own state, as patterns of a `.gitignore` file.
@@ -99,6 +101,7 @@ const PLAIN: Adapter = Adapter {
     harmless_tools: &[],
     session_variable: None,
     directory_variable: None,
+    call_variables: &[],
     sessionless: false,
     state_files: &[],
     resume: None,
@@ -125,6 +128,7 @@ pub const ADAPTERS: &[Adapter] = &[
         background: Some(TASKS),
         notifications: &["<task-notification>"],
         directory_variable: Some("CLAUDE_PROJECT_DIR"),
+        call_variables: &["CLAUDECODE"],
         resume: Some("claude --resume {}"),
         rewind: Some("/rewind"),
         ..PLAIN
@@ -141,6 +145,7 @@ pub const ADAPTERS: &[Adapter] = &[
             ("SessionEnd", Gone),
             ("agent-turn-complete", End),
         ],
+        call_variables: &["CODEX_CI", "CODEX_SANDBOX"],
         resume: Some("codex resume {}"),
         ..PLAIN
     },
@@ -150,6 +155,7 @@ pub const ADAPTERS: &[Adapter] = &[
         programs: &["gemini"],
         events: &[("BeforeAgent", Begin), ("AfterAgent", End), ("SessionEnd", Gone)],
         directory_variable: Some("GEMINI_PROJECT_DIR"),
+        call_variables: &["GEMINI_CLI"],
         resume: Some("gemini --resume {}"),
         rewind: Some("/rewind"),
         ..PLAIN
@@ -160,6 +166,7 @@ pub const ADAPTERS: &[Adapter] = &[
         programs: &["cursor-agent", "cursor"],
         events: &[("beforeSubmitPrompt", Begin), ("UserPromptSubmit", Begin), ("stop", End), ("sessionEnd", Gone)],
         directory_variable: Some("CURSOR_PROJECT_DIR"),
+        call_variables: &["CURSOR_AGENT"],
         resume: Some("cursor-agent --resume {}"),
         ..PLAIN
     },
@@ -187,6 +194,7 @@ pub const ADAPTERS: &[Adapter] = &[
         // There the result of a tool comes as a prompt.
         proof: Some("submitted_prompt"),
         directory_variable: Some("QWEN_PROJECT_DIR"),
+        call_variables: &["QWEN_CODE"],
         resume: Some("qwen --resume {}"),
         ..PLAIN
     },

@@ -1,8 +1,12 @@
 //! Whether the agent of a session is still running. Its hooks are short processes, which can hold no lock for it:
 //! instead the process that runs them is recorded.
 
+use crate::agents::adapters::adapter;
 use crate::git::repo::platform;
+use crate::git::repo::platform::ProcessEntry;
+use crate::model::session::Descent;
 use crate::model::turn::{Participant, Process};
+use std::io::IsTerminal;
 
 /// Programs that an agent runs its hooks with, and that end with the hook.
 const SHELLS: [&str; 8] = ["sh", "dash", "bash", "zsh", "fish", "ksh", "ash", "busybox"];
@@ -35,18 +39,42 @@ pub fn is_alive(part: &Participant) -> bool {
 
 /// Whether a session's process is an ancestor of this one.
 pub fn is_above(part: &Participant) -> bool {
-    let Some(process) = part.process.as_ref().filter(|process| process.space == platform::process_space()) else {
-        return false;
-    };
+    entry_above(part).is_some()
+}
+
+/// How this command comes about, if the session's process is an ancestor of this one.
+pub fn descent(part: &Participant) -> Option<Descent> {
+    let agent = entry_above(part)?;
+    let own = platform::process(std::process::id());
+    let terminal = own.and_then(|own| own.terminal);
+    Some(Descent {
+        reads_terminal: std::io::stdin().is_terminal(),
+        has_agents_terminal: agent.terminal.is_none() || agent.terminal == terminal,
+        in_call: adapter(&part.agent).is_some_and(|adapter| adapter.call_variables.iter().any(|name| is_set(name))),
+    })
+}
+
+/// How this command comes about within a `run`.
+pub fn descent_of_run() -> Descent {
+    Descent { reads_terminal: std::io::stdin().is_terminal(), has_agents_terminal: true, in_call: false }
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+fn entry_above(part: &Participant) -> Option<ProcessEntry> {
+    let process = part.process.as_ref().filter(|process| process.space == platform::process_space())?;
     let mut at = parent_id();
     for _ in 0..HIGHEST {
-        let Some((pid, seen)) = at.and_then(|pid| Some((pid, platform::process(pid)?))) else { return false };
+        let pid = at?;
+        let seen = platform::process(pid)?;
         if pid == process.pid {
-            return seen.started == process.started;
+            return (seen.started == process.started).then_some(seen);
         }
         at = Some(seen.parent);
     }
-    false
+    None
 }
 
 fn parent_id() -> Option<u32> {

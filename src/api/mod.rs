@@ -249,7 +249,7 @@ impl Worktree {
     pub fn preview(&self, operation: impl Into<Operation>) -> Result<Preview> {
         let operation = operation.into();
         let (answer, warnings) = self.act(|repo, heard| {
-            look_ahead(repo, heard, operation.word(), |view| Ok(operation.prepare(view)?.preview()))
+            look_ahead(repo, heard, operation.command(), |view| Ok(operation.prepare(view)?.preview()))
         })?;
         Ok(Preview::of(operation, answer, warnings))
     }
@@ -302,7 +302,7 @@ impl Worktree {
                 preview.map_or(Ok(()), |preview| prepared.check_is(view, &preview.looked_at))?;
                 Ok(prepared)
             };
-            settled_for(repo, heard, operation.word(), prepare, |locked, prepared| prepared.carry_out(locked))
+            settled_for(repo, heard, operation.command(), prepare, |locked, prepared, _| prepared.carry_out(locked))
         })?;
         Ok(Outcome::of(answer, warnings))
     }

@@ -9,6 +9,7 @@ use crate::ops::locked::Locked;
 use crate::ops::made::PlannedTurn;
 use crate::ops::outcome::Outcome as Answer;
 use crate::ops::revert::Which;
+use crate::ops::turn::session::Command;
 use crate::ops::undo::PlannedUndo;
 use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
@@ -166,12 +167,13 @@ impl From<Restore> for Operation {
 
 impl Operation {
     /// As which it takes the lock.
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
+    pub(crate) fn command(&self) -> Command<'static> {
+        let name = match self {
             Self::Undo(_) => "undo",
             Self::Redo(_) => "redo",
             Self::Restore(_) => "restore",
-        }
+        };
+        Command { name, is_typed: false }
     }
 
     /// Makes every check.

@@ -25,6 +25,8 @@ pub enum Code {
     InProgress,
     /// Another turn, undo or redo is running in this worktree.
     Busy,
+    /// The command is the user's to give, and an agent at work gave it.
+    Agent,
     /// The user's later changes overlap what would be restored.
     Conflict,
     /// There is nothing to undo or redo.
@@ -53,6 +55,7 @@ impl Code {
             | Self::Branch
             | Self::InProgress
             | Self::Busy
+            | Self::Agent
             | Self::Conflict
             | Self::Locked => 3,
             Self::Nothing => 4,

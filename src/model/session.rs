@@ -114,6 +114,25 @@ fn leave_or_close(context: Context<'_>, held: bool, interrupted: bool) -> Sessio
     if context.others || (held && !context.inside) { SessionStep::Leave } else { SessionStep::Close { interrupted } }
 }
 
+/// How a command comes about whose process descends from an agent's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descent {
+    /// Whether it reads from a terminal.
+    pub reads_terminal: bool,
+    /// Whether that is the agent's own, on which the user types, or the agent has none: an editor opens some for the
+    /// user. An agent opens others for the commands of its tools.
+    pub has_agents_terminal: bool,
+    /// Whether it has what the agent sets in what its tools run.
+    pub in_call: bool,
+}
+
+impl Descent {
+    /// Whether the agent gave the command, and not a user who types it on a terminal within the agent's.
+    pub fn is_agents_word(self) -> bool {
+        !self.reads_terminal || !self.has_agents_terminal || self.in_call
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +282,19 @@ mod tests {
         assert_eq!(at(&waiting, &who, END, true), SessionStep::Nothing, "fired twice");
         assert_eq!(at(&waiting, &part("s", Some("2"), false), Signal::Begin, true), SessionStep::Claim);
         assert_eq!(at(&waiting, &part("s", Some("2"), false), END, true), CLOSE);
+    }
+
+    #[test]
+    fn who_types_on_a_terminal_within_the_agents_is_the_user() {
+        let user = Descent { reads_terminal: true, has_agents_terminal: true, in_call: false };
+        assert!(!user.is_agents_word(), "in an editor's terminal, or a shell that is the agent");
+        for agents in [
+            Descent { reads_terminal: false, ..user },
+            Descent { has_agents_terminal: false, ..user },
+            Descent { in_call: true, ..user },
+        ] {
+            assert!(agents.is_agents_word(), "{agents:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
-use crate::model::turn::Made;
+use crate::model::turn::{Made, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::begin::begin_made;
@@ -91,6 +91,23 @@ impl PlannedTurn {
         };
         outcome.rescue = locked.timeline.checkpoint_id(turn.turn, Side::Before)?;
         outcome.turn = Some(turn.turn);
+        Ok(outcome)
+    }
+
+    /// Does it within a turn that is open, and is then part of it. What it replaces is in a rescue checkpoint.
+    pub fn carry_out_within(self, locked: &mut Locked<'_>, mut turn: Turn) -> Result<Outcome> {
+        Apply::check_names(&self.plan)?;
+        let mut present = self.capture.checkpoint.clone();
+        turn.wrote.extend(Checkpoints::new(locked.repo).written_though_left_out(&mut present, &self.plan)?);
+        let mut update = locked.timeline.update();
+        let rescue = update.put_rescue(&self.capture.checkpoint)?;
+        update.put_turn(&turn)?;
+        let message = format!("{} within turn {}", self.plan.op.word(), turn.turn);
+        locked.carry_out(&self.plan, update, message, Vec::new(), None)?;
+        let [done, _] = self.verbs;
+        let mut outcome = self.outcome(done, false);
+        outcome.hints = vec![format!("it is part of turn {}, and is undone with it", turn.turn)];
+        outcome.rescue = Some(rescue);
         Ok(outcome)
     }
 

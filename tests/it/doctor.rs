@@ -53,7 +53,7 @@ fn agents_that_are_installed_set_up_and_have_fired_are_told_of() {
 
     std::fs::remove_file(repo.home().join(".claude.json")).expect("remove it");
     let begin = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s"}).to_string();
-    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), begin.as_bytes()).success();
+    Output::fired(&mut repo.oxundo_command(["hook", "claude"]), begin.as_bytes()).success();
     let found = doctor(&repo, &path);
     nothing(&found);
     assert!(found["about"]["agents"][0]["last_fired"].is_string(), "what has fired is trusted: {found}");
@@ -140,13 +140,13 @@ fn codexs_hooks_must_be_approved() {
 #[test]
 fn a_hook_that_failed_is_told_of_until_one_succeeds() {
     let repo = Sandbox::new();
-    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), b"{").success();
+    Output::fired(&mut repo.oxundo_command(["hook", "claude"]), b"{").success();
     let (message, _) = finding(&repo.json(["doctor"]).1, "the last call of a hook failed");
     assert!(message.contains("read the hook's JSON"), "{message}");
     // Which came later, the times of two files say, which go by the ticks of the kernel's clock.
     std::thread::sleep(std::time::Duration::from_millis(20));
     let end = json!({"hook_event_name": "Stop", "session_id": "s"}).to_string();
-    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), end.as_bytes()).success();
+    Output::fired(&mut repo.oxundo_command(["hook", "claude"]), end.as_bytes()).success();
     nothing(&repo.json(["doctor"]).1);
 }
 

@@ -34,7 +34,7 @@ fn switch_off(repo: Sandbox, way: &str) -> Sandbox {
 
 #[track_caller]
 fn silent(mut command: Command, input: &Value) {
-    let output = Output::fed(&mut command, input.to_string().as_bytes());
+    let output = Output::fired(&mut command, input.to_string().as_bytes());
     output.success();
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "a hook says nothing\n{output:?}");
 }

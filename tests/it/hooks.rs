@@ -18,7 +18,7 @@ fn hook(repo: &Sandbox, args: &[&str], payload: &Value) -> Output {
 
 #[track_caller]
 fn fed(repo: &Sandbox, args: &[&str], input: &[u8]) -> Output {
-    let output = Output::fed(&mut repo.oxundo_command(["hook"].iter().chain(args)), input);
+    let output = Output::fired(&mut repo.oxundo_command(["hook"].iter().chain(args)), input);
     output.success();
     assert!(output.stdout.is_empty(), "a hook is silent on stdout\n{output:?}");
     output
@@ -631,9 +631,8 @@ fn a_run_shares_its_turn_with_a_session_at_work() {
 #[test]
 fn a_run_within_an_agents_turn_is_part_of_it() {
     let repo = repo();
-    // This very process is the agent.
-    hook(&repo, &["claude"], &prompt("s", "1", "p"));
-    repo.oxundo(["run", "--", "sh", "-c", "echo two >>a.txt"]).success();
+    std::fs::write(repo.home().join("begin"), prompt("s", "1", "p").to_string()).expect("write a payload");
+    repo.by_agent("oxundo hook claude <../home/begin; oxundo run -- sh -c 'echo two >>a.txt'").success();
     assert_eq!(repo.json(["status"]).1["open_turn"], 1, "the turn is still open");
     hook(&repo, &["claude"], &stop("s", "1"));
     assert_eq!(turns(&repo), [done(1, "p")]);
@@ -642,18 +641,27 @@ fn a_run_within_an_agents_turn_is_part_of_it() {
 #[test]
 fn undo_is_possible_while_the_agent_in_a_run_waits_for_a_prompt() {
     let repo = repo();
+    let wait = |name: &str| format!(": >../home/{name}; until [ -e ../home/{name}-go ]; do sleep 0.02; done\n");
     let script = [
+        "hook() { printf '%s' \"$1\" | oxundo hook claude || exit 99; }\n".to_owned(),
         quoted(&prompt("s", "1", "first")),
         "echo two >>a.txt\n".to_owned(),
         quoted(&stop("s", "1")),
-        "oxundo undo -q; cat a.txt >../home/undone\n".to_owned(),
+        wait("waits"),
         quoted(&prompt("s", "2", "second")),
-        "if oxundo undo; then exit 98; fi; echo three >>a.txt\n".to_owned(),
+        wait("works"),
+        "echo three >>a.txt\n".to_owned(),
         quoted(&stop("s", "2")),
     ];
-    run_with_hooks(&repo, &[], &script.concat());
-    let undone = std::fs::read_to_string(repo.home().join("undone")).expect("it was undone");
-    assert!(undone.ends_with("one\n"), "{undone}");
+    let run = repo.spawn(&["run", "--agent", "claude", "--", "sh", "-ec", &script.concat()]);
+    repo.wait_for("waits");
+    repo.undo();
+    repo.assert_file("a.txt", "one\n", "it was undone");
+    repo.signal("waits-go");
+    repo.wait_for("works");
+    repo.refuses(&["undo"], "busy");
+    repo.signal("works-go");
+    Output::awaited(run).success();
     assert_eq!(turns(&repo), [done(2, "second")]);
     repo.assert_file("a.txt", "one\nthree\n", "and the next prompt began there");
 }

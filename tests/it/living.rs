@@ -28,7 +28,7 @@ fn hook(repo: &Sandbox, event: &str, prompt: &str) {
 fn hook_of(repo: &Sandbox, agent: &str, event: &str, prompt: &str, session: &str) {
     let text = format!("prompt {prompt}");
     let payload = json!({"hook_event_name": event, "session_id": session, "prompt_id": prompt, "prompt": text});
-    let output = Output::fed(&mut repo.oxundo_command(["hook", agent]), payload.to_string().as_bytes());
+    let output = Output::fired(&mut repo.oxundo_command(["hook", agent]), payload.to_string().as_bytes());
     output.success();
     assert_eq!((output.out(), output.err()), (String::new(), String::new()));
 }
@@ -373,6 +373,97 @@ fn in_a_run_the_users_work_after_undo_is_in_no_agents_commit() {
         repo.oxundo(["undo", "--to", "0"]).success();
         repo.state().assert_is(&users, &format!("{way}: all that the agent did since is undone"));
     }
+}
+
+/// The commands that an agent may not give.
+const USERS: [&[&str]; 8] = [
+    &["undo"],
+    &["undo", "--only", "1"],
+    &["undo", "--revert"],
+    &["undo", "--", "README.txt"],
+    &["undo", "--dry-run"],
+    &["redo"],
+    &["branch", "other", "1"],
+    &["squash"],
+];
+
+/// What an agent types in its turn: what is not its to say is refused, and what is ends nothing.
+fn typed_by_an_agent() -> String {
+    let refused = USERS.iter().filter(|args| args[0] != "rewind").map(|args| {
+        format!("code=0; oxundo --json {} >>../home/refused || code=$?; echo $code >>../home/codes\n", args.join(" "))
+    });
+    let may = "echo early >>README.txt
+        oxundo checkpoint own; oxundo show 1 >/dev/null; oxundo log >/dev/null; oxundo diff 1 >/dev/null; oxundo status >/dev/null
+        oxundo restore --dry-run 1; oxundo restore 1 -- README.txt first.txt
+        echo late >>README.txt\n";
+    format!("{}{may}", refused.collect::<String>())
+}
+
+#[track_caller]
+fn assert_refused(repo: &Sandbox) {
+    let read = |name: &str| std::fs::read_to_string(repo.home().join(name)).expect("it was said");
+    let said = read("refused");
+    let codes: Vec<Value> = serde_json::Deserializer::from_str(&said)
+        .into_iter::<Value>()
+        .map(|value| value.expect("an object")["error"]["code"].clone())
+        .collect();
+    assert_eq!(codes, vec![json!("agent"); USERS.len()], "{said}");
+    assert_eq!(read("codes"), "3\n".repeat(USERS.len()));
+}
+
+#[test]
+fn an_agents_own_undo_is_refused_and_its_checkpoint_and_restore_are_part_of_its_turn() {
+    for mode in Mode::BOTH {
+        for in_run in [false, true] {
+            let repo = repo(mode);
+            let before = repo.state();
+            let (begin, end) = (call(BEGIN, 1, ""), call(END, 1, ""));
+            if in_run {
+                repo.turn(mode, &typed_by_an_agent());
+            } else {
+                repo.by_agent(&format!("{begin}\n{}{end}", typed_by_an_agent())).success();
+            }
+            assert_refused(&repo);
+            repo.assert_file("README.txt", "readme\none\nlate\n", "restored, and written to after that");
+            assert_eq!(repo.log().len(), 3, "all of it is one turn");
+            let after = repo.state();
+            repo.undo();
+            repo.state().assert_is(&before, "and is undone as one");
+            repo.redo();
+            repo.state().assert_is(&after, "and redone");
+            repo.oxundo(["restore", "own", "--", "README.txt"]).success();
+            repo.assert_file("README.txt", "readme\none\ntwo\nearly\n", "what its checkpoint has");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn what_an_agents_restore_replaces_is_kept() {
+    let repo = repo(Mode::Commit);
+    let output = repo.by_agent(&format!(
+        "{}; echo only-copy >README.txt; oxundo --json restore 1 -- README.txt",
+        call(BEGIN, 1, "")
+    ));
+    output.success();
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let rescue = answer["rescue"].as_str().expect("a tree").to_owned();
+    let kept = repo
+        .sh(&format!("git ls-tree -r {rescue} | awk '{{print $3}}' | while read -r id; do git cat-file -p $id; done"));
+    assert!(kept.contains("only-copy"), "{kept}");
+}
+
+#[test]
+fn the_user_may_undo_what_an_agent_at_work_may_not() {
+    let repo = repo(Mode::Commit);
+    let before = repo.state();
+    // An agent that is at work, and is no ancestor of the user's commands.
+    repo.by_agent(&format!("{}; echo early >>README.txt", call(BEGIN, 1, ""))).success();
+    repo.undo();
+    repo.state().assert_is(&before, "the user's word counts");
+    let again = repo.by_agent("oxundo --json undo");
+    again.exits(3);
+    assert!(again.out().contains("\"code\":\"agent\""), "nor after that: {again:?}");
 }
 
 #[test]

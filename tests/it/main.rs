@@ -5,6 +5,7 @@
 //! `OXUNDO_THOROUGH=1` tries every combination in the tables. All of it is in memory where there is room; `TMPDIR=/tmp` has it on
 //! a disk.
 
+mod agent;
 mod commits;
 mod completions;
 mod concurrency;

@@ -115,6 +115,7 @@ fn every_code_is_in_the_table_with_its_exit_code() {
         Code::Branch,
         Code::InProgress,
         Code::Busy,
+        Code::Agent,
         Code::Conflict,
         Code::Nothing,
         Code::NotFound,

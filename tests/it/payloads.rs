@@ -220,7 +220,7 @@ fn no_cut_in_a_payload_reads_as_another_one() {
 fn told(repo: &Sandbox, agent: &str, file: &str) {
     let (.., event, _) = MEANINGS.iter().find(|row| row.0 == agent && row.1 == file).expect("it is there");
     let words = ["hook", agent].into_iter().chain(*event);
-    let output = Output::fed(&mut repo.oxundo_command(words), text(agent, file).as_bytes());
+    let output = Output::fired(&mut repo.oxundo_command(words), text(agent, file).as_bytes());
     output.success();
     assert_eq!((output.out(), output.err()), (String::new(), String::new()), "a hook is silent");
 }
@@ -357,10 +357,10 @@ fn ten_megabytes_are_read() {
     begin.insert("prompt".to_owned(), json!(format!("add a cache\n{}", "é".repeat(5 << 20))));
     let big = serde_json::to_vec(&begin).expect("it is JSON");
     assert!(big.len() > 10 << 20);
-    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), &big).success();
+    Output::fired(&mut repo.oxundo_command(["hook", "claude"]), &big).success();
     repo.sh("echo two >>README.txt");
     let end = text("claude", "Stop");
-    Output::fed(&mut repo.oxundo_command(["hook", "claude"]), end.as_bytes()).success();
+    Output::fired(&mut repo.oxundo_command(["hook", "claude"]), end.as_bytes()).success();
     assert_eq!(repo.log()[0]["message"], "add a cache");
     assert!(repo.git(["log", "-1", "--format=%B"]).len() < 20_000, "the message is cut");
 }
@@ -368,7 +368,7 @@ fn ten_megabytes_are_read() {
 #[test]
 fn a_notification_gives_its_json_as_the_last_word() {
     let repo = Sandbox::new();
-    Output::fed(&mut repo.oxundo_command(["hook", "codex"]), text("codex", "UserPromptSubmit").as_bytes()).success();
+    Output::fired(&mut repo.oxundo_command(["hook", "codex"]), text("codex", "UserPromptSubmit").as_bytes()).success();
     repo.sh("echo two >>README.txt");
     repo.oxundo(["hook", "codex", &text("codex", "agent-turn-complete")]).success();
     assert_eq!(repo.log().len(), 1);
@@ -382,12 +382,12 @@ fn what_another_agent_runs_of_claudes_hooks_is_its_own_and_is_told_once() {
     imported.insert("hook_event_name".to_owned(), json!("beforeSubmitPrompt"));
     let imported = Value::Object(imported).to_string();
     for (agent, input) in [("cursor", &begin), ("claude", &imported)] {
-        Output::fed(&mut repo.oxundo_command(["hook", agent]), input.as_bytes()).success();
+        Output::fired(&mut repo.oxundo_command(["hook", agent]), input.as_bytes()).success();
     }
     repo.sh("echo two >>README.txt");
     let end = text("cursor", "stop");
     for agent in ["claude", "cursor"] {
-        Output::fed(&mut repo.oxundo_command(["hook", agent]), end.as_bytes()).success();
+        Output::fired(&mut repo.oxundo_command(["hook", agent]), end.as_bytes()).success();
     }
     let log = repo.log();
     assert_eq!((log.len(), &log[0]["agent"], &log[0]["shared"]), (1, &json!("cursor"), &json!(false)), "{log:?}");

@@ -13,7 +13,7 @@ fn repo() -> Sandbox {
 
 #[track_caller]
 fn hook(repo: &Sandbox, payload: &Value) -> Output {
-    let output = Output::fed(&mut repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes());
+    let output = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes());
     output.success();
     output
 }

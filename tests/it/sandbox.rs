@@ -340,6 +340,13 @@ impl Sandbox {
         command
     }
 
+    /// What an agent's own process runs, all of it by one: `sh -c SCRIPT`.
+    #[must_use]
+    pub(crate) fn by_agent(&self, script: &str) -> Output {
+        let mut command = self.command("sh", &self.cwd);
+        Output::fired(command.args(["-c", script]), b"")
+    }
+
     #[must_use]
     pub(crate) fn oxundo<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
         Output::of(&mut self.oxundo_command(args))
@@ -528,6 +535,12 @@ impl Output {
         let output = child.wait_with_output().expect("wait for the program");
         feeder.join().expect("join the feeder").expect("the program reads its input");
         Self::new(&what, output)
+    }
+
+    /// As [`Self::fed`], by a process that is an agent's: so hooks are fired.
+    pub(crate) fn fired(command: &mut Command, input: &[u8]) -> Self {
+        let ran = crate::agent::run(command, input);
+        Self { what: format!("{command:?}"), code: ran.code, stdout: ran.stdout, stderr: ran.stderr }
     }
 
     /// Waits for a program that was left running.

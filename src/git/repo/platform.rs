@@ -78,7 +78,7 @@ fn is_without_links(error: Errno) -> bool {
 }
 
 /// What the system's table of processes says of one.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessEntry {
     /// Its program's name.
     pub name: String,
@@ -86,6 +86,8 @@ pub struct ProcessEntry {
     pub parent: u32,
     /// When it was started, in the system's words: it distinguishes processes that have had the same number.
     pub started: String,
+    /// Its terminal, in the system's words, where it has one.
+    pub terminal: Option<String>,
 }
 
 /// Looks up a process; `None` when there is none of this number, or it is dead.
@@ -101,6 +103,7 @@ pub fn process(id: u32) -> Option<ProcessEntry> {
         name: name.to_owned(),
         parent: fields.get(1)?.parse().ok()?,
         started: (*fields.get(19)?).to_owned(),
+        terminal: fields.get(4).filter(|number| **number != "0").map(|number| (*number).to_owned()),
     };
     (!is_dead(fields.first()?)).then_some(process)
 }
@@ -117,11 +120,11 @@ fn process_by_ps(id: u32) -> Option<ProcessEntry> {
     let mut ps = std::process::Command::new("ps");
     // In UTC: two hooks of one agent must see the same time.
     ps.env("LC_ALL", "C").env("TZ", "UTC");
-    let output = ps.args(["-o", "ppid=,stat=,lstart=,comm=", "-p", &id.to_string()]).output().ok()?;
+    let output = ps.args(["-o", "ppid=,stat=,tty=,lstart=,comm=", "-p", &id.to_string()]).output().ok()?;
     process_of_line(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The parent, the state, five words of time, and the program, whose path may have spaces.
+/// The parent, the state, the terminal, five words of time, and the program, whose path may have spaces.
 #[cfg(any(test, not(target_os = "linux")))]
 fn process_of_line(line: &str) -> Option<ProcessEntry> {
     let mut rest = line;
@@ -130,11 +133,12 @@ fn process_of_line(line: &str) -> Option<ProcessEntry> {
         rest = after;
         Some(word)
     };
-    let (parent, state) = (word()?.parse().ok()?, word()?);
+    let (parent, state, terminal) = (word()?.parse().ok()?, word()?, word()?);
+    let terminal = (!terminal.starts_with(['?', '-'])).then(|| terminal.to_owned());
     let started = [word()?, word()?, word()?, word()?, word()?].join(" ");
     let program = rest.trim();
     let name = program.rsplit('/').next().unwrap_or(program).to_owned();
-    (!is_dead(state)).then_some(ProcessEntry { name, parent, started })
+    (!is_dead(state)).then_some(ProcessEntry { name, parent, started, terminal })
 }
 
 fn is_dead(state: &str) -> bool {
@@ -227,11 +231,17 @@ mod tests {
 
     #[test]
     fn a_line_of_ps_on_a_mac() {
-        let line = "  501 S+   Sat Nov  7 09:05:03 2026     /Applications/An Agent.app/Contents/MacOS/an agent\n";
-        let agent =
-            ProcessEntry { name: "an agent".to_owned(), parent: 501, started: "Sat Nov 7 09:05:03 2026".to_owned() };
+        let line =
+            "  501 S+   ttys003  Sat Nov  7 09:05:03 2026     /Applications/An Agent.app/Contents/MacOS/an agent\n";
+        let started = "Sat Nov 7 09:05:03 2026".to_owned();
+        let (name, terminal) = ("an agent".to_owned(), Some("ttys003".to_owned()));
+        let agent = ProcessEntry { name, parent: 501, started, terminal };
+        assert_eq!(
+            process_of_line(&line.replace("ttys003", "??")),
+            Some(ProcessEntry { terminal: None, ..agent.clone() })
+        );
         assert_eq!(process_of_line(line), Some(agent));
-        assert_eq!(process_of_line("    1 Z    Sat Nov  7 09:05:03 2026     (sleep)\n"), None);
+        assert_eq!(process_of_line("    1 Z    ??  Sat Nov  7 09:05:03 2026     (sleep)\n"), None);
         assert_eq!(process_of_line(""), None);
     }
 }

@@ -1,18 +1,18 @@
 //! Turns whose beginning and end come as signals, from agents' hooks or `oxundo turn`: what a signal does to the open
 //! turn. Also the turn of a `run`, which such sessions may share.
 
-use crate::agents::process;
 use crate::agents::transcript::{finish, length};
-use crate::error::Code;
+use crate::agents::{process, spawn};
 use crate::error::failure::to_refusal;
+use crate::error::{Code, Refusal};
 use crate::git::apply::Apply;
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
 use crate::model::bytes::sanitized;
 use crate::model::plan::{Op, Plan};
-use crate::model::session::{Context, SessionStep, Signal, step};
+use crate::model::session::{Context, Descent, SessionStep, Signal, step};
 use crate::model::turn::{Bounds, Mode, Participant, Turn};
-use crate::ops::locked::Locked;
+use crate::ops::locked::{Locked, check_no_run};
 use crate::ops::turn::Who;
 use crate::ops::turn::begin::begin;
 use crate::ops::turn::end::{Ending, Since, as_if_ended, drop_open, end, take_back};
@@ -154,10 +154,13 @@ pub fn beside_turn<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Loc
 pub fn look_ahead<'r, T>(
     repo: &'r Repo,
     heard: Warn<'r>,
-    who: &str,
+    command: Command<'_>,
     plan: impl Fn(&View<'r>) -> Result<T>,
 ) -> Result<T> {
-    let mut locked = Locked::take(repo, heard, who)?;
+    let (mut locked, within) = take_for(repo, heard, command)?;
+    if within.is_some() {
+        return plan(&locked);
+    }
     close_left(&mut locked)?;
     if let Some(ended) = as_if_ended(&locked)? {
         return plan(&ended);
@@ -170,15 +173,20 @@ pub fn look_ahead<'r, T>(
 }
 
 /// Closes the open turn, plans and carries out; a plan that is refused leaves the turn open. What an agent does that is
-/// still at work in it is its next turn, from the state that this leaves.
+/// still at work in it is its next turn, from the state that this leaves. A command of that agent's own ends nothing: it
+/// is carried out within the open turn, which is then given.
 pub fn settled_for<'r, T, D>(
     repo: &'r Repo,
     heard: Warn<'r>,
-    who: &str,
+    command: Command<'_>,
     plan: impl Fn(&View<'r>) -> Result<T>,
-    carry_out: impl FnOnce(&mut Locked<'r>, T) -> Result<D>,
+    carry_out: impl FnOnce(&mut Locked<'r>, T, Option<Turn>) -> Result<D>,
 ) -> Result<D> {
-    let mut locked = Locked::take(repo, heard, who)?;
+    let (mut locked, within) = take_for(repo, heard, command)?;
+    if within.is_some() {
+        let planned = plan(&locked)?;
+        return carry_out(&mut locked, planned, within);
+    }
     close_left(&mut locked)?;
     let open = locked.open_turn()?;
     if open.is_some()
@@ -186,7 +194,7 @@ pub fn settled_for<'r, T, D>(
         && let Err(error) = plan(&ended)
     {
         // The commit that the turn's end makes may be one of those that were missed.
-        let may_follow = who == "squash" && to_refusal(&error).code == Code::Nothing;
+        let may_follow = command.name == "squash" && to_refusal(&error).code == Code::Nothing;
         if !may_follow {
             return Err(error);
         }
@@ -194,10 +202,52 @@ pub fn settled_for<'r, T, D>(
     close_open(&mut locked)?;
     let planned = plan(&locked);
     let is_refused = planned.is_err();
-    let done = planned.and_then(|planned| carry_out(&mut locked, planned));
+    let done = planned.and_then(|planned| carry_out(&mut locked, planned, None));
     // Refused, it is as it was: an empty turn, which the plan could not be made with.
     reopen(&mut locked, open, |closed| !is_refused || closed.origin.waiting);
     done
+}
+
+/// A command that changes the worktree or its timeline.
+#[derive(Clone, Copy, Debug)]
+pub struct Command<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it comes from the command line, where an agent may have typed it; else from a front end.
+    pub is_typed: bool,
+}
+
+/// Takes the lock for a command. Gives the turn of the agent whose own command it is: it may restore within it, and no
+/// more.
+fn take_for<'r>(repo: &'r Repo, heard: Warn<'r>, command: Command<'_>) -> Result<(Locked<'r>, Option<Turn>)> {
+    let lock = repo.lock_beside_run(command.name, repo.patience())?;
+    let in_run = spawn::is_inside(repo) && repo.is_running()?;
+    if !(command.is_typed && in_run) {
+        check_no_run(repo)?;
+    }
+    let locked = Locked::over(repo, heard, lock)?;
+    let by_agent = if command.is_typed { turn_of_caller(&locked, in_run)? } else { None };
+    match by_agent {
+        None => check_no_run(repo)?,
+        Some(turn) if command.name == "restore" => return Ok((locked, Some(turn))),
+        Some(turn) => return Err(not_the_agents(command.name, &turn).into()),
+    }
+    Ok((locked, None))
+}
+
+/// The open turn, if this command is the word of an agent that is at work in it.
+fn turn_of_caller(view: &View<'_>, in_run: bool) -> Result<Option<Turn>> {
+    let Some(turn) = view.open_turn()? else { return Ok(None) };
+    let of_run = in_run.then(process::descent_of_run);
+    let is_agents = at_work(&turn).filter_map(process::descent).chain(of_run).any(Descent::is_agents_word);
+    Ok(is_agents.then_some(turn))
+}
+
+fn not_the_agents(what: &str, turn: &Turn) -> Refusal {
+    let agent = sanitized(&turn.agent);
+    Refusal::new(Code::Agent, format!("'{what}' is not for an agent to say: {agent} is at work in turn {}", turn.turn))
+        .hint(format!("type 'oxundo {what}' on a terminal of your own"))
+        .hint("an agent can type 'oxundo checkpoint' and 'oxundo restore' within its turn")
 }
 
 fn reopen(locked: &mut Locked<'_>, closed: Option<Turn>, waits: impl FnOnce(&Turn) -> bool) {

@@ -26,7 +26,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::settings::setting_of_user;
 use crate::ops::made::PlannedTurn;
 use crate::ops::outcome::Outcome;
-use crate::ops::turn::session::{look_ahead, settled_for};
+use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::view::View;
 use crate::program::ui::Ui;
 use anyhow::Result;
@@ -80,13 +80,16 @@ pub fn tell_of_earlier_store(repo: &Repo, ui: &Ui) {
 fn make(
     repo: &Repo,
     ui: &Ui,
-    who: &str,
+    name: &str,
     dry_run: bool,
     plan: impl Fn(&View<'_>) -> Result<PlannedTurn>,
 ) -> Result<Outcome> {
-    let heard = ui.heard();
+    let (heard, command) = (ui.heard(), Command { name, is_typed: true });
     if dry_run {
-        return look_ahead(repo, &heard, who, |view| Ok(plan(view)?.preview()));
+        return look_ahead(repo, &heard, command, |view| Ok(plan(view)?.preview()));
     }
-    settled_for(repo, &heard, who, plan, |locked, planned| planned.carry_out(locked))
+    settled_for(repo, &heard, command, plan, |locked, planned, within| match within {
+        Some(turn) => planned.carry_out_within(locked, turn),
+        None => planned.carry_out(locked),
+    })
 }

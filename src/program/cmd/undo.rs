@@ -7,7 +7,7 @@ use crate::ops::conversation::hand_over;
 use crate::ops::outcome::Outcome;
 use crate::ops::revert;
 use crate::ops::revert::Which;
-use crate::ops::turn::session::{look_ahead, settled_for};
+use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::undo::plan;
 use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
@@ -26,16 +26,16 @@ pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
 
 /// Moves the timeline's cursor.
 pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome> {
-    let heard = ui.heard();
+    let (heard, command) = (ui.heard(), Command { name: op.word(), is_typed: true });
     let plan = |view: &View<'_>| plan(view, op, &extent(distance), distance.edits);
     if distance.dry_run {
-        return look_ahead(repo, &heard, op.word(), |view| {
+        return look_ahead(repo, &heard, command, |view| {
             let planned = plan(view)?;
             planned.announce(view);
             Ok(planned.preview())
         });
     }
-    settled_for(repo, &heard, op.word(), plan, |locked, planned| {
+    settled_for(repo, &heard, command, plan, |locked, planned, _| {
         planned.announce(locked);
         let done = planned.carry_out(locked)?;
         hand_over(locked, op, &done);
