@@ -1,7 +1,7 @@
 //! The table of agents: a row each.
 
 use crate::model::session::Signal;
-use Meaning::{Begin, Cut, End, Gone, Work};
+use Meaning::{Begin, Call, Called, Cut, End, Gone, Work};
 
 /// What is known of one agent's hooks. Names of events and fields are compared without regard
 /// to case and punctuation, so that `hook_event_name` is `hookEventName`.
@@ -65,6 +65,10 @@ pub enum Meaning {
     Begin,
     /// The agent is at work.
     Work,
+    /// A call of a tool begins.
+    Call,
+    /// A call of a tool is over, however it went.
+    Called,
     /// It is done.
     End,
     /// It was cut off.
@@ -79,6 +83,8 @@ impl Meaning {
         match self {
             Self::Begin => Signal::Begin,
             Self::Work => Signal::Work,
+            Self::Call => Signal::Call,
+            Self::Called => Signal::Called,
             Self::End => Signal::End { interrupted: false },
             Self::Cut => Signal::End { interrupted: true },
             Self::Gone => Signal::Gone,
@@ -109,8 +115,15 @@ const PLAIN: Adapter = Adapter {
 };
 
 /// Claude Code's events, which other agents have adopted.
-const CLAUDES: &[(&str, Meaning)] =
-    &[("UserPromptSubmit", Begin), ("Stop", End), ("StopFailure", Cut), ("SessionEnd", Gone)];
+const CLAUDES: &[(&str, Meaning)] = &[
+    ("UserPromptSubmit", Begin),
+    ("PreToolUse", Call),
+    ("PostToolUse", Called),
+    ("PostToolUseFailure", Called),
+    ("Stop", End),
+    ("StopFailure", Cut),
+    ("SessionEnd", Gone),
+];
 
 /// Claude Code's list of sub-agents and commands, which Qwen Code has adopted.
 const TASKS: Background = Background { list: "background_tasks", status: "status", at_work: "running" };
@@ -139,6 +152,8 @@ pub const ADAPTERS: &[Adapter] = &[
         programs: &["codex"],
         events: &[
             ("UserPromptSubmit", Begin),
+            ("PreToolUse", Call),
+            ("PostToolUse", Called),
             ("Stop", End),
             ("StopFailure", Cut),
             ("Interrupt", Cut),
@@ -153,7 +168,13 @@ pub const ADAPTERS: &[Adapter] = &[
         name: "gemini",
         title: "Gemini CLI",
         programs: &["gemini"],
-        events: &[("BeforeAgent", Begin), ("AfterAgent", End), ("SessionEnd", Gone)],
+        events: &[
+            ("BeforeAgent", Begin),
+            ("BeforeTool", Call),
+            ("AfterTool", Called),
+            ("AfterAgent", End),
+            ("SessionEnd", Gone),
+        ],
         directory_variable: Some("GEMINI_PROJECT_DIR"),
         call_variables: &["GEMINI_CLI"],
         resume: Some("gemini --resume {}"),
@@ -164,7 +185,15 @@ pub const ADAPTERS: &[Adapter] = &[
         name: "cursor",
         title: "Cursor",
         programs: &["cursor-agent", "cursor"],
-        events: &[("beforeSubmitPrompt", Begin), ("UserPromptSubmit", Begin), ("stop", End), ("sessionEnd", Gone)],
+        events: &[
+            ("beforeSubmitPrompt", Begin),
+            ("UserPromptSubmit", Begin),
+            ("preToolUse", Call),
+            ("postToolUse", Called),
+            ("postToolUseFailure", Called),
+            ("stop", End),
+            ("sessionEnd", Gone),
+        ],
         directory_variable: Some("CURSOR_PROJECT_DIR"),
         call_variables: &["CURSOR_AGENT"],
         resume: Some("cursor-agent --resume {}"),
@@ -177,6 +206,8 @@ pub const ADAPTERS: &[Adapter] = &[
         events: &[
             ("userPromptSubmitted", Begin),
             ("UserPromptSubmit", Begin),
+            ("preToolUse", Call),
+            ("postToolUse", Called),
             ("agentStop", End),
             ("Stop", End),
             ("sessionEnd", Gone),
@@ -245,6 +276,8 @@ pub const ADAPTERS: &[Adapter] = &[
             ("TaskStart", Work),
             ("TaskResume", Work),
             ("UserPromptSubmit", Begin),
+            ("PreToolUse", Call),
+            ("PostToolUse", Called),
             ("TaskComplete", End),
             ("TaskError", Cut),
             ("TaskCancel", Cut),
@@ -314,7 +347,7 @@ pub fn folded(name: &str) -> String {
 }
 
 impl Adapter {
-    /// What an event means. Beside the agent's own names, `begin`, `work`, `end`, `abort` and
+    /// What an event means. Beside the agent's own names, `begin`, `work`, `call`, `called`, `end`, `abort` and
     /// `gone` are understood.
     pub fn meaning(&self, event: &str) -> Option<Meaning> {
         let wanted = folded(event);
@@ -322,6 +355,8 @@ impl Adapter {
         own.or(match wanted.as_str() {
             "begin" => Some(Begin),
             "work" => Some(Work),
+            "call" => Some(Call),
+            "called" => Some(Called),
             "end" => Some(End),
             "abort" => Some(Cut),
             "gone" => Some(Gone),
@@ -360,7 +395,7 @@ mod tests {
         for spelling in ["UserPromptSubmit", "user_prompt_submit", "userPromptSubmit", "user-prompt-submit", "begin"] {
             assert_eq!(claude.meaning(spelling), Some(Begin), "{spelling}");
         }
-        for other in ["SubagentStop", "PreToolUse", "SessionStart", "", "\u{0}"] {
+        for other in ["SubagentStop", "PreCompact", "SessionStart", "", "\u{0}"] {
             assert_eq!(claude.meaning(other), None, "{other}");
         }
     }

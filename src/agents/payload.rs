@@ -2,6 +2,7 @@
 //! spelling, a wrong type counts as absent, and unknown fields are ignored.
 
 use crate::agents::adapters::{Adapter, Background, Meaning, folded};
+use crate::model::call::ToolUse;
 use crate::model::session::Signal;
 use crate::model::turn::{Participant, model_name};
 use serde_json::Value;
@@ -18,6 +19,26 @@ const PROMPT: &[&str] = &["submitted_prompt", "prompt", "user_prompt", "user_pro
 const TRANSCRIPT: &[&str] = &["transcript_path", "session_file"];
 const MODEL: &[&str] = &["model", "model.id", "model_id"];
 const DIRECTORY: &[&str] = &["cwd", "working_dir", "directory", "workspace_roots.0"];
+const TOOL: &[&str] = &[
+    "tool_name",
+    "tool",
+    "pre_tool_use.tool_name",
+    "pre_tool_use.tool",
+    "post_tool_use.tool_name",
+    "post_tool_use.tool",
+];
+const TOOL_CALL: &[&str] = &["tool_use_id", "tool_call_id", "call_id"];
+const TOOL_PATH: &[&str] = &[
+    "tool_input.file_path",
+    "tool_input.path",
+    "tool_input.notebook_path",
+    "tool_input.absolute_path",
+    "tool_args.path",
+    "args.file_path",
+    "args.path",
+    "pre_tool_use.parameters.path",
+    "post_tool_use.parameters.path",
+];
 const OUTCOME: &[&str] = &["status", "reason", "stop_reason"];
 
 /// What a hook's payload says.
@@ -29,6 +50,8 @@ pub struct HookEvent {
     pub part: Participant,
     /// The prompt.
     pub prompt: Option<String>,
+    /// The call of a tool that it tells of.
+    pub tool: Option<ToolUse>,
     /// Where the agent is at work.
     pub directory: Option<PathBuf>,
 }
@@ -39,10 +62,13 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
     let name = event.map(str::to_owned).or_else(|| text(payload, EVENT)).unwrap_or_default();
     let meaning = adapter.meaning(&name)?;
     let session = text(payload, adapter.session).or(session).filter(|id| id.len() <= LONGEST_NAME);
-    if (session.is_none() && !adapter.sessionless) || text(payload, adapter.sub_agent).is_some() {
+    let is_call = matches!(meaning, Meaning::Call | Meaning::Called);
+    // What a sub-agent calls is called for its agent's prompt, which its own ends do not end.
+    let is_others = text(payload, adapter.sub_agent).is_some() && !is_call;
+    if (session.is_none() && !adapter.sessionless) || is_others {
         return None;
     }
-    let tool = text(payload, &["tool_name"]).map(|name| folded(&name));
+    let tool = text(payload, TOOL).map(|name| folded(&name));
     if tool.is_some_and(|tool| adapter.harmless_tools.contains(&tool.as_str())) {
         return None;
     }
@@ -59,7 +85,12 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
             transcript: name(TRANSCRIPT),
             ..Participant::default()
         },
-        prompt: text(payload, PROMPT).filter(|_| signal != Signal::GoOn).map(|text| cut(&text)),
+        prompt: text(payload, PROMPT).filter(|_| signal != Signal::GoOn && !is_call).map(|text| cut(&text)),
+        tool: is_call.then(|| ToolUse {
+            tool: name(TOOL).unwrap_or_default(),
+            path: name(TOOL_PATH),
+            id: name(TOOL_CALL),
+        }),
         directory: name(DIRECTORY).map(PathBuf::from),
     })
 }

@@ -5,7 +5,7 @@ use crate::agents::adapters::adapter;
 use crate::git::repo::platform;
 use crate::git::repo::platform::ProcessEntry;
 use crate::model::session::Descent;
-use crate::model::turn::{Participant, Process};
+use crate::model::turn::{Participant, Process, Turn};
 use std::io::IsTerminal;
 
 /// Programs that an agent runs its hooks with, and that end with the hook.
@@ -35,6 +35,11 @@ pub fn is_alive(part: &Participant) -> bool {
     let Some(process) = &part.process else { return true };
     process.space != platform::process_space()
         || platform::process(process.pid).is_some_and(|seen| seen.started == process.started)
+}
+
+/// The sessions in a turn that are at work and whose process is alive.
+pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Participant> {
+    turn.origin.parts.iter().filter(|part| part.at_work && is_alive(part))
 }
 
 /// Whether a session's process is an ancestor of this one.

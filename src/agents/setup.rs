@@ -100,7 +100,15 @@ pub const SETUPS: &[Setup] = &[
         project: ".claude/settings.json",
         user: home("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
         form: Form::Groups {
-            events: &[("UserPromptSubmit", 30), ("Stop", 60), ("StopFailure", 60), ("SessionEnd", 10)],
+            events: &[
+                ("UserPromptSubmit", 30),
+                ("PreToolUse", 10),
+                ("PostToolUse", 10),
+                ("PostToolUseFailure", 10),
+                ("Stop", 60),
+                ("StopFailure", 60),
+                ("SessionEnd", 10),
+            ],
             named: false,
             level: Level::Hooks,
         },
@@ -112,7 +120,14 @@ pub const SETUPS: &[Setup] = &[
         project: ".codex/hooks.json",
         user: home("CODEX_HOME", ".codex", "hooks.json"),
         form: Form::Groups {
-            events: &[("UserPromptSubmit", 30), ("Stop", 60), ("Interrupt", 3), ("SessionEnd", 3)],
+            events: &[
+                ("UserPromptSubmit", 30),
+                ("PreToolUse", 10),
+                ("PostToolUse", 10),
+                ("Stop", 60),
+                ("Interrupt", 3),
+                ("SessionEnd", 3),
+            ],
             named: false,
             level: Level::Hooks,
         },
@@ -127,7 +142,13 @@ pub const SETUPS: &[Setup] = &[
         user: plain_home(".gemini", "settings.json"),
         // Milliseconds.
         form: Form::Groups {
-            events: &[("BeforeAgent", 30_000), ("AfterAgent", 60_000), ("SessionEnd", 10_000)],
+            events: &[
+                ("BeforeAgent", 30_000),
+                ("BeforeTool", 10_000),
+                ("AfterTool", 10_000),
+                ("AfterAgent", 60_000),
+                ("SessionEnd", 10_000),
+            ],
             named: true,
             level: Level::Hooks,
         },
@@ -139,7 +160,16 @@ pub const SETUPS: &[Setup] = &[
         project: ".cursor/hooks.json",
         user: plain_home(".cursor", "hooks.json"),
         // It drops the whole file when it does not know an event.
-        form: Form::Flat { events: &[("beforeSubmitPrompt", None), ("stop", None)], versioned: true },
+        form: Form::Flat {
+            events: &[
+                ("beforeSubmitPrompt", None),
+                ("preToolUse", None),
+                ("postToolUse", None),
+                ("postToolUseFailure", None),
+                ("stop", None),
+            ],
+            versioned: true,
+        },
         advice: Some("'cursor-agent -p' fires no hooks: use 'oxundo run -- cursor-agent -p ...'"),
     },
     Setup {
@@ -157,7 +187,14 @@ pub const SETUPS: &[Setup] = &[
         user: plain_home(".qwen", "settings.json"),
         // Milliseconds.
         form: Form::Groups {
-            events: &[("UserPromptSubmit", 30_000), ("Stop", 60_000), ("SessionEnd", 10_000)],
+            events: &[
+                ("UserPromptSubmit", 30_000),
+                ("PreToolUse", 10_000),
+                ("PostToolUse", 10_000),
+                ("PostToolUseFailure", 10_000),
+                ("Stop", 60_000),
+                ("SessionEnd", 10_000),
+            ],
             named: true,
             level: Level::Hooks,
         },
@@ -170,7 +207,13 @@ pub const SETUPS: &[Setup] = &[
         user: plain_home(".factory", "hooks.json"),
         // In its settings the events are in 'hooks'; in this file it ignores them there.
         form: Form::Groups {
-            events: &[("UserPromptSubmit", 30), ("Stop", 60), ("SessionEnd", 10)],
+            events: &[
+                ("UserPromptSubmit", 30),
+                ("PreToolUse", 10),
+                ("PostToolUse", 10),
+                ("Stop", 60),
+                ("SessionEnd", 10),
+            ],
             named: false,
             level: Level::Top,
         },
@@ -215,6 +258,8 @@ pub const SETUPS: &[Setup] = &[
         user: plain_home("Documents/Cline/Hooks", ""),
         form: Form::OwnFile(&[
             script("UserPromptSubmit", || cline("UserPromptSubmit")),
+            script("PreToolUse", || cline("PreToolUse")),
+            script("PostToolUse", || cline("PostToolUse")),
             script("TaskStart", || cline("TaskStart")),
             script("TaskResume", || cline("TaskResume")),
             script("TaskComplete", || cline("TaskComplete")),
@@ -397,7 +442,7 @@ fn copilot() -> String {
         let word = format!(" {event}");
         json!([{"type": "command", "bash": command("copilot", &word), "powershell": mark("copilot") + &word, "timeoutSec": 30}])
     };
-    let events = ["userPromptSubmitted", "agentStop", "sessionEnd"];
+    let events = ["userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd"];
     let hooks: serde_json::Map<_, _> = events.iter().map(|name| ((*name).to_owned(), event(name))).collect();
     pretty(&json!({"version": 1, "hooks": hooks}))
 }

@@ -21,11 +21,12 @@ use crate::model::plan::Op;
 use crate::model::session::Signal;
 use crate::model::turn;
 use crate::ops::list::{State, every, on_branch};
-use crate::ops::locked::check_no_run;
 use crate::ops::resolve::state_at;
 use crate::ops::status::{refusal_of, status};
 use crate::ops::turn::message_of_prompt;
-use crate::ops::turn::session::{SignalCall, beside_turn, handle_signal, look, look_ahead, settled_for};
+use crate::ops::turn::session::{
+    SignalCall, beside_turn, check_not_busy, handle_signal, look, look_ahead, settled_for,
+};
 use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
 use crate::ops::{checkpoint, diff, gc, undo};
@@ -206,7 +207,7 @@ impl Worktree {
             let (inside, patience) = (is_inside(repo), repo.patience());
             let told = || message_of_prompt(Config(repo), prompt.as_deref()?, heard);
             let message = message.or_else(told);
-            let call = SignalCall { signal, part, message, prompt, inside, has_process: false, patience };
+            let call = SignalCall { signal, part, message, prompt, tool: None, inside, has_process: false, patience };
             let done = handle_signal(repo, heard, &call)?;
             let closed = done.closed.map(|closed| Turn::of(&done.view, closed, State::Done)).transpose()?;
             Ok((done.view.timeline.state.open, closed))
@@ -407,7 +408,7 @@ fn age(view: &View<'_>, keep: Option<Duration>) -> anyhow::Result<Option<u64>> {
 fn status_of(repo: &Repo, heard: Warn<'_>) -> anyhow::Result<Status> {
     let view = look(repo, heard, "status")?;
     let found = status(&view)?;
-    let busy = refusal_of(check_no_run(repo))?;
+    let busy = refusal_of(check_not_busy(&view))?;
     let undo_refusal = found.undo.and_then(|undo| busy.clone().or(undo.err()));
     let redo_refusal = match busy {
         _ if found.redo_depth == 0 => None,

@@ -2,6 +2,7 @@
 //! decision about them. Nothing in here reads a file, a ref or the clock.
 
 pub mod bytes;
+pub mod call;
 pub mod checkpoint;
 pub mod expiry;
 pub mod guard;

@@ -15,6 +15,10 @@ pub enum Signal {
     Work,
     /// It goes on, though it is or was done with the prompt: what it has started is still at work, or tells of its end.
     GoOn,
+    /// A call of a tool begins.
+    Call,
+    /// A call of a tool is over.
+    Called,
     /// It is done with the prompt, or was cut off.
     End {
         /// Whether it was cut off.
@@ -43,6 +47,8 @@ pub enum SessionStep {
     Claim,
     /// Close the open turn, as interrupted unless its session goes on, and begin one.
     Renew,
+    /// What is told of the call of a tool is kept with the open turn.
+    Record,
     /// The session takes part in the open turn.
     Join,
     /// The session goes on, and so does the turn: whichever prompt of the session's ends next, it is the end.
@@ -60,6 +66,7 @@ pub enum SessionStep {
 
 /// The situation in which a signal comes.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is seen by itself")]
 pub struct Context<'a> {
     /// The open turn.
     pub open: Option<&'a Bounds>,
@@ -69,6 +76,9 @@ pub struct Context<'a> {
     pub inside: bool,
     /// Whether another session than the signal's is at work in the open turn.
     pub others: bool,
+    /// Whether the session took part in the open turn, or where none is open in the last one: it has told of a prompt
+    /// here, and will tell of an end.
+    pub known: bool,
 }
 
 /// What a signal of this session does.
@@ -76,7 +86,9 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
     let Some(origin) = context.open else {
         return match signal {
             Signal::Begin | Signal::Work | Signal::GoOn => SessionStep::Open,
-            Signal::End { .. } | Signal::Gone => SessionStep::Nothing,
+            // Another hook, or what it has started, made it go on after its end.
+            Signal::Call if context.known => SessionStep::Open,
+            Signal::Call | Signal::Called | Signal::End { .. } | Signal::Gone => SessionStep::Nothing,
         };
     };
     let mine = origin.part_of(who);
@@ -88,10 +100,14 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
     let unproven = origin.by_hooks && origin.waiting;
     match signal {
         Signal::Begin if mine.is_some_and(|part| part.is_prompt_of(who)) => SessionStep::Nothing,
-        Signal::Begin | Signal::Work if unproven => SessionStep::Claim,
+        Signal::Called if at_work => SessionStep::Record,
+        Signal::Call if !context.known => SessionStep::Nothing,
+        Signal::Call if at_work && !unproven => SessionStep::Record,
+        Signal::Call if claimable && !origin.waiting => SessionStep::GoOn,
+        Signal::Begin | Signal::Work | Signal::Call if unproven => SessionStep::Claim,
         Signal::Work if at_work => SessionStep::Nothing,
         Signal::GoOn if at_work || claimable => SessionStep::GoOn,
-        Signal::Begin | Signal::Work | Signal::GoOn => match () {
+        Signal::Begin | Signal::Work | Signal::GoOn | Signal::Call => match () {
             () if claimable || unproven => SessionStep::Claim,
             () if context.others || (held && !context.inside) => SessionStep::Join,
             () => SessionStep::Renew,
@@ -106,7 +122,7 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
         Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {
             SessionStep::Close { interrupted }
         }
-        Signal::End { .. } | Signal::Gone => SessionStep::Nothing,
+        Signal::Called | Signal::End { .. } | Signal::Gone => SessionStep::Nothing,
     }
 }
 
@@ -157,7 +173,7 @@ mod tests {
     /// The context when the other sessions' processes are alive.
     fn scene<'a>(open: Option<&'a Bounds>, who: &Participant, running: bool, inside: bool) -> Context<'a> {
         let others = open.is_some_and(|origin| origin.parts.iter().any(|p| p.at_work && !p.is_session_of(who)));
-        Context { open, running, inside, others }
+        Context { open, running, inside, others, known: true }
     }
 
     #[test]
@@ -259,7 +275,7 @@ mod tests {
     fn a_dead_session_is_no_company() {
         let open = turn(true, &[part("dead", None, true)]);
         let who = part("s", None, false);
-        let alone = Context { open: Some(&open), running: false, inside: false, others: false };
+        let alone = Context { open: Some(&open), running: false, inside: false, others: false, known: false };
         assert_eq!(step(alone, &who, Signal::Begin), SessionStep::Renew);
     }
 
@@ -282,6 +298,36 @@ mod tests {
         assert_eq!(at(&waiting, &who, END, true), SessionStep::Nothing, "fired twice");
         assert_eq!(at(&waiting, &part("s", Some("2"), false), Signal::Begin, true), SessionStep::Claim);
         assert_eq!(at(&waiting, &part("s", Some("2"), false), END, true), CLOSE);
+    }
+
+    #[test]
+    fn a_call_is_a_sign_of_its_session() {
+        let (who, other) = (part("s", Some("1"), false), part("o", None, false));
+        let at = |open: Option<&Bounds>, who: &Participant, signal| step(scene(open, who, false, false), who, signal);
+        let open = turn(true, &[part("s", Some("1"), true)]);
+        assert_eq!(at(Some(&open), &who, Signal::Call), SessionStep::Record);
+        assert_eq!(at(Some(&open), &who, Signal::Called), SessionStep::Record);
+        assert_eq!(at(Some(&open), &other, Signal::Call), SessionStep::Join, "it is at work too");
+        assert_eq!(at(Some(&open), &other, Signal::Called), SessionStep::Nothing);
+        let waiting = Bounds { waiting: true, ..open.clone() };
+        assert_eq!(at(Some(&waiting), &who, Signal::Call), SessionStep::Claim, "from here on it is the agent's");
+        assert_eq!(at(Some(&waiting), &who, Signal::Called), SessionStep::Record, "which begins nothing");
+        assert_eq!(at(None, &who, Signal::Call), SessionStep::Open, "it went on after its end");
+        assert_eq!(at(None, &who, Signal::Called), SessionStep::Nothing);
+        for open in [None, Some(&open), Some(&waiting)] {
+            let context = Context { known: false, ..scene(open, &other, false, false) };
+            assert_eq!(step(context, &other, Signal::Call), SessionStep::Nothing, "it tells of no prompts");
+        }
+    }
+
+    #[test]
+    fn inside_a_run_a_call_claims_what_waits_and_takes_nothing_else_back() {
+        let who = part("s", Some("1"), false);
+        let at = |open: &Bounds| step(scene(Some(open), &who, true, true), &who, Signal::Call);
+        let waiting = Bounds { waiting: true, ..turn(false, &[part("s", Some("1"), false)]) };
+        assert_eq!(at(&waiting), SessionStep::Claim);
+        assert_eq!(at(&turn(false, &[part("s", Some("1"), false)])), SessionStep::GoOn);
+        assert_eq!(at(&turn(false, &[part("s", Some("1"), true)])), SessionStep::Record);
     }
 
     #[test]

@@ -5,9 +5,9 @@ use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Skipped;
 use crate::model::plan::Op;
 use crate::model::turn::{Mode, Turn};
-use crate::ops::locked::check_no_run;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::end::as_if_ended;
+use crate::ops::turn::session::check_not_busy;
 use crate::ops::undo::plan;
 use crate::ops::undo::range::{Extent, reverted_last};
 use crate::ops::view::View;
@@ -40,9 +40,9 @@ pub fn status(view: &View<'_>) -> Result<Status> {
     // Undo closes the open turn first.
     let closed = as_if_ended(view)?;
     let undo = match closed.as_ref() {
-        Some(closed) => closed.top().map(|_| would_do(closed)).transpose()?,
+        Some(closed) => closed.top().map(|_| would_do(view, closed)).transpose()?,
         // Not known without taking the dirty commit of a turn back that has changed nothing yet.
-        None => refusal_of(check_no_run(view.repo))?.map(Err),
+        None => refusal_of(check_not_busy(view))?.map(Err),
     };
     let not_covered = match &top {
         Some(turn) => timeline.checkpoint(turn.turn, Side::After)?.skipped,
@@ -61,8 +61,8 @@ pub fn status(view: &View<'_>) -> Result<Status> {
 }
 
 /// What undo of one turn would do now, or the refusal if it would refuse.
-fn would_do(view: &View<'_>) -> Result<Result<Outcome, Refusal>> {
-    match check_no_run(view.repo).and_then(|()| plan(view, Op::Undo, &Extent::Steps(1), None)) {
+fn would_do(view: &View<'_>, closed: &View<'_>) -> Result<Result<Outcome, Refusal>> {
+    match check_not_busy(view).and_then(|()| plan(closed, Op::Undo, &Extent::Steps(1), None)) {
         Ok(planned) => Ok(Ok(planned.preview())),
         Err(error) => error.downcast::<Refusal>().map(Err),
     }

@@ -483,3 +483,178 @@ fn an_agents_own_state_is_in_no_turn() {
     repo.sh("rm -r .aider.chat.history.md .aider.input.history .aider.tags.cache.v4");
     repo.state().assert_is(&before, "all else is undone");
 }
+
+const CALL: &str = "PreToolUse";
+const CALLED: &str = "PostToolUse";
+
+/// The hook of a tool's call is called.
+#[track_caller]
+fn tool(repo: &Sandbox, event: &str, id: &str, session: &str) {
+    let payload = json!({"hook_event_name": event, "session_id": session, "tool_name": "Edit", "tool_use_id": id,
+        "tool_input": {"file_path": "README.txt", "command": "never kept"}});
+    let output = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes());
+    output.success();
+    assert_eq!((output.out(), output.err()), (String::new(), String::new()));
+}
+
+/// The calls in the record of a turn.
+fn calls_of(repo: &Sandbox, turn: u64) -> Vec<Value> {
+    let text = repo.git(["show", &format!("refs/oxundo/timeline:turns/00/00/{turn:02}/calls")]);
+    assert!(!text.contains("never kept"), "{text}");
+    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+#[test]
+fn the_calls_of_tools_are_in_the_turns_record() {
+    let repo = repo(Mode::Commit);
+    hook(&repo, BEGIN, "1");
+    tool(&repo, CALL, "t1", "s");
+    repo.sh("echo early >>README.txt");
+    tool(&repo, CALLED, "t1", "s");
+    tool(&repo, CALL, "t2", "s");
+    // What is no line of ours is no call.
+    repo.sh("printf 'no JSON\\n{}\\n' >>.git/oxundo/calls");
+    hook(&repo, END, "1");
+    let calls = calls_of(&repo, 3);
+    let told =
+        |call: &Value| json!([call["session"], call["tool"], call["path"], call["id"], call["ended_at"].is_string()]);
+    let wanted = |id: &str, ended: bool| json!(["s", "Edit", "README.txt", id, ended]);
+    assert_eq!(calls.iter().map(told).collect::<Vec<_>>(), [wanted("t1", true), wanted("t2", false)]);
+    assert!(
+        calls.iter().all(|call| call["began_at"].as_str().is_some_and(|time| time.ends_with("+00:00"))),
+        "{calls:?}"
+    );
+    assert!(!repo.exists(".git/oxundo/calls"), "they are kept once");
+    hook(&repo, BEGIN, "2");
+    repo.sh("echo late >>README.txt");
+    hook(&repo, END, "2");
+    assert_eq!(repo.try_git(["show", "refs/oxundo/timeline:turns/00/00/04/calls"]).code, 128, "not in another's");
+    repo.assert_sound();
+}
+
+#[test]
+fn a_call_costs_no_look_at_the_worktree() {
+    let repo = repo(Mode::Commit);
+    hook(&repo, BEGIN, "1");
+    for event in [CALL, CALLED] {
+        let payload = json!({"hook_event_name": event, "session_id": "s", "tool_name": "Bash", "tool_use_id": "t"});
+        let output = Output::fired(&mut repo.oxundo_command(["-v", "hook", "claude"]), payload.to_string().as_bytes());
+        let said = output.err();
+        let count = |word: &str| said.lines().filter(|line| line.starts_with(word)).count();
+        assert_eq!((count("open: the timeline"), count("scan: ")), (1, 0), "{event}: {said}");
+    }
+}
+
+#[test]
+fn while_a_call_is_in_flight_the_users_commands_are_busy() {
+    let commands: &[&[&str]] =
+        &[&["undo"], &["undo", "--only", "1"], &["redo"], &["restore", "1"], &["branch", "other", "1"], &["squash"]];
+    for way_out in [CALLED, "PostToolUseFailure", BEGIN, "abort"] {
+        let repo = repo(Mode::Commit);
+        let before = repo.state();
+        hook(&repo, BEGIN, "1");
+        repo.sh("echo early >>README.txt");
+        tool(&repo, CALL, "t0", "s");
+        tool(&repo, CALL, "t1", "s");
+        tool(&repo, CALLED, "t0", "s");
+        for command in commands {
+            let error = repo.refuses(command, "busy");
+            assert!(error["message"].as_str().is_some_and(|text| text.contains("(Edit README.txt)")), "{error}");
+            assert_eq!(
+                error["hints"][1],
+                "if you have stopped the agent: 'oxundo turn abort --session s' ends its turn"
+            );
+        }
+        assert_eq!(repo.json(["status"]).1["refusal"]["code"], "busy");
+        repo.oxundo(["checkpoint", "meanwhile"]).success();
+        let mut steps = 1;
+        match way_out {
+            // Escape: nothing tells of the call's end, or of the prompt's.
+            BEGIN => {
+                hook(&repo, BEGIN, "2");
+                repo.sh("echo second >>first.txt");
+                steps = 2;
+            }
+            "abort" => repo.oxundo(["turn", "abort", "--session", "s"]).success(),
+            event => tool(&repo, event, "t1", "s"),
+        }
+        repo.oxundo(["undo", "--steps", &steps.to_string()]).success();
+        repo.state().assert_is(&before, &format!("after {way_out}"));
+    }
+}
+
+#[test]
+fn the_call_of_an_agent_that_is_gone_is_not_in_flight() {
+    let repo = repo(Mode::Commit);
+    let before = repo.state();
+    let call = call(CALL, 1, ",\"tool_name\":\"Bash\"");
+    // git is the agent, and is gone when this is done.
+    std::fs::write(
+        repo.home().join("agent"),
+        format!("{}; echo early >>README.txt; {call}\n:", self::call(BEGIN, 1, "")),
+    )
+    .expect("write the agent");
+    repo.sh("git -c alias.agent='!sh ../home/agent; :' agent");
+    repo.undo();
+    repo.state().assert_is(&before, "its turn is closed, and undone");
+}
+
+#[test]
+fn a_call_after_a_command_is_its_agents_and_what_was_before_it_the_users() {
+    for mode in Mode::BOTH {
+        for after in ["undo", END] {
+            let repo = repo(mode);
+            hook(&repo, BEGIN, "1");
+            repo.sh("echo early >>README.txt");
+            match after {
+                "undo" => repo.undo(),
+                event => hook(&repo, event, "1"),
+            }
+            repo.sh("echo users-own >>first.txt; echo users-own >own.txt");
+            let users = repo.state();
+            tool(&repo, CALL, "t1", "s");
+            repo.sh("echo late >late.txt; echo late >>README.txt");
+            repo.refuses(&["undo"], "busy");
+            tool(&repo, CALLED, "t1", "s");
+            hook(&repo, END, "1");
+            let agents = agents_commits(&repo);
+            assert!(!agents.contains("+users-own"), "{mode:?}, {after}: {agents}");
+            assert!(mode == Mode::Ghost || agents.contains("+late"), "{mode:?}, {after}: {agents}");
+            if after == "undo" {
+                assert_eq!(messages(&repo)[0], "prompt 1", "of the same prompt");
+            }
+            repo.undo();
+            repo.state().assert_is(&users, &format!("{mode:?}, {after}: what the agent did since its call is undone"));
+        }
+    }
+}
+
+#[test]
+fn a_call_of_a_session_that_tells_of_no_prompt_begins_nothing() {
+    let repo = repo(Mode::Commit);
+    tool(&repo, CALL, "t1", "other");
+    repo.sh("echo late >late.txt");
+    assert_eq!(repo.json(["status"]).1["open_turn"], Value::Null);
+    assert!(!repo.exists(".git/oxundo/calls"));
+    repo.undo();
+    assert!(repo.exists("late.txt"), "it is taken for the user's");
+}
+
+#[test]
+fn a_call_that_begins_in_the_middle_of_an_undo_waits_for_it() {
+    let repo = repo(Mode::Commit);
+    repo.git(["config", "oxundo.onUndo", ": >../home/undoing; until [ -e ../home/calling ]; do sleep 0.02; done"]);
+    let before = repo.state();
+    hook(&repo, BEGIN, "1");
+    repo.sh("echo early >>README.txt");
+    let undo = repo.spawn(&["undo"]);
+    repo.wait_for("undoing");
+    let calling = format!(": >../home/calling; {}; echo late >late.txt", call(CALL, 1, ",\"tool_name\":\"Bash\""));
+    repo.by_agent(&calling).success();
+    Output::awaited(undo).success();
+    repo.refuses(&["undo"], "busy");
+    hook(&repo, END, "1");
+    assert_eq!(messages(&repo)[0], "prompt 1", "what the agent did is its own");
+    repo.undo();
+    repo.state().assert_is(&before, "and is undone");
+}

@@ -36,6 +36,18 @@ fn turns(repo: &Sandbox) -> Vec<(String, bool)> {
     log.iter().rev().map(turn).collect()
 }
 
+/// The calls of tools in the first turn, and whether each of them is over.
+fn calls(repo: &Sandbox) -> Vec<String> {
+    let text = repo.git(["show", "refs/oxundo/timeline:turns/00/00/01/calls"]);
+    let calls = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>();
+    let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let told = |call: serde_json::Value| {
+        let [tool, path, id] = ["tool", "path", "id"].map(|key| word(&call[key]));
+        format!("{tool} {path} {id} {}", call["ended_at"].is_string())
+    };
+    calls.map(|call| told(call.expect("a line of JSON"))).collect()
+}
+
 fn told(turns: &[(&str, bool)]) -> Vec<(String, bool)> {
     turns.iter().map(|(message, interrupted)| ((*message).to_owned(), *interrupted)).collect()
 }
@@ -51,7 +63,10 @@ fn pi_tells_how_its_last_answer_ended() {
         const prompt = async (text, messages) => {
             await heard.before_agent_start({ prompt: text }, ctx)
             await heard.agent_start({}, ctx)
+            const call = { toolCallId: text, toolName: "edit", args: { path: "README.txt" } }
+            await heard.tool_execution_start(call, ctx)
             work()
+            await heard.tool_execution_end(call, ctx)
             await heard.agent_end({ messages }, ctx)
         }
         const [user, tool] = [{ role: "user", content: "x" }, { role: "assistant", stopReason: "toolUse" }]
@@ -61,6 +76,7 @@ fn pi_tells_how_its_last_answer_ended() {
     "#;
     if call(&repo, include_str!("../../src/agents/plugins/pi.ts"), script) {
         assert_eq!(turns(&repo), told(&[("first", false), ("second", true), ("third", false)]));
+        assert_eq!(calls(&repo), ["edit README.txt first true"]);
     }
 }
 
@@ -68,11 +84,14 @@ fn pi_tells_how_its_last_answer_ended() {
 fn opencode_tells_that_a_prompt_was_aborted_before_it_is_idle() {
     let repo = Sandbox::new();
     let script = r#"
-        const { event, "chat.message": message } = await plugin.Oxundo({ directory: process.cwd() })
+        const { event, "chat.message": message, "tool.execute.before": before, "tool.execute.after": after } = await plugin.Oxundo({ directory: process.cwd() })
         const tell = (type, properties) => event({ event: { type, properties: { sessionID: "ses_1", ...properties } } })
         const prompt = async (text, messageID, error) => {
             await message({ sessionID: "ses_1", messageID }, { parts: [{ type: "text", text }] })
+            const call = { tool: "edit", sessionID: "ses_1", callID: text }
+            await before(call, { args: { filePath: "README.txt" } })
             work()
+            await after(call, { title: "", output: "", metadata: {} })
             if (error) await tell("session.error", { error: { name: error, data: { message: "Aborted" } } })
             await tell("session.status", { status: { type: "idle" } })
             await tell("session.idle", {})
@@ -84,5 +103,26 @@ fn opencode_tells_that_a_prompt_was_aborted_before_it_is_idle() {
     "#;
     if call(&repo, include_str!("../../src/agents/plugins/opencode.js"), script) {
         assert_eq!(turns(&repo), told(&[("first", true), ("second", false), ("third", false)]));
+        assert_eq!(calls(&repo), ["edit README.txt first true"]);
+    }
+}
+
+#[test]
+fn amp_tells_of_each_call_in_the_thread_of_its_prompt() {
+    let repo = Sandbox::new();
+    let script = r#"
+        const heard = {}
+        plugin.default({ on: (event, act) => { heard[event] = act } })
+        await heard["agent.start"]({ id: "1", message: "first", thread: { id: "T-1" } })
+        const call = { tool: "edit_file", toolUseID: "c1", input: { path: "README.txt" } }
+        const allowed = await heard["tool.call"](call)
+        if (allowed.action !== "allow") throw new Error("every tool may run")
+        work()
+        await heard["tool.result"]({ ...call, status: "done" })
+        await heard["agent.end"]({ id: "1", status: "done", thread: { id: "T-1" } })
+    "#;
+    if call(&repo, include_str!("../../src/agents/plugins/amp.ts"), script) {
+        assert_eq!(turns(&repo), told(&[("first", false)]));
+        assert_eq!(calls(&repo), ["edit_file README.txt c1 true"]);
     }
 }

@@ -30,6 +30,18 @@ export const Oxundo = async ({ directory }) => {
         cwd: directory,
       })
     },
+    "tool.execute.before": async (input, output) => {
+      call("call", {
+        session_id: input.sessionID,
+        tool: input.tool,
+        call_id: input.callID,
+        args: { path: output?.args?.filePath },
+        cwd: directory,
+      })
+    },
+    "tool.execute.after": async (input) => {
+      call("called", { session_id: input.sessionID, tool: input.tool, call_id: input.callID, cwd: directory })
+    },
     event: async ({ event }) => {
       const about = event.properties ?? {}
       if (event.type === "session.created" && about.info?.parentID) children.add(about.info.id)

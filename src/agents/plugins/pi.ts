@@ -6,7 +6,7 @@ export default function (pi: any) {
   let prompt: string | undefined
   // How its last answer ended: "aborted" after Escape.
   const outcome = (event: any) => event?.messages?.findLast?.((message: any) => message?.role === "assistant")?.stopReason
-  const call = (event: string, ctx: any, status?: string) => {
+  const call = (event: string, ctx: any, status?: string, tool: any = undefined) => {
     try {
       const session = ctx?.sessionManager
       const payload = {
@@ -16,6 +16,9 @@ export default function (pi: any) {
         model: ctx?.model?.id,
         cwd: ctx?.cwd,
         status,
+        tool: tool?.toolName,
+        call_id: tool?.toolCallId,
+        args: { path: tool?.input?.path ?? tool?.args?.path },
       }
       spawnSync("oxundo", ["hook", "pi", event], {
         input: JSON.stringify(payload),
@@ -28,5 +31,7 @@ export default function (pi: any) {
     prompt = event?.prompt
   })
   pi.on("agent_start", async (_event: any, ctx: any) => call("begin", ctx))
+  pi.on("tool_execution_start", async (event: any, ctx: any) => call("call", ctx, undefined, event))
+  pi.on("tool_execution_end", async (event: any, ctx: any) => call("called", ctx, undefined, event))
   pi.on("agent_end", async (event: any, ctx: any) => call("end", ctx, outcome(event)))
 }

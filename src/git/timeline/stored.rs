@@ -5,6 +5,7 @@
 //! state.json
 //! turns/00/00/17/turn.json        the record
 //!                files            a line of JSON for each file changed
+//!                calls            a line of JSON for each call of a tool
 //!                before/ after/   the checkpoints
 //!                carried/         what undo and redo did with the user's edits
 //! named/00/00/02/                 a checkpoint that the user named

@@ -5,6 +5,7 @@ use crate::git::checkpoint::codec::json_lines;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored, named_directory, rescue_directory, turn_directory};
+use crate::model::call::ToolCall;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::ReturnState;
 use crate::model::record::Record;
@@ -34,6 +35,14 @@ impl<'repo> Update<'repo> {
     /// Adds the list of files that a turn changed.
     pub fn put_files(&mut self, number: u64, files: &[FileChange]) -> Result<()> {
         self.put(format!("{}/files", turn_directory(number)), json_lines(files)?)
+    }
+
+    /// Adds the calls of tools in a turn, where there are any.
+    pub fn put_calls(&mut self, number: u64, calls: &[ToolCall]) -> Result<()> {
+        if calls.is_empty() {
+            return Ok(());
+        }
+        self.put(format!("{}/calls", turn_directory(number)), json_lines(calls)?)
     }
 
     /// Adds one of a turn's checkpoints.

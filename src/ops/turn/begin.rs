@@ -10,6 +10,7 @@ use crate::model::plan::{Op, Plan};
 use crate::model::timeline::Pin;
 use crate::model::turn::{Bounds, CommitKind, Made, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
+use crate::ops::turn::calls;
 use crate::ops::turn::commit::{dirty_commit, has_uncommitted};
 use crate::ops::turn::skipped::{announce_skipped, note_torn};
 use crate::ops::turn::{Who, advance, check_idle, check_on_branch, notes};
@@ -62,6 +63,8 @@ pub fn begin_made(
 
 fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture) -> Result<u64> {
     let number = turn.turn;
+    // Of a turn before it, which is over.
+    calls::forget(locked.repo)?;
     turn.torn = note_torn(locked, capture);
     let mut plan = Plan::empty(Op::Begin, capture.checkpoint.head.clone());
     let mut lock = None;

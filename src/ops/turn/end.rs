@@ -21,6 +21,7 @@ use crate::model::record::Record;
 use crate::model::timeline::{Step, Timeline};
 use crate::model::turn::{CommitKind, FileChange, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
+use crate::ops::turn::calls;
 use crate::ops::turn::commit::{auto_commit, replaces_staged_content};
 use crate::ops::turn::pins::pin_displaced;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
@@ -109,6 +110,8 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     let message = format!("{word} {} ({})", turn.turn, turn.label());
     let notes = notes(locked.repo, &turn);
     locked.carry_out(&plan, update, message, notes, lock)?;
+    // Else the next turn does it as it begins.
+    let _ = calls::forget(locked.repo);
     Ok(Some(turn))
 }
 
@@ -128,6 +131,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     update.state.push(&Step::of(turn), turn.keeps_redo());
     update.put_turn(turn)?;
     update.put_files(turn.turn, &files)?;
+    update.put_calls(turn.turn, &calls::in_open_turn(view.repo))?;
     update.put_checkpoint(turn.turn, Side::After, after)
 }
 

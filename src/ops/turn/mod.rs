@@ -2,6 +2,7 @@
 //! way it ends.
 
 pub mod begin;
+pub mod calls;
 pub mod commit;
 pub mod end;
 pub mod pins;

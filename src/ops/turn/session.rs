@@ -1,6 +1,7 @@
 //! Turns whose beginning and end come as signals, from agents' hooks or `oxundo turn`: what a signal does to the open
 //! turn. Also the turn of a `run`, which such sessions may share.
 
+use crate::agents::process::at_work;
 use crate::agents::transcript::{finish, length};
 use crate::agents::{process, spawn};
 use crate::error::failure::to_refusal;
@@ -9,12 +10,14 @@ use crate::git::apply::Apply;
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
 use crate::model::bytes::sanitized;
+use crate::model::call::ToolUse;
 use crate::model::plan::{Op, Plan};
 use crate::model::session::{Context, Descent, SessionStep, Signal, step};
 use crate::model::turn::{Bounds, Mode, Participant, Turn};
 use crate::ops::locked::{Locked, check_no_run};
 use crate::ops::turn::Who;
 use crate::ops::turn::begin::begin;
+use crate::ops::turn::calls;
 use crate::ops::turn::end::{Ending, Since, as_if_ended, drop_open, end, take_back};
 use crate::ops::view::View;
 use crate::warning::Warn;
@@ -32,6 +35,8 @@ pub struct SignalCall {
     pub message: Option<String>,
     /// The whole prompt.
     pub prompt: Option<String>,
+    /// The call of a tool that it tells of.
+    pub tool: Option<ToolUse>,
     /// Whether it comes from within the `run` of this worktree, if one is at work.
     pub inside: bool,
     /// Whether the calling process is the agent's, and shows that its session is alive; a script's is not.
@@ -52,17 +57,46 @@ pub struct Handled<'r> {
 
 /// Acts on a signal. Refuses `busy` when another command holds the worktree for too long.
 pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<Handled<'r>> {
+    if call.signal == Signal::Called {
+        return after_call(repo, heard, call);
+    }
     let mut locked = Locked::beside_run(repo, heard, &format!("{}'s hook", call.part.agent), call.patience)?;
     let open = locked.open_turn()?;
     let running = repo.is_running()?;
     let others = open.as_ref().is_some_and(|turn| at_work(turn).any(|part| !part.is_session_of(&call.part)));
-    let context = Context { open: open.as_ref().map(|turn| &turn.origin), running, inside: call.inside, others };
+    let known = call.signal == Signal::Call && is_known(&locked, open.as_ref(), &call.part)?;
+    let context = Context { open: open.as_ref().map(|turn| &turn.origin), running, inside: call.inside, others, known };
     let step = step(context, &call.part, call.signal);
     let closed = match (step, open) {
         (SessionStep::Nothing, _) => None,
         (step, open) => take_step(&mut locked, call, step, open, running)?,
     };
+    if let Some(tool) = call.tool.as_ref().filter(|_| step != SessionStep::Nothing) {
+        calls::record(repo, &call.part, tool, false)?;
+    }
     Ok(Handled { step, closed, view: locked.into_view() })
+}
+
+/// Keeps the end of a call. It waits for no lock: an end that gets lost would leave its call in flight.
+fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<Handled<'r>> {
+    let view = View::open(repo, heard)?;
+    let open = view.open_turn()?;
+    let origin = open.as_ref().map(|turn| &turn.origin);
+    let context = Context { open: origin, running: false, inside: call.inside, others: false, known: false };
+    let step = step(context, &call.part, call.signal);
+    if let (SessionStep::Record, Some(tool)) = (step, &call.tool) {
+        calls::record(repo, &call.part, tool, true)?;
+    }
+    Ok(Handled { step, closed: None, view })
+}
+
+/// Whether a session took part in the open turn or, where none is open, in the last one.
+fn is_known(view: &View<'_>, open: Option<&Turn>, who: &Participant) -> Result<bool> {
+    if let Some(turn) = open {
+        return Ok(turn.origin.part_of(who).is_some());
+    }
+    let last = view.timeline.find_turn(view.timeline.state.next.saturating_sub(1))?;
+    Ok(last.is_some_and(|turn| turn.origin.part_of(who).is_some()))
 }
 
 /// Does what was decided; gives the turn that was closed.
@@ -77,10 +111,13 @@ fn take_step(
     let Some(mut turn) = open else {
         anyhow::ensure!(step == SessionStep::Open, "{step:?} needs an open turn");
         let mode = locked.config().mode()?;
-        return open_turn(locked, call, !in_run, mode).map(|()| None);
+        // Whichever of its prompts ends next, that is the end of what a call began.
+        let goes_on = call.signal == Signal::Call;
+        let call = SignalCall { part: Participant { goes_on, ..call.part.clone() }, ..call.clone() };
+        return open_turn(locked, &call, !in_run, mode).map(|()| None);
     };
     match step {
-        SessionStep::Nothing => {}
+        SessionStep::Nothing | SessionStep::Record => {}
         SessionStep::Open => {
             let mode = locked.config().mode()?;
             open_turn(locked, call, !in_run, mode)?;
@@ -228,11 +265,17 @@ fn take_for<'r>(repo: &'r Repo, heard: Warn<'r>, command: Command<'_>) -> Result
     let locked = Locked::over(repo, heard, lock)?;
     let by_agent = if command.is_typed { turn_of_caller(&locked, in_run)? } else { None };
     match by_agent {
-        None => check_no_run(repo)?,
+        None => check_not_busy(&locked)?,
         Some(turn) if command.name == "restore" => return Ok((locked, Some(turn))),
         Some(turn) => return Err(not_the_agents(command.name, &turn).into()),
     }
     Ok((locked, None))
+}
+
+/// Refuses `busy` where an agent is in the middle of something: a `run` that no hook bounds, or a call of a tool.
+pub fn check_not_busy(view: &View<'_>) -> Result<()> {
+    check_no_run(view.repo)?;
+    calls::check_none_in_flight(view)
 }
 
 /// The open turn, if this command is the word of an agent that is at work in it.
@@ -296,11 +339,6 @@ fn close_left(locked: &mut Locked<'_>) -> Result<()> {
         Some(turn) if !is_live(&turn) && !locked.repo.is_running()? => close_open(locked),
         _ => Ok(()),
     }
-}
-
-/// The sessions in a turn that are at work and whose process is alive.
-pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Participant> {
-    turn.origin.parts.iter().filter(|part| part.at_work && process::is_alive(part))
 }
 
 /// Whether a turn is open because a session, which no lock shows, is at work.
@@ -383,7 +421,7 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
         take_back(locked, &turn, &since)?;
         if turn.origin.by_hooks {
             let mode = locked.config().mode()?;
-            return open_turn(locked, call, true, mode);
+            return open_turn(locked, &of_the_same_prompt(call, &turn), true, mode);
         }
         let mode = turn.wanted_mode();
         let part = Participant { agent: turn.agent, ..call.part.clone() };
@@ -401,6 +439,15 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
     let Turn { agent, message, prompt, .. } = turn;
     let part = Participant { agent, ..call.part.clone() };
     open_turn(locked, &SignalCall { part, message, prompt, ..call.clone() }, false, mode)
+}
+
+/// A call of a tool comes within a prompt that was told of before.
+fn of_the_same_prompt(call: &SignalCall, turn: &Turn) -> SignalCall {
+    let mine = turn.origin.part_of(&call.part).filter(|_| call.signal == Signal::Call);
+    let Some(mine) = mine.cloned() else { return call.clone() };
+    let prompt = call.part.prompt.clone().or(mine.prompt.clone());
+    let part = Participant { prompt, ..mine };
+    SignalCall { part, message: turn.message.clone(), prompt: turn.prompt.clone(), ..call.clone() }
 }
 
 /// Opens a turn until the next prompt: inside a `run` one is always open, for changes that no hook announces.
@@ -424,6 +471,6 @@ fn amend(locked: &mut Locked<'_>, turn: &Turn, word: &str) -> Result<()> {
 fn started(call: &SignalCall) -> Participant {
     let from = call.part.transcript.as_deref().map(length);
     let process = call.has_process.then(process::caller).flatten();
-    let goes_on = call.signal == Signal::GoOn;
+    let goes_on = call.part.goes_on || call.signal == Signal::GoOn;
     Participant { from, at_work: true, inside: call.inside, process, goes_on, ..call.part.clone() }
 }

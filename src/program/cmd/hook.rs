@@ -101,12 +101,15 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     }
     let project = variable(adapter.directory_variable).map(PathBuf::from);
     let place = place(directory, project, heard.as_ref());
-    let repo = match Repo::open(&place) {
+    let mut repo = match Repo::open(&place) {
         Ok(repo) => repo,
         // An agent works anywhere; where there is no repository there is no turn.
         Err(error) if to_refusal(&error).code == Code::NotFound || !enabled_of_user() => return Ok(()),
         Err(error) => return Err(error),
     };
+    if ui.verbose {
+        repo.set_progress(ui.watch());
+    }
     let done = match (is_heard(&repo, heard.as_ref()), heard, unread) {
         (Ok(false), ..) => return Ok(()),
         (Err(error), ..) => Err(error),
@@ -136,6 +139,7 @@ fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
         part: heard.part,
         message,
         prompt: heard.prompt,
+        tool: heard.tool,
         inside: spawn::is_inside(repo),
         has_process: true,
         patience,

@@ -34,7 +34,8 @@ pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
     };
     let inside = spawn::is_inside(repo);
     let message = args.message.clone();
-    let call = SignalCall { signal, part, message, prompt: None, inside, has_process: false, patience: PATIENCE };
+    let call =
+        SignalCall { signal, part, message, prompt: None, tool: None, inside, has_process: false, patience: PATIENCE };
     let heard = ui.heard();
     let Handled { step, closed, view } = handle_signal(repo, &heard, &call)?;
     if closed.is_some() {
@@ -82,7 +83,7 @@ impl Answer for Told {
         text.push_str(&match step {
             SessionStep::Open | SessionStep::Claim | SessionStep::Renew => format!("Began turn {open}\n"),
             SessionStep::Join => format!("Turn {open} is shared with another session\n"),
-            SessionStep::GoOn => format!("Turn {open} goes on\n"),
+            SessionStep::GoOn | SessionStep::Record => format!("Turn {open} goes on\n"),
             SessionStep::Leave => format!("Turn {open} goes on in another session\n"),
             SessionStep::Drop => "What was changed since is the user's: no turn\n".to_owned(),
             SessionStep::Close { .. } if closed.is_none() => "Nothing was changed: no turn\n".to_owned(),

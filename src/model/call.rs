@@ -1,0 +1,105 @@
+//! The calls of tools that agents' hooks tell of: evidence of when an agent was at work.
+
+use serde::{Deserialize, Serialize};
+
+/// What is told of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// The tool's name.
+    pub tool: String,
+    /// The file that it is about, where it names one.
+    pub path: Option<String>,
+    /// The agent's own id of the call.
+    pub id: Option<String>,
+}
+
+/// A beginning or an end of a call, as it was told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallMark {
+    /// The session; none for an agent that has only one.
+    pub session: Option<String>,
+    /// What is called.
+    #[serde(flatten)]
+    pub tool: ToolUse,
+    /// When it was told, RFC 3339.
+    pub at: String,
+    /// Whether it is the end.
+    pub ends: bool,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The session that called.
+    pub session: Option<String>,
+    /// What it called.
+    #[serde(flatten)]
+    pub tool: ToolUse,
+    /// When the call began, RFC 3339.
+    pub began_at: String,
+    /// When it was over; none where nothing told of that.
+    pub ended_at: Option<String>,
+}
+
+/// The calls that these marks tell of, in the order in which they began. An end of which no beginning was told is none.
+pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
+    let mut calls: Vec<ToolCall> = Vec::new();
+    for CallMark { session, tool, at, ends } in marks {
+        if !ends {
+            calls.push(ToolCall { session, tool, began_at: at, ended_at: None });
+            continue;
+        }
+        let is_same = |call: &&mut ToolCall| {
+            call.ended_at.is_none() && call.session == session && is_same_call(&call.tool, &tool)
+        };
+        if let Some(call) = calls.iter_mut().find(is_same) {
+            call.ended_at = Some(at);
+        }
+    }
+    calls
+}
+
+/// Whether an end is that of a beginning: by the agent's id of the call, where it has any.
+fn is_same_call(begun: &ToolUse, ended: &ToolUse) -> bool {
+    match (&begun.id, &ended.id) {
+        (Some(begun), Some(ended)) => begun == ended,
+        _ => begun.tool == ended.tool,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(session: &str, tool: &str, id: Option<&str>, at: &str, ends: bool) -> CallMark {
+        let tool = ToolUse { tool: tool.to_owned(), path: None, id: id.map(str::to_owned) };
+        CallMark { session: Some(session.to_owned()), tool, at: at.to_owned(), ends }
+    }
+
+    fn ends(marks: Vec<CallMark>) -> Vec<Option<String>> {
+        calls(marks).into_iter().map(|call| call.ended_at).collect()
+    }
+
+    #[test]
+    fn each_end_is_that_of_its_beginning() {
+        let marks = vec![
+            mark("s", "Bash", Some("1"), "a", false),
+            mark("s", "Bash", Some("2"), "b", false),
+            mark("o", "Bash", Some("2"), "c", false),
+            mark("s", "Bash", Some("2"), "d", true),
+            mark("s", "Bash", Some("9"), "e", true),
+        ];
+        assert_eq!(ends(marks), [None, Some("d".to_owned()), None]);
+    }
+
+    #[test]
+    fn without_ids_the_tool_tells() {
+        let marks = vec![
+            mark("s", "Bash", None, "a", false),
+            mark("s", "Edit", None, "b", false),
+            mark("s", "Edit", None, "c", true),
+            mark("s", "Edit", None, "d", true),
+        ];
+        assert_eq!(ends(marks), [None, Some("c".to_owned())]);
+    }
+}

@@ -1,0 +1,52 @@
+//! The calls of tools in the open turn: told by hooks, a line each in a file of the scratch directory, since a call must
+//! cost little; kept in the turn's record when it ends.
+
+use crate::agents::process::at_work;
+use crate::error::{Code, Refusal};
+use crate::git::repo::Repo;
+use crate::git::repo::clock::rfc3339_now;
+use crate::git::repo::scratch::{append_line, remove_if_there};
+use crate::model::bytes::sanitized;
+use crate::model::call::{CallMark, ToolCall, ToolUse, calls};
+use crate::model::turn::{Participant, Turn};
+use crate::ops::view::View;
+use anyhow::{Context, Result};
+
+/// The file. One is enough: only one turn is open.
+const FILE: &str = "calls";
+
+/// Adds what a hook tells of a call.
+pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Result<()> {
+    let mark = CallMark { session: part.session.clone(), tool: tool.clone(), at: rfc3339_now(), ends };
+    append_line(repo, FILE, &serde_json::to_vec(&mark).context("write a call down")?)
+}
+
+/// The calls in the open turn so far. A line that cannot be read is none: it is evidence, and nothing hangs on it.
+pub fn in_open_turn(repo: &Repo) -> Vec<ToolCall> {
+    let text = std::fs::read(repo.scratch_path(FILE)).unwrap_or_default();
+    calls(text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<CallMark>(line).ok()))
+}
+
+/// Forgets them: another turn begins, or they are kept in the record.
+pub fn forget(repo: &Repo) -> Result<()> {
+    remove_if_there(&repo.scratch_path(FILE))
+}
+
+/// Refuses `busy` where a session that is alive is in the middle of a call.
+pub fn check_none_in_flight(view: &View<'_>) -> Result<()> {
+    let Some(turn) = view.open_turn()? else { return Ok(()) };
+    let begun: Vec<ToolCall> = in_open_turn(view.repo).into_iter().filter(|call| call.ended_at.is_none()).collect();
+    let found = begun.iter().find_map(|call| Some((call, at_work(&turn).find(|part| part.session == call.session)?)));
+    found.map_or(Ok(()), |(call, part)| Err(in_flight(&turn, call, part).into()))
+}
+
+fn in_flight(turn: &Turn, call: &ToolCall, part: &Participant) -> Refusal {
+    let what = [Some(call.tool.tool.as_str()), call.tool.path.as_deref()].into_iter().flatten();
+    let what = sanitized(&what.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "));
+    let message = format!("a tool call is in flight in turn {}: {} ({what})", turn.turn, sanitized(&part.agent));
+    let plain = |id: &&str| !id.starts_with('-') && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    let session = part.session.as_deref().filter(plain).map(|id| format!(" --session {id}")).unwrap_or_default();
+    Refusal::new(Code::Busy, message)
+        .hint("wait until it is done, and run this again")
+        .hint(format!("if you have stopped the agent: 'oxundo turn abort{session}' ends its turn"))
+}
