@@ -41,7 +41,8 @@ pub struct ToolCall {
     pub ended_at: Option<String>,
 }
 
-/// The calls that these marks tell of, in the order in which they began. An end of which no beginning was told is none.
+/// The calls that these marks tell of, in the order in which they began. An end of which no beginning was told is none;
+/// one that names no call is that of all of its session's.
 pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
     for CallMark { session, tool, at, ends } in marks {
@@ -49,10 +50,10 @@ pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
             calls.push(ToolCall { session, tool, began_at: at, ended_at: None });
             continue;
         }
-        let is_same = |call: &&mut ToolCall| {
-            call.ended_at.is_none() && call.session == session && is_same_call(&call.tool, &tool)
-        };
-        if let Some(call) = calls.iter_mut().find(is_same) {
+        let mut begun = calls.iter_mut().filter(|call| call.ended_at.is_none() && call.session == session);
+        if tool == ToolUse::default() {
+            begun.for_each(|call| call.ended_at = Some(at.clone()));
+        } else if let Some(call) = begun.find(|call| is_same_call(&call.tool, &tool)) {
             call.ended_at = Some(at);
         }
     }
@@ -90,6 +91,18 @@ mod tests {
             mark("s", "Bash", Some("9"), "e", true),
         ];
         assert_eq!(ends(marks), [None, Some("d".to_owned()), None]);
+    }
+
+    #[test]
+    fn the_end_of_a_prompt_is_that_of_its_calls() {
+        let marks = vec![
+            mark("s", "Bash", None, "a", false),
+            mark("o", "Bash", None, "b", false),
+            mark("s", "Edit", Some("1"), "c", false),
+            mark("s", "", None, "d", true),
+            mark("s", "Edit", Some("1"), "e", false),
+        ];
+        assert_eq!(ends(marks), [Some("d".to_owned()), None, Some("d".to_owned()), None]);
     }
 
     #[test]

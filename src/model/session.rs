@@ -76,8 +76,8 @@ pub struct Context<'a> {
     pub inside: bool,
     /// Whether another session than the signal's is at work in the open turn.
     pub others: bool,
-    /// Whether the session took part in the open turn, or where none is open in the last one: it has told of a prompt
-    /// here, and will tell of an end.
+    /// Whether the session took part in the open turn, or in one of the last: it has told of a prompt here, and will tell
+    /// of an end.
     pub known: bool,
 }
 

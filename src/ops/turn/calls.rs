@@ -21,6 +21,11 @@ pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Re
     append_line(repo, FILE, &serde_json::to_vec(&mark).context("write a call down")?)
 }
 
+/// Adds that a session has no call in flight any more: its prompt is over, and others are at work in the turn.
+pub fn end_all(repo: &Repo, part: &Participant) -> Result<()> {
+    record(repo, part, &ToolUse::default(), true)
+}
+
 /// The calls in the open turn so far. A line that cannot be read is none: it is evidence, and nothing hangs on it.
 pub fn in_open_turn(repo: &Repo) -> Vec<ToolCall> {
     let text = std::fs::read(repo.scratch_path(FILE)).unwrap_or_default();

@@ -24,6 +24,9 @@ use crate::warning::Warn;
 use anyhow::Result;
 use std::time::Duration;
 
+/// In how many of the last turns a session is looked for of which nothing tells that it is at work.
+const LAST_TURNS: u64 = 8;
+
 /// A signal and whose it is.
 #[derive(Clone, Debug)]
 pub struct SignalCall {
@@ -90,13 +93,19 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
     Ok(Handled { step, closed: None, view })
 }
 
-/// Whether a session took part in the open turn or, where none is open, in the last one.
+/// Whether a session took part in the open turn, or in one of the last.
 fn is_known(view: &View<'_>, open: Option<&Turn>, who: &Participant) -> Result<bool> {
-    if let Some(turn) = open {
-        return Ok(turn.origin.part_of(who).is_some());
+    let took_part = |turn: &Turn| turn.origin.part_of(who).is_some();
+    if open.is_some_and(took_part) {
+        return Ok(true);
     }
-    let last = view.timeline.find_turn(view.timeline.state.next.saturating_sub(1))?;
-    Ok(last.is_some_and(|turn| turn.origin.part_of(who).is_some()))
+    let next = view.timeline.state.next;
+    for number in (next.saturating_sub(LAST_TURNS)..next).rev() {
+        if view.timeline.find_turn(number)?.is_some_and(|turn| took_part(&turn)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Does what was decided; gives the turn that was closed.
@@ -147,6 +156,7 @@ fn take_step(
             // An end shows that its session was at work.
             let is_proven = turn.origin.by_hooks && matches!(call.signal, Signal::End { .. });
             turn.origin.waiting &= !is_proven;
+            calls::end_all(locked.repo, &call.part)?;
             amend(locked, &turn, "leave")?;
         }
         SessionStep::Drop => drop_open(locked)?,
