@@ -20,6 +20,7 @@ mod edits;
 mod enabled;
 mod encodings;
 mod environment;
+mod evidence;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod failing_calls;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,388 @@
+//! Whose a change is, in any order of what two agents and the user do: with evidence it is its session's, without any the
+//! user's.
+//!
+//! Each line that is written is a token of its own. What happened when it was written, and what was told after that, say
+//! whose it is; commits and files show whose oxundo took it for. oxundo's own records are asked for nothing.
+
+use crate::sandbox::{Output, Sandbox};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What may happen next. What makes no sense then does not happen.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// A prompt is given.
+    Begin(usize),
+    /// The agent is done, and tells so. Where this does not come, somebody has pressed Escape.
+    End(usize),
+    /// The agent's session is over.
+    Gone(usize),
+    /// A tool's call begins, of an agent that tells of calls.
+    Call(usize),
+    /// It is over.
+    Called(usize),
+    /// The agent writes, in its prompt or late.
+    Writes(usize, bool),
+    /// The user saves a file, or makes one.
+    Saves(bool),
+    Undo,
+    Redo,
+    Look(usize),
+}
+
+/// Whose a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Whose {
+    /// An agent's, on evidence.
+    Agents,
+    /// The user's, or an agent's without evidence.
+    Users,
+    /// The user's while an agent was at work, or the like: nobody can tell.
+    Anybodys,
+}
+
+/// What there is evidence of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum AtWork {
+    Nobody,
+    /// These sessions, for all that is known.
+    Sure(BTreeSet<usize>),
+    /// A command of the user's came in between: these may be.
+    Perhaps(BTreeSet<usize>),
+}
+
+struct Story {
+    repo: Sandbox,
+    at_work: AtWork,
+    prompts: [usize; 2],
+    /// How many calls each has in flight.
+    calls: [usize; 2],
+    /// Whether it has made a turn.
+    known: [bool; 2],
+    tokens: BTreeMap<usize, Whose>,
+    /// Those that are not decided yet, and whether an agent wrote them.
+    open: Vec<(usize, bool)>,
+    told: String,
+}
+
+const LOOKS: [&[&str]; 5] =
+    [&["status"], &["log"], &["undo", "--dry-run"], &["undo", "--to", "0", "--dry-run"], &["diff"]];
+
+fn event() -> impl Strategy<Value = Event> {
+    let who = || prop_oneof![3 => Just(0_usize), 1 => Just(1)];
+    let is_new = || prop::bool::weighted(0.3);
+    prop_oneof![
+        3 => who().prop_map(Event::Begin),
+        4 => who().prop_map(Event::End),
+        1 => who().prop_map(Event::Gone),
+        2 => who().prop_map(Event::Call),
+        3 => who().prop_map(Event::Called),
+        8 => (who(), is_new()).prop_map(|(who, new)| Event::Writes(who, new)),
+        4 => is_new().prop_map(Event::Saves),
+        4 => Just(Event::Undo),
+        1 => Just(Event::Redo),
+        2 => (0..LOOKS.len()).prop_map(Event::Look),
+    ]
+}
+
+/// One thing, or what often comes one after the other.
+fn phrase() -> impl Strategy<Value = Vec<Event>> {
+    use Event::{Begin, Call, End, Saves, Undo, Writes};
+    let who = || 0..2_usize;
+    prop_oneof![
+        12 => event().prop_map(|event| vec![event]),
+        1 => who().prop_map(|who| vec![Saves(false), Begin(who), Writes(who, false), Undo]),
+        1 => who().prop_map(|who| vec![Writes(who, false), Undo, Writes(who, false), End(who)]),
+        1 => who().prop_map(|who| vec![Undo, Saves(false), Call(who), Writes(who, false)]),
+    ]
+}
+
+/// A file that is tracked, and that all of them write to.
+const TRACKED: &str = "one.txt";
+
+/// Its content, in which every token has a place of its own, so that no two changes overlap.
+fn ruled() -> String {
+    (0..100).fold(String::new(), |text, line| text + &format!("line {line}\n-\n-\n"))
+}
+
+fn name(who: usize) -> &'static str {
+    ["a", "b"][who]
+}
+
+impl Story {
+    fn begin(ghost: bool) -> Self {
+        let repo = Sandbox::new();
+        repo.write(TRACKED, ruled());
+        repo.sh("git add -A; git commit -qm ruled");
+        if ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        Self {
+            repo,
+            at_work: AtWork::Nobody,
+            prompts: [0; 2],
+            calls: [0; 2],
+            known: [false; 2],
+            tokens: BTreeMap::new(),
+            open: Vec::new(),
+            told: String::new(),
+        }
+    }
+
+    fn at_work(&self) -> BTreeSet<usize> {
+        match &self.at_work {
+            AtWork::Nobody => BTreeSet::new(),
+            AtWork::Sure(who) | AtWork::Perhaps(who) => who.clone(),
+        }
+    }
+
+    fn hook(&self, event: &str, who: usize, call: usize) {
+        let prompt = format!("{}{}", name(who), self.prompts[who]);
+        let payload = json!({"hook_event_name": event, "session_id": name(who), "prompt_id": prompt, "prompt": "p",
+            "tool_name": "Bash", "tool_use_id": call.to_string()});
+        let output = Output::fired(&mut self.repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes());
+        assert_eq!((output.code, output.out(), output.err()), (0, String::new(), String::new()), "{output:?}");
+    }
+
+    /// What was written since a command is decided: who had written it is an agent or not.
+    fn decide(&mut self, agents: Whose, users: Whose) {
+        for (token, by_agent) in std::mem::take(&mut self.open) {
+            self.tokens.insert(token, if by_agent { agents } else { users });
+        }
+    }
+
+    fn write(&mut self, by: Option<usize>, new: bool) {
+        let token = self.tokens.len() + self.open.len();
+        let text = format!("token{token}.");
+        if new {
+            self.repo.write(format!("new{token}.txt"), format!("{text}\n"));
+        } else {
+            let file = TRACKED;
+            let place = format!("line {token}\n");
+            let content = String::from_utf8(self.repo.read(file)).expect("it is text");
+            assert!(content.contains(&place), "{file} is the user's and has its lines");
+            self.repo.write(file, content.replacen(&place, &format!("{place}{text}\n"), 1));
+        }
+        let whose = match (&self.at_work, by) {
+            (AtWork::Sure(at_work), Some(who)) if at_work.contains(&who) => Some(Whose::Agents),
+            (AtWork::Sure(_), _) => Some(Whose::Anybodys),
+            (AtWork::Nobody, _) => Some(Whose::Users),
+            (AtWork::Perhaps(_), _) => None,
+        };
+        if let (Some(Whose::Agents), Some(who)) = (whose, by) {
+            self.known[who] = true;
+        }
+        match whose {
+            Some(whose) => drop(self.tokens.insert(token, whose)),
+            None => self.open.push((token, by.is_some())),
+        }
+        let by = by.map_or("the user", name);
+        let _ = writeln!(self.told, "{by} writes {text} ({})", if new { "a new file" } else { "a tracked file" });
+    }
+
+    /// A turn of this session's begins, beside others that are surely at work.
+    fn joins(&mut self, who: usize) {
+        let others = match &self.at_work {
+            AtWork::Sure(at_work) => at_work.iter().copied().filter(|other| *other != who).collect(),
+            _ => BTreeSet::new(),
+        };
+        if others.is_empty() {
+            self.calls = [0; 2];
+        }
+        self.decide(Whose::Users, Whose::Users);
+        self.at_work = AtWork::Sure(others.into_iter().chain([who]).collect());
+    }
+
+    fn leaves(&mut self, who: usize, ended: bool) {
+        let is_sure = ended || matches!(self.at_work, AtWork::Sure(_));
+        let mut left = self.at_work();
+        if !left.remove(&who) {
+            return;
+        }
+        self.calls[who] = 0;
+        if ended {
+            // It was at work: what the user did in the same time cannot be told apart.
+            self.decide(Whose::Agents, Whose::Anybodys);
+        }
+        self.at_work = match (left.is_empty(), is_sure) {
+            (true, _) => {
+                self.decide(Whose::Users, Whose::Users);
+                AtWork::Nobody
+            }
+            (false, true) => AtWork::Sure(left),
+            (false, false) => AtWork::Perhaps(left),
+        };
+    }
+
+    /// Every file, and what is committed. The id of a dirty commit that is made again has the time in it.
+    fn bytes(&self) -> String {
+        self.repo.sh("find . -name .git -prune -o -type f -print0 | sort -z | xargs -0 sha1sum; git log --format=%T%s; git diff --cached")
+    }
+
+    fn command(&mut self, op: &str) {
+        let before = self.bytes();
+        let in_flight = matches!(&self.at_work, AtWork::Sure(who) if who.iter().any(|who| self.calls[*who] > 0));
+        let output = self.repo.oxundo(["--json", op]);
+        let _ = writeln!(self.told, "{op}: {}", output.code);
+        assert!([0, 3, 4].contains(&output.code), "{output:?}");
+        assert_eq!(output.out().contains("\"busy\""), in_flight, "busy while a call is in flight: {output:?}");
+        if output.code != 0 {
+            assert_eq!(self.bytes(), before, "a refusal changes nothing: {output:?}");
+            return;
+        }
+        self.decide(Whose::Users, Whose::Users);
+        if self.at_work != AtWork::Nobody {
+            self.at_work = AtWork::Perhaps(self.at_work());
+        }
+    }
+
+    fn happens(&mut self, event: Event) {
+        let is_there = |story: &Self, who: usize| story.at_work().contains(&who);
+        match event {
+            Event::Begin(who) => {
+                self.prompts[who] += 1;
+                let _ = writeln!(self.told, "{} begins", name(who));
+                self.hook("UserPromptSubmit", who, 0);
+                self.joins(who);
+            }
+            Event::End(who) | Event::Gone(who) if is_there(self, who) => {
+                let (ended, hook) = if matches!(event, Event::End(_)) { (true, "Stop") } else { (false, "SessionEnd") };
+                let _ = writeln!(self.told, "{} {hook}", name(who));
+                self.hook(hook, who, 0);
+                self.leaves(who, ended);
+            }
+            Event::Call(who) if is_there(self, who) || self.known[who] => {
+                let _ = writeln!(self.told, "{} calls", name(who));
+                if !matches!(&self.at_work, AtWork::Sure(at_work) if at_work.contains(&who)) {
+                    self.joins(who);
+                }
+                self.calls[who] += 1;
+                self.hook("PreToolUse", who, self.calls[who]);
+            }
+            Event::Called(who) if self.calls[who] > 0 => {
+                let _ = writeln!(self.told, "{} has called", name(who));
+                self.hook("PostToolUse", who, self.calls[who]);
+                self.calls[who] -= 1;
+            }
+            Event::Writes(who, new) if self.prompts[who] > 0 => self.write(Some(who), new),
+            Event::Saves(new) => self.write(None, new),
+            Event::Undo => self.command("undo"),
+            Event::Redo => self.command("redo"),
+            Event::Look(look) => {
+                let before = self.bytes();
+                let _ = writeln!(self.told, "{:?}", LOOKS[look]);
+                let output = self.repo.oxundo(LOOKS[look]);
+                assert!(!output.err().contains("closed turn"), "looking ends nothing: {output:?}");
+                assert_eq!(self.bytes(), before, "looking changes nothing");
+            }
+            _ => {}
+        }
+    }
+
+    /// Whose tokens these lines are.
+    fn tokens_in<'a>(&'a self, text: &'a str, before: &'a str, whose: Whose) -> Vec<usize> {
+        let is_in = |token: &usize| text.contains(&format!("{before}token{token}."));
+        self.tokens.iter().filter(|(_, is)| **is == whose).map(|(token, _)| *token).filter(is_in).collect()
+    }
+
+    /// Every commit that was ever made.
+    fn judge_commits(&self) {
+        let commits = self.repo.sh(
+            "git cat-file --batch-all-objects --batch-check='%(objecttype) %(objectname)' | sed -n 's/^commit //p' |
+             xargs git show -s --format='%H %s%x09%(trailers:key=Assisted-by)' | sed '/^$/d'",
+        );
+        for line in commits.lines() {
+            let Some((id, about)) = line.split_once(' ') else { continue };
+            let added = || self.repo.git(["show", "--format=", "-U0", id]);
+            if about.starts_with("oxundo: uncommitted") {
+                let agents = self.tokens_in(&added(), "+", Whose::Agents);
+                assert_eq!(agents, Vec::<usize>::new(), "what is an agent's is not saved as the user's");
+            } else if about.contains("Assisted-by") {
+                let users = self.tokens_in(&added(), "+", Whose::Users);
+                assert_eq!(users, Vec::<usize>::new(), "what is the user's is in no commit of an agent's");
+            }
+        }
+    }
+
+    fn ends(mut self) {
+        for who in 0..2 {
+            while self.calls[who] > 0 {
+                self.happens(Event::Called(who));
+            }
+        }
+        self.decide(Whose::Users, Whose::Users);
+        let output = self.repo.oxundo(["undo", "--to", "0"]);
+        let _ = writeln!(self.told, "undo --to 0: {}", output.code);
+        assert!([0, 4].contains(&output.code), "all of it can be undone: {output:?}");
+        self.judge_commits();
+        let files = self.repo.sh("find . -name .git -prune -o -type f -print0 | xargs -0 cat");
+        let users: Vec<usize> =
+            self.tokens.iter().filter(|(_, whose)| **whose == Whose::Users).map(|(token, _)| *token).collect();
+        assert_eq!(self.tokens_in(&files, "", Whose::Users), users, "all that is the user's is there");
+        assert_eq!(self.tokens_in(&files, "", Whose::Agents), Vec::<usize>::new(), "nothing of an agent's is");
+        let text = String::from_utf8(self.repo.read(TRACKED)).expect("it is text");
+        let lines = text.lines().filter(|line| !line.starts_with("token")).map(|line| format!("{line}\n"));
+        assert_eq!(lines.collect::<String>(), ruled(), "all else is as it was before the first turn");
+        self.repo.assert_sound();
+    }
+}
+
+#[test]
+fn with_evidence_a_change_is_its_sessions_and_without_any_the_users() {
+    let cases = std::env::var("OXUNDO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(16);
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
+    // The same stories each time.
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let outcome = TestRunner::new_with_rng(config, rng).run(
+        &(prop::bool::weighted(0.25), vec(phrase(), 6..24)),
+        |(ghost, events)| {
+            let mut story = Story::begin(ghost);
+            let told = std::cell::RefCell::new(String::new());
+            catch_unwind(AssertUnwindSafe(|| {
+                for event in events.into_iter().flatten() {
+                    story.happens(event);
+                    told.borrow_mut().clone_from(&story.told);
+                }
+                story.ends();
+            }))
+            .map_err(|panic| {
+                let text = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic".to_owned());
+                TestCaseError::fail(format!("{text}\nghost: {ghost}\n{}", told.borrow()))
+            })
+        },
+    );
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn stories_that_chance_seldom_tells() {
+    use Event::{Begin, Call, Called, End, Saves, Undo, Writes};
+    let (saves, writes) = (Saves(false), Writes(0, false));
+    let stories: [&[Event]; 6] = [
+        // The user's work is uncommitted again, and in the file that the agent goes on to write.
+        &[saves, Begin(0), writes, Undo, writes, End(0)],
+        &[Begin(0), writes, Undo, saves, Undo, writes, End(0)],
+        // And what the agent has written there is uncommitted when the next prompt comes.
+        &[saves, Begin(0), writes, Undo, writes, End(0), Begin(0), writes, End(0)],
+        &[saves, Begin(0), writes, Undo, writes, End(0), saves, Begin(1), Writes(1, false), Begin(1)],
+        // A call of the last prompt that nothing told the end of, and one of the next.
+        &[Begin(0), Begin(1), writes, Call(0), End(0), Call(0), Called(0), writes, Undo],
+        &[Begin(0), writes, Undo, Begin(1), Writes(1, true), End(1), Call(0), writes, Called(0), saves, End(0)],
+    ];
+    for ghost in [false, true] {
+        for events in stories {
+            let mut story = Story::begin(ghost);
+            for event in events {
+                story.happens(*event);
+            }
+            story.ends();
+        }
+    }
+}
