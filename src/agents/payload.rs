@@ -79,8 +79,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         part: Participant {
             agent: adapter.name.to_owned(),
             session,
-            // Another end of a prompt must not be taken for the first one, which is told twice at times.
-            prompt: name(adapter.prompt_id).filter(|_| field(payload, adapter.again) != Some(&Value::Bool(true))),
+            prompt: name(adapter.prompt_id),
             model: name(MODEL).and_then(|model| model_name(&model)),
             transcript: name(TRANSCRIPT),
             ..Participant::default()
@@ -105,6 +104,7 @@ fn signal(adapter: &Adapter, meaning: Meaning, payload: &Value) -> Signal {
         Meaning::End if text(payload, OUTCOME).is_some_and(|outcome| is_cut(&outcome)) => {
             Signal::End { interrupted: true }
         }
+        Meaning::End if field(payload, adapter.again) == Some(&Value::Bool(true)) => Signal::EndAgain,
         meaning => meaning.signal(),
     }
 }

@@ -24,6 +24,8 @@ pub enum Signal {
         /// Whether it was cut off.
         interrupted: bool,
     },
+    /// It is done with the prompt once more: after its first end, somebody's hook made it go on.
+    EndAgain,
     /// The session is over.
     Gone,
 }
@@ -32,7 +34,7 @@ impl Signal {
     /// Whether it ends a turn, and begins none: where nothing is to be recorded any more, this is heard still, so that
     /// what comes later does not go into the turn that is open.
     pub fn only_ends(self) -> bool {
-        matches!(self, Self::End { .. } | Self::Gone)
+        matches!(self, Self::End { .. } | Self::EndAgain | Self::Gone)
     }
 }
 
@@ -45,6 +47,8 @@ pub enum SessionStep {
     Open,
     /// The turn that a `run` opened, and in which no session is at work, is this session's.
     Claim,
+    /// What was done since the session's last turn is a turn of its own.
+    Late,
     /// Close the open turn, as interrupted unless its session goes on, and begin one.
     Renew,
     /// What is told of the call of a tool is kept with the open turn.
@@ -79,6 +83,8 @@ pub struct Context<'a> {
     /// Whether the session took part in the open turn, or in one of the last: it has told of a prompt here, and will tell
     /// of an end.
     pub known: bool,
+    /// Whether the prompt's own turn is the last one, and nobody else's: the state at the prompt's first end is known.
+    pub follows: bool,
 }
 
 /// What a signal of this session does.
@@ -88,7 +94,10 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
             Signal::Begin | Signal::Work | Signal::GoOn => SessionStep::Open,
             // Another hook, or what it has started, made it go on after its end.
             Signal::Call if context.known => SessionStep::Open,
-            Signal::Call | Signal::Called | Signal::End { .. } | Signal::Gone => SessionStep::Nothing,
+            Signal::EndAgain if context.follows => SessionStep::Late,
+            Signal::Call | Signal::Called | Signal::End { .. } | Signal::EndAgain | Signal::Gone => {
+                SessionStep::Nothing
+            }
         };
     };
     let mine = origin.part_of(who);
@@ -122,7 +131,7 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
         Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {
             SessionStep::Close { interrupted }
         }
-        Signal::Called | Signal::End { .. } | Signal::Gone => SessionStep::Nothing,
+        Signal::Called | Signal::End { .. } | Signal::EndAgain | Signal::Gone => SessionStep::Nothing,
     }
 }
 
@@ -173,7 +182,7 @@ mod tests {
     /// The context when the other sessions' processes are alive.
     fn scene<'a>(open: Option<&'a Bounds>, who: &Participant, running: bool, inside: bool) -> Context<'a> {
         let others = open.is_some_and(|origin| origin.parts.iter().any(|p| p.at_work && !p.is_session_of(who)));
-        Context { open, running, inside, others, known: true }
+        Context { open, running, inside, others, known: true, follows: false }
     }
 
     #[test]
@@ -275,7 +284,8 @@ mod tests {
     fn a_dead_session_is_no_company() {
         let open = turn(true, &[part("dead", None, true)]);
         let who = part("s", None, false);
-        let alone = Context { open: Some(&open), running: false, inside: false, others: false, known: false };
+        let alone =
+            Context { open: Some(&open), running: false, inside: false, others: false, known: false, follows: false };
         assert_eq!(step(alone, &who, Signal::Begin), SessionStep::Renew);
     }
 
@@ -318,6 +328,16 @@ mod tests {
             let context = Context { known: false, ..scene(open, &other, false, false) };
             assert_eq!(step(context, &other, Signal::Call), SessionStep::Nothing, "it tells of no prompts");
         }
+    }
+
+    #[test]
+    fn a_second_end_makes_a_turn_only_of_what_follows_the_first() {
+        let who = part("s", Some("1"), false);
+        let context = Context { open: None, running: false, inside: false, others: false, known: true, follows: true };
+        assert_eq!(step(context, &who, Signal::EndAgain), SessionStep::Late);
+        assert_eq!(step(context, &who, END), SessionStep::Nothing, "the first end, told twice");
+        let unknown = Context { follows: false, ..context };
+        assert_eq!(step(unknown, &who, Signal::EndAgain), SessionStep::Nothing, "it is taken for the user's");
     }
 
     #[test]

@@ -658,3 +658,72 @@ fn a_call_that_begins_in_the_middle_of_an_undo_waits_for_it() {
     repo.undo();
     repo.state().assert_is(&before, "and is undone");
 }
+
+/// An end of a prompt that was announced: another hook made the agent go on after the first one.
+#[track_caller]
+fn end_again(repo: &Sandbox, prompt: &str) {
+    let payload =
+        json!({"hook_event_name": END, "session_id": "s", "prompt_id": prompt, "stop_hook_active": true}).to_string();
+    let output = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload.as_bytes());
+    output.success();
+    assert_eq!((output.out(), output.err()), (String::new(), String::new()));
+}
+
+#[test]
+fn what_an_agent_does_between_two_ends_of_its_prompt_is_a_turn_of_its_own() {
+    for mode in Mode::BOTH {
+        let repo = repo(mode);
+        let before = repo.state();
+        hook(&repo, BEGIN, "1");
+        repo.sh("echo early >>README.txt");
+        hook(&repo, END, "1");
+        let first = repo.state();
+        repo.sh("echo again >>README.txt; echo again >again.txt; git add again.txt; git commit -qm own again.txt");
+        end_again(&repo, "1");
+        let second = repo.state();
+        repo.sh("echo third >third.txt");
+        end_again(&repo, "1");
+        assert_eq!(messages(&repo)[..3], ["prompt 1", "prompt 1", "prompt 1"], "{mode:?}");
+        end_again(&repo, "1");
+        assert_eq!(repo.log().len(), 5, "told twice, it is once");
+        if mode == Mode::Commit {
+            assert!(agents_commits(&repo).contains("+again"));
+            assert_eq!(repo.state().tracked_changes(), Vec::<String>::new());
+        }
+        for state in [&second, &first, &before] {
+            repo.undo();
+            repo.state().assert_is(state, &format!("{mode:?}: one after the other is undone"));
+        }
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn without_the_state_at_the_first_end_what_came_before_the_second_is_the_users() {
+    // A turn that was undone, one that changed nothing, another prompt, and somebody else's part in it.
+    for between in ["undo", "nothing", "another", "shared"] {
+        let repo = repo(Mode::Commit);
+        hook(&repo, BEGIN, "1");
+        repo.sh("echo early >>README.txt");
+        if between == "shared" {
+            hook_of(&repo, "claude", BEGIN, "1", "o");
+            hook(&repo, END, "1");
+            hook_of(&repo, "claude", END, "1", "o");
+        } else {
+            hook(&repo, END, "1");
+        }
+        repo.sh("echo users-own >own.txt");
+        match between {
+            "undo" => repo.undo(),
+            "nothing" => {
+                hook(&repo, BEGIN, "2");
+                hook(&repo, END, "2");
+            }
+            _ => {}
+        }
+        let (turns, users) = (repo.log().len(), repo.state());
+        end_again(&repo, if between == "shared" || between == "undo" { "1" } else { "2" });
+        assert_eq!(repo.log().len(), turns, "{between}: no turn");
+        repo.state().assert_is(&users, between);
+    }
+}

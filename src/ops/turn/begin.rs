@@ -3,9 +3,10 @@
 
 use crate::error::Refusal;
 use crate::git::checkpoint::capture::Capture;
+use crate::git::index::Index;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Side;
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, Head};
 use crate::model::plan::{Op, Plan};
 use crate::model::timeline::Pin;
 use crate::model::turn::{Bounds, CommitKind, Made, Mode, Totals, Turn, TurnCommit};
@@ -35,7 +36,21 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
     let mixed = who.mode == Mode::Commit && is_mixed(locked, &origin, &capture)?;
     let mode = if mixed { Mode::Ghost } else { who.mode };
     let turn = Turn { mixed, ..begun(locked, Who { mode, ..who }, origin, &capture) };
-    record(locked, turn, &capture)
+    let head = capture.checkpoint.head.clone();
+    record(locked, turn, &capture, head)
+}
+
+/// Begins a turn at the end of the last one: what has changed since then is its. It commits only where all was committed
+/// then.
+pub fn begin_after(locked: &mut Locked<'_>, who: Who, origin: Bounds, last: &Turn) -> Result<u64> {
+    let checkpoint = locked.timeline.checkpoint(last.turn, Side::After)?;
+    let index = Index::new(locked.repo).read_index()?;
+    let capture = Capture { checkpoint, index, changed: Vec::new(), torn: Vec::new() };
+    let mixed = who.mode == Mode::Commit && (last.mode != Mode::Commit || has_uncommitted(locked, &capture)?);
+    let mode = if mixed { Mode::Ghost } else { who.mode };
+    let turn = Turn { mixed, ..begun(locked, Who { mode, ..who }, origin, &capture) };
+    let head = locked.head.clone();
+    record(locked, turn, &capture, head)
 }
 
 /// Whether work is uncommitted that can be saved in no commit of its own: where a command broke in, or between two
@@ -58,15 +73,16 @@ pub fn begin_made(
     let who =
         Who { agent: "oxundo".to_owned(), session: None, message: Some(message), prompt: None, mode: Mode::Ghost };
     let turn = Turn { made: Some(made), wrote, ..begun(locked, who, Bounds::default(), capture) };
-    record(locked, turn, capture)
+    let head = capture.checkpoint.head.clone();
+    record(locked, turn, capture, head)
 }
 
-fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture) -> Result<u64> {
+fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head) -> Result<u64> {
     let number = turn.turn;
     // Of a turn before it, which is over.
     calls::forget(locked.repo)?;
     turn.torn = note_torn(locked, capture);
-    let mut plan = Plan::empty(Op::Begin, capture.checkpoint.head.clone());
+    let mut plan = Plan::empty(Op::Begin, head);
     let mut lock = None;
     // Between two prompts nothing is committed: it is not known whose the changes are.
     if turn.mode == Mode::Commit

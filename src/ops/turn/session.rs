@@ -16,7 +16,7 @@ use crate::model::session::{Context, Descent, SessionStep, Signal, step};
 use crate::model::turn::{Bounds, Mode, Participant, Turn};
 use crate::ops::locked::{Locked, check_no_run};
 use crate::ops::turn::Who;
-use crate::ops::turn::begin::begin;
+use crate::ops::turn::begin::{begin, begin_after};
 use crate::ops::turn::calls;
 use crate::ops::turn::end::{Ending, Since, as_if_ended, drop_open, end, take_back};
 use crate::ops::view::View;
@@ -65,10 +65,13 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     }
     let mut locked = Locked::beside_run(repo, heard, &format!("{}'s hook", call.part.agent), call.patience)?;
     let open = locked.open_turn()?;
+    let call = &as_first_end(call, open.as_ref());
     let running = repo.is_running()?;
     let others = open.as_ref().is_some_and(|turn| at_work(turn).any(|part| !part.is_session_of(&call.part)));
     let known = call.signal == Signal::Call && is_known(&locked, open.as_ref(), &call.part)?;
-    let context = Context { open: open.as_ref().map(|turn| &turn.origin), running, inside: call.inside, others, known };
+    let follows = call.signal == Signal::EndAgain && turn_of_first_end(&locked, call)?.is_some();
+    let origin = open.as_ref().map(|turn| &turn.origin);
+    let context = Context { open: origin, running, inside: call.inside, others, known, follows };
     let step = step(context, &call.part, call.signal);
     let closed = match (step, open) {
         (SessionStep::Nothing, _) => None,
@@ -85,12 +88,53 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
     let view = View::open(repo, heard)?;
     let open = view.open_turn()?;
     let origin = open.as_ref().map(|turn| &turn.origin);
-    let context = Context { open: origin, running: false, inside: call.inside, others: false, known: false };
+    let context =
+        Context { open: origin, running: false, inside: call.inside, others: false, known: false, follows: false };
     let step = step(context, &call.part, call.signal);
     if let (SessionStep::Record, Some(tool)) = (step, &call.tool) {
         calls::record(repo, &call.part, tool, true)?;
     }
     Ok(Handled { step, closed: None, view })
+}
+
+/// Where a turn is open, another end of a prompt ends it as any other does. It must not be taken for the first one, which
+/// is told twice at times.
+fn as_first_end(call: &SignalCall, open: Option<&Turn>) -> SignalCall {
+    if open.is_none() || call.signal != Signal::EndAgain {
+        return call.clone();
+    }
+    let part = Participant { prompt: None, ..call.part.clone() };
+    SignalCall { signal: Signal::End { interrupted: false }, part, ..call.clone() }
+}
+
+/// The turn that the first end of a prompt ended, if the state after it is that of the end: nothing else has been
+/// recorded or undone since, and no other session had a part in it.
+fn turn_of_first_end(view: &View<'_>, call: &SignalCall) -> Result<Option<Turn>> {
+    let number = view.timeline.state.next.saturating_sub(1);
+    if view.top() != Some(number) {
+        return Ok(None);
+    }
+    let turn = view.timeline.find_turn(number)?;
+    let is_its = |turn: &Turn| {
+        let [part] = &turn.origin.parts[..] else { return false };
+        turn.origin.by_hooks && !turn.interrupted && part.is_session_of(&call.part) && part.is_prompt_of(&call.part)
+    };
+    Ok(turn.filter(is_its))
+}
+
+/// Records what was done since the first end of a prompt as a turn of its own.
+fn late(locked: &mut Locked<'_>, call: &SignalCall) -> Result<Option<Turn>> {
+    let Some(first) = turn_of_first_end(locked, call)? else { return Ok(None) };
+    let who = Who {
+        agent: first.agent.clone(),
+        session: first.session.clone(),
+        message: first.message.clone(),
+        prompt: first.prompt.clone(),
+        mode: first.wanted_mode(),
+    };
+    let origin = Bounds { by_hooks: true, parts: vec![started(call)], ..Bounds::default() };
+    begin_after(locked, who, origin, &first)?;
+    end(locked, Ending::default())
 }
 
 /// Whether a session took part in the open turn, or in one of the last.
@@ -118,7 +162,10 @@ fn take_step(
 ) -> Result<Option<Turn>> {
     let in_run = running && call.inside;
     let Some(mut turn) = open else {
-        anyhow::ensure!(step == SessionStep::Open, "{step:?} needs an open turn");
+        anyhow::ensure!(matches!(step, SessionStep::Open | SessionStep::Late), "{step:?} needs an open turn");
+        if step == SessionStep::Late {
+            return late(locked, call);
+        }
         let mode = locked.config().mode()?;
         // Whichever of its prompts ends next, that is the end of what a call began.
         let goes_on = call.signal == Signal::Call;
@@ -126,7 +173,7 @@ fn take_step(
         return open_turn(locked, &call, !in_run, mode).map(|()| None);
     };
     match step {
-        SessionStep::Nothing | SessionStep::Record => {}
+        SessionStep::Nothing | SessionStep::Record | SessionStep::Late => {}
         SessionStep::Open => {
             let mode = locked.config().mode()?;
             open_turn(locked, call, !in_run, mode)?;

@@ -86,10 +86,12 @@ impl Answer for Told {
             SessionStep::GoOn | SessionStep::Record => format!("Turn {open} goes on\n"),
             SessionStep::Leave => format!("Turn {open} goes on in another session\n"),
             SessionStep::Drop => "What was changed since is the user's: no turn\n".to_owned(),
-            SessionStep::Close { .. } if closed.is_none() => "Nothing was changed: no turn\n".to_owned(),
+            SessionStep::Close { .. } | SessionStep::Late if closed.is_none() => {
+                "Nothing was changed: no turn\n".to_owned()
+            }
             SessionStep::Nothing if self.end == TurnEnd::Begin => format!("Turn {open} has begun already\n"),
             SessionStep::Nothing => "No turn is open\n".to_owned(),
-            SessionStep::Close { .. } => String::new(),
+            SessionStep::Close { .. } | SessionStep::Late => String::new(),
         });
         text
     }
