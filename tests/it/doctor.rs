@@ -174,3 +174,26 @@ fn gits_configuration_is_looked_at() {
     let about = &repo.json(["doctor"]).1["about"];
     assert!(about["git"].as_str().is_some_and(|version| version.starts_with("2.")), "{about}");
 }
+
+#[test]
+fn hooks_of_before_there_were_calls_of_tools_go_on_and_are_mended_by_init() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["droid"]);
+    repo.write(".factory/hooks.json", "{\n  \"mine\": []\n}\n");
+    repo.oxundo(["init", "droid"]).success();
+    let new = String::from_utf8(repo.read(".factory/hooks.json")).expect("it is text");
+    let old: Vec<&str> = new.split_inclusive('\n').filter(|line| !line.contains("ToolUse\":")).collect();
+    assert_eq!(old.len() + 2, new.lines().count(), "an event has a line: {new}");
+    repo.write(".factory/hooks.json", old.concat());
+    for event in ["UserPromptSubmit", "Stop"] {
+        let payload = json!({"hook_event_name": event, "session_id": "s"}).to_string();
+        Output::fired(&mut repo.oxundo_command(["hook", "droid"]), payload.as_bytes()).success();
+        repo.sh("echo more >>README.txt");
+    }
+    assert_eq!(repo.log().len(), 1, "a prompt is a turn as ever");
+    let (_, mend) = finding(&doctor(&repo, &path), "its hooks are not as 'oxundo init' sets them up");
+    repo.sh(&mend);
+    nothing(&doctor(&repo, &path));
+    repo.oxundo(["uninstall", "droid"]).success();
+    repo.assert_file(".factory/hooks.json", "{\n  \"mine\": []\n}\n", "as it was before the first of them");
+}
