@@ -162,32 +162,17 @@ fn take_step(
 ) -> Result<Option<Turn>> {
     let in_run = running && call.inside;
     let Some(mut turn) = open else {
-        anyhow::ensure!(matches!(step, SessionStep::Open | SessionStep::Late), "{step:?} needs an open turn");
-        if step == SessionStep::Late {
-            return late(locked, call);
-        }
-        let mode = locked.config().mode()?;
-        // Whichever of its prompts ends next, that is the end of what a call began.
-        let goes_on = call.signal == Signal::Call;
-        let call = SignalCall { part: Participant { goes_on, ..call.part.clone() }, ..call.clone() };
-        return open_turn(locked, &call, !in_run, mode).map(|()| None);
+        return match step {
+            SessionStep::Late => late(locked, call),
+            SessionStep::Open => open_first(locked, call, !in_run).map(|()| None),
+            _ => anyhow::bail!("{step:?} needs an open turn"),
+        };
     };
     match step {
         SessionStep::Nothing | SessionStep::Record | SessionStep::Late => {}
-        SessionStep::Open => {
-            let mode = locked.config().mode()?;
-            open_turn(locked, call, !in_run, mode)?;
-        }
+        SessionStep::Open => open_first(locked, call, !in_run)?,
         SessionStep::Claim => claim(locked, call, turn)?,
-        SessionStep::Renew => {
-            // Of a session that goes on, an end was told before.
-            let interrupted = !turn.origin.part_of(&call.part).is_some_and(|part| part.goes_on);
-            let closed = end(locked, Ending { exit_code: None, interrupted })?;
-            // The reason why the last turn made no commits may be gone.
-            let mode = if in_run { turn.wanted_mode() } else { locked.config().mode()? };
-            open_turn(locked, call, !in_run, mode)?;
-            return Ok(closed);
-        }
+        SessionStep::Renew => return renew(locked, call, &turn, in_run),
         SessionStep::Join => {
             turn.origin.join(started(call));
             turn.asked(call.message.clone(), call.prompt.clone());
@@ -216,6 +201,26 @@ fn take_step(
         }
     }
     Ok(None)
+}
+
+/// Opens a turn where none is open.
+fn open_first(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool) -> Result<()> {
+    let mode = locked.config().mode()?;
+    // Whichever of its prompts ends next, that is the end of what a call began.
+    let goes_on = call.signal == Signal::Call;
+    let part = Participant { goes_on, ..call.part.clone() };
+    open_turn(locked, &SignalCall { part, ..call.clone() }, by_hooks, mode)
+}
+
+/// Closes a turn and opens the next; gives the one that was closed.
+fn renew(locked: &mut Locked<'_>, call: &SignalCall, turn: &Turn, in_run: bool) -> Result<Option<Turn>> {
+    // Of a session that goes on, an end was told before.
+    let interrupted = !turn.origin.part_of(&call.part).is_some_and(|part| part.goes_on);
+    let closed = end(locked, Ending { exit_code: None, interrupted })?;
+    // The reason why the last turn made no commits may be gone.
+    let mode = if in_run { turn.wanted_mode() } else { locked.config().mode()? };
+    open_turn(locked, call, !in_run, mode)?;
+    Ok(closed)
 }
 
 /// Ends a turn in the name of the session that says so.
