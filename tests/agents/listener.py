@@ -1,0 +1,47 @@
+"""Stands between an agent's hooks and oxundo: keeps what they say, and hands it on, as it is or with a fault."""
+
+import json
+import os
+import sys
+import time
+
+FAULT, HEARD = os.environ["LISTENER_FAULT"], os.environ["LISTENER_HEARD"]
+SESSIONS = ("session_id", "sessionId", "conversation_id")
+
+
+def with_fault(payload):
+    """What is handed on: nothing where the hook is not to be heard."""
+    if FAULT == "no hooks":
+        return None
+    if FAULT == "one session":
+        for key in SESSIONS:
+            if key in payload:
+                payload[key] = "the-only-one"
+        if "session_context" in payload:
+            payload["session_context"]["root_session_id"] = "the-only-one"
+    if FAULT == "no list":
+        payload.pop("background_tasks", None)
+    return payload
+
+
+def main():
+    args = sys.argv[1:]
+    if args[:1] == ["hook"]:
+        data = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+        with open(f"{HEARD}/{time.time_ns()}-{'-'.join(args[1:])}.json", "wb") as file:
+            file.write(data)
+        try:
+            payload = with_fault(json.loads(data))
+        except ValueError:
+            payload = None if FAULT == "no hooks" else data.decode()
+        if payload is None:
+            return
+        handed_on = data if not FAULT else (payload if isinstance(payload, str) else json.dumps(payload)).encode()
+        file = os.memfd_create("payload")
+        os.write(file, handed_on)
+        os.lseek(file, 0, os.SEEK_SET)
+        os.dup2(file, 0)
+    os.execv(os.environ["LISTENER_OXUNDO"], ["oxundo", *args])
+
+
+main()

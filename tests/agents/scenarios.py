@@ -1,0 +1,380 @@
+"""What is done with each agent, written once. A scenario is a function of a world, and the faults with which it must fail."""
+
+from pathlib import Path
+
+from agents import write
+from mock import Gate, Tool
+from world import Skip, same, same_files
+
+SCENARIOS = []
+
+
+def scenario(name, *faults):
+    def add(function):
+        SCENARIOS.append((name, faults, function))
+        return function
+    return add
+
+
+def needs_hooks_headless(world):
+    if world.agent.headless_hooks != "yes":
+        raise Skip(world.agent.headless_hooks)
+
+
+# One prompt, and the agent ends
+
+@scenario("headless in run", "no run", "one byte")
+def headless_in_run(world):
+    world.user_edits()
+    before = world.state()
+    world.headless(world.edit(), world.shell(), wrapped=True)
+    world.check_turns([None], hooked=False)
+    world.check_undo([(before, world.state())])
+
+
+@scenario("headless with hooks", "no hooks")
+def headless_with_hooks(world):
+    needs_hooks_headless(world)
+    world.set_up_hooks()
+    world.user_edits()
+    before = world.state()
+    job = world.headless(world.edit(), world.shell())
+    world.settled(1)
+    world.check_turns([job])
+    world.check_undo([(before, world.state())])
+
+
+@scenario("headless in run with hooks", "no hooks")
+def headless_in_run_with_hooks(world):
+    needs_hooks_headless(world)
+    world.set_up_hooks()
+    before = world.state()
+    job = world.headless(world.edit(), world.shell(), wrapped=True)
+    world.settled(1)
+    world.check_turns([job])
+    world.check_undo([(before, world.state())])
+
+
+@scenario("headless in a subdirectory", "no run")
+def headless_in_a_subdirectory(world):
+    before = world.state()
+    world.headless(world.shell("sub/b.txt"), world.shell(), wrapped=True, cwd=world.repo / "sub")
+    world.check_turns([None], hooked=False)
+    world.check_undo([(before, world.state())])
+
+
+# With a screen
+
+def three_prompts(world, wrapped):
+    world.set_up_hooks()
+    world.user_edits()
+    steps, jobs = [], []
+    session = world.session(wrapped)
+    for number, work in enumerate(([world.edit()], [world.shell()], []), 1):
+        if number == 2:
+            world.user_edits()
+        before = world.state()
+        if world.fault == "late user" and number == 2:
+            gate = Gate()
+            job = session.say(*work, gate)
+            assert gate.reached.wait(60)
+            world.user_edits()
+            gate.open()
+            session.wait(job)
+        else:
+            job = session.prompt(*work)
+        # A prompt that changes nothing is no turn.
+        if work:
+            jobs.append(job)
+            world.settled(len(jobs))
+            steps.append((before, world.state()))
+        else:
+            world.settled(len(jobs))
+            same_files(world.files(), before[0], "nothing was done")
+    session.close()
+    world.settled(len(jobs))
+    world.check_turns(jobs)
+    world.check_undo(steps)
+
+
+@scenario("three prompts", "no hooks", "late user", "one byte")
+def three_prompts_with_hooks(world):
+    if world.agent.only_in_run:
+        raise Skip("its hooks are heard inside 'oxundo run' only")
+    three_prompts(world, False)
+
+
+@scenario("three prompts in run", "no hooks")
+def three_prompts_in_run(world):
+    three_prompts(world, True)
+
+
+@scenario("escape", "no hooks")
+def escape(world):
+    world.set_up_hooks()
+    steps = []
+    session = world.session()
+
+    def around(prompt):
+        before = world.state()
+        job = prompt()
+        steps.append((before, world.state()))
+        return job
+
+    def cut_off():
+        gate = Gate()
+        job = session.say(world.shell(), gate)
+        assert gate.reached.wait(60), "it is at work"
+        session.interrupt()
+        gate.open()
+        if world.agent.tells_interruption != "later":
+            world.settled(2)
+        return job
+
+    def finished(number):
+        job = session.prompt(world.shell())
+        world.settled(number)
+        return job
+
+    jobs = [around(lambda: finished(1)), around(cut_off)]
+    jobs.append(around(lambda: finished(3)))
+    session.close()
+    world.settled(3)
+    world.check_turns(jobs, interrupted=[2])
+    # What git has after the second one is seen with the third.
+    first, second, third = steps
+    steps[1] = (second[0], third[0] if world.agent.tells_interruption != "later" else None)
+    check_undo_with_gap(world, steps)
+
+
+def check_undo_with_gap(world, steps):
+    """As `check_undo`, where the state after a turn was not seen by git when it was there."""
+    for number, (before, _) in reversed(list(enumerate(steps, 1))):
+        world.oxundo("undo")
+        files, git = world.state()
+        same_files(files, before[0], f"turn {number} is undone")
+        if number == 1 or steps[number - 2][1] is not None:
+            same(git, before[1], f"what git has when turn {number} is undone")
+    for number, (_, after) in enumerate(steps, 1):
+        world.oxundo("redo")
+        files, git = world.state()
+        wanted = after or steps[number][0]
+        same_files(files, wanted[0], f"turn {number} is redone")
+        if after:
+            same(git, after[1], f"what git has when turn {number} is redone")
+
+
+@scenario("sub-agent", "no hooks")
+def sub_agent(world):
+    world.set_up_hooks()
+    session = world.session()
+    before = world.state()
+    job = session.prompt(world.task(world.shell(), world.shell("sub/b.txt")), world.shell())
+    # One that goes on by itself may be done only now.
+    world.until(lambda: "agent-" in (world.repo / "sub/b.txt").read_text(), "the sub-agent's work")
+    world.settled(1)
+    session.close()
+    world.settled(1)
+    world.check_turns([job])
+    world.check_undo([(before, world.state())])
+
+
+@scenario("sub-agent in the background", "no hooks", "no list")
+def sub_agent_in_the_background(world):
+    world.set_up_hooks()
+    session = world.session()
+    before = world.state()
+    gate = Gate()
+    job = session.prompt(world.task(gate, world.shell("sub/b.txt")), world.shell())
+    assert gate.reached.wait(60), "the sub-agent is at work"
+    # It has said that it is done, and what it has started is not.
+    world.until(lambda: len(list(world.heard.glob("*"))) >= 2, "a hook tells of the end", 20)
+    gate.open()
+    world.until(lambda: "agent-" in (world.repo / "sub/b.txt").read_text(), "the sub-agent's work")
+    world.settled(1)
+    session.close()
+    world.settled(1)
+    world.check_turns([job])
+    world.check_undo([(before, world.state())])
+
+
+@scenario("another hook makes it go on", "no hooks")
+def goes_on(world):
+    if not world.agent.goes_on:
+        raise Skip("no hook makes it go on")
+    world.set_up_hooks()
+    second = world.job(world.shell("sub/b.txt"))
+    script = world.base / "go-on"
+    once = world.base / "went-on"
+    script.write_text(f'#!/bin/sh\n[ -e "{once}" ] && exit 0\n: >"{once}"\n'
+                      f'echo \'{{"decision": "block", "reason": "please do {second}"}}\'\n')
+    script.chmod(0o755)
+    path, settings = world.agent.goes_on(str(script))
+    if path.startswith("home:"):
+        merge(world.home / path[5:], settings)
+    else:
+        merge(world.repo / path, settings)
+        world.commit("theirs")
+    steps = []
+    session = world.session(wrapped=True)
+    before = world.state()
+    first = session.prompt(world.shell())
+    session.wait(second)
+    world.settled(2)
+    session.close()
+    world.settled(2)
+    after = world.state()
+    world.check_turns([first, None])
+    for _ in range(2):
+        world.oxundo("undo")
+    same(world.state(), before, "both are undone")
+    for _ in range(2):
+        world.oxundo("redo")
+    same(world.state(), after, "both are redone")
+
+
+def merge(path, settings):
+    import json
+    there = json.loads(path.read_text()) if path.exists() else {}
+    there.setdefault("hooks", {}).update(settings.pop("hooks"))
+    write(path, there | settings)
+
+
+@scenario("status and checkpoint meanwhile", "no hooks", "undo instead")
+def status_and_checkpoint_meanwhile(world):
+    if "text" in world.agent.tools:
+        raise Skip("its work is one step")
+    world.set_up_hooks()
+    before = world.state()
+    session = world.session()
+    gate = Gate()
+    job = session.say(world.shell(), gate, world.shell("sub/b.txt"))
+    assert gate.reached.wait(60), "it is at work"
+    if world.fault == "undo instead":
+        world.oxundo("undo", "--yes", check=False)
+    for command in ("status", "checkpoint", "log"):
+        world.oxundo(command)
+    same([turn["state"] for turn in world.turns()], ["open"], "the turn is open")
+    gate.open()
+    session.wait(job)
+    world.settled(1)
+    session.close()
+    world.check_turns([job])
+    world.check_undo([(before, world.state())])
+
+
+@scenario("undo meanwhile", "no hooks")
+def undo_meanwhile(world):
+    if "text" in world.agent.tools:
+        raise Skip("its work is one step")
+    world.set_up_hooks()
+    session = world.session()
+    zero = world.state()
+    first = session.prompt(world.shell())
+    world.settled(1)
+    before = world.state()
+    gate = Gate()
+    job = session.say(world.shell(), gate, world.shell("sub/b.txt"))
+    assert gate.reached.wait(60), "it is at work"
+    world.oxundo("undo")
+    same(world.state(), before, "the half that was done is undone")
+    gate.open()
+    session.wait(job)
+    world.settled(2)
+    session.close()
+    world.check_turns([first, None])
+    world.check_undo([(zero, before), (before, world.state())])
+
+
+@scenario("a subdirectory", "no hooks")
+def subdirectory(world):
+    world.set_up_hooks(*world.agent.init_for_subdirectory)
+    session = world.session(cwd=world.repo / "sub")
+    before = world.state()
+    job = session.prompt(world.shell("sub/b.txt"), world.shell())
+    world.settled(1)
+    session.close()
+    world.check_turns([job])
+    world.check_undo([(before, world.state())])
+
+
+@scenario("two sessions in turn", "no hooks", "one session")
+def two_sessions_in_turn(world):
+    if world.agent.only_in_run:
+        raise Skip("it tells of no session")
+    world.set_up_hooks()
+    one, other = world.session(), world.session()
+    steps, jobs = [], []
+    for session in (one, other, one):
+        before = world.state()
+        jobs.append(session.prompt(world.shell()))
+        world.settled(len(jobs))
+        steps.append((before, world.state()))
+    one.close()
+    other.close()
+    world.check_turns(jobs)
+    sessions = [turn["session"] for turn in world.turns()]
+    assert sessions[0] == sessions[2] != sessions[1], f"two sessions: {sessions}"
+    world.check_undo(steps)
+
+
+@scenario("two sessions at once", "no hooks", "one session")
+def two_sessions_at_once(world):
+    if world.agent.only_in_run:
+        raise Skip("it tells of no session")
+    world.set_up_hooks()
+    one, other = world.session(), world.session()
+    before = world.state()
+    gate = Gate()
+    job = one.say(world.shell(), gate, world.shell("sub/b.txt"))
+    assert gate.reached.wait(60), "the first one is at work"
+    other.prompt(world.shell())
+    gate.open()
+    one.wait(job)
+    world.settled(1)
+    one.close()
+    other.close()
+    world.check_turns([None], shared=[1])
+    world.check_undo([(before, world.state())])
+
+
+# The settings
+
+@scenario("init, doctor, uninstall", "no hooks", "one byte in settings")
+def settings(world):
+    agent = world.agent
+    name = agent.name
+    for theirs in (None, agent.theirs) if agent.settings else (None,):
+        if theirs is not None:
+            write(world.repo / agent.settings, theirs)
+        before = world.files()
+        world.oxundo("init", name)
+        with_hooks = world.files()
+        assert with_hooks != before, "init writes something"
+        world.oxundo("init", name)
+        same_files(world.files(), with_hooks, "a second init changes nothing")
+    fired = use_it_once(world)
+    doctor = world.doctor()
+    assert doctor["installed"] and doctor["hooks"], f"doctor knows it: {doctor}"
+    if fired:
+        assert doctor["last_fired"], f"its hooks have fired: {doctor}"
+    if world.fault == "one byte in settings":
+        place = Path(doctor["hooks"][0])
+        place = place if place.is_file() else next(path for path in place.rglob("*") if path.is_file())
+        place.write_text(place.read_text() + " ")
+    world.oxundo("uninstall", name)
+    work = {path: entry for path, entry in world.files().items() if path in ("a.txt",) or path.startswith("made")}
+    same_files(world.files(), before | work, "uninstall leaves what was there")
+    same(world.doctor()["hooks"], [], "doctor knows that they are gone")
+
+
+def use_it_once(world):
+    """A prompt, so that its hooks fire; whether they should have."""
+    if world.agent.headless_hooks == "yes":
+        world.headless(world.shell())
+        return True
+    session = world.session()
+    session.prompt(world.shell())
+    world.settled(1)
+    session.close()
+    return True
