@@ -122,14 +122,14 @@ CODEX = Agent(
     tools={
         "shell": ("exec_command", lambda command: {"cmd": command}),
         "edit": ("exec_command", codex_patch),
-        "task": ("spawn_agent", lambda prompt: {"message": prompt}),
+        "task": ("multi_agent_v1/spawn_agent", lambda prompt: {"message": prompt}),
     },
     prepare=codex,
     headless=lambda prompt: ["codex", "exec", "--dangerously-bypass-hook-trust", prompt],
     interactive=lambda: ["codex", "--dangerously-bypass-hook-trust"],
     ready=r"›",
     settings=".codex/hooks.json",
-    theirs='{\n   "x-theirs": [1,2 , 3],\n\n "hooks": { "Stop": [ ] }\n}',
+    theirs='{\n\t "hooks" : { "Stop": [ ] }\n}',
     goes_on=lambda command: ("home:.codex/hooks.json", groups("Stop", command)),
 )
 
@@ -206,7 +206,7 @@ CLINE = Agent(
     tools={
         "shell": ("run_commands", lambda command: {"commands": [command]}),
         "edit": ("editor", lambda path, text: {"path": path, "new_text": text}),
-        "task": ("spawn_agent", lambda prompt: {"systemPrompt": "You help.", "task": prompt}),
+        "task": ("multi_agent_v1/spawn_agent", lambda prompt: {"systemPrompt": "You help.", "task": prompt}),
     },
     prepare=cline,
     headless=lambda prompt: ["cline", prompt],

@@ -147,8 +147,12 @@ def responses(request, said):
         item = {"type": "message", "id": f"m_{next(COUNT)}", "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": said, "annotations": []}]}
     else:
-        item = {"type": "function_call", "id": f"fc_{next(COUNT)}", "call_id": f"call_{next(COUNT)}", "name": said[0],
+        # A tool of a namespace is written `namespace/name` in the table.
+        *namespace, name = said[0].split("/")
+        item = {"type": "function_call", "id": f"fc_{next(COUNT)}", "call_id": f"call_{next(COUNT)}", "name": name,
                 "status": "completed", "arguments": json.dumps(said[1])}
+        if namespace:
+            item["namespace"] = namespace[0]
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2,
              "input_tokens_details": None, "output_tokens_details": None}
     response = {"id": f"r_{next(COUNT)}", "object": "response", "model": "mock", "output": [item], "usage": usage}

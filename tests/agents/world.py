@@ -349,9 +349,8 @@ class Session:
                 return
             self.seen += data.decode("utf-8", "replace")
             self.last = time.monotonic()
-            # Some ask the terminal where its cursor is, what it is, and for its colours.
-            for question, answer in ((b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[c", b"\x1b[?62c"), (b"\x1b]11;?", b"\x1b]11;rgb:0000/0000/0000\x1b\\"),
-                                     (b"\x1b]10;?", b"\x1b]10;rgb:ffff/ffff/ffff\x1b\\")):
+            # Some ask the terminal where its cursor is, and what it is.
+            for question, answer in ((b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[c", b"\x1b[?62c")):
                 if question in data:
                     try:
                         os.write(self.fd, answer)
