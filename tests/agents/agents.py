@@ -43,6 +43,10 @@ class Agent:
     goes_on: Callable = None
     # What 'oxundo init' is told where the agent is started below the top, and reads no project's settings there.
     init_for_subdirectory: tuple = ()
+    # No hook tells that a prompt was given: what the user does before it is taken for the agent's.
+    tells_beginning: bool = True
+    # Its notification comes with a question too: it is not asked to make files where that counts.
+    asks_before_files: bool = False
     # Files that the agent keeps in the worktree for itself, which are in no turn.
     own_files: tuple = ()
     # Reasons, by scenario, for what it cannot do.
@@ -157,6 +161,8 @@ GEMINI = Agent(
     tells_interruption="never",
     settings=".gemini/settings.json",
     theirs='{\n   "x-theirs": [1,2 , 3],\n\n "hooks": { "AfterAgent": [ ] }\n}',
+    init_for_subdirectory=("--user",),
+    cannot={"sub-agent in the background": "it waits for its sub-agents"},
     goes_on=lambda command: ("home:.gemini/settings.json", groups("AfterAgent", command)),
 )
 
@@ -213,6 +219,7 @@ CLINE = Agent(
     interactive=lambda: ["cline"],
     ready=r"",
     message="cline: turn {number}",
+    cannot={"sub-agent in the background": "it waits for its sub-agents", "another hook makes it go on": "no hook does"},
 )
 
 
@@ -263,6 +270,8 @@ OPENCODE = Agent(
     headless=lambda prompt: ["opencode", "run", prompt],
     interactive=lambda: ["opencode"],
     interrupt=("\x1b", "\x1b"),
+    # It is ignored by git, as it says in itself.
+    own_files=(".opencode/.gitignore", ".opencode/node_modules", ".opencode/node_modules/*", ".opencode/package*.json"),
     cannot={"sub-agent in the background": "it waits for its sub-agents", "another hook makes it go on": "no hook makes it go on"},
 )
 
@@ -297,6 +306,8 @@ def droid(home):
     model = {"model": "mock", "displayName": "mock", "baseUrl": f"{home.url}/v1", "apiKey": "x",
              "provider": "generic-chat-completion-api", "maxOutputTokens": 1000}
     write(home.home / ".factory/settings.json", {"customModels": [model], "model": "custom:mock-0", "cloudSessionSync": False})
+    home.model.replies["/api/cli/whoami"] = {"userId": "user_1", "orgId": "org_1", "organizationId": "org_1", "region": "us",
+                                             "email": "user@example.com", "name": "User"}
     home.env |= {"FACTORY_API_KEY": "fk-mock", "FACTORY_API_BASE_URL": home.url, "FACTORY_DISABLE_KEYRING": "1",
                  "FACTORY_DROID_AUTO_UPDATE_ENABLED": "false"}
 
@@ -337,7 +348,7 @@ AIDER = Agent(
     tools={"text": lambda path, text: f"{path}\n```\n{text}```\n"},
     prepare=aider,
     headless=lambda prompt: [*AIDERS, "--message", prompt],
-    interactive=lambda: [*AIDERS, "--notifications", "--notifications-command", "oxundo hook aider"],
+    interactive=lambda: [*AIDERS, "--notifications", "--notifications-command", "oxundo hook aider", "a.txt"],
     ready=r"> ",
     clear="",
     interrupt=("\x03",),
@@ -345,7 +356,10 @@ AIDER = Agent(
     only_in_run=True,
     headless_hooks="it has no hooks",
     own_files=(".aider*",),
-    cannot={"sub-agent": "it has none", "sub-agent in the background": "it has no sub-agents", "another hook makes it go on": "it has no hooks",
+    asks_before_files=True,
+    tells_beginning=False,
+    cannot={"sub-agent": "it has none", "sub-agent in the background": "it has no sub-agents", "another hook makes it go on": "it has no hooks", "escape": "its work is one step",
+            "a subdirectory": "a file is named from the top: see the one without a screen",
             "init, doctor, uninstall": "it has no settings for hooks"},
 )
 

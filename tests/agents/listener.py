@@ -27,7 +27,8 @@ def with_fault(payload):
 def main():
     args = sys.argv[1:]
     if args[:1] == ["hook"]:
-        data = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+        at_terminal = sys.stdin.isatty()
+        data = b"" if at_terminal else sys.stdin.buffer.read()
         with open(f"{HEARD}/{time.time_ns()}-{'-'.join(args[1:])}.json", "wb") as file:
             file.write(data)
         try:
@@ -36,6 +37,8 @@ def main():
             payload = None if FAULT == "no hooks" else data.decode()
         if payload is None:
             return
+        if at_terminal:
+            os.execv(os.environ["LISTENER_OXUNDO"], ["oxundo", *args])
         handed_on = data if not FAULT else (payload if isinstance(payload, str) else json.dumps(payload)).encode()
         file = os.memfd_create("payload")
         os.write(file, handed_on)

@@ -71,7 +71,7 @@ def three_prompts(world, wrapped):
     steps, jobs = [], []
     session = world.session(wrapped)
     for number, work in enumerate(([world.edit()], [world.shell()], []), 1):
-        if number == 2:
+        if number == 2 and world.agent.tells_beginning:
             world.user_edits()
         before = world.state()
         if world.fault == "late user" and number == 2:

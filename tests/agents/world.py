@@ -132,12 +132,14 @@ class World:
     def shell(self, path="a.txt", role="shell"):
         """A step that appends a line of the agent's; in a file of its own where the agent runs no commands."""
         if "text" in self.agent.tools:
-            return self.edit()
+            return self.edit(path)
         return Tool(role, f"echo {self.token('agent')} >> {self.repo / path}")
 
-    def edit(self):
-        """A step that makes a file with the agent's own tool."""
+    def edit(self, path="a.txt"):
+        """A step that makes a file with the agent's own tool; one that asks before it does may only write to another."""
         line = self.token("agent")
+        if self.agent.asks_before_files and self.sessions:
+            return Tool("edit", path, (self.repo / path).read_text() + f"{line}\n")
         name = f"made-{line}.txt"
         path = name if "text" in self.agent.tools else str(self.repo / name)
         return Tool("edit", path, f"{line}\n")
@@ -295,12 +297,22 @@ class World:
         self.model.close()
         for session in self.sessions:
             session.close()
+        self.end_daemons()
         kept = os.environ.get("OXUNDO_AGENT_PAYLOADS")
         if kept and not self.fault:
             place = Path(kept) / self.agent.name / getattr(self, "scenario", "-").replace(" ", "-")
             shutil.rmtree(place, ignore_errors=True)
             shutil.copytree(self.heard, place)
         shutil.rmtree(self.base, ignore_errors=True)
+
+    def end_daemons(self):
+        """Some leave a daemon behind, which would serve the next home as well."""
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if f"HOME={self.home}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:
+                continue
 
     def story(self):
         """What the hooks told, in order."""
@@ -318,6 +330,23 @@ def same_files(found, wanted, what):
 
 def prompt(job):
     return f"please do {job}"
+
+
+# What a screen asks its terminal: where the cursor is, what it is, what it can do, its colours and its size.
+QUESTIONS = re.compile(rb"\x1b\[6n|\x1b\[c|\x1b\[0c|\x1b\[>0?q|\x1b\[\?\d+\$p|\x1b\[14t|\x1b\][01][01];\?|\x1b\]4;\d+;\?|\x1bP\+q\w+")
+
+
+def answer(question):
+    """What a plain terminal says to it."""
+    if question.endswith(b"$p"):
+        return question[:-2] + b";0$y"
+    if question.startswith(b"\x1b]"):
+        return question[:-1] + (b"rgb:ffff/ffff/ffff" if question.startswith(b"\x1b]10") else b"rgb:0000/0000/0000") + b"\x1b\\"
+    if question.startswith(b"\x1bP"):
+        return b"\x1bP0+r" + question[4:] + b"\x1b\\"
+    if question.endswith(b"q"):
+        return b"\x1bP>|xterm(390)\x1b\\"
+    return {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[14t": b"\x1b[4;800;1200t"}.get(question, b"\x1b[?62;22c")
 
 
 class Session:
@@ -349,13 +378,10 @@ class Session:
                 return
             self.seen += data.decode("utf-8", "replace")
             self.last = time.monotonic()
-            # Some ask the terminal where its cursor is, and what it is.
-            for question, answer in ((b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[c", b"\x1b[?62c")):
-                if question in data:
-                    try:
-                        os.write(self.fd, answer)
-                    except OSError:
-                        return
+            try:
+                os.write(self.fd, b"".join(answer(question) for question in QUESTIONS.findall(data)))
+            except OSError:
+                return
 
     def screen(self):
         return re.sub(r"\x1b\[[0-9;?<>=]*[A-Za-z]|\x1b[\]P].*?(?:\x07|\x1b\\)|\x1b[()>=].?", "", self.seen)
