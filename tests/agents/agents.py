@@ -11,7 +11,7 @@ from typing import Callable
 @dataclass(frozen=True)
 class Agent:
     name: str
-    # What installs it: ("npm", packages) or ("pip", packages), or why nothing does.
+    # What installs it: ("npm", package) or ("pip", package).
     install: tuple
     # The model's tools by role: the tool's name, and its arguments from the step's words.
     tools: dict
@@ -269,6 +269,7 @@ OPENCODE = Agent(
     prepare=opencode,
     headless=lambda prompt: ["opencode", "run", prompt],
     interactive=lambda: ["opencode"],
+    ready=r"anything",
     interrupt=("\x1b", "\x1b"),
     # It is ignored by git, as it says in itself.
     own_files=(".opencode/.gitignore", ".opencode/node_modules", ".opencode/node_modules/*", ".opencode/package*.json"),
@@ -296,6 +297,7 @@ COPILOT = Agent(
     headless=lambda prompt: ["copilot", "--allow-all-tools", "-p", prompt],
     interactive=lambda: ["copilot", "--allow-all-tools"],
     ready=r"❯|>",
+    interrupt=("\x1b", "\x1b"),
     tells_interruption="later",
     goes_on=lambda command: (".github/hooks/theirs.json", {
         "version": 1, "hooks": {"agentStop": [{"type": "command", "bash": command, "timeoutSec": 30}]}}),
@@ -363,11 +365,5 @@ AIDER = Agent(
             "init, doctor, uninstall": "it has no settings for hooks"},
 )
 
-
-# What no registry gives, with the error of the installation.
-NOT_INSTALLED = {
-    "crush": ("npm", "@charmland/crush"),
-    "amp": ("npm", "@ampcode/cli"),
-}
 
 AGENTS = [CLAUDE, CODEX, GEMINI, OPENCODE, QWEN, COPILOT, DROID, CLINE, PI, AIDER]

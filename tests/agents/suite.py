@@ -44,6 +44,11 @@ def version(agent):
 
 def main():
     words = sys.argv[1:]
+    if words == ["--packages"]:
+        print("npm node")
+        for row in AGENTS:
+            print(*row.install)
+        return 0
     prove = "--prove" in words
     wanted = [word for word in words if not word.startswith("--")]
     only = os.environ.get("OXUNDO_CASE", "")

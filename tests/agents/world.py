@@ -23,7 +23,7 @@ import mock
 from agents import write
 from mock import Tool
 
-OXUNDO = os.environ["OXUNDO_BIN"]
+OXUNDO = os.environ.get("OXUNDO_BIN", "oxundo")
 LIMIT = float(os.environ.get("OXUNDO_AGENT_SECONDS", "60"))
 # How long after the model's last word a turn may still be open.
 SETTLING = 15
