@@ -12,6 +12,10 @@ fn untyped(plugin: &str) -> String {
 
 /// Calls a plugin as its agent would, with a script in which it is `plugin`. Gives whether there is a Node.
 fn call(repo: &Sandbox, plugin: &str, script: &str) -> bool {
+    call_by(repo, "node", plugin, script)
+}
+
+fn call_by(repo: &Sandbox, node: &str, plugin: &str, script: &str) -> bool {
     if which::which("node").is_err() {
         skipped("node");
         return false;
@@ -22,7 +26,7 @@ fn call(repo: &Sandbox, plugin: &str, script: &str) -> bool {
          const work = () => appendFileSync('README.txt', 'more\\n')\n{script}"
     );
     std::fs::write(repo.home().join("agent.mjs"), script).expect("write the script");
-    repo.sh("node ../home/agent.mjs");
+    repo.sh(&format!("{node} ../home/agent.mjs"));
     true
 }
 
@@ -124,5 +128,28 @@ fn amp_tells_of_each_call_in_the_thread_of_its_prompt() {
     if call(&repo, include_str!("../../src/agents/plugins/amp.ts"), script) {
         assert_eq!(turns(&repo), told(&[("first", false)]));
         assert_eq!(calls(&repo), ["edit_file README.txt c1 true"]);
+    }
+}
+
+/// Inside a run an end that no beginning announced closes the turn that waits for a prompt.
+#[test]
+fn opencode_tells_of_an_end_once() {
+    let repo = Sandbox::new();
+    let script = r#"
+        const { event, "chat.message": message } = await plugin.Oxundo({ directory: process.cwd() })
+        const tell = (type, properties) => event({ event: { type, properties: { sessionID: "ses_1", ...properties } } })
+        const prompt = async (text, messageID) => {
+            await message({ sessionID: "ses_1", messageID }, { parts: [{ type: "text", text }] })
+            work()
+            await tell("session.status", { status: { type: "idle" } })
+            // The user's, before it is told again.
+            work()
+            await tell("session.idle", {})
+        }
+        await prompt("first", "m1")
+        await prompt("second", "m2")
+    "#;
+    if call_by(&repo, "oxundo run -- node", include_str!("../../src/agents/plugins/opencode.js"), script) {
+        assert_eq!(turns(&repo)[..2], told(&[("first", false), ("second", false)]));
     }
 }

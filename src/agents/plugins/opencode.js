@@ -15,12 +15,15 @@ const call = (event, payload) => {
 
 export const Oxundo = async ({ directory }) => {
   const children = new Set()
+  // Sessions at work: that one is idle is told twice, and the second time you may be at work already.
+  const busy = new Set()
   // What ended a session's prompt before its time: "MessageAbortedError" after Escape.
   const errors = new Map()
   return {
     "chat.message": async (input, output) => {
       if (children.has(input.sessionID)) return
       errors.delete(input.sessionID)
+      busy.add(input.sessionID)
       const texts = (output?.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
       call("begin", {
         session_id: input.sessionID,
@@ -47,7 +50,8 @@ export const Oxundo = async ({ directory }) => {
       if (event.type === "session.created" && about.info?.parentID) children.add(about.info.id)
       const idle = event.type === "session.idle" || (event.type === "session.status" && about.status?.type === "idle")
       if (event.type === "session.error") errors.set(about.sessionID, about.error?.name)
-      if (idle && !children.has(about.sessionID)) {
+      if (event.type === "session.status" && about.status?.type === "busy") busy.add(about.sessionID)
+      if (idle && busy.delete(about.sessionID) && !children.has(about.sessionID)) {
         call("end", { session_id: about.sessionID, status: errors.get(about.sessionID), cwd: directory })
       }
       if (event.type === "session.deleted") call("gone", { session_id: about.info?.id, cwd: directory })
