@@ -20,6 +20,8 @@ class Agent:
     # The command with a prompt, and the one that stays; each of them from the prompt or nothing.
     headless: Callable
     interactive: Callable = lambda: None
+    # Why it is not run with a screen, where it has one.
+    no_screen: str = ""
     program: str = ""
     # What is on the screen when a prompt can be typed.
     ready: str = ""
@@ -217,7 +219,7 @@ CLINE = Agent(
     prepare=cline,
     headless=lambda prompt: ["cline", prompt],
     interactive=lambda: ["cline"],
-    ready=r"",
+    no_screen="its screen takes no key in a terminal of ours",
     message="cline: turn {number}",
     cannot={"sub-agent in the background": "it waits for its sub-agents", "another hook makes it go on": "no hook does"},
 )
@@ -308,8 +310,6 @@ def droid(home):
     model = {"model": "mock", "displayName": "mock", "baseUrl": f"{home.url}/v1", "apiKey": "x",
              "provider": "generic-chat-completion-api", "maxOutputTokens": 1000}
     write(home.home / ".factory/settings.json", {"customModels": [model], "model": "custom:mock-0", "cloudSessionSync": False})
-    home.model.replies["/api/cli/whoami"] = {"userId": "user_1", "orgId": "org_1", "organizationId": "org_1", "region": "us",
-                                             "email": "user@example.com", "name": "User"}
     home.env |= {"FACTORY_API_KEY": "fk-mock", "FACTORY_API_BASE_URL": home.url, "FACTORY_DISABLE_KEYRING": "1",
                  "FACTORY_DROID_AUTO_UPDATE_ENABLED": "false"}
 
@@ -326,6 +326,7 @@ DROID = Agent(
     prepare=droid,
     headless=lambda prompt: ["droid", "exec", "--skip-permissions-unsafe", "-m", "custom:mock-0", prompt],
     interactive=lambda: ["droid", "--auto", "high"],
+    no_screen="it wants an account at its maker's",
     tells_interruption="later",
     settings=".factory/hooks.json",
     theirs='{\n   "Stop": [ ]\n}',

@@ -43,8 +43,6 @@ class Model:
         self.tools = tools
         self.jobs = {}
         self.finished = set()
-        # What else an agent's own server is asked, by path.
-        self.replies = {}
         self.asked = set()
 
     def job(self, name, *steps):
@@ -222,8 +220,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        plain = {"data": [], "models": [], "object": "list"}
-        self.answer_json(self.server.model.replies.get(self.path.split("?")[0], plain))
+        self.answer_json({"data": [], "models": [], "object": "list"})
 
     def do_HEAD(self):
         self.send_response(200)

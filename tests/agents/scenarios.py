@@ -375,6 +375,8 @@ def use_it_once(world):
     if world.agent.headless_hooks == "yes":
         world.headless(world.shell())
         return True
+    if world.agent.no_screen:
+        return False
     session = world.session()
     session.prompt(world.shell())
     world.settled(1)

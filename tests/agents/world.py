@@ -210,8 +210,8 @@ class World:
         return job
 
     def session(self, wrapped=False, cwd=None):
-        if not self.agent.interactive():
-            raise Skip("it has no screen")
+        if self.agent.no_screen or not self.agent.interactive():
+            raise Skip(self.agent.no_screen or "it has no screen")
         wrapped = wrapped or self.agent.only_in_run
         session = Session(self, self.wrap(self.agent.interactive(), wrapped), cwd)
         session.wrapped = wrapped
