@@ -274,7 +274,7 @@ OPENCODE = Agent(
     ready=r"anything",
     interrupt=("\x1b", "\x1b"),
     # It is ignored by git, as it says in itself.
-    own_files=(".opencode/.gitignore", ".opencode/node_modules", ".opencode/node_modules/*", ".opencode/package*.json"),
+    own_files=(".opencode", ".opencode/.gitignore", ".opencode/node_modules", ".opencode/node_modules/*", ".opencode/package*.json"),
     cannot={"sub-agent in the background": "it waits for its sub-agents", "another hook makes it go on": "no hook makes it go on"},
 )
 
