@@ -245,7 +245,8 @@ impl Sandbox {
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.home())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            // Not there until a test writes it: a git that runs as root would replace a device.
+            .env("GIT_CONFIG_GLOBAL", self.home().join(".gitconfig"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("TZ", "UTC")
