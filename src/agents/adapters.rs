@@ -45,6 +45,8 @@ pub struct Adapter {
     pub resume: Option<&'static str>,
     /// What is typed there to go back to an earlier prompt, where the agent can.
     pub rewind: Option<&'static str>,
+    /// Whether the time-outs of its hooks are in milliseconds; all others' are in seconds.
+    pub milliseconds: bool,
 }
 
 /// A list of what an agent has started and does not wait for.
@@ -112,6 +114,7 @@ const PLAIN: Adapter = Adapter {
     state_files: &[],
     resume: None,
     rewind: None,
+    milliseconds: false,
 };
 
 /// Claude Code's events, which other agents have adopted.
@@ -179,6 +182,7 @@ pub const ADAPTERS: &[Adapter] = &[
         call_variables: &["GEMINI_CLI"],
         resume: Some("gemini --resume {}"),
         rewind: Some("/rewind"),
+        milliseconds: true,
         ..PLAIN
     },
     Adapter {
@@ -227,6 +231,7 @@ pub const ADAPTERS: &[Adapter] = &[
         directory_variable: Some("QWEN_PROJECT_DIR"),
         call_variables: &["QWEN_CODE"],
         resume: Some("qwen --resume {}"),
+        milliseconds: true,
         ..PLAIN
     },
     Adapter {

@@ -3,12 +3,23 @@
 
 use crate::agents::setup::{FileEdit, Scope, Setup};
 use crate::error::{Code, Refusal};
-use crate::git::repo::Repo;
-use crate::git::repo::scratch::replace_synced;
+use crate::git::repo::scratch::replace_synced_if;
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+/// A file that somebody else has changed since it was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Changed;
+
+impl std::error::Error for Changed {}
+
+impl std::fmt::Display for Changed {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("it was changed meanwhile")
+    }
+}
 
 /// The directory that a scope's paths are below.
 #[derive(Clone, Debug)]
@@ -19,10 +30,10 @@ pub struct SettingsDirectory {
 }
 
 impl SettingsDirectory {
-    /// Where an agent's files of this scope are.
-    pub fn of(repo: &Repo, setup: &Setup, scope: Scope) -> Result<Self> {
+    /// Where an agent's files of this scope are, for the worktree with this top.
+    pub fn of(top: &Path, setup: &Setup, scope: Scope) -> Result<Self> {
         if scope != Scope::User {
-            return Ok(Self { directory: repo.top().to_owned(), closed: true });
+            return Ok(Self { directory: top.to_owned(), closed: true });
         }
         let user = setup.user();
         let set = user.variable.and_then(std::env::var_os).filter(|value| !value.is_empty());
@@ -41,6 +52,10 @@ impl SettingsDirectory {
     /// The text of a file; none where there is no file.
     pub fn read(&self, name: &str) -> Result<Option<String>> {
         let path = self.resolved(name)?;
+        // To open a FIFO would wait for whoever writes into it.
+        if path.metadata().is_ok_and(|about| !about.is_file()) {
+            bail!("it is no file");
+        }
         match std::fs::read(&path) {
             Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| anyhow::anyhow!("it is not UTF-8")),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
@@ -48,10 +63,21 @@ impl SettingsDirectory {
         }
     }
 
+    /// Whether there is nothing to change.
+    pub fn is_done(&self, change: &FileEdit) -> bool {
+        change.before == change.after && !self.lacks_permission(change)
+    }
+
+    /// Whether a program is there that nobody may execute.
+    pub fn lacks_permission(&self, change: &FileEdit) -> bool {
+        let about = self.resolved(&change.path).and_then(|path| Ok(path.metadata()?));
+        change.executable && about.is_ok_and(|about| about.permissions().mode() & 0o111 == 0)
+    }
+
     /// Makes a change, as a whole or not at all. A file that has changed since the edit was planned is left alone.
     pub fn apply(&self, change: &FileEdit) -> Result<()> {
         if self.read(&change.path)? != change.before {
-            bail!("it was changed meanwhile");
+            bail!(Changed);
         }
         let path = self.resolved(&change.path)?;
         let directory = path.parent().context("it has no directory")?;
@@ -63,7 +89,19 @@ impl SettingsDirectory {
         std::fs::create_dir_all(directory).with_context(|| format!("make '{}'", directory.display()))?;
         let usual = if change.executable { 0o755 } else { 0o644 };
         let mode = path.metadata().map_or(usual, |about| about.permissions().mode() & 0o7777);
-        replace_synced(&path, text.as_bytes(), mode).with_context(|| format!("write '{}'", path.display()))
+        // Whoever may read a program may execute it.
+        let mode = if change.executable && mode & 0o111 == 0 { mode | (mode & 0o444) >> 2 } else { mode };
+        // To write takes its time, in which the agent may save its settings.
+        let check = || if self.is_as(change) { Ok(()) } else { Err(std::io::Error::other(Changed)) };
+        replace_synced_if(&path, text.as_bytes(), mode, check).map_err(|error| match error.get_ref() {
+            Some(inner) if inner.is::<Changed>() => Changed.into(),
+            _ => anyhow::Error::new(error).context(format!("write '{}'", path.display())),
+        })
+    }
+
+    /// Whether a file is as it was when the edit was planned.
+    fn is_as(&self, change: &FileEdit) -> bool {
+        self.read(&change.path).is_ok_and(|text| text == change.before)
     }
 
     /// Directories that were made for a file go with it.

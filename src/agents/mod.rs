@@ -9,4 +9,5 @@ pub mod payload;
 pub mod process;
 pub mod setup;
 pub mod spawn;
+pub mod standing;
 pub mod transcript;

@@ -176,7 +176,7 @@ pub const SETUPS: &[Setup] = &[
         agent: "copilot",
         local: ".github/hooks/",
         project: ".github/hooks/",
-        user: plain_home(".copilot/hooks", ""),
+        user: plain_home(".copilot", "hooks/"),
         form: Form::OwnFile(&[own("oxundo.json", copilot)]),
         advice: None,
     },
@@ -321,6 +321,11 @@ impl Setup {
     /// Where the user's own is.
     pub fn user(&self) -> Home {
         self.user
+    }
+
+    /// The mark by which its hooks are recognised as ours.
+    pub fn mark(&self) -> String {
+        mark(self.agent)
     }
 
     /// Whether anything is written for it.

@@ -130,9 +130,9 @@ pub enum Command {
     /// Check the records and say what is wrong and how to mend it
     ///
     /// Looks at the timeline and its reflog, the notes, git's configuration, interrupted commands and the agents' hooks. Each
-    /// finding comes with the command that mends it; doctor itself changes nothing.
+    /// finding comes with the command that mends it; without --fix, doctor itself changes nothing.
     #[command(after_long_help = include_str!("help/doctor.txt"))]
-    Doctor,
+    Doctor(DoctorArgs),
     /// Set up agents' hooks, so that each of their prompts is a turn
     ///
     /// Known are claude, codex, gemini, cursor, copilot, qwen, droid, goose, crush, opencode, amp, cline and pi. What others
@@ -215,6 +215,14 @@ pub struct CompleteArgs {
     /// Its words, `oxundo` first
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<OsString>,
+}
+
+/// Arguments of `doctor`.
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Write the hooks that are set up as `oxundo init` writes them now, and nothing else
+    #[arg(long)]
+    pub fix: bool,
 }
 
 /// Arguments of `gc`.

@@ -107,8 +107,8 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         Command::Show(args) => cmd::show::run(repo, ui, args)?.map_or(Ok(()), |shown| ui.answer(&shown))?,
         Command::Diff(args) => cmd::diff::run(repo, ui, args)?.map_or(Ok(()), |changes| ui.answer(&changes))?,
         Command::Gc(args) => ui.answer(&cmd::gc::run(repo, ui, args)?)?,
-        Command::Doctor => {
-            let diagnosis = cmd::doctor::run(repo)?;
+        Command::Doctor(args) => {
+            let diagnosis = cmd::doctor::run(repo, args)?;
             ui.answer(&diagnosis)?;
             return Ok(diagnosis.exit());
         }

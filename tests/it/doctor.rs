@@ -5,7 +5,7 @@ use crate::sandbox::{Output, Sandbox};
 use serde_json::{Value, json};
 
 /// Programs of these names on PATH, that do nothing.
-fn with_programs(repo: &Sandbox, names: &[&str]) -> String {
+pub(crate) fn with_programs(repo: &Sandbox, names: &[&str]) -> String {
     std::fs::create_dir_all(repo.home().join("bin")).expect("make a directory");
     for name in names {
         repo.sh(&format!("printf '#!/bin/sh\\n' >../home/bin/{name}; chmod +x ../home/bin/{name}"));
@@ -13,14 +13,14 @@ fn with_programs(repo: &Sandbox, names: &[&str]) -> String {
     repo.sh("echo \"$HOME/bin:$PATH\"")
 }
 
-fn doctor(repo: &Sandbox, path: &str) -> Value {
+pub(crate) fn doctor(repo: &Sandbox, path: &str) -> Value {
     let output = Output::of(repo.oxundo_command(["--json", "doctor"]).env("PATH", path));
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
 /// The one finding about these words: its message and its first remedy.
 #[track_caller]
-fn finding(diagnosis: &Value, words: &str) -> (String, String) {
+pub(crate) fn finding(diagnosis: &Value, words: &str) -> (String, String) {
     let findings = diagnosis["findings"].as_array().expect("findings");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let mut found = findings.iter().filter(|finding| text(&finding["message"]).contains(words));
@@ -30,7 +30,7 @@ fn finding(diagnosis: &Value, words: &str) -> (String, String) {
 }
 
 #[track_caller]
-fn nothing(diagnosis: &Value) {
+pub(crate) fn nothing(diagnosis: &Value) {
     assert_eq!(diagnosis["findings"], json!([]), "{diagnosis}");
 }
 

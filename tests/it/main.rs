@@ -47,6 +47,7 @@ mod living;
 mod locale;
 mod log;
 mod manual;
+mod mending;
 mod messages;
 mod modes;
 #[cfg(target_os = "linux")]

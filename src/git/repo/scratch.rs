@@ -83,13 +83,24 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// As [`replace`], with these permission bits, and whole after a power cut too.
 pub fn replace_synced(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    replace_synced_if(path, content, mode, || Ok(()))
+}
+
+/// As [`replace_synced`], unless `check` fails, which is asked at the last moment.
+pub fn replace_synced_if(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    check: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
     // Private until it is whole.
     let mut private = File::options();
     private.mode(0o600);
     replace_by(path, private, |file| {
         file.write_all(content)?;
         file.set_permissions(Permissions::from_mode(mode))?;
-        file.sync_all()
+        file.sync_all()?;
+        check()
     })
 }
 

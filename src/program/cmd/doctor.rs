@@ -1,9 +1,11 @@
-//! `oxundo doctor`: what is wrong, and the command that mends it. It changes nothing.
+//! `oxundo doctor`: what is wrong, and the command that mends it. It changes nothing but the agents' files, with `--fix`.
 
 mod agents;
 mod finding;
+mod fix;
 mod repository;
 
+use crate::agents::setup::title;
 use crate::error::Refusal;
 use crate::git::apply::Apply;
 use crate::git::apply::journal::damaged_journal;
@@ -12,7 +14,8 @@ use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::model::bytes::sanitized;
-use crate::program::cmd::doctor::finding::{Finding, Overview, Severity};
+use crate::program::args::DoctorArgs;
+use crate::program::cmd::doctor::finding::{Finding, Fixed, Overview, Severity};
 use crate::program::ui::Answer;
 use anyhow::Result;
 use console::style;
@@ -21,6 +24,7 @@ use std::process::ExitCode;
 
 /// All that is wrong.
 pub struct Diagnosis {
+    fixed: Vec<Fixed>,
     findings: Vec<Finding>,
     about: Overview,
 }
@@ -32,16 +36,16 @@ impl Diagnosis {
     }
 }
 
-/// Checks everything.
-pub fn run(repo: &Repo) -> Result<Diagnosis> {
-    let mut findings = Vec::new();
+/// Checks everything, after it has mended what it can if that is wanted.
+pub fn run(repo: &Repo, args: &DoctorArgs) -> Result<Diagnosis> {
+    let (fixed, mut findings) = if args.fix { fix::fix(repo) } else { Default::default() };
     findings.extend(journal(repo)?);
     findings.extend(timeline(repo)?);
     findings.extend(locks(repo));
     let mut about = Overview::default();
     findings.extend(repository::check(repo, &mut about));
     findings.extend(agents::check(repo, &mut about));
-    Ok(Diagnosis { findings, about })
+    Ok(Diagnosis { fixed, findings, about })
 }
 
 fn journal(repo: &Repo) -> Result<Option<Finding>> {
@@ -127,11 +131,12 @@ fn locks(repo: &Repo) -> Vec<Finding> {
 impl Answer for Diagnosis {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         let ok = self.findings.iter().all(|finding| finding.severity != Severity::Error);
-        Ok(json!({"ok": ok, "findings": self.findings, "about": self.about}))
+        Ok(json!({"ok": ok, "fixed": self.fixed, "findings": self.findings, "about": self.about}))
     }
 
     fn text(&self) -> String {
-        let mut text = self.about.text();
+        let fixed = |fixed: &Fixed| format!("{}: mended '{}'\n", title(fixed.agent), sanitized(&fixed.path));
+        let mut text: String = self.fixed.iter().map(fixed).chain([self.about.text()]).collect();
         if self.findings.is_empty() {
             text.push_str("nothing is wrong\n");
         }
@@ -146,5 +151,14 @@ impl Answer for Diagnosis {
             }
         }
         text
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let mut hints: Vec<String> = Vec::new();
+        for fixed in &self.fixed {
+            let hint = fixed.advice.map(|advice| format!("{}: {advice}", title(fixed.agent)));
+            hints.extend(hint.filter(|hint| !hints.contains(hint)));
+        }
+        hints
     }
 }

@@ -259,7 +259,7 @@ impl SetupReport {
         scope: Scope,
         changes: impl FnOnce(&SettingsDirectory) -> Result<Vec<FileEdit>>,
     ) {
-        let found = SettingsDirectory::of(repo, setup, scope).and_then(|place| Ok((changes(&place)?, place)));
+        let found = SettingsDirectory::of(repo.top(), setup, scope).and_then(|place| Ok((changes(&place)?, place)));
         let (changes, place) = match found {
             Ok(found) => found,
             Err(error) => return self.line(setup, setup.place(scope), "left", &format!("{error:#}")),
@@ -268,7 +268,7 @@ impl SetupReport {
             let shown = place.path(&change.path).display().to_string();
             let shown = if scope == Scope::User { shown } else { change.path.clone() };
             let action = match (&change.before, &change.after) {
-                (before, after) if before == after => "unchanged",
+                _ if place.is_done(&change) => "unchanged",
                 (None, _) => "written",
                 (_, None) => "removed",
                 _ => "changed",
@@ -281,7 +281,7 @@ impl SetupReport {
     }
 
     fn make(&mut self, place: &SettingsDirectory, shown: &str, change: &FileEdit) -> Result<()> {
-        if change.before == change.after {
+        if place.is_done(change) {
             return Ok(());
         }
         if !self.dry_run {

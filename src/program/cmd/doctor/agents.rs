@@ -4,8 +4,8 @@ use crate::agents::adapters::adapter;
 use crate::agents::edit;
 use crate::agents::files::SettingsDirectory;
 use crate::agents::setup::{SETUPS, Scope, Setup, title};
+use crate::agents::standing::{Standing, find, fired, is_installed, rfc3339, scopes};
 use crate::git::repo::Repo;
-use crate::git::repo::clock::rfc3339_of;
 use crate::program::cmd::doctor::finding::{Finding, Overview, Severity};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -35,11 +35,10 @@ const CURSORS: [&str; 20] = [
     "afterTabFileEdit",
 ];
 
-/// An agent's hooks as they are set up in one scope.
+/// An agent's hooks as they stand in one place, and what is known of the agent.
 struct SetUp<'a> {
     repo: &'a Repo,
-    setup: &'static Setup,
-    scope: Scope,
+    standing: &'a Standing,
     path: PathBuf,
     fired: Option<SystemTime>,
 }
@@ -48,18 +47,14 @@ struct SetUp<'a> {
 pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     let mut findings = Vec::new();
     for setup in SETUPS.iter().filter(|setup| setup.writes()) {
-        let fired = fired(repo, setup.agent);
-        let programs = adapter(setup.agent).map_or(&[][..], |row| row.programs);
-        let installed = programs.iter().any(|program| which::which(program).is_ok());
-        let mut places = Vec::new();
-        for scope in [Scope::Local, Scope::Project, Scope::User] {
-            if scope == Scope::Project && setup.place(scope) == setup.place(Scope::Local) {
-                continue;
-            }
-            let Ok(place) = SettingsDirectory::of(repo, setup, scope) else { continue };
-            places.extend(check_place(repo, setup, scope, &place, fired, installed, &mut findings));
+        let (installed, fired) = (is_installed(setup.agent), fired(repo, setup.agent));
+        let standings = stand(repo, setup, &mut findings);
+        for standing in &standings {
+            let found = SetUp { repo, standing, path: standing.path(), fired };
+            findings.extend(found.findings(installed));
         }
-        if installed || !places.is_empty() {
+        if installed || !standings.is_empty() {
+            let places: Vec<_> = standings.iter().map(|standing| standing.path().display().to_string()).collect();
             let hint = places.is_empty().then(|| format!("oxundo init {}", setup.agent));
             about.agents.push(json!({
                 "agent": setup.agent,
@@ -74,47 +69,20 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     findings
 }
 
-/// Checks the hooks of one agent in one place; gives their file, if they are set up there.
-fn check_place(
-    repo: &Repo,
-    setup: &'static Setup,
-    scope: Scope,
-    place: &SettingsDirectory,
-    fired: Option<SystemTime>,
-    installed: bool,
-    findings: &mut Vec<Finding>,
-) -> Option<String> {
-    let read = |name: &str| place.read(name);
-    let changes = match setup.install(scope, read) {
-        Ok(changes) => changes,
-        Err(error) => {
-            findings.extend(unreadable(setup, &place.path(setup.place(scope)), &error));
-            return None;
+/// Where an agent's hooks stand; files that cannot be read are findings.
+fn stand(repo: &Repo, setup: &'static Setup, findings: &mut Vec<Finding>) -> Vec<Standing> {
+    let mut standings = Vec::new();
+    for scope in scopes(setup) {
+        match find(repo.top(), setup, scope) {
+            Ok(standing) => standings.extend(standing),
+            Err(error) => {
+                let place = SettingsDirectory::of(repo.top(), setup, scope);
+                findings
+                    .extend(place.ok().and_then(|place| unreadable(setup, &place.path(setup.place(scope)), &error)));
+            }
         }
-    };
-    if setup.remove(scope, read).is_ok_and(|found| found.is_empty()) {
-        return None;
     }
-    let found = SetUp { repo, setup, scope, path: place.path(&changes[0].path), fired };
-    if changes.iter().any(|change| change.before != change.after) {
-        findings.push(found.outdated(changes[0].before.as_deref()));
-    }
-    findings.extend(changes[0].before.as_deref().and_then(|text| found.unknown_events(text)));
-    if !installed {
-        let mend = format!("oxundo uninstall {}{}", setup.agent, found.flag(false));
-        findings.push(found.finding("its hooks are set up, but it is not installed (not found on PATH)").mend(mend));
-    }
-    findings.extend(found.trust());
-    Some(found.path.display().to_string())
-}
-
-fn fired(repo: &Repo, agent: &str) -> Option<SystemTime> {
-    repo.scratch_path("fired").join(agent).metadata().ok()?.modified().ok()
-}
-
-fn rfc3339(time: SystemTime) -> String {
-    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    rfc3339_of(i64::try_from(seconds).unwrap_or_default())
+    standings
 }
 
 fn unreadable(setup: &Setup, path: &Path, error: &anyhow::Error) -> Option<Finding> {
@@ -125,37 +93,60 @@ fn unreadable(setup: &Setup, path: &Path, error: &anyhow::Error) -> Option<Findi
     })
 }
 
+/// The flag that names a scope, for `init` or for `uninstall`.
+fn flag(scope: Scope, for_init: bool) -> &'static str {
+    match scope {
+        Scope::Project if for_init => " --project",
+        Scope::User => " --user",
+        _ => "",
+    }
+}
+
 impl SetUp<'_> {
+    fn setup(&self) -> &'static Setup {
+        self.standing.setup
+    }
+
     fn finding(&self, what: &str) -> Finding {
-        let name = title(self.setup.agent);
+        let name = title(self.setup().agent);
         Finding::new(Severity::Warning, format!("{name}: {what}: '{}'", self.path.display()))
     }
 
-    fn flag(&self, for_init: bool) -> &'static str {
-        match self.scope {
-            Scope::Project if for_init => " --project",
-            Scope::User => " --user",
-            _ => "",
+    /// All that is wrong with the hooks in this place.
+    fn findings(&self, installed: bool) -> Vec<Finding> {
+        let (agent, mut findings) = (self.setup().agent, Vec::new());
+        let text = self.standing.edits.first().and_then(|edit| edit.before.as_deref());
+        if self.standing.is_outdated() {
+            findings.push(self.outdated(text));
         }
+        findings.extend(text.and_then(|text| self.unknown_events(text)));
+        if !installed {
+            let mend = format!("oxundo uninstall {agent}{}", flag(self.standing.scope, false));
+            findings.push(self.finding("its hooks are set up, but it is not installed (not found on PATH)").mend(mend));
+        }
+        findings.extend(self.trust());
+        findings
     }
 
     fn outdated(&self, text: Option<&str>) -> Finding {
-        let mark = format!("oxundo hook {}", self.setup.agent);
-        let hooks = text.and_then(|text| edit::found(text, &mark).ok()).unwrap_or_default();
+        let agent = self.setup().agent;
+        let hooks = text.and_then(|text| edit::found(text, &self.setup().mark()).ok()).unwrap_or_default();
         let timeout = |hook: &Value| hook["timeout"].as_f64();
         let short = hooks.iter().filter_map(|(_, hook)| timeout(hook)).any(|time| time < 1000.0);
         let long = hooks.iter().filter_map(|(_, hook)| timeout(hook)).any(|time| time >= 1000.0);
-        let what = match self.setup.agent {
-            "gemini" | "qwen" if short => "the time-out of its hooks is in milliseconds, and is too short",
-            "gemini" | "qwen" => "its hooks are not as 'oxundo init' sets them up",
-            _ if long => "the time-out of its hooks is in seconds, and is too long",
+        let is_missing = self.standing.edits.iter().any(|edit| edit.before.is_none());
+        let what = match adapter(agent).is_some_and(|row| row.milliseconds) {
+            _ if is_missing => "files are missing that 'oxundo init' writes",
+            true if short => "the time-out of its hooks is in milliseconds, and is too short",
+            false if long => "the time-out of its hooks is in seconds, and is too long",
             _ => "its hooks are not as 'oxundo init' sets them up",
         };
-        self.finding(what).mend(format!("oxundo init {}{}", self.setup.agent, self.flag(true)))
+        let init = format!("oxundo init {agent}{}", flag(self.standing.scope, true));
+        self.finding(what).mend(init).mend("oxundo doctor --fix")
     }
 
     fn unknown_events(&self, text: &str) -> Option<Finding> {
-        if self.setup.agent != "cursor" {
+        if self.setup().agent != "cursor" {
             return None;
         }
         let unknown = edit::events(text).ok()?.into_iter().find(|event| !CURSORS.contains(&event.as_str()))?;
@@ -170,19 +161,19 @@ impl SetUp<'_> {
         if self.fired.is_some_and(|fired| fired >= set_up) {
             return None;
         }
-        let user = self.setup.user();
+        let user = self.setup().user();
         let base = user.variable.and_then(std::env::var_os).map(PathBuf::from);
         let home = PathBuf::from(std::env::var_os("HOME")?);
         let config = base.clone().unwrap_or_else(|| home.join(user.directory));
         let top = self.repo.top().to_string_lossy().into_owned();
         let text = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
-        let program = adapter(self.setup.agent)?.programs.first()?;
-        let here = self.scope != Scope::User;
+        let program = adapter(self.setup().agent)?.programs.first()?;
+        let here = self.standing.scope != Scope::User;
         let folder = || {
             let what = "it does not trust this folder yet, and runs none of its hooks";
             self.finding(what).mend(format!("cd '{top}' && {program}"))
         };
-        match self.setup.agent {
+        match self.setup().agent {
             "claude" => {
                 // Beside the directory, or in the one that the variable names.
                 let file = base.map_or_else(|| home.join(".claude.json"), |base| base.join(".claude.json"));

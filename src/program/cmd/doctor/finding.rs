@@ -40,6 +40,18 @@ impl Finding {
     }
 }
 
+/// A file of an agent's that was mended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fixed {
+    /// The agent.
+    pub agent: &'static str,
+    /// The file.
+    pub path: String,
+    /// What there is to do now.
+    #[serde(skip)]
+    pub advice: Option<&'static str>,
+}
+
 /// What is there, right or wrong.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Overview {
