@@ -45,8 +45,36 @@ pub struct Adapter {
     pub resume: Option<&'static str>,
     /// What is typed there to go back to an earlier prompt, where the agent can.
     pub rewind: Option<&'static str>,
+    /// Whether it reads a project's hooks in the directory only in which it is started, and in none above.
+    pub only_where_started: bool,
     /// Whether the time-outs of its hooks are in milliseconds; all others' are in seconds.
     pub milliseconds: bool,
+    /// The settings that turn its hooks off, wherever these are set up.
+    pub switches: &'static [Switch],
+    /// The oldest version that was seen to load hooks in the form in which they are set up, where the form has changed.
+    pub form_since: Option<&'static str>,
+}
+
+/// A setting that turns an agent's hooks off.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch {
+    /// The keys that lead to it, the outermost first.
+    pub keys: &'static [&'static str],
+    /// What is off.
+    pub off: Off,
+    /// The files below the top of the worktree that may have it, the one that decides first.
+    pub project: &'static [&'static str],
+    /// Those of the user, beside the file that hooks are written to.
+    pub user: &'static [&'static str],
+}
+
+/// When a setting turns hooks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// When it has this value.
+    When(bool),
+    /// When it is a list that names a hook of oxundo's.
+    Names,
 }
 
 /// A list of what an agent has started and does not wait for.
@@ -114,8 +142,16 @@ const PLAIN: Adapter = Adapter {
     state_files: &[],
     resume: None,
     rewind: None,
+    only_where_started: false,
     milliseconds: false,
+    switches: &[],
+    form_since: None,
 };
+
+/// Claude Code's switch, which other agents have adopted.
+const fn disable_all(project: &'static [&'static str], user: &'static [&'static str]) -> Switch {
+    Switch { keys: &["disableAllHooks"], off: Off::When(true), project, user }
+}
 
 /// Claude Code's events, which other agents have adopted.
 const CLAUDES: &[(&str, Meaning)] = &[
@@ -147,6 +183,7 @@ pub const ADAPTERS: &[Adapter] = &[
         call_variables: &["CLAUDECODE"],
         resume: Some("claude --resume {}"),
         rewind: Some("/rewind"),
+        switches: &[disable_all(&[".claude/settings.local.json", ".claude/settings.json"], &["settings.json"])],
         ..PLAIN
     },
     Adapter {
@@ -165,6 +202,12 @@ pub const ADAPTERS: &[Adapter] = &[
         ],
         call_variables: &["CODEX_CI", "CODEX_SANDBOX"],
         resume: Some("codex resume {}"),
+        switches: &[Switch {
+            keys: &["features", "hooks"],
+            off: Off::When(false),
+            project: &[".codex/config.toml"],
+            user: &["config.toml"],
+        }],
         ..PLAIN
     },
     Adapter {
@@ -182,7 +225,22 @@ pub const ADAPTERS: &[Adapter] = &[
         call_variables: &["GEMINI_CLI"],
         resume: Some("gemini --resume {}"),
         rewind: Some("/rewind"),
+        only_where_started: true,
         milliseconds: true,
+        switches: &[
+            Switch {
+                keys: &["hooksConfig", "enabled"],
+                off: Off::When(false),
+                project: &[".gemini/settings.json"],
+                user: &["settings.json"],
+            },
+            Switch {
+                keys: &["hooksConfig", "disabled"],
+                off: Off::Names,
+                project: &[".gemini/settings.json"],
+                user: &["settings.json"],
+            },
+        ],
         ..PLAIN
     },
     Adapter {
@@ -218,6 +276,10 @@ pub const ADAPTERS: &[Adapter] = &[
         ],
         resume: Some("copilot --resume {}"),
         rewind: Some("/rewind"),
+        switches: &[disable_all(
+            &[".github/copilot/settings.local.json", ".github/copilot/settings.json"],
+            &["settings.json", "config.json"],
+        )],
         ..PLAIN
     },
     Adapter {
@@ -231,7 +293,9 @@ pub const ADAPTERS: &[Adapter] = &[
         directory_variable: Some("QWEN_PROJECT_DIR"),
         call_variables: &["QWEN_CODE"],
         resume: Some("qwen --resume {}"),
+        only_where_started: true,
         milliseconds: true,
+        switches: &[disable_all(&[".qwen/settings.json"], &["settings.json"])],
         ..PLAIN
     },
     Adapter {
@@ -242,6 +306,13 @@ pub const ADAPTERS: &[Adapter] = &[
         directory_variable: Some("FACTORY_PROJECT_DIR"),
         resume: Some("droid --resume {}"),
         rewind: Some("/rewind-conversation"),
+        switches: &[Switch {
+            keys: &["hooksDisabled"],
+            off: Off::When(true),
+            project: &[".factory/settings.local.json", ".factory/settings.json"],
+            user: &["settings.json"],
+        }],
+        form_since: Some("0.215.0"),
         ..PLAIN
     },
     Adapter { name: "goose", title: "Goose", programs: &["goose"], events: CLAUDES, ..PLAIN },
@@ -301,6 +372,7 @@ pub const ADAPTERS: &[Adapter] = &[
         events: PLUGINS,
         resume: Some("pi --session {}"),
         rewind: Some("/tree"),
+        only_where_started: true,
         ..PLAIN
     },
     Adapter {

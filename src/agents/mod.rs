@@ -4,10 +4,14 @@
 pub mod adapters;
 pub mod edit;
 pub mod files;
+pub mod fire;
 mod json;
 pub mod payload;
+pub mod probe;
 pub mod process;
 pub mod setup;
 pub mod spawn;
 pub mod standing;
+pub mod switch;
 pub mod transcript;
+pub mod version;

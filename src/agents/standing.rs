@@ -1,13 +1,18 @@
 //! The hooks of an agent as they stand in its files, and when one of them last fired.
 
 use crate::agents::adapters::adapter;
+use crate::agents::edit;
 use crate::agents::files::SettingsDirectory;
 use crate::agents::setup::{FileEdit, Scope, Setup};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_of;
 use anyhow::Result;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+/// For so long a hook may take at most.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// The hooks of an agent that stand in one place.
 #[derive(Debug)]
@@ -20,6 +25,28 @@ pub struct Standing {
     pub place: SettingsDirectory,
     /// What `init` would make of the files.
     pub edits: Vec<FileEdit>,
+}
+
+/// A hook, as the agent calls it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookCall {
+    /// How.
+    pub how: How,
+    /// Whether it is as `init` writes it.
+    pub is_ours: bool,
+    /// How long it may take.
+    pub limit: Duration,
+}
+
+/// How a hook is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum How {
+    /// This line is given to this shell.
+    Line(&'static str, String),
+    /// The file is executed.
+    File(PathBuf),
+    /// oxundo itself is called, by a plugin.
+    Plugin,
 }
 
 /// The scopes in which an agent's files are different ones.
@@ -59,8 +86,64 @@ impl Standing {
         self.place.path(self.edits.first().map_or(self.setup.place(self.scope), |edit| &edit.path))
     }
 
+    /// Since when the files are as they are.
+    pub fn since(&self) -> Option<SystemTime> {
+        let times = self.edits.iter().filter_map(|edit| self.place.path(&edit.path).metadata().ok()?.modified().ok());
+        times.max()
+    }
+
     /// Whether the text is another than the one that `init` writes.
     pub fn is_outdated(&self) -> bool {
         self.edits.iter().any(|edit| edit.before != edit.after)
+    }
+
+    /// The hooks with their files, each different call once.
+    pub fn calls(&self) -> Vec<(PathBuf, HookCall)> {
+        let mut calls: Vec<(PathBuf, HookCall)> = Vec::new();
+        for edit in &self.edits {
+            let path = self.place.path(&edit.path);
+            for call in edit.before.iter().flat_map(|text| self.calls_of(edit, text, &path)) {
+                if calls.iter().all(|(_, other)| other.how != call.how) {
+                    calls.push((path.clone(), call));
+                }
+            }
+        }
+        calls
+    }
+
+    fn calls_of(&self, edit: &FileEdit, text: &str, path: &Path) -> Vec<HookCall> {
+        let is_ours = edit.before == edit.after;
+        if edit.executable {
+            return vec![HookCall { how: How::File(path.to_owned()), is_ours, limit: LONGEST }];
+        }
+        let lines = |text: &str| self.lines(text);
+        let Some(found) = lines(text) else {
+            // A script of a plugin's language; its other files hold no call.
+            let is_plugin = path.extension().is_some_and(|name| name == "js" || name == "ts");
+            let call = HookCall { how: How::Plugin, is_ours: true, limit: LONGEST };
+            return is_plugin.then_some(call).into_iter().collect();
+        };
+        let ours: Vec<_> = edit.after.as_deref().and_then(lines).into_iter().flatten().map(|(how, _)| how).collect();
+        found.into_iter().map(|(how, limit)| HookCall { is_ours: ours.contains(&how), how, limit }).collect()
+    }
+
+    /// The command lines in a file, with the time that the agent gives them; none where it is not JSON.
+    fn lines(&self, text: &str) -> Option<Vec<(How, Duration)>> {
+        let hooks = edit::found(text, &self.setup.mark()).ok()?;
+        let line = |hook: &Value| {
+            let (shell, line) = hook["bash"]
+                .as_str()
+                .map(|line| ("bash", line))
+                .or(hook["command"].as_str().map(|line| ("sh", line)))?;
+            Some((How::Line(shell, line.to_owned()), self.limit(hook)))
+        };
+        Some(hooks.iter().filter_map(|(_, hook)| line(hook)).collect())
+    }
+
+    fn limit(&self, hook: &Value) -> Duration {
+        let unit = adapter(self.setup.agent).filter(|row| row.milliseconds).map_or(1.0, |_| 0.001);
+        let given = hook["timeout"].as_f64().or(hook["timeoutSec"].as_f64()).filter(|time| *time > 0.0);
+        let given = given.and_then(|time| Duration::try_from_secs_f64(time * unit).ok());
+        given.map_or(LONGEST, |given| given.min(LONGEST))
     }
 }

@@ -60,6 +60,7 @@ mod payloads;
 mod plugins;
 mod prompts;
 mod property;
+mod reach;
 mod recovery;
 mod refusals;
 mod replay;
@@ -75,5 +76,6 @@ mod special_files;
 mod terminal;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
+mod trials;
 mod untracked;
 mod user_edits;

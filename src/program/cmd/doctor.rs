@@ -4,6 +4,9 @@ mod agents;
 mod finding;
 mod fix;
 mod repository;
+mod switches;
+mod trial;
+mod versions;
 
 use crate::agents::setup::title;
 use crate::error::Refusal;

@@ -4,7 +4,7 @@
 
 use crate::agents::adapters::Adapter;
 use crate::agents::payload::HookEvent;
-use crate::agents::{adapters, payload, spawn};
+use crate::agents::{adapters, payload, probe, spawn};
 use crate::config::{Config, enabled_of_user};
 use crate::error::Code;
 use crate::error::failure::to_refusal;
@@ -92,6 +92,10 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
         Err(_) if text.trim_ascii().is_empty() => (Value::Null, None),
         Err(error) => (Value::Null, Some(error)),
     };
+    if probe::is_trial(&payload) {
+        // It is no agent that asks, and nothing has happened.
+        return Ok(Ui::raw(probe::answer(&probe::own()?).as_bytes())?);
+    }
     let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     let adapter = adapters::host(name, is_set, |key| payload::has(&payload, key)).context("no such agent")?;
     let variable = |name: Option<&str>| std::env::var(name?).ok().filter(|value| !value.is_empty());

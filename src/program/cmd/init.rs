@@ -37,13 +37,17 @@ const PRE_PUSH: &str = "#!/bin/sh\n# Made by 'oxundo init --pre-push'; 'oxundo u
 pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
     let scope = scope_of(&args.scope);
     let mut report = SetupReport::new("init", args.dry_run);
-    for setup in chosen(ui, args)? {
+    let setups = chosen(ui, args)?;
+    for setup in &setups {
         report.agent(repo, setup, scope, |place| setup.install(scope, |name| place.read(name)));
         if let Some(advice) = setup.advice {
             report.advice.push(format!("{}: {advice}", setup::title(setup.agent)));
         }
     }
     let user = scope == Scope::User;
+    if !user {
+        reach(repo, &setups, &mut report);
+    }
     for key in NOTES_KEYS {
         let known = match scope {
             Scope::User => repo.settings_in(user, key).iter().any(|value| value == NOTES),
@@ -89,6 +93,22 @@ pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<SetupRepo
         purge(repo, ui, args.dry_run, &mut report)?;
     }
     Ok(report)
+}
+
+/// Says which sessions the files of this repository do not reach.
+fn reach(repo: &Repo, setups: &[&'static Setup], report: &mut SetupReport) {
+    let here = repo.prefix();
+    for setup in setups.iter().filter(|setup| adapter(setup.agent).is_some_and(|row| row.only_where_started)) {
+        if !here.as_os_str().is_empty() {
+            report.advice.push(sanitized(&format!(
+                "{} started in '{}' does not see this: start it in '{}', or run 'oxundo init {} --user'",
+                setup::title(setup.agent),
+                here.display(),
+                repo.top().display(),
+                setup.agent
+            )));
+        }
+    }
 }
 
 fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut SetupReport) -> Result<()> {

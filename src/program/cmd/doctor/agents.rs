@@ -6,7 +6,8 @@ use crate::agents::files::SettingsDirectory;
 use crate::agents::setup::{SETUPS, Scope, Setup, title};
 use crate::agents::standing::{Standing, find, fired, is_installed, rfc3339, scopes};
 use crate::git::repo::Repo;
-use crate::program::cmd::doctor::finding::{Finding, Overview, Severity};
+use crate::program::cmd::doctor::finding::{Finding, Overview, Severity, quoted_word};
+use crate::program::cmd::doctor::{switches, trial, versions};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -53,6 +54,11 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
             let found = SetUp { repo, standing, path: standing.path(), fired };
             findings.extend(found.findings(installed));
         }
+        findings.extend(subdirectory(repo, setup, &standings));
+        if !standings.is_empty() {
+            findings.extend(switches::check(repo, setup));
+            findings.extend(versions::check(setup, &standings, fired));
+        }
         if installed || !standings.is_empty() {
             let places: Vec<_> = standings.iter().map(|standing| standing.path().display().to_string()).collect();
             let hint = places.is_empty().then(|| format!("oxundo init {}", setup.agent));
@@ -83,6 +89,22 @@ fn stand(repo: &Repo, setup: &'static Setup, findings: &mut Vec<Finding>) -> Vec
         }
     }
     standings
+}
+
+/// An agent that is started where the user is may not look for its hooks at the top.
+fn subdirectory(repo: &Repo, setup: &Setup, standings: &[Standing]) -> Option<Finding> {
+    let is_only_here = adapter(setup.agent).is_some_and(|row| row.only_where_started)
+        && !standings.is_empty()
+        && standings.iter().all(|standing| standing.scope != Scope::User);
+    let here = Some(repo.prefix()).filter(|prefix| is_only_here && !prefix.as_os_str().is_empty())?;
+    let what = format!(
+        "{} started in '{}' would not see its hooks: it reads those of the directory that it starts in only",
+        title(setup.agent),
+        here.display()
+    );
+    let program = adapter(setup.agent).and_then(|row| row.programs.first()).copied().unwrap_or(setup.agent);
+    let finding = Finding::new(Severity::Warning, what).mend(format!("oxundo init {} --user", setup.agent));
+    Some(finding.mend(format!("cd {} && {program}", quoted_word(repo.top()))))
 }
 
 fn unreadable(setup: &Setup, path: &Path, error: &anyhow::Error) -> Option<Finding> {
@@ -125,6 +147,7 @@ impl SetUp<'_> {
             findings.push(self.finding("its hooks are set up, but it is not installed (not found on PATH)").mend(mend));
         }
         findings.extend(self.trust());
+        findings.extend(trial::check(self.repo, self.standing));
         findings
     }
 

@@ -4,6 +4,7 @@ use crate::agents::setup;
 use crate::git::repo::clock::ago;
 use crate::model::bytes::sanitized;
 use serde::Serialize;
+use std::path::Path;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -50,6 +51,11 @@ pub struct Fixed {
     /// What there is to do now.
     #[serde(skip)]
     pub advice: Option<&'static str>,
+}
+
+/// A path as a word of a shell's command line.
+pub fn quoted_word(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
 
 /// What is there, right or wrong.

@@ -1,0 +1,111 @@
+//! Which sessions the hooks reach that are set up: in subdirectories, and where a setting turns them off.
+
+use crate::doctor::{doctor, finding, nothing, with_programs};
+use crate::sandbox::{Output, Sandbox};
+use serde_json::{Value, json};
+
+fn hook(repo: &Sandbox, agent: &str, payload: &Value) -> Output {
+    let output = Output::fed(&mut repo.oxundo_command(["hook", agent]), payload.to_string().as_bytes());
+    output.success();
+    assert!(output.stdout.is_empty(), "a hook is silent on stdout\n{output:?}");
+    output
+}
+
+fn trust(repo: &Sandbox) {
+    let folders = json!({repo.base().to_string_lossy(): "TRUST_FOLDER"});
+    std::fs::create_dir_all(repo.home().join(".gemini")).expect("make a directory");
+    std::fs::write(repo.home().join(".gemini/trustedFolders.json"), folders.to_string()).expect("write it");
+}
+
+/// The advice of an `init`.
+fn advice(repo: &Sandbox, args: &[&str]) -> String {
+    repo.json([&["init"], args].concat()).1["advice"].to_string()
+}
+
+#[test]
+fn agents_that_look_where_they_start_are_told_of_in_a_subdirectory() {
+    for (agent, title, flag) in [("gemini", "Gemini CLI", ""), ("qwen", "Qwen Code", ""), ("pi", "pi", "")] {
+        let mut repo = Sandbox::new();
+        let path = with_programs(&repo, &["gemini", "qwen", "pi", "goose"]);
+        trust(&repo);
+        repo.sh("mkdir -p sub/deep");
+        assert!(!advice(&repo, &[agent, "goose"]).contains("does not see"), "{flag}");
+        nothing(&doctor(&repo, &path));
+        repo.start_in("sub/deep");
+        let (message, mend) = finding(&doctor(&repo, &path), "would not see its hooks");
+        assert!(message.starts_with(&format!("{title} started in 'sub/deep'")), "{message}");
+        assert_eq!(mend, format!("oxundo init {agent} --user"));
+        assert!(advice(&repo, &[agent]).contains(&format!("{title} started in 'sub/deep' does not see this")));
+        assert!(!advice(&repo, &[agent, "--user"]).contains("does not see"));
+        nothing(&doctor(&repo, &path));
+    }
+}
+
+#[test]
+fn settings_that_turn_hooks_off_are_told_of() {
+    let home = "../home";
+    for (agent, file, off, on) in [
+        ("claude", ".claude/settings.json", json!({"disableAllHooks": true}), json!({"disableAllHooks": false})),
+        ("claude", "../home/.claude/settings.json", json!({"disableAllHooks": true}), json!({})),
+        (
+            "gemini",
+            "../home/.gemini/settings.json",
+            json!({"hooksConfig": {"enabled": false}}),
+            json!({"hooksConfig": {}}),
+        ),
+        (
+            "gemini",
+            "../home/.gemini/settings.json",
+            json!({"hooksConfig": {"disabled": ["oxundo-BeforeAgent"]}}),
+            json!({"hooksConfig": {"disabled": ["mine"]}}),
+        ),
+        ("qwen", "../home/.qwen/settings.json", json!({"disableAllHooks": true}), json!({"disableAllHooks": "no"})),
+        ("droid", ".factory/settings.json", json!({"hooksDisabled": true}), json!({"hooksDisabled": false})),
+        ("copilot", "../home/.copilot/settings.json", json!({"disableAllHooks": true}), json!({})),
+    ] {
+        let repo = Sandbox::new();
+        let path = with_programs(&repo, &["claude", "gemini", "qwen", "droid", "copilot"]);
+        trust(&repo);
+        std::fs::write(
+            repo.home().join(".claude.json"),
+            json!({"projects": {repo.root().to_string_lossy(): {"hasTrustDialogAccepted": true}}}).to_string(),
+        )
+        .expect("write it");
+        repo.oxundo(["init", agent]).success();
+        repo.sh(&format!("mkdir -p '{}'", file.rsplit_once('/').expect("a directory").0));
+        repo.write(file, off.to_string());
+        let (message, mend) = finding(&doctor(&repo, &path), "its hooks are turned off by");
+        assert!(message.contains(file.trim_start_matches(home)) && mend.contains("EDITOR"), "{message} {mend}");
+        repo.write(file, on.to_string());
+        nothing(&doctor(&repo, &path));
+    }
+}
+
+#[test]
+fn the_more_particular_file_decides() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["claude"]);
+    repo.sh("mkdir -p ../home/.claude; echo '{\"disableAllHooks\": true}' >../home/.claude/settings.json");
+    repo.write(".claude/settings.local.json", "{\"disableAllHooks\": false}");
+    repo.oxundo(["init", "claude"]).success();
+    hook(&repo, "claude", &json!({"hook_event_name": "UserPromptSubmit", "session_id": "s"}));
+    nothing(&doctor(&repo, &path));
+    repo.sh("mkdir -p ../home/.codex; printf '[features]\\nhooks = false # not now\\n' >../home/.codex/config.toml");
+    repo.oxundo(["init", "codex"]).success();
+    finding(&doctor(&repo, &path), "its hooks are turned off by 'features.hooks'");
+}
+
+#[test]
+fn an_agent_that_is_older_than_the_form_of_its_hooks_is_told_of_until_they_have_fired() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["droid"]);
+    repo.oxundo(["init", "droid"]).success();
+    nothing(&doctor(&repo, &path));
+    repo.sh("printf '#!/bin/sh\\necho droid v0.99.1\\n' >../home/bin/droid");
+    finding(&doctor(&repo, &path), "Droid 0.99.1 may not load its hooks");
+    repo.sh("printf '#!/bin/sh\\necho 0.215.0\\n' >../home/bin/droid");
+    nothing(&doctor(&repo, &path));
+    repo.sh("printf '#!/bin/sh\\necho 0.99.1\\n' >../home/bin/droid");
+    hook(&repo, "droid", &json!({"hook_event_name": "UserPromptSubmit", "session_id": "s"}));
+    nothing(&doctor(&repo, &path));
+}
