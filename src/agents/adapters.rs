@@ -53,6 +53,11 @@ pub struct Adapter {
     pub switches: &'static [Switch],
     /// The oldest version that was seen to load hooks in the form in which they are set up, where the form has changed.
     pub form_since: Option<&'static str>,
+    /// The oldest version that was seen to read, in a linked worktree, the uncommitted settings of the main one.
+    pub shares_local_since: Option<&'static str>,
+    /// The event that a worktree is removed, and the field that says which. `init` never sets it up: Claude Code fires
+    /// it only for what a hook of the user's has made, and takes a hook that succeeds for the removal itself.
+    pub removal: Option<(&'static str, &'static str)>,
 }
 
 /// A setting that turns an agent's hooks off.
@@ -146,6 +151,8 @@ const PLAIN: Adapter = Adapter {
     milliseconds: false,
     switches: &[],
     form_since: None,
+    shares_local_since: None,
+    removal: None,
 };
 
 /// Claude Code's switch, which other agents have adopted.
@@ -184,6 +191,8 @@ pub const ADAPTERS: &[Adapter] = &[
         resume: Some("claude --resume {}"),
         rewind: Some("/rewind"),
         switches: &[disable_all(&[".claude/settings.local.json", ".claude/settings.json"], &["settings.json"])],
+        shares_local_since: Some("2.1.330"),
+        removal: Some(("WorktreeRemove", "worktree_path")),
         ..PLAIN
     },
     Adapter {

@@ -94,6 +94,14 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
     })
 }
 
+/// The worktree that is about to be removed, where the payload says so.
+pub fn removed_worktree(adapter: &Adapter, event: Option<&str>, payload: &Value) -> Option<PathBuf> {
+    let (wanted, key) = adapter.removal?;
+    let name = event.map(str::to_owned).or_else(|| text(payload, EVENT))?;
+    let top = text(payload, &[key]).filter(|path| path.len() <= LONGEST_NAME).map(PathBuf::from);
+    top.filter(|top| folded(&name) == folded(wanted) && top.is_absolute())
+}
+
 fn signal(adapter: &Adapter, meaning: Meaning, payload: &Value) -> Signal {
     match meaning {
         Meaning::Begin if is_notification(adapter, payload) => Signal::GoOn,
@@ -197,6 +205,19 @@ mod tests {
             assert_eq!(hear("claude", &other), None, "{key}");
         }
         assert_eq!(hear("claude", &json!({"hook_event_name": "SubagentStop", "session_id": "s"})), None);
+    }
+
+    #[test]
+    fn a_removal_names_the_worktree() {
+        let claude = adapter("claude").expect("it is in the table");
+        let mut removal = json!({"hook_event_name": "WorktreeRemove", "session_id": "s", "worktree_path": "/w"});
+        assert_eq!(removed_worktree(claude, None, &removal), Some(PathBuf::from("/w")));
+        assert_eq!(hear("claude", &removal), None, "it is no end of a turn");
+        assert_eq!(removed_worktree(adapter("codex").expect("it is in the table"), None, &removal), None);
+        for other in [json!("w"), json!(7), Value::Null] {
+            removal["worktree_path"] = other;
+            assert_eq!(removed_worktree(claude, None, &removal), None, "{removal}");
+        }
     }
 
     #[test]

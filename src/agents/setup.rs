@@ -508,6 +508,13 @@ mod tests {
     }
 
     #[test]
+    fn no_hook_is_set_up_that_takes_a_worktrees_making_or_removal_over() {
+        for setup in SETUPS {
+            assert!(setup.events().iter().all(|event| !event.starts_with("Worktree")), "{}", setup.agent);
+        }
+    }
+
+    #[test]
     fn cline_has_a_script_for_each_event_that_is_understood() {
         let files = setup("cline").expect("it has a row").install(Scope::Local, |_| Ok(None)).expect("it is set up");
         for (event, _) in adapter("cline").expect("it has a row").events {

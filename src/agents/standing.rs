@@ -64,6 +64,11 @@ pub fn find(top: &Path, setup: &'static Setup, scope: Scope) -> Result<Option<St
     Ok(is_there.then_some(Standing { setup, scope, place, edits }))
 }
 
+/// Where an agent's hooks stand, files that cannot be read left out.
+pub fn all(top: &Path, setup: &'static Setup) -> Vec<Standing> {
+    scopes(setup).filter_map(|scope| find(top, setup, scope).ok().flatten()).collect()
+}
+
 /// Whether one of an agent's programs is found.
 pub fn is_installed(agent: &str) -> bool {
     adapter(agent).is_some_and(|row| row.programs.iter().any(|program| which::which(program).is_ok()))

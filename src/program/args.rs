@@ -129,7 +129,8 @@ pub enum Command {
     Status,
     /// Check the records and say what is wrong and how to mend it
     ///
-    /// Looks at the timeline and its reflog, the notes, git's configuration, interrupted commands and the agents' hooks. The hooks are tried: each is called as its agent would, with an event that records nothing. Each
+    /// Looks at the timeline and its reflog, the notes, git's configuration, interrupted commands and the agents' hooks, in
+    /// every worktree. The hooks are tried: each is called as its agent would, with an event that records nothing. Each
     /// finding comes with the command that mends it; without --fix, doctor itself changes nothing.
     #[command(after_long_help = include_str!("help/doctor.txt"))]
     Doctor(DoctorArgs),

@@ -1,4 +1,5 @@
-//! Which sessions the hooks reach that are set up: in subdirectories, and where a setting turns them off.
+//! Which sessions the hooks reach that are set up: in subdirectories, in linked worktrees, and where a setting turns them
+//! off.
 
 use crate::doctor::{doctor, finding, nothing, with_programs};
 use crate::sandbox::{Output, Sandbox};
@@ -108,4 +109,71 @@ fn an_agent_that_is_older_than_the_form_of_its_hooks_is_told_of_until_they_have_
     repo.sh("printf '#!/bin/sh\\necho 0.99.1\\n' >../home/bin/droid");
     hook(&repo, "droid", &json!({"hook_event_name": "UserPromptSubmit", "session_id": "s"}));
     nothing(&doctor(&repo, &path));
+}
+
+#[test]
+fn hooks_that_are_missing_in_a_linked_worktree_are_told_of_in_each() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["qwen", "goose"]);
+    repo.oxundo(["init", "qwen"]).success();
+    repo.oxundo(["init", "goose", "--project"]).success();
+    repo.sh("git add -f .agents; git commit -qm hooks");
+    nothing(&doctor(&repo, &path));
+    let linked = repo.linked("o'ther");
+    for place in [&repo, &linked] {
+        let (message, mend) = finding(&doctor(place, &path), "no hooks of Qwen Code are set up in the worktree");
+        assert!(message.contains(&linked.root().display().to_string()), "{message}");
+        assert_eq!(mend, "oxundo init qwen --user");
+    }
+    assert!(advice(&repo, &["qwen"]).contains("'oxundo init qwen --user' reaches the others"));
+    let found = doctor(&repo, &path);
+    let second = found["findings"][0]["mend"][1].as_str().expect("another remedy").to_owned();
+    repo.sh(&second);
+    nothing(&doctor(&repo, &path));
+    linked.oxundo(["uninstall", "qwen"]).success();
+    repo.oxundo(["init", "qwen", "--user"]).success();
+    nothing(&doctor(&repo, &path));
+    repo.linked("later");
+    nothing(&doctor(&repo, &path));
+}
+
+#[test]
+fn an_agents_own_way_into_a_linked_worktree_counts() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["claude"]);
+    repo.oxundo(["init", "claude"]).success();
+    let begin = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s"});
+    hook(&repo, "claude", &begin);
+    let linked = repo.linked("other");
+    repo.sh("printf '#!/bin/sh\\necho 2.1.197 \\\\(Claude Code\\\\)\\n' >../home/bin/claude");
+    finding(&doctor(&repo, &path), "no hooks of Claude Code are set up in the worktree");
+    repo.sh("printf '#!/bin/sh\\necho 2.1.330 \\\\(Claude Code\\\\)\\n' >../home/bin/claude");
+    nothing(&doctor(&repo, &path));
+    repo.sh("printf '#!/bin/sh\\necho 2.1.197\\n' >../home/bin/claude");
+    hook(&linked, "claude", &begin);
+    nothing(&doctor(&repo, &path));
+}
+
+#[test]
+fn a_worktree_that_is_removed_leaves_its_last_state() {
+    let repo = Sandbox::new();
+    let linked = repo.linked("other");
+    linked.write("README.txt", "late\n").write("new.txt", "new\n");
+    let removal = |top: &std::path::Path| json!({"hook_event_name": "WorktreeRemove", "session_id": "s", "cwd": repo.root(), "worktree_path": top});
+    let before = repo.refs();
+    for top in [repo.root().to_owned(), repo.home(), linked.path(".git"), linked.path("gone")] {
+        hook(&repo, "claude", &removal(&top));
+    }
+    assert_eq!(repo.refs(), before, "only a linked worktree is meant");
+    hook(&repo, "claude", &removal(linked.root()));
+    hook(&repo, "claude", &removal(linked.root()));
+    let listed = linked.oxundo(["checkpoint", "--list"]);
+    assert!(listed.out().contains("before removal") && listed.out().contains("c1"), "{listed:?}");
+    assert!(linked.exists("new.txt"), "nothing is moved");
+    repo.sh("git worktree remove --force ../other");
+    let name = "refs/oxundo/worktrees/other/timeline";
+    let trees = repo.git(["ls-tree", "-r", "-d", "--name-only", name]);
+    let tree = trees.lines().find(|line| line.ends_with("/worktree")).unwrap_or_else(|| panic!("{trees}"));
+    assert_eq!(repo.git(["cat-file", "blob", &format!("{name}:{tree}/new.txt")]), "new");
+    assert_eq!(repo.git(["cat-file", "blob", &format!("{name}:{tree}/README.txt")]), "late");
 }

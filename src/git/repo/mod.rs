@@ -17,6 +17,7 @@ pub mod shadow;
 pub mod shell;
 #[cfg(test)]
 pub mod testing;
+pub mod worktrees;
 
 use crate::git::repo::keep::Kept;
 use crate::progress::ProgressSink;

@@ -7,6 +7,7 @@ mod repository;
 mod switches;
 mod trial;
 mod versions;
+mod worktrees;
 
 use crate::agents::setup::title;
 use crate::error::Refusal;
@@ -48,6 +49,7 @@ pub fn run(repo: &Repo, args: &DoctorArgs) -> Result<Diagnosis> {
     let mut about = Overview::default();
     findings.extend(repository::check(repo, &mut about));
     findings.extend(agents::check(repo, &mut about));
+    findings.extend(worktrees::check(repo));
     Ok(Diagnosis { fixed, findings, about })
 }
 

@@ -14,8 +14,9 @@ use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
+use crate::ops::checkpoint;
 use crate::ops::turn::message_of_prompt;
-use crate::ops::turn::session::{SignalCall, handle_signal};
+use crate::ops::turn::session::{SignalCall, beside_turn, handle_signal};
 use crate::program::args::HookArgs;
 use crate::program::cmd::gc::start_if_due;
 use crate::program::ui::Ui;
@@ -40,6 +41,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long at the end of a session, when the agent itself waits for no more than 1.5 s.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The name of the state in which a worktree was removed.
+const LAST: &str = "before removal";
 
 /// How large the log may grow.
 const LOG_SIZE: u64 = 64 << 10;
@@ -98,6 +102,9 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     }
     let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     let adapter = adapters::host(name, is_set, |key| payload::has(&payload, key)).context("no such agent")?;
+    if let Some(top) = payload::removed_worktree(adapter, event, &payload) {
+        return keep_last(ui, adapter, event, &top);
+    }
     let variable = |name: Option<&str>| std::env::var(name?).ok().filter(|value| !value.is_empty());
     let heard = payload::parse(adapter, event, &payload, variable(adapter.session_variable));
     if heard.is_none() && unread.is_none() {
@@ -121,6 +128,23 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
         (Ok(true), None, Some(error)) => Err(error).context("read the hook's JSON"),
         (Ok(true), None, None) => Ok(()),
     };
+    note(&repo, adapter, event, done.as_ref().err());
+    done
+}
+
+/// Takes a last checkpoint of a linked worktree that is about to be removed: its timeline stays.
+fn keep_last(ui: &Ui, adapter: &Adapter, event: Option<&str>, top: &Path) -> Result<()> {
+    let Some(repo) = Repo::open_existing(top)? else { return Ok(()) };
+    // Another directory below a worktree takes nothing of it along.
+    let is_top = top.canonicalize().is_ok_and(|top| repo.top().canonicalize().is_ok_and(|own| own == top));
+    if repo.linked_id().is_none() || !is_top || !Config(&repo).enabled()? {
+        return Ok(());
+    }
+    let heard = ui.heard();
+    let done = beside_turn(&repo, &heard, "a worktree's removal").and_then(|mut locked| {
+        let name = (!locked.timeline.state.named.contains_key(LAST)).then_some(LAST);
+        checkpoint::name(&mut locked, name).map(drop)
+    });
     note(&repo, adapter, event, done.as_ref().err());
     done
 }

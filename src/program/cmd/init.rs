@@ -46,7 +46,7 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
     }
     let user = scope == Scope::User;
     if !user {
-        reach(repo, &setups, &mut report);
+        reach(repo, args, &setups, &mut report);
     }
     for key in NOTES_KEYS {
         let known = match scope {
@@ -96,9 +96,10 @@ pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<SetupRepo
 }
 
 /// Says which sessions the files of this repository do not reach.
-fn reach(repo: &Repo, setups: &[&'static Setup], report: &mut SetupReport) {
+fn reach(repo: &Repo, args: &InitArgs, setups: &[&'static Setup], report: &mut SetupReport) {
+    let written = || setups.iter().filter(|setup| setup.writes());
     let here = repo.prefix();
-    for setup in setups.iter().filter(|setup| adapter(setup.agent).is_some_and(|row| row.only_where_started)) {
+    for setup in written().filter(|setup| adapter(setup.agent).is_some_and(|row| row.only_where_started)) {
         if !here.as_os_str().is_empty() {
             report.advice.push(sanitized(&format!(
                 "{} started in '{}' does not see this: start it in '{}', or run 'oxundo init {} --user'",
@@ -108,6 +109,13 @@ fn reach(repo: &Repo, setups: &[&'static Setup], report: &mut SetupReport) {
                 setup.agent
             )));
         }
+    }
+    let names: Vec<_> = written().map(|setup| setup.agent).collect();
+    if !args.scope.project && !names.is_empty() && repo.worktrees().is_ok_and(|worktrees| worktrees.len() > 1) {
+        let names = names.join(" ");
+        report.advice.push(format!(
+            "what is not committed is in this worktree only: 'oxundo init {names} --user' reaches the others, later ones too"
+        ));
     }
 }
 
