@@ -3,7 +3,8 @@
 use crate::agents::adapters::adapter;
 use crate::agents::edit;
 use crate::agents::files::SettingsDirectory;
-use crate::agents::setup::{FileEdit, Scope, Setup};
+use crate::agents::setup::{FileEdit, SETUPS, Scope, Setup};
+use crate::error::SilentHooks;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_of;
 use anyhow::Result;
@@ -83,6 +84,20 @@ pub fn fired(repo: &Repo, agent: &str) -> Option<SystemTime> {
 pub fn rfc3339(time: SystemTime) -> String {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     rfc3339_of(i64::try_from(seconds).unwrap_or_default())
+}
+
+/// The agents whose hooks are set up for this worktree, and since when none of them has fired.
+pub fn silent(repo: &Repo) -> Vec<SilentHooks> {
+    let about = |setup: &'static Setup| {
+        let since = all(repo.top(), setup).iter().filter_map(Standing::since).min();
+        since.map(|since| SilentHooks {
+            agent: setup.agent.to_owned(),
+            installed: is_installed(setup.agent),
+            set_up: rfc3339(since),
+            last_fired: fired(repo, setup.agent).map(rfc3339),
+        })
+    };
+    SETUPS.iter().filter(|setup| setup.writes()).filter_map(about).collect()
 }
 
 impl Standing {

@@ -36,7 +36,8 @@ impl Error {
     }
 
     pub(crate) fn from_refusal(refusal: Refusal) -> Self {
-        let Refusal { code, message, hints, commits, paths } = refusal;
+        // Hooks are the command line's to speak of.
+        let Refusal { code, message, hints, commits, paths, hooks: _ } = refusal;
         let commits = commits.iter().filter_map(|commit| ObjectId::from_hex(commit.as_bytes()).ok());
         let (commits, paths) = (commits.map(Id::of).collect(), paths.into_iter().map(RelativePath::of).collect());
         Self { code, message, hints, commits, paths, warnings: Vec::new() }

@@ -79,12 +79,35 @@ pub struct Refusal {
     /// The paths in the way; quoted as git does where they are told.
     #[serde(serialize_with = "all_quoted")]
     pub paths: Vec<BString>,
+    /// Where there is nothing to undo: the hooks that should have told of turns.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub hooks: Box<[SilentHooks]>,
+}
+
+/// An agent's hooks that are set up, and when one of them last fired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SilentHooks {
+    /// The agent.
+    pub agent: String,
+    /// Whether its program is found.
+    pub installed: bool,
+    /// Since when they are set up as they are.
+    pub set_up: String,
+    /// When one of them last fired here.
+    pub last_fired: Option<String>,
 }
 
 impl Refusal {
     /// A refusal without hints.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hints: Vec::new(), commits: Vec::new(), paths: Vec::new() }
+        Self {
+            code,
+            message: message.into(),
+            hints: Vec::new(),
+            commits: Vec::new(),
+            paths: Vec::new(),
+            hooks: Box::default(),
+        }
     }
 
     /// Adds what to do next.

@@ -1,5 +1,5 @@
 //! Which sessions the hooks reach that are set up: in subdirectories, in linked worktrees, and where a setting turns them
-//! off.
+//! off; and what `undo` says where none has fired.
 
 use crate::doctor::{doctor, finding, nothing, with_programs};
 use crate::sandbox::{Output, Sandbox};
@@ -176,4 +176,31 @@ fn a_worktree_that_is_removed_leaves_its_last_state() {
     let tree = trees.lines().find(|line| line.ends_with("/worktree")).unwrap_or_else(|| panic!("{trees}"));
     assert_eq!(repo.git(["cat-file", "blob", &format!("{name}:{tree}/new.txt")]), "new");
     assert_eq!(repo.git(["cat-file", "blob", &format!("{name}:{tree}/README.txt")]), "late");
+}
+
+#[test]
+fn undo_with_nothing_to_undo_says_which_hooks_have_been_silent() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["claude", "goose"]);
+    let undo = |args: &[&str]| {
+        let output = Output::of(repo.oxundo_command(args).env("PATH", &path));
+        output.exits(4);
+        output
+    };
+    let error = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("an object")["error"].clone();
+    assert!(!undo(&["undo"]).err().contains("hooks"));
+    assert_eq!(error(&undo(&["--json", "undo"]))["hooks"], Value::Null);
+    repo.oxundo(["init", "claude", "qwen"]).success();
+    let silent = undo(&["undo"]);
+    silent.warns("hint: Claude Code's hooks are set up here since 2");
+    silent.warns(", and none has fired: 'oxundo doctor' tries them");
+    assert!(!silent.err().contains("Qwen"), "an agent that is not installed is of no use\n{silent:?}");
+    let hooks = error(&undo(&["--json", "undo", "--dry-run"]))["hooks"].clone();
+    assert_eq!((&hooks[0]["agent"], &hooks[0]["installed"]), (&json!("claude"), &json!(true)), "{hooks}");
+    assert_eq!((&hooks[1]["agent"], &hooks[1]["installed"]), (&json!("qwen"), &json!(false)), "{hooks}");
+    assert_eq!(hooks[0]["last_fired"], Value::Null);
+    hook(&repo, "claude", &json!({"hook_event_name": "UserPromptSubmit", "session_id": "s"}));
+    hook(&repo, "claude", &json!({"hook_event_name": "Stop", "session_id": "s"}));
+    undo(&["undo"]).warns("hint: Claude Code's hooks last fired ");
+    assert!(error(&undo(&["--json", "undo"]))["hooks"][0]["last_fired"].is_string());
 }

@@ -1,7 +1,11 @@
 //! `oxundo undo` and `oxundo redo`, and the forms of undo that take turns out by their inverse: `--only`, `--revert`
 //! and `-- PATHSPEC`.
 
+use crate::agents::setup::title;
+use crate::agents::standing::silent;
+use crate::error::{Code, Refusal, SilentHooks};
 use crate::git::repo::Repo;
+use crate::git::repo::clock::ago;
 use crate::model::plan::Op;
 use crate::ops::conversation::hand_over;
 use crate::ops::outcome::Outcome;
@@ -14,14 +18,39 @@ use crate::ops::view::View;
 use crate::program::args::{Distance, UndoArgs};
 use crate::program::cmd::make;
 use crate::program::ui::Ui;
-use anyhow::Result;
+use anyhow::{Error, Result};
 
 /// Undoes turns, whichever way.
 pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
     if args.revert || args.only.is_some() || !args.pathspecs.is_empty() {
         return revert(repo, ui, args);
     }
-    walk(repo, ui, Op::Undo, &args.distance)
+    walk(repo, ui, Op::Undo, &args.distance).map_err(|error| with_silent_hooks(repo, error))
+}
+
+/// Where there is nothing to undo, it may be that no hook has told of what an agent did.
+fn with_silent_hooks(repo: &Repo, error: Error) -> Error {
+    let mut refusal = match error.downcast::<Refusal>() {
+        Ok(refusal) if refusal.code == Code::Nothing => refusal,
+        Ok(refusal) => return refusal.into(),
+        Err(error) => return error,
+    };
+    refusal.hooks = silent(repo).into();
+    // A team's file may be for agents that this user has not got.
+    let used = refusal.hooks.iter().filter(|hooks| hooks.installed || hooks.last_fired.is_some());
+    refusal.hints.extend(used.map(hint_of).collect::<Vec<_>>());
+    refusal.into()
+}
+
+fn hint_of(hooks: &SilentHooks) -> String {
+    let name = title(&hooks.agent);
+    match &hooks.last_fired {
+        None => format!(
+            "{name}'s hooks are set up here since {}, and none has fired: 'oxundo doctor' tries them",
+            hooks.set_up
+        ),
+        Some(fired) => format!("{name}'s hooks last fired {}", ago(fired)),
+    }
 }
 
 /// Moves the timeline's cursor.
