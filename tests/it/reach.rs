@@ -147,8 +147,12 @@ fn an_agents_own_way_into_a_linked_worktree_counts() {
     let linked = repo.linked("other");
     repo.sh("printf '#!/bin/sh\\necho 2.1.197 \\\\(Claude Code\\\\)\\n' >../home/bin/claude");
     finding(&doctor(&repo, &path), "no hooks of Claude Code are set up in the worktree");
+    assert_eq!(doctor(&linked, &path)["about"]["agents"][0]["set_up_with"], "oxundo init claude");
     repo.sh("printf '#!/bin/sh\\necho 2.1.330 \\\\(Claude Code\\\\)\\n' >../home/bin/claude");
     nothing(&doctor(&repo, &path));
+    let there = doctor(&linked, &path);
+    nothing(&there);
+    assert_eq!(there["about"]["agents"][0]["set_up_with"], Value::Null, "it reads the main worktree's file: {there}");
     repo.sh("printf '#!/bin/sh\\necho 2.1.197\\n' >../home/bin/claude");
     hook(&linked, "claude", &begin);
     nothing(&doctor(&repo, &path));

@@ -7,7 +7,7 @@ use crate::agents::setup::{SETUPS, Scope, Setup, title};
 use crate::agents::standing::{Standing, find, fired, is_installed, rfc3339, scopes};
 use crate::git::repo::Repo;
 use crate::program::cmd::doctor::finding::{Finding, Overview, Severity, quoted_word};
-use crate::program::cmd::doctor::{switches, trial, versions};
+use crate::program::cmd::doctor::{switches, trial, versions, worktrees};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -59,20 +59,34 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
             findings.extend(switches::check(repo, setup));
             findings.extend(versions::check(setup, &standings, fired));
         }
-        if installed || !standings.is_empty() {
-            let places: Vec<_> = standings.iter().map(|standing| standing.path().display().to_string()).collect();
-            let hint = places.is_empty().then(|| format!("oxundo init {}", setup.agent));
-            about.agents.push(json!({
-                "agent": setup.agent,
-                "installed": installed,
-                "hooks": places,
-                "last_fired": fired.map(rfc3339),
-                "set_up_with": hint,
-            }));
-        }
+        about.agents.extend(described(repo, setup, &standings, installed, fired));
     }
     findings.extend(last_failure(repo));
     findings
+}
+
+/// What is there of an agent, if anything is.
+fn described(
+    repo: &Repo,
+    setup: &'static Setup,
+    standings: &[Standing],
+    installed: bool,
+    fired: Option<SystemTime>,
+) -> Option<Value> {
+    let mut places: Vec<_> = standings.iter().map(Standing::path).collect();
+    if places.is_empty() && installed {
+        places.extend(worktrees::of_main(repo, setup));
+    }
+    let hint = places.is_empty().then(|| format!("oxundo init {}", setup.agent));
+    (installed || !places.is_empty()).then(|| {
+        json!({
+            "agent": setup.agent,
+            "installed": installed,
+            "hooks": places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>(),
+            "last_fired": fired.map(rfc3339),
+            "set_up_with": hint,
+        })
+    })
 }
 
 /// Where an agent's hooks stand; files that cannot be read are findings.

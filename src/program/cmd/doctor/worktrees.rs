@@ -2,7 +2,7 @@
 
 use crate::agents::adapters::adapter;
 use crate::agents::setup::{SETUPS, Scope, Setup, title};
-use crate::agents::standing::{Standing, all, fired};
+use crate::agents::standing::{Standing, all, find, fired};
 use crate::agents::version::is_older;
 use crate::git::repo::Repo;
 use crate::program::cmd::doctor::finding::{Finding, Severity, quoted_word};
@@ -46,8 +46,21 @@ impl Spread {
         let is_local = |standing: &Standing| standing.scope == Scope::Local;
         let is_in_main = at > 0 && self.standings.first().is_some_and(|main| main.iter().any(is_local));
         let since = adapter(self.setup.agent).and_then(|row| row.shares_local_since).filter(|_| is_in_main);
-        since.is_some_and(|since| installed(self.setup.agent).is_some_and(|version| !is_older(&version, since)))
+        since.is_some_and(|since| reads_it(self.setup, since))
     }
+}
+
+/// The main worktree's own file, where an agent reads it in this linked one.
+pub fn of_main(repo: &Repo, setup: &'static Setup) -> Option<PathBuf> {
+    let since = adapter(setup.agent)?.shares_local_since.filter(|_| repo.linked_id().is_some())?;
+    let main = repo.worktrees().ok()?.into_iter().next()?;
+    let standing = find(&main, setup, Scope::Local).ok()??;
+    reads_it(setup, since).then(|| standing.path())
+}
+
+/// Whether the installed version is not older than this one.
+fn reads_it(setup: &Setup, since: &str) -> bool {
+    installed(setup.agent).is_some_and(|version| !is_older(&version, since))
 }
 
 /// Whether a hook has fired there all the same: agents have ways of their own to copy files into a worktree.
