@@ -71,16 +71,7 @@ pub fn run(directory: Option<&Path>, ui: &Ui, args: &HookArgs) {
 }
 
 fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
-    // Codex's notification gives its JSON as the last word.
-    let (json, event) = match words.get(1..).unwrap_or_default() {
-        [.., last] if last.starts_with('{') => (Some(last.as_bytes().to_vec()), None),
-        [event, ..] => (None, Some(event.as_str())),
-        [] => (None, None),
-    };
-    let text = match json {
-        Some(json) => json,
-        None => input()?,
-    };
+    let (text, event) = given(words)?;
     let name = words.first().map_or("", String::as_str);
     if name == "git" {
         let repo = Repo::open(directory.unwrap_or(Path::new(".")))?;
@@ -91,11 +82,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
         "there are no hooks of '{name}'; known are {}",
         adapters::ADAPTERS.iter().map(|adapter| adapter.name).collect::<Vec<_>>().join(", ")
     );
-    let (payload, unread) = match serde_json::from_slice::<Value>(&text) {
-        Ok(payload) => (payload, None),
-        Err(_) if text.trim_ascii().is_empty() => (Value::Null, None),
-        Err(error) => (Value::Null, Some(error)),
-    };
+    let (payload, unread) = read(&text);
     if probe::is_trial(&payload) {
         // It is no agent that asks, and nothing has happened.
         return Ok(Ui::raw(probe::answer(&probe::own()?).as_bytes())?);
@@ -130,6 +117,25 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     };
     note(&repo, adapter, event, done.as_ref().err());
     done
+}
+
+/// The JSON, and the event where a word tells it.
+fn given(words: &[String]) -> Result<(Vec<u8>, Option<&str>)> {
+    match words.get(1..).unwrap_or_default() {
+        // Codex's notification gives its JSON as the last word.
+        [.., last] if last.starts_with('{') => Ok((last.as_bytes().to_vec(), None)),
+        [event, ..] => Ok((input()?, Some(event.as_str()))),
+        [] => Ok((input()?, None)),
+    }
+}
+
+/// What the JSON says, and why it cannot be read.
+fn read(text: &[u8]) -> (Value, Option<serde_json::Error>) {
+    match serde_json::from_slice::<Value>(text) {
+        Ok(payload) => (payload, None),
+        Err(_) if text.trim_ascii().is_empty() => (Value::Null, None),
+        Err(error) => (Value::Null, Some(error)),
+    }
 }
 
 /// Takes a last checkpoint of a linked worktree that is about to be removed: its timeline stays.
