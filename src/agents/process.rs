@@ -42,6 +42,21 @@ pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Participant> {
     turn.origin.parts.iter().filter(|part| part.at_work && is_alive(part))
 }
 
+/// The processes that an agent has started; none where they cannot be seen.
+pub fn processes_of(agent: Option<&Process>) -> Option<Vec<u32>> {
+    let agent = agent.filter(|process| process.space == platform::process_space())?;
+    platform::descendants(agent.pid)
+}
+
+/// This process and those above it.
+pub fn own_line() -> Vec<u32> {
+    let mut line = vec![std::process::id()];
+    while let Some(seen) = line.last().and_then(|id| platform::process(*id)).filter(|_| line.len() < HIGHEST) {
+        line.push(seen.parent);
+    }
+    line
+}
+
 /// Whether a session's process is an ancestor of this one.
 pub fn is_above(part: &Participant) -> bool {
     entry_above(part).is_some()

@@ -25,6 +25,9 @@ pub struct CallMark {
     pub at: String,
     /// Whether it is the end.
     pub ends: bool,
+    /// The agent's processes at the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<u32>,
 }
 
 /// A call of a tool.
@@ -39,15 +42,31 @@ pub struct ToolCall {
     pub began_at: String,
     /// When it was over; none where nothing told of that.
     pub ended_at: Option<String>,
+    /// The agent's processes when it began.
+    #[serde(skip)]
+    pub beside: Vec<u32>,
+}
+
+/// For so many seconds at most a call is at work that the agent carries out itself, without a process for it.
+const OWN_WORK: i64 = 10;
+
+impl ToolCall {
+    /// Whether it is in flight, by its age in seconds and the processes that its agent has now. That nothing has told of
+    /// its end is not enough: Escape tells of none. What carries it out is either a process that the agent had not when it
+    /// began, or the agent itself, for a moment. What cannot be seen counts as at work.
+    pub fn is_in_flight(&self, age: Option<i64>, now: Option<&[u32]>) -> bool {
+        let is_new = age.is_none_or(|age| age < OWN_WORK);
+        self.ended_at.is_none() && (is_new || now.is_none_or(|now| now.iter().any(|id| !self.beside.contains(id))))
+    }
 }
 
 /// The calls that these marks tell of, in the order in which they began. An end of which no beginning was told is none;
 /// one that names no call is that of all of its session's.
 pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
-    for CallMark { session, tool, at, ends } in marks {
+    for CallMark { session, tool, at, ends, beside } in marks {
         if !ends {
-            calls.push(ToolCall { session, tool, began_at: at, ended_at: None });
+            calls.push(ToolCall { session, tool, began_at: at, ended_at: None, beside });
             continue;
         }
         let mut begun = calls.iter_mut().filter(|call| call.ended_at.is_none() && call.session == session);
@@ -74,7 +93,7 @@ mod tests {
 
     fn mark(session: &str, tool: &str, id: Option<&str>, at: &str, ends: bool) -> CallMark {
         let tool = ToolUse { tool: tool.to_owned(), path: None, id: id.map(str::to_owned) };
-        CallMark { session: Some(session.to_owned()), tool, at: at.to_owned(), ends }
+        CallMark { session: Some(session.to_owned()), tool, at: at.to_owned(), ends, beside: vec![7, 8] }
     }
 
     fn ends(marks: Vec<CallMark>) -> Vec<Option<String>> {
@@ -103,6 +122,27 @@ mod tests {
             mark("s", "Edit", Some("1"), "e", false),
         ];
         assert_eq!(ends(marks), [Some("d".to_owned()), None, Some("d".to_owned()), None]);
+    }
+
+    #[test]
+    fn a_call_of_which_no_end_is_told_is_in_flight_while_something_carries_it_out() {
+        let begun = calls([mark("s", "Bash", None, "a", false)]).remove(0);
+        let soon = Some(OWN_WORK - 1);
+        let late = Some(OWN_WORK);
+        for (age, now, wanted) in [
+            (soon, Some(&[7, 8][..]), true),
+            (late, Some(&[7, 8]), false),
+            (late, Some(&[8]), false),
+            (late, Some(&[]), false),
+            (late, Some(&[7, 9]), true),
+            (late, None, true),
+            (Some(-5), Some(&[]), true),
+            (None, Some(&[]), true),
+        ] {
+            assert_eq!(begun.is_in_flight(age, now), wanted, "{age:?}, {now:?}");
+        }
+        let ended = calls([mark("s", "Bash", None, "a", false), mark("s", "Bash", None, "b", true)]).remove(0);
+        assert!(!ended.is_in_flight(soon, Some(&[9])));
     }
 
     #[test]

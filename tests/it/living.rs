@@ -495,6 +495,14 @@ fn tool(repo: &Sandbox, event: &str, id: &str, session: &str) {
     let output = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes());
     output.success();
     assert_eq!((output.out(), output.err()), (String::new(), String::new()));
+    if event == CALL {
+        call_began(repo, "2999");
+    }
+}
+
+/// Has all calls in the open turn begun in this year: a call that has no process is in flight for some seconds.
+fn call_began(repo: &Sandbox, year: &str) {
+    repo.sh(&format!("! [ -e .git/oxundo/calls ] || sed -i 's/\"at\":\"[0-9]*/\"at\":\"{year}/' .git/oxundo/calls"));
 }
 
 /// The calls in the record of a turn.
@@ -581,6 +589,33 @@ fn while_a_call_is_in_flight_the_users_commands_are_busy() {
         repo.oxundo(["undo", "--steps", &steps.to_string()]).success();
         repo.state().assert_is(&before, &format!("after {way_out}"));
     }
+}
+
+#[test]
+fn after_escape_in_the_middle_of_a_call_undo_is_not_busy() {
+    let repo = repo(Mode::Commit);
+    repo.sh("mkfifo ../home/tool ../home/more; echo early >>README.txt");
+    let before = repo.state();
+    // The agent is git, which lives on. It had a process already when the call began: its shell. The call is a 'cat'.
+    let begins = call(CALL, 1, ",\"tool_name\":\"Bash\"");
+    let lines = [
+        &call(BEGIN, 1, ""),
+        &begins,
+        "echo work >>README.txt; cat ../home/tool & touch ../home/at-work; wait",
+        "touch ../home/escaped; read line <../home/more",
+    ];
+    std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
+    let mut agent = repo.git_command(["-c", "alias.agent=!sh ../home/agent", "agent"]).spawn().expect("start an agent");
+    repo.wait_for("at-work");
+    call_began(&repo, "2001");
+    repo.refuses(&["undo"], "busy");
+    // Escape: the agent kills what it has started, and no hook tells of it.
+    repo.sh("true >../home/tool");
+    repo.wait_for("escaped");
+    repo.undo();
+    repo.sh("true >../home/more");
+    agent.wait().expect("it ends");
+    repo.state().assert_is(&before, "the prompt is undone");
 }
 
 #[test]

@@ -108,6 +108,50 @@ pub fn process(id: u32) -> Option<ProcessEntry> {
     (!is_dead(fields.first()?)).then_some(process)
 }
 
+/// The parents of all processes; `None` where the system does not tell.
+#[cfg(target_os = "linux")]
+fn parents() -> Option<Vec<(u32, u32)>> {
+    let ids = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Some(ids.filter_map(|id| Some((id, process(id)?.parent))).collect())
+}
+
+/// The parents of all processes; `None` where the system does not tell.
+#[cfg(not(target_os = "linux"))]
+fn parents() -> Option<Vec<(u32, u32)>> {
+    parents_by_ps()
+}
+
+/// As [`parents`], by the program `ps`.
+#[cfg(any(test, not(target_os = "linux")))]
+fn parents_by_ps() -> Option<Vec<(u32, u32)>> {
+    let output = std::process::Command::new("ps").args(["-axo", "pid=,ppid="]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let pair = |line: &str| {
+        let (id, parent) = line.trim().split_once(char::is_whitespace)?;
+        Some((id.parse().ok()?, parent.trim().parse().ok()?))
+    };
+    output.status.success().then(|| text.lines().filter_map(pair).collect())
+}
+
+/// The processes that a process has started, and those that they have; `None` where the system does not tell.
+pub fn descendants(id: u32) -> Option<Vec<u32>> {
+    let parents = parents()?;
+    let mut found = vec![id];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        found.extend(
+            parents
+                .iter()
+                .filter(|(child, of)| *of == parent && !found.contains(child))
+                .map(|(child, _)| *child)
+                .collect::<Vec<_>>(),
+        );
+        at += 1;
+    }
+    found.remove(0);
+    Some(found)
+}
+
 /// Looks up a process; `None` when there is none of this number, or it is dead.
 #[cfg(not(target_os = "linux"))]
 pub fn process(id: u32) -> Option<ProcessEntry> {
@@ -204,6 +248,27 @@ mod tests {
             assert_eq!(fs::read(new.join("file")).expect("read a file"), b"content");
             assert!(!directory.exists(), "the old name is gone");
         }
+    }
+
+    #[test]
+    fn what_a_process_has_started_is_found() {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "sleep 60 & echo $!; read line; kill $!"]);
+        shell.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut shell = shell.spawn().expect("start a shell");
+        let mut line = String::new();
+        let mut said = std::io::BufReader::new(shell.stdout.take().expect("a pipe"));
+        std::io::BufRead::read_line(&mut said, &mut line).expect("it says something");
+        let sleep: u32 = line.trim().parse().expect("a number");
+        assert_eq!(descendants(shell.id()), Some(vec![sleep]));
+        let below = descendants(std::process::id()).expect("the system tells");
+        assert!(below.contains(&shell.id()) && below.contains(&sleep), "{below:?}");
+        if let Some(parents) = parents_by_ps() {
+            assert!(parents.contains(&(sleep, shell.id())), "{parents:?}");
+        }
+        drop(shell.stdin.take());
+        shell.wait().expect("it ends");
+        assert_eq!(descendants(shell.id()), Some(Vec::new()));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The calls of tools in the open turn: told by hooks, a line each in a file of the scratch directory, since a call must
 //! cost little; kept in the turn's record when it ends.
 
-use crate::agents::process::at_work;
+use crate::agents::process::{at_work, caller, own_line, processes_of};
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::repo::clock::rfc3339_now;
+use crate::git::repo::clock::{parse_rfc3339, rfc3339_now, unix_now};
 use crate::git::repo::scratch::{append_line, remove_if_there};
 use crate::model::bytes::sanitized;
 use crate::model::call::{CallMark, ToolCall, ToolUse, calls};
@@ -17,7 +17,9 @@ const FILE: &str = "calls";
 
 /// Adds what a hook tells of a call.
 pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Result<()> {
-    let mark = CallMark { session: part.session.clone(), tool: tool.clone(), at: rfc3339_now(), ends };
+    let beside = if ends { None } else { processes_of(caller().as_ref()) };
+    let (session, beside) = (part.session.clone(), beside.unwrap_or_default());
+    let mark = CallMark { session, tool: tool.clone(), at: rfc3339_now(), ends, beside };
     append_line(repo, FILE, &serde_json::to_vec(&mark).context("write a call down")?)
 }
 
@@ -40,9 +42,17 @@ pub fn forget(repo: &Repo) -> Result<()> {
 /// Refuses `busy` where a session that is alive is in the middle of a call.
 pub fn check_none_in_flight(view: &View<'_>) -> Result<()> {
     let Some(turn) = view.open_turn()? else { return Ok(()) };
-    let begun: Vec<ToolCall> = in_open_turn(view.repo).into_iter().filter(|call| call.ended_at.is_none()).collect();
-    let found = begun.iter().find_map(|call| Some((call, at_work(&turn).find(|part| part.session == call.session)?)));
-    found.map_or(Ok(()), |(call, part)| Err(in_flight(&turn, call, part).into()))
+    for call in in_open_turn(view.repo).iter().filter(|call| call.ended_at.is_none()) {
+        let Some(part) = at_work(&turn).find(|part| part.session == call.session) else { continue };
+        let age = parse_rfc3339(&call.began_at).map(|began| unix_now().saturating_sub(began));
+        // A terminal of the agent's, in which this is typed, carries out no call.
+        let (now, own) = (processes_of(part.process.as_ref()), own_line());
+        let now = now.map(|now| now.into_iter().filter(|id| !own.contains(id)).collect::<Vec<_>>());
+        if call.is_in_flight(age, now.as_deref()) {
+            return Err(in_flight(&turn, call, part).into());
+        }
+    }
+    Ok(())
 }
 
 fn in_flight(turn: &Turn, call: &ToolCall, part: &Participant) -> Refusal {
