@@ -184,6 +184,11 @@ impl Config<'_> {
         Ok(Duration::from_millis(self.number("lockTimeout")?))
     }
 
+    /// `oxundo.hookTimeout`: for how many milliseconds an agent's hook works before it gives up; 25000 by default.
+    pub fn hook_timeout(self) -> Result<Duration> {
+        Ok(Duration::from_millis(self.number("hookTimeout")?))
+    }
+
     /// `oxundo.hints`: whether hints are printed.
     pub fn hints(self) -> bool {
         self.flag("hints").unwrap_or(true)

@@ -207,7 +207,17 @@ impl Worktree {
             let (inside, patience) = (is_inside(repo), repo.patience());
             let told = || message_of_prompt(Config(repo), prompt.as_deref()?, heard);
             let message = message.or_else(told);
-            let call = SignalCall { signal, part, message, prompt, tool: None, inside, has_process: false, patience };
+            let call = SignalCall {
+                signal,
+                part,
+                message,
+                prompt,
+                tool: None,
+                inside,
+                has_process: false,
+                patience,
+                partial: false,
+            };
             let done = handle_signal(repo, heard, &call)?;
             let closed = done.closed.map(|closed| Turn::of(&done.view, closed, State::Done)).transpose()?;
             Ok((done.view.timeline.state.open, closed))

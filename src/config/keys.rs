@@ -125,6 +125,14 @@ pub const KEYS: &[Key] = &[
         ..ONE
     },
     Key {
+        name: "hookTimeout",
+        default: "25000",
+        values: "milliseconds",
+        about: "For how long an agent's hook works before it gives up. The next command tells of it.",
+        example: "60000",
+        ..ONE
+    },
+    Key {
         name: "maxFileSize",
         default: "10m",
         values: "bytes; k, m and g are understood",

@@ -236,6 +236,7 @@ fn first_line(message: Option<&str>) -> Option<&str> {
 
 /// How a turn's bounds are known, and the sessions at work in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is seen by itself")]
 pub struct Bounds {
     /// Whether hooks alone bound it; else a `run` does.
     pub by_hooks: bool,
@@ -243,6 +244,9 @@ pub struct Bounds {
     pub waiting: bool,
     /// Whether more than one session, or one beside a `run`, took part.
     pub shared: bool,
+    /// Whether it began only after its prompt: what the agent did before is not in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     /// The sessions that take part, in the order in which they came.
     pub parts: Vec<Participant>,
 }

@@ -82,10 +82,23 @@ fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> 
             };
             cmd::apply_user_settings(&mut repo, ui);
             cmd::tell_of_earlier_store(&repo, ui);
+            cmd::tell_of_missed(&repo, ui, changes_something(command));
             return answer_in(&repo, ui, command);
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a command is there to change something.
+fn changes_something(command: &Command) -> bool {
+    match command {
+        Command::Undo(args) => !args.distance.dry_run,
+        Command::Redo(args) => !args.distance.dry_run,
+        Command::Rewind(_) | Command::Checkpoint(_) | Command::Restore(_) | Command::Branch(_) | Command::Squash(_) => {
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Answers a command about a repository.

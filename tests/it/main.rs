@@ -49,6 +49,7 @@ mod log;
 mod manual;
 mod mending;
 mod messages;
+mod missed;
 mod modes;
 #[cfg(target_os = "linux")]
 mod monitor;

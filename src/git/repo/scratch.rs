@@ -45,9 +45,8 @@ pub fn write_record(repo: &Repo, name: &str, record: &[u8]) {
 }
 
 /// Adds a line to a file of the scratch directory, in one write: others may add theirs at the same time.
-pub fn append_line(repo: &Repo, name: &str, line: &[u8]) -> Result<()> {
-    let path = repo.scratch()?.join(name);
-    let mut file = File::options().create(true).append(true).mode(0o600).open(&path);
+pub fn append_line(path: &Path, line: &[u8]) -> Result<()> {
+    let mut file = File::options().create(true).append(true).mode(0o600).open(path);
     let written =
         file.as_mut().map_or_else(|error| Err(error.kind().into()), |file| file.write_all(&[line, b"\n"].concat()));
     written.with_context(|| format!("write '{}'", path.display()))

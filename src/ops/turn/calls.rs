@@ -20,7 +20,7 @@ pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Re
     let beside = if ends { None } else { processes_of(caller().as_ref()) };
     let (session, beside) = (part.session.clone(), beside.unwrap_or_default());
     let mark = CallMark { session, tool: tool.clone(), at: rfc3339_now(), ends, beside };
-    append_line(repo, FILE, &serde_json::to_vec(&mark).context("write a call down")?)
+    append_line(&repo.scratch()?.join(FILE), &serde_json::to_vec(&mark).context("write a call down")?)
 }
 
 /// Adds that a session has no call in flight any more: its prompt is over, and others are at work in the turn.

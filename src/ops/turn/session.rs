@@ -17,8 +17,8 @@ use crate::model::turn::{Bounds, Mode, Participant, Turn};
 use crate::ops::locked::{Locked, check_no_run};
 use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after};
-use crate::ops::turn::calls;
 use crate::ops::turn::end::{Ending, Since, as_if_ended, drop_open, end, take_back};
+use crate::ops::turn::{calls, missed};
 use crate::ops::view::View;
 use crate::warning::Warn;
 use anyhow::Result;
@@ -46,6 +46,8 @@ pub struct SignalCall {
     pub has_process: bool,
     /// How long to wait for the lock.
     pub patience: Duration,
+    /// Whether the prompt had begun before: no hook could act on that.
+    pub partial: bool,
 }
 
 /// What a signal did.
@@ -65,7 +67,9 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     }
     let mut locked = Locked::beside_run(repo, heard, &format!("{}'s hook", call.part.agent), call.patience)?;
     let open = locked.open_turn()?;
-    let call = &as_first_end(call, open.as_ref());
+    let is_at_work = open.as_ref().is_some_and(|turn| turn.origin.part_of(&call.part).is_some_and(|part| part.at_work));
+    let late = if is_at_work { None } else { missed::begun_late(repo, call.signal, &call.part) };
+    let call = &late.map_or_else(|| as_first_end(call, open.as_ref()), |late| as_late_begin(call, late));
     let running = repo.is_running()?;
     let others = open.as_ref().is_some_and(|turn| at_work(turn).any(|part| !part.is_session_of(&call.part)));
     let known = call.signal == Signal::Call && is_known(&locked, open.as_ref(), &call.part)?;
@@ -79,6 +83,9 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     };
     if let Some(tool) = call.tool.as_ref().filter(|_| step != SessionStep::Nothing) {
         calls::record(repo, &call.part, tool, false)?;
+    }
+    if call.partial {
+        missed::note_late(repo, &call.part)?;
     }
     Ok(Handled { step, closed, view: locked.into_view() })
 }
@@ -95,6 +102,12 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
         calls::record(repo, &call.part, tool, true)?;
     }
     Ok(Handled { step, closed: None, view })
+}
+
+/// What shows that a prompt is at work begins its turn, where no hook could act on its beginning.
+fn as_late_begin(call: &SignalCall, (prompt, message): (Option<String>, Option<String>)) -> SignalCall {
+    let part = Participant { prompt, ..call.part.clone() };
+    SignalCall { signal: Signal::Begin, part, message, partial: true, ..call.clone() }
 }
 
 /// Where a turn is open, another end of a prompt ends it as any other does. It must not be taken for the first one, which
@@ -462,7 +475,7 @@ pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<()> {
 }
 
 fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: Mode) -> Result<()> {
-    let origin = Bounds { by_hooks, parts: vec![started(call)], ..Bounds::default() };
+    let origin = Bounds { by_hooks, partial: call.partial, parts: vec![started(call)], ..Bounds::default() };
     let part = &call.part;
     let (agent, session) = (part.agent.clone(), part.session.clone());
     let who = Who { agent, session, message: call.message.clone(), prompt: call.prompt.clone(), mode };

@@ -11,16 +11,19 @@ use crate::error::failure::to_refusal;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
+use crate::git::repo::platform;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
 use crate::ops::checkpoint;
 use crate::ops::turn::message_of_prompt;
+use crate::ops::turn::missed::Missed;
 use crate::ops::turn::session::{SignalCall, beside_turn, handle_signal};
 use crate::program::args::HookArgs;
 use crate::program::cmd::gc::start_if_due;
 use crate::program::ui::Ui;
 use anyhow::{Context, Result};
+use rustix::process::{Pid, kill_process};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs::File;
@@ -166,6 +169,7 @@ fn is_heard(repo: &Repo, heard: Option<&HookEvent>) -> Result<bool> {
 
 fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
     let patience = if heard.signal == Signal::Gone { LAST_PATIENCE } else { PATIENCE };
+    let limit = Config(repo).hook_timeout()?;
     let listener = ui.heard();
     let message = heard.prompt.as_deref().and_then(|prompt| message_of_prompt(Config(repo), prompt, &listener));
     let call = SignalCall {
@@ -176,13 +180,37 @@ fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
         tool: heard.tool,
         inside: spawn::is_inside(repo),
         has_process: true,
-        patience,
+        patience: patience.min(limit / 2),
+        partial: false,
     };
-    let done = handle_signal(repo, &listener, &call)?;
+    let missed = Missed::of(call.signal, &call.part, call.message.as_deref());
+    watch(repo.scratch()?.to_owned(), missed.clone(), limit);
+    let done = handle_signal(repo, &listener, &call).or_else(|error| {
+        let written = missed.map(|missed| missed.write(repo.scratch()?, &to_refusal(&error).message));
+        written.unwrap_or(Ok(())).and(Err(error))
+    })?;
     if done.closed.is_some() {
         start_if_due(&done.view);
     }
     Ok(())
+}
+
+/// Ends this process when it takes longer than that, as a file does that blocks whoever reads it: the agent must not wait.
+/// The next command cleans up, as after any other end in the middle.
+fn watch(scratch: PathBuf, missed: Option<Missed>, limit: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(limit);
+        if let Some(missed) = missed {
+            // There is nobody to tell that it cannot be written.
+            let _ = missed.write(&scratch, &format!("it took longer than {} ms", limit.as_millis()));
+        }
+        // A git that waits for the same would wait for ever.
+        let started = platform::descendants(std::process::id()).unwrap_or_default();
+        for process in started.into_iter().filter_map(|id| Pid::from_raw(id.try_into().ok()?)) {
+            let _ = kill_process(process, rustix::process::Signal::KILL);
+        }
+        std::process::exit(0);
+    });
 }
 
 /// Where the turn is: as the command line says, or the agent, and else here.

@@ -26,6 +26,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::settings::setting_of_user;
 use crate::ops::made::PlannedTurn;
 use crate::ops::outcome::Outcome;
+use crate::ops::turn::missed;
 use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::view::View;
 use crate::program::ui::Ui;
@@ -73,6 +74,18 @@ pub fn tell_of_earlier_store(repo: &Repo, ui: &Ui) {
             "the turns in '{directory}' from before 'git init' are in a store of their own: \
              'GIT_DIR={git_dir} oxundo log' shows them, and undo works likewise"
         ));
+    }
+}
+
+/// Says what the agents' hooks could not do. A command that changes something tells it for the last time.
+pub fn tell_of_missed(repo: &Repo, ui: &Ui, is_last: bool) {
+    let told = missed::told(repo);
+    for told in &told {
+        ui.warn(told);
+    }
+    if is_last && !told.is_empty() {
+        // It is told once more then.
+        let _ = missed::forget(repo);
     }
 }
 

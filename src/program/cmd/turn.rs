@@ -34,8 +34,17 @@ pub fn run(repo: &Repo, ui: &Ui, args: &TurnArgs) -> Result<Told> {
     };
     let inside = spawn::is_inside(repo);
     let message = args.message.clone();
-    let call =
-        SignalCall { signal, part, message, prompt: None, tool: None, inside, has_process: false, patience: PATIENCE };
+    let call = SignalCall {
+        signal,
+        part,
+        message,
+        prompt: None,
+        tool: None,
+        inside,
+        has_process: false,
+        patience: PATIENCE,
+        partial: false,
+    };
     let heard = ui.heard();
     let Handled { step, closed, view } = handle_signal(repo, &heard, &call)?;
     if closed.is_some() {

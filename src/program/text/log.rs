@@ -48,6 +48,7 @@ impl Answer for Log {
                     "exit_code": turn.exit_code,
                     "interrupted": turn.interrupted,
                     "shared": turn.origin.shared,
+                    "partial": turn.origin.partial,
                     "model": turn.origin.parts.iter().find_map(|part| part.model.clone()),
                     "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
                     "commits": commits,
@@ -94,6 +95,9 @@ impl Log {
         marks.extend(line.taken_out.map(|taken| Mark::Plain(taken.word().to_owned())));
         if turn.origin.shared {
             marks.push(Mark::Plain("shared".to_owned()));
+        }
+        if turn.origin.partial {
+            marks.push(Mark::Alert("partial".to_owned()));
         }
         if !line.place.here || turn.branch != self.branch {
             let branch = turn.branch_name().map_or_else(|| "a detached HEAD".to_owned(), |name| sanitized(&name));
