@@ -32,12 +32,11 @@ impl Apply<'_> {
         let index = self.index_for(plan, prepared)?;
         // A plan that only records something is one move of one ref.
         if plan.is_empty() {
-            Refs::new(self.repo).add_notes(&record.notes, None)?;
+            Refs::new(self.repo).add_notes(&record.notes)?;
             self.record(record)?;
             return conclude();
         }
         let begun = SystemTime::now();
-        let notes = Refs::new(self.repo).draft_notes(&record.notes)?;
         let pending = self.write_journal(plan, record, begun)?;
         if let Err(error) = Files::strict(self.repo).rehearse(plan) {
             // Nothing has been changed that would have to be rolled back.
@@ -59,7 +58,7 @@ impl Apply<'_> {
                 };
             }
         };
-        Refs::new(self.repo).add_notes(&record.notes, notes)?;
+        Refs::new(self.repo).add_notes(&record.notes)?;
         self.record(record)?;
         self.end_journal(pending)?;
         Ok(concluded)

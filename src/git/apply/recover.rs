@@ -58,7 +58,7 @@ impl Apply<'_> {
         let finished = self.committed(&plan, &record)?;
         let left = if finished {
             let left = self.force(&plan, &record.message)?;
-            Refs::new(self.repo).add_notes(&record.notes, None)?;
+            Refs::new(self.repo).add_notes(&record.notes)?;
             if Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Timeline))? == record.timeline_from {
                 self.record(&record)?;
             }

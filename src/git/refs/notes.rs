@@ -20,13 +20,6 @@ pub const NOTES: &str = "refs/notes/oxundo";
 /// How often a lost race is run again.
 const TRIES: u32 = 200;
 
-/// Notes whose objects are made: the commit that adds them to what the ref was, if they are not there already.
-#[derive(Clone, Copy, Debug)]
-pub struct Draft {
-    parent: Option<ObjectId>,
-    commit: Option<ObjectId>,
-}
-
 impl Refs<'_> {
     /// Takes the lock that all worktrees share for writing the notes; waits while another oxundo
     /// has it.
@@ -42,26 +35,15 @@ impl Refs<'_> {
         Ok(Lock::over(file))
     }
 
-    /// Makes the objects of these notes before anything is written, so that they are in one pack with the rest.
-    pub fn draft_notes(&self, notes: &[Note]) -> Result<Option<Draft>> {
-        if notes.is_empty() {
-            return Ok(None);
-        }
-        let parent = self.ref_id(NOTES)?;
-        Ok(Some(Draft { parent, commit: self.notes_commit(parent, notes)? }))
-    }
-
-    /// Adds each note to its commit, beside what other turns said of it. `draft` serves if nobody added notes since.
-    pub fn add_notes(&self, notes: &[Note], draft: Option<Draft>) -> Result<()> {
+    /// Adds each note to its commit, beside what other turns said of it.
+    pub fn add_notes(&self, notes: &[Note]) -> Result<()> {
         if notes.is_empty() {
             return Ok(());
         }
         let _lock = self.lock_notes()?;
         for attempt in 0..TRIES {
             let parent = self.ref_id(NOTES)?;
-            let drafted = draft.as_ref().filter(|draft| draft.parent == parent);
-            let commit = drafted.map_or_else(|| self.notes_commit(parent, notes), |draft| Ok(draft.commit))?;
-            let Some(commit) = commit else {
+            let Some(commit) = self.notes_commit(parent, notes)? else {
                 return Ok(());
             };
             let moved = self.move_own_ref(NOTES, parent, Some(commit), "oxundo: notes");
@@ -195,14 +177,14 @@ mod tests {
         let (refs, commit) = (Refs::new(&f.repo), f.commit("a", "one"));
         f.git(&["notes", "--ref=oxundo", "add", "-m", "by hand", "HEAD"]);
         for at in ["2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"] {
-            refs.add_notes(&[Note { at: at.to_owned(), ..note(1, commit) }], None).expect("add a note");
+            refs.add_notes(&[Note { at: at.to_owned(), ..note(1, commit) }]).expect("add a note");
         }
-        refs.add_notes(&[note(2, commit)], None).expect("add a note");
+        refs.add_notes(&[note(2, commit)]).expect("add a note");
         let shown = f.lines(&["notes", "--ref=oxundo", "show", "HEAD"]);
         assert_eq!(shown.len(), 3, "one line a note: {shown:?}");
         assert_eq!(shown[0], "by hand", "what stood there stays");
         assert_eq!(refs.notes_on(&[commit]).expect("read"), [[note(1, commit), note(2, commit)]]);
-        refs.add_notes(&[], None).expect("nothing to do");
+        refs.add_notes(&[]).expect("nothing to do");
     }
 
     #[test]
@@ -211,7 +193,7 @@ mod tests {
         let (refs, first) = (Refs::new(&f.repo), f.commit("a", "one"));
         refs.remove_notes(&[first]).expect("there is nothing to take off");
         let second = f.commit("b", "two");
-        refs.add_notes(&[note(1, first), note(2, second)], None).expect("add notes");
+        refs.add_notes(&[note(1, first), note(2, second)]).expect("add notes");
         refs.remove_notes(&[first]).expect("take one off");
         assert_eq!(f.lines(&["notes", "--ref=oxundo", "list"]).len(), 1);
         assert_eq!(refs.notes_on(&[first, second]).expect("read"), [vec![], vec![note(2, second)]]);
@@ -230,7 +212,7 @@ mod tests {
                 scope.spawn(move || {
                     let repo = Repo::open(&top).expect("open the repository");
                     for (number, commit) in (0..).zip(commits) {
-                        Refs::new(&repo).add_notes(&[note(writer * 10 + number, *commit)], None).expect("add a note");
+                        Refs::new(&repo).add_notes(&[note(writer * 10 + number, *commit)]).expect("add a note");
                     }
                 });
             }

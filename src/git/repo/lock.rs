@@ -7,7 +7,6 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::repo::keep::Kept;
 use anyhow::{Context, Result};
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -23,20 +22,12 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
-    kept: Kept,
 }
 
 impl Lock {
     /// Wraps a file that has been locked.
     pub fn over(file: File) -> Self {
-        Self { _file: file, kept: Kept::default() }
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // What was to be named by refs is by now.
-        self.kept.release();
+        Self { _file: file }
     }
 }
 
@@ -112,6 +103,6 @@ impl Repo {
         }
         // The text is only for the message of whoever finds the lock taken: ignore a full disk.
         let _ = file.set_len(0).and_then(|()| writeln!(file, "{who} (pid {})", std::process::id()));
-        Ok(Some(Lock { _file: file, kept: self.kept.clone() }))
+        Ok(Some(Lock { _file: file }))
     }
 }

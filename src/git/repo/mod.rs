@@ -4,10 +4,9 @@ pub mod clock;
 #[cfg(test)]
 pub mod hermetic;
 pub mod identity;
-pub mod keep;
 pub mod lock;
+pub mod loose;
 pub mod open;
-pub mod packs;
 pub mod platform;
 pub mod process;
 pub mod refs;
@@ -19,7 +18,6 @@ pub mod shell;
 pub mod testing;
 pub mod worktrees;
 
-use crate::git::repo::keep::Kept;
 use crate::progress::ProgressSink;
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
@@ -47,7 +45,6 @@ pub struct Repo {
     patience: Duration,
     /// About how many bytes of objects are in memory only.
     unwritten: Cell<usize>,
-    kept: Kept,
 }
 
 /// The top of a worktree, held open.

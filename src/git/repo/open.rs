@@ -1,7 +1,6 @@
 //! Finding and opening the repository that a directory is in, or oxundo's own for it.
 
 use crate::error::{Code, Refusal};
-use crate::git::repo::keep::Kept;
 use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
 use crate::git::repo::settings::config_parameters;
@@ -9,7 +8,6 @@ use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_di
 use crate::git::repo::{Repo, Top};
 use crate::progress::ProgressSink;
 use anyhow::Result;
-use gix::odb::store::init::Slots;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
@@ -120,7 +118,6 @@ impl Repo {
             watch: ProgressSink::default(),
             patience: PATIENCE,
             unwritten: Cell::default(),
-            kept: Kept::default(),
         })
     }
 
@@ -165,8 +162,6 @@ fn open_gix(path: &Path) -> Result<gix::Repository> {
     if let Ok(parameters) = std::env::var("GIT_CONFIG_PARAMETERS") {
         options = options.cli_overrides(config_parameters(&parameters));
     }
-    // Room for the packs that come while an agent is at work.
-    options = options.object_store_slots(Slots::AsNeededByDiskState { multiplier: 1.1, minimum: 128 });
     let mut gix = gix::open_opts(path, options).map_err(|error| not_opened(path, &error.to_string()))?;
     // What `git replace` has in an object's place is a way to look at it. What is brought back is what was there, and
     // a push has sent the commits as they were made, with the parents that they have.

@@ -1,0 +1,216 @@
+//! New objects stay in memory until somebody else could ask for them, and are then written as git writes them, each a file
+//! of its own: before a ref or an index names one, and before git runs. What is only looked at is never written.
+//!
+//! gix makes a compressor ready for each object, which takes longer than all the rest of a small one, and gives up where
+//! `git gc` has just removed the directory that the file was to be in.
+
+use crate::git::repo::Repo;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::objs::encode::loose_header;
+use gix::objs::{Kind, Write as _};
+use gix::zlib::stream::deflate::{Compress, FlushCompress};
+use gix::zlib::{Compression, Status};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The size in bytes of the objects that are not compressed: they take one block of a disk in any case.
+const SMALL: usize = 3000;
+
+/// About so many bytes of blobs are kept in memory at most.
+const UNWRITTEN: usize = 32 << 20;
+
+/// How often the directory of an object may be removed by others before its file is in it.
+const TRIES: u32 = 10;
+
+impl Repo {
+    /// Writes the objects that are in memory only.
+    pub fn flush(&self) -> Result<()> {
+        self.unwritten.set(0);
+        let new = self.gix.objects.reset_object_memory().unwrap_or_default();
+        let mut store = Loose { directory: self.gix.objects.store_ref().path().to_owned(), zlib: None };
+        let mut failed = None;
+        for (id, (kind, bytes)) in new.iter() {
+            if failed.is_none() {
+                failed = store.write(*id, *kind, bytes).err();
+            }
+            if failed.is_some() {
+                // Nothing is forgotten.
+                self.gix.objects.write_buf_with_known_id(*kind, bytes, *id)?;
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Makes a blob, and keeps it in memory if there is room.
+    pub fn put_blob(&self, bytes: &[u8]) -> Result<ObjectId> {
+        let id = self.gix.write_blob(bytes)?.detach();
+        let unwritten = self.unwritten.get().saturating_add(bytes.len());
+        self.unwritten.set(unwritten);
+        if unwritten > UNWRITTEN {
+            self.flush()?;
+        }
+        Ok(id)
+    }
+}
+
+/// Where objects are that are files of their own.
+struct Loose {
+    directory: PathBuf,
+    zlib: Option<Compress>,
+}
+
+impl Loose {
+    fn write(&mut self, id: ObjectId, kind: Kind, bytes: &[u8]) -> Result<()> {
+        let name = id.to_string();
+        let (directory, name) = name.split_at(2);
+        let directory = self.directory.join(directory);
+        let path = directory.join(name);
+        if path.exists() {
+            return Ok(());
+        }
+        let whole = [&loose_header(kind, bytes.len() as u64)[..], bytes].concat();
+        let content = if whole.len() <= SMALL { stored(&whole)? } else { self.deflated(&whole)? };
+        let mut tries = 0..TRIES;
+        let placed = loop {
+            match place(&directory, &path, &content) {
+                // git has just removed the directory, since it was empty.
+                Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => {}
+                placed => break placed,
+            }
+        };
+        placed.with_context(|| format!("write '{}'", path.display()))
+    }
+
+    fn deflated(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let zlib = self.zlib.get_or_insert_with(|| Compress::new(Compression::BEST_SPEED));
+        zlib.reset();
+        let mut out = Vec::new();
+        loop {
+            let (read, written) = (usize::try_from(zlib.total_in())?, usize::try_from(zlib.total_out())?);
+            out.resize(written + (bytes.len() - read) / 2 + 64, 0);
+            if zlib.compress(&bytes[read..], &mut out[written..], FlushCompress::Finish)? == Status::StreamEnd {
+                out.truncate(usize::try_from(zlib.total_out())?);
+                return Ok(out);
+            }
+        }
+    }
+}
+
+/// Puts an object's file into place, whole or not at all. git sweeps away what a kill leaves.
+fn place(directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
+    match std::fs::create_dir(directory) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let temporary = directory.join(format!("tmp_obj_oxundo{}", std::process::id()));
+    let create = || File::options().write(true).create_new(true).mode(0o444).open(&temporary);
+    let filled = create().or_else(|error| match error.kind() {
+        // Of a process that was killed and had this number.
+        ErrorKind::AlreadyExists => std::fs::remove_file(&temporary).and_then(|()| create()),
+        _ => Err(error),
+    });
+    let placed = filled.and_then(|mut file| file.write_all(content)).and_then(|()| std::fs::rename(&temporary, path));
+    if placed.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    placed
+}
+
+/// A zlib stream that holds the bytes as they are.
+fn stored(bytes: &[u8]) -> Result<Vec<u8>> {
+    let length = u16::try_from(bytes.len())?;
+    // The fastest method, and one last block that is not compressed.
+    let mut out = b"\x78\x01\x01".to_vec();
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&(!length).to_le_bytes());
+    out.extend_from_slice(bytes);
+    let (low, high) = bytes.iter().fold((1, 0), |(low, high): (u32, u32), byte| {
+        let low = (low + u32::from(*byte)) % 65521;
+        (low, (high + low) % 65521)
+    });
+    out.extend_from_slice(&(high << 16 | low).to_be_bytes());
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+
+    /// How many objects are there.
+    fn count(f: &Fixture) -> usize {
+        let directory = f.repo.git_dir().join("objects");
+        let below = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
+        below(directory).filter(|entry| entry.file_name().len() == 2).map(|entry| below(entry.path()).count()).sum()
+    }
+
+    #[test]
+    fn git_reads_what_is_written_whatever_its_kind_and_size() {
+        for format in ["sha1", "sha256"] {
+            let f = Fixture::of_format(format);
+            let noise: Vec<u8> = (0..25_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
+            let sizes = [0, 1, 15, 16, SMALL - 10, SMALL - 9, SMALL, SMALL + 1, 65_535, 65_536, 100_000];
+            let contents = sizes.iter().flat_map(|size| [vec![b'a'; *size], noise[..*size].to_vec()]);
+            let blobs: Vec<_> = contents.map(|bytes| (f.repo.put_blob(&bytes).expect("make a blob"), bytes)).collect();
+            let tree = f.repo.gix.write_object(gix::objs::Tree::empty()).expect("make a tree").detach();
+            assert_eq!(count(&f), 0, "nobody has asked for anything");
+            f.repo.flush().expect("write them");
+            for (id, bytes) in &blobs {
+                assert!(f.git(&["cat-file", "blob", &id.to_string()]) == *bytes, "{} bytes", bytes.len());
+            }
+            assert_eq!(f.git(&["cat-file", "-t", &tree.to_string()]), b"tree\n");
+            f.git(&["fsck", "--full", "--strict"]);
+        }
+    }
+
+    #[test]
+    fn what_is_only_looked_at_is_never_written() {
+        let f = Fixture::new();
+        let id = f.repo.put_blob(b"looked at").expect("make a blob");
+        assert!(f.repo.gix.has_object(id), "it can be read here");
+        f.repo.git_apart(["cat-file", "-e", &id.to_string()]).run(b"").expect_err("and nowhere else");
+        f.repo.git(["cat-file", "-e", &id.to_string()]).run(b"").expect("until git runs");
+    }
+
+    #[test]
+    fn what_is_there_already_is_not_written_again() {
+        let f = Fixture::new();
+        let id = f.blob("there");
+        let path = f.repo.git_dir().join(format!("objects/{}/{}", &id.to_string()[..2], &id.to_string()[2..]));
+        let before = path.metadata().expect("a file").modified().expect("a time");
+        f.repo.gix.objects.write_buf_with_known_id(Kind::Blob, b"there", id).expect("keep it in memory");
+        f.repo.flush().expect("nothing is to be done");
+        assert_eq!(path.metadata().expect("a file").modified().expect("a time"), before);
+    }
+
+    #[test]
+    fn memory_stays_free_when_much_is_new() {
+        let f = Fixture::new();
+        let bytes = vec![b'x'; 3 << 20];
+        for number in 0..=UNWRITTEN / bytes.len() {
+            f.repo.put_blob(&[&bytes[..], number.to_string().as_bytes()].concat()).expect("make a blob");
+        }
+        assert_eq!(f.repo.gix.objects.num_objects_in_memory(), 0);
+        assert!(count(&f) > 10);
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_nothing_is_forgotten() {
+        let f = Fixture::new();
+        let id = f.repo.put_blob(b"content").expect("make a blob");
+        let directory = f.repo.git_dir().join("objects").join(&id.to_string()[..2]);
+        std::fs::write(&directory, "in the way").expect("make a file");
+        f.repo.flush().expect_err("there is no place");
+        f.repo.git(["cat-file", "-e", &id.to_string()]).run(b"").expect_err("git does not run without it");
+        std::fs::remove_file(&directory).expect("remove a file");
+        f.repo.git(["cat-file", "-e", &id.to_string()]).run(b"").expect("it is written now");
+        std::fs::write(directory.join(format!("tmp_obj_oxundo{}", std::process::id())), "").expect("make a file");
+        let other = (0..).map(|n| f.repo.put_blob(format!("{n}").as_bytes()).expect("make a blob"));
+        let beside = other.into_iter().find(|other| other.to_string()[..2] == id.to_string()[..2]).expect("one comes");
+        f.repo.flush().expect("what a kill left is in nobody's way");
+        f.git(&["cat-file", "-e", &beside.to_string()]);
+    }
+}
