@@ -51,6 +51,13 @@ class Agent:
     asks_before_files: bool = False
     # Files that the agent keeps in the worktree for itself, which are in no turn.
     own_files: tuple = ()
+    # The hooks tell of calls of tools, and of the file that the one which edits is about.
+    tells_calls: bool = True
+    tells_paths: bool = True
+    # Not of the end of each of them.
+    forgets_ends: bool = False
+    # What a tool is called there by role, where that is another name than the model's.
+    called: dict = field(default_factory=dict)
     # Reasons, by scenario, for what it cannot do.
     cannot: dict = field(default_factory=dict)
 
@@ -127,10 +134,16 @@ CODEX = Agent(
     install=("npm", "@openai/codex"),
     tools={
         "shell": ("exec_command", lambda command: {"cmd": command}),
+        "long shell": ("exec_command", lambda command: {"cmd": command, "yield_time_ms": 30000}),
         "edit": ("exec_command", codex_patch),
         "task": ("multi_agent_v1/spawn_agent", lambda prompt: {"message": prompt}),
     },
     prepare=codex,
+    # Its shell takes out what is a patch, and tells then of no end.
+    called={"shell": "Bash", "edit": "Bash", "task": "spawn_agent"},
+    tells_paths=False,
+    forgets_ends=True,
+    cannot={"sub-agent in the background": "what one does after its agent's end is a turn that only the next prompt ends"},
     headless=lambda prompt: ["codex", "exec", "--dangerously-bypass-hook-trust", prompt],
     interactive=lambda: ["codex", "--dangerously-bypass-hook-trust"],
     ready=r"›",
@@ -195,7 +208,6 @@ QWEN = Agent(
     theirs='{\n   "x-theirs": [1,2 , 3],\t"$version": 4,\n\n "hooks": { "Stop": [ ] }\n}',
     theirs_always='{"$version": 4}',
     init_for_subdirectory=("--user",),
-    cannot={"undo meanwhile": "its sign that it goes on comes after the tool: what that did is in no turn"},
     goes_on=lambda command: ("home:.qwen/settings.json", groups("Stop", command)),
 )
 
@@ -291,6 +303,7 @@ COPILOT = Agent(
     install=("npm", "@github/copilot"),
     tools={
         "shell": ("bash", lambda command: {"command": command, "description": "write"}),
+        "long shell": ("bash", lambda command: {"command": command, "description": "write", "initial_wait": 60}),
         "edit": ("create", lambda path, text: {"path": path, "file_text": text}),
         "task": ("task", lambda prompt: {"description": "write", "prompt": prompt, "agent_type": "general-purpose",
                                          "name": "helper", "mode": "background"}),
@@ -357,6 +370,7 @@ AIDER = Agent(
     interrupt=("\x03",),
     message="aider: turn {number}",
     only_in_run=True,
+    tells_calls=False,
     headless_hooks="it has no hooks",
     own_files=(".aider*",),
     asks_before_files=True,

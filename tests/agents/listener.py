@@ -6,7 +6,13 @@ import sys
 import time
 
 FAULT, HEARD = os.environ["LISTENER_FAULT"], os.environ["LISTENER_HEARD"]
+NAMES = ("hook_event_name", "hookEventName", "hookName")
 SESSIONS = ("session_id", "sessionId", "conversation_id")
+
+
+def is_call(event):
+    """Whether it is an event of a tool's call: PreToolUse, AfterTool, or a plugin's 'call'."""
+    return event and (event.startswith("call") or "tool" in event.lower())
 
 
 def with_fault(payload):
@@ -21,6 +27,8 @@ def with_fault(payload):
             payload["session_context"]["root_session_id"] = "the-only-one"
     if FAULT == "no list":
         payload.pop("background_tasks", None)
+    if FAULT == "no calls" and any(is_call(name) for name in (sys.argv[-1], *map(payload.get, NAMES))):
+        return None
     return payload
 
 

@@ -1,10 +1,12 @@
 """What is done with each agent, written once. A scenario is a function of a world, and the faults with which it must fail."""
 
+import json
+import time
 from pathlib import Path
 
 from agents import write
 from mock import Gate, Tool
-from world import Skip, same, same_files
+from world import Skip, error, same, same_files
 
 SCENARIOS = []
 
@@ -32,7 +34,7 @@ def headless_in_run(world):
     world.check_undo([(before, world.state())])
 
 
-@scenario("headless with hooks", "no hooks")
+@scenario("headless with hooks", "no hooks", "no calls")
 def headless_with_hooks(world):
     needs_hooks_headless(world)
     world.set_up_hooks()
@@ -41,6 +43,7 @@ def headless_with_hooks(world):
     job = world.headless(world.edit(), world.shell())
     world.settled(1)
     world.check_turns([job])
+    world.check_calls(world.turns()[0], "edit", "shell")
     world.check_undo([(before, world.state())])
 
 
@@ -96,10 +99,12 @@ def three_prompts(world, wrapped):
     session.close()
     world.settled(len(jobs))
     world.check_turns(jobs)
+    for turn, role in zip(world.turns(), ("edit", "shell")):
+        world.check_calls(turn, role)
     world.check_undo(steps)
 
 
-@scenario("three prompts", "no hooks", "late user", "one byte")
+@scenario("three prompts", "no hooks", "no calls", "late user", "one byte")
 def three_prompts_with_hooks(world):
     if world.agent.only_in_run:
         raise Skip("its hooks are heard inside 'oxundo run' only")
@@ -171,13 +176,18 @@ def sub_agent(world):
     world.set_up_hooks()
     session = world.session()
     before = world.state()
-    job = session.prompt(world.task(world.shell(), world.shell("sub/b.txt")), world.shell())
-    # One that goes on by itself may be done only now.
+    gate = Gate()
+    job = session.say(world.task(world.shell(), world.shell("sub/b.txt")), gate, world.shell())
+    # One that does not wait for it is not done before it.
     world.until(lambda: "agent-" in (world.repo / "sub/b.txt").read_text(), "the sub-agent's work")
+    time.sleep(1)
+    gate.open()
+    session.wait(job)
     world.settled(1)
     session.close()
     world.settled(1)
     world.check_turns([job])
+    world.check_calls(world.turns()[0], "task", "shell", "shell", "shell")
     world.check_undo([(before, world.state())])
 
 
@@ -190,7 +200,7 @@ def sub_agent_in_the_background(world):
     job = session.prompt(world.task(gate, world.shell("sub/b.txt")), world.shell())
     assert gate.reached.wait(60), "the sub-agent is at work"
     # It has said that it is done, and what it has started is not.
-    world.until(lambda: len(list(world.heard.glob("*"))) >= 2, "a hook tells of the end", 20)
+    world.until(world.has_told_an_end, "a hook tells of the end", 20)
     gate.open()
     world.until(lambda: "agent-" in (world.repo / "sub/b.txt").read_text(), "the sub-agent's work")
     world.settled(1)
@@ -236,7 +246,6 @@ def goes_on(world):
 
 
 def merge(path, settings):
-    import json
     there = json.loads(path.read_text()) if path.exists() else {}
     there.setdefault("hooks", {}).update(settings.pop("hooks"))
     write(path, there | settings)
@@ -286,6 +295,157 @@ def undo_meanwhile(world):
     session.close()
     world.check_turns([first, None])
     world.check_undo([(zero, before), (before, world.state())])
+
+
+@scenario("undo in a tool call", "no hooks", "no calls")
+def undo_in_a_tool_call(world):
+    world.set_up_hooks()
+    line, step = world.waiting_shell()
+    session = world.session()
+    zero = world.state()
+    first = session.prompt(world.shell())
+    world.settled(1)
+    before = world.state()
+    job = session.say(step, world.shell("sub/b.txt"))
+    world.until(lambda: world.is_there(line), "the command is at work")
+    for seconds in (0, 11):
+        # When the call is that old it is in flight since it has a process.
+        time.sleep(seconds)
+        for command in ("undo", "redo", "squash"):
+            world.refused("busy", command)
+    world.let_go()
+    session.wait(job)
+    world.settled(2)
+    session.close()
+    world.check_turns([first, job])
+    world.check_calls(world.turns()[1], "shell", "shell")
+    world.check_undo([(zero, before), (before, world.state())])
+
+
+def escape_in_a_tool_call(world, age):
+    world.set_up_hooks()
+    line, step = world.waiting_shell()
+    session = world.session()
+    zero = world.state()
+    first = session.prompt(world.shell())
+    world.settled(1)
+    before = world.state()
+    session.say(step)
+    world.until(lambda: world.is_there(line), "the command is at work")
+    began = time.monotonic()
+    time.sleep(age)
+    session.escape()
+    # It ends its command, and tells of it, as fast as it can; where it does not tell, the call must be ten seconds old.
+    until = 3 if age > 10 or world.agent.tells_interruption != "later" else began + 12 - time.monotonic()
+    refusals = []
+
+    def undone():
+        done = world.oxundo("--json", "undo", check=False)
+        if done.returncode:
+            refusals.append(done.stdout)
+            same((done.returncode, error(done.stdout)), (3, "busy"), "undo is refused")
+        return not done.returncode
+    try:
+        world.until(undone, "", until)
+    except AssertionError:
+        raise AssertionError(f"undo works after {until:.1f} s: {refusals[-1]}") from None
+    same(world.state(), before, "what was done before Escape is undone")
+    time.sleep(2)
+    same(world.state(), before, "and stays so")
+    world.oxundo("redo")
+    assert world.is_there(line), "it is redone"
+    world.oxundo("undo")
+    same(world.state(), before, "it is undone again")
+    if world.agent.clear:
+        session.type(world.agent.clear)
+    session.prompt(world.shell("sub/b.txt"))
+    world.settled(2)
+    session.close()
+    world.check_turns([first, None])
+    world.check_undo([(zero, before), (before, world.state())])
+
+
+@scenario("escape in a tool call", "no hooks", "one byte")
+def escape_in_an_old_call(world):
+    escape_in_a_tool_call(world, 11)
+
+
+@scenario("escape in a young tool call", "no hooks", "one byte")
+def escape_in_a_young_call(world):
+    escape_in_a_tool_call(world, 1)
+
+
+# What the agent itself types
+
+def its_own_undo(world, give, hooked):
+    step, came = world.types("--json undo")
+    zero = world.state()
+    first = give(world.shell())
+    world.settled(1)
+    before = world.state()
+    job = give(world.shell(), step, world.shell("sub/b.txt"))
+    world.settled(2)
+    code, said = came()
+    same((code, error(said)), (3, "agent"), "its own undo is refused")
+    for session in world.sessions:
+        session.close()
+    world.check_turns([first, job], hooked=hooked)
+    world.check_undo([(zero, before), (before, world.state())])
+
+
+@scenario("its own undo", "no hooks")
+def its_own_undo_with_a_screen(world):
+    world.set_up_hooks()
+    its_own_undo(world, world.session().prompt, True)
+
+
+@scenario("its own undo, headless", "no hooks")
+def its_own_undo_headless(world):
+    needs_hooks_headless(world)
+    world.set_up_hooks()
+    its_own_undo(world, world.headless, True)
+
+
+@scenario("its own undo, headless in run", "no run")
+def its_own_undo_in_run(world):
+    its_own_undo(world, lambda *steps: world.headless(*steps, wrapped=True), False)
+
+
+def its_own_restore(world, give, hooked):
+    world.user_edits()
+    checkpoint, came_of_checkpoint = world.types("checkpoint mine")
+    restore, came_of_restore = world.types("restore mine -- sub")
+    before = world.state()
+    wanted = (world.repo / "sub/b.txt").read_text()
+    job = give(world.shell(), checkpoint, world.shell(), world.shell("sub/b.txt"), restore, world.shell())
+    world.settled(1)
+    for came in (came_of_checkpoint, came_of_restore):
+        code, said = came()
+        same(code, 0, f"it can: {said}")
+    same((world.repo / "sub/b.txt").read_text(), wanted, "it is restored")
+    same((world.repo / "a.txt").read_text().count("agent-"), 3, "what it did not restore stays")
+    for session in world.sessions:
+        session.close()
+    world.check_turns([job], hooked=hooked)
+    world.check_undo([(before, world.state())])
+
+
+@scenario("its own checkpoint and restore", "no hooks")
+def its_own_restore_with_a_screen(world):
+    world.set_up_hooks()
+    its_own_restore(world, world.session().prompt, True)
+
+
+@scenario("its own checkpoint and restore, headless", "no hooks")
+def its_own_restore_headless(world):
+    needs_hooks_headless(world)
+    world.set_up_hooks()
+    its_own_restore(world, world.headless, True)
+
+
+@scenario("its own checkpoint and restore, headless in run", "no run")
+def its_own_restore_in_run(world):
+    its_own_restore(world, lambda *steps: world.headless(*steps, wrapped=True), False)
 
 
 @scenario("a subdirectory", "no hooks")
@@ -355,7 +515,12 @@ def settings(world):
         assert with_hooks != before, "init writes something"
         world.oxundo("init", name)
         same_files(world.files(), with_hooks, "a second init changes nothing")
+    nothing = json.loads(world.oxundo("--json", "undo", check=False).stdout)["error"]
+    silent = [(hooks["agent"], hooks["last_fired"]) for hooks in nothing["hooks"]]
+    same((nothing["code"], silent), ("nothing", [(name, None)]), "undo knows that its hooks were never heard")
     fired = use_it_once(world)
+    if fired:
+        check_doctor(world)
     doctor = world.doctor()
     assert doctor["installed"] and doctor["hooks"], f"doctor knows it: {doctor}"
     if fired:
@@ -368,6 +533,17 @@ def settings(world):
     work = {path: entry for path, entry in world.files().items() if path in ("a.txt",) or path.startswith("made")}
     same_files(world.files(), before | work, "uninstall leaves what was there")
     same(world.doctor()["hooks"], [], "doctor knows that they are gone")
+
+
+def check_doctor(world):
+    """Nothing is wrong, but where it would be started in a directory from which it does not see its hooks."""
+    same(world.findings(), [], "doctor finds nothing")
+    found = world.findings(cwd=world.repo / "sub")
+    if world.agent.init_for_subdirectory:
+        said = json.dumps(found)
+        assert len(found) == 1 and "'sub'" in said and f"oxundo init {world.agent.name} --user" in said, f"it names it: {found}"
+    else:
+        same(found, [], "doctor finds nothing in a subdirectory")
 
 
 def use_it_once(world):

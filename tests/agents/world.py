@@ -105,6 +105,17 @@ class World:
     def oxundo(self, *args, check=True, cwd=None):
         return self.run([OXUNDO, *args], check=check, cwd=cwd)
 
+    def refused(self, code, *command):
+        """It is refused with this code, and nothing is another than before."""
+        before = self.everything()
+        done = self.oxundo("--json", *command, check=False)
+        same((done.returncode, error(done.stdout)), (3, code), f"{command} is refused")
+        same(self.everything(), before, f"{command} is refused, and nothing changed")
+
+    def findings(self, cwd=None):
+        """What doctor says is wrong."""
+        return json.loads(self.oxundo("--json", "doctor", check=False, cwd=cwd).stdout)["findings"]
+
     def turns(self):
         """The turns, the oldest first."""
         return json.loads(self.oxundo("--json", "log").stdout)["turns"][::-1]
@@ -144,6 +155,32 @@ class World:
         path = name if "text" in self.agent.tools else str(self.repo / name)
         return Tool("edit", path, f"{line}\n")
 
+    def waiting_shell(self):
+        """A step that appends a line of the agent's and is at work then, in a process, until `let_go`; and the line."""
+        if "text" in self.agent.tools:
+            raise Skip("it runs no commands")
+        self.fifo, line = self.base / "fifo", self.token("agent")
+        os.mkfifo(self.fifo)
+        role = "long shell" if "long shell" in self.agent.tools else "shell"
+        return line, Tool(role, f"echo {line} >> {self.repo / 'a.txt'}; cat {self.fifo}")
+
+    def is_there(self, line):
+        return line in (self.repo / "a.txt").read_text().splitlines()
+
+    def let_go(self):
+        os.close(os.open(self.fifo, os.O_WRONLY | os.O_NONBLOCK))
+
+    def types(self, command):
+        """A step in which the agent itself types a command of oxundo's; and what gives what that said, and its exit code."""
+        if "text" in self.agent.tools:
+            raise Skip("it runs no commands")
+        said = self.base / f"said-{next(self.numbers)}"
+
+        def came():
+            *lines, code = said.read_text().splitlines()
+            return int(code), "\n".join(lines)
+        return Tool("shell", f"{OXUNDO} {command} > {said} 2>&1; echo $? >> {said}"), came
+
     def task(self, *steps):
         """A step that gives a job to a sub-agent."""
         return Tool("task", prompt(self.job(*steps)))
@@ -176,6 +213,9 @@ class World:
     def state(self):
         git = self.git("rev-parse", "HEAD"), self.git("symbolic-ref", "HEAD"), self.git("ls-files", "-s"), self.git("stash", "list")
         return self.files(), git
+
+    def everything(self):
+        return self.state(), self.git("for-each-ref"), self.git("show", "refs/oxundo/timeline:state.json")
 
     def until(self, holds, what, limit=LIMIT):
         end = time.monotonic() + limit
@@ -248,6 +288,22 @@ class World:
                 same((note["turn"], note["kind"]), (turn["turn"], "agent"), "the commit's note")
         self.check_whose(turns)
 
+    def check_calls(self, turn, *roles):
+        """The turn's record has these calls of the agent's tools, in any order."""
+        if not self.agent.tells_calls:
+            return
+        digits = f"{turn['turn']:06}"
+        path = f"turns/{digits[:2]}/{digits[2:4]}/{digits[4:]}/calls"
+        calls = [json.loads(line) for line in self.git("show", f"refs/oxundo/timeline:{path}").splitlines()]
+        names = self.agent.called or {role: name for role, (name, _) in self.agent.tools.items()}
+        same(sorted(call["tool"] for call in calls), sorted(names[role] for role in roles), "the tools that were called")
+        for call in calls:
+            ends = call["ended_at"] and call["began_at"] <= call["ended_at"]
+            assert ends or self.agent.forgets_ends, f"it is over: {call}"
+            same(call["session"], turn["session"], "it is the session's")
+            wanted = call["tool"] == names["edit"] and self.agent.tells_paths
+            same(bool(call["path"]), wanted, f"the file is named: {call}")
+
     def check_whose(self, turns):
         """Each line has a token that says whose it is: the user's is in no commit of an agent's, and the other way round."""
         agents = {commit for turn in turns for commit in turn["commits"]}
@@ -314,6 +370,10 @@ class World:
             except OSError:
                 continue
 
+    def has_told_an_end(self):
+        """Whether a hook has told that a prompt is done."""
+        return any("agentStop" in path.name or '"Stop"' in path.read_text() for path in self.heard.iterdir())
+
     def story(self):
         """What the hooks told, in order."""
         lines = []
@@ -326,6 +386,11 @@ def same_files(found, wanted, what):
     wrong = {path: (found.get(path), wanted.get(path)) for path in found.keys() | wanted.keys() if found.get(path) != wanted.get(path)}
     lines = "".join(f"\n  {path}\n    found  {is_}\n    wanted {was}" for path, (is_, was) in sorted(wrong.items()))
     assert not wrong, f"{what}, byte for byte:{lines}"
+
+
+def error(text):
+    """The code of an error that was told with '--json'."""
+    return (json.loads(text).get("error") or {}).get("code")
 
 
 def prompt(job):
@@ -414,9 +479,12 @@ class Session:
         self.wait(job)
         return job
 
-    def interrupt(self):
+    def escape(self):
         for key in self.world.agent.interrupt:
             self.type(key, 0.3)
+
+    def interrupt(self):
+        self.escape()
         time.sleep(2)
         if self.world.agent.clear:
             self.type(self.world.agent.clear)
