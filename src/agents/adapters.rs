@@ -283,6 +283,8 @@ pub const ADAPTERS: &[Adapter] = &[
             ("Stop", End),
             ("sessionEnd", Gone),
         ],
+        // A sub-agent has a session of its own.
+        session: &["parent_agent_id", "session_id"],
         resume: Some("copilot --resume {}"),
         rewind: Some("/rewind"),
         switches: &[disable_all(

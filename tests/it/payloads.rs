@@ -51,6 +51,9 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("codex", "UserPromptSubmit", None, Some(Signal::Begin)),
     ("codex", "agent-turn-complete", None, Some(END)),
     ("copilot", "agentStop", Some("agentStop"), Some(END)),
+    ("copilot", "postToolUse", Some("postToolUse"), Some(Signal::Called)),
+    ("copilot", "preToolUse", Some("preToolUse"), Some(Signal::Call)),
+    ("copilot", "preToolUse-sub-agent", Some("preToolUse"), Some(Signal::Call)),
     ("copilot", "sessionEnd", Some("sessionEnd"), Some(Signal::Gone)),
     ("copilot", "userPromptSubmitted", Some("userPromptSubmitted"), Some(Signal::Begin)),
     ("crush", "PreToolUse", None, Some(Signal::Work)),
@@ -73,6 +76,8 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("goose", "Stop", None, Some(END)),
     ("goose", "UserPromptSubmit", None, Some(Signal::Begin)),
     ("opencode", "begin", Some("begin"), Some(Signal::Begin)),
+    ("opencode", "call", Some("call"), Some(Signal::Call)),
+    ("opencode", "called", Some("called"), Some(Signal::Called)),
     ("opencode", "child-end", Some("end"), None),
     ("opencode", "end", Some("end"), Some(END)),
     ("pi", "begin", Some("begin"), Some(Signal::Begin)),
@@ -81,6 +86,9 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("pi", "interactive-2-end", Some("end"), Some(END)),
     ("pi", "interactive-3-begin", Some("begin"), Some(Signal::Begin)),
     ("pi", "interactive-4-end-aborted", Some("end"), Some(CUT)),
+    ("qwen", "PostToolUse", None, Some(Signal::Called)),
+    ("qwen", "PreToolUse", None, Some(Signal::Call)),
+    ("qwen", "PreToolUse-sub-agent", None, Some(Signal::Call)),
     ("qwen", "SessionEnd", None, Some(Signal::Gone)),
     ("qwen", "Stop", None, Some(END)),
     ("qwen", "SubagentStop", None, None),
@@ -142,6 +150,16 @@ fn every_payload_means_what_it_should() {
         if heard.signal == Signal::Begin {
             assert_eq!(heard.prompt.as_deref(), Some("add a cache"), "{agent}/{file}");
         }
+    }
+}
+
+/// In all of these an agent's own session has the same id.
+#[test]
+fn a_call_of_a_sub_agents_is_its_agents() {
+    for (agent, event) in [("claude", None), ("copilot", Some("preToolUse")), ("qwen", None)] {
+        let file = format!("{}-sub-agent", event.unwrap_or("PreToolUse"));
+        let heard = meaning(agent, event, payload(agent, &file)).expect("it is heard");
+        assert_eq!(heard.part.session.as_deref(), Some("7d9f0c1e-5a44-4b7e-9a53-2f1c8f1d6b10"), "{agent}");
     }
 }
 

@@ -46,8 +46,8 @@ fn calls(repo: &Sandbox) -> Vec<String> {
     let calls = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>();
     let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let told = |call: serde_json::Value| {
-        let [tool, path, id] = ["tool", "path", "id"].map(|key| word(&call[key]));
-        format!("{tool} {path} {id} {}", call["ended_at"].is_string())
+        let [session, tool, path, id] = ["session", "tool", "path", "id"].map(|key| word(&call[key]));
+        format!("{session} {tool} {path} {id} {}", call["ended_at"].is_string())
     };
     calls.map(|call| told(call.expect("a line of JSON"))).collect()
 }
@@ -80,7 +80,7 @@ fn pi_tells_how_its_last_answer_ended() {
     "#;
     if call(&repo, include_str!("../../src/agents/plugins/pi.ts"), script) {
         assert_eq!(turns(&repo), told(&[("first", false), ("second", true), ("third", false)]));
-        assert_eq!(calls(&repo), ["edit README.txt first true"]);
+        assert_eq!(calls(&repo), ["01a201f8-8b95-75eb-b3ec-c3fcc1a41b10 edit README.txt first true"]);
     }
 }
 
@@ -96,6 +96,10 @@ fn opencode_tells_that_a_prompt_was_aborted_before_it_is_idle() {
             await before(call, { args: { filePath: "README.txt" } })
             work()
             await after(call, { title: "", output: "", metadata: {} })
+            await tell("session.created", { info: { id: `sub-${text}`, parentID: "ses_1" } })
+            const other = { tool: "bash", sessionID: `sub-${text}`, callID: `sub-${text}` }
+            await before(other, { args: { command: "true" } })
+            await after(other, { title: "", output: "", metadata: {} })
             if (error) await tell("session.error", { error: { name: error, data: { message: "Aborted" } } })
             await tell("session.status", { status: { type: "idle" } })
             await tell("session.idle", {})
@@ -107,7 +111,7 @@ fn opencode_tells_that_a_prompt_was_aborted_before_it_is_idle() {
     "#;
     if call(&repo, include_str!("../../src/agents/plugins/opencode.js"), script) {
         assert_eq!(turns(&repo), told(&[("first", true), ("second", false), ("third", false)]));
-        assert_eq!(calls(&repo), ["edit README.txt first true"]);
+        assert_eq!(calls(&repo), ["ses_1 edit README.txt first true", "ses_1 bash  sub-first true"]);
     }
 }
 
@@ -127,7 +131,7 @@ fn amp_tells_of_each_call_in_the_thread_of_its_prompt() {
     "#;
     if call(&repo, include_str!("../../src/agents/plugins/amp.ts"), script) {
         assert_eq!(turns(&repo), told(&[("first", false)]));
-        assert_eq!(calls(&repo), ["edit_file README.txt c1 true"]);
+        assert_eq!(calls(&repo), ["T-1 edit_file README.txt c1 true"]);
     }
 }
 

@@ -14,14 +14,16 @@ const call = (event, payload) => {
 }
 
 export const Oxundo = async ({ directory }) => {
-  const children = new Set()
+  // The session for which another one is at work, as its sub-agent.
+  const parents = new Map()
+  const top = (id) => (parents.has(id) ? top(parents.get(id)) : id)
   // Sessions at work: that one is idle is told twice, and the second time you may be at work already.
   const busy = new Set()
   // What ended a session's prompt before its time: "MessageAbortedError" after Escape.
   const errors = new Map()
   return {
     "chat.message": async (input, output) => {
-      if (children.has(input.sessionID)) return
+      if (parents.has(input.sessionID)) return
       errors.delete(input.sessionID)
       busy.add(input.sessionID)
       const texts = (output?.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
@@ -35,7 +37,7 @@ export const Oxundo = async ({ directory }) => {
     },
     "tool.execute.before": async (input, output) => {
       call("call", {
-        session_id: input.sessionID,
+        session_id: top(input.sessionID),
         tool: input.tool,
         call_id: input.callID,
         args: { path: output?.args?.filePath },
@@ -43,15 +45,15 @@ export const Oxundo = async ({ directory }) => {
       })
     },
     "tool.execute.after": async (input) => {
-      call("called", { session_id: input.sessionID, tool: input.tool, call_id: input.callID, cwd: directory })
+      call("called", { session_id: top(input.sessionID), tool: input.tool, call_id: input.callID, cwd: directory })
     },
     event: async ({ event }) => {
       const about = event.properties ?? {}
-      if (event.type === "session.created" && about.info?.parentID) children.add(about.info.id)
+      if (event.type === "session.created" && about.info?.parentID) parents.set(about.info.id, about.info.parentID)
       const idle = event.type === "session.idle" || (event.type === "session.status" && about.status?.type === "idle")
       if (event.type === "session.error") errors.set(about.sessionID, about.error?.name)
       if (event.type === "session.status" && about.status?.type === "busy") busy.add(about.sessionID)
-      if (idle && busy.delete(about.sessionID) && !children.has(about.sessionID)) {
+      if (idle && busy.delete(about.sessionID) && !parents.has(about.sessionID)) {
         call("end", { session_id: about.sessionID, status: errors.get(about.sessionID), cwd: directory })
       }
       if (event.type === "session.deleted") call("gone", { session_id: about.info?.id, cwd: directory })
