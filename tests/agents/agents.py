@@ -51,6 +51,8 @@ class Agent:
     asks_before_files: bool = False
     # Files that the agent keeps in the worktree for itself, which are in no turn.
     own_files: tuple = ()
+    # The end of a prompt tells what is still at work in the background.
+    lists_background: bool = True
     # The hooks tell of calls of tools, and of the file that the one which edits is about.
     tells_calls: bool = True
     tells_paths: bool = True
@@ -143,7 +145,7 @@ CODEX = Agent(
     called={"shell": "Bash", "edit": "Bash", "task": "spawn_agent"},
     tells_paths=False,
     forgets_ends=True,
-    cannot={"sub-agent in the background": "what one does after its agent's end is a turn that only the next prompt ends"},
+    lists_background=False,
     headless=lambda prompt: ["codex", "exec", "--dangerously-bypass-hook-trust", prompt],
     interactive=lambda: ["codex", "--dangerously-bypass-hook-trust"],
     ready=r"›",
@@ -314,6 +316,7 @@ COPILOT = Agent(
     ready=r"❯|>",
     interrupt=("\x1b", "\x1b"),
     tells_interruption="later",
+    lists_background=False,
     goes_on=lambda command: (".github/hooks/theirs.json", {
         "version": 1, "hooks": {"agentStop": [{"type": "command", "bash": command, "timeoutSec": 30}]}}),
 )
