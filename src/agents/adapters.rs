@@ -283,6 +283,7 @@ pub const ADAPTERS: &[Adapter] = &[
             ("Stop", End),
             ("sessionEnd", Gone),
         ],
+        notifications: &["<system_notification>"],
         // A sub-agent has a session of its own.
         session: &["parent_agent_id", "session_id"],
         resume: Some("copilot --resume {}"),

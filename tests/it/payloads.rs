@@ -56,6 +56,7 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("copilot", "preToolUse-sub-agent", Some("preToolUse"), Some(Signal::Call)),
     ("copilot", "sessionEnd", Some("sessionEnd"), Some(Signal::Gone)),
     ("copilot", "userPromptSubmitted", Some("userPromptSubmitted"), Some(Signal::Begin)),
+    ("copilot", "userPromptSubmitted-notification", Some("userPromptSubmitted"), Some(Signal::GoOn)),
     ("crush", "PreToolUse", None, Some(Signal::Work)),
     ("crush", "PreToolUse-view", None, None),
     ("cursor", "afterFileEdit", None, None),
@@ -314,6 +315,8 @@ fn a_prompt_of_a_real_run_is_one_turn_with_all_that_was_done_for_it() {
         // pi 0.73.1, and Escape.
         ("pi", &["interactive-1-begin", WORK, "interactive-2-end"], done("add a cache")),
         ("pi", &["interactive-3-begin", WORK, "interactive-4-end-aborted"], cut("add a cache")),
+        // Copilot 1.0.102: a sub-agent in the background is done, which nobody's message tells.
+        ("copilot", &["userPromptSubmitted-notification", WORK, "agentStop", "sessionEnd"], done("copilot: turn 1")),
         // Droid 0.215.0: the id of a message is another one at the end.
         ("droid", &["interactive-1-UserPromptSubmit", WORK, "interactive-2-Stop"], done("add a cache")),
     ];
