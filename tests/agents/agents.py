@@ -51,8 +51,8 @@ class Agent:
     asks_before_files: bool = False
     # Files that the agent keeps in the worktree for itself, which are in no turn.
     own_files: tuple = ()
-    # The end of a prompt tells what is still at work in the background.
-    lists_background: bool = True
+    # What a sub-agent in the background is to the end of its agent's prompt: "listed" there, "told" when it is done, or "not told".
+    background: str = "listed"
     # The hooks tell of calls of tools, and of the file that the one which edits is about.
     tells_calls: bool = True
     tells_paths: bool = True
@@ -145,7 +145,7 @@ CODEX = Agent(
     called={"shell": "Bash", "edit": "Bash", "task": "spawn_agent"},
     tells_paths=False,
     forgets_ends=True,
-    lists_background=False,
+    background="not told",
     headless=lambda prompt: ["codex", "exec", "--dangerously-bypass-hook-trust", prompt],
     interactive=lambda: ["codex", "--dangerously-bypass-hook-trust"],
     ready=r"›",
@@ -316,7 +316,7 @@ COPILOT = Agent(
     ready=r"❯|>",
     interrupt=("\x1b", "\x1b"),
     tells_interruption="later",
-    lists_background=False,
+    background="told",
     goes_on=lambda command: (".github/hooks/theirs.json", {
         "version": 1, "hooks": {"agentStop": [{"type": "command", "bash": command, "timeoutSec": 30}]}}),
 )

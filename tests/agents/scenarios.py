@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agents import write
 from mock import Gate, Tool
-from world import Skip, error, same, same_files
+from world import SETTLING, Skip, error, same, same_files
 
 SCENARIOS = []
 
@@ -193,7 +193,7 @@ def sub_agent(world):
 
 @scenario("sub-agent in the background", "no hooks", "no list")
 def sub_agent_in_the_background(world):
-    if world.fault == "no list" and not world.agent.lists_background:
+    if world.fault == "no list" and world.agent.background != "listed":
         raise Skip("it lists nothing")
     world.set_up_hooks()
     session = world.session()
@@ -205,18 +205,22 @@ def sub_agent_in_the_background(world):
     world.until(world.has_told_an_end, "a hook tells of the end", 20)
     gate.open()
     world.until(lambda: "agent-" in (world.repo / "sub/b.txt").read_text(), "the sub-agent's work")
-    if world.agent.lists_background:
+    if world.agent.background == "listed":
         world.settled(1)
         session.close()
         world.settled(1)
         world.check_turns([job])
         world.check_undo([(before, world.state())])
         return
-    # Its calls are all that tells of it: a turn of its own, until the session is over or the next prompt is given.
-    time.sleep(2)
+    # Its calls tell of it: a turn of its own. Where nothing tells of its end, that is the session's, or the next prompt.
+    if world.agent.background == "told":
+        world.settled(2)
+    else:
+        world.until(lambda: [turn["state"] for turn in world.turns()] == ["done", "open"], "a turn of its own", SETTLING)
+        time.sleep(2)
     session.close()
     world.settled(2)
-    world.check_turns([job, None])
+    world.check_turns([job, None], interrupted=[] if world.agent.background == "told" else [2])
     world.check_calls(world.turns()[1], "shell")
     after = world.state()
     for _ in range(2):
