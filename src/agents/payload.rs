@@ -27,7 +27,7 @@ const TOOL: &[&str] = &[
     "post_tool_use.tool_name",
     "post_tool_use.tool",
 ];
-const TOOL_CALL: &[&str] = &["tool_use_id", "tool_call_id", "call_id"];
+const TOOL_CALL: &[&str] = &["tool_use_id", "tool_call_id", "call_id", "tool_call.id", "tool_result.id"];
 const TOOL_PATH: &[&str] = &[
     "tool_input.file_path",
     "tool_input.path",

@@ -31,6 +31,8 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("claude", "background-3-notification", None, Some(Signal::GoOn)),
     ("claude", "background-4-Stop", None, Some(END)),
     ("claude", "background-5-SessionEnd", None, Some(Signal::Gone)),
+    ("cline", "PostToolUse", Some("PostToolUse"), Some(Signal::Called)),
+    ("cline", "PreToolUse", Some("PreToolUse"), Some(Signal::Call)),
     ("cline", "TaskCancel", None, Some(CUT)),
     ("cline", "TaskComplete", None, Some(END)),
     ("cline", "TaskStart", None, Some(Signal::Work)),
@@ -82,6 +84,8 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("opencode", "child-end", Some("end"), None),
     ("opencode", "end", Some("end"), Some(END)),
     ("pi", "begin", Some("begin"), Some(Signal::Begin)),
+    ("pi", "call", Some("call"), Some(Signal::Call)),
+    ("pi", "called", Some("called"), Some(Signal::Called)),
     ("pi", "end", Some("end"), Some(END)),
     ("pi", "interactive-1-begin", Some("begin"), Some(Signal::Begin)),
     ("pi", "interactive-2-end", Some("end"), Some(END)),
@@ -151,6 +155,27 @@ fn every_payload_means_what_it_should() {
         if heard.signal == Signal::Begin {
             assert_eq!(heard.prompt.as_deref(), Some("add a cache"), "{agent}/{file}");
         }
+    }
+}
+
+/// A beginning and an end are of one call by what the agent calls it, where it has a name for it.
+#[test]
+fn the_call_of_a_tool_is_known_by_its_file_and_its_id() {
+    let calls = [
+        ("cline", "PreToolUse", "PostToolUse"),
+        ("copilot", "preToolUse", "postToolUse"),
+        ("opencode", "call", "called"),
+        ("pi", "call", "called"),
+        ("qwen", "PreToolUse", "PostToolUse"),
+    ];
+    for (agent, begins, ends) in calls {
+        let [begun, ended] = [begins, ends].map(|file| {
+            let heard = meaning(agent, Some(file), payload(agent, file)).expect("it is heard");
+            heard.tool.expect("it is a call")
+        });
+        assert!(begun.path.is_some(), "{agent}: {begun:?}");
+        assert_eq!((&begun.tool, &begun.id), (&ended.tool, &ended.id), "{agent}");
+        assert_eq!(begun.id.is_some(), agent != "copilot", "{agent}: {begun:?}");
     }
 }
 
