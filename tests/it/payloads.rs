@@ -65,6 +65,8 @@ const MEANINGS: &[(&str, &str, Option<&str>, Option<Signal>)] = &[
     ("cursor", "beforeSubmitPrompt", None, Some(Signal::Begin)),
     ("cursor", "stop", None, Some(END)),
     ("cursor", "stop-aborted", None, Some(CUT)),
+    ("droid", "PostToolUse", None, Some(Signal::Called)),
+    ("droid", "PreToolUse", None, Some(Signal::Call)),
     ("droid", "SessionEnd", None, Some(Signal::Gone)),
     ("droid", "Stop", None, Some(END)),
     ("droid", "UserPromptSubmit", None, Some(Signal::Begin)),
@@ -164,6 +166,7 @@ fn the_call_of_a_tool_is_known_by_its_file_and_its_id() {
     let calls = [
         ("cline", "PreToolUse", "PostToolUse"),
         ("copilot", "preToolUse", "postToolUse"),
+        ("droid", "PreToolUse", "PostToolUse"),
         ("opencode", "call", "called"),
         ("pi", "call", "called"),
         ("qwen", "PreToolUse", "PostToolUse"),
@@ -175,7 +178,7 @@ fn the_call_of_a_tool_is_known_by_its_file_and_its_id() {
         });
         assert!(begun.path.is_some(), "{agent}: {begun:?}");
         assert_eq!((&begun.tool, &begun.id), (&ended.tool, &ended.id), "{agent}");
-        assert_eq!(begun.id.is_some(), agent != "copilot", "{agent}: {begun:?}");
+        assert_eq!(begun.id.is_some(), !["copilot", "droid"].contains(&agent), "{agent}: {begun:?}");
     }
 }
 
