@@ -540,8 +540,7 @@ def settings(world):
     silent = [(hooks["agent"], hooks["last_fired"]) for hooks in nothing["hooks"]]
     same((nothing["code"], silent), ("nothing", [(name, None)]), "undo knows that its hooks were never heard")
     fired = use_it_once(world)
-    if fired:
-        check_doctor(world)
+    check_doctor(world)
     doctor = world.doctor()
     assert doctor["installed"] and doctor["hooks"], f"doctor knows it: {doctor}"
     if fired:
