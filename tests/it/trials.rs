@@ -2,7 +2,7 @@
 //! command line in the agent's file.
 
 use crate::doctor::{doctor, finding, nothing, with_programs};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Output, Sandbox};
 use oxundo::internals::ADAPTERS;
 use serde_json::{Value, json};
 
@@ -132,6 +132,27 @@ fn a_committed_line_that_is_not_oxundos_is_not_run() {
     assert!(!repo.exists("ran"), "what anybody may have committed is not");
     repo.oxundo(["doctor", "--fix"]).success();
     nothing(&doctor(&repo, &path));
+}
+
+#[test]
+fn a_line_that_came_with_another_repository_is_not_run() {
+    let (repo, path) = repo();
+    repo.oxundo(["init", "qwen"]).success();
+    let text = String::from_utf8(repo.read(".qwen/settings.json")).expect("UTF-8");
+    repo.write(".qwen/settings.json", text.replace("exec oxundo hook qwen", "touch ran; exec oxundo hook qwen"));
+    // As a submodule, or a clone, whose directory the agent's is.
+    repo.sh("git init -q .qwen; cd .qwen; git add -A; git -c user.name=E -c user.email=e@x commit -qm theirs");
+    finding(&doctor(&repo, &path), "they are not tried");
+    repo.sh("mv .qwen module; ln -s module .qwen");
+    finding(&doctor(&repo, &path), "they are not tried");
+    repo.sh("rm .qwen; mkdir .qwen; ln -s ../module/settings.json .qwen/settings.json");
+    finding(&doctor(&repo, &path), "they are not tried");
+    repo.sh("rm -rf .qwen; cp -r module .qwen; rm -rf .qwen/.git; git add -f .qwen");
+    let path = path.as_str();
+    let mut strict = repo.oxundo_command(["--json", "doctor"]);
+    strict.env("PATH", path).env("GIT_LITERAL_PATHSPECS", "1");
+    assert!(Output::of(&mut strict).out().contains("they are not tried"));
+    assert!(!repo.exists("ran"));
 }
 
 #[test]

@@ -41,15 +41,23 @@ fn may_try(repo: &Repo, standing: &Standing, file: &Path, call: &HookCall) -> bo
 
 /// Whether git has the file, or that cannot be told.
 fn may_be_tracked(repo: &Repo, file: &Path) -> bool {
-    let is_tracked = |path: &Path| {
+    !is_this_repositorys(repo, file) || {
         // Where the letters' case makes no difference, a file has other names than git's.
         let mut spec = OsString::from(":(icase,literal)");
-        spec.push(path);
-        let listed = repo.git([OsStr::new("ls-files"), OsStr::new("-z"), OsStr::new("--"), &spec]).run(b"");
+        spec.push(file);
+        let list = repo.git([OsStr::new("ls-files"), OsStr::new("-z"), OsStr::new("--"), &spec]);
+        let listed = list.env("GIT_LITERAL_PATHSPECS", "0").run(b"");
         listed.map_or(true, |listed| !listed.is_empty())
-    };
-    // The file that a link leads to may be a tracked one as well.
-    is_tracked(file) || file.canonicalize().map_or(true, |real| real != file && is_tracked(&real))
+    }
+}
+
+/// Whether a file is in this worktree itself: behind a link, or in a repository within it, it may be another's.
+fn is_this_repositorys(repo: &Repo, file: &Path) -> bool {
+    let (Ok(top), Ok(real)) = (repo.top().canonicalize(), file.canonicalize()) else { return false };
+    let below = |path: &Path, top: &Path| path.strip_prefix(top).ok().map(Path::to_owned);
+    let (Some(named), Some(found)) = (below(file, repo.top()), below(&real, &top)) else { return false };
+    let mut above = found.ancestors().skip(1).filter(|directory| !directory.as_os_str().is_empty());
+    named == found && !above.any(|directory| top.join(directory).join(".git").symlink_metadata().is_ok())
 }
 
 fn tried(repo: &Repo, standing: &Standing, call: &HookCall) -> Result<Option<Trouble>> {
