@@ -736,7 +736,7 @@ fn what_an_agent_does_between_two_ends_of_its_prompt_is_a_turn_of_its_own() {
 #[test]
 fn without_the_state_at_the_first_end_what_came_before_the_second_is_the_users() {
     // A turn that was undone, one that changed nothing, another prompt, and somebody else's part in it.
-    for between in ["undo", "nothing", "another", "shared"] {
+    for between in ["undo", "nothing", "another", "shared", "undo and redo", "nothing of another's"] {
         let repo = repo(Mode::Commit);
         hook(&repo, BEGIN, "1");
         repo.sh("echo early >>README.txt");
@@ -750,6 +750,14 @@ fn without_the_state_at_the_first_end_what_came_before_the_second_is_the_users()
         repo.sh("echo users-own >own.txt");
         match between {
             "undo" => repo.undo(),
+            "undo and redo" => {
+                repo.undo();
+                repo.redo();
+            }
+            "nothing of another's" => {
+                hook_of(&repo, "claude", BEGIN, "1", "o");
+                hook_of(&repo, "claude", END, "1", "o");
+            }
             "nothing" => {
                 hook(&repo, BEGIN, "2");
                 hook(&repo, END, "2");
@@ -757,7 +765,7 @@ fn without_the_state_at_the_first_end_what_came_before_the_second_is_the_users()
             _ => {}
         }
         let (turns, users) = (repo.log().len(), repo.state());
-        end_again(&repo, if between == "shared" || between == "undo" { "1" } else { "2" });
+        end_again(&repo, if matches!(between, "nothing" | "another") { "2" } else { "1" });
         assert_eq!(repo.log().len(), turns, "{between}: no turn");
         repo.state().assert_is(&users, between);
     }

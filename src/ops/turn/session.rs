@@ -9,6 +9,7 @@ use crate::error::{Code, Refusal};
 use crate::git::apply::Apply;
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
+use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::call::ToolUse;
 use crate::model::plan::{Op, Plan};
@@ -125,6 +126,11 @@ fn as_first_end(call: &SignalCall, open: Option<&Turn>) -> SignalCall {
 fn turn_of_first_end(view: &View<'_>, call: &SignalCall) -> Result<Option<Turn>> {
     let number = view.timeline.state.next.saturating_sub(1);
     if view.top() != Some(number) {
+        return Ok(None);
+    }
+    // Undone and redone, or followed by a turn that changed nothing, it is the last one again.
+    let last = Timelines::new(view.repo).operations()?.into_iter().next().map(|last| last.what);
+    if !last.is_some_and(|what| what.starts_with(&format!("end {number} ("))) {
         return Ok(None);
     }
     let turn = view.timeline.find_turn(number)?;
