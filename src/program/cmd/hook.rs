@@ -45,6 +45,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long at the end of a session, when the agent itself waits for no more than 1.5 s.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long a hook works at most that cannot find out how long it may.
+const LONGEST: Duration = Duration::from_secs(28);
+
 /// The name of the state in which a worktree was removed.
 const LAST: &str = "before removal";
 
@@ -75,6 +78,8 @@ pub fn run(directory: Option<&Path>, ui: &Ui, args: &HookArgs) {
 
 fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     let (text, event) = given(words)?;
+    // Whatever blocks, also before the settings are known.
+    watch(LONGEST, || ());
     let name = words.first().map_or("", String::as_str);
     if name == "git" {
         let repo = Repo::open(directory.unwrap_or(Path::new(".")))?;
@@ -134,11 +139,39 @@ fn given(words: &[String]) -> Result<(Vec<u8>, Option<&str>)> {
 
 /// What the JSON says, and why it cannot be read.
 fn read(text: &[u8]) -> (Value, Option<serde_json::Error>) {
-    match serde_json::from_slice::<Value>(text) {
+    match serde_json::from_slice::<Value>(text).or_else(|error| serde_json::from_str(&lenient(text)).map_err(|_| error))
+    {
         Ok(payload) => (payload, None),
         Err(_) if text.trim_ascii().is_empty() => (Value::Null, None),
         Err(error) => (Value::Null, Some(error)),
     }
+}
+
+/// JSON of which what no text can hold is replaced: bytes that are not UTF-8, control characters, and halves of characters,
+/// which JavaScript writes where it cuts one off. A signal must not be lost for a prompt's sake.
+fn lenient(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let text = text.trim_start_matches('\u{feff}').replace(|c: char| c.is_ascii_control(), " ");
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        clean.push_str(before);
+        let length = if half(escape).is_some() { 6 } else { escape.chars().take(2).map(char::len_utf8).sum() };
+        let (escape, after) = escape.split_at(length);
+        let is_pair = |next: &str| matches!((half(escape), half(next)), (Some(0xd800..0xdc00), Some(0xdc00..)));
+        let (taken, after) = if is_pair(after) { (12, &after[6..]) } else { (length, after) };
+        let is_lone = half(escape).is_some() && taken == 6;
+        clean.push_str(if is_lone { "\\ufffd" } else { &rest[at..at + taken] });
+        rest = after;
+    }
+    clean + rest
+}
+
+/// The number of an escape that stands for half a character, at the beginning of a text.
+fn half(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok().filter(|number| (0xd800..0xe000).contains(number))
 }
 
 /// Takes a last checkpoint of a linked worktree that is about to be removed: its timeline stays.
@@ -184,7 +217,12 @@ fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
         partial: false,
     };
     let missed = Missed::of(call.signal, &call.part, call.message.as_deref());
-    watch(repo.scratch()?.to_owned(), missed.clone(), limit);
+    let (scratch, noted) = (repo.scratch()?.to_owned(), missed.clone());
+    watch(limit, move || {
+        let why = format!("it took longer than {} ms", limit.as_millis());
+        // There is nobody to tell that it cannot be written.
+        let _ = noted.map(|noted| noted.write(&scratch, &why));
+    });
     let done = handle_signal(repo, &listener, &call).or_else(|error| {
         let written = missed.map(|missed| missed.write(repo.scratch()?, &to_refusal(&error).message));
         written.unwrap_or(Ok(())).and(Err(error))
@@ -195,15 +233,12 @@ fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
     Ok(())
 }
 
-/// Ends this process when it takes longer than that, as a file does that blocks whoever reads it: the agent must not wait.
-/// The next command cleans up, as after any other end in the middle.
-fn watch(scratch: PathBuf, missed: Option<Missed>, limit: Duration) {
+/// Ends this process when it takes longer than that, as where a file blocks whoever reads it: the agent must not wait. The
+/// next command cleans up, as after any other end in the middle.
+fn watch(limit: Duration, note: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         std::thread::sleep(limit);
-        if let Some(missed) = missed {
-            // There is nobody to tell that it cannot be written.
-            let _ = missed.write(&scratch, &format!("it took longer than {} ms", limit.as_millis()));
-        }
+        note();
         // A git that waits for the same would wait for ever.
         let started = platform::descendants(std::process::id()).unwrap_or_default();
         for process in started.into_iter().filter_map(|id| Pid::from_raw(id.try_into().ok()?)) {
@@ -259,4 +294,26 @@ fn write_note(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: Option
     let line: String = sanitized(&line).chars().take(2000).collect();
     writeln!(log, "{line}")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_text_can_hold_is_replaced_and_the_rest_is_read() {
+        let json = |text: &[u8]| {
+            let (payload, unread) = read(text);
+            assert!(unread.is_none(), "{unread:?}");
+            payload["a"].as_str().expect("a text").to_owned()
+        };
+        assert_eq!(json(br#"{"a": "\ud83d cut"}"#), "\u{fffd} cut");
+        assert_eq!(json(br#"{"a": "cut \ud83d"}"#), "cut \u{fffd}");
+        assert_eq!(json(br#"{"a": "\ud83d\ude00\ude00\ud83d\n\\ud83d"}"#), "\u{1f600}\u{fffd}\u{fffd}\n\\ud83d");
+        assert_eq!(json(b"{\"a\": \"\xff\x01\"}"), "\u{fffd} ");
+        assert_eq!(json("\u{feff}{\"a\": \"\u{e9}\"}".as_bytes()), "\u{e9}");
+        for broken in [&b"{"[..], b"{\"a\": \"\\u\"}", b"{\"a\": \"\\ud8", b"\\", "\\\u{e9}".as_bytes(), b"\\u\xff"] {
+            assert!(read(broken).1.is_some(), "{}", String::from_utf8_lossy(broken));
+        }
+    }
 }
