@@ -694,6 +694,48 @@ fn a_call_that_begins_in_the_middle_of_an_undo_waits_for_it() {
     repo.state().assert_is(&before, "and is undone");
 }
 
+#[test]
+fn what_a_turn_could_not_commit_is_not_saved_as_the_users() {
+    for blocked in [BEGIN, END] {
+        let repo = repo(Mode::Commit);
+        let lock = |event: &str| {
+            if event == blocked {
+                repo.sh("touch .git/index.lock");
+            }
+        };
+        repo.sh("echo users-first >>first.txt");
+        lock(BEGIN);
+        hook_that_warns(&repo, BEGIN, "1");
+        repo.sh("rm -f .git/index.lock; echo agents-own >>README.txt");
+        lock(END);
+        hook_that_warns(&repo, END, "1");
+        repo.sh("rm -f .git/index.lock; echo users-second >>first.txt");
+        let before = repo.state();
+        hook(&repo, BEGIN, "2");
+        repo.sh("echo agents-second >>README.txt");
+        hook(&repo, END, "2");
+        let dirty = repo.git(["log", "--branches", "--grep=uncommitted changes", "-p", "--format="]);
+        assert!(!dirty.contains("+agents-"), "{blocked}: {dirty}");
+        assert!(!agents_commits(&repo).contains("+users-"), "{blocked}");
+        repo.undo();
+        repo.state().assert_is(&before, blocked);
+        repo.sh("git commit -qam mine");
+        hook(&repo, BEGIN, "3");
+        repo.sh("echo agents-third >>README.txt");
+        hook(&repo, END, "3");
+        assert!(agents_commits(&repo).contains("+agents-third"), "committed as ever once all is committed");
+        repo.assert_sound();
+    }
+}
+
+#[track_caller]
+fn hook_that_warns(repo: &Sandbox, event: &str, prompt: &str) {
+    let payload = json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": "p"}).to_string();
+    let output = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload.as_bytes());
+    output.success();
+    assert_eq!(output.out(), "");
+}
+
 /// An end of a prompt that was announced: another hook made the agent go on after the first one.
 #[track_caller]
 fn end_again(repo: &Sandbox, prompt: &str) {

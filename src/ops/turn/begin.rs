@@ -34,10 +34,20 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
     }
     let capture = locked.present()?;
     let mixed = who.mode == Mode::Commit && is_mixed(locked, &origin, &capture)?;
+    begin_from(locked, who, origin, &capture, mixed)
+}
+
+/// Begins a turn that cannot make commits, though it should.
+pub fn begin_without_commits(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
+    let capture = locked.present()?;
+    begin_from(locked, who, origin, &capture, true)
+}
+
+fn begin_from(locked: &mut Locked<'_>, who: Who, origin: Bounds, capture: &Capture, mixed: bool) -> Result<u64> {
     let mode = if mixed { Mode::Ghost } else { who.mode };
-    let turn = Turn { mixed, ..begun(locked, Who { mode, ..who }, origin, &capture) };
+    let turn = Turn { mixed, ..begun(locked, Who { mode, ..who }, origin, capture) };
     let head = capture.checkpoint.head.clone();
-    record(locked, turn, &capture, head)
+    record(locked, turn, capture, head)
 }
 
 /// Begins a turn at the end of the last one: what has changed since then is its. It commits only where all was committed

@@ -17,7 +17,7 @@ use crate::model::session::{Context, Descent, SessionStep, Signal, step};
 use crate::model::turn::{Bounds, Mode, Participant, Turn};
 use crate::ops::locked::{Locked, check_no_run};
 use crate::ops::turn::Who;
-use crate::ops::turn::begin::{begin, begin_after};
+use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::end::{Ending, Since, as_if_ended, drop_open, end, take_back};
 use crate::ops::turn::{calls, missed};
 use crate::ops::view::View;
@@ -489,7 +489,7 @@ fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: M
         Err(error) if mode == Mode::Commit && to_refusal(&error).code != Code::Corrupt => {
             // The agent starts in any case: a turn without commits is better than none.
             locked.warn(format!("recorded without commits: {}", to_refusal(&error).message));
-            begin(locked, Who { mode: Mode::Ghost, ..who }, origin).map(drop)
+            begin_without_commits(locked, who, origin).map(drop)
         }
         begun => begun.map(drop),
     }
