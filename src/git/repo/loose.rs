@@ -15,6 +15,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The size in bytes of the objects that are not compressed: they take one block of a disk in any case.
 const SMALL: usize = 3000;
@@ -105,18 +107,20 @@ fn place(directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    let temporary = directory.join(format!("tmp_obj_oxundo{}", std::process::id()));
-    let create = || File::options().write(true).create_new(true).mode(0o444).open(&temporary);
-    let filled = create().or_else(|error| match error.kind() {
-        // Of a process that was killed and had this number.
-        ErrorKind::AlreadyExists => std::fs::remove_file(&temporary).and_then(|()| create()),
-        _ => Err(error),
-    });
+    let temporary = directory.join(temporary_name());
+    let filled = File::options().write(true).create_new(true).mode(0o444).open(&temporary);
     let placed = filled.and_then(|mut file| file.write_all(content)).and_then(|()| std::fs::rename(&temporary, path));
     if placed.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
     placed
+}
+
+/// A name that no other thread has, no other process, and none on another machine or in another container by chance.
+fn temporary_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("tmp_obj_oxundo{}-{}-{now}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A zlib stream that holds the bytes as they are.
@@ -207,10 +211,26 @@ mod tests {
         f.repo.git(["cat-file", "-e", &id.to_string()]).run(b"").expect_err("git does not run without it");
         std::fs::remove_file(&directory).expect("remove a file");
         f.repo.git(["cat-file", "-e", &id.to_string()]).run(b"").expect("it is written now");
-        std::fs::write(directory.join(format!("tmp_obj_oxundo{}", std::process::id())), "").expect("make a file");
-        let other = (0..).map(|n| f.repo.put_blob(format!("{n}").as_bytes()).expect("make a blob"));
-        let beside = other.into_iter().find(|other| other.to_string()[..2] == id.to_string()[..2]).expect("one comes");
-        f.repo.flush().expect("what a kill left is in nobody's way");
-        f.git(&["cat-file", "-e", &beside.to_string()]);
+    }
+
+    #[test]
+    fn writers_of_the_same_objects_at_the_same_time_are_in_nobodys_way() {
+        let f = Fixture::new();
+        let top = f.repo.top();
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                scope.spawn(move || {
+                    let repo = Repo::open(top).expect("open it");
+                    for number in 0..100 {
+                        // Each is made by two of them, and by others at other lengths.
+                        let content = format!("{} ", number * 4 + writer / 2).repeat(1 + number * 20);
+                        repo.put_blob(content.as_bytes()).expect("make a blob");
+                        repo.flush().expect("write it");
+                    }
+                });
+            }
+        });
+        assert_eq!(count(&f), 400, "nothing else is left");
+        f.git(&["fsck", "--full", "--strict"]);
     }
 }
