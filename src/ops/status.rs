@@ -39,11 +39,7 @@ pub fn status(view: &View<'_>) -> Result<Status> {
     let top = view.top().map(|number| timeline.require_turn(number)).transpose()?;
     // Undo closes the open turn first.
     let closed = as_if_ended(view)?;
-    let undo = match closed.as_ref() {
-        Some(closed) => closed.top().map(|_| would_do(view, closed)).transpose()?,
-        // Not known without taking the dirty commit of a turn back that has changed nothing yet.
-        None => refusal_of(check_not_busy(view))?.map(Err),
-    };
+    let undo = closed.top().map(|_| would_do(view, &closed)).transpose()?;
     let not_covered = match &top {
         Some(turn) => timeline.checkpoint(turn.turn, Side::After)?.skipped,
         None => Vec::new(),

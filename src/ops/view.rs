@@ -27,6 +27,8 @@ pub struct View<'r> {
     pub head: Head,
     /// The turn that is seen as ended though it is not: what it recorded has no notes yet.
     pub as_if_ended: Option<u64>,
+    /// The present as it would be then, where that is another than what is there.
+    pub as_if_present: Option<Capture>,
     heard: Warn<'r>,
 }
 
@@ -34,7 +36,7 @@ impl<'r> View<'r> {
     /// Reads the timeline and HEAD, and changes nothing.
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
         let timeline = Timelines::new(repo).timeline()?;
-        Ok(Self { repo, timeline, head: Refs::new(repo).head()?, as_if_ended: None, heard })
+        Ok(Self { repo, timeline, head: Refs::new(repo).head()?, as_if_ended: None, as_if_present: None, heard })
     }
 
     /// Reads again; the timeline only if it has moved.
@@ -61,6 +63,9 @@ impl<'r> View<'r> {
 
     /// Captures the present state, with this timeline's usual permission bits.
     pub fn present(&self) -> Result<Capture> {
+        if let Some(present) = &self.as_if_present {
+            return Ok(present.clone());
+        }
         let usual = self.timeline.state.usual_modes.unwrap_or_else(umask_modes);
         Checkpoints::new(self.repo).capture(usual, &self.limits()?, None)
     }

@@ -214,7 +214,9 @@ fn a_look_right_after_the_prompt_takes_nothing_from_the_agent() {
         repo.sh("git stash -q; echo users-own >>README.txt");
         let before = repo.state();
         hook(&repo, BEGIN, "1");
+        let there = disk(&repo);
         drop(repo.oxundo(*look));
+        assert_eq!(disk(&repo), there, "{look:?} changes nothing");
         repo.sh("echo late >late.txt; echo agents >>first.txt");
         hook(&repo, "SessionEnd", "1");
         assert_eq!(messages(&repo)[0], "prompt 1", "{look:?} ends nothing, so that this is the turn's");
@@ -222,6 +224,21 @@ fn a_look_right_after_the_prompt_takes_nothing_from_the_agent() {
         repo.undo();
         repo.state().assert_is(&before, &format!("{look:?}: all of it is undone"));
     }
+}
+
+#[test]
+fn right_after_the_prompt_what_is_planned_is_what_is_done() {
+    let repo = repo(Mode::Commit);
+    repo.sh("git stash -q; echo staged >staged.txt; git add staged.txt");
+    hook(&repo, BEGIN, "1");
+    let told = repo.json(["status"]).1["undo"].clone();
+    let (code, planned) = repo.json(["undo", "--dry-run"]);
+    let (done_code, done) = repo.json(["undo"]);
+    assert_eq!((code, done_code), (0, 0), "{planned} {done}");
+    for part in ["turns", "files", "head", "branches", "kept_edits"] {
+        assert_eq!((&planned[part], &told[part]), (&done[part], &done[part]), "{part}");
+    }
+    assert!(repo.git(["status", "--porcelain"]).contains("A  staged.txt"), "the user's work is as it was");
 }
 
 #[test]

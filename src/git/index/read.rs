@@ -5,6 +5,7 @@ use crate::git::repo::Stamp;
 use crate::model::checkpoint::IndexEntry;
 use crate::model::plan::IndexMove;
 use anyhow::{Context, Result};
+use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::config::tree::Index as Threads;
 use gix::index::entry::Flags;
@@ -43,6 +44,11 @@ impl Index<'_> {
         // Without verifying the checksum, as git: that would take longer than all the rest.
         let decoded = IndexFile::at_or_default(path, self.repo.hash_kind(), true, options);
         decoded.map_err(|error| anyhow::Error::msg(error.to_string())).context("read the index")
+    }
+
+    /// The index that a tree makes.
+    pub fn of_tree(&self, tree: ObjectId) -> Result<Arc<IndexFile>> {
+        Ok(Arc::new(self.repo.gix.index_from_tree(&tree)?))
     }
 
     /// The entries of a path.

@@ -135,15 +135,15 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     update.put_checkpoint(turn.turn, Side::After, after)
 }
 
-/// The view as it would be if the open turn were ended now, but for its commit: for a plan. No ref is moved. `None` where
-/// a dirty commit would be taken back first.
-pub fn as_if_ended<'r>(view: &View<'r>) -> Result<Option<View<'r>>> {
-    let Some(mut turn) = view.open_turn()? else { return Ok(Some(view.clone())) };
+/// The view as it would be if the open turn were ended now, but for its commit: for a plan. No ref is moved.
+pub fn as_if_ended<'r>(view: &View<'r>) -> Result<View<'r>> {
+    let Some(mut turn) = view.open_turn()? else { return Ok(view.clone()) };
     let since = Since::look(view, &turn)?;
     let mut update = view.timeline.update();
+    let mut taken_back = None;
     if turn.origin.waiting || since.changed(view, &turn)?.is_empty() {
         if turn.dirty_commit.is_some() {
-            return Ok(None);
+            taken_back = Some(as_before(view, since.before)?);
         }
         update.state.open = None;
         update.state.held.clear();
@@ -155,7 +155,20 @@ pub fn as_if_ended<'r>(view: &View<'r>) -> Result<Option<View<'r>>> {
     let (_, timeline) = update.into_record(String::new(), Vec::new())?;
     let mut ended = view.clone();
     (ended.timeline, ended.as_if_ended) = (timeline, Some(turn.turn));
-    Ok(Some(ended))
+    if let Some(before) = taken_back {
+        ended.head = before.checkpoint.head.clone();
+        ended.as_if_present = Some(before);
+    }
+    Ok(ended)
+}
+
+/// The present as it would be if a turn that changed nothing were taken back with its dirty commit: as it was before.
+fn as_before(view: &View<'_>, before: Checkpoint) -> Result<Capture> {
+    let index = Index::new(view.repo).of_tree(before.index.tree)?;
+    let changed = Objects::new(view.repo).tree_changes(before.index.tree, before.worktree)?;
+    // What is not in the index is not tracked.
+    let changed = changed.into_iter().filter(|(_, change)| change.from.is_some()).map(|(path, _)| path).collect();
+    Ok(Capture { checkpoint: before, index, changed, torn: Vec::new() })
 }
 
 /// Makes the auto-commit, and puts it into the plan and into the state after the turn.

@@ -280,14 +280,7 @@ pub fn look_ahead<'r, T>(
         return plan(&locked);
     }
     close_left(&mut locked)?;
-    if let Some(ended) = as_if_ended(&locked)? {
-        return plan(&ended);
-    }
-    let open = locked.open_turn()?;
-    close_open(&mut locked)?;
-    let planned = plan(&locked);
-    reopen(&mut locked, open, |closed| closed.origin.waiting);
-    planned
+    plan(&as_if_ended(&locked)?)
 }
 
 /// Closes the open turn, plans and carries out; a plan that is refused leaves the turn open. What an agent does that is
@@ -308,8 +301,7 @@ pub fn settled_for<'r, T, D>(
     close_left(&mut locked)?;
     let open = locked.open_turn()?;
     if open.is_some()
-        && let Some(ended) = as_if_ended(&locked)?
-        && let Err(error) = plan(&ended)
+        && let Err(error) = plan(&as_if_ended(&locked)?)
     {
         // The commit that the turn's end makes may be one of those that were missed.
         let may_follow = command.name == "squash" && to_refusal(&error).code == Code::Nothing;
