@@ -12,6 +12,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::repo::platform;
+use crate::git::repo::process::about_to_end;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
@@ -239,7 +240,8 @@ fn watch(limit: Duration, note: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         std::thread::sleep(limit);
         note();
-        // A git that waits for the same would wait for ever.
+        // A git that waits for the same would wait for ever. What waits for it must not go on without it.
+        about_to_end();
         let started = platform::descendants(std::process::id()).unwrap_or_default();
         for process in started.into_iter().filter_map(|id| Pid::from_raw(id.try_into().ok()?)) {
             let _ = kill_process(process, rustix::process::Signal::KILL);
