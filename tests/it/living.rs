@@ -745,6 +745,24 @@ fn what_a_turn_could_not_commit_is_not_saved_as_the_users() {
     }
 }
 
+#[test]
+fn a_secret_that_an_agent_staged_is_in_no_commit() {
+    let repo = repo(Mode::Commit);
+    hook(&repo, BEGIN, "1");
+    repo.sh("echo TOKEN=agents-own >.env; git add -f .env; echo agents-first >>README.txt");
+    hook_that_warns(&repo, END, "1");
+    assert!(agents_commits(&repo).contains("+agents-first"));
+    repo.sh("echo users-own >>first.txt");
+    let before = repo.state();
+    hook(&repo, BEGIN, "2");
+    repo.sh("echo agents-second >>README.txt");
+    hook(&repo, END, "2");
+    let all = repo.git(["log", "--branches", "-p", "--format="]);
+    assert!(!all.contains("TOKEN"), "{all}");
+    repo.undo();
+    repo.state().assert_is(&before, "it stays staged");
+}
+
 #[track_caller]
 fn hook_that_warns(repo: &Sandbox, event: &str, prompt: &str) {
     let payload = json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": "p"}).to_string();

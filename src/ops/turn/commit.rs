@@ -93,7 +93,7 @@ pub struct AutoCommit<'r> {
 /// Makes the auto-commit of what the turn changed, where there is anything to commit.
 pub fn auto_commit<'r>(
     locked: &Locked<'r>,
-    turn: &Turn,
+    turn: &mut Turn,
     start: &Checkpoint,
     capture: &Capture,
     changed: &Delta,
@@ -114,6 +114,10 @@ pub fn auto_commit<'r>(
     let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
     let choice = Choice::of(locked, start, capture, changed, head_tree)?;
     announce_left_out(locked, &choice.left_out, &checkpoint.skipped, &start.skipped);
+    for path in &choice.left_out {
+        // What is staged would be in the next dirty commit.
+        turn.mixed |= !index.index_entries(&capture.index, path.as_bstr())?.is_empty();
+    }
     if choice.commit.is_empty() {
         return Ok(None);
     }
