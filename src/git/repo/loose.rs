@@ -1,5 +1,6 @@
 //! New objects stay in memory until somebody else could ask for them, and are then written as git writes them, each a file
-//! of its own: before a ref or an index names one, and before git runs. What is only looked at is never written.
+//! of its own: before a ref or an index names one, and before git runs. A look that needs no git writes none, but of files
+//! that are too large for memory: their content goes to the disk at once.
 //!
 //! gix makes a compressor ready for each object, which takes longer than all the rest of a small one, and gives up where
 //! `git gc` has just removed the directory that the file was to be in.

@@ -313,7 +313,7 @@ pub fn settled_for<'r, T, D>(
     let planned = plan(&locked);
     let is_refused = planned.is_err();
     let done = planned.and_then(|planned| carry_out(&mut locked, planned, None));
-    // Refused, it is as it was: an empty turn, which the plan could not be made with.
+    // Refused after all, for what closing it has made: it goes on.
     reopen(&mut locked, open, |closed| !is_refused || closed.origin.waiting);
     done
 }
