@@ -21,8 +21,9 @@
 //! | a file where a directory stays, or behind a link | overlaps |
 //!
 //! Where a turn only renamed a file, the user's edits to it move with it; any other rename is a
-//! deletion and an addition. An index entry follows the same rule; where it overlaps and the
-//! worktree has what was staged, it is unstaged and named instead. Overlaps are refused, with all
+//! deletion and an addition. An index entry follows the same rule; where it overlaps, what the turn
+//! did to the file is taken out of it, and where that overlaps too and the worktree has what was
+//! staged, it is unstaged and named instead. Overlaps are refused, with all
 //! of them named, or overwritten when that was asked for.
 
 use crate::model::checkpoint::{Change, FileState, IndexEntry, Kind};

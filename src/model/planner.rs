@@ -169,7 +169,7 @@ impl Planner<'_, '_> {
         for (path, change) in &turn.delta.index {
             let remembered = turn.returns.entries(path);
             let now = self.entries_at(path);
-            let next = self.entries(path, &now, change, remembered.as_ref())?;
+            let next = self.entries(path, &now, change, turn)?;
             if (&now, &next) != (&change.from, &change.to) && !(forget && remembered.is_some()) {
                 way_back.index.push(IndexMove { path: path.clone(), from: next.clone(), to: now });
             }
@@ -315,8 +315,10 @@ impl Planner<'_, '_> {
         path: &BString,
         now: &Vec<IndexEntry>,
         change: &Change<Vec<IndexEntry>>,
-        remembered: Option<&Change<Vec<IndexEntry>>>,
+        turn: &TurnDelta,
     ) -> Result<Vec<IndexEntry>> {
+        let remembered = turn.returns.entries(path);
+        let remembered = remembered.as_ref();
         if let Some(next) = resolved(self.edits, now, change, remembered) {
             return Ok(next);
         }
@@ -336,6 +338,12 @@ impl Planner<'_, '_> {
             if let Some(merged) = self.merged_entries(path, now, &Change::new(left, change.to.clone()))? {
                 return Ok(merged);
             }
+        }
+        // What was unstaged before the turn was staged since, changed: only what the turn did to the file goes.
+        if let Some(done) = turn.delta.files.get(path).and_then(|file| of_content(change, self.left.get(path), file))
+            && let Some(merged) = self.merged_entries(path, now, &done)?
+        {
+            return Ok(merged);
         }
         // The file where the walk is now, and as it was found: what was in that is carried along, from step to step.
         let files = [self.file_at(path), self.occupant(path).file()].map(|file| file.map(|file| file.id));
@@ -506,6 +514,18 @@ fn resolved<T: PartialEq + Clone>(
 ) -> Option<T> {
     let exact = remembered.filter(|remembered| edits != Edits::Overwrite && *now == remembered.from);
     exact.map(|remembered| remembered.to.clone()).or_else(|| resolve_trivially(now, change))
+}
+
+/// A change of index entries with the content of the file's own change, which has no part of what was already
+/// in the file, unstaged, before the turn. It begins at what a later turn of the walk `left`, if one did.
+fn of_content(
+    entries: &Change<Vec<IndexEntry>>,
+    left: Option<&ObjectId>,
+    file: &Change<Option<FileState>>,
+) -> Option<Change<Vec<IndexEntry>>> {
+    let with = |entries: &[IndexEntry], id| entries.iter().map(|entry| IndexEntry { id, ..*entry }).collect();
+    let from = left.copied().or(file.from.map(|from| from.id))?;
+    Some(Change::new(with(&entries.from, from), with(&entries.to, file.to?.id)))
 }
 
 /// The edits that are still there after the walk: paths that are not as in the recorded state it leads to.

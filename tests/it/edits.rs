@@ -459,18 +459,30 @@ fn what_is_in_no_checkpoint_is_not_overwritten() {
 }
 
 #[test]
-fn what_was_staged_over_a_dirty_commit_that_goes_too_is_unstaged() {
-    let repo = nine_lines();
-    repo.sh(&set(1, "dirty"));
-    repo.turn(Mode::Commit, &set(5, "turn"));
-    repo.turn(Mode::Ghost, &set(5, "ghost"));
-    repo.sh(&format!("{}; git add a.txt", set(1, "mine")));
-    let staged = repo.state();
-    let (code, undone) = repo.json(["undo", "--steps", "2"]);
-    assert_eq!((code, &undone["unstaged"]), (0, &json!(["a.txt"])), "{undone}");
-    repo.assert_file("a.txt", lines(&[(1, "mine")]), "both turns are undone, and the user's line is there");
-    repo.oxundo(["redo", "--steps", "2"]).success();
-    repo.state().assert_is(&staged, "redo: staged as it was");
+fn what_was_staged_over_a_dirty_commit_that_goes_too_stays_staged() {
+    for (ghost, edited_since) in [("true", "true"), ("true", "more"), ("ghost", "true"), ("ghost", "more")] {
+        let repo = nine_lines();
+        repo.sh(&set(1, "dirty"));
+        repo.turn(Mode::Commit, &set(5, "turn"));
+        let mut steps = "1";
+        if ghost == "ghost" {
+            repo.turn(Mode::Ghost, &set(5, "ghost"));
+            steps = "2";
+        }
+        repo.sh(&format!("{}; git add a.txt", set(1, "mine")));
+        let mut wanted = vec![(1, "mine")];
+        if edited_since == "more" {
+            repo.sh(&set(9, "and more"));
+            wanted.push((9, "and more"));
+        }
+        let staged = repo.state();
+        let (code, undone) = repo.json(["undo", "--steps", steps]);
+        assert_eq!((code, &undone["unstaged"]), (0, &json!([])), "{undone}");
+        repo.assert_file("a.txt", lines(&wanted), "the turns are undone, and the user's lines are there");
+        assert_eq!(repo.git(["show", ":a.txt"]) + "\n", lines(&[(1, "mine")]), "staged, without the agent's lines");
+        repo.oxundo(["redo", "--steps", steps]).success();
+        repo.state().assert_is(&staged, "redo: staged as it was");
+    }
 }
 
 /// Someone works on the lines of a file, or on what is before line 1.
