@@ -65,6 +65,9 @@ pub struct Present {
     pub closed: BTreeMap<BString, u32>,
     /// Index entries, by path.
     pub index: BTreeMap<BString, Vec<IndexEntry>>,
+    /// Files whose entries somebody changed, as turns beside the walk left them: what is staged may have their
+    /// lines. The farthest from the walk first.
+    pub left: BTreeMap<BString, Vec<ObjectId>>,
     /// All branches.
     pub branches: BTreeMap<String, ObjectId>,
     /// HEAD.
@@ -108,7 +111,7 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         branches: BTreeMap::new(),
         head: present.head.clone(),
         stash: present.stash.clone(),
-        left: BTreeMap::new(),
+        left: present.left.clone(),
         unstaged: BTreeSet::new(),
         went_along: BTreeSet::new(),
         overwritten: BTreeSet::new(),
@@ -137,8 +140,8 @@ struct Planner<'a, 'm> {
     branches: BTreeMap<String, Option<ObjectId>>,
     head: Head,
     stash: Vec<StashEntry>,
-    /// Files as the first turn of the walk that changed them left them: what is staged may have its lines.
-    left: BTreeMap<BString, ObjectId>,
+    /// Files as the turns of the walk left them, or turns beside it: what is staged may have their lines.
+    left: BTreeMap<BString, Vec<ObjectId>>,
     unstaged: BTreeSet<BString>,
     /// The paths of renamed files that the user's edits moved with.
     went_along: BTreeSet<BString>,
@@ -189,7 +192,10 @@ impl Planner<'_, '_> {
             }
             self.files.insert(path.clone(), next);
             if let Some(left) = change.from {
-                self.left.entry(path.clone()).or_insert(left.id);
+                let known = self.left.entry(path.clone()).or_default();
+                if !known.contains(&left.id) {
+                    known.push(left.id);
+                }
             }
         }
         for (path, change) in &turn.delta.directories {
@@ -328,22 +334,10 @@ impl Planner<'_, '_> {
         if self.edits == Edits::Refuse {
             return Ok(self.overlap(path, now.clone(), Cause::Edited));
         }
-        let change = remembered.unwrap_or(change);
-        if let Some(merged) = self.merged_entries(path, now, change)? {
-            return Ok(merged);
-        }
-        // What a later turn left in the file only was staged with lines of the user's.
-        if let Some(left) = self.left.get(path) {
-            let left = change.from.iter().map(|entry| IndexEntry { id: *left, ..*entry }).collect();
-            if let Some(merged) = self.merged_entries(path, now, &Change::new(left, change.to.clone()))? {
+        for change in self.ways(path, remembered.unwrap_or(change), turn.delta.files.get(path)) {
+            if let Some(merged) = self.merged_entries(path, now, &change)? {
                 return Ok(merged);
             }
-        }
-        // What was unstaged before the turn was staged since, changed: only what the turn did to the file goes.
-        if let Some(done) = turn.delta.files.get(path).and_then(|file| of_content(change, self.left.get(path), file))
-            && let Some(merged) = self.merged_entries(path, now, &done)?
-        {
-            return Ok(merged);
         }
         // The file where the walk is now, and as it was found: what was in that is carried along, from step to step.
         let files = [self.file_at(path), self.occupant(path).file()].map(|file| file.map(|file| file.id));
@@ -354,6 +348,27 @@ impl Planner<'_, '_> {
             return Ok(change.to.clone());
         }
         Ok(self.overlap(path, now.clone(), Cause::Staged))
+    }
+
+    /// The changes that can be merged into what is staged, the best one first: the turn's own; the same from what
+    /// other turns left in the file only, which was staged with lines of the user's; and what the turn did to the
+    /// file, which leaves out what was unstaged before it, and was staged since.
+    fn ways(
+        &self,
+        path: &BString,
+        change: &Change<Vec<IndexEntry>>,
+        file: Option<&Change<Option<FileState>>>,
+    ) -> Vec<Change<Vec<IndexEntry>>> {
+        let with = |entries: &[IndexEntry], id| entries.iter().map(|entry| IndexEntry { id, ..*entry }).collect();
+        let left = self.left.get(path).into_iter().flatten().map(|left| with(&change.from, *left));
+        let left: Vec<Vec<IndexEntry>> = left.collect();
+        let mut ways = vec![change.clone()];
+        ways.extend(left.iter().map(|from| Change::new(from.clone(), change.to.clone())));
+        if let Some(Change { from: Some(from), to: Some(to) }) = file {
+            let from = left.into_iter().chain([with(&change.from, from.id)]);
+            ways.extend(from.map(|from| Change::new(from, with(&change.to, to.id))));
+        }
+        ways
     }
 
     fn merged_entries(
@@ -514,18 +529,6 @@ fn resolved<T: PartialEq + Clone>(
 ) -> Option<T> {
     let exact = remembered.filter(|remembered| edits != Edits::Overwrite && *now == remembered.from);
     exact.map(|remembered| remembered.to.clone()).or_else(|| resolve_trivially(now, change))
-}
-
-/// A change of index entries with the content of the file's own change, which has no part of what was already
-/// in the file, unstaged, before the turn. It begins at what a later turn of the walk `left`, if one did.
-fn of_content(
-    entries: &Change<Vec<IndexEntry>>,
-    left: Option<&ObjectId>,
-    file: &Change<Option<FileState>>,
-) -> Option<Change<Vec<IndexEntry>>> {
-    let with = |entries: &[IndexEntry], id| entries.iter().map(|entry| IndexEntry { id, ..*entry }).collect();
-    let from = left.copied().or(file.from.map(|from| from.id))?;
-    Some(Change::new(with(&entries.from, from), with(&entries.to, file.to?.id)))
 }
 
 /// The edits that are still there after the walk: paths that are not as in the recorded state it leads to.

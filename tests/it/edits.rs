@@ -485,6 +485,25 @@ fn what_was_staged_over_a_dirty_commit_that_goes_too_stays_staged() {
     }
 }
 
+#[test]
+fn what_is_staged_loses_the_lines_of_turns_that_were_undone_before() {
+    let repo = nine_lines();
+    repo.turn(Mode::Commit, &set(5, "turn"));
+    repo.turn(Mode::Ghost, &set(5, "ghost"));
+    repo.turn(Mode::Ghost, &set(5, "ghost again"));
+    repo.sh(&format!("{}; git add a.txt", set(1, "mine")));
+    let staged = repo.state();
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    let between = repo.state();
+    repo.oxundo(["undo"]).success();
+    repo.assert_file("a.txt", lines(&[(1, "mine")]), "all turns are undone");
+    assert_eq!(repo.git(["show", ":a.txt"]) + "\n", lines(&[(1, "mine")]), "staged, without the agent's lines");
+    repo.oxundo(["redo"]).success();
+    repo.state().assert_is(&between, "redo of one");
+    repo.oxundo(["redo", "--steps", "2"]).success();
+    repo.state().assert_is(&staged, "redo of all");
+}
+
 /// Someone works on the lines of a file, or on what is before line 1.
 #[derive(Clone, Debug)]
 enum Act {

@@ -14,11 +14,12 @@ use crate::model::planner::{Present, TurnDelta, plan};
 use crate::model::turn::Turn;
 use crate::ops::turn::with_dirty_commit;
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
-use crate::ops::undo::range::{Direction, TurnRange, nothing};
+use crate::ops::undo::range::{Direction, TurnRange, nothing, passed};
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::BString;
-use std::collections::BTreeSet;
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of the refs that the turns moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,9 @@ impl Prepared {
         let gaps: Vec<_> = between.chain([(start, now)]).collect();
         let checkpoints = Checkpoints::new(view.repo);
         let edited = checkpoints.edited(&gaps, now, goal)?;
-        let present = Present { edited, ..checkpoints.present(&deltas, now, &capture.index)? };
+        let present = checkpoints.present(&deltas, now, &capture.index)?;
+        let left = left(view, op, &deltas, &present)?;
+        let present = Present { left, edited, ..present };
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge))?;
         check_head_moves(op, &plan)?;
         Apply::check_names(&plan)?;
@@ -81,6 +84,36 @@ impl Prepared {
         }
         Ok(Self { plan, capture, uncovered })
     }
+}
+
+/// How many turns beside the walk are looked at for what somebody staged.
+const MOST_BESIDE: usize = 16;
+
+/// Files whose index entries somebody changed since, as the turns that were walked over before left them, the last of
+/// them first.
+fn left(view: &View<'_>, op: Op, deltas: &[TurnDelta], present: &Present) -> Result<BTreeMap<BString, Vec<ObjectId>>> {
+    let mut left: BTreeMap<BString, Vec<ObjectId>> = BTreeMap::new();
+    let none = Vec::new();
+    let mut paths = BTreeSet::new();
+    for (path, change) in deltas.iter().flat_map(|turn| &turn.delta.index) {
+        let now = present.index.get(path).unwrap_or(&none);
+        if *now != change.from && *now != change.to {
+            paths.insert(path);
+        }
+    }
+    if paths.is_empty() {
+        return Ok(left);
+    }
+    let far = if op == Op::Redo { Side::Before } else { Side::After };
+    for turn in passed(view, op, MOST_BESIDE)?.into_iter().rev() {
+        let checkpoint = view.timeline.checkpoint(turn.turn, far)?;
+        for path in &paths {
+            if let Some(file) = Checkpoints::new(view.repo).captured_file(&checkpoint, path.as_bstr())? {
+                left.entry((*path).clone()).or_default().push(file.id);
+            }
+        }
+    }
+    Ok(left)
 }
 
 /// HEAD is not where the turn left it.

@@ -183,6 +183,18 @@ fn goal(view: &View<'_>, op: Op, words: &str) -> Result<u64> {
     Ok(goal)
 }
 
+/// The turns on the other side of where this walk begins, at most so many, the nearest first: undone ones for an
+/// undo, done ones for a redo.
+pub fn passed(view: &View<'_>, op: Op, most: usize) -> Result<Vec<Turn>> {
+    let mut walk = StackWalk::from(view, if op == Op::Redo { Op::Undo } else { Op::Redo });
+    while walk.range.turns.len() < most
+        && let Some(turn) = walk.next()?
+    {
+        walk.over(turn);
+    }
+    Ok(walk.range.turns)
+}
+
 /// The last turn done, if it took other turns out and is newer than all undone turns: redo first brings back what it
 /// took out.
 pub fn reverted_last(view: &View<'_>) -> Result<Option<Turn>> {
