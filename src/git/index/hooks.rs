@@ -9,7 +9,7 @@ impl Index<'_> {
     /// as they leave it.
     pub fn run_commit_hooks(&self, lock: &IndexLock<'_>, message: &str) -> Result<String> {
         let run = |args: Vec<&str>, hook: &str| {
-            let ran = self.repo.git(args).index(lock.path()).run(b"");
+            let ran = lock.git(&args).run(b"");
             ran.map_err(|error| anyhow::anyhow!("the {hook} hook failed: {error:#}"))
         };
         run(vec!["hook", "run", "--ignore-missing", "pre-commit"], "pre-commit")?;

@@ -11,9 +11,11 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often a lock of git's is looked at.
@@ -35,6 +37,8 @@ pub struct IndexLock<'repo> {
     mark: PathBuf,
     copy: PathBuf,
     pub stager: RefCell<Option<Stager>>,
+    /// The copy as it was last read or written by oxundo, while no git has written it since.
+    known: RefCell<Option<Arc<IndexFile>>>,
 }
 
 /// A started git command that waits on stdin for the paths to stage.
@@ -74,7 +78,15 @@ impl<'r> Index<'r> {
             }
             wait_for_lock(&lock, started, wait)?;
         }
-        let held = IndexLock { repo: self.repo, index, lock, mark, copy, stager: RefCell::default() };
+        let held = IndexLock {
+            repo: self.repo,
+            index,
+            lock,
+            mark,
+            copy,
+            stager: RefCell::default(),
+            known: RefCell::default(),
+        };
         held.start_copy()?;
         Ok(held)
     }
@@ -131,8 +143,29 @@ impl IndexLock<'_> {
     }
 
     /// The copy as it is now.
-    pub fn read(&self) -> Result<IndexFile> {
-        Index::new(self.repo).decode_index(&self.copy)
+    pub fn read(&self) -> Result<Arc<IndexFile>> {
+        if let Some(known) = &*self.known.borrow() {
+            return Ok(Arc::clone(known));
+        }
+        let index = Arc::new(Index::new(self.repo).decode_index(&self.copy)?);
+        self.known.replace(Some(Arc::clone(&index)));
+        Ok(index)
+    }
+
+    /// What a git may have written is read again.
+    pub fn forget(&self) {
+        self.known.take();
+    }
+
+    /// Makes this index, with these bytes, the copy.
+    pub fn replace_copy(&self, bytes: &[u8], index: IndexFile) -> Result<()> {
+        self.forget();
+        // Never into the file: it may be the index itself, under a second name.
+        std::fs::remove_file(&self.copy)
+            .and_then(|()| File::create_new(&self.copy)?.write_all(bytes))
+            .with_context(|| format!("write '{}'", self.copy.display()))?;
+        self.known.replace(Some(Arc::new(index)));
+        Ok(())
     }
 
     /// Puts the copy in the index's place.
@@ -148,6 +181,7 @@ impl IndexLock<'_> {
     pub fn git<S: AsRef<OsStr>>(&self, args: &[S]) -> Git {
         // A waiting stager holds the lock on the copy.
         self.stager.take();
+        self.forget();
         self.repo.git(args).index(&self.copy)
     }
 

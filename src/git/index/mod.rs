@@ -1,5 +1,5 @@
-//! The index. gix reads it; only git writes it, since git knows its extensions, its racy entries and
-//! the filters.
+//! The index. gix reads it; git writes it, since git knows its extensions, its flags and the filters. Only where
+//! there are none of these oxundo writes it itself.
 
 pub mod hooks;
 pub mod lock;
@@ -8,6 +8,7 @@ pub mod read;
 pub mod sparse;
 pub mod stage;
 pub mod tree;
+mod write;
 
 use crate::git::repo::Repo;
 

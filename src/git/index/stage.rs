@@ -1,7 +1,8 @@
-//! Staging paths and setting entries, by git, on the copy of the index.
+//! Staging paths and setting entries, on the copy of the index: by git, but in the plain case.
 
 use crate::git::index::Index;
 use crate::git::index::lock::{IndexLock, STAND_IN, Stager};
+use crate::git::index::write;
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::IndexEntry;
 use crate::model::plan::IndexMove;
@@ -20,7 +21,7 @@ impl IndexLock<'_> {
     /// those to entries that will differ from the worktree. Not in a sparse checkout: there git looks at once which
     /// files are on disk, and these have not been written yet.
     pub fn expect_set(&self, given: &[&IndexMove]) -> Result<()> {
-        if !Index::new(self.repo).is_sparse_checkout() {
+        if !Index::new(self.repo).is_sparse_checkout() && !write::is_plain(self)? {
             let given = if given.len() > MOST_GIVEN { &[] } else { given };
             self.stager.replace(Some(self.stager(given)?));
         }
@@ -49,6 +50,10 @@ impl IndexLock<'_> {
     /// Stages these paths as `git add` and `git rm` would: files with their content, filters applied; missing
     /// files are removed.
     pub fn stage<'a>(&self, paths: impl IntoIterator<Item = &'a BStr>) -> Result<()> {
+        let paths: Vec<&BStr> = paths.into_iter().collect();
+        if self.stager.borrow().is_none() && write::stage(self, &paths)? {
+            return Ok(());
+        }
         let (behind, paths): (Vec<&BStr>, Vec<&BStr>) =
             paths.into_iter().partition(|path| Worktree::new(self.repo).is_behind_a_file(path));
         // git skips paths below what is no directory any more: such entries are removed by name.
@@ -60,12 +65,17 @@ impl IndexLock<'_> {
             return Ok(());
         }
         let stager = waiting.map_or_else(|| self.stager(&[]), Ok)?;
-        stager.git.run(&input).map(drop)
+        let ran = stager.git.run(&input);
+        self.forget();
+        ran.map(drop)
     }
 
     /// Sets the entries of each path as the move says. `fresh` tells whether the worktree already has what the
     /// entry names (for a removed entry: nothing), so that git can record its stat data.
     pub fn set(&self, moves: &[IndexMove], fresh: impl Fn(&IndexMove) -> bool) -> Result<()> {
+        if self.stager.borrow().is_none() && write::set(self, moves, &fresh)? {
+            return Ok(());
+        }
         let is_given = |path| self.stager.borrow().as_ref().is_some_and(|stager| stager.given.contains(path));
         let staged: Vec<_> = moves.iter().filter(|entry| !is_given(&entry.path) && fresh(entry)).collect();
         self.stage(staged.iter().map(|entry| entry.path.as_bstr()))?;
@@ -188,6 +198,9 @@ mod tests {
     /// The flag of the index, as `git ls-files --debug` has it.
     const INTENT_TO_ADD: u32 = 1 << 29;
 
+    /// Settings with which oxundo writes the index where it can, and with which git always does.
+    const BOTH: [&str; 2] = ["index.skipHash=false", "index.skipHash=true"];
+
     type Entries = BTreeMap<BString, Vec<IndexEntry>>;
 
     /// What git says of an index that has these entries.
@@ -260,7 +273,12 @@ mod tests {
 
     #[test]
     fn entries_become_exactly_what_is_said_from_whatever_was_there() {
-        let f = Fixture::new();
+        for setting in BOTH {
+            become_what_is_said(&Fixture::with(&[setting]));
+        }
+    }
+
+    fn become_what_is_said(f: &Fixture) {
         let blobs = ["", "one", "two", "three"].map(|content| f.blob(content));
         let names = [&b"a"[..], b"a-b", b"d/\n\"x", b"d/e/y", b"\xff\xfe", b":(glob)*", "\u{e9}".as_bytes()];
         let state = || names.map(|_| any_entries(blobs));
@@ -274,38 +292,48 @@ mod tests {
         proptest!(config, |(next in state())| {
             let next = entries(next);
             let mut last = last.borrow_mut();
-            set(&f, &last, &next, false);
-            check(&f, &next);
+            set(f, &last, &next, false);
+            check(f, &next);
             **last = next;
         });
-        set(&f, &now, &Entries::new(), false);
-        check(&f, &Entries::new());
+        set(f, &now, &Entries::new(), false);
+        check(f, &Entries::new());
     }
 
     #[test]
     fn what_stays_is_not_touched_by_what_changes() {
-        let f = Fixture::new();
+        for setting in BOTH {
+            stays(&Fixture::with(&[setting]));
+        }
+    }
+
+    fn stays(f: &Fixture) {
         f.commit("stays", "one");
         f.commit("goes", "two");
         f.git(&["update-index", "--assume-unchanged", "stays"]);
         let (stat, blob) = (f.lines(&["ls-files", "--debug", "stays"]), f.blob("three"));
         let to = [("new".into(), vec![IndexEntry::plain(0o100_644, blob)])].into();
         let from = [("goes".into(), vec![IndexEntry::plain(0o100_644, f.blob("two"))])].into();
-        set(&f, &from, &to, false);
+        set(f, &from, &to, false);
         assert_eq!(f.lines(&["ls-files", "--debug", "stays"]), stat, "with its flags and its stat data");
         assert_eq!(f.lines(&["ls-files"]), ["new", "stays"]);
     }
 
     #[test]
     fn an_entry_that_the_worktree_has_is_known_to_be_clean_without_a_look() {
-        let f = Fixture::new();
+        for setting in BOTH {
+            is_known_to_be_clean(&Fixture::with(&[setting]));
+        }
+    }
+
+    fn is_known_to_be_clean(f: &Fixture) {
         f.write("a", "one");
         let entries: Entries = [("a".into(), vec![IndexEntry::plain(0o100_644, f.blob("one"))])].into();
-        set(&f, &Entries::new(), &entries, false);
-        check(&f, &entries);
+        set(f, &Entries::new(), &entries, false);
+        check(f, &entries);
         assert_eq!(f.lines(&["diff-files", "--name-only"]), ["a"], "git would have to look");
-        set(&f, &entries, &entries, true);
-        check(&f, &entries);
+        set(f, &entries, &entries, true);
+        check(f, &entries);
         assert_eq!(f.lines(&["diff-files", "--name-only"]), [""; 0], "git knows");
     }
 
@@ -361,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_git_that_was_started_ahead_makes_the_same_entries() {
-        let f = Fixture::new();
+        let f = Fixture::with(&BOTH[1..]);
         f.commit("a", "one");
         f.write("a", "two");
         f.write("b", "in the worktree");
