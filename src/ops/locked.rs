@@ -72,8 +72,13 @@ impl<'r> Locked<'r> {
     fn tell_of(&self, recovered: &Recovered) {
         let how = if recovered.finished { "finished" } else { "rolled back" };
         self.warn(format!("{how} an interrupted operation: {}", recovered.what));
-        for path in &recovered.left {
+        for path in &recovered.left.paths {
             self.warn(format!("left '{}' as it is: it was changed since", shown(path.as_bstr())));
+        }
+        match recovered.left.stashed {
+            0 => {}
+            1 => self.warn("left an entry of the stash list as it is: it was made since"),
+            many => self.warn(format!("left {many} entries of the stash list as they are: they were made since")),
         }
     }
 

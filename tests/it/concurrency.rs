@@ -399,7 +399,8 @@ mod refs_of_others {
             let removed = Cell::new(false);
             let remove = || removed.set(fs::remove_dir(repo.path(".git/refs/heads/made")).is_ok());
             let lock = "refs/heads/made/deep.lock";
-            let traced = interrupt_at_opening(&mut repo.launched_command(LAUNCH, &[op]), lock, 0, &remove);
+            // The first time finds none.
+            let traced = interrupt_at_opening(&mut repo.launched_command(LAUNCH, &[op]), lock, 1, &remove);
             let Ok(trace) = traced else {
                 return announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
             };

@@ -177,7 +177,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         all.push(undo);
         let redo = travel(both("redo", "redo, ghost", mode), undone, &["redo"], &["undo"], true);
         if mode == Mode::Commit {
-            all.push(redo.recovery("recovery of redo, behind the branch", ["rename", "refs/heads/main.lock"]));
+            all.push(redo.recovery("recovery of redo, behind the branch", ["rename", "refs/heads/main"]));
         }
         all.push(redo);
         if mode == Mode::Commit {
@@ -439,8 +439,8 @@ fn settled(repo: &Sandbox) {
     assert!(!second.err().contains("interrupted"), "a second recovery finds nothing to do\n{second:?}");
 }
 
-/// Does all the work on twice as many threads as there are processors: the next command often waits for a lock of the
-/// dead to grow old. Each case that panics is a failure.
+/// Does all the work on twice as many threads as there are processors: a case often waits for a child. Each that panics is a
+/// failure.
 pub(crate) fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Vec<(usize, String)> {
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -467,9 +467,9 @@ const SAMPLE: usize = 7;
 
 /// Calls at which a kill once lost something: the short form tries them too.
 const ONCE_BAD: [[&str; 2]; 3] = [
-    ["oxundo: openat", "refs/oxundo/pending.lock"],
-    ["git stash: rename", "logs/refs/stash.lock"],
-    ["git stash: unlink", "logs/refs/stash"],
+    ["oxundo: linkat", "refs/oxundo/pending.lock"],
+    ["oxundo: rename", "logs/refs/stash"],
+    ["oxundo: unlink", "logs/refs/stash"],
 ];
 
 #[test]

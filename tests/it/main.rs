@@ -45,6 +45,7 @@ mod library;
 mod limits;
 mod living;
 mod locale;
+mod locks;
 mod log;
 mod manual;
 mod mending;

@@ -124,8 +124,8 @@ pub(crate) fn interrupt_at(command: &mut Command, number: usize, meanwhile: &dyn
     run(command, Meddling { meanwhile: Some((Instant::Number(number), meanwhile)), ..Meddling::default() })
 }
 
-/// As [`trace`], but does something just before the program opens a path with this end once more, if only to read it,
-/// when it has done so this often.
+/// As [`trace`], but does something just before the program opens a path with this end once more, if only to read it, or
+/// makes it as another name of a file, when it has done so this often.
 pub(crate) fn interrupt_at_opening(
     command: &mut Command,
     path: &str,
@@ -465,11 +465,12 @@ impl Call {
         }
     }
 
-    /// The path that this call opens, to read or to write.
+    /// The path that this call opens, to read or to write, or makes as another name of a file.
     fn opens(&self) -> Option<String> {
         match self.number {
             libc::SYS_open => Some(self.string(self.args[0])),
-            libc::SYS_openat => Some(self.string(self.args[1])),
+            libc::SYS_openat | libc::SYS_link => Some(self.string(self.args[1])),
+            libc::SYS_linkat => Some(self.string(self.args[3])),
             _ => None,
         }
     }

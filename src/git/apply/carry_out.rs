@@ -6,11 +6,9 @@ use crate::git::apply::files::Files;
 use crate::git::apply::index::IndexWork;
 use crate::git::index::lock::IndexLock;
 use crate::git::refs::Refs;
-use crate::git::repo::process::Killed;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use anyhow::Result;
-use std::time::SystemTime;
 
 impl Apply<'_> {
     /// Applies a plan under the worktree's lock. `prepared` is an index that has been made
@@ -36,8 +34,7 @@ impl Apply<'_> {
             self.record(record)?;
             return conclude();
         }
-        let begun = SystemTime::now();
-        let pending = self.write_journal(plan, record, begun)?;
+        let pending = self.write_journal(plan, record)?;
         if let Err(error) = Files::strict(self.repo).rehearse(plan) {
             // Nothing has been changed that would have to be rolled back.
             self.end_journal(pending)?;
@@ -47,8 +44,7 @@ impl Apply<'_> {
             Ok(concluded) => concluded,
             Err(error) => {
                 // All or nothing: roll back what was done, then report the cause.
-                let cleared = if error.is::<Killed>() { Refs::new(self.repo).clear_stash_locks(begun) } else { Ok(()) };
-                let rolled_back = cleared.and_then(|()| self.force(&plan.clone().inverse(), &record.message));
+                let rolled_back = self.force(&plan.clone().inverse(), &record.message);
                 return match rolled_back.and_then(|_| self.end_journal(pending)) {
                     Ok(()) => Err(error),
                     Err(second) => Err(second.context(format!(

@@ -14,15 +14,11 @@ use gix::objs::Tree;
 use gix::objs::tree::{Entry, EntryKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::time::SystemTime;
 
 /// A plan in progress, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
 pub struct Journal {
     pub v: u32,
-    /// When it was begun, in milliseconds of Unix time.
-    #[serde(default)]
-    pub at: u64,
     pub plan: Plan,
     pub record: Record,
 }
@@ -44,10 +40,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    pub fn write_journal(&self, plan: &Plan, record: &Record, begun: SystemTime) -> Result<ObjectId> {
-        let at = begun.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let at = at.as_millis().try_into().unwrap_or(u64::MAX);
-        let journal = Journal { v: 1, at, plan: plan.clone(), record: record.clone() };
+    pub fn write_journal(&self, plan: &Plan, record: &Record) -> Result<ObjectId> {
+        let journal = Journal { v: 1, plan: plan.clone(), record: record.clone() };
         let text = self.repo.gix.write_blob(serde_json::to_vec(&journal)?)?.detach();
         let entry = |name: String, kind: EntryKind, oid| Entry { mode: kind.into(), filename: name.into(), oid };
         let states = plan.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);

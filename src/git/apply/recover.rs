@@ -14,8 +14,6 @@ use crate::model::record::Record;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
 
 /// What became of an interrupted apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,18 +22,25 @@ pub struct Recovered {
     pub what: String,
     /// Whether it was finished; else it was rolled back.
     pub finished: bool,
-    /// Paths that were left as they are, because they changed since.
-    pub left: Vec<BString>,
+    /// What was left as it is, because it changed since.
+    pub left: Left,
+}
+
+/// What a lenient apply leaves alone: neither as the plan begins nor as it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Files, directories, and entries of the index.
+    pub paths: BTreeSet<BString>,
+    /// How many entries of the stash list.
+    pub stashed: usize,
 }
 
 impl Apply<'_> {
     /// Whether an interrupted command left something to finish or to roll back.
     pub fn is_interrupted(repo: &Repo) -> Result<bool> {
         let refs = Refs::new(repo);
-        let left = |lock: &PathBuf| lock.symlink_metadata().is_ok();
         Ok(refs.ref_id(&refs.own_ref(OwnRef::Pending))?.is_some()
-            || refs.own_ref_locks().iter().any(left)
-            || left(&repo.scratch_path("index.mark"))
+            || repo.scratch_path("index.mark").symlink_metadata().is_ok()
             || refs.has_marked_locks())
     }
 
@@ -44,7 +49,6 @@ impl Apply<'_> {
     pub fn recover(&self) -> Result<Option<Recovered>> {
         Index::new(self.repo).clear_own_index_lock()?;
         Refs::new(self.repo).clear_marked_locks()?;
-        Refs::new(self.repo).clear_own_ref_locks()?;
         let Some(pending) = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Pending))? else {
             return Ok(None);
         };
@@ -53,8 +57,7 @@ impl Apply<'_> {
             Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
         })?;
         Self::check_names(&journal.plan)?;
-        let Journal { plan, record, at, .. } = journal;
-        Refs::new(self.repo).clear_stash_locks(SystemTime::UNIX_EPOCH + Duration::from_millis(at))?;
+        let Journal { plan, record, .. } = journal;
         let finished = self.committed(&plan, &record)?;
         let left = if finished {
             let left = self.force(&plan, &record.message)?;
@@ -67,7 +70,7 @@ impl Apply<'_> {
             self.force(&plan.clone().inverse(), &record.message)?
         };
         self.end_journal(pending)?;
-        Ok(Some(Recovered { what: record.message, finished, left: left.into_iter().collect() }))
+        Ok(Some(Recovered { what: record.message, finished, left }))
     }
 
     /// Whether an interrupted apply had passed its commit point.
@@ -90,14 +93,13 @@ impl Apply<'_> {
         Ok(plan.moves_head() && Refs::new(self.repo).head()? == plan.head.to)
     }
 
-    /// Applies what is left of a plan, however much of it has been done. Gives the paths that are neither as
-    /// it begins nor as it ends: they are left alone.
-    pub fn force(&self, plan: &Plan, message: &str) -> Result<BTreeSet<BString>> {
+    /// Applies what is left of a plan, however much of it has been done.
+    pub fn force(&self, plan: &Plan, message: &str) -> Result<Left> {
         Self::check_names(plan)?;
         let mut files = Files::lenient(self.repo);
         files.sweep(plan)?;
         files.apply(plan)?;
-        let mut left = files.left;
+        let mut left = Left { paths: files.left, stashed: 0 };
         if !plan.index.is_empty() {
             let lock = Index::new(self.repo).lock_index(self.wait)?;
             let index = lock.read()?;
@@ -107,7 +109,7 @@ impl Apply<'_> {
                 if same_entries(&now, &entry.from) || same_entries(&now, &entry.to) {
                     moves.push(entry.clone());
                 } else {
-                    left.insert(entry.path.clone());
+                    left.paths.insert(entry.path.clone());
                 }
             }
             self.apply_index(&moves, &lock)?;
@@ -123,7 +125,7 @@ impl Apply<'_> {
         }
         Refs::new(self.repo).move_refs(&rest, message)?;
         if let Some(stash) = &plan.stash {
-            Refs::new(self.repo).set_stash(stash)?;
+            left.stashed = Refs::new(self.repo).set_stash(stash)?;
         }
         Ok(left)
     }

@@ -1,149 +1,91 @@
 //! Moving refs: every move names the value it expects.
 
 use crate::error::Refusal;
-use crate::git::refs::lockfile::locked_error;
-use crate::git::refs::{Refs, full_name, moved_meanwhile, transaction};
-use crate::model::checkpoint;
+use crate::git::refs::transaction::Edit;
+use crate::git::refs::{Refs, full_name, moved_meanwhile};
+use crate::model::checkpoint::Head;
 use crate::model::plan::Plan;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
-use gix::date::parse::TimeBuf;
 use gix::refs::Target;
-use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 
 impl Refs<'_> {
     /// Moves one of oxundo's refs, with a reflog entry. `None` means that it is not there.
     pub fn move_own_ref(&self, name: &str, from: Option<ObjectId>, to: Option<ObjectId>, message: &str) -> Result<()> {
         self.repo.flush()?;
-        let mut gix = self.repo.gix.clone();
         // git writes no reflog for a ref outside heads, remotes and notes unless it is made to.
-        gix.refs.write_reflog = gix::refs::store::WriteReflog::Always;
-        let edit = edit(name, from, to, message)?;
-        let moved = self.with_marker(&[name], || self.edit_refs(&gix, [edit], || Ok(())))?;
-        let moved = moved.with_context(|| format!("move {name}"));
-        moved.map(drop).map_err(|error| self.not_moved([name], error))
-    }
-
-    fn edit_refs(
-        &self,
-        gix: &gix::Repository,
-        edits: impl IntoIterator<Item = RefEdit>,
-        still: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        self.repo.flush()?;
-        let (who, mut time) = (self.repo.committer(), TimeBuf::default());
-        transaction::edit(gix, edits, who.to_ref(&mut time), still)
+        let edit = Edit { always_logged: true, ..edit(name, from, to)? };
+        named(self.edit(&[edit], message, || Ok(())), || format!("move {name}"))
     }
 
     /// Moves the branches, HEAD and its reflog as a plan says, all or none.
     pub fn move_refs(&self, plan: &Plan, message: &str) -> Result<()> {
         let message = &format!("oxundo: {message}");
-        let edits = ref_edits(plan, message)?;
+        let edits = ref_edits(plan)?;
         if edits.is_empty() {
             return Ok(());
         }
+        self.repo.flush()?;
         let still = || if self.head()? == plan.head.from { Ok(()) } else { Err(moved_meanwhile("HEAD")) };
         still()?;
         // `a` can only be made when `a/b` is gone, reflog included, and the other way round: deletions first.
-        let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
-        let names: Vec<_> = plan.branches.iter().map(|branch| branch.name.as_str()).chain(["HEAD"]).collect();
-        let edited = self.with_marker(&names, || {
-            if gone.is_empty() || moved.is_empty() || !nests(&gone, &moved) {
-                self.edit_refs(&self.repo.gix, moved.into_iter().chain(gone), still)
-            } else {
-                self.edit_refs(&self.repo.gix, gone, still)
-                    .and_then(|()| self.edit_refs(&self.repo.gix, moved, || Ok(())))
-            }
-        });
-        match edited? {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                // Tell a lost race from a failure of the disk.
-                let branches = self.branches()?;
-                let lost = plan.branches.iter().find(|branch| {
-                    let now = branches.get(&branch.name).copied();
-                    now != branch.from && now != branch.to
-                });
-                if let Some(branch) = lost {
-                    return Err(moved_meanwhile(&branch.name));
-                }
-                if error.is::<Refusal>() {
-                    return Err(error);
-                }
-                Err(self.not_moved(names, error.context("move the branch")))
-            }
+        let (gone, moved): (Vec<_>, Vec<_>) = edits.iter().cloned().partition(|edit| edit.to.is_none());
+        if !nests(&gone, &moved) {
+            return named(self.edit(&edits, message, still), || "move the branch".to_owned());
         }
-    }
-
-    /// Why refs cannot be moved: the lock that git has on one of them, if there is one.
-    fn not_moved<'a>(&self, names: impl IntoIterator<Item = &'a str>, error: anyhow::Error) -> anyhow::Error {
-        for name in names.into_iter().chain(["packed-refs"]) {
-            let lock = self.ref_lock(name);
-            if lock.symlink_metadata().is_ok() {
-                return locked_error(&lock, &format!("'{}'", checkpoint::short_branch(name)));
-            }
-        }
-        error
+        named(self.edit(&gone, message, still), || "delete a branch".to_owned())?;
+        named(self.edit(&moved, message, || Ok(())), || "move the branch".to_owned())
     }
 }
 
-fn ref_edits(plan: &Plan, message: &str) -> Result<Vec<RefEdit>> {
+/// With the words for what failed. A refusal has its own.
+fn named(done: Result<()>, what: impl FnOnce() -> String) -> Result<()> {
+    done.map_err(|error| if error.is::<Refusal>() { error } else { error.context(what()) })
+}
+
+fn ref_edits(plan: &Plan) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
-    let mut through_head = false;
     for branch in &plan.branches {
+        edits.push(edit(&branch.name, branch.from, branch.to)?);
         let current = plan.head.from.branch.as_ref() == Some(&branch.name);
-        if current && !plan.moves_head() && branch.to.is_some() {
-            // Through HEAD, so that HEAD's reflog records the move too.
-            through_head = true;
-            edits.push(edit("HEAD", branch.from, branch.to, message)?.with_deref(true));
-        } else {
-            edits.push(edit(&branch.name, branch.from, branch.to, message)?);
+        if let Some(to) = branch.to.filter(|_| current && !plan.moves_head()) {
+            // HEAD's reflog records the move too.
+            let head = Some(Target::Symbolic(full_name(&branch.name)?));
+            let logged = Some((branch.from, to));
+            edits.push(Edit { name: full_name("HEAD")?, from: head.clone(), to: head, logged, always_logged: false });
         }
     }
-    if plan.moves_head() && !through_head {
-        edits.push(head_edit(plan, message)?);
+    if plan.moves_head() {
+        edits.push(head_edit(plan)?);
     }
     Ok(edits)
 }
 
-fn head_edit(plan: &Plan, message: &str) -> Result<RefEdit> {
-    let new = match (&plan.head.to.branch, plan.head.to.commit) {
-        (Some(branch), _) => Target::Symbolic(full_name(branch)?),
-        (None, Some(commit)) => Target::Object(commit),
+fn head_edit(plan: &Plan) -> Result<Edit> {
+    let target = |head: &Head| match (&head.branch, head.commit) {
+        (Some(branch), _) => Ok(Target::Symbolic(full_name(branch)?)),
+        (None, Some(commit)) => Ok(Target::Object(commit)),
         (None, None) => bail!("a detached HEAD needs a commit"),
     };
-    let old = match (&plan.head.from.branch, plan.head.from.commit) {
-        (Some(branch), _) => Target::Symbolic(full_name(branch)?),
-        (None, Some(commit)) => Target::Object(commit),
-        (None, None) => bail!("a detached HEAD needs a commit"),
-    };
-    Ok(RefEdit::update_with_log(full_name("HEAD")?, new, PreviousValue::MustExistAndMatch(old), log(message)))
+    let (from, to) = (Some(target(&plan.head.from)?), Some(target(&plan.head.to)?));
+    let logged = plan.head.to.commit.map(|to| (plan.head.from.commit, to));
+    Ok(Edit { name: full_name("HEAD")?, from, to, logged, always_logged: false })
 }
 
 /// Whether the name of a deleted ref is a directory of a new one's name, or the other way round.
-fn nests(gone: &[RefEdit], moved: &[RefEdit]) -> bool {
-    let below = |a: &RefEdit, b: &RefEdit| {
+fn nests(gone: &[Edit], moved: &[Edit]) -> bool {
+    let below = |a: &Edit, b: &Edit| {
         let (a, b) = (a.name.as_bstr(), b.name.as_bstr());
         a.strip_prefix(b.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
     };
     gone.iter().any(|old| moved.iter().any(|new| below(old, new) || below(new, old)))
 }
 
-pub fn log(message: &str) -> LogChange {
-    LogChange { mode: RefLog::AndReference, force_create_reflog: false, message: message.into() }
-}
-
-pub fn edit(name: &str, from: Option<ObjectId>, to: Option<ObjectId>, message: &str) -> Result<RefEdit> {
-    let expected = match from {
-        Some(id) => PreviousValue::MustExistAndMatch(Target::Object(id)),
-        None => PreviousValue::MustNotExist,
-    };
-    let name = full_name(name)?;
-    Ok(match to {
-        Some(id) => RefEdit::update_with_log(name, Target::Object(id), expected, log(message)),
-        None => RefEdit::new(name, Change::Delete { expected, log: RefLog::AndReference }),
-    })
+fn edit(name: &str, from: Option<ObjectId>, to: Option<ObjectId>) -> Result<Edit> {
+    let target = |id: Option<ObjectId>| id.map(Target::Object);
+    let logged = to.map(|to| (from, to));
+    Ok(Edit { name: full_name(name)?, from: target(from), to: target(to), logged, always_logged: false })
 }
 
 #[cfg(test)]
@@ -151,7 +93,7 @@ mod tests {
     use super::*;
     use crate::error::Code;
     use crate::git::repo::testing::Fixture;
-    use crate::model::checkpoint::Head;
+    use crate::model::checkpoint;
     use crate::model::plan::{BranchMove, Op};
 
     fn state(f: &Fixture) -> Vec<String> {

@@ -1,39 +1,52 @@
-//! Lock files beside refs: whose they are, and removing those that a killed command left.
+//! Locks on refs: taking them, and removing those that a killed oxundo is proven to have left.
 
 use crate::error::{Code, Refusal};
-use crate::git::refs::{OwnRef, Refs, full_name};
+use crate::git::refs::{NOTES, OwnRef, Refs, STASH, full_name};
 use crate::git::repo::scratch::remove_if_there;
 use crate::model::bytes::lossless;
+use crate::model::checkpoint::short_branch;
 use anyhow::{Context, Result};
+use gix::bstr::ByteSlice;
+use gix::lock::acquire::resolve_symlink;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 
-/// The file in the scratch directory that names the refs being moved.
+/// The file in the scratch directory that names the refs being locked.
 const MARK: &str = "refs.mark";
 
-/// git's lock and temporary file for packed-refs.
-const PACKED_LOCKS: [&str; 2] = ["packed-refs.lock", "packed-refs.new"];
+/// A ref's file in the making, in the scratch directory.
+const NEW: &str = "refs.new";
 
-/// By how much the clock of a file system may be behind.
-const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
+/// A lock in the making, in the scratch directory, where there are no hard links.
+const DIRECTORY: &str = "refs.lock";
+
+/// How the file of the packed refs is called.
+pub const PACKED: &str = "packed-refs";
+
+/// How making a lock fails where somebody has it.
+const TAKEN: ErrorKind = ErrorKind::AlreadyExists;
+
+/// How often the directory of a lock may be gone again.
+const TRIES: u32 = 10;
+
+/// How long to sleep between two looks at somebody's lock.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A lock older than this is reported by `oxundo doctor` as left behind.
 const ANY_GIT_AT_MOST: Duration = Duration::from_secs(60);
-
-/// A ref's lock that is older than this counts as left behind. git holds one for milliseconds, but for longer on
-/// packed-refs in a large repository.
-const HELD_AT_MOST: Duration = Duration::from_secs(2);
 
 impl Refs<'_> {
     /// Lock files of git's that are so old that no running command should hold them.
     pub fn stale_locks(&self) -> Vec<PathBuf> {
         let branch = self.head().ok().and_then(|head| head.branch);
         let own = [OwnRef::Timeline, OwnRef::Pending].map(|own| self.own_ref(own));
-        let shared = own.into_iter().chain(branch).chain(["packed-refs".to_owned(), "config".to_owned()]);
-        let locks = (shared.map(|name| self.repo.common_dir.join(format!("{name}.lock"))))
-            .chain(["HEAD.lock", "index.lock"].map(|name| self.repo.git_dir.join(name)));
+        let shared = [NOTES, STASH, PACKED, "config"].map(str::to_owned);
+        let locks = own.into_iter().chain(branch).chain(shared).chain(["HEAD".to_owned()]);
+        let locks = locks.map(|name| self.ref_lock(&name)).chain([self.repo.git_dir.join("index.lock")]);
         let old = |lock: &PathBuf| {
             let made = lock.symlink_metadata().and_then(|about| about.modified());
             made.is_ok_and(|made| made.elapsed().unwrap_or_default() > ANY_GIT_AT_MOST)
@@ -41,64 +54,189 @@ impl Refs<'_> {
         locks.filter(old).collect()
     }
 
-    /// The lock files of the refs that only holders of this worktree's lock write.
-    pub fn own_ref_locks(&self) -> [PathBuf; 2] {
-        [OwnRef::Timeline, OwnRef::Pending].map(|own| self.repo.common_dir.join(format!("{}.lock", self.own_ref(own))))
-    }
-
-    pub fn clear_own_ref_locks(&self) -> Result<()> {
-        self.own_ref_locks().iter().try_for_each(|lock| remove_if_there(lock))
-    }
-
-    /// Moves refs under a mark that names them. By it the next command recognises locks as ours that a kill left,
-    /// or that could not be removed.
-    pub fn with_marker<T>(&self, names: &[&str], edit: impl FnOnce() -> T) -> Result<T> {
-        let mark = self.repo.scratch()?.join(MARK);
-        std::fs::write(&mark, names.join("\n")).with_context(|| format!("write '{}'", mark.display()))?;
-        let edited = edit();
-        let mut locks = names.iter().copied().chain(["packed-refs"]).map(|name| self.ref_lock(name));
-        if !locks.any(|lock| lock.exists()) {
-            // A mark left behind only makes the next command look for locks.
-            let _ = std::fs::remove_file(&mark);
-        }
-        Ok(edited)
-    }
-
-    pub fn ref_lock(&self, name: &str) -> PathBuf {
+    /// The file that holds a ref.
+    pub fn ref_file(&self, name: &str) -> PathBuf {
         let directory = if name == "HEAD" { &self.repo.git_dir } else { &self.repo.common_dir };
-        let name = [lossless::decode(name), b".lock".to_vec()].concat();
-        directory.join(OsStr::from_bytes(&name))
+        let file = directory.join(OsStr::from_bytes(&lossless::decode(name)));
+        // As git, which follows a link there, and nowhere else.
+        if name == PACKED { resolve_symlink(&file) } else { file }
+    }
+
+    fn ref_lock(&self, name: &str) -> PathBuf {
+        let mut lock = self.ref_file(name).into_os_string();
+        lock.push(".lock");
+        lock.into()
     }
 
     /// Whether a command may have left locks on refs.
     pub fn has_marked_locks(&self) -> bool {
-        self.repo.scratch_path(MARK).exists()
+        self.repo.scratch_path(MARK).symlink_metadata().is_ok()
     }
 
-    /// Removes the locks that a command left on refs. To be called with the worktree's lock held.
+    /// Removes the locks that a killed oxundo left on refs, which are those with the content of its mark: whatever else is
+    /// there is somebody's who may be alive. To be called with the worktree's lock held.
     pub fn clear_marked_locks(&self) -> Result<()> {
         let mark = self.repo.scratch_path(MARK);
-        let Ok(since) = mark.metadata().and_then(|about| about.modified()) else {
-            return Ok(());
+        let content = match std::fs::read(&mark) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            read => read.with_context(|| format!("read '{}'", mark.display()))?,
         };
-        let names = std::fs::read_to_string(&mark).with_context(|| format!("read '{}'", mark.display()))?;
-        for name in names.lines().filter(|name| full_name(name).is_ok()) {
-            remove_stale_lock(&self.ref_lock(name), since)?;
+        // Behind the line that says whose it is.
+        for name in content.to_str_lossy().lines().skip(1).filter(|name| *name == PACKED || full_name(name).is_ok()) {
+            let lock = self.ref_lock(name);
+            if is_marked(&lock, &content) {
+                release(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
+            }
         }
-        // gix locks the packed refs even to read a ref's old value.
-        for lock in PACKED_LOCKS {
-            remove_stale_lock(&self.repo.common_dir.join(lock), since)?;
+        for left in [NEW, DIRECTORY] {
+            let left = self.repo.scratch_path(left);
+            let _ = std::fs::remove_file(&left).or_else(|_| std::fs::remove_dir_all(&left));
         }
         remove_if_there(&mark)
     }
+}
 
-    /// Removes the locks that a killed git left which changed the stash list since `begun`.
-    pub fn clear_stash_locks(&self, begun: SystemTime) -> Result<()> {
-        // The clock of a file system may be a little behind.
-        let since = begun - CLOCKS_DIFFER;
-        let mut locks = PACKED_LOCKS.iter().chain(&["refs/stash.lock", "logs/refs/stash.lock"]);
-        locks.try_for_each(|lock| remove_stale_lock(&self.repo.common_dir.join(lock), since))
+/// Locks on refs, held together. They have a mark's content, in which it is written whose they are, so that the next
+/// command recognises those that a kill leaves; git's are never like it. Dropped, all are released.
+pub struct RefLocks<'r> {
+    refs: Refs<'r>,
+    mark: PathBuf,
+    held: Vec<PathBuf>,
+}
+
+impl<'r> RefLocks<'r> {
+    /// Is to lock some of these refs. The caller holds the worktree's lock, or the one on the notes.
+    pub fn begin(refs: Refs<'r>, names: &[&str]) -> Result<Self> {
+        // A failure may have left it; and it must not be written into, since a lock may be another name of it.
+        refs.clear_marked_locks()?;
+        let mark = refs.repo.scratch()?.join(MARK);
+        let whose = format!("oxundo's, of {}, process {}", refs.repo.worktree_id(), std::process::id());
+        let content = [&[whose.as_str()], names].concat().join("\n");
+        let made = File::create_new(&mark).and_then(|mut file| file.write_all(content.as_bytes()));
+        let locks = Self { refs, mark, held: Vec::new() };
+        made.with_context(|| format!("write '{}'", locks.mark.display()))?;
+        Ok(locks)
     }
+
+    /// Locks a ref; waits as long as git would while somebody else has it.
+    pub fn take(&mut self, name: &str) -> Result<()> {
+        let lock = self.refs.ref_lock(name);
+        let (begun, patience) = (Instant::now(), self.patience(name));
+        let mut tries = 0..TRIES;
+        loop {
+            match self.make(&lock) {
+                Ok(()) => break,
+                Err(error) if error.kind() == TAKEN => {
+                    if begun.elapsed() >= patience {
+                        return Err(locked_error(&lock, &format!("'{}'", short_branch(name))));
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                // More than once: git removes directories that it leaves empty.
+                Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => {
+                    let directory = lock.parent().map_or(Ok(()), std::fs::create_dir_all);
+                    directory.with_context(|| format!("make the directory of '{}'", lock.display()))?;
+                }
+                Err(error) => return Err(error).with_context(|| format!("make '{}'", lock.display())),
+            }
+        }
+        self.held.push(lock);
+        Ok(())
+    }
+
+    /// Makes a lock in one step, complete from the start: it is another name of the mark. File systems without hard links
+    /// say so in many ways; there it is a directory with the mark's content in it, which keeps git away as well.
+    fn make(&self, lock: &Path) -> std::io::Result<()> {
+        match std::fs::hard_link(&self.mark, lock) {
+            Err(error) if ![TAKEN, ErrorKind::NotFound].contains(&error.kind()) => self.make_directory(lock),
+            made => made,
+        }
+    }
+
+    fn make_directory(&self, lock: &Path) -> std::io::Result<()> {
+        let directory = self.refs.repo.scratch_path(DIRECTORY);
+        std::fs::create_dir_all(&directory)?;
+        std::fs::copy(&self.mark, directory.join(MARK))?;
+        // It takes no file's place, nor that of a directory with something in it.
+        std::fs::rename(&directory, lock).map_err(|error| match error.kind() {
+            ErrorKind::NotADirectory | ErrorKind::DirectoryNotEmpty => TAKEN.into(),
+            _ => error,
+        })
+    }
+
+    fn patience(&self, name: &str) -> Duration {
+        let (key, default) =
+            if name == PACKED { ("core.packedRefsTimeout", 1000) } else { ("core.filesRefLockTimeout", 100) };
+        let set = self.refs.repo.gix.config_snapshot().integer(key).unwrap_or(default);
+        // Less than nothing is for ever.
+        Duration::from_millis(set.try_into().unwrap_or(u64::MAX))
+    }
+
+    /// Puts a file with this content in the place of one whose lock is held.
+    pub fn put(&self, path: &Path, content: &[u8]) -> Result<()> {
+        let new = self.refs.repo.scratch_path(NEW);
+        let put = || {
+            std::fs::write(&new, content)?;
+            match std::fs::rename(&new, path) {
+                // git leaves directories empty where there were refs below this name.
+                Err(error) if error.kind() == ErrorKind::IsADirectory => {
+                    remove_empty(path)?;
+                    std::fs::rename(&new, path)
+                }
+                renamed => renamed,
+            }
+        };
+        put().inspect_err(|_| drop(remove_if_there(&new))).with_context(|| format!("write '{}'", path.display()))
+    }
+}
+
+impl Drop for RefLocks<'_> {
+    fn drop(&mut self) {
+        let refs = self.refs.repo.common_dir.join("refs");
+        // The mark tells the next command that a lock that could not be removed is ours.
+        let mut all = true;
+        for lock in &self.held {
+            all &= release(lock).is_ok();
+            remove_empty_above(lock, &refs);
+        }
+        if all {
+            let _ = std::fs::remove_file(&self.mark);
+        }
+    }
+}
+
+/// Removes a directory in which there are only directories, and no file in any of them.
+pub fn remove_empty(directory: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        remove_empty(&entry?.path())?;
+    }
+    std::fs::remove_dir(directory)
+}
+
+/// Removes the directories above a file that have become empty, as far up as this one, which stays.
+pub fn remove_empty_above(file: &Path, boundary: &Path) {
+    let above = file.ancestors().skip(1).take_while(|at| *at != boundary && at.starts_with(boundary));
+    let _ = above.map(std::fs::remove_dir).take_while(Result::is_ok).count();
+}
+
+/// Removes a lock of oxundo's: a file, or a directory with one in it.
+fn release(lock: &Path) -> std::io::Result<()> {
+    if !lock.symlink_metadata()?.is_dir() {
+        return std::fs::remove_file(lock);
+    }
+    // A kill may have removed it. Where it cannot be removed, the directory cannot either.
+    let _ = std::fs::remove_file(lock.join(MARK));
+    std::fs::remove_dir(lock)
+}
+
+/// Whether this lock is one that the mark with this content tells of.
+fn is_marked(lock: &Path, content: &[u8]) -> bool {
+    let Ok(about) = lock.symlink_metadata() else { return false };
+    let file = if about.is_dir() { lock.join(MARK) } else { lock.to_owned() };
+    let fits = file.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() == content.len() as u64);
+    // A kill may have removed what was in the directory.
+    let emptied = about.is_dir() && std::fs::read_dir(lock).is_ok_and(|mut entries| entries.next().is_none());
+    emptied || fits && std::fs::read(file).is_ok_and(|held| held == content)
 }
 
 /// The refusal where git has a lock file of its own on `what`.
@@ -110,13 +248,76 @@ pub fn locked_error(lock: &Path, what: &str) -> anyhow::Error {
         .into()
 }
 
-/// Removes a ref's lock file that was left behind: waits until it is `HELD_AT_MOST` old and still the same. One
-/// that was made before `since` is left alone.
-pub fn remove_stale_lock(lock: &Path, since: SystemTime) -> Result<()> {
-    let made = |lock: &Path| lock.metadata().and_then(|about| about.modified());
-    let Some(first) = made(lock).ok().filter(|made| *made >= since) else {
-        return Ok(());
-    };
-    std::thread::sleep(HELD_AT_MOST.saturating_sub(first.elapsed().unwrap_or_default()));
-    if made(lock).is_ok_and(|now| now == first) { remove_if_there(lock) } else { Ok(()) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+
+    /// The locks there are.
+    fn locks(f: &Fixture) -> Vec<&'static str> {
+        ["HEAD.lock", "packed-refs.lock", "refs/heads/main.lock"]
+            .into_iter()
+            .filter(|lock| f.repo.git_dir().join(lock).symlink_metadata().is_ok())
+            .collect()
+    }
+
+    #[test]
+    fn the_locks_of_the_dead_go_and_those_of_the_living_stay() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let refs = Refs::new(&f.repo);
+        let mut held = RefLocks::begin(refs, &["HEAD", "refs/heads/main", PACKED]).expect("begin");
+        held.take("HEAD").expect("lock HEAD");
+        held.take("refs/heads/main").expect("lock a branch");
+        assert!(!f.git_agrees(&["commit", "-q", "--allow-empty", "-m", "no"]), "git respects them");
+        std::mem::forget(held);
+        let packed = f.repo.git_dir().join("packed-refs.lock");
+        std::fs::write(&packed, "oxundo's, of main, process 1\n").expect("somebody has it");
+        assert!(refs.has_marked_locks());
+        refs.clear_marked_locks().expect("clear them");
+        assert_eq!(locks(&f), ["packed-refs.lock"], "what is not the mark's is somebody else's");
+        assert!(!refs.has_marked_locks(), "no trace is left");
+        refs.clear_marked_locks().expect("there is nothing left to do");
+    }
+
+    #[test]
+    fn a_lock_of_another_worktrees_oxundo_stays() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let other = f.outside().join("other");
+        f.git(&["worktree", "add", "-q", other.to_str().expect("a plain path")]);
+        let linked = crate::git::repo::Repo::open(&other).expect("open the repository");
+        let mut theirs = RefLocks::begin(Refs::new(&linked), &["refs/heads/main"]).expect("begin");
+        theirs.take("refs/heads/main").expect("lock a branch");
+        std::mem::forget(RefLocks::begin(Refs::new(&f.repo), &["refs/heads/main"]).expect("begin"));
+        Refs::new(&f.repo).clear_marked_locks().expect("clear them");
+        assert_eq!(locks(&f), ["refs/heads/main.lock"]);
+        drop(theirs);
+        assert_eq!(locks(&f), [""; 0]);
+    }
+
+    #[test]
+    fn where_there_are_no_links_a_lock_is_a_directory_with_the_mark_in_it() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let refs = Refs::new(&f.repo);
+        let held = RefLocks::begin(refs, &["HEAD", "refs/heads/main"]).expect("begin");
+        let lock = |name: &str| f.repo.git_dir().join(format!("{name}.lock"));
+        for name in ["HEAD", "refs/heads/main"] {
+            held.make_directory(&lock(name)).expect("make a lock");
+            assert_eq!(held.make_directory(&lock(name)).expect_err("it is taken").kind(), TAKEN);
+        }
+        assert!(!f.git_agrees(&["commit", "-q", "--allow-empty", "-m", "no"]), "git respects them");
+        std::mem::forget(held);
+        // A kill in the middle of a release.
+        std::fs::remove_file(lock("HEAD").join(MARK)).expect("remove a file");
+        refs.clear_marked_locks().expect("clear them");
+        assert_eq!(locks(&f), [""; 0]);
+        let held = RefLocks::begin(refs, &["HEAD"]).expect("begin");
+        std::fs::write(lock("HEAD"), "").expect("git has it");
+        assert_eq!(held.make_directory(&lock("HEAD")).expect_err("it is taken").kind(), TAKEN);
+        drop(held);
+        refs.clear_marked_locks().expect("nothing is marked");
+        assert_eq!(locks(&f), ["HEAD.lock"]);
+    }
 }

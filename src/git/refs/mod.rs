@@ -15,6 +15,12 @@ use anyhow::Result;
 use gix::bstr::BString;
 use gix::refs::FullName;
 
+/// The ref that holds the notes.
+pub const NOTES: &str = "refs/notes/oxundo";
+
+/// The ref that holds the newest stash entry; its reflog is the list of them.
+pub const STASH: &str = "refs/stash";
+
 /// Where a worktree's records are.
 #[derive(Clone, Copy, Debug)]
 pub enum OwnRef {

@@ -3,8 +3,7 @@
 //! exclude each other by a kernel lock, but git may still write the ref.
 
 use crate::git::objects::Objects;
-use crate::git::refs::Refs;
-use crate::git::refs::lockfile::remove_stale_lock;
+use crate::git::refs::{NOTES, Refs};
 use crate::git::repo::lock::Lock;
 use crate::model::turn::Note;
 use anyhow::{Context, Result, bail};
@@ -12,10 +11,6 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::note::plumbing::State;
 use std::fs::File;
-use std::time::SystemTime;
-
-/// The ref that holds the notes.
-pub const NOTES: &str = "refs/notes/oxundo";
 
 /// How often a lost race is run again.
 const TRIES: u32 = 200;
@@ -30,8 +25,6 @@ impl Refs<'_> {
         let file = File::options().write(true).create(true).truncate(false).open(&path);
         let file = file.with_context(|| format!("open '{}'", path.display()))?;
         file.lock().context("lock the notes")?;
-        // No other oxundo can hold it now: this lock file is git's, or a kill left it.
-        remove_stale_lock(&self.repo.common_dir.join(format!("{NOTES}.lock")), SystemTime::UNIX_EPOCH)?;
         Ok(Lock::over(file))
     }
 

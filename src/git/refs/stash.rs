@@ -1,21 +1,25 @@
-//! The stash list, entry by entry.
+//! The stash list, entry by entry. git drops entries by number only, so that one which comes in between is dropped instead of
+//! the one that was meant; and what it leaves when it is killed is like what a living git has. So it is written here.
 
-use crate::git::refs::Refs;
+use crate::error::{Code, Refusal};
+use crate::git::refs::lockfile::{PACKED, RefLocks};
+use crate::git::refs::transaction::{content, log_line};
+use crate::git::refs::{Refs, STASH};
 use crate::model::bytes::lossless;
-use crate::model::checkpoint;
-use crate::model::checkpoint::StashEntry;
-use anyhow::{Result, bail};
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use crate::model::checkpoint::{Change, StashEntry};
+use anyhow::{Context, Result};
+use gix::actor::SignatureRef;
+use gix::bstr::ByteSlice;
+use gix::refs::Target;
 
 impl Refs<'_> {
     /// The stash list, newest first.
     pub fn stash(&self) -> Result<Vec<StashEntry>> {
-        if self.ref_id("refs/stash")?.is_none() {
+        if self.ref_id(STASH)?.is_none() {
             return Ok(Vec::new());
         }
         let mut buffer = [0; 4096];
-        let Some(lines) = self.repo.gix.refs.reflog_iter_rev("refs/stash", &mut buffer)? else {
+        let Some(lines) = self.repo.gix.refs.reflog_iter_rev(STASH, &mut buffer)? else {
             return Ok(Vec::new());
         };
         lines
@@ -32,45 +36,74 @@ impl Refs<'_> {
             .collect()
     }
 
-    /// Makes the stash list what a change leads to, entry by entry, keeping entries that are there already.
-    pub fn set_stash(&self, change: &checkpoint::Change<Vec<StashEntry>>) -> Result<()> {
-        let (now, to) = (self.stash()?, &change.to);
-        if now.is_empty()
-            && let Some(id) = self.ref_id("refs/stash")?
-            && change.from.iter().chain(to).any(|entry| entry.id == id)
-        {
-            // Its reflog was wiped, or git was killed when it had dropped the last entry from it:
-            // git would log no move to where the ref is already.
-            self.repo.git(["update-ref", "-d", "refs/stash"]).run(b"")?;
+    /// Makes of the stash list what a change leads to. Entries are told by what they are, not by their place: those that
+    /// are in neither end of the change are somebody else's, and stay. Gives how many of these there are.
+    pub fn set_stash(&self, change: &Change<Vec<StashEntry>>) -> Result<usize> {
+        let mut locks = RefLocks::begin(*self, &[STASH, PACKED])?;
+        locks.take(STASH)?;
+        let (now, top) = (self.stash()?, self.ref_id(STASH)?);
+        let known = |id| change.from.iter().chain(&change.to).any(|entry| entry.id == id);
+        // Its reflog may have been wiped, or a kill may have come between the reflog and the ref.
+        if let Some(lost) = top.filter(|top| now.first().is_none_or(|first| first.id != *top) && !known(*top)) {
+            return Err(Refusal::new(
+                Code::Conflict,
+                format!("refs/stash is at {lost}, which its reflog does not know"),
+            )
+            .hint(format!("run 'git branch saved-stash {lost}' to keep it, then 'git update-ref -d refs/stash'"))
+            .into());
         }
-        let shared = now.iter().rev().zip(to.iter().rev()).take_while(|(a, b)| a == b).count();
-        for _ in shared..now.len() {
-            self.repo.git(["stash", "drop", "-q", "stash@{0}"]).run(b"")?;
+        let (list, others) = merged(&now, change);
+        if list.is_empty() && top.is_some() {
+            locks.take(PACKED)?;
+            self.delete(&locks, &[STASH])?;
+        } else if let Some(newest) = list.first() {
+            let log = self.log_file(STASH);
+            if list != now {
+                log.parent().map_or(Ok(()), std::fs::create_dir_all).context("make the directory of the stash list")?;
+                locks.put(&log, &log_of(&list)?)?;
+            }
+            if top != Some(newest.id) {
+                locks.put(&self.ref_file(STASH), &content(&Target::Object(newest.id)))?;
+            }
         }
-        let exactly = |text: &str| OsString::from_vec(lossless::decode(text));
-        for entry in to[..to.len() - shared].iter().rev() {
-            let store = ["stash", "store", "-q", "-m"].map(OsString::from);
-            self.repo
-                .git(store.into_iter().chain([exactly(&entry.message), entry.id.to_string().into()]))
-                .env("GIT_COMMITTER_NAME", exactly(&entry.name))
-                .env("GIT_COMMITTER_EMAIL", exactly(&entry.email))
-                .env("GIT_COMMITTER_DATE", format!("@{}", entry.date))
-                .run(b"")?;
-        }
-        // git calls it a success when it has dropped the last entry and could not delete the ref.
-        let left = self.ref_id("refs/stash")?;
-        if to.is_empty() && left.is_some_and(|id| change.from.iter().any(|entry| entry.id == id)) {
-            bail!("git stash drop: refs/stash is still there");
-        }
-        Ok(())
+        Ok(others)
     }
+}
+
+/// The list that a change makes of this one, and how many entries in it are in neither of its ends. Each of those stays
+/// above the entry that it is above; one that is in both ends, and is gone, stays gone.
+fn merged(now: &[StashEntry], change: &Change<Vec<StashEntry>>) -> (Vec<StashEntry>, usize) {
+    let Change { from, to } = change;
+    let wanted = to.iter().filter(|entry| now.contains(entry) || !from.contains(entry));
+    let mut list: Vec<StashEntry> = wanted.cloned().collect();
+    let (mut below, mut others) = (list.len(), 0);
+    for entry in now.iter().rev() {
+        if let Some(at) = list.iter().position(|it| it == entry) {
+            below = at;
+        } else if !from.contains(entry) {
+            list.insert(below, entry.clone());
+            others += 1;
+        }
+    }
+    (list, others)
+}
+
+/// A reflog that is this list, oldest first: each entry follows on the one below it.
+fn log_of(list: &[StashEntry]) -> Result<Vec<u8>> {
+    let (mut log, mut below) = (Vec::new(), None);
+    for entry in list.iter().rev() {
+        let [name, email, message] = [&entry.name, &entry.email, &entry.message].map(|text| lossless::decode(text));
+        let who = SignatureRef { name: name.as_bstr(), email: email.as_bstr(), time: &entry.date };
+        log.extend(log_line(below, entry.id, who, &message)?);
+        below = Some(entry.id);
+    }
+    Ok(log)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::git::repo::testing::Fixture;
-    use crate::model::checkpoint::Change;
 
     /// A repository with so many stashes, and git's word for them.
     fn stashed(count: usize) -> Fixture {

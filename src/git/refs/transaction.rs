@@ -1,204 +1,168 @@
 //! Moving several refs, all or none, while other programs move and pack refs.
 //!
-//! gix's transaction alone is not safe then. It reads the packed refs before it locks them, and so misses what `git
-//! pack-refs` writes in between: a ref that was just packed seems to be gone, and a packed-refs file that it rewrites
-//! lacks the refs that were packed meanwhile. Where there are no packed refs it deletes a ref without git's lock on them,
-//! so that a `git pack-refs` under way brings the ref back; and if it meets that lock, it fails at removing a file that is
-//! not there, after it has deleted the ref's reflog. Therefore:
-//!
-//! - gix only updates refs. Each value is read once more when its lock is held: from then on nobody moves or prunes it.
-//! - What gix refuses because of what it read too early is tried again.
-//! - Refs are deleted here, as git does it: with git's lock on the packed refs, whether or not the ref is one of them.
+//! gix's transaction is not safe then. It reads the packed refs before it locks them, and so misses what `git pack-refs`
+//! writes in between; where there are no packed refs it deletes a ref without git's lock on them, so that a `git pack-refs`
+//! under way brings the ref back. And nobody can tell a lock that it leaves when it is killed from one of a living git's.
+//! Therefore refs are moved here, as git does it: each is locked, and read once more when its lock is held, since from then
+//! on nobody moves or prunes it; the reflog is written first; deletions come last, with git's lock on the packed refs,
+//! whether or not the ref is one of them.
 
-use crate::git::refs::moved_meanwhile;
+use crate::git::refs::lockfile::{PACKED, RefLocks, remove_empty, remove_empty_above};
+use crate::git::refs::{Refs, moved_meanwhile};
 use crate::git::repo::refs::value;
 use crate::git::repo::scratch::remove_if_there;
 use crate::model::bytes::lossless;
 use anyhow::{Context, Result};
-use gix::bstr::{BString, ByteSlice};
-use gix::lock::Marker;
-use gix::lock::acquire::{Fail, resolve_symlink};
-use gix::refs::file::{Store, Transaction};
-use gix::refs::transaction::RefEdit;
-use gix::refs::{Target, TargetRef};
-use std::fs::File;
-use std::io::Write;
+use gix::ObjectId;
+use gix::actor::SignatureRef;
+use gix::bstr::ByteSlice;
+use gix::refs::store::WriteReflog;
+use gix::refs::{FullName, Target};
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-/// How often gix may have read the packed refs too early.
-const TRIES: u32 = 10;
-
-/// Makes the edits, all or none, if `still` says so once all locks are held. A failure of the disk half way leaves some
-/// of them made.
-pub(super) fn edit(
-    gix: &gix::Repository,
-    edits: impl IntoIterator<Item = RefEdit>,
-    who: gix::actor::SignatureRef<'_>,
-    still: impl FnOnce() -> Result<()>,
-) -> Result<()> {
-    let (gone, moved): (Vec<_>, Vec<_>) = edits.into_iter().partition(|edit| edit.change.new_value().is_none());
-    let gone = Deletion::prepare(gix, &gone)?;
-    let prepared = if moved.is_empty() { None } else { Some(prepare(gix, &moved)?) };
-    moved.iter().try_for_each(|edit| name_exactly(gix, edit))?;
-    still()?;
-    if let Some(prepared) = prepared {
-        prepared.commit(who)?;
-    }
-    gone.commit()
+/// A move of one ref.
+#[derive(Clone, Debug)]
+pub struct Edit {
+    pub name: FullName,
+    /// Where it must be.
+    pub from: Option<Target>,
+    /// Where it goes. Where it stays, only its reflog is written.
+    pub to: Option<Target>,
+    /// What the reflog says that it was, and is.
+    pub logged: Option<(Option<ObjectId>, ObjectId)>,
+    /// Has a reflog even where git would make none.
+    pub always_logged: bool,
 }
 
-fn prepare<'a>(gix: &'a gix::Repository, edits: &[RefEdit]) -> Result<Transaction<'a, 'a>> {
-    let (loose, packed) =
-        (patience(gix, "core.filesRefLockTimeout", 100), patience(gix, "core.packedRefsTimeout", 1000));
-    let mut tries = 0..TRIES;
-    loop {
-        // gix knows packed refs by their time, and two writers can come within one tick. Without any it cannot.
-        let _ = gix.refs.force_refresh_packed_buffer();
-        match gix.refs.transaction().prepare(edits.iter().cloned(), loose, packed) {
-            Ok(prepared) => {
-                edits.iter().try_for_each(|edit| expect(&gix.refs, edit))?;
-                return Ok(prepared);
-            }
-            Err(error) => {
-                let too_early = error.is_conflict() || error.is_not_found();
-                let error = error.into();
-                if !(too_early || is_no_directory(&error)) || tries.next().is_none() {
-                    return Err(error);
-                }
-                edits.iter().try_for_each(|edit| expect(&gix.refs, edit))?;
+impl Refs<'_> {
+    /// Makes the edits, all or none, if `still` says so once all locks are held. A failure of the disk half way leaves
+    /// some of them made.
+    pub(super) fn edit(&self, edits: &[Edit], message: &str, still: impl FnOnce() -> Result<()>) -> Result<()> {
+        let names: Vec<String> = edits.iter().map(|edit| lossless::encode(edit.name.as_bstr())).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).chain([PACKED]).collect();
+        let mut locks = RefLocks::begin(*self, &all)?;
+        names.iter().try_for_each(|name| locks.take(name))?;
+        // For a ref that is made too: a journal must be able to go again.
+        if edits.iter().any(|edit| edit.from.is_none() || edit.to.is_none()) {
+            locks.take(PACKED)?;
+        }
+        edits.iter().zip(&names).try_for_each(|(edit, name)| self.expect(edit, name))?;
+        still()?;
+        let (gone, moved): (Vec<_>, Vec<_>) = edits.iter().zip(&names).partition(|(edit, _)| edit.to.is_none());
+        for (edit, name) in moved {
+            self.log(edit, name, message)?;
+            if let Some(to) = edit.to.as_ref().filter(|to| edit.from.as_ref() != Some(to)) {
+                locks.put(&self.ref_file(name), &content(to))?;
             }
         }
-    }
-}
-
-/// The lock on a ref's file, and the directories that it needs.
-fn lock(path: &Path, patience: Fail, boundary: &Path) -> Result<Marker> {
-    let mut tries = 0..TRIES;
-    loop {
-        let locked = Marker::acquire_to_hold_resource(path, patience, Some(boundary.to_owned()), 0);
-        match locked.map_err(anyhow::Error::from) {
-            Err(error) if is_no_directory(&error) && tries.next().is_some() => {}
-            locked => return locked,
-        }
-    }
-}
-
-/// Whether a lock could not be made since its directory was gone: git removes those that it leaves empty.
-fn is_no_directory(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
-    causes.any(|cause| cause.kind() == std::io::ErrorKind::NotFound)
-}
-
-/// gix writes a branch's name into HEAD as text, with replacement characters for what is not UTF-8: this puts the very
-/// name into the lock file that is to become HEAD.
-fn name_exactly(gix: &gix::Repository, edit: &RefEdit) -> Result<()> {
-    match edit.change.new_value() {
-        Some(TargetRef::Symbolic(name)) if name.as_bstr().to_str().is_err() => {
-            let lock = gix.git_dir().join(format!("{}.lock", edit.name.as_bstr()));
-            let content = [b"ref: ", name.as_bstr().as_bytes(), b"\n"].concat();
-            std::fs::write(&lock, content).with_context(|| format!("write '{}'", lock.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A refusal unless a ref is where its edit expects it.
-fn expect(store: &Store, edit: &RefEdit) -> Result<()> {
-    let mut now = value(store, edit.name.as_ref())?;
-    while let Some(Target::Symbolic(name)) = now.as_ref().filter(|_| edit.deref) {
-        now = value(store, name.as_ref())?;
-    }
-    let expected = edit.change.previous_value();
-    if now.as_ref().map(Target::to_ref) == expected {
-        return Ok(());
-    }
-    Err(moved_meanwhile(&lossless::encode(edit.name.as_bstr())))
-}
-
-/// How long to wait for a lock of git's.
-fn patience(gix: &gix::Repository, key: &str, default: u64) -> Fail {
-    match gix.config_snapshot().integer(key) {
-        Some(time) => Fail::from(Duration::from_millis(time.try_into().unwrap_or(u64::MAX))),
-        None => Fail::from(Duration::from_millis(default)),
-    }
-}
-
-/// Refs that are about to be deleted, each locked and where it was expected.
-struct Deletion<'a> {
-    gix: &'a gix::Repository,
-    refs: Vec<Doomed>,
-}
-
-struct Doomed {
-    name: BString,
-    path: PathBuf,
-    log: PathBuf,
-    /// With it go the directories that it leaves empty.
-    _lock: Marker,
-}
-
-impl<'a> Deletion<'a> {
-    fn prepare(gix: &'a gix::Repository, edits: &[RefEdit]) -> Result<Self> {
-        let patience = patience(gix, "core.filesRefLockTimeout", 100);
-        let refs = edits.iter().map(|edit| {
-            let relative = edit.name.to_path()?;
-            let path = gix.common_dir().join(relative);
-            let lock = lock(&path, patience, &gix.common_dir().join("refs"))?;
-            expect(&gix.refs, edit)?;
-            let log = gix.common_dir().join("logs").join(relative);
-            Ok(Doomed { name: edit.name.as_bstr().to_owned(), path, log, _lock: lock })
-        });
-        Ok(Self { gix, refs: refs.collect::<Result<_>>()? })
+        self.delete(&locks, &gone.into_iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>())
     }
 
-    fn commit(self) -> Result<()> {
-        if self.refs.is_empty() {
+    /// A refusal unless a ref is where its edit expects it.
+    fn expect(&self, edit: &Edit, name: &str) -> Result<()> {
+        let now = value(&self.repo.gix.refs, edit.name.as_ref())?;
+        if now == edit.from { Ok(()) } else { Err(moved_meanwhile(name)) }
+    }
+
+    fn log(&self, edit: &Edit, name: &str, message: &str) -> Result<()> {
+        let Some((from, to)) = edit.logged.filter(|(from, to)| *from != Some(*to)) else {
+            return Ok(());
+        };
+        let path = self.log_file(name);
+        let policy = self.repo.gix.refs.write_reflog;
+        let usual = |name: &str| name == "HEAD" || LOGGED.iter().any(|below| name.starts_with(below));
+        let makes = edit.always_logged || policy == WriteReflog::Always || policy == WriteReflog::Normal && usual(name);
+        let Some(mut file) = open_log(&path, makes).with_context(|| format!("open '{}'", path.display()))? else {
+            return Ok(());
+        };
+        let (who, mut time) = (self.repo.committer(), gix::date::parse::TimeBuf::default());
+        let line = log_line(from, to, who.to_ref(&mut time), message.as_bytes())?;
+        // In one write: whoever reads it sees no half of a line.
+        file.write_all(&line).with_context(|| format!("write '{}'", path.display()))
+    }
+
+    /// Deletes refs whose locks are held, and the one on the packed refs.
+    pub(super) fn delete(&self, locks: &RefLocks<'_>, names: &[&str]) -> Result<()> {
+        if names.is_empty() {
             return Ok(());
         }
-        // Held until the last of them is gone: whoever packs refs meanwhile would bring it back.
-        let _lock = self.lock_packed()?;
-        for one in &self.refs {
+        for name in names {
             // First: a ref without a log is better than a log without a ref.
-            remove_if_there(&one.log)?;
-            let mut directory = one.log.parent();
-            while let Some(empty) = directory.filter(|at| *at != self.gix.common_dir().join("logs")) {
-                directory = std::fs::remove_dir(empty).ok().and_then(|()| empty.parent());
-            }
+            let log = self.log_file(name);
+            remove_if_there(&log)?;
+            remove_empty_above(&log, &self.repo.common_dir.join("logs"));
         }
-        self.unpack()?;
-        self.refs.iter().try_for_each(|one| remove_if_there(&one.path))
-    }
-
-    fn lock_packed(&self) -> Result<Marker> {
-        let patience = patience(self.gix, "core.packedRefsTimeout", 1000);
-        let path = resolve_symlink(&self.gix.refs.packed_refs_path());
-        Ok(Marker::acquire_to_hold_resource(path, patience, None, 0)?)
+        self.unpack(locks, names)?;
+        // The directories that they leave empty go with the locks.
+        names.iter().try_for_each(|name| remove_if_there(&self.ref_file(name)))
     }
 
     /// Writes the packed refs without those to be deleted, as far as any of them is packed.
-    fn unpack(&self) -> Result<()> {
-        let path = resolve_symlink(&self.gix.refs.packed_refs_path());
+    fn unpack(&self, locks: &RefLocks<'_>, names: &[&str]) -> Result<()> {
+        let path = self.ref_file(PACKED);
         let text = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             read => read.with_context(|| format!("read '{}'", path.display()))?,
         };
-        let left = without(&text, &self.refs.iter().map(|one| one.name.as_bytes()).collect::<Vec<_>>());
+        let names: Vec<_> = names.iter().map(|name| lossless::decode(name)).collect();
+        let left = without(&text, &names.iter().map(Vec::as_slice).collect::<Vec<_>>());
         if left.len() == text.len() {
             return Ok(());
         }
-        let new = path.with_extension("new");
-        let write = || {
-            // An existing file was left by a killed process: nobody else has the lock.
-            let mut file = File::create(&new)?;
-            file.set_permissions(path.metadata()?.permissions())?;
-            file.write_all(&left)?;
-            file.sync_all()?;
-            std::fs::rename(&new, &path)
-        };
-        write().inspect_err(|_| drop(remove_if_there(&new))).with_context(|| format!("write '{}'", path.display()))?;
+        locks.put(&path, &left)?;
         // gix notices a new file by its time only.
-        Ok(self.gix.refs.force_refresh_packed_buffer()?)
+        Ok(self.repo.gix.refs.force_refresh_packed_buffer()?)
+    }
+
+    /// The file of a ref's reflog.
+    pub fn log_file(&self, name: &str) -> PathBuf {
+        let directory = if name == "HEAD" { &self.repo.git_dir } else { &self.repo.common_dir };
+        directory.join("logs").join(OsStr::from_bytes(&lossless::decode(name)))
+    }
+}
+
+/// The refs below these have a reflog unless the user says otherwise.
+const LOGGED: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/notes/"];
+
+/// What is in a ref's file.
+pub fn content(target: &Target) -> Vec<u8> {
+    match target {
+        Target::Object(id) => format!("{id}\n").into_bytes(),
+        Target::Symbolic(name) => [b"ref: ", name.as_bstr().as_bytes(), b"\n"].concat(),
+    }
+}
+
+/// A line of a reflog.
+pub fn log_line(from: Option<ObjectId>, to: ObjectId, who: SignatureRef<'_>, message: &[u8]) -> Result<Vec<u8>> {
+    let from = from.unwrap_or_else(|| to.kind().null());
+    let mut line = format!("{from} {to} ").into_bytes();
+    who.trim().write_to(&mut line)?;
+    if !message.is_empty() {
+        line.push(b'\t');
+        line.extend(message.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+    }
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Opens a reflog to write at its end; nothing where there is none and it is not to be made.
+fn open_log(path: &Path, makes: bool) -> std::io::Result<Option<File>> {
+    if makes {
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    }
+    let open = || OpenOptions::new().append(true).create(makes).open(path);
+    match open() {
+        Err(error) if error.kind() == ErrorKind::NotFound && !makes => Ok(None),
+        // git leaves directories empty where there were refs below this name.
+        Err(error) if error.kind() == ErrorKind::IsADirectory => {
+            remove_empty(path)?;
+            if makes { open().map(Some) } else { Ok(None) }
+        }
+        opened => opened.map(Some),
     }
 }
 

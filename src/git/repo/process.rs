@@ -236,21 +236,6 @@ impl Drop for Waiting {
     }
 }
 
-/// A command that a signal ended before it was done: it may have left locks.
-#[derive(Debug)]
-pub struct Killed {
-    name: String,
-    status: ExitStatus,
-}
-
-impl std::error::Error for Killed {}
-
-impl std::fmt::Display for Killed {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{}: {}", self.name, self.status)
-    }
-}
-
 /// Leaves Ctrl-C to the child that has the terminal, from here to the end of this process: if oxundo ended before
 /// its pager, the shell and the pager would read the same keys.
 pub fn leave_interrupts() -> Result<()> {
@@ -289,7 +274,8 @@ fn succeeded(output: &Output, name: &str) -> Result<()> {
         while ENDING.load(Ordering::SeqCst) {
             std::thread::park();
         }
-        return Err(Killed { name: name.to_owned(), status: output.status }.into());
+        // It may have left locks.
+        bail!("{name}: {}", output.status);
     }
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
