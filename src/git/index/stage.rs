@@ -29,10 +29,11 @@ impl IndexLock<'_> {
     }
 
     fn stager(&self, given: &[&IndexMove]) -> Result<Stager> {
-        let mut args: Vec<OsString> =
-            ["-c", "core.safecrlf=false", "update-index", "-z", "--add", "--remove", "--replace"]
-                .map(Into::into)
-                .into();
+        // Without need it would be in the environment of the user's filters.
+        let unsafe_too: &[&str] =
+            if self.repo.boolean("core.safecrlf") == Ok(Some(true)) { &["-c", "core.safecrlf=false"] } else { &[] };
+        let words = unsafe_too.iter().chain(&["update-index", "-z", "--add", "--remove", "--replace"]);
+        let mut args: Vec<OsString> = words.map(Into::into).collect();
         for entry in given {
             for to in &entry.to {
                 let mut info = OsString::from(format!("{:o},{},", to.mode, to.id));

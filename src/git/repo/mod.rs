@@ -38,6 +38,8 @@ pub struct Repo {
     scratch: PathBuf,
     prefix: PathBuf,
     from_environment: bool,
+    /// Whether git finds it by itself where it stands at the top of the worktree.
+    found_from_top: bool,
     /// The index as it was last read.
     pub(in crate::git) index: RefCell<Option<(Stamp, Arc<gix::index::File>)>>,
     pub(in crate::git) watch: ProgressSink,
@@ -121,6 +123,12 @@ impl Repo {
     /// The git directory of this worktree.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
+    }
+
+    /// Where git looks for hooks.
+    pub fn hooks(&self) -> PathBuf {
+        let set = self.gix.config_snapshot().trusted_path("core.hooksPath").ok().flatten();
+        set.map_or_else(|| self.common_dir.join("hooks"), |path| self.top().join(path))
     }
 
     /// The directory for locks, logs and other scratch; made when first needed.

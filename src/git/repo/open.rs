@@ -52,9 +52,12 @@ impl Repo {
         let mut gix = open_gix(&path)?;
         if std::env::var_os("GIT_WORK_TREE").is_some() {
             // It belongs to a GIT_DIR that is not meant here.
-            gix.set_workdir(top)?;
+            gix.set_workdir(top.clone())?;
         }
-        Self::new(gix, &directory, false).map(Some)
+        let repo = Self::new(gix, &directory, false)?;
+        // `core.worktree` may lead elsewhere.
+        let found_from_top = top.is_some_and(|top| top.canonicalize().is_ok_and(|top| top == repo.top()));
+        Ok(Some(Self { found_from_top, ..repo }))
     }
 
     fn open_store(store: &ShadowRepository, directory: &Path) -> Result<Self> {
@@ -114,6 +117,7 @@ impl Repo {
             prefix,
             gix,
             from_environment,
+            found_from_top: false,
             index: RefCell::default(),
             watch: ProgressSink::default(),
             patience: PATIENCE,

@@ -33,8 +33,15 @@ pub const LOCAL_ENVIRONMENT: [&str; 13] = [
 /// Keeps the repository's hooks from running, except where the user asked for them.
 const NO_HOOKS: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
 
+/// The commands that run programs of the user's: hooks, filters, what signs a commit. These have the user's environment, and
+/// what oxundo sets for itself is no part of it: they may look at another repository, or ask for a password.
+const FOR_THE_USER: [&str; 3] = ["hook", "update-index", "commit-tree"];
+
 /// The commands that run hooks, or print where they are.
 const ABOUT_HOOKS: [&str; 2] = ["hook", "rev-parse"];
+
+/// The hook that git runs when it has written an index.
+const INDEX_HOOK: &str = "post-index-change";
 
 impl Repo {
     /// A git command in this repository.
@@ -54,6 +61,7 @@ impl Repo {
         S: AsRef<OsStr>,
     {
         let git = Git::new(&self.git_dir, self.top(), args);
+        let git = if git.is_for_the_user() { git.for_the_user(self) } else { git.for_oxundo() };
         self.watch.emit(Progress::Runs(git.line()));
         git
     }
@@ -63,6 +71,8 @@ impl Repo {
 #[derive(Debug)]
 pub struct Git {
     command: Command,
+    /// What is to follow the options of git itself.
+    args: Vec<OsString>,
     name: String,
     line: String,
     /// Why it must not run.
@@ -86,17 +96,35 @@ impl Git {
         for variable in LOCAL_ENVIRONMENT {
             command.env_remove(variable);
         }
-        command
-            .current_dir(worktree)
-            .env("GIT_DIR", git_dir)
-            .env("GIT_WORK_TREE", worktree)
-            .env("GIT_TERMINAL_PROMPT", "0");
-        if !ABOUT_HOOKS.contains(&name.as_str()) {
-            // Objects as they were made, as gix gives them (`open_gix`); a user's hook sees what git shows the user.
-            command.env("GIT_NO_REPLACE_OBJECTS", "1").args(NO_HOOKS);
+        command.current_dir(worktree).env("GIT_DIR", git_dir).env("GIT_WORK_TREE", worktree);
+        Self { command, args, name, line, unready: None }
+    }
+
+    fn is_for_the_user(&self) -> bool {
+        FOR_THE_USER.contains(&self.name.as_str())
+    }
+
+    /// With what oxundo wants of git that the user may not.
+    #[must_use]
+    pub fn for_oxundo(mut self) -> Self {
+        self.command.env("GIT_TERMINAL_PROMPT", "0");
+        if !ABOUT_HOOKS.contains(&self.name.as_str()) {
+            // Objects as they were made, as gix gives them (`open_gix`).
+            self.command.env("GIT_NO_REPLACE_OBJECTS", "1").args(NO_HOOKS);
         }
-        command.args(args);
-        Self { command, name, line, unready: None }
+        self
+    }
+
+    /// With nothing that a git of the user's would not have in its environment.
+    fn for_the_user(mut self, repo: &Repo) -> Self {
+        if repo.found_from_top {
+            self.command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+        }
+        // No other way keeps this one hook from running.
+        if self.name == "update-index" && repo.hooks().join(INDEX_HOOK).exists() {
+            self.command.args(NO_HOOKS);
+        }
+        self
     }
 
     /// The command line as people would write it.
@@ -111,7 +139,9 @@ impl Git {
         self
     }
 
+    /// Makes it ready to run.
     fn check(&mut self) -> Result<()> {
+        self.command.args(std::mem::take(&mut self.args));
         self.unready.take().map_or(Ok(()), Err)
     }
 
@@ -181,10 +211,9 @@ impl Git {
         Ok((code, output.stdout))
     }
 
-    /// git's messages are quoted in English. Only its messages: filters and programs that it runs for the user keep
-    /// the user's locale, and hooks the language too.
+    /// git's messages are quoted in English, but of a git that runs programs of the user's: they have the user's language.
     fn speak_english(&mut self) {
-        if self.name != "hook" {
+        if !self.is_for_the_user() {
             self.command.env("LANGUAGE", "C");
         }
     }

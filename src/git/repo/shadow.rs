@@ -139,6 +139,7 @@ impl ShadowRepository {
         }
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(git_dir.join("oxundo"))?;
         let made = Git::new(&git_dir, directory, ["init", "--quiet", "--template=", "--initial-branch=main"])
+            .for_oxundo()
             .env("GIT_DEFAULT_REF_FORMAT", "files")
             .run(b"");
         made.with_context(|| format!("make a store at '{}'", git_dir.display()))?;
@@ -170,7 +171,7 @@ impl ShadowRepository {
 
     fn write(&self) -> Result<()> {
         let worktree = [OsStr::new("config"), OsStr::new("core.worktree"), self.directory.as_os_str()];
-        Git::new(&self.git_dir, &self.directory, worktree).run(b"")?;
+        Git::new(&self.git_dir, &self.directory, worktree).for_oxundo().run(b"")?;
         let identity = self.identity.as_deref().unwrap_or_default().as_bytes();
         let record = [identity, b"\n", self.directory.as_os_str().as_bytes()].concat();
         // Last: with it, the store is whole.
