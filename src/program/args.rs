@@ -131,7 +131,7 @@ pub enum Command {
     ///
     /// Looks at the timeline and its reflog, the notes, git's configuration, interrupted commands and the agents' hooks, in
     /// every worktree. The hooks are tried: each is called as its agent would, with an event that records nothing. Each
-    /// finding comes with the command that mends it; without --fix, doctor itself changes nothing.
+    /// finding comes with the command that mends it; without --fix and --finish, doctor itself changes nothing.
     #[command(after_long_help = include_str!("help/doctor.txt"))]
     Doctor(DoctorArgs),
     /// Set up agents' hooks, so that each of their prompts is a turn
@@ -224,6 +224,9 @@ pub struct DoctorArgs {
     /// Write the hooks that are set up as `oxundo init` writes them now, and nothing else
     #[arg(long)]
     pub fix: bool,
+    /// Finish or roll back a command that was interrupted in the git directory of which this one is a copy
+    #[arg(long)]
+    pub finish: bool,
 }
 
 /// Arguments of `gc`.

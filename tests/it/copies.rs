@@ -16,6 +16,9 @@ const MEMORY: &str = "/dev/shm";
 /// What the tests take of it at most at a time, several times over: some 140 MiB where files are large, else 20.
 const ENOUGH: u64 = 1 << 30;
 
+/// By this file a git directory knows its own journals.
+const KEY: &str = "oxundo/journal.key";
+
 /// A directory in memory where there is room, for a file in memory costs a tenth of one on a disk; else where
 /// temporary files are. `TMPDIR` says otherwise: `TMPDIR=/tmp cargo test` has everything on a disk.
 pub(crate) fn directory() -> TempDir {
@@ -30,7 +33,8 @@ pub(crate) fn directory() -> TempDir {
     TempDir::with_prefix_in("oxundo-", &*PLACE).expect("make a temporary directory")
 }
 
-/// Copies a directory as `cp -a` does, but for git's objects, which nobody ever writes to: these are the same files.
+/// Copies a directory as `cp -a` does, but for git's objects, which nobody ever writes to, and the key of journals: these are
+/// the same files.
 pub(crate) fn copy(from: &Path, to: &Path) {
     copy_entries(from, to, false, &mut HashMap::new());
 }
@@ -47,8 +51,9 @@ fn copy_entries(from: &Path, to: &Path, objects: bool, names: &mut HashMap<u64, 
             copy_entries(&old, &new, objects || old.ends_with(".git/objects"), names);
         } else if about.is_symlink() {
             symlink(fs::read_link(&old).expect("read a symlink"), &new).expect("make a symlink");
-        } else if about.is_file() && objects && fs::hard_link(&old, &new).is_ok() {
-            // An object never changes: a second name will do, where there can be one.
+        } else if about.is_file() && (objects || old.ends_with(KEY)) && fs::hard_link(&old, &new).is_ok() {
+            // An object never changes: a second name will do, where there can be one. Nor does the file by which a git
+            // directory knows its own journals: the copy stands for the very same one.
         } else if let Some(other) = names.get(&about.ino()).filter(|_| about.nlink() > 1) {
             fs::hard_link(other, &new).expect("link a file");
         } else if about.is_file() {

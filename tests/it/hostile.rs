@@ -123,6 +123,46 @@ fn worked() -> Sandbox {
     repo
 }
 
+#[test]
+fn no_link_in_oxundos_own_directories_is_followed() {
+    let start = worked();
+    for (link, target) in [
+        (".git/oxundo", "../../outside"),
+        (".git/oxundo/aside", "../../../outside"),
+        (".git/oxundo/aside/7", "../../../../outside/7"),
+        (".git/oxundo/fired", "../../../outside"),
+        (".git/oxundo/fired/claude", "../../../../outside/canary"),
+        (".git/oxundo/timeline", "../../../outside/canary"),
+        (".git/oxundo/lock", "../../../outside/canary"),
+        (".git/oxundo/hooks.log", "../../../outside/none"),
+    ] {
+        let repo = start.copy();
+        repo.sh("mkdir -p ../outside/7/0 ../outside/claude; echo keep | tee ../outside/7/0/keep >../outside/canary
+            cp -a ../outside ../home/kept");
+        let place = repo.path(link);
+        repo.sh(&format!("rm -rf {link}; mkdir -p {link}; rm -r {link}"));
+        std::os::unix::fs::symlink(target, &place).expect("make a link");
+        for args in [
+            &["undo"][..],
+            &["run", "--", "sh", "-c", "head -c 20000000 /dev/zero >big"],
+            &["status"],
+            &["gc", "--keep", "now"],
+            &["hook", "claude", "Stop"],
+            &["uninstall", "--purge"],
+        ] {
+            let output = repo.oxundo(args);
+            if args[0] != "hook" {
+                assert!(output.err().contains("is a link"), "{link}: {output:?}");
+                assert!(output.err().contains("hint: "), "{link}: {output:?}");
+            }
+            assert!(place.is_symlink(), "{link}: it is there for the user to look at");
+            repo.sh("diff -r ../outside ../home/kept");
+        }
+        repo.sh(&format!("rm {link}"));
+        repo.oxundo(["status"]).success();
+    }
+}
+
 /// Paths that lead out of the worktree or into a git directory, on some system.
 const ASTRAY: [&[&str]; 17] = [
     &["..", "outside", "canary"],
@@ -395,7 +435,7 @@ mod traced {
         before.undo();
         let ends = [before.state(), after.state()];
         // Between the plan and the apply, and at the first file of each kind.
-        let moments = ["pending.lock /", "renameat .oxundo-tmp", "unlinkat", "mkdirat", "fchmod ", "aside/"];
+        let moments = ["refs.new /", "renameat .oxundo-tmp", "unlinkat", "mkdirat", "fchmod ", "aside/"];
         for (start, op) in [(&after, "undo"), (&before, "redo")] {
             for moment in moments {
                 let repo = start.copy();
@@ -471,7 +511,7 @@ mod traced {
         }
         let start = worked();
         start.beside("outside").write("canary", "canary\n");
-        let killed = killed_at(&start, &["undo"], ["renameat", "pending.lock /"]);
+        let killed = killed_at(&start, &["undo"], ["unlink", "oxundo/refs.mark"]);
         let changes: [(&str, Change); 6] = [
             ("files", |plan, path| plan["files"][0]["path"] = json!(path)),
             ("directories", |plan, path| plan["directories"][0]["path"] = json!(path)),
@@ -488,15 +528,59 @@ mod traced {
                 let repo = killed.copy();
                 forge(&repo, |journal| change(&mut journal["plan"], &path.join("/")));
                 let (before, outside) = (repo.everything(), repo.outside());
-                let (code, value) = repo.json(["status"]);
-                assert_eq!((code, &value["error"]["code"]), (1, &json!("corrupt")), "{what} {path:?}: {value}");
+                for args in [&["status"][..], &["doctor", "--finish"]] {
+                    let (code, value) = repo.json(args);
+                    assert_eq!((code, &value["error"]["code"]), (1, &json!("corrupt")), "{what} {path:?}: {value}");
+                }
                 repo.everything().assert_is(&before, what);
                 repo.outside().assert_is(&outside, what);
             }
         }
         let repo = killed.copy();
         forge(&repo, |journal| journal["record"]["message"] = json!("\u{1b}[2J$(touch ../outside/run)"));
+        repo.oxundo(["doctor", "--finish"]).says("an interrupted operation: ");
         repo.oxundo(["status"]).success();
         can_be_looked_at(&repo);
+    }
+
+    #[test]
+    fn a_journal_that_a_fetch_or_a_copy_brought_is_carried_out_only_by_doctor() {
+        if !can_trace() {
+            return;
+        }
+        let start = worked();
+        let before = start.state();
+        let killed = killed_at(&start, &["undo"], ["renameat", ".oxundo-tmp"]);
+        let (fetched, copied) = (killed.beside("fetched"), killed.beside("copied"));
+        killed.sh("git clone -q . ../fetched; cp -a . ../copied");
+        fetched.sh("git config user.name A; git config user.email a@b; git fetch -q origin '+refs/*:refs/fetched/*'");
+        fetched.sh("git update-ref refs/oxundo/pending refs/fetched/oxundo/pending");
+        for repo in [&fetched, &copied] {
+            let whole = repo.everything();
+            for args in [&["status"][..], &["undo"], &["run", "--", "true"], &["checkpoint", "x"], &["gc"], &["log"]] {
+                let output = repo.oxundo(args);
+                assert_ne!(output.code, 0, "{output:?}");
+                assert!(output.err().contains("interrupted in another git directory"), "{output:?}");
+                assert!(output.err().contains("hint: run 'oxundo doctor'"), "{output:?}");
+            }
+            repo.oxundo(["hook", "claude"]).success();
+            let diagnosis = repo.oxundo(["doctor"]);
+            diagnosis.exits(1);
+            diagnosis.says("write ");
+            diagnosis.says("mend: oxundo doctor --finish");
+            repo.everything().assert_is(&whole, "nothing was carried out");
+        }
+        // Put away, as the first line says.
+        let mend = fetched.json(["doctor"]).1["findings"][0]["mend"][0].as_str().expect("a line").to_owned();
+        fetched.sh(&mend);
+        fetched.oxundo(["status"]).success();
+        fetched.agent("echo more >>more");
+        fetched.undo();
+        // Or carried out.
+        copied.oxundo(["doctor", "--finish"]).says("rolled back an interrupted operation: undo");
+        copied.state().assert_is(&before, "as before the undo");
+        copied.undo();
+        copied.redo();
+        copied.state().assert_is(&before, "there and back");
     }
 }

@@ -5,13 +5,14 @@ use crate::error::{Code, Refusal};
 use crate::git::apply::Apply;
 use crate::git::apply::files::Files;
 use crate::git::apply::index::same_entries;
-use crate::git::apply::journal::{Journal, read_journal};
+use crate::git::apply::journal::{Journal, is_own_journal, read_journal};
 use crate::git::index::Index;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeSet;
 
@@ -35,6 +36,19 @@ pub struct Left {
     pub stashed: usize,
 }
 
+/// A command that was interrupted in another git directory, of which this is a copy, or from which its journal was fetched.
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    /// The journal.
+    pub commit: ObjectId,
+    /// What it was for.
+    pub what: String,
+    /// Whether it would be finished; else it would be rolled back.
+    pub finishes: bool,
+    /// What that changes.
+    pub plan: Plan,
+}
+
 impl Apply<'_> {
     /// Whether an interrupted command left something to finish or to roll back.
     pub fn is_interrupted(repo: &Repo) -> Result<bool> {
@@ -44,11 +58,44 @@ impl Apply<'_> {
             || refs.has_marked_locks())
     }
 
-    /// Finishes or rolls back what an interrupted command left. To be called with the
-    /// worktree's lock held.
+    /// Finishes or rolls back what an interrupted command left here. To be called with the worktree's lock held.
     pub fn recover(&self) -> Result<Option<Recovered>> {
+        self.clear_locks()?;
+        let Some((pending, journal)) = self.pending()? else { return Ok(None) };
+        if !is_own_journal(self.repo, pending)? {
+            let name = Refs::new(self.repo).own_ref(OwnRef::Pending);
+            let what = format!("{name} is the journal of a command that was interrupted in another git directory");
+            return Err(Refusal::new(Code::Corrupt, what)
+                .hint("run 'oxundo doctor': it says what the command was about to do, and how to go on")
+                .into());
+        }
+        self.finish(pending, journal).map(Some)
+    }
+
+    /// As [`Self::recover`], also of a command that was interrupted elsewhere: in what this git directory is a copy of.
+    pub fn recover_any(&self) -> Result<Option<Recovered>> {
+        self.clear_locks()?;
+        let Some((pending, journal)) = self.pending()? else { return Ok(None) };
+        self.finish(pending, journal).map(Some)
+    }
+
+    /// What [`Self::recover_any`] would do, and [`Self::recover`] would not.
+    pub fn foreign(&self) -> Result<Option<Foreign>> {
+        let Some((commit, Journal { plan, record, .. })) = self.pending()? else { return Ok(None) };
+        if is_own_journal(self.repo, commit)? {
+            return Ok(None);
+        }
+        let finishes = self.committed(&plan, &record)?;
+        let plan = if finishes { plan } else { plan.inverse() };
+        Ok(Some(Foreign { commit, what: record.message, finishes, plan }))
+    }
+
+    fn clear_locks(&self) -> Result<()> {
         Index::new(self.repo).clear_own_index_lock()?;
-        Refs::new(self.repo).clear_marked_locks()?;
+        Refs::new(self.repo).clear_marked_locks()
+    }
+
+    fn pending(&self) -> Result<Option<(ObjectId, Journal)>> {
         let Some(pending) = Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Pending))? else {
             return Ok(None);
         };
@@ -56,6 +103,10 @@ impl Apply<'_> {
             let what = format!("the journal of an interrupted command cannot be read: {}", error_chain(&error));
             Refusal::new(Code::Corrupt, what).hint("run 'oxundo doctor': it says how to go on")
         })?;
+        Ok(Some((pending, journal)))
+    }
+
+    fn finish(&self, pending: ObjectId, journal: Journal) -> Result<Recovered> {
         Self::check_names(&journal.plan)?;
         let Journal { plan, record, .. } = journal;
         let finished = self.committed(&plan, &record)?;
@@ -70,7 +121,7 @@ impl Apply<'_> {
             self.force(&plan.clone().inverse(), &record.message)?
         };
         self.end_journal(pending)?;
-        Ok(Some(Recovered { what: record.message, finished, left }))
+        Ok(Recovered { what: record.message, finished, left })
     }
 
     /// Whether an interrupted apply had passed its commit point.

@@ -3,6 +3,7 @@
 mod agents;
 mod finding;
 mod fix;
+mod journal;
 mod repository;
 mod switches;
 mod trial;
@@ -11,8 +12,7 @@ mod worktrees;
 
 use crate::agents::setup::title;
 use crate::error::Refusal;
-use crate::git::apply::Apply;
-use crate::git::apply::journal::damaged_journal;
+use crate::git::apply::recover::Recovered;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
@@ -29,6 +29,7 @@ use std::process::ExitCode;
 /// All that is wrong.
 pub struct Diagnosis {
     fixed: Vec<Fixed>,
+    recovered: Option<Recovered>,
     findings: Vec<Finding>,
     about: Overview,
 }
@@ -43,30 +44,15 @@ impl Diagnosis {
 /// Checks everything, after it has mended what it can if that is wanted.
 pub fn run(repo: &Repo, args: &DoctorArgs) -> Result<Diagnosis> {
     let (fixed, mut findings) = if args.fix { fix::fix(repo) } else { Default::default() };
-    findings.extend(journal(repo)?);
+    let recovered = if args.finish { journal::finish(repo)? } else { None };
+    findings.extend(journal::check(repo)?);
     findings.extend(timeline(repo)?);
     findings.extend(locks(repo));
     let mut about = Overview::default();
     findings.extend(repository::check(repo, &mut about));
     findings.extend(agents::check(repo, &mut about));
     findings.extend(worktrees::check(repo));
-    Ok(Diagnosis { fixed, findings, about })
-}
-
-fn journal(repo: &Repo) -> Result<Option<Finding>> {
-    let name = Refs::new(repo).own_ref(OwnRef::Pending);
-    if let Some((commit, why)) = damaged_journal(repo)? {
-        let what = format!(
-            "a command was interrupted, and its journal {name} cannot be read ({why}): \
-             it may have changed some files and not others; see 'git diff'"
-        );
-        return Ok(Some(Finding::new(Severity::Error, what).mend(format!("git update-ref -d {name} {commit}"))));
-    }
-    Ok(if Apply::is_interrupted(repo)? {
-        Some(Finding::new(Severity::Warning, "a command was interrupted").mend("oxundo status"))
-    } else {
-        None
-    })
+    Ok(Diagnosis { fixed, recovered, findings, about })
 }
 
 fn timeline(repo: &Repo) -> Result<Vec<Finding>> {
@@ -136,12 +122,16 @@ fn locks(repo: &Repo) -> Vec<Finding> {
 impl Answer for Diagnosis {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         let ok = self.findings.iter().all(|finding| finding.severity != Severity::Error);
-        Ok(json!({"ok": ok, "fixed": self.fixed, "findings": self.findings, "about": self.about}))
+        let recovered = self.recovered.as_ref().map(journal::json);
+        Ok(
+            json!({"ok": ok, "fixed": self.fixed, "recovered": recovered, "findings": self.findings, "about": self.about}),
+        )
     }
 
     fn text(&self) -> String {
         let fixed = |fixed: &Fixed| format!("{}: mended '{}'\n", title(fixed.agent), sanitized(&fixed.path));
-        let mut text: String = self.fixed.iter().map(fixed).chain([self.about.text()]).collect();
+        let recovered = self.recovered.iter().map(journal::text);
+        let mut text: String = self.fixed.iter().map(fixed).chain(recovered).chain([self.about.text()]).collect();
         if self.findings.is_empty() {
             text.push_str("nothing is wrong\n");
         }
@@ -151,6 +141,9 @@ impl Answer for Diagnosis {
                 Severity::Warning => style("warning:").yellow(),
             };
             text.push_str(&format!("{word} {}\n", sanitized(&finding.message)));
+            for detail in &finding.details {
+                text.push_str(&format!("    {}\n", sanitized(detail)));
+            }
             for command in &finding.mend {
                 text.push_str(&format!("  {} {}\n", style("mend:").cyan(), sanitized(command)));
             }

@@ -23,6 +23,9 @@ pub struct Finding {
     pub severity: Severity,
     /// What it is.
     pub message: String,
+    /// What belongs to it, a line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
     /// The commands that mend it, the best first.
     pub mend: Vec<String>,
 }
@@ -30,7 +33,7 @@ pub struct Finding {
 impl Finding {
     /// A finding without a remedy.
     pub fn new(severity: Severity, message: impl Into<String>) -> Self {
-        Self { severity, message: message.into(), mend: Vec::new() }
+        Self { severity, message: message.into(), details: Vec::new(), mend: Vec::new() }
     }
 
     /// Adds a command that mends it.
