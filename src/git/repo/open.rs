@@ -3,6 +3,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
+use crate::git::repo::scratch::check_no_links;
 use crate::git::repo::settings::config_parameters;
 use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root};
 use crate::git::repo::{Repo, Top};
@@ -106,6 +107,10 @@ impl Repo {
                 .into());
         }
         let [git_dir, common_dir] = git_dirs;
+        check_no_links(&git_dir.join("oxundo"))?;
+        if common_dir != git_dir {
+            check_no_links(&common_dir.join("oxundo"))?;
+        }
         let prefix = directory.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
         gix.object_cache_size_if_unset(4 * 1024 * 1024);
         gix.objects.enable_object_memory();

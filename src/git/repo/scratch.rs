@@ -1,8 +1,9 @@
 //! Writing files whole or not at all, and removing them: oxundo's own in the git directory, and agents' settings.
 
+use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use anyhow::{Context, Result};
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, FileType, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::io::Write;
@@ -30,6 +31,39 @@ impl Repo {
         let about = self.scratch_path("gc").metadata().ok()?;
         about.modified().ok()?.elapsed().ok()
     }
+}
+
+/// Refuses a link in the place of a scratch directory, or in one: oxundo makes none there, and would write, read or delete
+/// where it leads. What was moved aside is further below, and may be anything.
+pub fn check_no_links(scratch: &Path) -> Result<()> {
+    let looked = |path: &Path| path.symlink_metadata().map(|about| about.file_type());
+    let Ok(kind) = looked(scratch) else { return Ok(()) };
+    let mut directories = Vec::new();
+    check_no_link(scratch, kind, &mut directories)?;
+    for _ in 0..2 {
+        for directory in std::mem::take(&mut directories) {
+            // What cannot be read, or is gone again, is used by nobody.
+            for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let Ok(kind) = entry.file_type() else { continue };
+                check_no_link(&entry.path(), kind, &mut directories)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_no_link(path: &Path, kind: FileType, directories: &mut Vec<PathBuf>) -> Result<()> {
+    if kind.is_symlink() {
+        let path = path.display();
+        return Err(Refusal::new(
+            Code::Corrupt,
+            format!("'{path}' is a link: oxundo makes none there, and follows none"),
+        )
+        .hint(format!("see where it leads, and remove it: rm '{path}'"))
+        .into());
+    }
+    directories.extend(kind.is_dir().then(|| path.to_owned()));
+    Ok(())
 }
 
 fn checksum(record: &[u8]) -> [u8; 8] {
