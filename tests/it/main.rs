@@ -79,5 +79,6 @@ mod terminal;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
 mod trials;
+mod trust;
 mod untracked;
 mod user_edits;

@@ -1,6 +1,7 @@
 //! A repository with its worktree: where it is, how git is called in it, what its configuration says.
 
 pub mod clock;
+pub mod discover;
 #[cfg(test)]
 pub mod hermetic;
 pub mod identity;

@@ -1,6 +1,7 @@
 //! Finding and opening the repository that a directory is in, or oxundo's own for it.
 
 use crate::error::{Code, Refusal};
+use crate::git::repo::discover::{check_trust, discover};
 use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
 use crate::git::repo::scratch::check_no_links;
@@ -9,6 +10,7 @@ use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_di
 use crate::git::repo::{Repo, Top};
 use crate::progress::ProgressSink;
 use anyhow::Result;
+use gix::sec::Trust;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
@@ -45,12 +47,13 @@ impl Repo {
         if let Some(repo) = Self::open_from_environment(&directory)? {
             return Ok(Some(repo));
         }
-        let Ok(found) = gix::discover::upwards(&directory) else {
+        let Some((found, trust)) = discover(&directory) else {
             let store = ShadowRepository::find(&directory)?;
             return store.map(|store| Self::open_store(&store, &directory)).transpose();
         };
-        let (path, top) = found.0.into_repository_and_work_tree_directories();
-        let mut gix = open_gix(&path)?;
+        check_trust(&directory, &found, trust)?;
+        let (path, top) = found.into_repository_and_work_tree_directories();
+        let mut gix = open_gix(&path, Some(Trust::Full))?;
         if std::env::var_os("GIT_WORK_TREE").is_some() {
             // It belongs to a GIT_DIR that is not meant here.
             gix.set_workdir(top.clone())?;
@@ -62,7 +65,7 @@ impl Repo {
     }
 
     fn open_store(store: &ShadowRepository, directory: &Path) -> Result<Self> {
-        let mut gix = open_gix(&store.git_dir)?;
+        let mut gix = open_gix(&store.git_dir, None)?;
         gix.set_workdir(store.directory.clone())?;
         Self::new(gix, &absolute(directory)?, false)
     }
@@ -75,7 +78,7 @@ impl Repo {
         let Ok(git_dir) = absolute(&directory.join(git_dir)) else {
             return Ok(None);
         };
-        let Ok(mut gix) = open_gix(&git_dir) else {
+        let Ok(mut gix) = open_gix(&git_dir, None) else {
             return Ok(None);
         };
         let given = std::env::var_os("GIT_WORK_TREE").filter(|value| !value.is_empty());
@@ -132,7 +135,7 @@ impl Repo {
 
     /// Whether the repository was found by `GIT_DIR` only.
     pub fn only_by_environment(&self) -> bool {
-        self.from_environment && !self.is_shadow() && gix::discover::upwards(self.top()).is_err()
+        self.from_environment && !self.is_shadow() && discover(self.top()).is_none()
     }
 
     /// Whether this is oxundo's own store for a directory without a repository.
@@ -162,12 +165,16 @@ impl Repo {
     }
 }
 
-fn open_gix(path: &Path) -> Result<gix::Repository> {
+/// Opens a git directory. Without the word of git's that it is to be trusted, it has to be the user's.
+fn open_gix(path: &Path, trust: Option<Trust>) -> Result<gix::Repository> {
     let mut permissions = gix::open::Permissions::default();
     permissions.config.git_binary = has_config_of_its_own();
     // A hook may run with an object directory of its own.
     permissions.env.objects = gix::sec::Permission::Deny;
     let mut options = gix::open::Options::default().permissions(permissions).bail_if_untrusted(true);
+    if let Some(trust) = trust {
+        options = options.with(trust);
+    }
     if let Ok(parameters) = std::env::var("GIT_CONFIG_PARAMETERS") {
         options = options.cli_overrides(config_parameters(&parameters));
     }

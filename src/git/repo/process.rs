@@ -226,6 +226,17 @@ impl Git {
     }
 }
 
+/// Whether git uses the repository that this directory is in, by what the user has it trust. It runs nothing there.
+pub fn git_uses_repository(directory: &Path) -> Result<bool> {
+    let mut git = Command::new("git");
+    for variable in LOCAL_ENVIRONMENT {
+        git.env_remove(variable);
+    }
+    git.args(["rev-parse", "--absolute-git-dir"]).current_dir(directory);
+    let output = git.stdin(Stdio::null()).output().context("run git rev-parse")?;
+    Ok(output.status.success())
+}
+
 /// A command that was started and waits for its input. One that is dropped gets none, and ends.
 #[derive(Debug)]
 pub struct Waiting {

@@ -7,6 +7,7 @@
 //! a directory that was moved.
 
 use crate::error::{Code, Refusal};
+use crate::git::repo::discover::searched;
 use crate::git::repo::process::Git;
 use crate::git::repo::refs;
 use crate::git::repo::scratch::{disk_usage, remove_tree, replace};
@@ -262,7 +263,7 @@ fn identity_of(directory: &Path) -> Option<String> {
 
 /// The refusal for a directory below a `.git` that cannot be used.
 pub fn broken_repository(directory: &Path) -> Option<Refusal> {
-    let broken = directory.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok())?;
+    let broken = searched(directory).find(|directory| directory.join(".git").symlink_metadata().is_ok())?;
     (device(broken) == device(directory)).then(|| {
         let message = format!("there is a '.git' in '{}' that is no repository", broken.display());
         Refusal::new(Code::NotFound, message)
