@@ -64,6 +64,9 @@ pub struct Timeline {
     /// Those kept alive only while the open turn lasts: commits that the agent could drop.
     #[serde(default)]
     pub held: Vec<Pin>,
+    /// The turns, oldest first, whose changes were not all committed when they ended, and may be uncommitted still.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncommitted: Vec<u64>,
 }
 
 impl Default for Timeline {
@@ -78,6 +81,7 @@ impl Default for Timeline {
             named: BTreeMap::new(),
             pins: Vec::new(),
             held: Vec::new(),
+            uncommitted: Vec::new(),
         }
     }
 }

@@ -104,8 +104,8 @@ pub struct Turn {
     pub prompt: Option<String>,
     /// Commit or ghost.
     pub mode: Mode,
-    /// Whether it makes no commits, or could not make its commit, though it should: what the agent changed is uncommitted,
-    /// with the user's work perhaps, and a commit of either could take the other's along.
+    /// Whether it makes no commits though it should: what is uncommitted, of the user's or an agent's, could be in a commit
+    /// of the other's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
     /// The branch on which it began; `None` for a detached HEAD.

@@ -35,7 +35,7 @@ fn hook_of(repo: &Sandbox, agent: &str, event: &str, prompt: &str, session: &str
 
 /// What is in commits of agents', by their trailer.
 fn agents_commits(repo: &Sandbox) -> String {
-    repo.git(["log", "--branches", "--grep=Assisted-by", "-p", "--format="])
+    repo.git(["log", "HEAD", "--branches", "--grep=Assisted-by", "-p", "--format="])
 }
 
 const BEGIN: &str = "UserPromptSubmit";
@@ -385,7 +385,7 @@ fn in_a_run_the_users_work_after_undo_is_in_no_agents_commit() {
         Output::awaited(run).success();
         let agents = agents_commits(&repo);
         assert!(!agents.contains("+users-own"), "{way}: {agents}");
-        let dirty = repo.git(["log", "--branches", "--grep=uncommitted changes", "-p", "--format="]);
+        let dirty = repo.git(["log", "HEAD", "--branches", "--grep=uncommitted changes", "-p", "--format="]);
         assert!(!dirty.contains("+agents-"), "{way}: {dirty}");
         repo.oxundo(["undo", "--to", "0"]).success();
         repo.state().assert_is(&users, &format!("{way}: all that the agent did since is undone"));
@@ -731,7 +731,7 @@ fn what_a_turn_could_not_commit_is_not_saved_as_the_users() {
         hook(&repo, BEGIN, "2");
         repo.sh("echo agents-second >>README.txt");
         hook(&repo, END, "2");
-        let dirty = repo.git(["log", "--branches", "--grep=uncommitted changes", "-p", "--format="]);
+        let dirty = repo.git(["log", "HEAD", "--branches", "--grep=uncommitted changes", "-p", "--format="]);
         assert!(!dirty.contains("+agents-"), "{blocked}: {dirty}");
         assert!(!agents_commits(&repo).contains("+users-"), "{blocked}");
         repo.undo();
@@ -741,6 +741,85 @@ fn what_a_turn_could_not_commit_is_not_saved_as_the_users() {
         repo.sh("echo agents-third >>README.txt");
         hook(&repo, END, "3");
         assert!(agents_commits(&repo).contains("+agents-third"), "committed as ever once all is committed");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_a_turn_left_uncommitted_is_in_no_dirty_commit_whatever_came_in_between() {
+    type Story = (&'static str, fn(&Sandbox));
+    // Uncommitted work of the user's and of an agent's, in one file.
+    fn broken_into(repo: &Sandbox) {
+        repo.sh("echo users-first >>README.txt");
+        hook(repo, BEGIN, "1");
+        repo.sh("echo early >early.txt");
+        repo.undo();
+        repo.sh("echo agents-late >>README.txt");
+        hook(repo, END, "1");
+    }
+    let stories: [Story; 9] = [
+        ("another branch", |repo| {
+            broken_into(repo);
+            repo.sh("git switch -qc other");
+        }),
+        ("another name", |repo| {
+            broken_into(repo);
+            repo.sh("git branch -m renamed");
+        }),
+        ("no branch", |repo| {
+            broken_into(repo);
+            repo.sh("git switch -q --detach");
+        }),
+        ("oxundo branch", |repo| {
+            broken_into(repo);
+            repo.oxundo(["branch", "other"]).success();
+        }),
+        ("oxundo restore", |repo| {
+            broken_into(repo);
+            repo.sh("rm first.txt");
+            repo.oxundo(["restore", "1", "--", "first.txt"]).success();
+        }),
+        ("the stash, and a prompt meanwhile", |repo| {
+            broken_into(repo);
+            repo.sh("git stash -q");
+            repo.hook_turn("between", "echo between >between.txt");
+            repo.sh("git stash pop -q");
+        }),
+        ("a part of it committed", |repo| {
+            broken_into(repo);
+            repo.sh("sed -i /agents/d README.txt; git commit -qam mine; echo agents-late >>README.txt");
+        }),
+        ("ghost mode", |repo| {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+            repo.hook_turn("ghost", "echo agents-late >>README.txt");
+            repo.git(["config", "oxundo.mode", "commit"]);
+        }),
+        ("a merge that the agent left", |repo| {
+            repo.sh("git switch -qc side; echo side >side.txt; git add .; git commit -qm side; git switch -q main");
+            hook(repo, BEGIN, "m");
+            repo.sh("git merge -q --no-ff --no-commit side; echo agents-late >>README.txt");
+            hook_that_warns(repo, END, "m");
+            repo.sh("rm .git/MERGE_*");
+        }),
+    ];
+    for (what, story) in stories {
+        let repo = repo(Mode::Commit);
+        repo.sh("git commit -qam mine");
+        story(&repo);
+        repo.sh("echo users-second >>first.txt");
+        let before = repo.state();
+        repo.hook_turn("next", "echo agents-next >next.txt");
+        let dirty = repo.git(["log", "HEAD", "--branches", "--grep=uncommitted changes", "-p", "--format="]);
+        assert!(!dirty.contains("+agents-"), "{what}: {dirty}");
+        assert!(!agents_commits(&repo).contains("+users-"), "{what}");
+        repo.undo();
+        repo.state().assert_is(&before, what);
+        // All is committed, or what is left is only the user's.
+        repo.sh("git commit -qam all; echo users-third >>README.txt");
+        repo.hook_turn("last", "echo agents-last >>first.txt");
+        let dirty = repo.git(["log", "-1", "--grep=uncommitted changes", "-p", "--format="]);
+        assert!(dirty.contains("+users-third"), "{what}: {dirty}");
+        assert!(agents_commits(&repo).contains("+agents-last"), "{what}: it is committed as ever");
         repo.assert_sound();
     }
 }
@@ -761,6 +840,16 @@ fn a_secret_that_an_agent_staged_is_in_no_commit() {
     assert!(!all.contains("TOKEN"), "{all}");
     repo.undo();
     repo.state().assert_is(&before, "it stays staged");
+}
+
+impl Sandbox {
+    /// A prompt, and what its agent does.
+    #[track_caller]
+    fn hook_turn(&self, prompt: &str, script: &str) {
+        hook(self, BEGIN, prompt);
+        self.sh(script);
+        hook(self, END, prompt);
+    }
 }
 
 #[track_caller]

@@ -51,6 +51,12 @@ impl Objects<'_> {
         self.repo.git(["-c", &threshold, "cat-file", "blob", &id.to_string()]).copy_to(out)
     }
 
+    /// The raw content of a blob; none where that is too large for memory.
+    pub fn small_blob(&self, id: ObjectId) -> Result<Option<Vec<u8>>> {
+        let is_small = self.repo.gix.find_header(id)?.size() <= IN_MEMORY;
+        is_small.then(|| self.blob(id)).transpose()
+    }
+
     /// The raw content of a blob.
     pub fn blob(&self, id: ObjectId) -> Result<Vec<u8>> {
         Ok(self.repo.gix.find_blob(id)?.data.clone())

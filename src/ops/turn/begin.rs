@@ -11,10 +11,10 @@ use crate::model::plan::{Op, Plan};
 use crate::model::timeline::Pin;
 use crate::model::turn::{Bounds, CommitKind, Made, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
-use crate::ops::turn::calls;
 use crate::ops::turn::commit::{dirty_commit, has_uncommitted};
 use crate::ops::turn::skipped::{announce_skipped, note_torn};
 use crate::ops::turn::{Who, advance, check_idle, check_on_branch, notes};
+use crate::ops::turn::{calls, leftover};
 use anyhow::Result;
 use std::collections::BTreeSet;
 
@@ -64,11 +64,9 @@ pub fn begin_after(locked: &mut Locked<'_>, who: Who, origin: Bounds, last: &Tur
 }
 
 /// Whether work is uncommitted that can be saved in no commit of its own: where a command broke in, or between two
-/// prompts, an agent's could take the user's along; and where such a turn is the last one, the user's the agent's.
+/// prompts, an agent's commit could take the user's along; and where what a turn did is uncommitted, the user's the agent's.
 fn is_mixed(locked: &Locked<'_>, origin: &Bounds, capture: &Capture) -> Result<bool> {
-    let last = locked.last_whole()?.map(|number| locked.timeline.require_turn(number)).transpose()?;
-    let is_over_mixed = last.is_some_and(|turn| turn.mixed);
-    Ok((origin.waiting || is_over_mixed) && has_uncommitted(locked, capture)?)
+    Ok((origin.waiting && has_uncommitted(locked, capture)?) || leftover::is_left(locked, capture)?)
 }
 
 /// Begins a turn that oxundo itself makes, from a present that has been looked at; `wrote` is what its plan writes
@@ -111,6 +109,7 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
     update.state.open = Some(number);
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     update.state.held = held(&capture.checkpoint, &turn);
+    leftover::forget(locked, &mut update.state, capture)?;
     update.put_turn(&turn)?;
     update.put_checkpoint(number, Side::Before, &capture.checkpoint)?;
     let message = format!("begin {number} ({})", turn.label());

@@ -17,6 +17,7 @@ use crate::model::plan::IndexMove;
 use crate::model::turn::{Turn, subject};
 use crate::ops::locked::Locked;
 use crate::ops::turn::skipped::announce_left_out;
+use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
@@ -37,12 +38,7 @@ pub fn dirty_commit<'r>(locked: &Locked<'r>, capture: &Capture, turn: &Turn) -> 
     let (repo, config) = (locked.repo, locked.config());
     let checkpoint = &capture.checkpoint;
     let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
-    let mut paths = capture.changed.clone();
-    if config.untracked()? == Untracked::Commit {
-        let secrets = config.secrets()?;
-        let new = Checkpoints::new(repo).untracked_files(capture)?;
-        paths.extend(new.into_iter().filter(|path| !secrets.matches(path.as_bstr())));
-    }
+    let paths = unstaged(locked, capture)?;
     let (tree, index, lock) = if paths.is_empty() {
         (checkpoint.index.tree, Vec::new(), None)
     } else {
@@ -62,9 +58,27 @@ pub fn dirty_commit<'r>(locked: &Locked<'r>, capture: &Capture, turn: &Turn) -> 
     Ok(Some(Dirty { commit, index, lock }))
 }
 
+/// What a dirty commit has to stage first.
+fn unstaged(view: &View<'_>, capture: &Capture) -> Result<Vec<BString>> {
+    let mut paths = capture.changed.clone();
+    if view.config().untracked()? == Untracked::Commit {
+        let secrets = view.config().secrets()?;
+        let new = Checkpoints::new(view.repo).untracked_files(capture)?;
+        paths.extend(new.into_iter().filter(|path| !secrets.matches(path.as_bstr())));
+    }
+    Ok(paths)
+}
+
+/// What a dirty commit would take: all that is not committed.
+pub fn uncommitted(view: &View<'_>, capture: &Capture) -> Result<BTreeSet<BString>> {
+    let objects = Objects::new(view.repo);
+    let staged = objects.changed_paths(objects.head_tree(&capture.checkpoint.head)?, capture.checkpoint.index.tree)?;
+    Ok(unstaged(view, capture)?.into_iter().chain(staged).collect())
+}
+
 /// Whether anything tracked is not committed.
-pub fn has_uncommitted(locked: &Locked<'_>, capture: &Capture) -> Result<bool> {
-    let head_tree = Objects::new(locked.repo).head_tree(&capture.checkpoint.head)?;
+pub fn has_uncommitted(view: &View<'_>, capture: &Capture) -> Result<bool> {
+    let head_tree = Objects::new(view.repo).head_tree(&capture.checkpoint.head)?;
     Ok(!capture.changed.is_empty() || capture.checkpoint.index.tree != head_tree)
 }
 
@@ -93,7 +107,7 @@ pub struct AutoCommit<'r> {
 /// Makes the auto-commit of what the turn changed, where there is anything to commit.
 pub fn auto_commit<'r>(
     locked: &Locked<'r>,
-    turn: &mut Turn,
+    turn: &Turn,
     start: &Checkpoint,
     capture: &Capture,
     changed: &Delta,
@@ -114,10 +128,6 @@ pub fn auto_commit<'r>(
     let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
     let choice = Choice::of(locked, start, capture, changed, head_tree)?;
     announce_left_out(locked, &choice.left_out, &checkpoint.skipped, &start.skipped);
-    for path in &choice.left_out {
-        // What is staged would be in the next dirty commit.
-        turn.mixed |= !index.index_entries(&capture.index, path.as_bstr())?.is_empty();
-    }
     if choice.commit.is_empty() {
         return Ok(None);
     }

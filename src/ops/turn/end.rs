@@ -21,11 +21,11 @@ use crate::model::record::Record;
 use crate::model::timeline::{Step, Timeline};
 use crate::model::turn::{CommitKind, FileChange, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
-use crate::ops::turn::calls;
 use crate::ops::turn::commit::{auto_commit, replaces_staged_content};
 use crate::ops::turn::pins::pin_displaced;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes, with_dirty_commit};
+use crate::ops::turn::{calls, leftover};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -103,7 +103,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     }
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
     let mut update = locked.timeline.update();
-    let lock = commit(locked, &mut turn, &mut since, &changed, &mut plan, &mut update)?;
+    let lock = commit(locked, &turn, &mut since, &changed, &mut plan, &mut update)?;
     announce_uncovered(locked, &since.before, &since.capture.checkpoint);
     put_ended(locked, &mut turn, &since, &mut update)?;
     let word = if ending.interrupted { "end (interrupted)" } else { "end" };
@@ -129,6 +129,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     update.state.held.clear();
     pin_displaced(view.repo, &mut update.state, &whole)?;
     update.state.push(&Step::of(turn), turn.keeps_redo());
+    leftover::note(view.repo, &mut update.state, turn, &whole, after)?;
     update.put_turn(turn)?;
     update.put_files(turn.turn, &files)?;
     update.put_calls(turn.turn, &calls::in_open_turn(view.repo))?;
@@ -174,7 +175,7 @@ fn as_before(view: &View<'_>, before: Checkpoint) -> Result<Capture> {
 /// Makes the auto-commit, and puts it into the plan and into the state after the turn.
 fn commit<'r>(
     locked: &Locked<'r>,
-    turn: &mut Turn,
+    turn: &Turn,
     since: &mut Since,
     changed: &Delta,
     plan: &mut Plan,
@@ -191,7 +192,6 @@ fn commit<'r>(
         // The turn is recorded all the same; its changes stay uncommitted.
         Err(error) => {
             locked.warn(format!("the turn's changes were not committed: {}", to_refusal(&error).message));
-            turn.mixed = true;
             return Ok(None);
         }
     };

@@ -5,6 +5,7 @@ pub mod begin;
 pub mod calls;
 pub mod commit;
 pub mod end;
+pub mod leftover;
 pub mod missed;
 pub mod pins;
 pub mod session;

@@ -1,0 +1,93 @@
+//! Whether what a turn did to a file is still part of what is uncommitted there. Lines tell: whichever branch HEAD is on,
+//! whoever has committed, stashed or edited meanwhile, and however it was done.
+
+use std::collections::HashMap;
+
+/// A file's content at both ends of a change; none where it is not there.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<'a> {
+    /// Before it.
+    pub from: Option<&'a [u8]>,
+    /// After it.
+    pub to: Option<&'a [u8]>,
+}
+
+/// How many more of each line there are after a change than before.
+type Lines<'a> = HashMap<&'a [u8], i64>;
+
+impl<'a> Ends<'a> {
+    fn lines(self) -> Lines<'a> {
+        let mut lines = Lines::new();
+        for (content, by) in [(self.from, -1), (self.to, 1)] {
+            // git may have its own line ends.
+            let content = content.map(|content| content.strip_suffix(b"\n").unwrap_or(content));
+            let content = content.into_iter().flat_map(|content| content.split(|byte| *byte == b'\n'));
+            content.for_each(|line| *lines.entry(line.strip_suffix(b"\r").unwrap_or(line)).or_default() += by);
+        }
+        lines.retain(|_, by| *by != 0);
+        lines
+    }
+
+    /// Whether it made the file, or deleted it.
+    fn presence(self) -> Option<bool> {
+        (self.from.is_some() != self.to.is_some()).then_some(self.to.is_some())
+    }
+
+    /// Whether any of this change is in another one. What only moved lines is in whatever changes the file.
+    pub fn is_in(self, other: Self) -> bool {
+        if self.from == self.to || other.from == other.to {
+            return false;
+        }
+        if self.presence().is_some() && self.presence() == other.presence() {
+            return true;
+        }
+        let (mine, others) = (self.lines(), other.lines());
+        let is_there = |(line, by): (&&[u8], &i64)| others.get(line).is_some_and(|other| other.signum() == by.signum());
+        mine.is_empty() || mine.iter().any(is_there)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends<'a>(from: Option<&'a str>, to: Option<&'a str>) -> Ends<'a> {
+        Ends { from: from.map(str::as_bytes), to: to.map(str::as_bytes) }
+    }
+
+    #[test]
+    fn a_change_is_there_as_long_as_a_line_of_it_is() {
+        let turn = ends(Some("one\ntwo\n"), Some("one\nagent\n"));
+        for (head, now, wanted) in [
+            ("one\ntwo\n", "one\nagent\n", true),
+            ("one\ntwo\n", "one\nagent\nuser\n", true),
+            ("one\ntwo\n", "one\r\nagent\r\n", true),
+            // What it took away is away still.
+            ("one\ntwo\n", "one\nuser\n", true),
+            // Taken back, or committed, with the user's beside it.
+            ("one\ntwo\n", "one\ntwo\nuser\n", false),
+            ("one\nagent\n", "one\nagent\nuser\n", false),
+            ("one\nagent\n", "user\nagent\n", false),
+            ("one\nagent\n", "one\nagent\n", false),
+        ] {
+            assert_eq!(turn.is_in(ends(Some(head), Some(now))), wanted, "{head:?} {now:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_made_or_deleted_is_told_by_that() {
+        let (made, gone) = (ends(None, Some("")), ends(Some("x\n"), None));
+        assert!(made.is_in(ends(None, Some("user\n"))));
+        assert!(!made.is_in(ends(Some(""), Some("user\n"))), "it is committed");
+        assert!(gone.is_in(ends(Some("y\n"), None)));
+        assert!(!gone.is_in(ends(None, Some("user\n"))), "it was deleted in a commit, and made anew");
+        assert!(!ends(Some("x"), Some("x")).is_in(ends(Some("x"), Some("y"))), "it was not changed");
+    }
+
+    #[test]
+    fn what_only_moves_lines_is_in_any_change() {
+        let moved = ends(Some("a\nb\n"), Some("b\na\n"));
+        assert!(moved.is_in(ends(Some("a\nb\n"), Some("b\na\nuser\n"))));
+        assert!(!moved.is_in(ends(Some("b\na\n"), Some("b\na\n"))));
+    }
+}
