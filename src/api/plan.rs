@@ -167,13 +167,13 @@ impl From<Restore> for Operation {
 
 impl Operation {
     /// As which it takes the lock.
-    pub(crate) fn command(&self) -> Command<'static> {
-        let name = match self {
-            Self::Undo(_) => "undo",
-            Self::Redo(_) => "redo",
-            Self::Restore(_) => "restore",
+    pub(crate) fn command(&self) -> Command {
+        let op = match self {
+            Self::Undo(_) => Op::Undo,
+            Self::Redo(_) => Op::Redo,
+            Self::Restore(_) => Op::Restore,
         };
-        Command { name, is_typed: false }
+        Command { op, is_typed: false }
     }
 
     /// Makes every check.

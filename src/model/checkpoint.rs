@@ -290,6 +290,16 @@ pub struct Checkpoint {
     pub rules: ObjectId,
 }
 
+impl Checkpoint {
+    /// HEAD, with its branch if it is on one, is at another commit.
+    pub fn advance(&mut self, commit: ObjectId) {
+        self.head.commit = Some(commit);
+        if let Some(branch) = &self.head.branch {
+            self.branches.insert(branch.clone(), commit);
+        }
+    }
+}
+
 /// Something beyond the limits that a turn made: not captured, but moved aside by undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aside {

@@ -47,6 +47,11 @@ impl Op {
             Self::Gc => "gc",
         }
     }
+
+    /// Whether it is about the commits of turns: of an open one too, whose end makes one.
+    pub fn is_about_commits(self) -> bool {
+        matches!(self, Self::Branch | Self::Squash)
+    }
 }
 
 /// A file that moves from one state to another.

@@ -38,7 +38,7 @@ pub fn status(view: &View<'_>) -> Result<Status> {
     let timeline = &view.timeline;
     let top = view.top().map(|number| timeline.require_turn(number)).transpose()?;
     // Undo closes the open turn first.
-    let closed = as_if_ended(view)?;
+    let closed = as_if_ended(view, false)?;
     let undo = closed.top().map(|_| would_do(view, &closed)).transpose()?;
     let not_covered = match &top {
         Some(turn) => timeline.checkpoint(turn.turn, Side::After)?.skipped,

@@ -338,6 +338,7 @@ fn warnings_come_with_the_turn_that_they_are_about() {
     repo.sh("rm .git/MERGE_HEAD");
     worktree.end(&info).expect("it ends");
 
+    repo.sh("git add -A; git commit -qm mine");
     worktree.begin(&info).expect("it begins");
     repo.sh("id=$(git hash-object -w b.txt); printf '100644 %s 1\\tc\\n100644 %s 2\\tc\\n' $id $id | git update-index --index-info");
     assert_warned(&worktree.end(&info).expect("it ends").warnings, "the agent left 'c' unmerged");

@@ -41,10 +41,10 @@ fn agents_commits(repo: &Sandbox) -> String {
 const BEGIN: &str = "UserPromptSubmit";
 const END: &str = "Stop";
 
-/// Every file but git's objects, and oxundo's locks, whose content says who had them last.
+/// Every file, git's objects too, but oxundo's locks, whose content says who had them last.
 fn disk(repo: &Sandbox) -> String {
-    repo.sh("find . -path ./.git/objects -prune -o -path ./.git/oxundo/lock -prune -o -type f -print0 |
-        sort -z | xargs -0 sha1sum; find . -path ./.git/objects -prune -o -printf '%p %y %m %l\\n' | sort")
+    repo.sh("find . -path ./.git/oxundo/lock -prune -o -type f -print0 | sort -z | xargs -0 sha1sum;
+        find . -printf '%p %y %m %l\\n' | sort")
 }
 
 fn messages(repo: &Sandbox) -> Vec<String> {
@@ -61,6 +61,7 @@ fn looking_ends_nothing_and_changes_nothing() {
         &["show", "1:README.txt"],
         &["diff"],
         &["diff", "0"],
+        &["diff", "--stat"],
         &["checkpoint", "--list"],
         &["undo", "--dry-run"],
         &["undo", "--to", "0", "--dry-run"],
@@ -68,8 +69,17 @@ fn looking_ends_nothing_and_changes_nothing() {
         &["undo", "--revert", "--dry-run"],
         &["undo", "--dry-run", "--", "README.txt"],
         &["restore", "1", "--dry-run"],
+        &["restore", "1", "--dry-run", "--", "README.txt"],
         &["branch", "other", "2", "--dry-run"],
+        &["branch", "other", "1", "--dry-run"],
+        &["branch", "other", "0", "--dry-run"],
+        &["squash", "--dry-run"],
+        &["squash", "--dry-run", "--all", "-m", "one"],
+        &["squash", "--dry-run", "--author", "A <a@example.com>"],
         &["gc", "--dry-run"],
+        &["uninstall", "--dry-run"],
+        &["init", "claude", "--dry-run"],
+        &["redo", "--dry-run"],
         &["completions", "bash"],
         // Refused.
         &["redo"],
@@ -77,20 +87,32 @@ fn looking_ends_nothing_and_changes_nothing() {
         &["undo", "--", "no-such-file"],
         &["restore", "99"],
         &["branch", "main", "1"],
+        &["branch", "a..b", "1"],
+        &["undo", "--only", "99"],
+        &["undo", "--edits", "refuse", "--to", "0"],
         &["squash", "7..9"],
         &["checkpoint", "HEAD"],
         &["checkpoint", "--delete", "none"],
     ];
     for mode in Mode::BOTH {
         let repo = repo(mode);
-        let before = repo.state();
-        hook(&repo, BEGIN, "1");
-        repo.sh("echo early >>README.txt; echo new >new.txt");
-        let wanted = disk(&repo);
-        for args in looks {
-            let output = repo.oxundo(*args);
+        let look = |args: &[&str]| {
+            let wanted = disk(&repo);
+            let output = repo.oxundo(args);
             assert!(!output.err().contains("closed turn"), "{output:?}");
             assert_eq!(disk(&repo), wanted, "{args:?} changes nothing\n{output:?}");
+        };
+        repo.sh("echo between >>README.txt; head -c 4200000 /dev/urandom >large.bin");
+        repo.oxundo(["status"]).success();
+        for args in looks {
+            look(args);
+        }
+        repo.sh("rm large.bin");
+        let before = repo.state();
+        hook(&repo, BEGIN, "1");
+        repo.sh("echo early >>README.txt; echo new >new.txt; head -c 4200000 /dev/urandom >large.bin");
+        for args in looks {
+            look(args);
         }
         repo.oxundo(["checkpoint", "named"]).success();
         repo.oxundo(["gc"]).success();
@@ -103,6 +125,47 @@ fn looking_ends_nothing_and_changes_nothing() {
         repo.state().assert_is(&before, "undo takes back what came before the looks and after");
         repo.redo();
         repo.state().assert_is(&after, "redo brings it back");
+    }
+}
+
+#[test]
+fn squash_knows_of_the_commit_that_the_end_of_the_open_turn_makes() {
+    let squash = |repo: &Sandbox, args: &[&str]| repo.oxundo([&["squash"], args].concat());
+    // How many commits of which turns.
+    let said = |output: &Output| {
+        let text = output.out();
+        let (_, said) = text.split_once(" squash").or(text.split_once("Squash")).expect("it says so");
+        said.trim_start_matches("ed").split(':').next().expect("the first part").to_owned()
+    };
+    // Nothing is to be squashed: its only commit is that of its end.
+    let alone = || {
+        let repo = Sandbox::new();
+        hook(&repo, BEGIN, "1");
+        repo.sh("echo early >>README.txt");
+        repo
+    };
+    let repo = alone();
+    repo.oxundo(["status"]).success();
+    let before = disk(&repo);
+    for args in [&["--dry-run"][..], &[]] {
+        let output = squash(&repo, args);
+        assert_eq!((output.code, disk(&repo)), (4, before.clone()), "it is refused, and ends nothing: {output:?}");
+    }
+    hook(&repo, END, "1");
+    assert_eq!(
+        (messages(&repo).as_slice(), repo.log()[0]["state"].as_str()),
+        (&["prompt 1".to_owned()][..], Some("done"))
+    );
+    // It is one more than there are.
+    for (own, args) in [("git commit -qam own; echo more >>README.txt", &[][..]), ("", &["--message", "mine"])] {
+        let repo = alone();
+        repo.sh(own);
+        let planned = squash(&repo, &[&["--dry-run"], args].concat());
+        let done = squash(&repo, args);
+        assert_eq!((planned.code, done.code), (0, 0), "{planned:?}\n{done:?}");
+        assert_eq!(said(&planned), said(&done));
+        assert_eq!(repo.git(["rev-list", "--count", "HEAD~1..HEAD"]), "1");
+        repo.assert_sound();
     }
 }
 

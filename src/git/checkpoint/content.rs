@@ -3,9 +3,9 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
-use crate::git::objects::blob::{Exactly, IN_MEMORY, file_id};
 use crate::git::objects::tree::{TreeChange, entry_kind};
 use crate::git::repo::Repo;
+use crate::git::repo::large::{IN_MEMORY, file_id};
 use crate::git::scan::dircache::BlobCache;
 use crate::git::scan::found::{Candidate, Difference, Scan};
 use crate::git::worktree::stat::{file_state, kind_of, mode_of};
@@ -16,7 +16,6 @@ use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode};
-use gix::objs::Write;
 use std::collections::{BTreeMap, HashSet};
 
 /// How often a file that changes while it is read is read again.
@@ -187,7 +186,7 @@ impl<'a> Content<'a> {
             }
             // Line ends and $Id$ only get shorter when they are staged: the same size means the same content.
             let same_size = || -> Result<bool> {
-                let size = self.repo.gix.find_header(entry.id)?.size();
+                let size = Objects::new(self.repo).size(entry.id)?;
                 Ok(size & u64::from(u32::MAX) == u64::from(entry.stat.size))
             };
             if !rewrites && (!shrinks || same_size()?) {
@@ -249,14 +248,7 @@ impl Checkpoints<'_> {
         if self.repo.gix.has_object(id) {
             return Ok(Written::Blob(id));
         }
-        let mut bytes = Exactly::of(&file)?;
-        // Not through memory.
-        let store = &*self.repo.gix.objects;
-        match store.write_stream(gix::objs::Kind::Blob, bytes.left, &mut bytes) {
-            Ok(id) => Ok(Written::Blob(id)),
-            Err(_) if bytes.failed => Ok(Written::Unreadable),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.repo.put_large(file, id)?.map_or(Written::Unreadable, Written::Blob))
     }
 
     fn converts_line_ends(&self) -> bool {

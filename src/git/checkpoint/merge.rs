@@ -91,7 +91,7 @@ impl Merger<'_> {
             std::fs::write(file, bytes).with_context(|| format!("write '{}'", file.display()))?;
             args.push(file.into());
         }
-        let merged = self.repo.git(args).ask();
+        let merged = self.repo.git_apart(args).ask();
         for file in &files {
             std::fs::remove_file(file).with_context(|| format!("remove '{}'", file.display()))?;
         }

@@ -1,6 +1,7 @@
 //! Counting what a delta changes: files and lines.
 
 use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
 use crate::git::repo::shell::Shell;
 use crate::model::bytes::quoted;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind};
@@ -66,10 +67,10 @@ impl Checkpoints<'_> {
         let Some(state) = state else {
             return Ok(Some(Vec::new()));
         };
-        if self.repo.gix.find_header(state.id)?.size() > DIFF_LIMIT {
+        if Objects::new(self.repo).size(state.id)? > DIFF_LIMIT {
             return Ok(None);
         }
-        let bytes = self.repo.gix.find_blob(state.id)?.data.clone();
+        let bytes = Objects::new(self.repo).blob(state.id)?;
         let binary = bytes[..bytes.len().min(TEXT_PROBE)].contains(&0);
         Ok((!binary).then_some(bytes))
     }

@@ -98,7 +98,8 @@ impl Index<'_> {
                 let below = path[key.len()..].as_bstr();
                 let found = Objects::new(self.repo).plain_entries(entry.id, below).or_else(|_| {
                     // A partial clone lacks a tree on the way: git fetches them.
-                    let _ = self.repo.git(["rev-parse", "-q", "--verify", &format!("{}:{below}", entry.id)]).run(b"");
+                    let _ =
+                        self.repo.git_apart(["rev-parse", "-q", "--verify", &format!("{}:{below}", entry.id)]).run(b"");
                     Objects::new(self.repo).plain_entries(entry.id, below)
                 })?;
                 return Ok(found.first().map(|entry| IndexEntry { skip_worktree: true, ..*entry }));
@@ -164,7 +165,7 @@ impl Index<'_> {
     /// The entries of a tree, which git fetches where a partial clone lacks it.
     fn tree_entries(&self, id: ObjectId) -> Result<Vec<NamedEntry>> {
         if !self.repo.gix.has_object(id) {
-            self.repo.git(["cat-file", "-e", &id.to_string()]).run(b"").context("fetch a tree")?;
+            self.repo.git_apart(["cat-file", "-e", &id.to_string()]).run(b"").context("fetch a tree")?;
         }
         let tree = self.repo.gix.find_tree(id)?;
         let tree = tree.decode()?;

@@ -1,51 +1,17 @@
 //! Blobs, however large they are.
 
 use crate::git::objects::Objects;
+use crate::git::repo::large::{Exactly, IN_MEMORY};
 use anyhow::Result;
 use gix::ObjectId;
-use std::fs::File;
-use std::io::{BufReader, Read, Seek};
-use std::sync::atomic::AtomicBool;
-
-/// Larger files are never held in memory as a whole.
-pub const IN_MEMORY: u64 = 4 << 20;
-
-/// Exactly as many bytes of a file as it had when it was opened, since an object begins with its size.
-pub struct Exactly<'a> {
-    file: BufReader<&'a File>,
-    /// How many there are still to read.
-    pub left: u64,
-    /// Whether reading failed.
-    pub failed: bool,
-}
-
-impl<'a> Exactly<'a> {
-    /// All bytes of a file.
-    pub fn of(mut file: &'a File) -> Result<Self> {
-        file.rewind()?;
-        Ok(Self { left: file.metadata()?.len(), failed: false, file: BufReader::with_capacity(1 << 16, file) })
-    }
-}
-
-impl Read for Exactly<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        let read = match self.file.read(&mut buffer[..most]) {
-            Ok(0) if most > 0 => Err(std::io::Error::other("the file became shorter")),
-            read => read,
-        };
-        self.failed |= read.is_err();
-        self.left -= read.as_ref().map_or(0, |read| *read as u64);
-        read
-    }
-}
+use std::io::Read;
 
 impl Objects<'_> {
     /// Copies a blob's content. git reads large ones, since it streams them, and missing ones, since it may
     /// know where to fetch them.
     pub fn copy_blob(&self, id: ObjectId, out: &mut dyn std::io::Write) -> Result<()> {
-        if self.repo.gix.find_header(id).is_ok_and(|header| header.size() <= IN_MEMORY) {
-            return Ok(out.write_all(&self.repo.gix.find_blob(id)?.data)?);
+        if self.size(id).is_ok_and(|size| size <= IN_MEMORY) {
+            return Ok(out.write_all(&self.blob(id)?)?);
         }
         let threshold = format!("core.bigFileThreshold={IN_MEMORY}");
         self.repo.git(["-c", &threshold, "cat-file", "blob", &id.to_string()]).copy_to(out)
@@ -53,24 +19,23 @@ impl Objects<'_> {
 
     /// The raw content of a blob; none where that is too large for memory.
     pub fn small_blob(&self, id: ObjectId) -> Result<Option<Vec<u8>>> {
-        let is_small = self.repo.gix.find_header(id)?.size() <= IN_MEMORY;
+        let is_small = self.size(id)? <= IN_MEMORY;
         is_small.then(|| self.blob(id)).transpose()
+    }
+
+    /// The size of a blob.
+    pub fn size(&self, id: ObjectId) -> Result<u64> {
+        match self.repo.looked_at(id) {
+            Some(file) => Ok(file.metadata()?.len()),
+            None => Ok(self.repo.gix.find_header(id)?.size()),
+        }
     }
 
     /// The raw content of a blob.
     pub fn blob(&self, id: ObjectId) -> Result<Vec<u8>> {
-        Ok(self.repo.gix.find_blob(id)?.data.clone())
+        let Some(file) = self.repo.looked_at(id) else { return Ok(self.repo.gix.find_blob(id)?.data.clone()) };
+        let mut bytes = Vec::new();
+        Exactly::of(&file)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
-}
-
-/// The id that these bytes have as a blob.
-pub fn blob_id(bytes: &[u8], hash: gix::hash::Kind) -> Result<ObjectId> {
-    Ok(gix::objs::compute_hash(hash, gix::objs::Kind::Blob, bytes)?)
-}
-
-/// The id that a file's bytes have as a blob, however large it is.
-pub fn file_id(file: &File, hash: gix::hash::Kind) -> Result<ObjectId> {
-    let mut bytes = Exactly::of(file)?;
-    let (size, progress, go_on) = (bytes.left, &mut gix::progress::Discard, AtomicBool::new(false));
-    Ok(gix::objs::compute_stream_hash(hash, gix::objs::Kind::Blob, &mut bytes, size, progress, &go_on)?)
 }

@@ -20,7 +20,7 @@ impl Refs<'_> {
     /// The full name of a branch that is to be made.
     pub fn new_branch_name(&self, short: &str) -> Result<String> {
         let full = format!("refs/heads/{short}");
-        let checked = self.repo.git(["check-ref-format", "--branch", short]).ask()?;
+        let checked = self.repo.git_apart(["check-ref-format", "--branch", short]).ask()?;
         if checked.0 != 0 || checked.1.trim() != short.as_bytes() {
             return Err(Refusal::new(Code::Usage, format!("'{short}' cannot be a branch's name"))
                 .hint("'git help check-ref-format' says what can")
@@ -86,7 +86,7 @@ impl Refs<'_> {
     /// Every ref of oxundo's, of all worktrees.
     pub fn own_refs(&self) -> Result<Vec<String>> {
         let args = ["for-each-ref", "--format=%(refname)"].into_iter().chain(REFS);
-        let printed = self.repo.git(args).run(b"")?;
+        let printed = self.repo.git_apart(args).run(b"")?;
         Ok(printed.lines().map(|line| line.to_str_lossy().into_owned()).collect())
     }
 }

@@ -1,6 +1,6 @@
 //! New objects stay in memory until somebody else could ask for them, and are then written as git writes them, each a file
-//! of its own: before a ref or an index names one, and before git runs. A look that needs no git writes none, but of files
-//! that are too large for memory: their content goes to the disk at once.
+//! of its own: before a ref or an index names one, and before git runs. A look writes none where others find them
+//! (`look.rs`), but for the content of new files that are too much for memory together.
 //!
 //! gix makes a compressor ready for each object, which takes longer than all the rest of a small one, and gives up where
 //! `git gc` has just removed the directory that the file was to be in.
@@ -45,6 +45,36 @@ impl Repo {
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Writes them into another directory as well, and keeps them in memory.
+    pub(in crate::git::repo) fn copy_unwritten(&self, directory: &Path) -> Result<()> {
+        let new = self.gix.objects.reset_object_memory().unwrap_or_default();
+        let mut store = Loose { directory: directory.to_owned(), zlib: None };
+        let mut copied = Ok(());
+        for (id, (kind, bytes)) in new.iter() {
+            copied = copied.and_then(|()| store.write(*id, *kind, bytes));
+            self.gix.objects.write_buf_with_known_id(*kind, bytes, *id)?;
+        }
+        copied
+    }
+
+    /// Takes in all objects of another directory.
+    pub(in crate::git::repo) fn take_in(&self, from: &Path) -> Result<()> {
+        let to = self.gix.objects.store_ref().path().to_owned();
+        for below in std::fs::read_dir(from)? {
+            let below = below?;
+            for object in std::fs::read_dir(below.path())? {
+                let object = object?;
+                let directory = to.join(below.file_name());
+                let path = directory.join(object.file_name());
+                if !path.exists() {
+                    let content = std::fs::read(object.path())?;
+                    place(&directory, &path, &content).with_context(|| format!("write '{}'", path.display()))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Makes a blob, and keeps it in memory if there is room.

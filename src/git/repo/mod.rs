@@ -1,11 +1,14 @@
 //! A repository with its worktree: where it is, how git is called in it, what its configuration says.
 
+pub mod apart;
 pub mod clock;
 pub mod discover;
 #[cfg(test)]
 pub mod hermetic;
 pub mod identity;
+pub mod large;
 pub mod lock;
+pub mod look;
 pub mod loose;
 pub mod open;
 pub mod platform;
@@ -19,6 +22,7 @@ pub mod shell;
 pub mod testing;
 pub mod worktrees;
 
+use crate::git::repo::apart::Look;
 use crate::progress::ProgressSink;
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
@@ -48,6 +52,8 @@ pub struct Repo {
     patience: Duration,
     /// About how many bytes of objects are in memory only.
     unwritten: Cell<usize>,
+    /// What a look needs and has not written, while this is one.
+    look: RefCell<Option<Look>>,
 }
 
 /// The top of a worktree, held open.

@@ -1,6 +1,7 @@
 //! Finding and opening the repository that a directory is in, or oxundo's own for it.
 
 use crate::error::{Code, Refusal};
+use crate::git::repo::apart::Look;
 use crate::git::repo::discover::{check_trust, discover};
 use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
@@ -34,6 +35,7 @@ impl Repo {
     /// Opens it again, with the settings of now, for whoever keeps it for long.
     pub fn reopen(&mut self) -> Result<()> {
         // A plan that was looked at names what was made for it.
+        self.keep()?;
         self.flush()?;
         let now = Self::open(self.top())?;
         let (prefix, index) = (std::mem::take(&mut self.prefix), self.index.take());
@@ -130,6 +132,7 @@ impl Repo {
             watch: ProgressSink::default(),
             patience: PATIENCE,
             unwritten: Cell::default(),
+            look: Some(Look::default()).into(),
         })
     }
 

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
@@ -44,14 +45,23 @@ const ABOUT_HOOKS: [&str; 2] = ["hook", "rev-parse"];
 const INDEX_HOOK: &str = "post-index-change";
 
 impl Repo {
-    /// A git command in this repository.
+    /// A git command in this repository. It finds what oxundo has just made, and nobody else does if this is only a look.
     pub fn git<I, S>(&self, args: I) -> Git
     where
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
-        let written = self.flush();
-        self.git_apart(args).after(written)
+        if !self.is_looking() {
+            let written = self.flush();
+            return self.git_apart(args).after(written);
+        }
+        let (git, own) = (self.git_apart(args), self.common_dir.join("objects"));
+        match self.set_apart() {
+            Ok(directory) => {
+                git.env("GIT_OBJECT_DIRECTORY", directory).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", listed(&own))
+            }
+            Err(error) => git.after(Err(error)),
+        }
     }
 
     /// A git command that asks for no object that oxundo has just made.
@@ -65,6 +75,19 @@ impl Repo {
         self.watch.emit(Progress::Runs(git.line()));
         git
     }
+}
+
+/// A directory as git reads it in a list of them.
+fn listed(path: &Path) -> OsString {
+    let mut text = b"\"".to_vec();
+    for byte in path.as_os_str().as_bytes() {
+        if matches!(byte, b'"' | b'\\') {
+            text.push(b'\\');
+        }
+        text.push(*byte);
+    }
+    text.push(b'"');
+    OsString::from_vec(text)
 }
 
 /// A git command in one repository.

@@ -45,7 +45,9 @@ impl Fixture {
             let (key, value) = setting.split_once('=').expect("a key and a value");
             expect_success(run(&top, &["config", key, value], b""));
         }
-        Self { repo: Repo::open(&top).expect("open the repository"), outside }
+        let repo = Repo::open(&top).expect("open the repository");
+        repo.act();
+        Self { outside, repo }
     }
 
     /// An empty repository.
@@ -58,6 +60,7 @@ impl Fixture {
     #[track_caller]
     pub fn reopened(self) -> Self {
         let repo = Repo::open(self.repo.top()).expect("open the repository");
+        repo.act();
         Self { repo, ..self }
     }
 

@@ -39,7 +39,8 @@ impl Timelines<'_> {
 
     /// Timelines among the commits that nothing holds, newest first.
     fn lost_timelines(&self) -> Result<Vec<Operation>> {
-        let printed = self.repo.git(["fsck", "--unreachable", "--no-reflogs", "--connectivity-only", "--no-progress"]);
+        let printed =
+            self.repo.git_apart(["fsck", "--unreachable", "--no-reflogs", "--connectivity-only", "--no-progress"]);
         // fsck fails where it finds damage; use what it has printed until then.
         let printed = printed.ask()?.1;
         let ids =

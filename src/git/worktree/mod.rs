@@ -9,7 +9,7 @@ pub mod stat;
 pub mod write;
 
 use crate::error::{Code, Refusal};
-use crate::git::objects::blob::{blob_id, file_id};
+use crate::git::repo::large::{blob_id, file_id};
 use crate::git::repo::platform::open_beneath;
 use crate::git::repo::{Repo, Top};
 use crate::git::worktree::stat::{kind_of, mode_of};

@@ -109,7 +109,6 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
     update.state.open = Some(number);
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     update.state.held = held(&capture.checkpoint, &turn);
-    leftover::forget(locked, &mut update.state, capture)?;
     update.put_turn(&turn)?;
     update.put_checkpoint(number, Side::Before, &capture.checkpoint)?;
     let message = format!("begin {number} ({})", turn.label());

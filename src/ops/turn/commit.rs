@@ -9,6 +9,7 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
+use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
 use crate::git::scan::ignore::ignored_now;
 use crate::model::bytes::shown;
@@ -17,6 +18,7 @@ use crate::model::plan::IndexMove;
 use crate::model::turn::{Turn, subject};
 use crate::ops::locked::Locked;
 use crate::ops::turn::skipped::announce_left_out;
+use crate::ops::turn::{check_idle, check_on_branch};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -148,6 +150,34 @@ pub fn auto_commit<'r>(
     Ok(Some(AutoCommit { commit, index: moves, state: index.index_state(&staged, tree)?, lock }))
 }
 
+/// The auto-commit as it would be made if the turn ended now, but for filters, hooks and a signature; none where none
+/// would be made. It is for looking only.
+pub fn as_if_committed(
+    view: &View<'_>,
+    turn: &Turn,
+    start: &Checkpoint,
+    capture: &Capture,
+    changed: &Delta,
+) -> Result<Option<ObjectId>> {
+    let (repo, checkpoint) = (view.repo, &capture.checkpoint);
+    if check_idle(repo).and_then(|()| check_on_branch(&checkpoint.head)).is_err() {
+        return Ok(None);
+    }
+    let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
+    let choice = Choice::of(view, start, capture, changed, head_tree)?;
+    let mut entries = Vec::new();
+    for path in &choice.commit {
+        let from = if choice.stage.contains(path) { checkpoint.worktree } else { checkpoint.index.tree };
+        entries.push((path.clone(), Objects::new(repo).tree_entry(from, path.as_bstr())?));
+    }
+    let tree = Objects::new(repo).edited_tree(head_tree, &entries)?;
+    if tree == head_tree {
+        return Ok(None);
+    }
+    let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
+    Objects::new(repo).make_commit(tree, &parents, &turn.title(), Sign::Never).map(Some)
+}
+
 /// Whether staged content that is not committed would be replaced: the index may hold the only copy.
 pub fn replaces_staged_content(repo: &Repo, head_tree: ObjectId, moves: &[IndexMove]) -> Result<bool> {
     for entry in moves {
@@ -185,7 +215,7 @@ enum Fate {
 
 impl Choice {
     fn of(
-        locked: &Locked<'_>,
+        view: &View<'_>,
         start: &Checkpoint,
         capture: &Capture,
         changed: &Delta,
@@ -194,7 +224,7 @@ impl Choice {
         let mut paths: BTreeSet<&BString> = changed.files.keys().chain(changed.index.keys()).collect();
         // An agent that moved HEAD may have left content in the worktree or the index that was committed before.
         let uncommitted = match changed.head {
-            Some(_) => Objects::new(locked.repo).changed_paths(head_tree, capture.checkpoint.index.tree)?,
+            Some(_) => Objects::new(view.repo).changed_paths(head_tree, capture.checkpoint.index.tree)?,
             None => Vec::new(),
         };
         if changed.head.is_some() {
@@ -202,13 +232,13 @@ impl Choice {
         }
         let is_new =
             |path: &BString| changed.files.get(path).is_some_and(|change| change.from.is_none() && change.to.is_some());
-        let ignored = ignored_now(locked.repo, paths.iter().copied().filter(|path| is_new(path)))?;
-        let secrets = locked.config().secrets()?;
+        let ignored = ignored_now(view.repo, paths.iter().copied().filter(|path| is_new(path)))?;
+        let secrets = view.config().secrets()?;
         let mut choice = Self::default();
         for path in paths {
             let is_ignored = ignored.contains(path);
             let is_secret = || secrets.matches(path.as_bstr());
-            match fate(locked.repo, path, start, capture, head_tree, is_ignored, is_secret)? {
+            match fate(view.repo, path, start, capture, head_tree, is_ignored, is_secret)? {
                 Fate::Stays => {}
                 Fate::LeftOut => choice.left_out.push(path.clone()),
                 Fate::Committed => choice.commit.push(path.clone()),

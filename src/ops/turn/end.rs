@@ -21,7 +21,7 @@ use crate::model::record::Record;
 use crate::model::timeline::{Step, Timeline};
 use crate::model::turn::{CommitKind, FileChange, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
-use crate::ops::turn::commit::{auto_commit, replaces_staged_content};
+use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
 use crate::ops::turn::pins::pin_displaced;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes, with_dirty_commit};
@@ -129,20 +129,22 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     update.state.held.clear();
     pin_displaced(view.repo, &mut update.state, &whole)?;
     update.state.push(&Step::of(turn), turn.keeps_redo());
-    leftover::note(view.repo, &mut update.state, turn, &whole, after)?;
+    leftover::note(view.repo, &mut update.state, turn, &whole, capture)?;
     update.put_turn(turn)?;
     update.put_files(turn.turn, &files)?;
     update.put_calls(turn.turn, &calls::in_open_turn(view.repo))?;
     update.put_checkpoint(turn.turn, Side::After, after)
 }
 
-/// The view as it would be if the open turn were ended now, but for its commit: for a plan. No ref is moved.
-pub fn as_if_ended<'r>(view: &View<'r>) -> Result<View<'r>> {
+/// The view as it would be if the open turn were ended now, with its commit or without: for a plan. No ref is moved.
+pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
     let Some(mut turn) = view.open_turn()? else { return Ok(view.clone()) };
-    let since = Since::look(view, &turn)?;
+    let mut since = Since::look(view, &turn)?;
+    let changed = since.changed(view, &turn)?;
     let mut update = view.timeline.update();
     let mut taken_back = None;
-    if turn.origin.waiting || since.changed(view, &turn)?.is_empty() {
+    let mut head = view.head.clone();
+    if turn.origin.waiting || changed.is_empty() {
         if turn.dirty_commit.is_some() {
             taken_back = Some(as_before(view, since.before)?);
         }
@@ -151,11 +153,18 @@ pub fn as_if_ended<'r>(view: &View<'r>) -> Result<View<'r>> {
         update.remove_turn(turn.turn);
     } else {
         turn.ended_at = Some(rfc3339_now());
+        if with_commit && turn.mode == Mode::Commit {
+            let commit = as_if_committed(view, &turn, &since.start, &since.capture, &changed)?;
+            if let Some(commit) = commit {
+                since.capture.checkpoint.advance(commit);
+            }
+            head = since.capture.checkpoint.head.clone();
+        }
         put_ended(view, &mut turn, &since, &mut update)?;
     }
     let (_, timeline) = update.into_record(String::new(), Vec::new())?;
     let mut ended = view.clone();
-    (ended.timeline, ended.as_if_ended) = (timeline, Some(turn.turn));
+    (ended.timeline, ended.head, ended.as_if_ended) = (timeline, head, Some(turn.turn));
     if let Some(before) = taken_back {
         ended.head = before.checkpoint.head.clone();
         ended.as_if_present = Some(before);
@@ -202,10 +211,7 @@ fn commit<'r>(
         update.put_rescue(after)?;
     }
     advance(plan, made.commit);
-    after.head.commit = Some(made.commit);
-    if let Some(branch) = &after.head.branch {
-        after.branches.insert(branch.clone(), made.commit);
-    }
+    after.advance(made.commit);
     after.index = made.state;
     Ok(Some(made.lock))
 }

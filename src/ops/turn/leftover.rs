@@ -4,15 +4,15 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
-use crate::model::checkpoint::{Checkpoint, Delta, Kind};
+use crate::model::checkpoint::{Delta, Kind};
 use crate::model::leftover::Ends;
 use crate::model::timeline::Timeline;
 use crate::model::turn::{Made, Turn};
-use crate::ops::turn::commit::{has_uncommitted, uncommitted};
+use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::{BStr, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::BTreeSet;
 
 /// So many turns are remembered. Without commits there are ever more.
@@ -22,34 +22,29 @@ const REMEMBERED: usize = 100;
 type Slot = Option<(Kind, ObjectId)>;
 
 /// Remembers a turn that ends, if not all that it changed is committed then. What the user has restored is the user's.
-pub fn note(repo: &Repo, state: &mut Timeline, turn: &Turn, changed: &Delta, after: &Checkpoint) -> Result<()> {
-    if !matches!(turn.made, None | Some(Made::Branch)) {
-        return Ok(());
-    }
-    let objects = Objects::new(repo);
+/// Forgets the others where nothing is uncommitted, but for those that redo or the stash may bring back.
+pub fn note(repo: &Repo, state: &mut Timeline, turn: &Turn, changed: &Delta, capture: &Capture) -> Result<()> {
+    let (objects, after) = (Objects::new(repo), &capture.checkpoint);
     let head = objects.head_tree(&after.head)?;
-    for path in changed.files.keys().chain(changed.index.keys()) {
-        let path = path.as_bstr();
-        let committed = objects.tree_file(head, path)?;
-        if objects.tree_file(after.worktree, path)? != committed
-            || objects.tree_file(after.index.tree, path)? != committed
-        {
-            state.uncommitted.push(turn.turn);
-            let over = state.uncommitted.len().saturating_sub(REMEMBERED);
-            state.uncommitted.drain(..over);
-            return Ok(());
-        }
+    let is_uncommitted = |path: &BString| -> Result<bool> {
+        let committed = objects.tree_file(head, path.as_bstr())?;
+        Ok(objects.tree_file(after.worktree, path.as_bstr())? != committed
+            || objects.tree_file(after.index.tree, path.as_bstr())? != committed)
+    };
+    let any = |paths: &mut dyn Iterator<Item = &BString>| -> Result<bool> {
+        Ok(paths.map(is_uncommitted).collect::<Result<Vec<_>>>()?.contains(&true))
+    };
+    let is_looked_at = turn.made.is_none();
+    if is_looked_at && after.stash.is_empty() && after.index.tree == head && !any(&mut capture.changed.iter())? {
+        let all = std::mem::take(&mut state.uncommitted);
+        state.uncommitted = all.into_iter().filter(|turn| state.is_undone(*turn)).collect();
     }
-    Ok(())
-}
-
-/// Forgets them where all is committed, but for those that redo or the stash may bring back.
-pub fn forget(view: &View<'_>, state: &mut Timeline, capture: &Capture) -> Result<()> {
-    if state.uncommitted.is_empty() || !capture.checkpoint.stash.is_empty() || has_uncommitted(view, capture)? {
-        return Ok(());
+    let counts = matches!(turn.made, None | Some(Made::Branch));
+    if counts && any(&mut changed.files.keys().chain(changed.index.keys()))? {
+        state.uncommitted.push(turn.turn);
+        let over = state.uncommitted.len().saturating_sub(REMEMBERED);
+        state.uncommitted.drain(..over);
     }
-    let all = std::mem::take(&mut state.uncommitted);
-    state.uncommitted = all.into_iter().filter(|turn| state.is_undone(*turn)).collect();
     Ok(())
 }
 

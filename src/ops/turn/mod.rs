@@ -89,10 +89,7 @@ pub fn advance(plan: &mut Plan, commit: ObjectId) {
 pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectId>) -> Result<Checkpoint> {
     let mut start = before.clone();
     let Some(dirty) = dirty else { return Ok(start) };
-    start.head.commit = Some(dirty);
-    if let Some(branch) = &start.head.branch {
-        start.branches.insert(branch.clone(), dirty);
-    }
+    start.advance(dirty);
     // The dirty commit has the index as staged for it: intent-to-add entries have become ordinary ones.
     let objects = Objects::new(repo);
     let tree = objects.commit_tree(dirty)?;

@@ -267,20 +267,19 @@ pub fn beside_turn<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<Loc
     Ok(locked)
 }
 
-/// Plans as if the open turn were closed, and leaves it open. A turn that has changed nothing since its dirty commit is
-/// closed for it, and opened again.
+/// Plans as if the open turn were closed, and leaves it open.
 pub fn look_ahead<'r, T>(
     repo: &'r Repo,
     heard: Warn<'r>,
-    command: Command<'_>,
+    command: Command,
     plan: impl Fn(&View<'r>) -> Result<T>,
 ) -> Result<T> {
     let (mut locked, within) = take_for(repo, heard, command)?;
-    if within.is_some() {
-        return plan(&locked);
+    if within.is_none() {
+        close_left(&mut locked)?;
     }
-    close_left(&mut locked)?;
-    plan(&as_if_ended(&locked)?)
+    repo.look();
+    if within.is_some() { plan(&locked) } else { plan(&as_if_ended(&locked, command.op.is_about_commits())?) }
 }
 
 /// Closes the open turn, plans and carries out; a plan that is refused leaves the turn open. What an agent does that is
@@ -289,30 +288,29 @@ pub fn look_ahead<'r, T>(
 pub fn settled_for<'r, T, D>(
     repo: &'r Repo,
     heard: Warn<'r>,
-    command: Command<'_>,
+    command: Command,
     plan: impl Fn(&View<'r>) -> Result<T>,
     carry_out: impl FnOnce(&mut Locked<'r>, T, Option<Turn>) -> Result<D>,
 ) -> Result<D> {
     let (mut locked, within) = take_for(repo, heard, command)?;
-    if within.is_some() {
-        let planned = plan(&locked)?;
-        return carry_out(&mut locked, planned, within);
+    if within.is_none() {
+        close_left(&mut locked)?;
     }
-    close_left(&mut locked)?;
-    let open = locked.open_turn()?;
-    if open.is_some()
-        && let Err(error) = plan(&as_if_ended(&locked)?)
-    {
-        // The commit that the turn's end makes may be one of those that were missed.
-        let may_follow = command.name == "squash" && to_refusal(&error).code == Code::Nothing;
-        if !may_follow {
-            return Err(error);
-        }
+    let open = if within.is_none() { locked.open_turn()? } else { None };
+    repo.look();
+    let looked_at = match open {
+        Some(_) => plan(&as_if_ended(&locked, command.op.is_about_commits())?)?,
+        None => plan(&locked)?,
+    };
+    let is_kept = open.is_none() && repo.keep().is_ok();
+    repo.act();
+    if open.is_some() {
+        close_open(&mut locked)?;
     }
-    close_open(&mut locked)?;
-    let planned = plan(&locked);
+    // A large file may change between the two.
+    let planned = if is_kept { Ok(looked_at) } else { plan(&locked) };
     let is_refused = planned.is_err();
-    let done = planned.and_then(|planned| carry_out(&mut locked, planned, None));
+    let done = planned.and_then(|planned| carry_out(&mut locked, planned, within));
     // Refused after all, for what closing it has made: it goes on.
     reopen(&mut locked, open, |closed| !is_refused || closed.origin.waiting);
     done
@@ -320,17 +318,17 @@ pub fn settled_for<'r, T, D>(
 
 /// A command that changes the worktree or its timeline.
 #[derive(Clone, Copy, Debug)]
-pub struct Command<'a> {
-    /// Its name.
-    pub name: &'a str,
+pub struct Command {
+    /// What it does.
+    pub op: Op,
     /// Whether it comes from the command line, where an agent may have typed it; else from a front end.
     pub is_typed: bool,
 }
 
 /// Takes the lock for a command. Gives the turn of the agent whose own command it is: it may restore within it, and no
 /// more.
-fn take_for<'r>(repo: &'r Repo, heard: Warn<'r>, command: Command<'_>) -> Result<(Locked<'r>, Option<Turn>)> {
-    let lock = repo.lock_beside_run(command.name, repo.patience())?;
+fn take_for<'r>(repo: &'r Repo, heard: Warn<'r>, command: Command) -> Result<(Locked<'r>, Option<Turn>)> {
+    let lock = repo.lock_beside_run(command.op.word(), repo.patience())?;
     let in_run = spawn::is_inside(repo) && repo.is_running()?;
     if !(command.is_typed && in_run) {
         check_no_run(repo)?;
@@ -339,8 +337,8 @@ fn take_for<'r>(repo: &'r Repo, heard: Warn<'r>, command: Command<'_>) -> Result
     let by_agent = if command.is_typed { turn_of_caller(&locked, in_run)? } else { None };
     match by_agent {
         None => check_not_busy(&locked)?,
-        Some(turn) if command.name == "restore" => return Ok((locked, Some(turn))),
-        Some(turn) => return Err(not_the_agents(command.name, &turn).into()),
+        Some(turn) if command.op == Op::Restore => return Ok((locked, Some(turn))),
+        Some(turn) => return Err(not_the_agents(command.op.word(), &turn).into()),
     }
     Ok((locked, None))
 }
@@ -403,6 +401,7 @@ pub fn look<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<View<'r>> 
     let Some(lock) = repo.try_lock(who)? else { return Ok(view) };
     let mut locked = Locked::over(repo, heard, lock)?;
     close_left(&mut locked)?;
+    repo.look();
     Ok(locked.into_view())
 }
 

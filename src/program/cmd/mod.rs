@@ -24,6 +24,7 @@ pub mod undo;
 use crate::config::{Config, enabled_in_environment, enabled_of_user, hints_of_user};
 use crate::git::repo::Repo;
 use crate::git::repo::settings::setting_of_user;
+use crate::model::plan::Op;
 use crate::ops::made::PlannedTurn;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::missed;
@@ -93,11 +94,11 @@ pub fn tell_of_missed(repo: &Repo, ui: &Ui, is_last: bool) {
 fn make(
     repo: &Repo,
     ui: &Ui,
-    name: &str,
+    op: Op,
     dry_run: bool,
     plan: impl Fn(&View<'_>) -> Result<PlannedTurn>,
 ) -> Result<Outcome> {
-    let (heard, command) = (ui.heard(), Command { name, is_typed: true });
+    let (heard, command) = (ui.heard(), Command { op, is_typed: true });
     if dry_run {
         return look_ahead(repo, &heard, command, |view| Ok(plan(view)?.preview()));
     }

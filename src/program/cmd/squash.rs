@@ -1,6 +1,7 @@
 //! `oxundo squash`: one clean commit out of the commits of the last turns.
 
 use crate::git::repo::Repo;
+use crate::model::plan::Op;
 use crate::ops::outcome::Outcome;
 use crate::ops::squash::{DirtyCommits, Wish, plan};
 use crate::program::args::SquashArgs;
@@ -16,5 +17,5 @@ pub fn run(repo: &Repo, ui: &Ui, args: &SquashArgs) -> Result<Outcome> {
         author: args.author.clone(),
         dirty: if args.all { DirtyCommits::Fold } else { DirtyCommits::Stay },
     };
-    make(repo, ui, "squash", args.dry_run, |view| plan(view, &wish))
+    make(repo, ui, Op::Squash, args.dry_run, |view| plan(view, &wish))
 }

@@ -55,7 +55,7 @@ fn hint_of(hooks: &SilentHooks) -> String {
 
 /// Moves the timeline's cursor.
 pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome> {
-    let (heard, command) = (ui.heard(), Command { name: op.word(), is_typed: true });
+    let (heard, command) = (ui.heard(), Command { op, is_typed: true });
     let plan = |view: &View<'_>| plan(view, op, &extent(distance), distance.edits);
     if distance.dry_run {
         return look_ahead(repo, &heard, command, |view| {
@@ -79,7 +79,7 @@ fn revert(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
         None => Which::PartsOf(extent(&args.distance)),
     };
     let plan = |view: &View<'_>| revert::plan(view, &which, &args.pathspecs, args.distance.edits);
-    make(repo, ui, "undo", args.distance.dry_run, plan)
+    make(repo, ui, Op::Undo, args.distance.dry_run, plan)
 }
 
 fn extent(distance: &Distance) -> Extent {

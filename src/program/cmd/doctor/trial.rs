@@ -45,7 +45,7 @@ fn may_be_tracked(repo: &Repo, file: &Path) -> bool {
         // Where the letters' case makes no difference, a file has other names than git's.
         let mut spec = OsString::from(":(icase,literal)");
         spec.push(file);
-        let list = repo.git([OsStr::new("ls-files"), OsStr::new("-z"), OsStr::new("--"), &spec]);
+        let list = repo.git_apart([OsStr::new("ls-files"), OsStr::new("-z"), OsStr::new("--"), &spec]);
         let listed = list.env("GIT_LITERAL_PATHSPECS", "0").run(b"");
         listed.map_or(true, |listed| !listed.is_empty())
     }
