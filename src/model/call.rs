@@ -23,6 +23,9 @@ pub struct CallMark {
     pub tool: ToolUse,
     /// When it was told, RFC 3339.
     pub at: String,
+    /// When the system had been running for so many seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_boot: Option<i64>,
     /// Whether it is the end.
     pub ends: bool,
     /// The agent's processes at the beginning.
@@ -42,6 +45,9 @@ pub struct ToolCall {
     pub began_at: String,
     /// When it was over; none where nothing told of that.
     pub ended_at: Option<String>,
+    /// When the system had been running for so many seconds.
+    #[serde(skip)]
+    pub since_boot: Option<i64>,
     /// The agent's processes when it began.
     #[serde(skip)]
     pub beside: Vec<u32>,
@@ -51,6 +57,13 @@ pub struct ToolCall {
 const OWN_WORK: i64 = 10;
 
 impl ToolCall {
+    /// How old it is, in seconds, by these two clocks: the second one is never set, and only begins anew with the system,
+    /// which no call outlasts.
+    pub fn age(&self, since_began: Option<i64>, since_boot: i64) -> Option<i64> {
+        let by_boot = self.since_boot.map(|then| since_boot.saturating_sub(then));
+        by_boot.map(|age| if age < 0 { i64::MAX } else { age }).or(since_began)
+    }
+
     /// Whether it is in flight, by its age in seconds and the processes that its agent has now. That nothing has told of
     /// its end is not enough: Escape tells of none. What carries it out is either a process that the agent had not when it
     /// began, or the agent itself, for a moment. What cannot be seen counts as at work.
@@ -64,9 +77,9 @@ impl ToolCall {
 /// one that names no call is that of all of its session's.
 pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
-    for CallMark { session, tool, at, ends, beside } in marks {
+    for CallMark { session, tool, at, since_boot, ends, beside } in marks {
         if !ends {
-            calls.push(ToolCall { session, tool, began_at: at, ended_at: None, beside });
+            calls.push(ToolCall { session, tool, began_at: at, ended_at: None, since_boot, beside });
             continue;
         }
         let mut begun = calls.iter_mut().filter(|call| call.ended_at.is_none() && call.session == session);
@@ -93,7 +106,7 @@ mod tests {
 
     fn mark(session: &str, tool: &str, id: Option<&str>, at: &str, ends: bool) -> CallMark {
         let tool = ToolUse { tool: tool.to_owned(), path: None, id: id.map(str::to_owned) };
-        CallMark { session: Some(session.to_owned()), tool, at: at.to_owned(), ends, beside: vec![7, 8] }
+        CallMark { session: Some(session.to_owned()), tool, at: at.to_owned(), since_boot: None, ends, beside: vec![7, 8] }
     }
 
     fn ends(marks: Vec<CallMark>) -> Vec<Option<String>> {
@@ -143,6 +156,16 @@ mod tests {
         }
         let ended = calls([mark("s", "Bash", None, "a", false), mark("s", "Bash", None, "b", true)]).remove(0);
         assert!(!ended.is_in_flight(soon, Some(&[9])));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_makes_no_call_older_or_younger() {
+        let mut call = calls([mark("s", "Bash", None, "a", false)]).remove(0);
+        assert_eq!(call.age(Some(-3600), 100), Some(-3600), "there is no other clock");
+        call.since_boot = Some(95);
+        assert_eq!(call.age(Some(-3600), 100), Some(5));
+        assert_eq!(call.age(Some(3600), 100), Some(5));
+        assert_eq!(call.age(Some(5), 90), Some(i64::MAX), "the system was started anew");
     }
 
     #[test]

@@ -265,7 +265,7 @@ impl Story {
                 self.hook("PreToolUse", who, self.calls[who]);
                 // One that has no process is in flight for some seconds only.
                 self.repo
-                    .sh("! [ -e .git/oxundo/calls ] || sed -i 's/\"at\":\"20[0-9]*/\"at\":\"2999/' .git/oxundo/calls");
+                    .sh("! [ -e .git/oxundo/calls ] || sed -i 's/\"at\":\"20[0-9]*/\"at\":\"2999/; s/\"since_boot\":[0-9]*,//' .git/oxundo/calls");
             }
             Event::Called(who) if self.calls[who] > 0 => {
                 let _ = writeln!(self.told, "{} has called", name(who));

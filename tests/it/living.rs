@@ -580,9 +580,11 @@ fn tool(repo: &Sandbox, event: &str, id: &str, session: &str) {
     }
 }
 
-/// Has all calls in the open turn begun in this year: a call that has no process is in flight for some seconds.
+/// Has all calls in the open turn begun in this year, by the only clock: a call that has no process is in flight for some
+/// seconds.
 fn call_began(repo: &Sandbox, year: &str) {
-    repo.sh(&format!("! [ -e .git/oxundo/calls ] || sed -i 's/\"at\":\"[0-9]*/\"at\":\"{year}/' .git/oxundo/calls"));
+    let script = format!("s/\"at\":\"[0-9]*/\"at\":\"{year}/; s/\"since_boot\":[0-9]*,//");
+    repo.sh(&format!("! [ -e .git/oxundo/calls ] || sed -i '{script}' .git/oxundo/calls"));
 }
 
 /// The calls in the record of a turn.
@@ -631,6 +633,19 @@ fn a_call_costs_no_look_at_the_worktree() {
         let count = |word: &str| said.lines().filter(|line| line.starts_with(word)).count();
         assert_eq!((count("open: the timeline"), count("scan: ")), (1, 0), "{event}: {said}");
     }
+}
+
+#[test]
+fn a_clock_that_is_set_back_keeps_no_call_in_flight() {
+    let repo = repo(Mode::Commit);
+    hook(&repo, BEGIN, "1");
+    repo.sh("echo early >>README.txt");
+    let payload = json!({"hook_event_name": CALL, "session_id": "s", "tool_name": "Edit", "tool_use_id": "t"});
+    Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes()).success();
+    // It began as the system was started, and in what is the future now.
+    repo.sh("sed -i 's/\"at\":\"[0-9]*/\"at\":\"2999/; s/\"since_boot\":[0-9]*,/\"since_boot\":0,/' .git/oxundo/calls");
+    assert!(repo.sh("cat .git/oxundo/calls").contains("\"since_boot\":0,"));
+    repo.undo();
 }
 
 #[test]

@@ -21,6 +21,16 @@ pub fn unix_now() -> i64 {
     Timestamp::now().as_second()
 }
 
+/// How long the system has been running, in seconds: nobody sets this clock back.
+pub fn since_boot() -> i64 {
+    use rustix::time::{ClockId, clock_gettime};
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Monotonic;
+    clock_gettime(clock).tv_sec
+}
+
 /// A recorded time in seconds since 1970.
 pub fn parse_rfc3339(time: &str) -> Option<i64> {
     time.parse().ok().map(Timestamp::as_second)

@@ -4,7 +4,7 @@
 use crate::agents::process::{at_work, caller, own_line, processes_of};
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::repo::clock::{parse_rfc3339, rfc3339_now, unix_now};
+use crate::git::repo::clock::{parse_rfc3339, rfc3339_now, since_boot, unix_now};
 use crate::git::repo::scratch::{append_line, remove_if_there};
 use crate::model::bytes::sanitized;
 use crate::model::call::{CallMark, ToolCall, ToolUse, calls};
@@ -19,7 +19,7 @@ const FILE: &str = "calls";
 pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Result<()> {
     let beside = if ends { None } else { processes_of(caller().as_ref()) };
     let (session, beside) = (part.session.clone(), beside.unwrap_or_default());
-    let mark = CallMark { session, tool: tool.clone(), at: rfc3339_now(), ends, beside };
+    let mark = CallMark { session, tool: tool.clone(), at: rfc3339_now(), since_boot: Some(since_boot()), ends, beside };
     append_line(&repo.scratch()?.join(FILE), &serde_json::to_vec(&mark).context("write a call down")?)
 }
 
@@ -44,7 +44,8 @@ pub fn check_none_in_flight(view: &View<'_>) -> Result<()> {
     let Some(turn) = view.open_turn()? else { return Ok(()) };
     for call in in_open_turn(view.repo).iter().filter(|call| call.ended_at.is_none()) {
         let Some(part) = at_work(&turn).find(|part| part.session == call.session) else { continue };
-        let age = parse_rfc3339(&call.began_at).map(|began| unix_now().saturating_sub(began));
+        let since_began = parse_rfc3339(&call.began_at).map(|began| unix_now().saturating_sub(began));
+        let age = call.age(since_began, since_boot());
         // A terminal of the agent's, in which this is typed, carries out no call.
         let (now, own) = (processes_of(part.process.as_ref()), own_line());
         let now = now.map(|now| now.into_iter().filter(|id| !own.contains(id)).collect::<Vec<_>>());
