@@ -106,7 +106,14 @@ mod tests {
 
     fn mark(session: &str, tool: &str, id: Option<&str>, at: &str, ends: bool) -> CallMark {
         let tool = ToolUse { tool: tool.to_owned(), path: None, id: id.map(str::to_owned) };
-        CallMark { session: Some(session.to_owned()), tool, at: at.to_owned(), since_boot: None, ends, beside: vec![7, 8] }
+        CallMark {
+            session: Some(session.to_owned()),
+            tool,
+            at: at.to_owned(),
+            since_boot: None,
+            ends,
+            beside: vec![7, 8],
+        }
     }
 
     fn ends(marks: Vec<CallMark>) -> Vec<Option<String>> {

@@ -52,7 +52,7 @@ impl<'r> Locked<'r> {
     /// With a lock that has been taken: recovers an interrupted command, and reads the timeline and HEAD.
     pub fn over(repo: &'r Repo, heard: Warn<'r>, lock: Lock) -> Result<Self> {
         repo.act();
-        let recovered = Apply::new(repo, Config(repo).lock_timeout()?).recover()?;
+        let recovered = Apply::new(repo, Config(repo).lock_timeout()?, heard).recover()?;
         let locked = Self { view: View::open(repo, heard)?, _lock: lock };
         if let Some(recovered) = recovered {
             locked.tell_of(&recovered);
@@ -63,7 +63,7 @@ impl<'r> Locked<'r> {
     /// As [`Self::over`], with a view from before the lock was taken: what has not changed is not read again.
     pub fn from_view(view: View<'r>, lock: Lock) -> Result<Self> {
         view.repo.act();
-        let recovered = Apply::new(view.repo, Config(view.repo).lock_timeout()?).recover()?;
+        let recovered = view.apply()?.recover()?;
         let locked = Self { view: view.refreshed()?, _lock: lock };
         if let Some(recovered) = recovered {
             locked.tell_of(&recovered);

@@ -58,7 +58,7 @@ impl<'r> View<'r> {
 
     /// For carrying plans out, with the user's lock time-out.
     pub fn apply(&self) -> Result<Apply<'r>> {
-        Ok(Apply::new(self.repo, self.config().lock_timeout()?))
+        Ok(Apply::new(self.repo, self.config().lock_timeout()?, self.heard))
     }
 
     /// Captures the present state, with this timeline's usual permission bits.

@@ -121,7 +121,7 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         Command::Diff(args) => cmd::diff::run(repo, ui, args)?.map_or(Ok(()), |changes| ui.answer(&changes))?,
         Command::Gc(args) => ui.answer(&cmd::gc::run(repo, ui, args)?)?,
         Command::Doctor(args) => {
-            let diagnosis = cmd::doctor::run(repo, args)?;
+            let diagnosis = cmd::doctor::run(repo, &ui.heard(), args)?;
             ui.answer(&diagnosis)?;
             return Ok(diagnosis.exit());
         }

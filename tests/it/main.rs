@@ -70,6 +70,8 @@ mod repositories;
 mod roundtrip;
 mod run;
 mod sandbox;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod saves;
 mod settings;
 mod show_diff;
 mod signals;

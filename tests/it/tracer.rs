@@ -97,6 +97,8 @@ struct Tracer<'a> {
     failing: BTreeSet<i32>,
     /// What to do meanwhile, just before the first call that is this one.
     meanwhile: Option<(Instant<'a>, &'a dyn Fn())>,
+    /// What to do before each of the program's own calls.
+    each: Option<&'a dyn Fn(&str)>,
     /// The thread that is in the call after which to kill.
     leaving: Option<i32>,
     killed: bool,
@@ -122,6 +124,12 @@ pub(crate) fn interrupt(command: &mut Command, call: &str, meanwhile: &dyn Fn())
 /// As [`trace`], but does something just before the call of this number.
 pub(crate) fn interrupt_at(command: &mut Command, number: usize, meanwhile: &dyn Fn()) -> Result<Trace, Errno> {
     run(command, Meddling { meanwhile: Some((Instant::Number(number), meanwhile)), ..Meddling::default() })
+}
+
+/// As [`trace`], but is asked, before each of the program's own calls that changes something or opens what came out of the
+/// worktree, by its words, to do something.
+pub(crate) fn interrupt_each(command: &mut Command, kill: Option<Kill>, act: &dyn Fn(&str)) -> Result<Trace, Errno> {
+    run(command, Meddling { each: Some(act), kill, ..Meddling::default() })
 }
 
 /// As [`trace`], but does something just before the program opens a path with this end once more, if only to read it, or
@@ -152,11 +160,12 @@ struct Meddling<'a> {
     kill: Option<Kill>,
     failure: Option<Failure>,
     meanwhile: Option<(Instant<'a>, &'a dyn Fn())>,
+    each: Option<&'a dyn Fn(&str)>,
 }
 
 #[expect(clippy::zombie_processes, reason = "the tracer waits for all that there is")]
 fn run(command: &mut Command, meddling: Meddling<'_>) -> Result<Trace, Errno> {
-    let Meddling { kill: at, failure, meanwhile } = meddling;
+    let Meddling { kill: at, failure, meanwhile, each } = meddling;
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("start a program");
     let root = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
     waitpid(root, Some(WaitPidFlag::WUNTRACED))?;
@@ -184,6 +193,7 @@ fn run(command: &mut Command, meddling: Meddling<'_>) -> Result<Trace, Errno> {
         failed: false,
         failing: BTreeSet::new(),
         meanwhile,
+        each,
         leaving: None,
         killed: false,
         dead: BTreeSet::new(),
@@ -308,7 +318,14 @@ impl Tracer<'_> {
         {
             act();
         }
-        let Some(text) = call.changes() else { return };
+        let text = call.changes();
+        if process == self.root
+            && let Some(act) = self.each
+        {
+            let out = || call.opens().filter(|path| path.contains("/oxundo/out/") || path.contains("-out-"));
+            text.clone().or_else(|| out().map(|path| format!("open {path}"))).iter().for_each(|text| act(text));
+        }
+        let Some(text) = text else { return };
         let by = &self.processes[&process];
         let by_agent = by.agent;
         let next = &mut self.next[usize::from(process != self.root)];

@@ -1,14 +1,19 @@
 //! A plan carried out, step by step in the order that the module's head draws.
 
+use crate::error::Refusal;
 use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
 use crate::git::apply::files::Files;
 use crate::git::apply::index::IndexWork;
 use crate::git::index::lock::IndexLock;
 use crate::git::refs::Refs;
+use crate::model::bytes::shown;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
+use crate::warning::Warning;
 use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
 
 impl Apply<'_> {
     /// Applies a plan under the worktree's lock. `prepared` is an index that has been made
@@ -35,33 +40,42 @@ impl Apply<'_> {
             return conclude();
         }
         let pending = self.write_journal(plan, record)?;
-        if let Err(error) = Files::strict(self.repo).rehearse(plan) {
+        let mut files = Files::strict(self.repo, pending);
+        if let Err(error) = files.rehearse(plan) {
             // Nothing has been changed that would have to be rolled back.
             self.end_journal(pending)?;
             return Err(error);
         }
-        let concluded = match self.carry_out(plan, record, index).and_then(|()| conclude()) {
+        let concluded = match self.carry_out(plan, record, index, &mut files).and_then(|()| conclude()) {
             Ok(concluded) => concluded,
-            Err(error) => {
-                // All or nothing: roll back what was done, then report the cause.
-                let rolled_back = self.force(&plan.clone().inverse(), &record.message);
-                return match rolled_back.and_then(|_| self.end_journal(pending)) {
-                    Ok(()) => Err(error),
-                    Err(second) => Err(second.context(format!(
-                        "roll back after a failure ({}), which the next command tries again",
-                        error_chain(&error)
-                    ))),
-                };
-            }
+            Err(error) => return Err(self.roll_back(plan, record, pending, error)),
         };
         Refs::new(self.repo).add_notes(&record.notes)?;
         self.record(record)?;
+        let finished = files.outs.finish();
+        self.tell_of(&files.outs.kept);
+        finished?;
         self.end_journal(pending)?;
         Ok(concluded)
     }
 
-    fn carry_out(&self, plan: &Plan, record: &Record, index: IndexWork<'_>) -> Result<()> {
-        let mut files = Files::strict(self.repo);
+    /// All or nothing: rolls back what was done of a plan, and gives the cause.
+    fn roll_back(&self, plan: &Plan, record: &Record, pending: ObjectId, error: anyhow::Error) -> anyhow::Error {
+        let rolled_back = self.force(&plan.clone().inverse(), pending, &record.message);
+        let named = error.downcast_ref::<Refusal>().map(|refusal| refusal.paths.clone()).unwrap_or_default();
+        for path in rolled_back.iter().flat_map(|left| &left.paths).filter(|path| !named.contains(path)) {
+            (self.heard)(Warning::new(format!("left '{}' as it is: it was changed since", shown(path.as_bstr()))));
+        }
+        match rolled_back.and_then(|_| self.end_journal(pending)) {
+            Ok(()) => error,
+            Err(second) => second.context(format!(
+                "roll back after a failure ({}), which the next command tries again",
+                error_chain(&error)
+            )),
+        }
+    }
+
+    fn carry_out(&self, plan: &Plan, record: &Record, index: IndexWork<'_>, files: &mut Files<'_>) -> Result<()> {
         files.apply(plan)?;
         match index {
             IndexWork::Stays => {}

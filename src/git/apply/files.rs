@@ -1,17 +1,23 @@
 //! The worktree's part of a plan.
 
 use crate::error::{Code, Refusal};
+use crate::git::apply::outs::Outs;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::worktree::stat::{OPEN, is_open};
+use crate::git::worktree::exchange::Spot;
+use crate::git::worktree::stat::{OPEN, is_open, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::quoted;
+use crate::model::checkpoint::FileState;
 use crate::model::path::parents;
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, Plan};
 use crate::progress::Phase;
 use anyhow::{Context, Result};
+use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The worktree's part of a plan.
 pub struct Files<'a> {
@@ -19,17 +25,24 @@ pub struct Files<'a> {
     /// Skip what is neither as the plan begins nor as it ends, instead of refusing.
     lenient: bool,
     pub left: BTreeSet<BString>,
+    /// What comes out of the worktree.
+    pub outs: Outs<'a>,
+    begun: SystemTime,
 }
 
+/// Files above this size are hashed once only, when they are out.
+const LARGE: u64 = 1 << 20;
+
 impl<'a> Files<'a> {
-    /// Refuses where anything is not as the plan expects it.
-    pub fn strict(repo: &'a Repo) -> Self {
-        Self { repo, lenient: false, left: BTreeSet::new() }
+    /// Refuses where anything is not as the plan expects it. The journal's id names what is not in its place.
+    pub fn strict(repo: &'a Repo, journal: ObjectId) -> Self {
+        let outs = Outs::new(repo, journal);
+        Self { repo, lenient: false, left: BTreeSet::new(), outs, begun: SystemTime::now() }
     }
 
     /// Skips what is neither as the plan begins nor as it ends, and notes it in `left`.
-    pub fn lenient(repo: &'a Repo) -> Self {
-        Self { lenient: true, ..Self::strict(repo) }
+    pub fn lenient(repo: &'a Repo, journal: ObjectId) -> Self {
+        Self { lenient: true, ..Self::strict(repo, journal) }
     }
 
     fn worktree(&self) -> Worktree<'_> {
@@ -50,7 +63,8 @@ impl<'a> Files<'a> {
             if let Some(fd) = self.worktree().open_directory(directory)?
                 && is_open(&rustix::fs::fstat(fd)?)
             {
-                return self.worktree().rehearse(directory, mode & 0o777);
+                let names = [1, 2, 3].map(|which| self.outs.new_name(format!("try-{which}")));
+                return self.worktree().rehearse(directory, mode & 0o777, &names);
             }
         }
         Ok(())
@@ -61,29 +75,46 @@ impl<'a> Files<'a> {
         for directory in &plan.directories {
             self.open(directory)?;
         }
-        for file in plan.files.iter().filter(|file| file.to.is_none()) {
-            self.delete(file)?;
+        for (number, file) in plan.files.iter().enumerate().filter(|(_, file)| file.to.is_none()) {
+            self.delete(number, file)?;
             underway.advance(1);
         }
+        self.look_again()?;
         for aside in plan.aside.iter().filter(|aside| aside.out) {
             self.move_aside(aside)?;
         }
         for directory in plan.directories.iter().rev().filter(|directory| directory.to.is_none()) {
             self.worktree().remove_empty_directory(directory.path.as_bstr())?;
         }
-        for directory in plan.directories.iter().filter(|directory| directory.to.is_some()) {
-            self.make_directory(directory)?;
+        for (number, directory) in plan.directories.iter().enumerate().filter(|(_, directory)| directory.to.is_some()) {
+            self.make_directory(number, directory)?;
         }
         for aside in plan.aside.iter().filter(|aside| !aside.out) {
             self.move_aside(aside)?;
         }
-        for file in &plan.files {
+        for (number, file) in plan.files.iter().enumerate() {
             if let Some(to) = &file.to {
-                self.write(file, to)?;
+                self.write(number, file, to)?;
                 underway.advance(1);
             }
         }
-        // Last, and the deepest first: a directory may lose its write permission.
+        self.look_again()?;
+        self.outs.ask();
+        self.close(plan)
+    }
+
+    /// Looks once more at what has come out of the worktree: who had it open may have saved.
+    fn look_again(&mut self) -> Result<()> {
+        if !self.lenient
+            && let Some(path) = self.outs.changed()?
+        {
+            return Err(changed_meanwhile(path.as_bstr()));
+        }
+        self.outs.finish_beside()
+    }
+
+    /// Sets the modes of directories: last, and the deepest first, since one may lose its write permission.
+    fn close(&self, plan: &Plan) -> Result<()> {
         for directory in plan.directories.iter().rev() {
             let path = directory.path.as_bstr();
             if let Some(to) = directory.to
@@ -98,39 +129,105 @@ impl<'a> Files<'a> {
 
     /// Whether a file is still as the plan found it, so that it may be changed.
     fn ready(&mut self, file: &FileMove) -> Result<bool> {
+        if self.is_likely_ready(file)? { Ok(true) } else { self.has_stayed(file) }
+    }
+
+    /// As [`Self::ready`], the content hashed now.
+    fn has_stayed(&mut self, file: &FileMove) -> Result<bool> {
         let now = self.worktree().state(file.path.as_bstr(), self.repo.hash_kind())?;
         if now == file.from {
             return Ok(true);
         }
-        if self.lenient {
-            if now != file.to {
-                self.left.insert(file.path.clone());
-            }
+        if now != file.to || !self.lenient {
+            self.leave(file)?;
+        }
+        Ok(false)
+    }
+
+    /// Whether a large file looks as it should: it is hashed when it is out. What was changed since this began is looked
+    /// at before, so as not to take it away for so long.
+    fn is_likely_ready(&self, file: &FileMove) -> Result<bool> {
+        let (false, Some(from), Some((stat, _))) =
+            (self.lenient, file.from, self.worktree().stat(file.path.as_bstr())?)
+        else {
             return Ok(false);
+        };
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        let seconds = self.begun.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Ok(size > LARGE
+            && kind_of(&stat) == Some(from.kind)
+            && mode_of(&stat) == from.mode
+            && Objects::new(self.repo).size(from.id).is_ok_and(|known| known == size)
+            && u64::try_from(stat.st_ctime).is_ok_and(|changed| changed < seconds))
+    }
+
+    /// Another program has changed a file: it is left as it is, or nothing of the plan is done.
+    fn leave(&mut self, file: &FileMove) -> Result<()> {
+        if self.lenient {
+            self.left.insert(file.path.clone());
+            return Ok(());
         }
         Err(changed_meanwhile(file.path.as_bstr()))
     }
 
-    fn delete(&mut self, file: &FileMove) -> Result<()> {
-        if self.ready(file)? {
-            self.worktree().delete(file.path.as_bstr())?;
+    /// Something else came out of the worktree, or is in the place of a file, than the plan was made for. What is out goes
+    /// back: now, or when the plan is rolled back.
+    fn came_out(&mut self, number: usize, file: &FileMove) -> Result<()> {
+        if self.lenient {
+            self.outs.settle(number, file)?;
         }
-        Ok(())
+        self.leave(file)
     }
 
-    fn write(&mut self, file: &FileMove, to: &crate::model::checkpoint::FileState) -> Result<()> {
+    fn delete(&mut self, number: usize, file: &FileMove) -> Result<()> {
+        if self.lenient {
+            self.outs.settle(number, file)?;
+        }
         if !self.ready(file)? {
             return Ok(());
         }
+        match &file.from {
+            Some(from) if !self.outs.take_out(number, file.path.as_bstr(), from)? => self.came_out(number, file),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&mut self, number: usize, file: &FileMove, to: &FileState) -> Result<()> {
         let path = file.path.as_bstr();
+        if self.lenient {
+            self.outs.settle(number, file)?;
+            if !self.has_stayed(file)? {
+                return Ok(());
+            }
+        }
         if let Some(from) = &file.from
             && from.same_content(to)
         {
-            return self.worktree().set_mode(path, to.mode);
+            if self.has_stayed(file)? && !self.worktree().change_mode(path, from.mode, to.mode)? {
+                self.leave(file)?;
+            }
+            return Ok(());
         }
-        self.worktree().write(path, to, file.from.is_some(), |out| {
+        let ready = self.outs.new_name(number);
+        self.worktree().make_beside(path, &ready, to, |out| {
             Objects::new(self.repo).copy_blob(to.id, out).with_context(|| format!("read what '{path}' was"))
-        })
+        })?;
+        let placed = self.place(number, file, ready.clone());
+        if !placed.as_ref().is_ok_and(|placed| *placed) {
+            self.worktree().delete_at(path, &Spot::Beside(ready))?;
+        }
+        if placed? { Ok(()) } else { self.came_out(number, file) }
+    }
+
+    /// Puts what was made beside a file into its place, if that is as the plan found it; this is looked at last before, and
+    /// first behind.
+    fn place(&mut self, number: usize, file: &FileMove, ready: OsString) -> Result<bool> {
+        let path = file.path.as_bstr();
+        Ok(self.ready(file)?
+            && match &file.from {
+                Some(from) => self.outs.exchange(number, path, ready, from)?,
+                None => self.worktree().put(path, &Spot::Beside(ready))?,
+            })
     }
 
     fn move_aside(&mut self, aside: &AsideMove) -> Result<()> {
@@ -148,9 +245,12 @@ impl<'a> Files<'a> {
         self.worktree().move_aside(path, &store, aside.out)
     }
 
-    fn make_directory(&mut self, directory: &DirectoryMove) -> Result<()> {
+    fn make_directory(&mut self, number: usize, directory: &DirectoryMove) -> Result<()> {
         match (directory.from, directory.to) {
-            (None, Some(mode)) => self.worktree().make_directory(directory.path.as_bstr(), mode | OPEN),
+            (None, Some(mode)) => {
+                let name = self.outs.new_name(format!("directory-{number}"));
+                self.worktree().make_directory(directory.path.as_bstr(), mode | OPEN, &name)
+            }
             _ => Ok(()),
         }
     }
@@ -166,16 +266,14 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Deletes temporary files that a killed write or rehearsal left beside what the plan changes.
+    /// Deletes what a killed write or rehearsal made beside what the plan changes, and put into no place.
     pub fn sweep(&self, plan: &Plan) -> Result<()> {
         let files = plan.files.iter().map(|file| &file.path);
-        let parents: BTreeSet<&[u8]> = files
-            .chain(plan.directories.iter().map(|directory| &directory.path))
-            .chain(plan.aside.iter().map(|aside| &aside.path))
-            .map(|path| path.rfind_byte(b'/').map_or(&b""[..], |slash| &path[..slash]))
-            .collect();
-        for parent in parents {
-            self.worktree().sweep(parent.as_bstr())?;
+        let directories = plan.directories.iter().map(|directory| &directory.path);
+        let all = files.chain(directories).chain(plan.aside.iter().map(|aside| &aside.path));
+        let above: BTreeSet<&BStr> = all.flat_map(|path| parents(path.as_bstr())).chain([BStr::new("")]).collect();
+        for directory in above {
+            self.worktree().sweep(directory, &self.outs.new_names())?;
         }
         Ok(())
     }

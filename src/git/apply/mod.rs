@@ -10,28 +10,41 @@
 //! commit point was passed, and rolls it back if not. Either way it applies the plan,
 //! or its inverse, leniently: what is already as wanted is left alone, and so is what
 //! the user changed meanwhile, which is named.
+//!
+//! A file that is replaced or deleted is out of everybody's reach before it is looked at for the last time (`outs.rs`):
+//! what another program saves in the same instant goes back, or is kept.
 
 pub mod carry_out;
 pub mod files;
 pub mod index;
 pub mod journal;
 pub mod names;
+pub mod outs;
 pub mod recover;
 
 use crate::git::repo::Repo;
+use crate::warning::{Warn, Warning};
 use std::time::Duration;
 
 /// Carrying plans out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Apply<'r> {
     repo: &'r Repo,
     /// How long to wait for a lock on the index.
     wait: Duration,
+    heard: Warn<'r>,
 }
 
 impl<'r> Apply<'r> {
     /// For this repository; `wait` is how long to wait while git has its index locked.
-    pub fn new(repo: &'r Repo, wait: Duration) -> Self {
-        Self { repo, wait }
+    pub fn new(repo: &'r Repo, wait: Duration, heard: Warn<'r>) -> Self {
+        Self { repo, wait, heard }
+    }
+
+    /// Says where a file is kept that another program saved meanwhile, or may still save.
+    fn tell_of(&self, kept: &[String]) {
+        for kept in kept {
+            (self.heard)(Warning::new(kept));
+        }
     }
 }

@@ -111,14 +111,14 @@ impl Apply<'_> {
         let Journal { plan, record, .. } = journal;
         let finished = self.committed(&plan, &record)?;
         let left = if finished {
-            let left = self.force(&plan, &record.message)?;
+            let left = self.force(&plan, pending, &record.message)?;
             Refs::new(self.repo).add_notes(&record.notes)?;
             if Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Timeline))? == record.timeline_from {
                 self.record(&record)?;
             }
             left
         } else {
-            self.force(&plan.clone().inverse(), &record.message)?
+            self.force(&plan.clone().inverse(), pending, &record.message)?
         };
         self.end_journal(pending)?;
         Ok(Recovered { what: record.message, finished, left })
@@ -145,11 +145,13 @@ impl Apply<'_> {
     }
 
     /// Applies what is left of a plan, however much of it has been done.
-    pub fn force(&self, plan: &Plan, message: &str) -> Result<Left> {
+    pub fn force(&self, plan: &Plan, journal: ObjectId, message: &str) -> Result<Left> {
         Self::check_names(plan)?;
-        let mut files = Files::lenient(self.repo);
+        let mut files = Files::lenient(self.repo, journal);
         files.sweep(plan)?;
-        files.apply(plan)?;
+        let applied = files.apply(plan).and_then(|()| files.outs.finish());
+        self.tell_of(&files.outs.kept);
+        applied?;
         let mut left = Left { paths: files.left, stashed: 0 };
         if !plan.index.is_empty() {
             let lock = Index::new(self.repo).lock_index(self.wait)?;

@@ -4,8 +4,9 @@
 use gix::bstr::BStr;
 use rustix::fs::{AtFlags, OFlags, RenameFlags, statat};
 use rustix::io::{Errno, Result};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Opens a directory below another in one call that follows no link. `None` where the system has no such call: the
 /// caller then walks the path.
@@ -43,7 +44,7 @@ pub fn rename_to_nothing(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to:
     // RENAME_NOREPLACE on Linux, RENAME_EXCL on macOS: the kernel or the file system may not know it, and a sandbox may
     // not permit it. What may not be renamed at all, in an immutable or a sticky directory, may not be below either.
     match rustix::fs::renameat_with(&from_in, from, &to_in, to, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {}
+        Err(error) if is_lacking(error) => {}
         outcome => return outcome,
     }
     match rustix::fs::linkat(&from_in, from, &to_in, to, AtFlags::empty()) {
@@ -59,6 +60,80 @@ pub fn rename_to_nothing(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to:
         Err(error) if is_without_links(error) => rename_after_a_look(from_in, from, to_in, to),
         outcome => outcome,
     }
+}
+
+/// A name in a directory.
+pub type At<'a> = (BorrowedFd<'a>, &'a OsStr);
+
+/// Renames something to a name that nobody else uses, if nothing has it. In its old place, another program may put
+/// something at any instant: it is not touched, as it would be by a second name and the removal of the first.
+pub fn rename_away(from: At<'_>, to: At<'_>) -> Result<()> {
+    match rustix::fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE) {
+        Err(error) if is_lacking(error) => rename_after_a_look(from.0, from.1, to.0, to.1),
+        outcome => outcome,
+    }
+}
+
+/// Puts what is at `ready` in the place of what is at `place`, in one step; that is at `out` then, a name that nobody
+/// else uses. Where it fails, each is where it was. `NOENT` where nothing is at the place, or something has come there in
+/// the same instant.
+pub fn exchange(ready: At<'_>, place: At<'_>, out: At<'_>) -> Result<()> {
+    rename_away(ready, out)?;
+    // RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS.
+    let error = match rustix::fs::renameat_with(out.0, out.1, place.0, place.1, RenameFlags::EXCHANGE) {
+        Ok(()) => return Ok(()),
+        Err(error) => error,
+    };
+    rename_away(out, ready)?;
+    if is_lacking(error) { exchange_in_two_steps(ready, place, out) } else { Err(error) }
+}
+
+/// As [`exchange`], without a call for it. Nothing is lost, since neither step replaces anything, where the system can
+/// rename to nothing or has hard links; where it has neither, see [`rename_after_a_look`]. For an instant nothing is at
+/// the place, and a program that looks just then finds no file. To rename over what is there would leave no such
+/// instant, and would destroy what is saved in it.
+fn exchange_in_two_steps(ready: At<'_>, place: At<'_>, out: At<'_>) -> Result<()> {
+    rename_away(place, out)?;
+    let Err(error) = rename_to_nothing(ready.0, ready.1, place.0, place.1) else { return Ok(()) };
+    // The error to report is the first one. Where something has come there meanwhile, that stays, and so does `out`.
+    let _ = rename_to_nothing(out.0, out.1, place.0, place.1);
+    Err(if error == Errno::EXIST { Errno::NOENT } else { error })
+}
+
+/// Whether the kernel or the file system does not know a way to rename, or a sandbox does not permit it.
+fn is_lacking(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM)
+}
+
+/// Which of these files, by device and inode, a process has open for writing: it may still write to them although they
+/// have no name any more that it knows. What other users' processes have open only root sees, and a mapping whose file
+/// was closed nobody.
+#[cfg(target_os = "linux")]
+pub fn open_for_writing(files: &BTreeSet<(u64, u64)>) -> BTreeSet<(u64, u64)> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let mut found = BTreeSet::new();
+    let own = std::process::id().to_string();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_other = |name: &OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit) && *name != *own;
+    for process in processes.filter(|entry| is_other(&entry.file_name())) {
+        for open in std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten() {
+            let path = open.path();
+            let Ok(file) = path.metadata() else { continue };
+            let file = (file.dev(), file.ino());
+            // The permissions of the link say how it was opened.
+            if files.contains(&file) && path.symlink_metadata().is_ok_and(|link| link.permissions().mode() & 0o200 != 0)
+            {
+                found.insert(file);
+            }
+        }
+    }
+    found
+}
+
+/// Only Linux tells.
+#[cfg(not(target_os = "linux"))]
+pub fn open_for_writing(_files: &BTreeSet<(u64, u64)>) -> BTreeSet<(u64, u64)> {
+    BTreeSet::new()
 }
 
 /// Checks that nothing has the new name, then renames: the last resort, since a file that another program makes there

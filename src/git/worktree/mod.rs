@@ -1,18 +1,20 @@
 //! The worktree's files. Every path is walked from the top, one component at a
 //! time, never through a symbolic link: what looks like a parent and is a link
-//! leads nowhere. Files are written beside their place, with their final mode,
-//! and renamed.
+//! leads nowhere. Files are written beside their place, with their final mode, and
+//! change places with what is there, which is then looked at.
 
+pub mod exchange;
 pub mod filesystem;
+pub mod look;
 pub mod names;
 pub mod stat;
 pub mod write;
 
 use crate::error::{Code, Refusal};
-use crate::git::repo::large::{blob_id, file_id};
 use crate::git::repo::platform::open_beneath;
 use crate::git::repo::{Repo, Top};
-use crate::git::worktree::stat::{kind_of, mode_of};
+use crate::git::worktree::look::look;
+use crate::git::worktree::stat::kind_of;
 use crate::model::bytes::quoted;
 use crate::model::checkpoint::{FileState, Kind};
 use anyhow::{Context, Result};
@@ -22,7 +24,7 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -211,19 +213,11 @@ impl<'t> Worktree<'t> {
 
     /// The state of the file at a path, its content hashed now. `None` where no file or link is.
     pub fn state(&self, path: &BStr, hash: gix::hash::Kind) -> Result<Option<FileState>> {
-        let Some((stat, _)) = self.stat(path)? else {
+        let Place::In(directory, name) = self.place(path)? else {
             return Ok(None);
         };
-        let Some(kind) = kind_of(&stat) else {
-            return Ok(None);
-        };
-        let id = if kind == Kind::Symlink {
-            self.read(path, kind)?.map(|target| blob_id(&target, hash)).transpose()?
-        } else {
-            self.open_file(path)?.map(|file| file_id(&file, hash)).transpose()?
-        };
-        let mode = if kind == Kind::Symlink { 0 } else { mode_of(&stat) };
-        Ok(id.map(|id| FileState { kind, id, mode }))
+        let seen = look((directory.as_fd(), name), hash).with_context(|| format!("read '{path}'"))?;
+        Ok(seen.and_then(|seen| seen.state))
     }
 
     /// Every file, and every empty directory with a slash behind, below a directory.

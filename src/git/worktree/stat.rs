@@ -16,7 +16,7 @@ const PERMISSIONS: u32 = 0o7777;
 
 /// A file that was changed less than this many seconds before it is read may change again with the same time:
 /// no file system's clock is coarser.
-const COARSEST: i64 = 2;
+pub const COARSEST: i64 = 2;
 
 /// The twelve permission bits.
 pub fn mode_of(stat: &rustix::fs::Stat) -> u32 {

@@ -1,15 +1,14 @@
-//! Writing into the worktree: beside its place first, with the final mode, then renamed.
+//! Making files and directories in the worktree, beside their places and with their final modes.
 
-use crate::git::repo::platform::rename_to_nothing;
-use crate::git::repo::scratch::{TEMPORARY, temporary_name};
+use crate::git::repo::platform::{exchange, rename_away, rename_to_nothing};
 use crate::git::worktree::stat::{mode_of, permissions};
 use crate::git::worktree::{DIRECTORY, Place, Worktree};
 use crate::model::checkpoint::{FileState, Kind};
 use anyhow::{Context, Result, bail};
 use gix::bstr::BStr;
-use rustix::fs::{AtFlags, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,33 +16,55 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 impl Worktree<'_> {
-    /// Puts a file or link at a path, in one step; `fill` writes its content. With `replace`,
-    /// over the file that is there; without, only where nothing is.
-    pub fn write(
+    /// Makes a file or link under another name in the directory of a path, with its final mode; `fill` writes its
+    /// content.
+    pub fn make_beside(
         &self,
         path: &BStr,
+        name: &OsStr,
         state: &FileState,
-        replace: bool,
         fill: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        let Place::In(directory, name) = self.place(path)? else {
+        let Place::In(directory, _) = self.place(path)? else {
             bail!("'{path}' has no directory to be in");
         };
-        let temporary = temporary_name();
-        let temporary = OsStr::new(&temporary);
-        let made = make_file(&directory, temporary, state, fill).and_then(|()| {
-            if replace {
-                rustix::fs::renameat(&directory, temporary, &directory, name)?;
-            } else {
-                rename_to_nothing(&directory, temporary, &directory, name)?;
-            }
-            Ok(())
-        });
+        let made = make_file(&directory, name, state, fill);
         if made.is_err() {
             // The error to report is the one above.
-            let _ = rustix::fs::unlinkat(&directory, temporary, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
         }
         made.with_context(|| format!("write '{path}'"))
+    }
+
+    /// Changes the permission bits of a file that is no link; says whether it had the old ones, and is still what the path
+    /// leads to. The file that was looked at is changed, not what another program may have put into its place.
+    pub fn change_mode(&self, path: &BStr, from: u32, to: u32) -> Result<bool> {
+        let Place::In(directory, name) = self.place(path)? else {
+            return Ok(false);
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let changed = || -> rustix::io::Result<bool> {
+            let file = match openat(&directory, name, flags, Mode::empty()) {
+                // Even its owner may not read this file.
+                Err(Errno::ACCESS) => None,
+                opened => Some(opened?),
+            };
+            let now = || file.as_ref().map_or_else(|| statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW), fstat);
+            let before = now()?;
+            if mode_of(&before) != from {
+                return Ok(false);
+            }
+            match &file {
+                Some(file) => set_mode_of(file, to)?,
+                None => rustix::fs::chmodat(&directory, name, permissions(to), AtFlags::empty())?,
+            }
+            let there = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            Ok((there.st_dev, there.st_ino, mode_of(&there)) == (before.st_dev, before.st_ino, to))
+        };
+        match changed() {
+            Err(Errno::NOENT | Errno::LOOP) => Ok(false),
+            outcome => outcome.with_context(|| format!("set the mode of '{path}'")),
+        }
     }
 
     /// Sets the permission bits of a file or directory.
@@ -61,27 +82,14 @@ impl Worktree<'_> {
         .with_context(|| format!("set the mode of '{path}'"))
     }
 
-    /// Deletes a file or link.
-    pub fn delete(&self, path: &BStr) -> Result<()> {
-        let Place::In(directory, name) = self.place(path)? else {
-            return Ok(());
-        };
-        match rustix::fs::unlinkat(&directory, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error).with_context(|| format!("delete '{path}'")),
-        }
-    }
-
-    /// Makes a directory with this mode, in one step, unless there is one.
-    pub fn make_directory(&self, path: &BStr, mode: u32) -> Result<()> {
+    /// Makes a directory with this mode, first under the other name beside it, unless there is one.
+    pub fn make_directory(&self, path: &BStr, mode: u32, temporary: &OsStr) -> Result<()> {
         if self.open_directory(path)?.is_some() {
             return Ok(());
         }
         let Place::In(directory, name) = self.place(path)? else {
             bail!("'{path}' has no directory to be in");
         };
-        let temporary = temporary_name();
-        let temporary = OsStr::new(&temporary);
         // A rename of a directory replaces nothing, or an empty one.
         let outcome = rustix::fs::mkdirat(&directory, temporary, Mode::from_raw_mode(0o700))
             .and_then(|()| openat(&directory, temporary, DIRECTORY, Mode::empty()))
@@ -94,21 +102,22 @@ impl Worktree<'_> {
         outcome.with_context(|| format!("make directory '{path}'"))
     }
 
-    /// Makes a file and a directory in this directory, puts each into another place there, and removes them: what the
-    /// system refuses of that is known before anything is changed.
-    pub fn rehearse(&self, path: &BStr, mode: u32) -> Result<()> {
+    /// Makes two files and a directory in this directory, under these names, lets them change places and names there, and
+    /// removes them: what the system refuses of that is known before anything is changed.
+    pub fn rehearse(&self, path: &BStr, mode: u32, names: &[OsString; 3]) -> Result<()> {
         let Some(directory) = self.open_directory(path)? else { return Ok(()) };
-        let names = [temporary_name(), temporary_name()];
-        let [first, second] = [&names[0], &names[1]].map(OsStr::new);
+        let [first, second, third] = names.each_ref().map(|name| (directory.as_fd(), name.as_os_str()));
         let state = FileState { kind: Kind::of_mode(mode), id: gix::ObjectId::null(gix::hash::Kind::Sha1), mode };
-        let tried = make_file(&directory, first, &state, |_| Ok(()))
-            .and_then(|()| Ok(rename_to_nothing(&directory, first, &directory, second)?))
-            .and_then(|()| Ok(rustix::fs::renameat(&directory, second, &directory, first)?))
-            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, first, AtFlags::empty())?))
-            .and_then(|()| Ok(rustix::fs::mkdirat(&directory, second, Mode::from_raw_mode(0o700))?))
-            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, second, AtFlags::REMOVEDIR)?));
+        let tried = make_file(&directory, first.1, &state, |_| Ok(()))
+            .and_then(|()| Ok(rename_to_nothing(first.0, first.1, second.0, second.1)?))
+            .and_then(|()| make_file(&directory, first.1, &state, |_| Ok(())))
+            .and_then(|()| Ok(exchange(first, second, third)?))
+            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, second.1, AtFlags::empty())?))
+            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, third.1, AtFlags::empty())?))
+            .and_then(|()| Ok(rustix::fs::mkdirat(&directory, second.1, Mode::from_raw_mode(0o700))?))
+            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, second.1, AtFlags::REMOVEDIR)?));
         if tried.is_err() {
-            for name in [first, second] {
+            for name in names {
                 // The error to report is the one above.
                 let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
                 let _ = rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR);
@@ -138,21 +147,21 @@ impl Worktree<'_> {
             std::fs::create_dir_all(parent).with_context(|| format!("make '{}'", parent.display()))?;
         }
         let moved = if out {
-            rename_to_nothing(&directory, name, rustix::fs::CWD, store.as_os_str())
+            rename_away((directory.as_fd(), name), (rustix::fs::CWD, store.as_os_str()))
         } else {
             rename_to_nothing(rustix::fs::CWD, store.as_os_str(), &directory, name)
         };
         moved.with_context(|| format!("move '{path}' {}", if out { "aside" } else { "back" }))
     }
 
-    /// Deletes what a killed write left in a directory.
-    pub fn sweep(&self, path: &BStr) -> Result<()> {
+    /// Deletes files, links and empty directories of a directory whose names begin so.
+    pub fn sweep(&self, path: &BStr, beginning: &str) -> Result<()> {
         let Some(fd) = self.open_directory(path)? else {
             return Ok(());
         };
         for entry in rustix::fs::Dir::read_from(&fd)? {
             let entry = entry?;
-            if entry.file_name().to_bytes().starts_with(TEMPORARY.as_bytes()) {
+            if entry.file_name().to_bytes().starts_with(beginning.as_bytes()) {
                 match rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::empty()) {
                     Err(Errno::ISDIR | Errno::PERM) => {
                         rustix::fs::unlinkat(&fd, entry.file_name(), AtFlags::REMOVEDIR)?;
@@ -189,14 +198,16 @@ fn make_file(
 /// these already, that is no failure.
 fn set_mode_of(file: impl AsFd, mode: u32) -> rustix::io::Result<()> {
     let Err(error) = rustix::fs::fchmod(&file, permissions(mode)) else { return Ok(()) };
-    if rustix::fs::fstat(&file).is_ok_and(|stat| mode_of(&stat) == mode) { Ok(()) } else { Err(error) }
+    if fstat(&file).is_ok_and(|stat| mode_of(&stat) == mode) { Ok(()) } else { Err(error) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::{Code, Refusal};
+    use crate::git::repo::scratch::TEMPORARY;
     use crate::git::repo::testing::Fixture;
+    use crate::git::worktree::exchange::Spot;
     use gix::bstr::ByteSlice;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::PathBuf;
@@ -213,19 +224,57 @@ mod tests {
         names
     }
 
+    const NEW: &str = ".oxundo-tmp-1-new-1";
+    const OUT: &str = ".oxundo-tmp-1-out-1";
+
+    /// Puts a file or link at a path: over the file or link that is there, or only where nothing is.
+    fn write(
+        worktree: Worktree<'_>,
+        path: &BStr,
+        state: &FileState,
+        replace: bool,
+        fill: impl FnOnce(&mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
+        worktree.make_beside(path, OsStr::new(NEW), state, fill)?;
+        let [ready, out] = [NEW, OUT].map(|name| Spot::Beside(name.into()));
+        let placed = if replace {
+            worktree.exchange(path, &ready, std::slice::from_ref(&out)).map(|out| out.is_some())
+        } else {
+            worktree.put(path, &ready)
+        };
+        if !placed.as_ref().is_ok_and(|placed| *placed) {
+            worktree.delete_at(path, &ready)?;
+            placed?;
+            bail!("something is there, or nothing");
+        }
+        let seen = worktree.look_at(path, &out, gix::hash::Kind::Sha1)?;
+        if seen.is_some_and(|seen| seen.state.is_none()) {
+            worktree.exchange(path, &out, std::slice::from_ref(&ready))?;
+            worktree.delete_at(path, &ready)?;
+            bail!("a directory came out");
+        }
+        worktree.delete_at(path, &out)
+    }
+
+    fn delete(worktree: Worktree<'_>, path: &BStr) -> Result<()> {
+        let Some(out) = worktree.take_out(path, &[Spot::Beside(OUT.into())])? else { return Ok(()) };
+        worktree.delete_at(path, &out).or_else(|error| worktree.put(path, &out).and(Err(error)))
+    }
+
     /// All that changes something, by a path.
     fn changes(worktree: Worktree<'_>, path: &BStr, store: &Path) -> Vec<(&'static str, Result<()>)> {
         let file = state(Kind::File, 0o644);
         vec![
-            ("write", worktree.write(path, &file, false, |out| Ok(out.write_all(b"new")?))),
-            ("replace", worktree.write(path, &file, true, |out| Ok(out.write_all(b"new")?))),
-            ("link", worktree.write(path, &state(Kind::Symlink, 0), true, |out| Ok(out.write_all(b"new")?))),
+            ("write", write(worktree, path, &file, false, |out| Ok(out.write_all(b"new")?))),
+            ("replace", write(worktree, path, &file, true, |out| Ok(out.write_all(b"new")?))),
+            ("link", write(worktree, path, &state(Kind::Symlink, 0), true, |out| Ok(out.write_all(b"new")?))),
             ("mode", worktree.set_mode(path, 0o600)),
-            ("delete", worktree.delete(path)),
-            ("make directory", worktree.make_directory(path, 0o755)),
+            ("changed mode", worktree.change_mode(path, 0o644, 0o600).map(drop)),
+            ("delete", delete(worktree, path)),
+            ("make directory", worktree.make_directory(path, 0o755, OsStr::new(NEW))),
             ("remove directory", worktree.remove_empty_directory(path).map(drop)),
             ("aside", worktree.move_aside(path, store, true)),
-            ("sweep", worktree.sweep(path)),
+            ("sweep", worktree.sweep(path, TEMPORARY)),
         ]
     }
 
@@ -244,7 +293,7 @@ mod tests {
                 assert_eq!(f.mode(format!("d/{beside}")), 0o600, "nobody else reads what is not whole yet");
                 Ok(out.write_all(b" and half")?)
             };
-            worktree.write("d/a".into(), &state(kind, mode), true, fill).expect("write a file");
+            write(worktree, "d/a".into(), &state(kind, mode), true, fill).expect("write a file");
             assert_eq!(names(&f.path("d")), ["a"], "nothing is left beside it");
             assert_eq!(f.mode("d/a"), mode, "the umask takes nothing away");
             worktree.set_mode("d/a".into(), 0o640).expect("set the mode");
@@ -261,19 +310,20 @@ mod tests {
         f.write("target", "kept");
         for target in [b"target".as_slice(), b"nowhere/\xff\n", b"../repo/target"] {
             let fill = |out: &mut dyn Write| Ok(out.write_all(target)?);
-            worktree.write("link".into(), &state(Kind::Symlink, 0), true, fill).expect("write a link");
+            let there = f.path("link").is_symlink();
+            write(worktree, "link".into(), &state(Kind::Symlink, 0), there, fill).expect("write a link");
             let found = std::fs::read_link(f.path("link")).expect("read a link");
             assert_eq!(found.as_os_str().as_bytes(), target);
         }
         worktree.set_mode("link".into(), 0o600).expect_err("a link has no mode of its own");
         let mode = f.mode("target");
         let fill = |out: &mut dyn Write| Ok(out.write_all(b"file")?);
-        worktree.write("link".into(), &state(Kind::File, 0o600), true, fill).expect("put a file in its place");
+        write(worktree, "link".into(), &state(Kind::File, 0o600), true, fill).expect("put a file in its place");
         assert!(f.path("link").symlink_metadata().expect("look at it").is_file(), "the link itself is replaced");
         assert_eq!(std::fs::read(f.path("target")).expect("read a file"), b"kept", "what it led to stays");
         assert_eq!(f.mode("target"), mode, "with its mode");
         symlink("target", f.path("other")).expect("make a link");
-        worktree.delete("other".into()).expect("delete a link");
+        delete(worktree, "other".into()).expect("delete a link");
         assert!(f.path("target").exists() && !f.path("other").is_symlink(), "a link is deleted, not its target");
     }
 
@@ -281,8 +331,8 @@ mod tests {
     fn what_is_there_is_only_replaced_where_that_was_meant() {
         let f = Fixture::new();
         let worktree = Worktree::new(&f.repo);
-        let write = |path: &str, kind, replace| {
-            worktree.write(path.into(), &state(kind, 0o644), replace, |out| Ok(out.write_all(b"new")?))
+        let put = |path: &str, kind, replace| {
+            write(worktree, path.into(), &state(kind, 0o644), replace, |out| Ok(out.write_all(b"new")?))
         };
         f.write("file", "mine");
         f.write("directory/inner", "mine");
@@ -290,18 +340,18 @@ mod tests {
         std::fs::create_dir(f.path("empty")).expect("make a directory");
         for path in ["file", "directory", "link", "empty"] {
             for kind in [Kind::File, Kind::Symlink] {
-                write(path, kind, false).expect_err("something is there");
+                put(path, kind, false).expect_err("something is there");
             }
         }
-        write("directory", Kind::File, true).expect_err("a file takes no directory's place");
-        write("empty", Kind::File, true).expect_err("not even that of an empty one");
-        write("file/below", Kind::File, true).expect_err("there is no such directory");
-        write("none/below", Kind::File, true).expect_err("there is no such directory");
+        put("directory", Kind::File, true).expect_err("a file takes no directory's place");
+        put("empty", Kind::File, true).expect_err("not even that of an empty one");
+        put("file/below", Kind::File, true).expect_err("there is no such directory");
+        put("none/below", Kind::File, true).expect_err("there is no such directory");
         assert_eq!(std::fs::read(f.path("file")).expect("read a file"), b"mine");
         assert_eq!(std::fs::read_link(f.path("link")).expect("read a link"), PathBuf::from("nowhere"));
         assert_eq!(names(f.repo.top()), [".git", "directory", "empty", "file", "link"], "nothing is left behind");
         assert_eq!(names(&f.path("directory")), ["inner"]);
-        write("new", Kind::File, false).expect("nothing is there");
+        put("new", Kind::File, false).expect("nothing is there");
         assert_eq!(std::fs::read(f.path("new")).expect("read a file"), b"new");
     }
 
@@ -316,7 +366,7 @@ mod tests {
                     out.write_all(b"half")?;
                     bail!("the object is gone")
                 };
-                let error = worktree.write(path.into(), &state(kind, 0o644), replace, fill).expect_err("it fails");
+                let error = write(worktree, path.into(), &state(kind, 0o644), replace, fill).expect_err("it fails");
                 assert_eq!(format!("{error:#}"), format!("write '{path}': the object is gone"), "it says why");
                 assert_eq!(names(&f.path("d")), ["there"], "nothing is left behind");
             }
@@ -398,9 +448,12 @@ mod tests {
         assert_eq!(std::fs::read(f.path("sub/.Git/config")).expect("read a file"), b"mine");
         for path in [".gitignore", ".github/x", "a/.git-x", "...", "-x", " "] {
             let parent = path.split_once('/').map(|(parent, _)| parent);
-            parent.map(|parent| worktree.make_directory(parent.into(), 0o755)).transpose().expect("make a directory");
+            parent
+                .map(|parent| worktree.make_directory(parent.into(), 0o755, OsStr::new(NEW)))
+                .transpose()
+                .expect("make a directory");
             let fill = |out: &mut dyn Write| Ok(out.write_all(b"new")?);
-            worktree.write(path.into(), &state(Kind::File, 0o644), false, fill).expect("it only looks alike");
+            write(worktree, path.into(), &state(Kind::File, 0o644), false, fill).expect("it only looks alike");
             assert_eq!(std::fs::read(f.path(path)).expect("read a file"), b"new");
         }
     }
@@ -410,13 +463,13 @@ mod tests {
         let f = Fixture::new();
         let worktree = Worktree::new(&f.repo);
         f.write("d/file", "");
-        worktree.delete("d".into()).expect_err("a directory is no file");
+        delete(worktree, "d".into()).expect_err("a directory is no file");
         assert!(f.path("d/file").exists());
-        worktree.delete("d/file/below".into()).expect("nothing is there");
+        delete(worktree, "d/file/below".into()).expect("nothing is there");
         assert!(f.path("d/file").exists(), "what stands above stays");
-        worktree.delete("d/file".into()).expect("delete a file");
-        worktree.delete("d/file".into()).expect("it is gone already");
-        worktree.delete("none/file".into()).expect("so is its directory");
+        delete(worktree, "d/file".into()).expect("delete a file");
+        delete(worktree, "d/file".into()).expect("it is gone already");
+        delete(worktree, "none/file".into()).expect("so is its directory");
         assert_eq!(names(f.repo.top()), [".git", "d"]);
         assert_eq!(names(&f.path("d")), [""; 0]);
     }
@@ -426,19 +479,21 @@ mod tests {
         let f = Fixture::new();
         let worktree = Worktree::new(&f.repo);
         for mode in [0o777, 0o700, 0o1755, 0o500] {
-            worktree.make_directory("d".into(), mode).expect("make a directory");
+            worktree.make_directory("d".into(), mode, OsStr::new(NEW)).expect("make a directory");
             assert_eq!(f.mode("d"), mode, "the umask takes nothing away");
-            worktree.make_directory("d".into(), 0o711).expect("there is one");
+            worktree.make_directory("d".into(), 0o711, OsStr::new(NEW)).expect("there is one");
             assert_eq!(f.mode("d"), mode, "it stays as it is");
             assert!(worktree.remove_empty_directory("d".into()).expect("remove a directory"), "it is gone");
         }
         f.write("file", "mine");
         symlink("/", f.path("link")).expect("make a link");
         for path in ["file", "link"] {
-            worktree.make_directory(path.into(), 0o755).expect_err("something else is there");
+            worktree.make_directory(path.into(), 0o755, OsStr::new(NEW)).expect_err("something else is there");
             assert!(!worktree.remove_empty_directory(path.into()).expect("nothing fails"), "{path} is no directory");
         }
-        worktree.make_directory("none/d".into(), 0o755).expect_err("there is no directory to make it in");
+        worktree
+            .make_directory("none/d".into(), 0o755, OsStr::new(NEW))
+            .expect_err("there is no directory to make it in");
         assert_eq!(names(f.repo.top()), [".git", "file", "link"], "nothing is left behind");
     }
 
@@ -479,16 +534,20 @@ mod tests {
     fn a_sweep_takes_what_a_kill_left_and_nothing_else() {
         let f = Fixture::new();
         let worktree = Worktree::new(&f.repo);
-        for name in [".oxundo-tmp-1-1", ".oxundo-tmp-1-2", ".oxundo-tmp", "x.oxundo-tmp-1-1", "e/.oxundo-tmp-1-1"] {
-            f.write(format!("d/{name}"), "");
+        for name in ["1-new-1", "1-new-2", "1-out-1", "2-new-1", "notes", "1-new", "1-newer"] {
+            f.write(format!("d/{TEMPORARY}{name}"), "");
         }
-        symlink("x", f.path("d/.oxundo-tmp-2-1")).expect("make a link");
-        std::fs::create_dir(f.path("d/.oxundo-tmp-3-1")).expect("make a directory");
-        worktree.sweep("d".into()).expect("sweep");
-        assert_eq!(names(&f.path("d")), [".oxundo-tmp", "e", "x.oxundo-tmp-1-1"]);
-        assert_eq!(names(&f.path("d/e")), [".oxundo-tmp-1-1"], "only in the directory itself");
-        worktree.sweep("none".into()).expect("there is nothing to sweep");
-        worktree.sweep("d/.oxundo-tmp".into()).expect("a file has nothing in it");
-        assert!(f.path("d/.oxundo-tmp").exists());
+        f.write(format!("d/x{TEMPORARY}1-new-1"), "");
+        f.write(format!("d/e/{TEMPORARY}1-new-1"), "");
+        symlink("x", f.path("d/.oxundo-tmp-1-new-3")).expect("make a link");
+        std::fs::create_dir(f.path("d/.oxundo-tmp-1-new-4")).expect("make a directory");
+        worktree.sweep("d".into(), ".oxundo-tmp-1-new-").expect("sweep");
+        let kept = ["1-new", "1-newer", "1-out-1", "2-new-1", "notes"].map(|name| format!("{TEMPORARY}{name}"));
+        let rest = ["e".to_owned(), format!("x{TEMPORARY}1-new-1")];
+        assert_eq!(names(&f.path("d")), [&kept[..], &rest].concat());
+        assert_eq!(names(&f.path("d/e")), [".oxundo-tmp-1-new-1"], "only in the directory itself");
+        worktree.sweep("none".into(), TEMPORARY).expect("there is nothing to sweep");
+        worktree.sweep("d/.oxundo-tmp-notes".into(), TEMPORARY).expect("a file has nothing in it");
+        assert!(f.path("d/.oxundo-tmp-notes").exists());
     }
 }

@@ -19,7 +19,8 @@ const FILE: &str = "calls";
 pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Result<()> {
     let beside = if ends { None } else { processes_of(caller().as_ref()) };
     let (session, beside) = (part.session.clone(), beside.unwrap_or_default());
-    let mark = CallMark { session, tool: tool.clone(), at: rfc3339_now(), since_boot: Some(since_boot()), ends, beside };
+    let mark =
+        CallMark { session, tool: tool.clone(), at: rfc3339_now(), since_boot: Some(since_boot()), ends, beside };
     append_line(&repo.scratch()?.join(FILE), &serde_json::to_vec(&mark).context("write a call down")?)
 }
 

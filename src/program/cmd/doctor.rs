@@ -21,6 +21,7 @@ use crate::model::bytes::sanitized;
 use crate::program::args::DoctorArgs;
 use crate::program::cmd::doctor::finding::{Finding, Fixed, Overview, Severity};
 use crate::program::ui::Answer;
+use crate::warning::Warn;
 use anyhow::Result;
 use console::style;
 use serde_json::json;
@@ -42,10 +43,10 @@ impl Diagnosis {
 }
 
 /// Checks everything, after it has mended what it can if that is wanted.
-pub fn run(repo: &Repo, args: &DoctorArgs) -> Result<Diagnosis> {
+pub fn run(repo: &Repo, heard: Warn<'_>, args: &DoctorArgs) -> Result<Diagnosis> {
     let (fixed, mut findings) = if args.fix { fix::fix(repo) } else { Default::default() };
-    let recovered = if args.finish { journal::finish(repo)? } else { None };
-    findings.extend(journal::check(repo)?);
+    let recovered = if args.finish { journal::finish(repo, heard)? } else { None };
+    findings.extend(journal::check(repo, heard)?);
     findings.extend(timeline(repo)?);
     findings.extend(locks(repo));
     let mut about = Overview::default();

@@ -10,6 +10,7 @@ use crate::model::bytes::{quoted, sanitized};
 use crate::model::checkpoint::short_branch;
 use crate::model::plan::Plan;
 use crate::program::cmd::doctor::finding::{Finding, Severity};
+use crate::warning::Warn;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 const SHOWN: usize = 50;
 
 /// What is wrong with a journal that is there.
-pub fn check(repo: &Repo) -> Result<Option<Finding>> {
+pub fn check(repo: &Repo, heard: Warn<'_>) -> Result<Option<Finding>> {
     let name = Refs::new(repo).own_ref(OwnRef::Pending);
     if let Some((commit, why)) = damaged_journal(repo)? {
         let what = format!(
@@ -28,7 +29,7 @@ pub fn check(repo: &Repo) -> Result<Option<Finding>> {
         );
         return Ok(Some(Finding::new(Severity::Error, what).mend(format!("git update-ref -d {name} {commit}"))));
     }
-    if let Some(foreign) = Apply::new(repo, Config(repo).lock_timeout()?).foreign()? {
+    if let Some(foreign) = Apply::new(repo, Config(repo).lock_timeout()?, heard).foreign()? {
         return Ok(Some(of_foreign(&name, &foreign)));
     }
     let finding = || Finding::new(Severity::Warning, "a command was interrupted").mend("oxundo status");
@@ -86,9 +87,9 @@ fn details(plan: &Plan) -> Vec<String> {
 }
 
 /// Finishes or rolls back what was interrupted, wherever that was.
-pub fn finish(repo: &Repo) -> Result<Option<Recovered>> {
+pub fn finish(repo: &Repo, heard: Warn<'_>) -> Result<Option<Recovered>> {
     let _lock = repo.lock_beside_run("doctor --finish", repo.patience())?;
-    Apply::new(repo, Config(repo).lock_timeout()?).recover_any()
+    Apply::new(repo, Config(repo).lock_timeout()?, heard).recover_any()
 }
 
 /// What was done, as JSON.

@@ -1,0 +1,331 @@
+//! Another program saves a file in the very instant in which oxundo replaces it, deletes it or changes its mode. Each save
+//! has a mark of its own, and is found afterwards: in the worktree, in an object, or in a file that is named.
+//!
+//! The tracer stops oxundo at each instant and lets the other program act. `cargo test` tries the instants around what
+//! happens to one file; `OXUNDO_THOROUGH=1` every instant from the first file to the end.
+
+use crate::kill_points::{has_journal, in_parallel};
+use crate::sandbox::{Output, Sandbox, announce};
+use crate::tracer::{Kill, LAUNCH, Trace, Victim, interrupt_each};
+use std::cell::{Cell, RefCell};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// How a program saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Save {
+    /// Over the bytes that are there, and no more of them than there are.
+    InPlace,
+    /// A new file, renamed over the old one.
+    Renamed,
+    /// The file is emptied, and written.
+    Truncated,
+    Appended,
+    /// No save: the file is deleted,
+    Deleted,
+    /// or only its mode changed.
+    Chmod,
+}
+
+use Save::{Appended, Chmod, Deleted, InPlace, Renamed, Truncated};
+
+const WAYS: [Save; 6] = [InPlace, Renamed, Truncated, Appended, Deleted, Chmod];
+
+/// The mark that tells a save from all that was there.
+const MARK: &str = "saved by the user";
+
+/// The mode that the user gives.
+const MODE: u32 = 0o604;
+
+impl Save {
+    /// Saves; says whether that could be done.
+    fn act(self, path: &Path) -> bool {
+        let temporary = path.with_extension("by-editor");
+        match self {
+            InPlace => OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(MARK.as_bytes())),
+            Appended => OpenOptions::new().append(true).open(path).and_then(|mut file| file.write_all(MARK.as_bytes())),
+            Truncated => {
+                let file = OpenOptions::new().write(true).truncate(true).open(path);
+                file.and_then(|mut file| file.write_all(MARK.as_bytes()))
+            }
+            Renamed => fs::write(&temporary, MARK).and_then(|()| fs::rename(&temporary, path)),
+            Deleted => fs::remove_file(path),
+            Chmod => fs::set_permissions(path, PermissionsExt::from_mode(MODE)),
+        }
+        .is_ok()
+    }
+
+    fn has_bytes(self) -> bool {
+        !matches!(self, Deleted | Chmod)
+    }
+}
+
+/// A turn that edits a file, makes one, deletes one and changes the mode of one, in the worktree's top and below.
+fn repo() -> Sandbox {
+    let repo = Sandbox::new();
+    let long = "what was there before the turn\n".repeat(4);
+    for path in ["edited", "gone", "mode", "d/edited"] {
+        repo.write(path, &long);
+    }
+    repo.sh("git add -A; git commit -qm files");
+    repo.agent(
+        "for f in edited d/edited; do sed -i s/before/after/ $f; done; rm gone; chmod 600 mode; mkdir n; \
+                sed s/the/a/ edited >made; sed s/the/a/ edited >n/made",
+    );
+    repo
+}
+
+/// An operation, and whether it starts after an undo.
+const OPERATIONS: [(&str, &[&str], bool); 6] = [
+    ("undo", &["undo"], false),
+    ("redo", &["redo"], true),
+    ("restore", &["restore", "1:before"], false),
+    ("undo --only", &["undo", "--only", "1"], false),
+    ("undo --revert", &["undo", "--revert"], false),
+    ("undo of paths", &["undo", "--", "edited", "gone", "made", "mode", "d", "n"], false),
+];
+
+/// Where a mark is found.
+fn is_found(repo: &Sandbox, mark: &str, stderr: &str) -> bool {
+    let in_worktree = || repo.sh(&format!("grep -rlF '{mark}' . --exclude-dir=.git || :"));
+    let in_objects = || {
+        let all = repo.sh(&format!("git cat-file --batch-all-objects --batch | grep -caF '{mark}' || :"));
+        all.trim() != "0"
+    };
+    !in_worktree().is_empty() || in_named_files(repo, mark, stderr) || in_objects()
+}
+
+/// Whether a file that a warning names has it.
+fn in_named_files(repo: &Sandbox, mark: &str, stderr: &str) -> bool {
+    let kept = repo.sh(&format!("grep -rlF '{mark}' .git/oxundo/kept 2>/dev/null || :"));
+    kept.lines().any(|path| stderr.contains(path))
+}
+
+/// What holds after whatever happened: the journal is gone, nothing is left beside a file or in scratch, git is content.
+fn settled(repo: &Sandbox) {
+    assert!(!has_journal(repo), "the journal is gone");
+    let beside = repo.sh("find . -name '.oxundo-tmp-*' -not -path './.git/*'; ls .git/oxundo/out 2>/dev/null || :");
+    assert_eq!(beside, "", "nothing is left behind");
+    repo.oxundo(["status"]).success();
+    repo.assert_sound();
+}
+
+/// Runs an operation and lets another program act at the instant of this number, counted from the first file that
+/// is made beside its place. Says how many instants there were, and whether it could act.
+fn act_at(
+    repo: &Sandbox,
+    args: &[&str],
+    number: usize,
+    kill: Option<Kill>,
+    act: &dyn Fn() -> bool,
+) -> (Trace, Vec<String>, bool) {
+    let (seen, acted) = (RefCell::new(Vec::new()), Cell::new(false));
+    let each = |text: &str| {
+        let mut seen = seen.borrow_mut();
+        if !seen.is_empty() || (text.contains("-new-") && !text.contains("-try-")) || text.contains("/oxundo/out") {
+            if seen.len() == number {
+                acted.set(act());
+            }
+            seen.push(text.to_owned());
+        }
+    };
+    let trace = interrupt_each(&mut repo.launched_command(LAUNCH, args), kill, &each).expect("it was traced before");
+    (trace, seen.into_inner(), acted.get())
+}
+
+/// Whether a process can be traced here.
+fn is_traced(repo: &Sandbox) -> bool {
+    match crate::kill_points::points_of(repo, &["status"]) {
+        Ok(_) => true,
+        Err(error) => {
+            announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+            false
+        }
+    }
+}
+
+/// An instant, of all that were seen, around what happens to a file.
+fn instants(repo: &Sandbox, args: &[&str]) -> Vec<String> {
+    let (trace, seen, _) = act_at(&repo.copy(), args, usize::MAX, None, &|| true);
+    assert_eq!(trace.code, Some(0), "it works where nothing disturbs it: {}", trace.stderr);
+    seen
+}
+
+fn is_thorough() -> bool {
+    std::env::var_os("OXUNDO_THOROUGH").is_some()
+}
+
+const PATHS: [&str; 6] = ["edited", "gone", "made", "mode", "d/edited", "n/made"];
+
+#[test]
+fn what_another_program_saves_at_any_instant_of_an_apply_is_found_again() {
+    let done = repo();
+    if !is_traced(&done) {
+        return;
+    }
+    let undone = done.copy();
+    undone.undo();
+    let mut cases = Vec::new();
+    for (nth, (name, args, after_undo)) in OPERATIONS.iter().enumerate() {
+        let repo = if *after_undo { &undone } else { &done };
+        let seen = instants(repo, args);
+        for (at, path) in PATHS.iter().enumerate() {
+            for number in 0..=seen.len() {
+                for (way, save) in WAYS.iter().enumerate() {
+                    // Each instant has one way, and each way many instants.
+                    if is_thorough() || (number + 7 * way + 31 * at) % 211 == 17 * nth {
+                        cases.push((*name, repo, *args, *path, number, *save));
+                    }
+                }
+            }
+        }
+    }
+    let failed = in_parallel(&cases, |(_, repo, args, path, number, save)| {
+        saves_at(&repo.copy(), args, path, *number, *save);
+    });
+    let told: String = failed
+        .iter()
+        .map(|(at, text)| {
+            let (name, _, _, path, number, save) = cases[*at];
+            format!("== {name}: {path}, {save:?} at {number}\n{text}\n\n")
+        })
+        .collect();
+    if is_thorough() {
+        announce(&format!("{} saves at an instant, {} lost or wrong", cases.len(), failed.len()));
+    }
+    assert!(failed.is_empty(), "{} of {} are wrong:\n{told}", failed.len(), cases.len());
+}
+
+fn saves_at(repo: &Sandbox, args: &[&str], path: &str, number: usize, save: Save) {
+    let before = repo.printed();
+    let (trace, seen, acted) = act_at(repo, args, number, None, &|| save.act(&repo.path(path)));
+    let said = format!("{:?} before {:?}:\n{}", trace.code, seen.get(number), trace.stderr);
+    assert!(matches!(trace.code, Some(0 | 3)), "it works or is refused, {said}");
+    if acted && save.has_bytes() {
+        assert!(is_found(repo, MARK, &trace.stderr), "the save is lost, {said}");
+        let there = repo.exists(path) && String::from_utf8_lossy(&repo.read(path)).contains(MARK);
+        assert!(there || trace.stderr.contains("kept"), "it is in its place, or that is said, {said}");
+    }
+    if acted && save == Chmod && repo.exists(path) && !seen.get(number).is_some_and(|text| text.contains("chmod")) {
+        let mode = repo.mode(path) & 0o7777;
+        assert!(mode == MODE || !trace.stderr.contains("changed meanwhile"), "the user's mode is kept, {said}");
+    }
+    if trace.code == Some(3) {
+        assert!(trace.stderr.contains(&format!("'{path}' was changed meanwhile")), "it says which file it was, {said}");
+        let rest = |state: crate::sandbox::State| {
+            let own = format!("on disk {path}");
+            // A directory that was made for it stays with the save that is in it.
+            state.only(|fact| !own.starts_with(fact) && !fact.starts_with("git ") && !fact.contains("refs/oxundo"))
+        };
+        rest(repo.printed()).assert_is(&rest(before), &format!("a refusal changes nothing else, {said}"));
+    }
+    settled(repo);
+}
+
+#[test]
+fn a_program_that_had_the_file_open_may_save_at_any_later_instant() {
+    let repo = repo();
+    if !is_traced(&repo) {
+        return;
+    }
+    let seen = instants(&repo, &["undo"]);
+    let mut cases = Vec::new();
+    for path in ["edited", "made", "n/made"] {
+        // It saves when all is over, too.
+        let all = (1..=seen.len()).filter(|number| is_thorough() || number % 3 == 0).chain([usize::MAX]);
+        cases.extend(all.map(|number| (path, number)));
+    }
+    let failed = in_parallel(&cases, |(path, number)| {
+        let repo = repo.copy();
+        let open = OpenOptions::new().write(true).open(repo.path(path)).expect("open a file");
+        let open = RefCell::new(Some(open));
+        let save = || {
+            let mut file: File = open.borrow_mut().take().expect("it saves once");
+            file.rewind().and_then(|()| file.write_all(MARK.as_bytes())).expect("write to an open file");
+            true
+        };
+        let (trace, seen, _) = act_at(&repo, &["undo"], *number, None, &save);
+        if open.borrow().is_some() {
+            save();
+        }
+        let said = format!("{:?} before {:?}:\n{}", trace.code, seen.get(*number), trace.stderr);
+        assert!(matches!(trace.code, Some(0 | 3)), "{said}");
+        assert!(is_found(&repo, MARK, &trace.stderr), "the save is lost, {said}");
+        settled(&repo);
+    });
+    assert!(failed.is_empty(), "{} of {} are lost: {failed:#?}", failed.len(), cases.len());
+}
+
+#[test]
+fn a_save_in_the_instant_of_a_kill_is_found_by_the_next_command() {
+    let repo = repo();
+    if !is_traced(&repo) {
+        return;
+    }
+    let undone = repo.copy();
+    undone.undo();
+    let mut cases = Vec::new();
+    for (at, (repo, args)) in [(&repo, ["undo"]), (&undone, ["redo"])].into_iter().enumerate() {
+        let points = crate::kill_points::points_of(repo, &args).expect("it was traced before");
+        let is_file = |text: &str| text.contains("oxundo/out/") || text.contains("-new-");
+        let all: Vec<_> = points.iter().filter(|point| is_file(&point.text) && !point.text.contains("-try-")).collect();
+        for (nth, point) in all.iter().enumerate() {
+            for (way, save) in [InPlace, Renamed, Truncated, Appended].into_iter().enumerate() {
+                for (which, path) in PATHS.iter().enumerate() {
+                    if is_thorough() || (nth + way + which) % 12 == at {
+                        cases.push((repo, args, point.number, point.text.clone(), nth, save, *path));
+                    }
+                }
+            }
+        }
+    }
+    let failed = in_parallel(&cases, |(repo, args, number, _, _, save, path)| {
+        let repo = repo.copy();
+        let (count, acted) = (Cell::new(0), Cell::new(false));
+        // The call of this number is the last one: the save comes right before it.
+        let each = |text: &str| {
+            if !text.starts_with("open ") {
+                if count.get() == *number {
+                    acted.set(save.act(&repo.path(path)));
+                }
+                count.set(count.get() + 1);
+            }
+        };
+        let kill = Kill { number: *number, done: true, victim: Victim::All };
+        let command = &mut repo.launched_command(LAUNCH, args);
+        let trace = interrupt_each(command, Some(kill), &each).expect("it was traced before");
+        assert!(trace.killed, "it is killed");
+        let next: Output = repo.oxundo(["status"]);
+        next.success();
+        if acted.get() {
+            assert!(is_found(&repo, MARK, &next.err()), "the save is lost: {}", next.err());
+        }
+        settled(&repo);
+    });
+    let told: String = failed
+        .iter()
+        .map(|(at, text)| {
+            let (_, args, _, point, _, save, path) = &cases[*at];
+            format!("== {args:?}: {path}, {save:?}, then killed at {point}\n{text}\n\n")
+        })
+        .collect();
+    assert!(failed.is_empty(), "{} of {} are wrong:\n{told}", failed.len(), cases.len());
+}
+
+#[test]
+fn a_users_own_file_of_a_like_name_is_nobodys_business() {
+    let repo = repo();
+    if !is_traced(&repo) {
+        return;
+    }
+    for name in [".oxundo-tmp-notes", ".oxundo-tmp-1-1", "d/.oxundo-tmp-99-new-0", ".oxundo-tmp-"] {
+        repo.write(name, "the user's\n");
+    }
+    let killed = crate::kill_points::killed_at(&repo, &["undo"], ["renameat", "oxundo/out/"]);
+    killed.oxundo(["status"]).warns("an interrupted operation");
+    for name in [".oxundo-tmp-notes", ".oxundo-tmp-1-1", "d/.oxundo-tmp-99-new-0", ".oxundo-tmp-"] {
+        killed.assert_file(name, "the user's\n", "recovery leaves it");
+    }
+}
