@@ -7,11 +7,15 @@
 use crate::kill_points::{has_journal, in_parallel};
 use crate::sandbox::{Output, Sandbox, announce};
 use crate::tracer::{Kill, LAUNCH, Trace, Victim, interrupt_each};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// How a program saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,5 +331,152 @@ fn a_users_own_file_of_a_like_name_is_nobodys_business() {
     killed.oxundo(["status"]).warns("an interrupted operation");
     for name in [".oxundo-tmp-notes", ".oxundo-tmp-1-1", "d/.oxundo-tmp-99-new-0", ".oxundo-tmp-"] {
         killed.assert_file(name, "the user's\n", "recovery leaves it");
+    }
+}
+
+// All the time
+
+/// An editor that saves all the time.
+struct Editor<'r> {
+    repo: &'r Sandbox,
+    paths: Vec<String>,
+    size: usize,
+    saves: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+/// How long a save's mark is, which stands at the end of the file: it is written last.
+const MARK_LENGTH: usize = 20;
+
+impl Editor<'_> {
+    /// Saves until it is stopped; gives the marks of all saves but those that it has overwritten itself.
+    fn run(&self) -> BTreeSet<String> {
+        let mut marks = BTreeSet::new();
+        for (number, path) in self.paths.iter().cycle().enumerate() {
+            if self.stopped.load(Ordering::Relaxed) {
+                break;
+            }
+            let file = self.repo.path(path);
+            let mark = format!("save-{number:0>14}\n");
+            let content = "x".repeat(self.size - MARK_LENGTH) + &mark;
+            let saved = match number / self.paths.len() % 3 {
+                0 => rename_over(&file, &content),
+                way => write_into(&file, &content, way == 1),
+            };
+            // Now and then it thinks, so that an operation is done as well.
+            if number % 1000 > 800 && self.size < 1 << 20 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // It saves what is there: a file that is gone is not made.
+            if let Ok(overwritten) = saved {
+                marks.remove(&overwritten);
+                marks.insert(mark);
+                self.saves.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        marks
+    }
+}
+
+/// Writes a new file, and lets it change places with the old one; gives the mark of that.
+fn rename_over(file: &Path, content: &str) -> std::io::Result<String> {
+    let new = file.with_extension("by-editor");
+    fs::write(&new, content)?;
+    let renamed = renameat_with(CWD, &new, CWD, file, RenameFlags::EXCHANGE);
+    let overwritten = File::open(&new).and_then(|mut old| mark_of(&mut old));
+    fs::remove_file(&new)?;
+    renamed?;
+    overwritten
+}
+
+/// Writes into the file that is there; gives the mark that it had.
+fn write_into(file: &Path, content: &str, emptied: bool) -> std::io::Result<String> {
+    let mut file = OpenOptions::new().read(true).write(true).open(file)?;
+    let overwritten = mark_of(&mut file)?;
+    if emptied {
+        file.set_len(0)?;
+    }
+    file.rewind()?;
+    file.write_all(content.as_bytes())?;
+    Ok(overwritten)
+}
+
+/// Stops the editor when it is dropped.
+struct Stop<'e, 'r>(&'e Editor<'r>);
+
+impl Drop for Stop<'_, '_> {
+    fn drop(&mut self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The end of a file.
+fn mark_of(file: &mut File) -> std::io::Result<String> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MARK_LENGTH as u64)))?;
+    let mut mark = Vec::new();
+    file.read_to_end(&mut mark)?;
+    Ok(String::from_utf8_lossy(&mark).into_owned())
+}
+
+/// All marks that are found in the worktree, in an object, or in what is kept.
+fn marks_of(repo: &Sandbox) -> BTreeSet<String> {
+    let files = "find . -type f -not -path './.git/*' -exec tail -qc 20 {} +; \
+                 find .git/oxundo/kept -type f -exec tail -qc 20 {} + 2>/dev/null || :";
+    let script = format!("{{ {files}; git cat-file --batch-all-objects --batch; }} | grep -aoE 'save-[0-9]{{14}}'");
+    repo.sh(&script).lines().map(|mark| format!("{mark}\n")).collect()
+}
+
+/// Undo and redo, over and over, beside an editor that saves these files, until there were so many saves, and so many
+/// of them were in the way of an apply.
+fn beside_an_editor(files: usize, size: usize, saves: usize, in_the_way: usize) {
+    let repo = Sandbox::new();
+    let paths: Vec<_> = (0..files).map(|number| format!("d{}/{number}", number % 3)).collect();
+    for path in &paths {
+        repo.write(path, "x".repeat(size) + "before\n");
+    }
+    repo.sh("git add -A; git commit -qm files");
+    repo.agent("for f in d*/*; do sed -i '$s/before/after/' $f; done; rm d0/0");
+    let editor = Editor { repo: &repo, paths, size, saves: AtomicUsize::new(0), stopped: AtomicBool::new(false) };
+    let (mut met, mut kept, mut done) = (0, 0, 0);
+    let marks = std::thread::scope(|scope| {
+        let editing = scope.spawn(|| editor.run());
+        // Also where something fails here.
+        let _stop = Stop(&editor);
+        while !editing.is_finished() {
+            for op in ["undo", "redo"] {
+                let output = repo.oxundo([op, "--edits=overwrite", "-q"]);
+                met += usize::from(output.err().contains("changed meanwhile"));
+                done += usize::from(output.code == 0);
+                kept += output.err().matches("kept what was saved").count();
+                assert!([0, 3, 4].contains(&output.code), "{op} works, or is refused: {output:?}");
+            }
+            if editor.saves.load(Ordering::Relaxed) >= saves && met + kept >= in_the_way {
+                editor.stopped.store(true, Ordering::Relaxed);
+            }
+        }
+        editing.join().expect("the editor does not fail")
+    });
+    let found = marks_of(&repo);
+    let lost: Vec<_> = marks.iter().filter(|mark| !found.contains(*mark)).collect();
+    let saves = editor.saves.into_inner();
+    announce(&format!(
+        "{files} files of {size} bytes: {saves} saves, {} of them not by another; {met} operations met one and were \
+         rolled back, {kept} saves were kept apart, {done} operations were done; {} saves lost",
+        marks.len(),
+        lost.len()
+    ));
+    assert!(lost.is_empty(), "lost of {}: {lost:?}", marks.len());
+    settled(&repo);
+}
+
+#[test]
+fn an_editor_that_saves_all_the_time_loses_nothing() {
+    if is_thorough() {
+        beside_an_editor(200, 200, 50_000, 1_000);
+        beside_an_editor(1, 100 << 20, 20, 10);
+    } else {
+        beside_an_editor(20, 200, 500, 5);
+        beside_an_editor(1, 3 << 20, 20, 2);
     }
 }

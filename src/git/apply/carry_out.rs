@@ -82,11 +82,7 @@ impl Apply<'_> {
             IndexWork::Ready(lock) => lock.commit()?,
             IndexWork::Moves(lock, rewritten) => {
                 let all = [plan.index.as_slice(), &rewritten].concat();
-                // Staging the rewritten entries is optional: a filter that fails on one does not stop the plan.
-                self.apply_index(&all, &lock).or_else(|error| match &rewritten[..] {
-                    [] => Err(error),
-                    _ => self.apply_index(&plan.index, &lock),
-                })?;
+                self.apply_index(&all, &lock)?;
                 lock.commit()?;
             }
         }

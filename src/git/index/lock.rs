@@ -4,6 +4,7 @@ use crate::git::index::Index;
 use crate::git::refs::lockfile::locked_error;
 use crate::git::repo::Repo;
 use crate::git::repo::process::{Git, Waiting};
+use crate::git::repo::scratch::remove_if_there;
 use anyhow::{Context, Result};
 use gix::bstr::BString;
 use gix::index::File as IndexFile;
@@ -176,6 +177,12 @@ impl IndexLock<'_> {
             std::fs::rename(&self.copy, &self.index).context("replace the index")?;
         }
         Ok(())
+    }
+
+    /// Removes the lock that a git which died left on the copy.
+    pub fn unlock_copy(&self) -> Result<()> {
+        self.stager.take();
+        remove_if_there(&lock_path(&self.copy))
     }
 
     pub fn git<S: AsRef<OsStr>>(&self, args: &[S]) -> Git {

@@ -79,7 +79,11 @@ impl IndexLock<'_> {
         }
         let is_given = |path| self.stager.borrow().as_ref().is_some_and(|stager| stager.given.contains(path));
         let staged: Vec<_> = moves.iter().filter(|entry| !is_given(&entry.path) && fresh(entry)).collect();
-        self.stage(staged.iter().map(|entry| entry.path.as_bstr()))?;
+        if self.stage(staged.iter().map(|entry| entry.path.as_bstr())).is_err() {
+            // A filter failed, or a file was written to while git read it. All that is lost is stat data: the entries are
+            // set below.
+            self.unlock_copy()?;
+        }
         let now = self.read()?;
         let mut wrong = Vec::new();
         for entry in moves {

@@ -69,11 +69,12 @@ pub fn look((directory, name): At<'_>, hash: gix::hash::Kind) -> Result<Option<S
         Err(error) => return Err(error.into()),
     };
     let stat = fstat(&file)?;
-    let state = match kind_of(&stat) {
-        Some(kind) if kind != Kind::Symlink => {
-            Some(FileState { kind, id: file_id(&file, hash)?, mode: mode_of(&stat) })
-        }
-        _ => None,
+    let Some(kind) = kind_of(&stat) else { return Ok(Some(Seen { state: None, stat })) };
+    let state = match file_id(&file, hash) {
+        Ok(id) => Some(FileState { kind, id, mode: mode_of(&stat) }),
+        // It is being written.
+        Err(_) if fstat(&file)?.st_size != stat.st_size => None,
+        Err(error) => return Err(error),
     };
     Ok(Some(Seen { state, stat }))
 }
