@@ -25,6 +25,8 @@ part "every turn in every place and mode" roundtrip OXUNDO_THOROUGH=1
 part "every turn in every sparse checkout" sparse OXUNDO_THOROUGH=1
 part "every kill point" kill_points OXUNDO_THOROUGH=1
 part "every call that fails" failing_calls OXUNDO_THOROUGH=1
+part "saves at every instant of an apply, and an editor that saves all the time" saves OXUNDO_THOROUGH=1
+part "the same on a disk" saves::an_editor OXUNDO_THOROUGH=1 TMPDIR=/tmp
 part "refs packed and locked by others at any instant" refs_of_others OXUNDO_THOROUGH=1
 part "6000 kills at random instants" crash OXUNDO_CASES=6000
 part "every record led astray, and nonsense" hostile OXUNDO_THOROUGH=1

@@ -364,8 +364,8 @@ impl Editor<'_> {
                 way => write_into(&file, &content, way == 1),
             };
             // Now and then it thinks, so that an operation is done as well.
-            if number % 1000 > 800 && self.size < 1 << 20 {
-                std::thread::sleep(Duration::from_millis(1));
+            if number % 20_000 == 0 && self.size < 1 << 20 {
+                std::thread::sleep(Duration::from_secs(1));
             }
             // It saves what is there: a file that is gone is not made.
             if let Ok(overwritten) = saved {
@@ -431,12 +431,13 @@ fn marks_of(repo: &Sandbox) -> BTreeSet<String> {
 /// of them were in the way of an apply.
 fn beside_an_editor(files: usize, size: usize, saves: usize, in_the_way: usize) {
     let repo = Sandbox::new();
+    // All are of one size: what is written into one leaves nothing of what was there.
     let paths: Vec<_> = (0..files).map(|number| format!("d{}/{number}", number % 3)).collect();
     for path in &paths {
-        repo.write(path, "x".repeat(size) + "before\n");
+        repo.write(path, "x".repeat(size - 7) + "before\n");
     }
     repo.sh("git add -A; git commit -qm files");
-    repo.agent("for f in d*/*; do sed -i '$s/before/after/' $f; done; rm d0/0");
+    repo.agent("for f in d*/*; do sed -i '$s/before/behind/' $f; done; rm d0/0");
     let editor = Editor { repo: &repo, paths, size, saves: AtomicUsize::new(0), stopped: AtomicBool::new(false) };
     let (mut met, mut kept, mut done) = (0, 0, 0);
     let marks = std::thread::scope(|scope| {
