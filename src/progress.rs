@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,5 +79,67 @@ impl ProgressGuard<'_> {
 impl Drop for ProgressGuard<'_> {
     fn drop(&mut self) {
         self.0.emit(Progress::Ends);
+    }
+}
+
+/// By this, whoever hears of signals asks an apply to stop. An apply says by it how far it is.
+#[derive(Clone, Debug, Default)]
+pub struct StopSwitch(Arc<AtomicU8>);
+
+const IDLE: u8 = 0;
+const UNDER_WAY: u8 = 1;
+const ASKED: u8 = 2;
+const SETTLED: u8 = 3;
+
+/// What it is to ask an apply to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// There is none.
+    Idle,
+    /// It stops as soon as it can, and is rolled back.
+    Stops,
+    /// It has been asked before, or is being finished or rolled back already.
+    Settled,
+}
+
+impl StopSwitch {
+    /// Asks the apply that is under way to stop.
+    pub fn ask(&self) -> Asked {
+        match self.0.compare_exchange(UNDER_WAY, ASKED, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => Asked::Stops,
+            Err(IDLE) => Asked::Idle,
+            Err(_) => Asked::Settled,
+        }
+    }
+
+    /// Whether it has been asked to stop, and may.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == ASKED
+    }
+
+    /// Whether something is under way that must not be cut off.
+    pub fn is_under_way(&self) -> bool {
+        self.0.load(Ordering::SeqCst) != IDLE
+    }
+
+    /// An apply begins; it is over when what this gives is dropped.
+    pub fn begin(&self) -> StopGuard<'_> {
+        self.0.store(UNDER_WAY, Ordering::SeqCst);
+        StopGuard(self)
+    }
+
+    /// From now on it does not stop any more: it is being finished, or rolled back. Says whether it was asked before.
+    pub fn settle(&self) -> bool {
+        self.0.swap(SETTLED, Ordering::SeqCst) == ASKED
+    }
+}
+
+/// An apply that is under way.
+#[derive(Debug)]
+pub struct StopGuard<'a>(&'a StopSwitch);
+
+impl Drop for StopGuard<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(IDLE, Ordering::SeqCst);
     }
 }

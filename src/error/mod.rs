@@ -43,6 +43,8 @@ pub enum Code {
     Corrupt,
     /// Reading or writing failed.
     Io,
+    /// Ctrl-C, or another signal that ends a program.
+    Interrupted,
 }
 
 impl Code {
@@ -60,6 +62,7 @@ impl Code {
             | Self::Locked => 3,
             Self::Nothing => 4,
             Self::Usage => 2,
+            Self::Interrupted => 130,
             Self::NotFound | Self::NoIdentity | Self::Corrupt | Self::Io => 1,
         }
     }

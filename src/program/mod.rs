@@ -3,5 +3,6 @@
 pub mod args;
 pub mod cmd;
 pub mod dispatch;
+mod interrupt;
 pub mod text;
 pub mod ui;

@@ -124,6 +124,7 @@ fn every_code_is_in_the_table_with_its_exit_code() {
         Code::Locked,
         Code::Corrupt,
         Code::Io,
+        Code::Interrupted,
     ];
     let (_, source) = code().into_iter().find(|(file, _)| file == "error/mod.rs").expect("it is there");
     let variants =

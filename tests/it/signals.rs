@@ -4,7 +4,9 @@
 use crate::sandbox::Sandbox;
 use crate::terminal::Terminal;
 use serde_json::Value;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A shell with job control in a terminal, as a user has it.
@@ -151,4 +153,77 @@ fn the_turn_is_recorded_whatever_the_agent_died_of() {
         repo.undo();
         repo.state().assert_is(&before, signal);
     }
+}
+
+// While an undo is at work
+
+/// An undo in a process group of its own, as a shell starts it, which has replaced its files and waits for a filter that
+/// git runs; and its stderr.
+fn undo_that_waits(repo: &Sandbox, trap: &str) -> (Child, BufReader<ChildStderr>) {
+    repo.write("../home/filter", format!(
+        "if [ -e \"$HOME/armed\" ] && [ ! -e \"$HOME/ready\" ]; then {trap} echo $$ >\"$HOME/pid\"; : >\"$HOME/ready\"; exec sleep 600; fi; cat"
+    ));
+    repo.git(["config", "filter.slow.clean", "sh \"$HOME/filter\""]);
+    repo.write(".gitattributes", "*.slow filter=slow\n");
+    for number in 0..20 {
+        repo.write(format!("{number}.slow"), "before\n");
+    }
+    repo.sh("git add -A; git commit -qm files");
+    repo.agent("for f in *.slow; do echo after >>$f; done; rm 1.slow");
+    repo.signal("armed");
+    let mut undo = repo.oxundo_command(["undo"]);
+    undo.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut undo = undo.spawn().expect("start oxundo");
+    repo.wait_for("ready");
+    let stderr = BufReader::new(undo.stderr.take().expect("stderr is a pipe"));
+    (undo, stderr)
+}
+
+/// Sends a signal to all of a job, as the keys of a terminal do.
+fn send(repo: &Sandbox, signal: &str, job: &Child) {
+    repo.sh(&format!("kill -{signal} -{}", job.id()));
+}
+
+#[track_caller]
+fn says(stderr: &mut BufReader<ChildStderr>, words: &str) {
+    let mut line = String::new();
+    stderr.read_line(&mut line).expect("read stderr");
+    assert!(line.contains(words), "{line}");
+}
+
+#[test]
+fn a_signal_in_the_middle_of_an_undo_has_it_rolled_back() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let repo = Sandbox::new();
+        let (mut undo, mut stderr) = undo_that_waits(&repo, "");
+        assert_eq!(repo.read("0.slow"), b"before\n", "it is in the middle of it");
+        send(&repo, signal, &undo);
+        says(&mut stderr, "interrupted: rolling back");
+        says(&mut stderr, "error: interrupted: nothing is changed");
+        assert_eq!(undo.wait().expect("it ends").code(), Some(130), "{signal}");
+        assert_eq!(repo.read("0.slow"), b"before\nafter\n", "{signal}: all is as it was");
+        repo.assert_absent("1.slow", "the deletion too");
+        assert_eq!(repo.git(["status", "--porcelain"]), "");
+        assert!(!repo.exists(".git/index.lock"), "git is not kept out");
+        assert_eq!(repo.git(["for-each-ref", "refs/oxundo/pending"]), "", "nothing is left to do");
+        repo.undo();
+        assert_eq!(repo.read("0.slow"), b"before\n", "and once more");
+    }
+}
+
+#[test]
+fn a_second_signal_leaves_the_rest_to_the_next_command() {
+    let repo = Sandbox::new();
+    let (mut undo, mut stderr) = undo_that_waits(&repo, "trap '' TERM INT;");
+    send(&repo, "INT", &undo);
+    says(&mut stderr, "interrupted: rolling back");
+    send(&repo, "INT", &undo);
+    says(&mut stderr, "the next oxundo command");
+    assert_eq!(undo.wait().expect("it ends").code(), Some(130));
+    repo.sh("kill -KILL $(cat ../home/pid)");
+    assert!(!repo.exists(".git/index.lock"), "git is not kept out meanwhile");
+    assert_ne!(repo.git(["for-each-ref", "refs/oxundo/pending"]), "", "the journal is left");
+    repo.oxundo(["status"]).warns("rolled back an interrupted operation");
+    assert_eq!(repo.read("0.slow"), b"before\nafter\n", "all is as it was");
+    repo.undo();
 }

@@ -3,13 +3,14 @@
 use crate::error::Refusal;
 use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
-use crate::git::apply::files::Files;
+use crate::git::apply::files::{Files, interrupted};
 use crate::git::apply::index::IndexWork;
 use crate::git::index::lock::IndexLock;
 use crate::git::refs::Refs;
 use crate::model::bytes::shown;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
+use crate::progress::StopSwitch;
 use crate::warning::Warning;
 use anyhow::Result;
 use gix::ObjectId;
@@ -32,6 +33,7 @@ impl Apply<'_> {
         conclude: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
         Self::check_names(plan)?;
+        let _under_way = self.repo.stop.get().map(StopSwitch::begin);
         let index = self.index_for(plan, prepared)?;
         // A plan that only records something is one move of one ref.
         if plan.is_empty() {
@@ -46,7 +48,11 @@ impl Apply<'_> {
             self.end_journal(pending)?;
             return Err(error);
         }
-        let concluded = match self.carry_out(plan, record, index, &mut files).and_then(|()| conclude()) {
+        let carried_out = self.carry_out(plan, record, index, &mut files);
+        // From here on it is finished or rolled back.
+        let stopped = self.repo.stop.get().is_some_and(StopSwitch::settle);
+        let carried_out = if stopped { Err(interrupted()) } else { carried_out };
+        let concluded = match carried_out.and_then(|()| conclude()) {
             Ok(concluded) => concluded,
             Err(error) => return Err(self.roll_back(plan, record, pending, error)),
         };
@@ -77,12 +83,14 @@ impl Apply<'_> {
 
     fn carry_out(&self, plan: &Plan, record: &Record, index: IndexWork<'_>, files: &mut Files<'_>) -> Result<()> {
         files.apply(plan)?;
+        self.check_stop()?;
         match index {
             IndexWork::Stays => {}
             IndexWork::Ready(lock) => lock.commit()?,
             IndexWork::Moves(lock, rewritten) => {
                 let all = [plan.index.as_slice(), &rewritten].concat();
                 self.apply_index(&all, &lock)?;
+                self.check_stop()?;
                 lock.commit()?;
             }
         }

@@ -17,6 +17,7 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The worktree's part of a plan.
@@ -179,7 +180,12 @@ impl<'a> Files<'a> {
         self.leave(file)
     }
 
+    fn check_stop(&self) -> Result<()> {
+        if self.repo.is_asked_to_stop() { Err(interrupted()) } else { Ok(()) }
+    }
+
     fn delete(&mut self, number: usize, file: &FileMove) -> Result<()> {
+        self.check_stop()?;
         if self.lenient {
             self.outs.settle(number, file)?;
         }
@@ -193,6 +199,7 @@ impl<'a> Files<'a> {
     }
 
     fn write(&mut self, number: usize, file: &FileMove, to: &FileState) -> Result<()> {
+        self.check_stop()?;
         let path = file.path.as_bstr();
         if self.lenient {
             self.outs.settle(number, file)?;
@@ -210,6 +217,7 @@ impl<'a> Files<'a> {
         }
         let ready = self.outs.new_name(number);
         self.worktree().make_beside(path, &ready, to, |out| {
+            let out = &mut Stoppable { out, repo: self.repo };
             Objects::new(self.repo).copy_blob(to.id, out).with_context(|| format!("read what '{path}' was"))
         })?;
         let placed = self.place(number, file, ready.clone());
@@ -276,6 +284,30 @@ impl<'a> Files<'a> {
             self.worktree().sweep(directory, &self.outs.new_names())?;
         }
         Ok(())
+    }
+}
+
+/// The refusal to go on when a signal has come.
+pub fn interrupted() -> anyhow::Error {
+    Refusal::new(Code::Interrupted, "interrupted: nothing is changed").hint("run the same command again").into()
+}
+
+/// Writes as long as nobody asks to stop.
+struct Stoppable<'a> {
+    out: &'a mut dyn Write,
+    repo: &'a Repo,
+}
+
+impl Write for Stoppable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.repo.is_asked_to_stop() {
+            return Err(std::io::Error::other("interrupted"));
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
     }
 }
 

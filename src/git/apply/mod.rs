@@ -22,8 +22,10 @@ pub mod names;
 pub mod outs;
 pub mod recover;
 
+use crate::git::apply::files::interrupted;
 use crate::git::repo::Repo;
 use crate::warning::{Warn, Warning};
+use anyhow::Result;
 use std::time::Duration;
 
 /// Carrying plans out.
@@ -39,6 +41,11 @@ impl<'r> Apply<'r> {
     /// For this repository; `wait` is how long to wait while git has its index locked.
     pub fn new(repo: &'r Repo, wait: Duration, heard: Warn<'r>) -> Self {
         Self { repo, wait, heard }
+    }
+
+    /// Refuses to go on when it has been asked to stop.
+    fn check_stop(&self) -> Result<()> {
+        if self.repo.is_asked_to_stop() { Err(interrupted()) } else { Ok(()) }
     }
 
     /// Says where a file is kept that another program saved meanwhile, or may still save.

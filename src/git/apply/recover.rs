@@ -11,6 +11,7 @@ use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
+use crate::progress::StopSwitch;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
@@ -108,6 +109,9 @@ impl Apply<'_> {
 
     fn finish(&self, pending: ObjectId, journal: Journal) -> Result<Recovered> {
         Self::check_names(&journal.plan)?;
+        let _under_way = self.repo.stop.get().map(StopSwitch::begin);
+        // It does not stop: it rolls back, or finishes.
+        self.repo.stop.get().map(StopSwitch::settle);
         let Journal { plan, record, .. } = journal;
         let finished = self.committed(&plan, &record)?;
         let left = if finished {

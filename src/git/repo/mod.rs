@@ -23,10 +23,10 @@ pub mod testing;
 pub mod worktrees;
 
 use crate::git::repo::apart::Look;
-use crate::progress::ProgressSink;
+use crate::progress::{ProgressSink, StopSwitch};
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -48,6 +48,8 @@ pub struct Repo {
     /// The index as it was last read.
     pub(in crate::git) index: RefCell<Option<(Stamp, Arc<gix::index::File>)>>,
     pub(in crate::git) watch: ProgressSink,
+    /// Where somebody hears of signals.
+    pub(in crate::git) stop: OnceCell<StopSwitch>,
     /// How long to wait for another command's moment to pass.
     patience: Duration,
     /// About how many bytes of objects are in memory only.
@@ -100,6 +102,17 @@ impl Repo {
     /// Reports progress to this sink from now on.
     pub fn set_progress(&mut self, watch: ProgressSink) {
         self.watch = watch;
+    }
+
+    /// The switch that stops what is under way, for the first who asks, and hears of signals.
+    pub fn stop_switch(&self) -> Option<StopSwitch> {
+        let stop = StopSwitch::default();
+        self.stop.set(stop.clone()).is_ok().then_some(stop)
+    }
+
+    /// Whether what is under way is asked to stop.
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.stop.get().is_some_and(StopSwitch::is_asked)
     }
 
     /// Waits so long from now on for another command's moment to pass.

@@ -12,7 +12,7 @@ use crate::git::repo::{Repo, Top};
 use crate::progress::ProgressSink;
 use anyhow::Result;
 use gix::sec::Trust;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 impl Repo {
@@ -130,6 +130,7 @@ impl Repo {
             found_from_top: false,
             index: RefCell::default(),
             watch: ProgressSink::default(),
+            stop: OnceCell::default(),
             patience: PATIENCE,
             unwritten: Cell::default(),
             look: Some(Look::default()).into(),

@@ -1,12 +1,13 @@
 //! The one door to the `git` binary, for what gix cannot do correctly.
 
 use crate::git::repo::Repo;
-use crate::progress::Progress;
+use crate::progress::{Progress, StopSwitch};
 use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
@@ -71,7 +72,11 @@ impl Repo {
         S: AsRef<OsStr>,
     {
         let git = Git::new(&self.git_dir, self.top(), args);
-        let git = if git.is_for_the_user() { git.for_the_user(self) } else { git.for_oxundo() };
+        let mut git = if git.is_for_the_user() { git.for_the_user(self) } else { git.for_oxundo() };
+        if self.stop.get().is_some_and(StopSwitch::is_under_way) {
+            // The terminal's keys are for oxundo alone, which says what becomes of it.
+            git.command.process_group(0);
+        }
         self.watch.emit(Progress::Runs(git.line()));
         git
     }

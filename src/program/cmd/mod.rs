@@ -30,6 +30,7 @@ use crate::ops::outcome::Outcome;
 use crate::ops::turn::missed;
 use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::view::View;
+use crate::program::interrupt;
 use crate::program::ui::Ui;
 use anyhow::Result;
 use std::path::Path;
@@ -102,6 +103,7 @@ fn make(
     if dry_run {
         return look_ahead(repo, &heard, command, |view| Ok(plan(view)?.preview()));
     }
+    interrupt::watch(repo)?;
     settled_for(repo, &heard, command, plan, |locked, planned, within| match within {
         Some(turn) => planned.carry_out_within(locked, turn),
         None => planned.carry_out(locked),

@@ -17,6 +17,7 @@ use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
 use crate::program::args::{Distance, UndoArgs};
 use crate::program::cmd::make;
+use crate::program::interrupt;
 use crate::program::ui::Ui;
 use anyhow::{Error, Result};
 
@@ -64,6 +65,7 @@ pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome
             Ok(planned.preview())
         });
     }
+    interrupt::watch(repo)?;
     settled_for(repo, &heard, command, plan, |locked, planned, _| {
         planned.announce(locked);
         let done = planned.carry_out(locked)?;
