@@ -239,7 +239,7 @@ impl Config<'_> {
             max_file_size: self.number("maxFileSize")?,
             max_directory_entries: if is_roomy { 10_000 } else { self.number("maxDirEntries")? },
             skip_directories: self.words("skipDir").into_iter().map(BString::from).collect::<HashSet<_>>(),
-            exclude: globs("exclude", &self.words("exclude"))?,
+            exclude: globs("exclude", self.words("exclude").iter().map(String::as_str), Case::Counts)?,
             include: self.include()?,
             left_alone: Vec::new(),
         })
@@ -267,21 +267,34 @@ pub fn enabled_in_environment() -> Option<bool> {
 
 /// Globs that are matched with a path's last component, or with the whole path where they have a slash.
 #[derive(Clone, Debug)]
-pub struct Names(GlobSet);
+pub struct Names {
+    names: GlobSet,
+    exceptions: GlobSet,
+}
 
 impl Names {
     fn new(key: &str, patterns: &[String]) -> Result<Self> {
-        Ok(Self(globs(key, patterns)?))
+        let exceptions: Vec<_> = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).collect();
+        let names = patterns.iter().map(String::as_str).filter(|pattern| !pattern.starts_with('!'));
+        Ok(Self { names: globs(key, names, Case::Ignored)?, exceptions: globs(key, exceptions, Case::Ignored)? })
     }
 
     /// Whether the path has such a name.
     pub fn matches(&self, path: &BStr) -> bool {
-        self.0.is_match(OsStr::from_bytes(path))
+        let path = OsStr::from_bytes(path);
+        self.names.is_match(path) && !self.exceptions.is_match(path)
     }
 }
 
+/// Whether a name may be in other letters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Counts,
+    Ignored,
+}
+
 /// As in .gitignore: a pattern without a slash holds in every directory.
-fn globs(key: &str, patterns: &[String]) -> Result<GlobSet> {
+fn globs<'a>(key: &str, patterns: impl IntoIterator<Item = &'a str>, case: Case) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let anywhere = if pattern.trim_end_matches('/').contains('/') {
@@ -291,6 +304,7 @@ fn globs(key: &str, patterns: &[String]) -> Result<GlobSet> {
         };
         let glob = GlobBuilder::new(anywhere.trim_end_matches('/'))
             .literal_separator(true)
+            .case_insensitive(case == Case::Ignored)
             .build()
             .map_err(|error| bad(key, pattern, &error.to_string()))?;
         set.add(glob);
@@ -346,14 +360,17 @@ mod tests {
     }
 
     #[test]
-    fn secret_names_are_found_in_every_directory() {
+    fn secret_names_are_found_in_every_directory_whatever_their_case() {
         let words: Vec<String> = keys::default("secret").split_whitespace().map(str::to_owned).collect();
         let secrets = Names::new("secret", &words).expect("the defaults are globs");
-        for path in [".env", "a/b/.env.local", "deploy/server.pem", "id_rsa", "x/credentials.json"] {
-            assert!(secrets.matches(path.into()), "{path} is a secret");
-        }
-        for path in ["env.rs", "src/identity.rs", "keyboard.rs"] {
-            assert!(!secrets.matches(path.into()), "{path} is not");
+        let found = include_str!("config/secret-names.txt").lines().filter(|line| !line.is_empty());
+        for line in found.filter(|line| !line.starts_with('#')) {
+            let (is_one, name) = line.strip_prefix('!').map_or((true, line), |name| (false, name));
+            for path in
+                [name.to_owned(), format!("a/b.c/{name}"), name.to_uppercase(), format!("A/{}", name.to_uppercase())]
+            {
+                assert_eq!(secrets.matches(path.as_str().into()), is_one, "{path}");
+            }
         }
     }
 }

@@ -21,6 +21,23 @@ pub struct Key {
 const ONE: Key = Key { name: "", default: "", values: "", about: "", example: "", list: false };
 const LIST: Key = Key { values: "words", list: true, ..ONE };
 
+/// The names by which scanners for secrets look: of settings with passwords in them, of keys, of what tools keep to log in.
+const SECRET: &str = concat!(
+    ".env .env.* .env~ *.env .envrc secret.* secrets.{yml,yaml,json,toml,ini,env,properties,xml,txt} .secret .secrets ",
+    "*.pem *.key *.keypair *.p8 *.p12 *.pfx *.pkcs12 *.ppk *.jks *.keystore *.keytab *.keychain *.keychain-db *.agilekeychain ",
+    "*.kdb *.kdbx *.psafe3 *.bek *.fve *.{pem,key,p12,pfx}{~,.bak,.old,.orig} ",
+    "id_* *_rsa *_dsa *_ecdsa *_ed25519 **/.ssh/* otr.private_key master.key secret_token.rb ",
+    "credentials* *[-_]credentials.json .git-credentials .netrc _netrc .authinfo .npmrc .pypirc .pgpass pgpass.conf .my.cnf ",
+    ".mylogin.cnf .htpasswd proftpdpasswd .dockercfg **/.docker/config.json auth.json **/.kube/config kubeconfig *.kubeconfig ",
+    "**/.aws/config .boto .s3cfg **/.oci/config accesstokens.json *.publishsettings *.cscfg rclone.conf .smbcredentials ",
+    "*.tfstate *.tfstate.* *.tfvars *.tfvars.json .terraformrc terraform.rc .vault-token .vault_pass* ",
+    "*service-account*.json *service_account*.json serviceaccount*.json client_secret*.json *firebase-adminsdk*.json token.json ",
+    ".ftpconfig .remote-sync.json sftp.json sftp-config.json filezilla.xml recentservers.xml sitemanager.xml *.ovpn ",
+    ".msmtprc .esmtprc .fetchmailrc .muttrc .renviron wp-config.php localsettings.php **/.purple/accounts.xml ",
+    ".dbeaver-data-sources.xml robomongo.json .{bash,zsh,sh,mysql,psql,sqlite,python,irb,node_repl,rediscli}_history ",
+    "!*.pub !*.example !*.sample !*.template !*.tmpl !*.dist !*[-._]{example,sample,template}.* !{example,sample,template}.*",
+);
+
 /// Every key, by subject.
 pub const KEYS: &[Key] = &[
     Key {
@@ -80,8 +97,8 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "secret",
-        default: ".env .env.* *.pem *.key *.p12 *.pfx id_* credentials* .netrc .npmrc .pypirc *.keystore",
-        about: "Globs of names that are never committed for the agent. Such a file stays untracked, is named, and is undone like all others.",
+        default: SECRET,
+        about: "Globs of names that are never committed for the agent, in whatever case; ! before one makes an exception. Such a file stays untracked, is named, and is undone like all others.",
         example: "*.secret.json",
         ..LIST
     },

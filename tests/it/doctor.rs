@@ -197,3 +197,21 @@ fn hooks_of_before_there_were_calls_of_tools_go_on_and_are_mended_by_init() {
     repo.oxundo(["uninstall", "droid"]).success();
     repo.assert_file(".factory/hooks.json", "{\n  \"mine\": []\n}\n", "as it was before the first of them");
 }
+
+#[test]
+fn tracked_files_that_look_like_secrets_are_named_and_no_new_one_is_committed() {
+    let repo = Sandbox::new();
+    repo.oxundo(["doctor"]).success();
+    assert!(!repo.oxundo(["doctor"]).out().contains("secrets"));
+    repo.sh("mkdir conf; touch conf/.ENV .env.example conf/prod.tfvars; git add -A; git commit -qm conf");
+    let said = repo.oxundo(["doctor"]);
+    said.says("2 of the tracked files look like secrets");
+    said.says("conf/.ENV");
+    said.says("conf/prod.tfvars");
+    assert!(!said.out().contains("example"), "{said:?}");
+    repo.git(["config", "oxundo.secret", "!*.tfvars"]);
+    repo.oxundo(["doctor"]).says("1 of the tracked files look like secrets");
+    repo.agent("echo s >SERVER.PEM; echo t >more.tfvars; echo e >.env.sample; echo k >id_rsa.pub").warns("SERVER.PEM");
+    let names = repo.git(["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(names.lines().collect::<Vec<_>>(), [".env.sample", "id_rsa.pub", "more.tfvars"]);
+}

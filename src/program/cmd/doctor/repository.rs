@@ -2,15 +2,24 @@
 //! middle of.
 
 use crate::config::{Config, enabled_in_environment};
+use crate::git::index::Index;
 use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::disk_usage;
 use crate::git::timeline::Timelines;
-use crate::model::bytes::sanitized;
-use crate::program::cmd::doctor::finding::{Finding, Overview, Severity};
+use crate::model::bytes::{quoted, sanitized};
+use crate::program::cmd::doctor::finding::{Finding, Overview, Severity, quoted_word};
+use gix::bstr::BStr;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The oldest git that is tried.
 const OLDEST: (u32, u32) = (2, 39);
+
+/// How many files are named that look like secrets.
+const NAMED: usize = 10;
 
 /// How much scratch is worth a word.
 const LARGE: u64 = 1 << 30;
@@ -31,6 +40,7 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     ]
     .into_iter()
     .flatten()
+    .chain(secrets(repo))
     .chain(mirrors(repo))
     .collect()
 }
@@ -81,6 +91,29 @@ fn in_progress(repo: &Repo) -> Option<Finding> {
     let end = if what == "bisect" { "git bisect reset".to_owned() } else { format!("git {what} --abort") };
     let message = format!("a {what} is in progress: undo refuses, and turns make no commits");
     Some(Finding::new(Severity::Warning, message).mend(end).mend("git status"))
+}
+
+/// The tracked files that oxundo would not have committed for an agent: whoever gets the history has them.
+fn secrets(repo: &Repo) -> Option<Finding> {
+    let names = Config(repo).secrets().ok()?;
+    let index = Index::new(repo).read_index().ok()?;
+    let tracked = index.entries().iter().map(|entry| entry.path(&index)).filter(|path| names.matches(path));
+    let found: BTreeSet<&BStr> = tracked.collect();
+    let first = found.first()?;
+    let what = format!("{} of the tracked files look like secrets: a push sends them", found.len());
+    let more = found.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let details = found.iter().take(NAMED).map(|path| quoted(path)).chain(more).collect();
+    let finding = Finding { details, ..Finding::new(Severity::Warning, what) };
+    let path = quoted_word(Path::new(OsStr::from_bytes(first)));
+    let top = quoted_word(repo.top());
+    Some(
+        finding
+            .mend(format!(
+                "git -C {top} rm --cached -- {path}, and name it in .gitignore; what is pushed needs a new password"
+            ))
+            .mend("git config --add oxundo.secret '!NAME', if it is none"),
+    )
 }
 
 fn large(bytes: u64) -> Option<Finding> {
