@@ -6,7 +6,7 @@ use crate::git::repo::Repo;
 use crate::model::plan::Op;
 use crate::program::args::{Cli, Command, TurnEnd};
 use crate::program::cmd;
-use crate::program::ui::Ui;
+use crate::program::ui::{Ui, Unanswered};
 use clap::Parser;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let refusal = to_refusal(&error);
+            let refusal = unanswered(&error, &cli.command).unwrap_or_else(|| to_refusal(&error));
             ui.refuse(&refusal);
             ExitCode::from(refusal.code.exit())
         }
@@ -155,5 +155,14 @@ fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    error.downcast_ref::<Unanswered>().is_some_and(|error| error.0.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Where stdout took no answer: all is done, and to run it again would do it twice.
+fn unanswered(error: &anyhow::Error, command: &Command) -> Option<Refusal> {
+    let message = error.downcast_ref::<Unanswered>()?.to_string();
+    let changes = changes_something(command) || matches!(command, Command::Gc(_) | Command::Turn(_));
+    let hint =
+        if changes { "it is done all the same: run 'oxundo log' to see" } else { "give another place for its output" };
+    Some(Refusal::new(Code::Io, message).hint(hint))
 }

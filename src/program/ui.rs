@@ -7,6 +7,7 @@ use crate::ops::outcome::versioned;
 use crate::program::args::Color;
 use crate::progress::{Phase, Progress, ProgressSink};
 use crate::warning::Warning;
+use anyhow::Result;
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -95,24 +96,26 @@ impl Ui {
     }
 
     /// Prints an answer.
-    pub fn answer(&self, answer: &dyn Answer) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// [`Unanswered`] where stdout takes no more.
+    pub fn answer(&self, answer: &dyn Answer) -> Result<()> {
         self.page(answer, |_| false)
     }
 
     /// Prints an answer; one that is longer than the terminal's screen through `pager`, which tells whether
     /// it has shown it.
-    pub fn page(&self, answer: &dyn Answer, pager: impl FnOnce(&[u8]) -> bool) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
+    pub fn page(&self, answer: &dyn Answer, pager: impl FnOnce(&[u8]) -> bool) -> Result<()> {
         if self.json {
-            writeln!(stdout, "{}", versioned(answer.json()?))?;
-            return stdout.flush();
+            let text = without_controls(&versioned(answer.json()?).to_string());
+            return Ok(print(format!("{text}\n").as_bytes()).map_err(Unanswered)?);
         }
         let text = answer.text();
         let terminal = Term::stdout();
         let is_long = terminal.is_term() && text.lines().count() >= usize::from(terminal.size().0);
         if !is_long || !pager(text.as_bytes()) {
-            stdout.write_all(text.as_bytes())?;
-            stdout.flush()?;
+            print(text.as_bytes()).map_err(Unanswered)?;
         }
         if !self.quiet && self.hints {
             for hint in answer.hints() {
@@ -157,10 +160,8 @@ impl Ui {
     }
 
     /// Prints bytes as they are.
-    pub fn raw(bytes: &[u8]) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(bytes)?;
-        stdout.flush()
+    pub fn raw(bytes: &[u8]) -> Result<(), Unanswered> {
+        print(bytes).map_err(Unanswered)
     }
 
     /// Says something on stderr that is no answer.
@@ -220,9 +221,9 @@ impl Ui {
                 error: &'a Refusal,
             }
             let report = Report { v: 1, error: refusal };
-            if let Ok(text) = serde_json::to_string(&report) {
-                // With stdout gone there is nobody left to tell.
-                let _ = writeln!(io::stdout(), "{text}");
+            let told =
+                serde_json::to_string(&report).map(|text| print(format!("{}\n", without_controls(&text)).as_bytes()));
+            if matches!(told, Ok(Ok(()))) {
                 return;
             }
         }
@@ -246,6 +247,37 @@ impl Ui {
         // With stderr gone there is nobody left to tell.
         let _ = writeln!(io::stderr(), "{label} {}", text.join("\n"));
     }
+}
+
+/// stdout did not take an answer, though what was asked for is done.
+#[derive(Debug)]
+pub struct Unanswered(pub io::Error);
+
+impl std::error::Error for Unanswered {}
+
+impl std::fmt::Display for Unanswered {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "the answer cannot be written: {}", self.0)
+    }
+}
+
+fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
+/// JSON in which the characters are escaped that some terminals take for commands, and JSON itself does not escape: they are
+/// nowhere but in texts.
+fn without_controls(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for char in json.chars() {
+        match char {
+            '\u{7f}'..='\u{9f}' => safe.push_str(&format!("\\u{:04x}", u32::from(char))),
+            char => safe.push(char),
+        }
+    }
+    safe
 }
 
 /// For so long nothing is shown of what is going on.

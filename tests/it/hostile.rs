@@ -163,6 +163,33 @@ fn no_link_in_oxundos_own_directories_is_followed() {
     }
 }
 
+#[test]
+fn a_timeline_with_thousands_of_levels_stops_nobody() {
+    let repo = worked();
+    let mut tree = repo.put(None, &["file"], Some(("100644", &repo.blob("deep\n"))));
+    let objects = gix::open(repo.root()).expect("open the repository");
+    for _ in 0..20_000 {
+        let oid = gix::ObjectId::from_hex(tree.as_bytes()).expect("an id");
+        let mode = gix::objs::tree::EntryKind::Tree.into();
+        let below = gix::objs::Tree { entries: vec![gix::objs::tree::Entry { mode, filename: "d".into(), oid }] };
+        tree = objects.write_object(&below).expect("write a tree").to_string();
+    }
+    let all = repo.git(["rev-parse", "refs/oxundo/timeline^{tree}"]);
+    let at = ["turns", "00", "00", "01", "after", "worktree"];
+    let forged = repo.put(Some(&all), &at, Some(("040000", &tree)));
+    let commit = repo.git(["commit-tree", "-m", "forged", &forged]);
+    repo.git(["update-ref", "refs/oxundo/timeline", &commit]);
+    let before = repo.state();
+    for args in [&["status"][..], &["undo", "--dry-run"], &["undo"], &["diff", "1"], &["doctor"], &["log"]] {
+        let output = repo.oxundo(args);
+        assert!([0, 1, 3].contains(&output.code), "{output:?}");
+        repo.state().assert_is(&before, "nothing is changed");
+    }
+    let refused = repo.oxundo(["undo"]);
+    refused.exits(1);
+    refused.warns("levels of directories");
+}
+
 /// Paths that lead out of the worktree or into a git directory, on some system.
 const ASTRAY: [&[&str]; 17] = [
     &["..", "outside", "canary"],

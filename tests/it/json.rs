@@ -386,3 +386,37 @@ fn without_version(mut value: Value) -> Value {
     value.as_object_mut().expect("an object").remove("v");
     value
 }
+
+#[test]
+fn no_character_that_a_terminal_takes_for_a_command_is_printed_as_it_is() {
+    let repo = Sandbox::new();
+    let message = "a\u{9b}31m\u{7f}\u{85}b \u{e9}";
+    repo.oxundo(["run", "-m", message, "--", "sh", "-c", "echo x >>README.txt"]).success();
+    for args in [&["log", "--json"][..], &["status", "--json"], &["show", "\u{9b}1", "--json"]] {
+        let output = repo.oxundo(args);
+        assert!(!output.out().chars().any(|char| char.is_control() && char != '\n'), "{output:?}");
+    }
+    assert_eq!(repo.log()[0]["message"], message, "it says the same");
+}
+
+#[test]
+fn where_stdout_takes_no_answer_it_is_said_that_all_is_done() {
+    let repo = Sandbox::new();
+    let start = repo.state();
+    repo.agent("echo one >>README.txt");
+    let before = repo.state();
+    repo.agent("echo two >>README.txt");
+    for option in ["", "--json"] {
+        let output = crate::sandbox::Output::of(&mut repo.shell(&format!("oxundo {option} undo >/dev/full")));
+        output.exits(1);
+        output.warns("error: the answer cannot be written: No space left on device");
+        output.warns("hint: it is done all the same: run 'oxundo log' to see");
+        if option.is_empty() {
+            repo.state().assert_is(&before, "one turn is undone");
+        }
+    }
+    repo.state().assert_is(&start, "and the other one");
+    let output = crate::sandbox::Output::of(&mut repo.shell("oxundo log >/dev/full"));
+    output.exits(1);
+    output.warns("hint: give another place for its output");
+}

@@ -5,14 +5,15 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeChange, entry_kind};
 use crate::git::repo::Repo;
-use crate::git::repo::large::{IN_MEMORY, file_id};
+use crate::git::repo::large::{IN_MEMORY, file_id, is_shorter};
 use crate::git::scan::dircache::BlobCache;
 use crate::git::scan::found::{Candidate, Difference, Scan};
+use crate::git::scan::ignore::read_rules;
 use crate::git::worktree::stat::{file_state, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree, is_denied};
 use crate::model::checkpoint::{Checkpoint, Kind, Reason, Skipped, UsualModes};
 use crate::progress::Phase;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode};
@@ -236,15 +237,22 @@ impl Checkpoints<'_> {
     /// Writes a file's raw content, or a link's target, as a blob unless it is one already.
     fn write_file(&self, path: &BStr, kind: Kind) -> Result<Written> {
         let file = if kind == Kind::Symlink { Ok(None) } else { Worktree::new(self.repo).open_file(path) };
-        let Ok(file) = file else { return Ok(Written::Unreadable) };
+        let file = match file {
+            Err(error) if is_denied(&error) => return Ok(Written::Unreadable),
+            file => file?,
+        };
         let Some(file) = file.filter(|file| file.metadata().is_ok_and(|about| about.len() > IN_MEMORY)) else {
             return Ok(match Worktree::new(self.repo).read(path, kind) {
                 Ok(Some(bytes)) => Written::Blob(self.repo.put_blob(&bytes)?),
                 Ok(None) => Written::Gone,
-                Err(_) => Written::Unreadable,
+                Err(error) if is_denied(&error) => Written::Unreadable,
+                Err(error) => return Err(error),
             });
         };
-        let Ok(id) = file_id(&file, self.repo.hash_kind()) else { return Ok(Written::Unreadable) };
+        let id = match file_id(&file, self.repo.hash_kind()) {
+            Err(error) if is_shorter(&error) => return Ok(Written::Unreadable),
+            id => id.with_context(|| format!("read '{path}'"))?,
+        };
         if self.repo.gix.has_object(id) {
             return Ok(Written::Blob(id));
         }
@@ -267,9 +275,10 @@ impl Checkpoints<'_> {
             std::env::var_os("XDG_CONFIG_HOME").map(|config| std::path::Path::new(&config).join("git/attributes")),
             std::env::var_os("HOME").map(|home| std::path::Path::new(&home).join(".config/git/attributes")),
         ];
-        let shared = shared.into_iter().flatten().filter_map(|path| std::fs::read(path).ok());
-        let own = (scan.attributes.iter()).filter_map(|path| Worktree::new(self.repo).read_plain_file(path.as_bstr()));
+        let shared = shared.into_iter().flatten().map(|path| read_rules(&path));
+        let own = (scan.attributes.iter()).map(|path| Worktree::new(self.repo).read_plain_file(path.as_bstr()));
+        let all = shared.chain(own).collect::<Result<Vec<_>>>()?;
         let words = [b"text".as_slice(), b"eol", b"crlf", b"ident", b"filter", b"encoding"];
-        Ok(shared.chain(own).any(|attributes| words.iter().any(|word| attributes.contains_str(word))))
+        Ok(all.into_iter().flatten().any(|attributes| words.iter().any(|word| attributes.contains_str(word))))
     }
 }

@@ -134,10 +134,8 @@ impl<'l, 'r> Plain<'l, 'r> {
             return Ok(true);
         }
         // Line ends are what the others convert.
-        let has_returns = || match Worktree::new(self.repo()).read_plain_file(path) {
-            Some(bytes) => bytes.contains(&b'\r'),
-            None => true,
-        };
+        let read = || Worktree::new(self.repo()).read_plain_file(path);
+        let has_returns = || !read().is_ok_and(|read| read.is_some_and(|bytes| !bytes.contains(&b'\r')));
         Ok(!set.is_empty() && (u64::from(size) > READ_AGAIN || has_returns()))
     }
 

@@ -1,5 +1,6 @@
 //! Trees: looking things up in them, editing and comparing them.
 
+use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::model::bytes::shown;
 use crate::model::checkpoint::{Change, Head, IndexEntry, Kind};
@@ -7,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::diff::tree::recorder::Change as TreeDiff;
-use gix::diff::tree::{Recorder, State};
+use gix::diff::tree::{Recorder, State, Visit};
 use gix::objs::TreeRefIter;
 use gix::objs::tree::{EntryKind, EntryMode};
 use gix::validate::path::component;
@@ -19,6 +20,46 @@ pub type TreeSlot = Option<(EntryMode, ObjectId)>;
 
 /// A path, and the entry that a tree is to have there.
 pub type TreeChange = (BString, Option<(EntryKind, ObjectId)>);
+
+/// How many directories may be in each other. git reads 2048 levels; what has many more was made to stop whoever reads it,
+/// since paths become longer with each.
+const LEVELS: usize = 8192;
+
+/// A record of differences that ends where there are too many levels.
+struct Levels {
+    recorder: Recorder,
+    too_many: bool,
+}
+
+impl Visit for Levels {
+    fn pop_front_tracked_path_and_set_current(&mut self) {
+        self.recorder.pop_front_tracked_path_and_set_current();
+    }
+
+    fn push_back_tracked_path_component(&mut self, component: &BStr) {
+        self.recorder.push_back_tracked_path_component(component);
+    }
+
+    fn push_path_component(&mut self, component: &BStr) {
+        self.recorder.push_path_component(component);
+    }
+
+    fn pop_path_component(&mut self) {
+        self.recorder.pop_path_component();
+    }
+
+    fn visit(&mut self, change: gix::diff::tree::visit::Change) -> std::ops::ControlFlow<()> {
+        let go_on = self.recorder.visit(change);
+        let path = self.recorder.records.last().map(|record| match record {
+            TreeDiff::Addition { path, .. } | TreeDiff::Deletion { path, .. } | TreeDiff::Modification { path, .. } => {
+                path
+            }
+        });
+        // Each level takes two bytes.
+        self.too_many |= path.is_some_and(|path| path.len() > 2 * LEVELS && path.find_iter(b"/").count() > LEVELS);
+        if self.too_many { std::ops::ControlFlow::Break(()) } else { go_on }
+    }
+}
 
 impl Objects<'_> {
     /// The tree of HEAD's commit; the empty tree on an unborn branch.
@@ -64,15 +105,21 @@ impl Objects<'_> {
         }
         // By the plumbing: gix's own comparison of trees reads the index first, for attributes.
         let (before, after) = (self.repo.gix.find_tree(before)?, self.repo.gix.find_tree(after)?);
-        let mut recorder = Recorder::default();
+        let mut recorder = Levels { recorder: Recorder::default(), too_many: false };
         let trees = (
             TreeRefIter::from_bytes(&before.data, before.id.kind()),
             TreeRefIter::from_bytes(&after.data, after.id.kind()),
         );
-        gix::diff::tree(trees.0, trees.1, State::default(), &self.repo.gix.objects, &mut recorder)?;
+        let compared = gix::diff::tree(trees.0, trees.1, State::default(), &self.repo.gix.objects, &mut recorder);
+        if recorder.too_many {
+            return Err(Refusal::new(Code::Corrupt, format!("a tree has more than {LEVELS} levels of directories"))
+                .hint("run 'oxundo doctor': it says how to go on")
+                .into());
+        }
+        compared?;
         let entry = |mode: EntryMode, id| (!mode.is_tree()).then_some((mode, id));
         let none = || Change::new(None, None);
-        for change in recorder.records {
+        for change in recorder.recorder.records {
             match change {
                 TreeDiff::Addition { path, entry_mode, oid, .. } => {
                     all.entry(path).or_insert_with(none).to = entry(entry_mode, oid);

@@ -51,7 +51,7 @@ pub fn stream(store: &dyn Write, file: &File) -> Result<Option<ObjectId>> {
     let mut bytes = Exactly::of(file)?;
     match store.write_stream(Kind::Blob, bytes.left, &mut bytes) {
         Ok(id) => Ok(Some(id)),
-        Err(_) if bytes.failed => Ok(None),
+        Err(_) if bytes.shorter => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -14,15 +14,15 @@ pub struct Exactly<'a> {
     file: BufReader<&'a File>,
     /// How many there are still to read.
     pub left: u64,
-    /// Whether reading failed.
-    pub failed: bool,
+    /// Whether there were fewer, since something writes to it.
+    pub shorter: bool,
 }
 
 impl<'a> Exactly<'a> {
     /// All bytes of a file.
     pub fn of(mut file: &'a File) -> Result<Self> {
         file.rewind()?;
-        Ok(Self { left: file.metadata()?.len(), failed: false, file: BufReader::with_capacity(1 << 16, file) })
+        Ok(Self { left: file.metadata()?.len(), shorter: false, file: BufReader::with_capacity(1 << 16, file) })
     }
 }
 
@@ -30,13 +30,33 @@ impl Read for Exactly<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let read = match self.file.read(&mut buffer[..most]) {
-            Ok(0) if most > 0 => Err(std::io::Error::other("the file became shorter")),
+            Ok(0) if most > 0 => {
+                self.shorter = true;
+                Err(std::io::Error::other(Shorter))
+            }
             read => read,
         };
-        self.failed |= read.is_err();
         self.left -= read.as_ref().map_or(0, |read| *read as u64);
         read
     }
+}
+
+/// A file became shorter while it was read.
+#[derive(Debug)]
+struct Shorter;
+
+impl std::error::Error for Shorter {}
+
+impl std::fmt::Display for Shorter {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("the file became shorter")
+    }
+}
+
+/// Whether a file could not be read since it became shorter meanwhile.
+pub fn is_shorter(error: &anyhow::Error) -> bool {
+    let mut io = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io.any(|error| error.get_ref().and_then(|inner| inner.downcast_ref::<Shorter>()).is_some())
 }
 
 /// The id that these bytes have as a blob.

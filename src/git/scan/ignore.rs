@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::glob::pattern::Case;
 use gix::ignore::search::{Ignore, pattern_matching_relative_path};
+use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -180,8 +181,9 @@ pub fn shared_rules(repo: &Repo, ignore_case: bool) -> Result<Rules> {
             .or_else(|| Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".config")))
             .map(|config| config.join("git/ignore")),
     };
-    let exclude = read_rules(&repo.common_dir.join("info/exclude"));
-    let global = configured.and_then(|path: std::path::PathBuf| read_rules(&repo.top().join(path)));
+    let exclude = read_rules(&repo.common_dir.join("info/exclude"))?;
+    let global = configured.map(|path: std::path::PathBuf| read_rules(&repo.top().join(path)));
+    let global = global.transpose()?.flatten();
     Ok(Rules::new(exclude, global, ignore_case))
 }
 
@@ -216,9 +218,18 @@ fn directory_of(path: &BStr) -> &BStr {
     path[..path.rfind_byte(b'/').map_or(0, |slash| slash + 1)].as_bstr()
 }
 
-/// The bytes of a file of rules, where there is one.
-pub fn read_rules(path: &Path) -> Option<Vec<u8>> {
-    std::fs::read(path).ok()
+/// The bytes of a file of rules, where there is one that the user may read. That it cannot be read now is no reason to think
+/// that there are no rules.
+pub fn read_rules(path: &Path) -> Result<Option<Vec<u8>>> {
+    use std::io::ErrorKind as Kind;
+    match std::fs::read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Ok(None),
+        Err(error) => match error.kind() {
+            Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory => Ok(None),
+            _ => Err(error).with_context(|| format!("read '{}'", path.display())),
+        },
+    }
 }
 
 /// Which of these paths the present ignore rules exclude.
@@ -235,7 +246,7 @@ pub fn ignored_now<'a>(repo: &Repo, paths: impl Iterator<Item = &'a BString>) ->
             if read.insert(directory.to_owned()) {
                 let separator: &[u8] = if directory.is_empty() { b"" } else { b"/" };
                 let file = BString::from([directory.as_bytes(), separator, b".gitignore"].concat());
-                if let Some(text) = Worktree::new(repo).read_plain_file(file.as_bstr()) {
+                if let Some(text) = Worktree::new(repo).read_plain_file(file.as_bstr())? {
                     rules.add(file, text);
                 }
             }
@@ -299,5 +310,16 @@ mod tests {
         for bad in [b"3 .gitignore\0ab".as_slice(), b"x y\0", b"5", b"1 a\0bc"] {
             assert!(Rules::from_record(bad, false).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn rules_that_cannot_be_read_are_an_error_and_not_none() {
+        // The memory of this process is a file of which nothing can be read from its beginning.
+        read_rules(Path::new("/proc/self/mem")).expect_err("it is there");
+        for none in ["/none/of/it", "/proc/self/status/below", "/proc/self"] {
+            assert_eq!(read_rules(Path::new(none)).expect("there are no rules"), None, "{none}");
+        }
+        assert!(read_rules(Path::new("/proc/self/status")).expect("it can be read").is_some());
     }
 }

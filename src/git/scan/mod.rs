@@ -25,7 +25,7 @@ pub fn scan(scanner: &Scanner<'_>, rules: &mut Rules, earlier: Option<&Earlier<'
     let mut found = scanner.walk_tracked()?;
     if earlier.is_none() {
         for path in std::mem::take(&mut found.ignore_files) {
-            if let Some(text) = scanner.worktree.read_plain_file(path.as_bstr()) {
+            if let Some(text) = scanner.worktree.read_plain_file(path.as_bstr())? {
                 rules.add(path, text);
             }
         }

@@ -29,7 +29,7 @@ pub fn repository_state(
     let ignores_case = repo.filesystem_options().ok()?.ignore_case;
     let (top, index) = (Top::open(&top, ignores_case).ok()?, repo.index_or_empty().ok()?);
     let worktree = Worktree::at(&top);
-    let mut rules = rules.elsewhere(read_rules(&repo.common_dir().join("info/exclude")));
+    let mut rules = rules.elsewhere(read_rules(&repo.common_dir().join("info/exclude")).ok()?);
     let inside = Scanner { worktree, index: &index, directories: &DirCache::default(), monitor: None, ..*scanner };
     let scan = scan(&inside, &mut rules).ok()?;
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);

@@ -5,14 +5,16 @@ use crate::git::scan::found::{Findings, Job, Listing, Name, hash_of, names_in, s
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::is_denied;
 use crate::git::worktree::stat::mode_of;
+use crate::model::bytes::shown;
 use crate::model::checkpoint::Reason;
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow};
 use gix::bstr::{BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 
 /// The directories still to read, and how many are being read.
@@ -38,6 +40,21 @@ impl Queue {
             }
             state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Does jobs until there are none left anywhere. A panic in one of them is an error, and not the end of this thread while
+    /// others wait for what it was about to bring.
+    fn drain(&self, mut work: impl FnMut(&Job) -> Result<Vec<Job>>) -> Result<()> {
+        while let Some(job) = self.take() {
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&job)));
+            let outcome = outcome.unwrap_or_else(|_| {
+                let what = shown(job.path.as_bstr());
+                Err(anyhow!("look at the files in '{what}': this is a bug in oxundo, of which it has told above"))
+            });
+            self.done(outcome.as_ref().ok().cloned().unwrap_or_default());
+            outcome?;
+        }
+        Ok(())
     }
 
     fn done(&self, jobs: Vec<Job>) {
@@ -67,12 +84,14 @@ struct DirectoryDiff<'a, 'b> {
     complete: bool,
     /// The names in it that are not in the index.
     unknown: Vec<Name>,
+    /// Why something in it could not be looked at.
+    failed: Option<Errno>,
 }
 
 impl<'a, 'b> DirectoryDiff<'a, 'b> {
     fn new(scanner: &'a Scanner<'b>, job: &'a Job, fd: Option<&'a OwnedFd>, found: &'a mut Findings) -> Self {
         let (jobs, unknown) = (Vec::new(), Vec::new());
-        Self { scanner, job, fd, found, jobs, occupied: false, nested: false, complete: true, unknown }
+        Self { scanner, job, fd, found, jobs, occupied: false, nested: false, complete: true, unknown, failed: None }
     }
 
     /// A hash of the names that the index has in this directory.
@@ -209,7 +228,8 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
             Err(Errno::ACCESS) => {
                 self.found.skipped.push(skipped(self.scanner.path(at), Reason::Unreadable, 0));
             }
-            Err(_) => self.scanner.gone(at, self.found),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => self.scanner.gone(at, self.found),
+            Err(error) => self.failed = Some(error),
         }
         end
     }
@@ -235,37 +255,39 @@ fn threads() -> usize {
     *THREADS
 }
 
+/// Does the same in several threads, of which this is one.
+fn in_threads<T: Send>(threads: usize, work: impl Fn() -> Result<T> + Sync) -> Vec<Result<T>> {
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        let mut all = vec![work()];
+        all.extend(others.into_iter().map(|other| {
+            other.join().unwrap_or_else(|_| {
+                Err(anyhow!("a thread ended early: this is a bug in oxundo, of which it has told above"))
+            })
+        }));
+        all
+    })
+}
+
 impl Scanner<'_> {
     /// Walks over all that the index knows, in several threads.
     pub fn walk_tracked(&self) -> Result<Findings> {
         let queue = Queue::starting_with(Job { path: BString::default(), from: 0, to: self.index.entries().len() });
-        let threads = threads();
+        let work = || {
+            let mut found = Findings::default();
+            queue.drain(|job| {
+                let outcome = self.directory(job, &mut found);
+                let below: usize = outcome.iter().flatten().map(|job| job.to - job.from).sum();
+                self.underway.advance((job.to - job.from).saturating_sub(below));
+                outcome
+            })?;
+            Ok(found)
+        };
         let mut all = Findings::default();
-        std::thread::scope(|scope| {
-            // This thread is one of them.
-            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(|| self.work(&queue))).collect();
-            all.merge(self.work(&queue)?);
-            for worker in workers {
-                match worker.join() {
-                    Ok(found) => all.merge(found?),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            anyhow::Ok(())
-        })?;
-        Ok(all)
-    }
-
-    fn work(&self, queue: &Queue) -> Result<Findings> {
-        let mut found = Findings::default();
-        while let Some(job) = queue.take() {
-            let outcome = self.directory(&job, &mut found);
-            let below: usize = outcome.iter().flatten().map(|job| job.to - job.from).sum();
-            self.underway.advance((job.to - job.from).saturating_sub(below));
-            queue.done(outcome.as_ref().ok().cloned().unwrap_or_default());
-            outcome?;
+        for found in in_threads(threads(), work) {
+            all.merge(found?);
         }
-        Ok(found)
+        Ok(all)
     }
 
     /// Compares one directory with its range of the index; gives the subdirectories to go on with.
@@ -305,7 +327,10 @@ impl Scanner<'_> {
             self.spell_as_the_index(job, &fd, &mut names);
             merge.run(&names);
         }
-        let DirectoryDiff { jobs, occupied, complete, unknown, .. } = merge;
+        let DirectoryDiff { jobs, occupied, complete, unknown, failed, .. } = merge;
+        if let Some(error) = failed {
+            return Err(error).with_context(|| format!("look at the files in '{}'", shown(path)));
+        }
         let is_plain = complete && unknown.is_empty();
         found.listed.extend(stamp.filter(|_| complete).and_then(|stamp| Listing::new(stamp, unknown)));
         if !job.path.is_empty() {
@@ -382,5 +407,33 @@ impl Scanner<'_> {
             at += 1;
         }
         hash_of(&fingerprint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_panic_in_any_thread_is_an_error_and_nobody_waits_for_ever() {
+        let job = |path: &str| Job { path: path.into(), from: 0, to: 0 };
+        for bad in 0..20 {
+            let (queue, done) = (Queue::starting_with(job("")), AtomicUsize::new(0));
+            let all = in_threads(4, || {
+                queue.drain(|at| {
+                    let number = done.fetch_add(1, Ordering::SeqCst);
+                    assert_ne!(number, bad, "a bug");
+                    Ok(if at.path.len() < 4 {
+                        vec![job(&format!("{}a", at.path)), job(&format!("{}b", at.path))]
+                    } else {
+                        Vec::new()
+                    })
+                })
+            });
+            let failed: Vec<_> = all.into_iter().filter_map(Result::err).collect();
+            assert_eq!(failed.len(), 1, "{bad}");
+            assert!(failed[0].to_string().contains("bug in oxundo"), "{failed:?}");
+        }
     }
 }

@@ -225,7 +225,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         let inside = |name: &[u8]| BString::from([path.as_bytes(), b"/", name].concat());
         if self.earlier.is_none() && !ignored && names.iter().any(|name| name.0 == b".gitignore") {
             let ignore_file = inside(b".gitignore");
-            if let Some(text) = self.scanner.worktree.read_plain_file(ignore_file.as_bstr()) {
+            if let Some(text) = self.scanner.worktree.read_plain_file(ignore_file.as_bstr())? {
                 self.rules.add(ignore_file, text);
             }
         }

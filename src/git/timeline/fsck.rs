@@ -57,24 +57,30 @@ impl Timelines<'_> {
         Ok(found.into_iter().map(|(_, operation)| operation).collect())
     }
 
+    /// Reads all that is in a tree, however deep, but for what is known to be sound.
     fn check_tree(&self, id: ObjectId, sound: &mut HashSet<ObjectId>) -> Result<()> {
-        if sound.contains(&id) {
-            return Ok(());
-        }
-        let tree = self.repo.gix.find_tree(id)?;
-        for entry in tree.decode()?.entries {
-            let id = entry.oid.to_owned();
-            match entry.mode.kind() {
-                EntryKind::Tree => self.check_tree(id, sound)?,
-                EntryKind::Commit => {}
-                _ if sound.contains(&id) => {}
-                _ => {
-                    self.repo.gix.find_blob(id)?;
-                    sound.insert(id);
+        let (mut read, mut left) = (Vec::new(), vec![id]);
+        let mut seen = HashSet::new();
+        while let Some(id) = left.pop() {
+            if sound.contains(&id) || !seen.insert(id) {
+                continue;
+            }
+            let tree = self.repo.gix.find_tree(id)?;
+            for entry in tree.decode()?.entries {
+                let id = entry.oid.to_owned();
+                match entry.mode.kind() {
+                    EntryKind::Tree => left.push(id),
+                    EntryKind::Commit => {}
+                    _ if sound.contains(&id) => {}
+                    _ => {
+                        self.repo.gix.find_blob(id)?;
+                        sound.insert(id);
+                    }
                 }
             }
+            read.push(id);
         }
-        sound.insert(id);
+        sound.extend(read);
         Ok(())
     }
 }

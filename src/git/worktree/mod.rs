@@ -175,8 +175,11 @@ impl<'t> Worktree<'t> {
     }
 
     /// The bytes of a regular file that is no link, where it can be read.
-    pub fn read_plain_file(&self, path: &BStr) -> Option<Vec<u8>> {
-        self.read(path, Kind::File).ok().flatten()
+    pub fn read_plain_file(&self, path: &BStr) -> Result<Option<Vec<u8>>> {
+        match self.read(path, Kind::File) {
+            Err(error) if is_denied(&error) => Ok(None),
+            read => read,
+        }
     }
 
     /// The raw content of a file, or the target of a link. `None` when it is gone or another kind.
@@ -205,7 +208,8 @@ impl<'t> Worktree<'t> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&directory, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
-            Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+            // The last is a socket.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::NXIO) => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("read '{path}'")),
         };
         Ok(file.metadata()?.is_file().then_some(file))
@@ -337,7 +341,7 @@ mod tests {
         assert_eq!(read("d/link", Kind::Symlink).as_deref(), Some(&b"file"[..]));
         for path in ["d/link", "to-d", "to-d/file", "d", "d/fifo", "none", "d/file/below"] {
             assert_eq!(read(path, Kind::File), None, "{path} is no file, and never waited for");
-            assert_eq!(worktree.read_plain_file(path.into()), None, "{path}");
+            assert_eq!(worktree.read_plain_file(path.into()).expect("it is no error"), None, "{path}");
         }
         for path in ["d/file", "to-d/link", "d", "d/fifo", "none"] {
             assert_eq!(read(path, Kind::Symlink), None, "{path} is no link");
@@ -406,5 +410,16 @@ mod tests {
         let top = Top::open(f.repo.top(), true).expect("open the top");
         let found = Worktree::at(&top).find("d/file".into()).expect("look at it");
         assert_eq!(said(&found), "RegularFile", "what has just this name is found where letters may differ too");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_that_cannot_be_read_is_an_error_and_not_one_that_is_not_there() {
+        // The memory of this process is a file of which nothing can be read from its beginning.
+        let top = Top::open(Path::new("/proc/self"), false).expect("open a directory");
+        let read = |path: &str| Worktree::at(&top).read_plain_file(path.into());
+        read("mem").expect_err("it is there");
+        assert_eq!(read("none").expect("there is none"), None);
+        assert!(read("status").expect("it can be read").is_some());
     }
 }
