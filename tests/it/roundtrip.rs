@@ -497,6 +497,8 @@ impl Start {
         repo.chmod("run.sh", 0o755).chmod("private.txt", 0o600).chmod("read-only.txt", 0o444);
         repo.link("link", "a.txt").link("dirlink", "dir").link("dangling", "nowhere");
         repo.sh("git add -A; git add -f kept.log");
+        // What is secret is not committed, which is another test's matter.
+        repo.git(["config", "oxundo.secret", "!secret.env"]);
         if self != Self::Unborn {
             repo.sh(HISTORY_SCRIPT);
         }

@@ -76,8 +76,15 @@ fn a_bare_repository_among_the_files_is_used_only_where_git_uses_it() {
             if explicit { "explicit" } else { "all" }
         ));
         does_as_git(&inner, "a bare repository", refused);
-        // In the git directory itself git stands in a part of what it trusts.
         repo.oxundo(["status"]).success();
+        // Where one stands in a git directory, it is found and refused as such.
+        let linked = repo.linked(if explicit { "one" } else { "two" });
+        linked.oxundo(["status"]).success();
+        for inside in [".git", ".git/refs", if explicit { ".git/worktrees/one" } else { ".git/worktrees/two" }] {
+            let mut here = repo.clone();
+            here.start_in(inside);
+            here.oxundo(["status"]).warns("is in a git directory");
+        }
     }
 }
 

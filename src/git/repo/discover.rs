@@ -22,8 +22,9 @@ pub fn discover(directory: &Path) -> Option<(Found, Trust)> {
     let (found, trust) = gix::discover::upwards_opts(directory, options()).ok()?;
     // gix looks into the ceiling itself, which git does not.
     let (path, top) = found.clone().into_repository_and_work_tree_directories();
-    let place = top.unwrap_or(path);
-    searched(directory).any(|at| at == place).then_some((found, trust))
+    let is_there = |place: &Path| searched(directory).any(|at| at == place);
+    let places = [Some(path.as_path()), path.parent(), top.as_deref()];
+    places.into_iter().flatten().any(is_there).then_some((found, trust))
 }
 
 /// The directories in which a repository of this one is looked for, this one first.
