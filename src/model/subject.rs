@@ -133,7 +133,13 @@ fn value(line: &str, start: usize) -> Range<usize> {
         return if is_scheme && next > end { value(line, next) } else { start..end };
     };
     let inside = start + quote.len_utf8();
-    inside..line[inside..].find(quote).map_or(line.len(), |length| inside + length)
+    let mut is_escaped = false;
+    let is_end = |c: char| {
+        let is_end = c == quote && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    };
+    inside..line[inside..].find(is_end).map_or(line.len(), |length| inside + length)
 }
 
 /// The passwords in addresses: `https://name:password@host`.
@@ -141,13 +147,17 @@ fn in_addresses(line: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (at, _) in line.match_indices("://") {
         let start = at + 3;
-        let end = line[start..].find(['/', ' ', '?', '#']).map_or(line.len(), |length| start + length);
-        let Some((who, _)) = line[start..end].rsplit_once('@') else { continue };
-        match who.find(':') {
-            Some(colon) => found.push(start + colon + 1..start + who.len()),
+        let word = &line[start..];
+        let word = &word[..word.find([' ', '"', '\'', '`']).unwrap_or(word.len())];
+        let host = &word[..word.find(['/', '?', '#']).unwrap_or(word.len())];
+        // Whatever stands in a password, it goes to the last sign of its end; what follows a host may be a port.
+        let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let password = host.split_once(':').filter(|(_, rest)| rest.contains('@') || !is_port(rest));
+        match (password, word.rfind('@'), host.rfind('@')) {
+            (Some((name, _)), Some(end), _) if end > name.len() => found.push(start + name.len() + 1..start + end),
             // A token that is given as the name: a short one is a name.
-            None if who.len() >= 16 => found.push(start..start + who.len()),
-            None => {}
+            (_, _, Some(end)) if end >= 16 => found.push(start..start + end),
+            _ => {}
         }
     }
     found
@@ -276,6 +286,11 @@ mod tests {
             ("set secret := x", "set secret := ***"),
             ("curl -H 'Authorization: Bearer abc' it", "curl -H 'Authorization: Bearer *** it"),
             ("clone https://me:hunter2@example.com/a", "clone https://me:***@example.com/a"),
+            (r#"send {"password":"a\"hunter2"} now"#, r#"send {"password":"***"} now"#),
+            (r#"set password="a\\" now"#, r#"set password="***" now"#),
+            ("clone https://me:hun@ter2@example.com/a", "clone https://me:***@example.com/a"),
+            ("open postgres://me:h@u/nt#e?r2@h/db now", "open postgres://me:***@h/db now"),
+            ("see http://localhost:8080/a?b=c@d", "see http://localhost:8080/a?b=c@d"),
             ("write -----BEGIN OPENSSH PRIVATE KEY----- abc", "write ***"),
         ] {
             assert_eq!(subject(prompt).as_deref(), Some(kept), "{prompt:?}");
