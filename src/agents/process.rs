@@ -62,16 +62,20 @@ pub fn is_above(part: &Participant) -> bool {
     entry_above(part).is_some()
 }
 
-/// How this command comes about, if the session's process is an ancestor of this one.
+/// How this command comes about, if the session's process is an ancestor of this one, or has been: a process that outlives
+/// the one which has started it has another parent then.
 pub fn descent(part: &Participant) -> Option<Descent> {
-    let agent = entry_above(part)?;
+    let in_call = adapter(&part.agent).is_some_and(|adapter| adapter.call_variables.iter().any(|name| is_set(name)));
+    let reads_terminal = std::io::stdin().is_terminal();
+    let Some(agent) = entry_above(part) else {
+        // What a call set is left to all that it has started: a server of terminals, too, on which the user types.
+        let is_cut_off = in_call && !reads_terminal;
+        return is_cut_off.then_some(Descent { reads_terminal, has_agents_terminal: false, in_call });
+    };
     let own = platform::process(std::process::id());
     let terminal = own.and_then(|own| own.terminal);
-    Some(Descent {
-        reads_terminal: std::io::stdin().is_terminal(),
-        has_agents_terminal: agent.terminal.is_none() || agent.terminal == terminal,
-        in_call: adapter(&part.agent).is_some_and(|adapter| adapter.call_variables.iter().any(|name| is_set(name))),
-    })
+    let has_agents_terminal = agent.terminal.is_none() || agent.terminal == terminal;
+    Some(Descent { reads_terminal, has_agents_terminal, in_call })
 }
 
 /// How this command comes about within a `run`.
@@ -83,23 +87,34 @@ fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
+/// The session's process, if it is above this one, or above those that lead its session and its group: whoever these are,
+/// this process comes from them, whichever parent it has now.
 fn entry_above(part: &Participant) -> Option<ProcessEntry> {
     let process = part.process.as_ref().filter(|process| process.space == platform::process_space())?;
-    let mut at = parent_id();
+    let leaders = [rustix::process::getsid(None).ok(), Some(rustix::process::getpgrp())];
+    let leaders = leaders.into_iter().flatten().filter_map(number);
+    parent_id().into_iter().chain(leaders).find_map(|from| entry_from(from, process))
+}
+
+/// The process, if it is this one or above it.
+fn entry_from(from: u32, process: &Process) -> Option<ProcessEntry> {
+    let mut pid = from;
     for _ in 0..HIGHEST {
-        let pid = at?;
         let seen = platform::process(pid)?;
         if pid == process.pid {
             return (seen.started == process.started).then_some(seen);
         }
-        at = Some(seen.parent);
+        pid = seen.parent;
     }
     None
 }
 
 fn parent_id() -> Option<u32> {
-    let parent = rustix::process::getppid()?;
-    u32::try_from(parent.as_raw_nonzero().get()).ok()
+    number(rustix::process::getppid()?)
+}
+
+fn number(id: rustix::process::Pid) -> Option<u32> {
+    u32::try_from(id.as_raw_nonzero().get()).ok()
 }
 
 #[cfg(test)]

@@ -534,6 +534,30 @@ fn what_an_agents_restore_replaces_is_kept() {
 }
 
 #[test]
+fn what_an_agent_has_started_is_its_word_though_its_parent_is_gone() {
+    // Once its parent is gone, it says undo; whoever has started it waits for that.
+    let cut_off = "p=$PPID; echo >../home/begun
+        while [ \"$(ps -o ppid= -p $$ | tr -d ' ')\" = $p ]; do sleep .01; done
+        oxundo --json undo </dev/null >../home/said; echo $? >../home/code";
+    let until = |file: &str| format!("until [ -s ../home/{file} ]; do sleep .01; done");
+    let started = format!("(sh ../home/cut-off & {})", until("begun"));
+    let ways = [
+        // Who leads its session is the agent's.
+        format!("setsid sh -c '{started}; {}'", until("code")),
+        // It has a session of its own, and what Claude Code sets for what its tools run.
+        format!("CLAUDECODE=1 setsid sh -c '{started}'; {}", until("code")),
+    ];
+    for way in ways {
+        let repo = repo(Mode::Commit);
+        std::fs::write(repo.home().join("cut-off"), cut_off).expect("write a script");
+        repo.by_agent(&format!("{}; echo early >>README.txt; {way}", call(BEGIN, 1, ""))).success();
+        let said = repo.sh("cat ../home/said ../home/code");
+        assert!(said.contains("\"code\":\"agent\"") && said.ends_with("\n3"), "{way}: {said}");
+        repo.undo();
+    }
+}
+
+#[test]
 fn the_user_may_undo_what_an_agent_at_work_may_not() {
     let repo = repo(Mode::Commit);
     let before = repo.state();
