@@ -32,6 +32,10 @@ enum Event {
     Saves(bool),
     Undo,
     Redo,
+    /// A branch at the last turn, or one commit of the last ones.
+    Makes(bool),
+    /// The user's own git.
+    Git(usize),
     Look(usize),
 }
 
@@ -68,7 +72,13 @@ struct Story {
     /// Those that are not decided yet, and whether an agent wrote them.
     open: Vec<(usize, bool)>,
     told: String,
+    /// Whether the user's git has made the turns' branch another, or put a commit upon them: not all can be undone.
+    strays: bool,
 }
+
+/// `N` is another number each time.
+const GIT: [&str; 5] =
+    ["git commit -qam own", "git switch -qc bN", "git branch -m rN", "git stash -q; git stash pop -q", "git add -A"];
 
 const LOOKS: [&[&str]; 5] =
     [&["status"], &["log"], &["undo", "--dry-run"], &["undo", "--to", "0", "--dry-run"], &["diff"]];
@@ -86,6 +96,8 @@ fn event() -> impl Strategy<Value = Event> {
         4 => is_new().prop_map(Event::Saves),
         4 => Just(Event::Undo),
         1 => Just(Event::Redo),
+        1 => prop::bool::ANY.prop_map(Event::Makes),
+        1 => (0..GIT.len()).prop_map(Event::Git),
         2 => (0..LOOKS.len()).prop_map(Event::Look),
     ]
 }
@@ -131,6 +143,7 @@ impl Story {
             tokens: BTreeMap::new(),
             open: Vec::new(),
             told: String::new(),
+            strays: false,
         }
     }
 
@@ -224,12 +237,12 @@ impl Story {
         self.repo.sh("find . -name .git -prune -o -type f -print0 | sort -z | xargs -0 sha1sum; git log --format=%T%s; git diff --cached")
     }
 
-    fn command(&mut self, op: &str) {
+    fn command(&mut self, op: &[&str]) {
         let before = self.bytes();
         let in_flight = matches!(&self.at_work, AtWork::Sure(who) if who.iter().any(|who| self.calls[*who] > 0));
-        let output = self.repo.oxundo(["--json", op]);
-        let _ = writeln!(self.told, "{op}: {}", output.code);
-        assert!([0, 3, 4].contains(&output.code), "{output:?}");
+        let output = self.repo.oxundo([&["--json"], op].concat());
+        let _ = writeln!(self.told, "{op:?}: {}", output.code);
+        assert!([0, 1, 3, 4].contains(&output.code), "{output:?}");
         assert_eq!(output.out().contains("\"busy\""), in_flight, "busy while a call is in flight: {output:?}");
         if output.code != 0 {
             assert_eq!(self.bytes(), before, "a refusal changes nothing: {output:?}");
@@ -274,8 +287,21 @@ impl Story {
             }
             Event::Writes(who, new) if self.prompts[who] > 0 => self.write(Some(who), new),
             Event::Saves(new) => self.write(None, new),
-            Event::Undo => self.command("undo"),
-            Event::Redo => self.command("redo"),
+            Event::Undo => self.command(&["undo"]),
+            Event::Redo => self.command(&["redo"]),
+            Event::Makes(false) => self.command(&["squash"]),
+            Event::Makes(true) => {
+                self.strays = true;
+                let name = format!("branch{}", self.told.len());
+                self.command(&["branch", &name]);
+            }
+            // Beside an agent at work it is part of the turn, and what it adds is the agent's.
+            Event::Git(which) if !matches!(self.at_work, AtWork::Sure(_)) => {
+                self.strays = true;
+                let script = GIT[which].replace('N', &self.told.len().to_string());
+                let _ = writeln!(self.told, "{script}");
+                self.repo.sh(&format!("{script} || true"));
+            }
             Event::Look(look) => {
                 let before = self.bytes();
                 let _ = writeln!(self.told, "{:?}", LOOKS[look]);
@@ -321,12 +347,15 @@ impl Story {
         self.decide(Whose::Users, Whose::Users);
         let output = self.repo.oxundo(["undo", "--to", "0"]);
         let _ = writeln!(self.told, "undo --to 0: {}", output.code);
-        assert!([0, 4].contains(&output.code), "all of it can be undone: {output:?}");
+        assert!(self.strays || [0, 4].contains(&output.code), "all of it can be undone: {output:?}");
         self.judge_commits();
         let files = self.repo.sh("find . -name .git -prune -o -type f -print0 | xargs -0 cat");
         let users: Vec<usize> =
             self.tokens.iter().filter(|(_, whose)| **whose == Whose::Users).map(|(token, _)| *token).collect();
         assert_eq!(self.tokens_in(&files, "", Whose::Users), users, "all that is the user's is there");
+        if self.strays {
+            return self.repo.assert_sound();
+        }
         assert_eq!(self.tokens_in(&files, "", Whose::Agents), Vec::<usize>::new(), "nothing of an agent's is");
         let text = String::from_utf8(self.repo.read(TRACKED)).expect("it is text");
         let lines = text.lines().filter(|line| !line.starts_with("token")).map(|line| format!("{line}\n"));
@@ -366,15 +395,19 @@ fn with_evidence_a_change_is_its_sessions_and_without_any_the_users() {
 
 #[test]
 fn stories_that_chance_seldom_tells() {
-    use Event::{Begin, Call, Called, End, Saves, Undo, Writes};
+    use Event::{Begin, Call, Called, End, Git, Makes, Saves, Undo, Writes};
     let (saves, writes) = (Saves(false), Writes(0, false));
-    let stories: [&[Event]; 6] = [
+    let stories: [&[Event]; 9] = [
         // The user's work is uncommitted again, and in the file that the agent goes on to write.
         &[saves, Begin(0), writes, Undo, writes, End(0)],
         &[Begin(0), writes, Undo, saves, Undo, writes, End(0)],
         // And what the agent has written there is uncommitted when the next prompt comes.
         &[saves, Begin(0), writes, Undo, writes, End(0), Begin(0), writes, End(0)],
         &[saves, Begin(0), writes, Undo, writes, End(0), saves, Begin(1), Writes(1, false), Begin(1)],
+        // On another branch, of another name, or of oxundo's.
+        &[saves, Begin(0), writes, Undo, writes, End(0), Git(1), saves, Begin(0), writes, End(0)],
+        &[saves, Begin(0), writes, Undo, writes, End(0), Git(2), Git(3), Begin(0), writes, End(0)],
+        &[saves, Begin(0), writes, Undo, writes, End(0), Makes(true), saves, Begin(0), writes, End(0)],
         // A call of the last prompt that nothing told the end of, and one of the next.
         &[Begin(0), Begin(1), writes, Call(0), End(0), Call(0), Called(0), writes, Undo],
         &[Begin(0), writes, Undo, Begin(1), Writes(1, true), End(1), Call(0), writes, Called(0), saves, End(0)],
