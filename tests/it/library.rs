@@ -557,8 +557,8 @@ fn the_process_belongs_to_the_front_end() {
             having(words).into_iter().filter(|name| !places.iter().any(|place| name.starts_with(place))).collect();
         assert_eq!(others, Vec::<String>::new(), "{words}");
     };
-    // A `run`'s agent, and git's own pager.
-    allowed("signal_hook::", &["agents/spawn.rs", "git/repo/process.rs"]);
+    // A `run`'s agent, git's own pager, and what a command is to do when it is interrupted.
+    allowed("signal_hook::", &["agents/spawn.rs", "git/repo/process.rs", "program/"]);
     allowed("spawn::run", &["program/"]);
     allowed("print_diff(", &["program/", "git/objects/print.rs"]);
     allowed("print_tree(", &["program/", "git/objects/print.rs"]);
