@@ -7,6 +7,7 @@
 
 use crate::git::repo::Repo;
 use crate::git::repo::platform::open_for_writing;
+use crate::git::repo::scratch::OUT;
 use crate::git::repo::scratch::TEMPORARY;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::exchange::Spot;
@@ -77,7 +78,7 @@ impl<'a> Outs<'a> {
     }
 
     fn directory(&self) -> PathBuf {
-        self.repo.scratch_path("out")
+        self.repo.scratch_path(OUT)
     }
 
     /// Where the file of this number may be while it is out. Apart, where it is in nobody's way; beside its place, where

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+/// What is out of the worktree while a plan is carried out.
+pub const OUT: &str = "out";
+
 impl Repo {
     /// Every scratch directory, of all worktrees.
     pub fn scratches(&self) -> Vec<PathBuf> {
@@ -34,14 +37,17 @@ impl Repo {
 }
 
 /// Refuses a link in the place of a scratch directory, or in one: oxundo makes none there, and would write, read or delete
-/// where it leads. What was moved aside is further below, and may be anything.
+/// where it leads. What was moved aside is further below, and may be anything, as may what is out of the worktree for a
+/// moment.
 pub fn check_no_links(scratch: &Path) -> Result<()> {
     let looked = |path: &Path| path.symlink_metadata().map(|about| about.file_type());
     let Ok(kind) = looked(scratch) else { return Ok(()) };
     let mut directories = Vec::new();
     check_no_link(scratch, kind, &mut directories)?;
     for _ in 0..2 {
-        for directory in std::mem::take(&mut directories) {
+        for directory in
+            std::mem::take(&mut directories).into_iter().filter(|directory| *directory != scratch.join(OUT))
+        {
             // What cannot be read, or is gone again, is used by nobody.
             for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
                 let Ok(kind) = entry.file_type() else { continue };
