@@ -449,6 +449,22 @@ mod refs_of_others {
             repo.oxundo([op]).success();
         }
     }
+
+    #[test]
+    fn what_is_committed_just_before_the_dirty_commit_stays_in_the_index() {
+        let repo = Sandbox::new();
+        repo.commit("theirs", "one\n");
+        repo.write("theirs", "two\n").write("README.txt", "dirty\n");
+        let commit = || drop(repo.sh("git add theirs; git commit -qm theirs -- theirs"));
+        let mark = ".git/oxundo/index.mark";
+        let args = ["run", "--", "sh", "-c", "echo ran >ran"];
+        let Ok(trace) = interrupt_at_opening(&mut repo.launched_command(LAUNCH, &args), mark, 0, &commit) else {
+            return announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+        };
+        assert_eq!(trace.code, Some(125), "{}", trace.stderr);
+        assert_eq!(repo.git(["log", "-1", "--format=%s"]), "theirs", "their commit stays");
+        assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt", "what is committed is staged as it is");
+    }
 }
 
 #[test]

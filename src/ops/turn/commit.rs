@@ -46,10 +46,12 @@ pub fn dirty_commit<'r>(locked: &Locked<'r>, capture: &Capture, turn: &Turn) -> 
     } else {
         let index = Index::new(repo);
         let lock = index.lock_index(config.lock_timeout()?)?;
+        // Not as it was when it was looked at: somebody may have staged, and that is what a roll-back goes back to.
+        let found = lock.read()?;
         lock.stage(paths.iter().map(|path| path.as_bstr()))?;
         let staged = lock.read()?;
         let tree = index.index_state(&staged, head_tree)?.tree;
-        (tree, index.index_moves(&paths, &capture.index, &staged)?, Some(lock))
+        (tree, index.index_moves(&paths, &found, &staged)?, Some(lock))
     };
     if tree == head_tree {
         return Ok(None);
@@ -126,6 +128,7 @@ pub fn auto_commit<'r>(
         return Ok(None);
     }
     let lock = index.lock_index(config.lock_timeout()?)?;
+    let found = lock.read()?;
     lock.expect_set(&[])?;
     let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
     let choice = Choice::of(locked, start, capture, changed, head_tree)?;
@@ -144,7 +147,7 @@ pub fn auto_commit<'r>(
         // Content that is staged and nowhere else stays staged: it may be the only copy.
         return Ok(None);
     }
-    let moves = index.index_moves(&choice.stage, &capture.index, &staged)?;
+    let moves = index.index_moves(&choice.stage, &found, &staged)?;
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
     let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
     Ok(Some(AutoCommit { commit, index: moves, state: index.index_state(&staged, tree)?, lock }))
