@@ -360,16 +360,20 @@ fn warnings_come_with_the_call_that_finds_things_out_of_order() {
     );
 
     repo.sh("head -c 9000000 /dev/urandom >busy.log");
-    let over = Arc::new(AtomicBool::new(false));
-    let (path, is_over) = (repo.path("busy.log"), Arc::clone(&over));
+    let (over, underway) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (path, is_over, is_writing) = (repo.path("busy.log"), Arc::clone(&over), Arc::clone(&underway));
     let writer = std::thread::spawn(move || {
         use std::os::unix::fs::FileExt;
         let file = std::fs::File::options().write(true).open(path).expect("open it");
         while !is_over.load(Ordering::Relaxed) {
             // In place: it stays below the limit, however long it takes until it is read.
             file.write_all_at(b"x", 0).expect("write");
+            is_writing.store(true, Ordering::Relaxed);
         }
     });
+    while !underway.load(Ordering::Relaxed) {
+        std::thread::yield_now();
+    }
     let began = worktree.begin(&info).expect("it begins");
     over.store(true, Ordering::Relaxed);
     writer.join().expect("it stops");

@@ -6,9 +6,10 @@ use gix::ObjectId;
 use gix::objs::{Kind, Write};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// So many files are kept open at most; more are written at once.
 pub const OPEN: usize = 64;
@@ -27,16 +28,16 @@ pub struct Look {
 pub struct Apart(pub PathBuf);
 
 impl Apart {
-    /// Makes one.
+    /// Makes one, under a name that nobody can know before.
     pub fn make() -> Result<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("oxundo-look-{}-{number}", std::process::id()));
-        // The name of a process that was killed may come again; what it left is not ours to use.
-        let _ = std::fs::remove_dir_all(&path);
-        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
-        made.with_context(|| format!("make '{}'", path.display()))?;
-        Ok(Self(path))
+        loop {
+            let chance = RandomState::new().build_hasher().finish();
+            let path = std::env::temp_dir().join(format!("oxundo-look-{chance:016x}"));
+            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(path.clone())).with_context(|| format!("make '{}'", path.display())),
+            }
+        }
     }
 }
 
