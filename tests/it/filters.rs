@@ -34,6 +34,39 @@ const MIXED: [&[u8]; 4] =
     [b"one\r\ntwo\n$Id$\n", b"ONE\ntwo\r\n$Id: mine $\n", b"\r\n\r\none\n", b"mixed\r\nends\n$Id: x $\n"];
 
 #[test]
+fn what_is_committed_is_converted_by_the_attributes_of_every_source() {
+    let sources = ["the worktree", "info", "a file", "a file from the top", "a tree", "a tree for one command"];
+    check_all(sources.map(|source| (source.to_owned(), source)), |source| {
+        let mut repo = Sandbox::new();
+        repo.commit("sub/f", "one\n");
+        let tree = repo.sh(
+            "git switch -qc attributes; echo '* ident' >.gitattributes; git add .gitattributes; git commit -qm attributes
+             git switch -q main; git rev-parse attributes^{tree}",
+        );
+        match *source {
+            "the worktree" => drop(repo.commit(".gitattributes", "* ident\n")),
+            "info" => drop(repo.write(".git/info/attributes", "* ident\n")),
+            "a file" => drop(repo.sh("echo '* ident' >~/rules; git config core.attributesFile '~/rules'")),
+            "a file from the top" => {
+                repo.sh("echo '* ident' >.git/rules; git config core.attributesFile .git/rules");
+                repo.start_in("sub");
+            }
+            "a tree" => drop(repo.git(["config", "attr.tree", tree.trim()])),
+            _ => repo = repo.with_variable("GIT_ATTR_SOURCE", tree.trim()),
+        }
+        let file = if *source == "a file from the top" { "f" } else { "sub/f" };
+        for content in ["$Id: agent $ one", "$Id: agent $ two"] {
+            repo.agent(&format!("echo '{content}' >{file}"));
+            assert_eq!(repo.git(["status", "--porcelain"]), "", "git finds nothing to convert");
+            let wanted = repo.git(["hash-object", "--path=sub/f", "sub/f"]);
+            assert_eq!(repo.git(["rev-parse", "HEAD:sub/f"]), wanted, "it is what git would have committed");
+        }
+        repo.undo();
+        repo.assert_file("sub/f", "$Id: agent $ one\n", "the very bytes");
+    });
+}
+
+#[test]
 fn line_ends_and_ident_come_back() {
     let rules = [
         "*.x text",

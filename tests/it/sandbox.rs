@@ -248,6 +248,7 @@ impl Sandbox {
             // Not there until a test writes it: a git that runs as root would replace a device.
             .env("GIT_CONFIG_GLOBAL", self.home().join(".gitconfig"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_ATTR_NOSYSTEM", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("TZ", "UTC")
             .env("LC_ALL", "C")

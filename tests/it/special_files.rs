@@ -301,3 +301,21 @@ fn a_file_that_changes_all_the_while_is_recorded_and_said() {
     let record = repo.git(["show", "refs/oxundo/timeline:turns/00/00/01/turn.json"]);
     assert!(record.contains("busy.log"), "{record}");
 }
+
+#[test]
+fn names_that_git_refuses_are_in_no_commit() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    repo.agent("echo x >'x\\.git'; mkdir d; ln -s nowhere d/.gitmodules; ln -s nowhere 'gitmod~1'; echo own >own");
+    assert_eq!(
+        repo.git(["ls-tree", "-r", "--name-only", "HEAD"]),
+        "README.txt\nown",
+        "what git would take is committed"
+    );
+    let clone = repo.home().join("clone");
+    repo.git(["clone", "-q", ".", &clone.to_string_lossy()]);
+    repo.undo();
+    repo.state().assert_is(&before, "all of them are gone");
+    repo.redo();
+    assert!(repo.exists("x\\.git") && repo.exists("own"), "and come back");
+}

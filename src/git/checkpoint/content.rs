@@ -165,6 +165,8 @@ impl<'a> Content<'a> {
         let names = ["text", "crlf", "eol", "ident", "filter", "working-tree-encoding"];
         let mut outcome = attributes.selected_attribute_matches(names);
         let auto = Checkpoints::new(self.repo).converts_line_ends();
+        // Then any file may be another than its blob, and each is read.
+        let is_unknown = !self.repo.knows_attributes();
         for (at, entry) in self.index.entries().iter().enumerate() {
             let is_file = entry.mode == Mode::FILE || entry.mode == Mode::FILE_EXECUTABLE;
             if !is_file || known.contains(&at) {
@@ -172,7 +174,7 @@ impl<'a> Content<'a> {
             }
             let path = entry.path(self.index);
             let matched = attributes.at_entry(path, Some(entry.mode))?.matching_attributes(&mut outcome);
-            let (mut rewrites, mut shrinks) = (false, auto);
+            let (mut rewrites, mut shrinks) = (is_unknown, auto);
             if matched {
                 for found in outcome.iter_selected() {
                     use gix::attrs::StateRef as S;
@@ -266,7 +268,7 @@ impl Checkpoints<'_> {
 
     /// Whether any attribute or setting could convert a file on its way to its blob.
     fn may_filter(&self, scan: &Scan) -> Result<bool> {
-        if self.converts_line_ends() {
+        if self.converts_line_ends() || !self.repo.knows_attributes() {
             return Ok(true);
         }
         let shared = [
@@ -274,6 +276,7 @@ impl Checkpoints<'_> {
             self.repo.gix.config_snapshot().trusted_path("core.attributesFile")?,
             std::env::var_os("XDG_CONFIG_HOME").map(|config| std::path::Path::new(&config).join("git/attributes")),
             std::env::var_os("HOME").map(|home| std::path::Path::new(&home).join(".config/git/attributes")),
+            Some("/etc/gitattributes".into()),
         ];
         let shared = shared.into_iter().flatten().map(|path| read_rules(&path));
         let own = (scan.attributes.iter()).map(|path| Worktree::new(self.repo).read_plain_file(path.as_bstr()));

@@ -169,7 +169,8 @@ impl<'l, 'r> Plain<'l, 'r> {
         let is_plain = |entry: &gix::index::Entry| {
             entry.stage() == Stage::Unconflicted && !entry.flags.intersects(marks) && entry.mode != Mode::COMMIT
         };
-        if !is_storable(path, true) || !entries.iter().all(is_plain) {
+        let is_link = to.as_ref().is_some_and(|(entry, _)| entry.mode == Mode::SYMLINK.bits());
+        if may_be_refused(path, is_link) || !entries.iter().all(is_plain) {
             return false;
         }
         let is_free = || {
@@ -250,11 +251,23 @@ fn invalidate(tree: &mut Tree, path: &BStr) {
     }
 }
 
+/// Whether git may refuse a name, by the rules of any file system: what is its own there, also behind a backslash; and a
+/// link in the place of a file that git reads.
+fn may_be_refused(path: &BStr, is_link: bool) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_ascii_lowercase();
+    // What is no ASCII may count for nothing.
+    let name: Vec<u8> = name.into_iter().filter(u8::is_ascii).collect();
+    let is_odd = || name.contains_str("git") || name.starts_with(b"gi7") || name.contains(&b'~');
+    !is_storable(path, true) || path.contains(&b'\\') || (is_link && is_odd())
+}
+
 /// Whether no setting has git keep more in the index, or see other files, than is seen here.
 fn has_plain_settings(repo: &Repo) -> bool {
     let off =
         ["core.ignoreCase", "core.precomposeUnicode", "core.ignoreStat", "core.splitIndex", "core.sparseCheckout"];
     let more = ["core.fsmonitor", "core.untrackedCache", "core.sharedRepository", "core.fsync", "feature.manyFiles"];
+    // Extensions that git writes for itself to read the index faster.
+    let unset = ["index.threads", "index.recordEndOfIndexEntries", "index.recordOffsetTable"];
     let usual = |key, usual| repo.boolean(key).is_ok_and(|value| value.unwrap_or(usual) == usual);
     // `input` is no boolean.
     usual("core.autocrlf", false)
@@ -263,6 +276,8 @@ fn has_plain_settings(repo: &Repo) -> bool {
         && usual("index.skipHash", false)
         && off.iter().all(|key| usual(key, false))
         && more.iter().all(|key| usual(key, false))
+        && unset.iter().all(|key| repo.given(key).is_none())
+        && repo.knows_attributes()
 }
 
 /// Whether a part of the index may be in another file.
@@ -432,11 +447,16 @@ mod tests {
             "core.fileMode=false",
             "core.symlinks=false",
             "index.skipHash=true",
+            "index.threads=2",
+            "index.recordEndOfIndexEntries=true",
+            "attr.tree=HEAD",
+            "core.attributesFile=.git/attributes",
         ];
         for setting in settings {
             assert!(!staged_after(setting, &[setting], |_| ()), "{setting}");
         }
-        let usual = ["core.autocrlf=false", "core.sharedRepository=umask", "index.threads=1", "index.skipHash=no"];
+        let usual =
+            ["core.autocrlf=false", "core.sharedRepository=umask", "core.attributesFile=~/none", "index.skipHash=no"];
         assert!(!staged_after("a word that says the same is not known", &usual[1..2], |_| ()));
         assert!(staged_after("the usual settings", &[usual[0], usual[2], usual[3]], |_| ()));
         let commands: [&[&str]; 10] = [
@@ -482,6 +502,28 @@ mod tests {
             std::fs::remove_file(f.path("a")).expect("remove a file");
             std::fs::create_dir(f.path("a")).expect("make a directory");
         }));
+    }
+
+    #[test]
+    fn a_name_that_git_refuses_is_left_to_it() {
+        for name in ["x\\.git", "d/y\\.GIT\\config", ".git\\x", "git~1", ".git ", ".g\u{200c}it"] {
+            assert!(may_be_refused(name.into(), false), "{name:?}");
+        }
+        for link in [
+            ".gitmodules",
+            "d/.GITMODULES",
+            ".gitmodules ",
+            "gitmod~1",
+            ".g\u{200c}itmodules",
+            "GI7EBA~1",
+            ".gitmod\u{200c}ules",
+        ] {
+            assert!(may_be_refused(link.into(), true), "{link:?}");
+        }
+        for name in [".gitignore", ".github/x", "\u{e9}", "a b", "gi", "legit.rs"] {
+            assert!(!may_be_refused(name.into(), false), "{name:?}");
+        }
+        assert!(!may_be_refused("d/.git.d/link".into(), true), "only its own name is a link's");
     }
 
     #[test]

@@ -21,7 +21,8 @@ const TOLD: [&str; 7] = [
 const THREADS: &str = "RUST_TEST_THREADS";
 
 /// What is there in place of the developer's configuration.
-const SET: [(&str, &str); 4] = [
+const SET: [(&str, &str); 5] = [
+    ("GIT_ATTR_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("XDG_CONFIG_HOME", "/nonexistent"),

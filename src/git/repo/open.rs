@@ -6,11 +6,12 @@ use crate::git::repo::discover::{check_trust, discover};
 use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
 use crate::git::repo::scratch::check_no_links;
-use crate::git::repo::settings::config_parameters;
+use crate::git::repo::settings::{boolean_of, config_parameters};
 use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root};
 use crate::git::repo::{Repo, Top};
 use crate::progress::ProgressSink;
 use anyhow::Result;
+use gix::bstr::BString;
 use gix::sec::Trust;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
@@ -192,12 +193,36 @@ fn open_gix(path: &Path, trust: Option<Trust>) -> Result<gix::Repository> {
 /// Whether git may have a system-wide configuration that is not /etc/gitconfig: then gix has to ask git where it is,
 /// which takes longer than all the rest of opening a repository.
 fn has_config_of_its_own() -> bool {
-    let found = which::which("git").ok();
-    // git's default is /etc where it is installed in /usr, and else the `etc` beside its `bin`.
+    let prefixes = git_prefixes();
+    let known = prefixes.iter().all(|prefix| prefix == Path::new("/usr") || !prefix.join("etc/gitconfig").exists());
+    !cfg!(target_os = "linux") || prefixes.is_empty() || !known
+}
+
+/// Whether git may have attributes for all of the machine in another place than /etc, where gix looks for them.
+fn has_attributes_of_its_own() -> bool {
+    let prefixes = git_prefixes();
+    prefixes.is_empty() || prefixes.iter().any(|prefix| prefix.join("etc/gitattributes").exists())
+}
+
+impl Repo {
+    /// Whether git takes attributes from nowhere else than gix does.
+    pub fn knows_attributes(&self) -> bool {
+        let is_off = |set: String| boolean_of(&set) == Some(true);
+        // From the top of the worktree, for git, if it is relative.
+        let is_found = |file: &BString| file.starts_with(b"/") || file.starts_with(b"~");
+        std::env::var_os("GIT_ATTR_SOURCE").is_none()
+            && self.given("attr.tree").is_none()
+            && self.setting("core.attributesFile").as_ref().is_none_or(is_found)
+            && (std::env::var("GIT_ATTR_NOSYSTEM").is_ok_and(is_off) || !has_attributes_of_its_own())
+    }
+}
+
+/// Where git is installed, as far as that can be seen: its system-wide files are in /etc where that is /usr, and else in
+/// the `etc` beside its `bin`.
+fn git_prefixes() -> Vec<PathBuf> {
+    let Ok(git) = which::which("git") else { return Vec::new() };
     let beside = |git: &Path| Some(git.parent()?.parent()?.to_owned());
-    let prefixes = found.iter().flat_map(|git| [beside(git), git.canonicalize().ok().and_then(|git| beside(&git))]);
-    let known = prefixes.flatten().all(|prefix| prefix == Path::new("/usr") || !prefix.join("etc/gitconfig").exists());
-    !cfg!(target_os = "linux") || found.is_none() || !known
+    [beside(&git), git.canonicalize().ok().and_then(|git| beside(&git))].into_iter().flatten().collect()
 }
 
 fn not_opened(path: &Path, error: &str) -> anyhow::Error {

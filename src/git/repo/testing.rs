@@ -163,7 +163,11 @@ fn run(top: &Path, args: &[&str], input: &[u8]) -> Output {
     let mut git = Command::new("git");
     git.args(args).current_dir(top).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     git.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", top.join(".."));
-    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env("LC_ALL", "C").env("TZ", "UTC");
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_ATTR_NOSYSTEM", "1")
+        .env("LC_ALL", "C")
+        .env("TZ", "UTC");
     for role in ["AUTHOR", "COMMITTER"] {
         git.env(format!("GIT_{role}_DATE"), "@1700000000 +0100");
     }
