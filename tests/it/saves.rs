@@ -481,3 +481,18 @@ fn an_editor_that_saves_all_the_time_loses_nothing() {
         beside_an_editor(1, 3 << 20, 20, 2);
     }
 }
+
+#[test]
+fn what_was_kept_survives_a_purge() {
+    let repo = Sandbox::new();
+    repo.agent("echo own >own");
+    let kept = ".git/oxundo/kept/0123-1/a.txt";
+    repo.write(kept, "saved\n");
+    let purged = repo.oxundo(["uninstall", "--purge"]);
+    purged.success();
+    assert!(purged.out().contains(".git/oxundo/kept"), "it is named: {purged:?}");
+    repo.assert_file(kept, "saved\n", "the only copy");
+    assert_eq!(repo.git(["for-each-ref", "refs/oxundo", "refs/notes"]), "");
+    assert_eq!(repo.sh("ls -A .git/oxundo"), "kept", "all else is gone");
+    repo.agent("echo again >again");
+}

@@ -7,8 +7,7 @@
 
 use crate::git::repo::Repo;
 use crate::git::repo::platform::open_for_writing;
-use crate::git::repo::scratch::OUT;
-use crate::git::repo::scratch::TEMPORARY;
+use crate::git::repo::scratch::{KEPT, OUT, TEMPORARY};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::exchange::Spot;
 use crate::git::worktree::look::Seen;
@@ -264,7 +263,7 @@ impl<'a> Outs<'a> {
     fn place_to_keep(&self, path: &BStr) -> Result<PathBuf> {
         let id = self.journal.to_hex_with_len(12);
         for number in 1..1000 {
-            let place = self.repo.scratch_path(&format!("kept/{id}-{number}")).join(OsStr::from_bytes(path));
+            let place = self.repo.scratch_path(&format!("{KEPT}/{id}-{number}")).join(OsStr::from_bytes(path));
             let parent = place.parent().unwrap_or(&place);
             match make_private(parent) {
                 Ok(()) if place.symlink_metadata().is_err() => return Ok(place),

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// What is out of the worktree while a plan is carried out.
 pub const OUT: &str = "out";
 
+/// What other programs saved while their files were being replaced: the user's.
+pub const KEPT: &str = "kept";
+
 impl Repo {
     /// Every scratch directory, of all worktrees.
     pub fn scratches(&self) -> Vec<PathBuf> {

@@ -4,7 +4,7 @@
 use crate::git::refs::read::REFS;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::clock::parse_rfc3339;
-use crate::git::repo::scratch::{disk_usage, remove_tree};
+use crate::git::repo::scratch::{KEPT, disk_usage, remove_tree};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::git::timeline::stored::{Side, Stored};
@@ -14,15 +14,32 @@ use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Removes a scratch directory; what other programs saved stays.
+fn remove_all_but_kept(scratch: &Path) -> std::io::Result<()> {
+    if !scratch.join(KEPT).exists() {
+        return std::fs::remove_dir_all(scratch);
+    }
+    for entry in std::fs::read_dir(scratch)? {
+        let entry = entry?;
+        if entry.file_name() == KEPT {
+            continue;
+        }
+        let remove = if entry.file_type()?.is_dir() { std::fs::remove_dir_all } else { std::fs::remove_file };
+        remove(entry.path())?;
+    }
+    Ok(())
+}
 
 impl Timelines<'_> {
-    /// Removes every ref and all scratch, of all worktrees.
+    /// Removes every ref and all scratch, of all worktrees, but for what other programs saved.
     pub fn purge(&self) -> Result<()> {
         let deletions: String =
             Refs::new(self.repo).own_refs()?.iter().map(|name| format!("delete {name}\n")).collect();
         self.repo.git(["update-ref", "--no-deref", "--stdin"]).run(deletions.as_bytes())?;
         for scratch in self.repo.scratches() {
-            std::fs::remove_dir_all(&scratch).with_context(|| format!("remove '{}'", scratch.display()))?;
+            remove_all_but_kept(&scratch).with_context(|| format!("remove '{}'", scratch.display()))?;
         }
         // git leaves empty directories, and reflogs, of deleted refs.
         for name in REFS {

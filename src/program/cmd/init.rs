@@ -9,6 +9,7 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::print::text_diff;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
+use crate::git::repo::scratch::KEPT;
 use crate::git::repo::scratch::replace_synced;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
@@ -128,6 +129,14 @@ fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut SetupReport) -> Resul
     }
     for scratch in &scratches {
         report.say(&scratch.display().to_string(), "removed", "scratch");
+        let kept = scratch.join(KEPT);
+        if kept.exists() {
+            report.say(
+                &kept.display().to_string(),
+                "kept",
+                "what other programs saved while oxundo replaced their files",
+            );
+        }
     }
     if dry_run { Ok(()) } else { Timelines::new(repo).purge() }
 }
