@@ -12,6 +12,9 @@ use jsonc_parser::ast::{Array, Object, ObjectProp, Value as Node};
 use jsonc_parser::common::{Range, Ranged};
 use serde_json::{Value, json};
 
+/// What init writes before a call: where oxundo is not installed, nothing is called.
+pub const GUARD: &str = "command -v oxundo >/dev/null 2>&1 || exit 0; ";
+
 /// The version that Cursor wants, spelled as nobody else does.
 const VERSION: &str = "\"version\" :1";
 
@@ -88,22 +91,25 @@ pub fn without(text: &str, mark: &str) -> Result<Option<String>> {
     }
 }
 
-/// Our hooks on every event, at whichever level: the event, and the hook. What is there twice counts once, as it does for
-/// the agents.
+/// The hooks on every event, at whichever level, that call us, the user's own too: the event, and the hook. What is there
+/// twice counts once, as it does for the agents.
 pub fn found(text: &str, mark: &str) -> Result<Vec<(String, Value)>> {
     let document = Document::parse(text)?;
-    let top = document.top()?;
-    Ok([Level::Hooks, Level::Top].into_iter().flat_map(|level| found_at(level, top, mark)).collect())
+    Ok(found_in(document.top()?, |hook| calls_us(hook, mark)))
 }
 
-fn found_at(level: Level, top: &Object, mark: &str) -> Vec<(String, Value)> {
+fn found_in(top: &Object, is: impl Fn(&Node) -> bool + Copy) -> Vec<(String, Value)> {
+    [Level::Hooks, Level::Top].into_iter().flat_map(|level| found_at(level, top, is)).collect()
+}
+
+fn found_at(level: Level, top: &Object, is: impl Fn(&Node) -> bool + Copy) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     let Some(events) = level.events(top) else { return found };
     for event in &events.properties {
         let name = event.name.as_str();
         let is_last = last(events, name).is_some_and(|last| last.range == event.range);
         let list = event.value.as_array().filter(|_| is_last);
-        let ours = list.iter().flat_map(|list| hooks_in(list, mark));
+        let ours = list.iter().flat_map(|list| hooks_in(list, is));
         found.extend(ours.map(|(_, hook)| (name.to_owned(), value_of(hook))));
     }
     found
@@ -123,9 +129,11 @@ fn last<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>
 }
 
 fn is_current(text: &str, entries: &[HookEntry], mark: &str, level: Level) -> Result<bool> {
-    let here = found_at(level, Document::parse(text)?.top()?, mark);
+    let document = Document::parse(text)?;
+    let is_ours = |hook: &Node| is_ours(hook, mark);
+    let here = found_at(level, document.top()?, is_ours);
     let is_there = |entry: &HookEntry| here.iter().filter(|(event, _)| event == entry.event).eq([&entry.as_found()]);
-    Ok(here.len() == found(text, mark)?.len() && entries.iter().all(is_there))
+    Ok(here.len() == found_in(document.top()?, is_ours).len() && entries.iter().all(is_there))
 }
 
 /// A file of our own.
@@ -208,7 +216,7 @@ fn hits_of(
         Some(inner) => Hit(vec![(inner, hook.range())]),
         None => Hit([&[(list.into(), group.range()), (events.into(), event.range)], above].concat()),
     };
-    hooks_in(list, mark).map(hit).collect()
+    hooks_in(list, |hook| is_ours(hook, mark)).map(hit).collect()
 }
 
 /// The list of a group that has more in it than this hook: it stays.
@@ -262,22 +270,44 @@ fn is_of_first_release(text: &str, mark: &str) -> Result<bool> {
     Ok(ours && version.name.as_str() == "version" && text.replace("\r\n", "\n") == written)
 }
 
-/// Our hooks in an event's list: the element of the list, and the hook, which is the same or in it.
-fn hooks_in<'a, 'b>(list: &'b Array<'a>, mark: &str) -> impl Iterator<Item = (&'b Node<'a>, &'b Node<'a>)> {
+/// Such hooks in an event's list: the element of the list, and the hook, which is the same or in it.
+fn hooks_in<'a, 'b>(
+    list: &'b Array<'a>,
+    is: impl Fn(&Node) -> bool + Copy,
+) -> impl Iterator<Item = (&'b Node<'a>, &'b Node<'a>)> {
     list.elements.iter().flat_map(move |element| {
-        let inner = element.as_object().filter(|_| !is_ours(element, mark));
+        let inner = element.as_object().filter(|_| !is(element));
         let fields = inner.iter().flat_map(|group| &group.properties).filter(|field| field.name.as_str() == "hooks");
         let inner: Vec<_> = fields.filter_map(|field| field.value.as_array()).flat_map(|list| &list.elements).collect();
-        let all = if is_ours(element, mark) { vec![element] } else { inner };
-        all.into_iter().filter(|hook| is_ours(hook, mark)).map(move |hook| (element, hook)).collect::<Vec<_>>()
+        let all = if is(element) { vec![element] } else { inner };
+        all.into_iter().filter(|hook| is(hook)).map(move |hook| (element, hook)).collect::<Vec<_>>()
     })
 }
 
-/// Whether a hook's own command has the mark.
+/// Whether a hook is one that init wrote. A user may have our words within one of his own.
 fn is_ours(hook: &Node, mark: &str) -> bool {
+    texts_of(hook).any(|text| is_of_init(text, mark))
+}
+
+/// Whether a hook's own command has our words.
+fn calls_us(hook: &Node, mark: &str) -> bool {
+    texts_of(hook).any(|text| has_word(text, mark))
+}
+
+fn texts_of<'b>(hook: &'b Node) -> impl Iterator<Item = &'b str> {
     let fields = hook.as_object().map(|hook| &hook.properties);
-    let mut texts = fields.into_iter().flatten().filter_map(|field| field.value.as_string_lit());
-    texts.any(|text| has_word(&text.value, mark))
+    fields.into_iter().flatten().filter_map(|field| field.value.as_string_lit()).map(|text| &*text.value)
+}
+
+/// Whether init wrote this: it begins as nobody else's line does, or the mark is all that stands there, but for the name
+/// of an event.
+fn is_of_init(text: &str, mark: &str) -> bool {
+    if let Some(call) = text.strip_prefix(GUARD) {
+        return has_word(call, mark);
+    }
+    let Some(event) = text.strip_prefix("exec ").unwrap_or(text).strip_prefix(mark) else { return false };
+    let is_event = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric());
+    event.is_empty() || event.strip_prefix(' ').is_some_and(is_event)
 }
 
 /// Whether the mark stands there as whole words: another agent's name may begin with ours.
@@ -381,6 +411,30 @@ mod tests {
         let text = with(None, &entries(), MARK, false, Level::Hooks).expect("it is set up");
         assert_eq!(without(&text, "oxundo hook claud").expect("it is JSON").as_deref(), Some(text.as_str()));
         assert_eq!(without("{\"hooks\": {}}", MARK).expect("it is JSON").as_deref(), Some("{\"hooks\": {}}"));
+    }
+
+    #[test]
+    fn a_hook_of_the_users_that_has_our_words_is_not_ours() {
+        for mine in [
+            "echo oxundo hook claude",
+            "oxundo hook claude; make",
+            "oxundo hook claude && make",
+            "FOO=1 oxundo hook claude",
+            "make; exec oxundo hook claude",
+            "oxundo hook claude one two",
+            "/opt/oxundo hook claude",
+        ] {
+            let text = json!({"hooks": {"End": [{"hooks": [{"type": "command", "command": mine}]}]}}).to_string();
+            assert_eq!(without(&text, MARK).expect("it is JSON").as_deref(), Some(text.as_str()), "{mine}");
+            let after = set_up(&text);
+            assert!(after.contains(mine), "{after}");
+            assert_eq!(without(&after, MARK).expect("it is JSON").as_deref(), Some(text.as_str()), "{mine}");
+            assert_eq!(found(&text, MARK).expect("it is JSON").len(), 1, "it is seen that it calls us");
+        }
+        for ours in [MARK.to_owned(), format!("{GUARD}exec {MARK} Stop"), format!("{GUARD}exec {MARK}")] {
+            let text = json!({"hooks": {"End": [{"hooks": [{"type": "command", "command": ours}]}]}}).to_string();
+            assert_ne!(without(&text, MARK).expect("it is JSON").as_deref(), Some(text.as_str()), "{ours}");
+        }
     }
 
     /// A settings file of the first release's, made or changed: what it looked like, and what it was before.

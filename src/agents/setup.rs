@@ -2,7 +2,7 @@
 
 use crate::agents::adapters::adapter;
 use crate::agents::edit;
-use crate::agents::edit::{HookEntry, Level};
+use crate::agents::edit::{GUARD, HookEntry, Level};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
@@ -304,7 +304,7 @@ fn mark(agent: &str) -> String {
 /// committed breaks nobody's agent; and the agent is the process above it, not a shell.
 fn command(agent: &str, event: &str) -> String {
     let mark = mark(agent);
-    format!("command -v oxundo >/dev/null 2>&1 || exit 0; exec {mark}{event}")
+    format!("{GUARD}exec {mark}{event}")
 }
 
 impl Setup {
@@ -672,8 +672,7 @@ mod tests {
     #[test]
     fn an_older_hook_of_ours_is_replaced_and_goes_without_a_trace() {
         for_each_file(|setup, text| {
-            let old =
-                set_up(setup, text).replace("exec oxundo", "exec  oxundo").replace("\"timeout\": ", "\"timeout\": 7");
+            let old = set_up(setup, text).replace("exec oxundo", "oxundo").replace("\"timeout\": ", "\"timeout\": 7");
             assert_eq!(set_up(setup, &old), set_up(setup, text), "{}: {old}", setup.agent);
         });
     }
