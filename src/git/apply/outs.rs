@@ -33,6 +33,8 @@ type Inodes = BTreeSet<(u64, u64)>;
 pub struct Outs<'a> {
     repo: &'a Repo,
     journal: ObjectId,
+    /// Whether its directory is there.
+    is_made: bool,
     taken: Vec<Taken>,
     /// Whoever is asking which of these are open for writing.
     asked: Option<JoinHandle<Inodes>>,
@@ -59,7 +61,7 @@ enum Why {
 impl<'a> Outs<'a> {
     /// None yet, of the apply with this journal.
     pub fn new(repo: &'a Repo, journal: ObjectId) -> Self {
-        Self { repo, journal, taken: Vec::new(), asked: None, kept: Vec::new() }
+        Self { repo, journal, is_made: false, taken: Vec::new(), asked: None, kept: Vec::new() }
     }
 
     fn worktree(&self) -> Worktree<'a> {
@@ -88,9 +90,13 @@ impl<'a> Outs<'a> {
         [apart(""), beside(""), apart("-again"), beside("-again")]
     }
 
-    fn make_directory(&self) -> Result<()> {
-        self.repo.scratch()?;
-        make_private(&self.directory()).with_context(|| format!("make '{}'", self.directory().display()))
+    fn make_directory(&mut self) -> Result<()> {
+        if !self.is_made {
+            self.repo.scratch()?;
+            make_private(&self.directory()).with_context(|| format!("make '{}'", self.directory().display()))?;
+            self.is_made = true;
+        }
+        Ok(())
     }
 
     /// Lets what was made beside a file change places with it. Says whether that was what the plan was made for; if not,
@@ -222,6 +228,7 @@ impl<'a> Outs<'a> {
     /// Deletes all that is out, but for what somebody else needs, which is kept.
     pub fn finish(&mut self) -> Result<()> {
         self.delete_all()?;
+        self.is_made = false;
         match std::fs::remove_dir(self.directory()) {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(error).context("remove a directory"),
             // Nothing came out, or something is there that is not ours.
