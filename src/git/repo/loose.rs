@@ -109,8 +109,8 @@ impl Loose {
         let mut tries = 0..TRIES;
         let placed = loop {
             match place(&directory, &path, &content) {
-                // git has just removed the directory, since it was empty.
-                Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => {}
+                // There is no directory yet, or git has just removed it, since it was empty.
+                Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => make(&directory)?,
                 placed => break placed,
             }
         };
@@ -134,10 +134,6 @@ impl Loose {
 
 /// Puts an object's file into place, whole or not at all. git sweeps away what a kill leaves.
 fn place(directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
-    match std::fs::create_dir(directory) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
     let temporary = directory.join(temporary_name());
     let filled = File::options().write(true).create_new(true).mode(0o444).open(&temporary);
     let placed = filled.and_then(|mut file| file.write_all(content)).and_then(|()| std::fs::rename(&temporary, path));
@@ -145,6 +141,15 @@ fn place(directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&temporary);
     }
     placed
+}
+
+fn make(directory: &Path) -> Result<()> {
+    match std::fs::create_dir(directory) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(error).with_context(|| format!("make '{}'", directory.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A name that no other thread has, no other process, and none on another machine or in another container by chance.

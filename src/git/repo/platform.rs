@@ -110,19 +110,21 @@ fn is_lacking(error: Errno) -> bool {
 /// was closed nobody.
 #[cfg(target_os = "linux")]
 pub fn open_for_writing(files: &BTreeSet<(u64, u64)>) -> BTreeSet<(u64, u64)> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use rustix::fs::{CWD, Dir, Mode, openat};
     let mut found = BTreeSet::new();
     let own = std::process::id().to_string();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_other = |name: &OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit) && *name != *own;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     for process in processes.filter(|entry| is_other(&entry.file_name())) {
-        for open in std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten() {
-            let path = open.path();
-            let Ok(file) = path.metadata() else { continue };
-            let file = (file.dev(), file.ino());
+        let directory = openat(CWD, process.path().join("fd"), flags, Mode::empty()).and_then(Dir::new);
+        let Ok(mut directory) = directory else { continue };
+        while let Some(Ok(open)) = directory.next() {
+            let stat = |flags| directory.fd().and_then(|fd| statat(fd, open.file_name(), flags));
+            let Ok(file) = stat(AtFlags::empty()) else { continue };
+            let file = (file.st_dev, file.st_ino);
             // The permissions of the link say how it was opened.
-            if files.contains(&file) && path.symlink_metadata().is_ok_and(|link| link.permissions().mode() & 0o200 != 0)
-            {
+            if files.contains(&file) && stat(AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|link| link.st_mode & 0o200 != 0) {
                 found.insert(file);
             }
         }
