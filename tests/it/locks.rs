@@ -124,3 +124,62 @@ fn what_the_user_stashes_or_drops_meanwhile_is_theirs() {
         repo.assert_sound();
     }
 }
+
+#[test]
+fn a_lock_that_is_held_is_a_refusal_that_changes_nothing() {
+    for lock in LOCKS {
+        let repo = Sandbox::new();
+        repo.append_to_config("[core]\n\tfilesRefLockTimeout = 0\n\tpackedRefsTimeout = 0\n");
+        repo.agent(TURN);
+        let before = repo.state();
+        repo.write(format!(".git/{lock}"), "");
+        let undone = repo.oxundo(["undo"]);
+        if undone.err().contains("exists: git holds") {
+            undone.exits(3);
+            repo.state().assert_is(&before, &format!("{lock}: all is as before"));
+            assert_eq!(repo.git(["for-each-ref", "refs/oxundo/pending"]), "", "{lock}: there is nothing to finish");
+            repo.oxundo(["status"]).success();
+        } else {
+            undone.success();
+            repo.redo();
+        }
+        std::fs::remove_file(repo.path(format!(".git/{lock}"))).expect("let go of the lock");
+        repo.undo();
+        repo.redo();
+        repo.state().assert_is(&before, &format!("{lock}: there and back"));
+    }
+}
+
+#[test]
+fn what_somebody_put_in_the_place_of_a_directory_after_a_crash_stays() {
+    if !can_trace() {
+        return;
+    }
+    let repo = Sandbox::new();
+    repo.agent("mkdir -p made/deep; echo x >made/deep/f; echo y >>README.txt");
+    for what in ["echo mine >made", "ln -s nowhere made", "mkdir made; echo mine >made/deep"] {
+        let killed = killed_at(&repo, &["undo"], ["unlink", "index.lock"]);
+        assert!(!killed.exists("made"), "it is gone by then");
+        killed.sh(what);
+        let theirs = killed.sh("ls -l made");
+        let said = killed.oxundo(["status"]);
+        said.success();
+        said.warns("left 'made");
+        assert_eq!(killed.sh("ls -l made"), theirs, "{what}: it stays");
+        assert_eq!(killed.git(["for-each-ref", "refs/oxundo/pending"]), "", "{what}: all else is rolled back");
+        killed.assert_file("README.txt", repo.read("README.txt"), "as before the undo");
+        killed.oxundo(["log"]).success();
+    }
+}
+
+#[test]
+fn what_a_killed_oxundo_had_half_written_is_swept_by_the_next_look() {
+    let repo = Sandbox::new();
+    repo.agent("echo own >own");
+    let (gone, alive) =
+        (".git/oxundo/.oxundo-tmp-4194305-0", format!(".git/oxundo/.oxundo-tmp-{}-0", std::process::id()));
+    repo.write(gone, "half").write(&alive, "half").write(".git/oxundo/.oxundo-tmp-mine", "theirs");
+    repo.oxundo(["status"]).success();
+    repo.assert_absent(gone, "no process has that number");
+    assert!(repo.exists(&alive) && repo.exists(".git/oxundo/.oxundo-tmp-mine"), "others may be at work");
+}

@@ -6,7 +6,7 @@ use crate::git::apply::Apply;
 use crate::git::apply::files::{Files, interrupted};
 use crate::git::apply::index::IndexWork;
 use crate::git::index::lock::IndexLock;
-use crate::git::refs::Refs;
+use crate::git::refs::{OwnRef, Refs};
 use crate::model::bytes::shown;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
@@ -52,17 +52,28 @@ impl Apply<'_> {
         // From here on it is finished or rolled back.
         let stopped = self.repo.stop.get().is_some_and(StopSwitch::settle);
         let carried_out = if stopped { Err(interrupted()) } else { carried_out };
-        let concluded = match carried_out.and_then(|()| conclude()) {
+        let recorded = carried_out.and_then(|()| conclude()).and_then(|concluded| {
+            self.record(record)?;
+            Ok(concluded)
+        });
+        let concluded = match recorded {
             Ok(concluded) => concluded,
+            // Once it is recorded it is done, whatever failed behind that: the next command finishes it.
+            Err(error) if self.is_recorded(record)? => return Err(error),
             Err(error) => return Err(self.roll_back(plan, record, pending, error)),
         };
         Refs::new(self.repo).add_notes(&record.notes)?;
-        self.record(record)?;
         let finished = files.outs.finish();
         self.tell_of(&files.outs.kept);
         finished?;
         self.end_journal(pending)?;
         Ok(concluded)
+    }
+
+    fn is_recorded(&self, record: &Record) -> Result<bool> {
+        let refs = Refs::new(self.repo);
+        let moves = record.timeline_to != record.timeline_from;
+        Ok(moves && refs.ref_id(&refs.own_ref(OwnRef::Timeline))? == record.timeline_to)
     }
 
     /// All or nothing: rolls back what was done of a plan, and gives the cause.

@@ -56,7 +56,8 @@ impl Apply<'_> {
         let refs = Refs::new(repo);
         Ok(refs.ref_id(&refs.own_ref(OwnRef::Pending))?.is_some()
             || repo.scratch_path("index.mark").symlink_metadata().is_ok()
-            || refs.has_marked_locks())
+            || refs.has_marked_locks()
+            || repo.half_written().next().is_some())
     }
 
     /// Finishes or rolls back what an interrupted command left here. To be called with the worktree's lock held.
@@ -92,6 +93,9 @@ impl Apply<'_> {
     }
 
     fn clear_locks(&self) -> Result<()> {
+        for half in self.repo.half_written() {
+            let _ = std::fs::remove_file(half);
+        }
         Index::new(self.repo).clear_own_index_lock()?;
         Refs::new(self.repo).clear_marked_locks()
     }

@@ -39,6 +39,12 @@ impl Refs<'_> {
     /// Makes of the stash list what a change leads to. Entries are told by what they are, not by their place: those that
     /// are in neither end of the change are somebody else's, and stay. Gives how many of these there are.
     pub fn set_stash(&self, change: &Change<Vec<StashEntry>>) -> Result<usize> {
+        let (now, top) = (self.stash()?, self.ref_id(STASH)?);
+        let (list, others) = merged(&now, change);
+        if list == now && top == now.first().map(|first| first.id) {
+            // A roll-back needs no lock for what was not done since somebody else had it.
+            return Ok(others);
+        }
         let mut locks = RefLocks::begin(*self, &[STASH, PACKED])?;
         locks.take(STASH)?;
         let (now, top) = (self.stash()?, self.ref_id(STASH)?);

@@ -2,6 +2,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
+use crate::git::repo::platform::process;
 use anyhow::{Context, Result};
 use std::fs::{File, FileType, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hasher};
@@ -19,6 +20,15 @@ pub const OUT: &str = "out";
 pub const KEPT: &str = "kept";
 
 impl Repo {
+    /// Half-written files of processes that are gone.
+    pub fn half_written(&self) -> impl Iterator<Item = PathBuf> {
+        std::fs::read_dir(&self.scratch).into_iter().flatten().flatten().filter_map(|entry| {
+            let name = entry.file_name();
+            let writer = name.to_str()?.strip_prefix(TEMPORARY)?.split('-').next()?.parse().ok()?;
+            process(writer).is_none().then(|| entry.path())
+        })
+    }
+
     /// Every scratch directory, of all worktrees.
     pub fn scratches(&self) -> Vec<PathBuf> {
         let linked = std::fs::read_dir(self.common_dir.join("worktrees")).into_iter().flatten().flatten();
