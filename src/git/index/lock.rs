@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -71,13 +71,16 @@ impl<'r> Index<'r> {
         // Each process has a copy of its own: a git that outlives its killed oxundo never writes to another's.
         let (mark, copy) =
             (scratch.join("index.mark"), self.repo.git_dir.join(format!("{COPY}{}", std::process::id())));
-        std::fs::write(&mark, OWN).with_context(|| format!("make '{}'", mark.display()))?;
+        let write_mark = || std::fs::write(&mark, OWN).with_context(|| format!("make '{}'", mark.display()));
+        write_mark()?;
         let started = Instant::now();
         while let Err(error) = mark_as_lock(&mark, &lock) {
-            if error.kind() != std::io::ErrorKind::AlreadyExists {
-                return Err(error).with_context(|| format!("make '{}'", lock.display()));
+            match error.kind() {
+                ErrorKind::AlreadyExists => wait_for_lock(&lock, started, wait)?,
+                // Whoever had the lock has taken the mark along.
+                ErrorKind::NotFound => write_mark()?,
+                _ => return Err(error).with_context(|| format!("make '{}'", lock.display())),
             }
-            wait_for_lock(&lock, started, wait)?;
         }
         let held = IndexLock {
             repo: self.repo,
@@ -221,7 +224,10 @@ fn mark_as_lock(mark: &Path, lock: &Path) -> std::io::Result<()> {
     // A hard link to the mark. File systems without hard links report that in many ways. There the lock is a
     // directory: it too is made in one call, keeps git from making its lock, and cannot be git's.
     match std::fs::hard_link(mark, lock) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => std::fs::create_dir(lock),
+        // Without its mark nobody would know whose it is.
+        Err(error) if ![ErrorKind::AlreadyExists, ErrorKind::NotFound].contains(&error.kind()) => {
+            std::fs::create_dir(lock)
+        }
         outcome => outcome,
     }
 }
