@@ -90,6 +90,7 @@ const IDLE: u8 = 0;
 const UNDER_WAY: u8 = 1;
 const ASKED: u8 = 2;
 const SETTLED: u8 = 3;
+const DONE: u8 = 4;
 
 /// What it is to ask an apply to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ pub enum Asked {
     Idle,
     /// It stops as soon as it can, and is rolled back.
     Stops,
-    /// It has been asked before, or is being finished or rolled back already.
+    /// It has been asked before, or is being finished or rolled back already, or is over: what is left to do is little.
     Settled,
 }
 
@@ -119,7 +120,7 @@ impl StopSwitch {
 
     /// Whether something is under way that must not be cut off.
     pub fn is_under_way(&self) -> bool {
-        self.0.load(Ordering::SeqCst) != IDLE
+        ![IDLE, DONE].contains(&self.0.load(Ordering::SeqCst))
     }
 
     /// An apply begins; it is over when what this gives is dropped.
@@ -140,6 +141,6 @@ pub struct StopGuard<'a>(&'a StopSwitch);
 
 impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
-        self.0.0.store(IDLE, Ordering::SeqCst);
+        self.0.0.store(DONE, Ordering::SeqCst);
     }
 }
