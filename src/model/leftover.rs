@@ -42,9 +42,16 @@ impl<'a> Ends<'a> {
             return true;
         }
         let (mine, others) = (self.lines(), other.lines());
+        // Braces and blank lines are everybody's, unless there is nothing else.
+        let only_such = !mine.keys().any(|line| tells(line));
         let is_there = |(line, by): (&&[u8], &i64)| others.get(line).is_some_and(|other| other.signum() == by.signum());
-        mine.is_empty() || mine.iter().any(is_there)
+        mine.is_empty() || mine.iter().filter(|(line, _)| only_such || tells(line)).any(is_there)
     }
+}
+
+/// Whether a line has a word in it.
+fn tells(line: &[u8]) -> bool {
+    line.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii())
 }
 
 #[cfg(test)]
@@ -82,6 +89,15 @@ mod tests {
         assert!(gone.is_in(ends(Some("y\n"), None)));
         assert!(!gone.is_in(ends(None, Some("user\n"))), "it was deleted in a commit, and made anew");
         assert!(!ends(Some("x"), Some("x")).is_in(ends(Some("x"), Some("y"))), "it was not changed");
+    }
+
+    #[test]
+    fn lines_that_everybody_writes_tell_nothing() {
+        let function = ends(Some("x\n"), Some("x\n\nfn agent() {\n}\n"));
+        assert!(!function.is_in(ends(Some("x\n"), Some("x\n\nfn user() {\n}\n"))), "a brace and a blank line");
+        assert!(function.is_in(ends(Some("x\n"), Some("x\n\nfn agent() {\n    user\n}\n"))), "its own line");
+        let brace = ends(Some("x {\n"), Some("x {\n}\n"));
+        assert!(brace.is_in(ends(Some("x {\n"), Some("x {\n}\n// user\n"))), "it did nothing else");
     }
 
     #[test]
