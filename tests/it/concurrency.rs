@@ -119,6 +119,7 @@ mod refs_of_others {
     use crate::sandbox::announce;
     use crate::tracer::{LAUNCH, Point, interrupt_at, interrupt_at_opening, trace};
     use std::cell::Cell;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     /// A turn that commits, leaves its branch, makes another and puts something on the stash.
@@ -198,10 +199,17 @@ mod refs_of_others {
                 }
             }
         }
+        let met = AtomicUsize::new(0);
         let failures = in_parallel(&cases, |(repo, args, point, meddler)| {
             let repo = repo.copy();
             let before = repo.printed();
-            let trace = interrupt_at(&mut repo.launched_command(LAUNCH, args), point.number, &|| meddler.act(&repo));
+            // What is known from the last time saves calls: the last ones of a trace may not come.
+            let is_met = Cell::new(false);
+            let act = || {
+                is_met.set(true);
+                meddler.act(&repo);
+            };
+            let trace = interrupt_at(&mut repo.launched_command(LAUNCH, args), point.number, &act);
             let trace = trace.expect("it was traced before");
             assert_eq!(trace.code, Some(0), "{args:?} goes on when another {meddler:?}: {}", trace.stderr);
             assert!(!has_journal(&repo), "the journal is gone for good");
@@ -212,7 +220,8 @@ mod refs_of_others {
                 repo.oxundo([op]).success();
                 repo.printed().assert_is(wanted, &format!("{op} after {args:?}"));
             }
-            if matches!(meddler, Meddler::Packs) {
+            met.fetch_add(usize::from(is_met.get()), Ordering::Relaxed);
+            if is_met.get() && matches!(meddler, Meddler::Packs) {
                 assert_eq!(repo.git(["rev-parse", "theirs"]), repo.git(["rev-parse", "base"]), "their tag stays");
             }
             repo.assert_sound();
@@ -222,7 +231,9 @@ mod refs_of_others {
             .map(|(at, text)| format!("{:?} before {}\n{text}", cases[*at].3, cases[*at].2.text))
             .collect();
         assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), cases.len(), failures.join("\n"));
-        announce(&format!("{} instants", cases.len()));
+        let met = met.into_inner();
+        assert!(met * 10 >= cases.len() * 9, "only {met} of {} instants came", cases.len());
+        announce(&format!("{met} instants"));
     }
 
     /// The branches after a turn and its undo, during each of which another program does something just before oxundo
