@@ -45,6 +45,7 @@ mod library;
 mod limits;
 mod living;
 mod locale;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod locks;
 mod log;
 mod manual;
