@@ -15,7 +15,6 @@ use crate::progress::Phase;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use rustix::fs::FileType;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
@@ -207,12 +206,6 @@ impl<'a> Files<'a> {
             if !self.has_stayed(file)? {
                 return Ok(());
             }
-            // Somebody has removed its directory meanwhile, or put something else there.
-            if let Some(parent) = parents(path).next()
-                && self.worktree().open_directory(parent)?.is_none()
-            {
-                return self.leave(file);
-            }
         }
         if let Some(from) = &file.from
             && from.same_content(to)
@@ -262,25 +255,12 @@ impl<'a> Files<'a> {
 
     fn make_directory(&mut self, number: usize, directory: &DirectoryMove) -> Result<()> {
         match (directory.from, directory.to) {
-            // Something else has come into its place, or above it: that stays.
-            (None, Some(_)) if self.lenient && self.is_taken(directory.path.as_bstr())? => {
-                self.left.insert(directory.path.clone());
-                Ok(())
-            }
             (None, Some(mode)) => {
                 let name = self.outs.new_name(format!("directory-{number}"));
                 self.worktree().make_directory(directory.path.as_bstr(), mode | OPEN, &name)
             }
             _ => Ok(()),
         }
-    }
-
-    fn is_taken(&self, path: &BStr) -> Result<bool> {
-        Ok(match self.worktree().find(path)? {
-            Lookup::There(stat) => FileType::from_raw_mode(stat.st_mode) != FileType::Directory,
-            Lookup::Behind(_) => true,
-            Lookup::Absent => false,
-        })
     }
 
     /// Gives a directory's owner all permissions, until its content has been changed.

@@ -70,7 +70,7 @@ impl Repo {
                 let path = directory.join(object.file_name());
                 if !path.exists() {
                     let content = std::fs::read(object.path())?;
-                    place(&directory, &path, &content).with_context(|| format!("write '{}'", path.display()))?;
+                    place(&directory, &path, &content)?;
                 }
             }
         }
@@ -106,15 +106,7 @@ impl Loose {
         }
         let whole = [&loose_header(kind, bytes.len() as u64)[..], bytes].concat();
         let content = if whole.len() <= SMALL { stored(&whole)? } else { self.deflated(&whole)? };
-        let mut tries = 0..TRIES;
-        let placed = loop {
-            match place(&directory, &path, &content) {
-                // There is no directory yet, or git has just removed it, since it was empty.
-                Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => make(&directory)?,
-                placed => break placed,
-            }
-        };
-        placed.with_context(|| format!("write '{}'", path.display()))
+        place(&directory, &path, &content)
     }
 
     fn deflated(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
@@ -132,8 +124,20 @@ impl Loose {
     }
 }
 
+/// Puts an object's file into place, and makes its directory where there is none.
+fn place(directory: &Path, path: &Path, content: &[u8]) -> Result<()> {
+    let mut tries = 0..TRIES;
+    loop {
+        match place_in(directory, path, content) {
+            // There is no directory yet, or git has just removed it, since it was empty.
+            Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => make(directory)?,
+            placed => return placed.with_context(|| format!("write '{}'", path.display())),
+        }
+    }
+}
+
 /// Puts an object's file into place, whole or not at all. git sweeps away what a kill leaves.
-fn place(directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
+fn place_in(directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
     let temporary = directory.join(temporary_name());
     let filled = File::options().write(true).create_new(true).mode(0o444).open(&temporary);
     let placed = filled.and_then(|mut file| file.write_all(content)).and_then(|()| std::fs::rename(&temporary, path));
