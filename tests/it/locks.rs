@@ -151,28 +151,6 @@ fn a_lock_that_is_held_is_a_refusal_that_changes_nothing() {
 }
 
 #[test]
-fn what_somebody_put_in_the_place_of_a_directory_after_a_crash_stays() {
-    if !can_trace() {
-        return;
-    }
-    let repo = Sandbox::new();
-    repo.agent("mkdir -p made/deep; echo x >made/deep/f; echo y >>README.txt");
-    for what in ["echo mine >made", "ln -s nowhere made", "mkdir made; echo mine >made/deep"] {
-        let killed = killed_at(&repo, &["undo"], ["unlink", "index.lock"]);
-        assert!(!killed.exists("made"), "it is gone by then");
-        killed.sh(what);
-        let theirs = killed.sh("ls -l made");
-        let said = killed.oxundo(["status"]);
-        said.success();
-        said.warns("left 'made");
-        assert_eq!(killed.sh("ls -l made"), theirs, "{what}: it stays");
-        assert_eq!(killed.git(["for-each-ref", "refs/oxundo/pending"]), "", "{what}: all else is rolled back");
-        killed.assert_file("README.txt", repo.read("README.txt"), "as before the undo");
-        killed.oxundo(["log"]).success();
-    }
-}
-
-#[test]
 fn what_a_killed_oxundo_had_half_written_is_swept_by_the_next_look() {
     let repo = Sandbox::new();
     repo.agent("echo own >own");
