@@ -50,6 +50,8 @@ pub struct Repo {
     pub(in crate::git) watch: ProgressSink,
     /// Where somebody hears of signals.
     pub(in crate::git) stop: OnceCell<StopSwitch>,
+    /// Whether git takes attributes from nowhere else than gix does, once that was asked.
+    attributes: OnceCell<bool>,
     /// How long to wait for another command's moment to pass.
     patience: Duration,
     /// About how many bytes of objects are in memory only.

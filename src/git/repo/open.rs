@@ -132,6 +132,7 @@ impl Repo {
             index: RefCell::default(),
             watch: ProgressSink::default(),
             stop: OnceCell::default(),
+            attributes: OnceCell::default(),
             patience: PATIENCE,
             unwritten: Cell::default(),
             look: Some(Look::default()).into(),
@@ -205,8 +206,12 @@ fn has_attributes_of_its_own() -> bool {
 }
 
 impl Repo {
-    /// Whether git takes attributes from nowhere else than gix does.
+    /// Whether git takes attributes from nowhere else than gix does. Looked for once: git is searched on PATH for it.
     pub fn knows_attributes(&self) -> bool {
+        *self.attributes.get_or_init(|| self.finds_all_attributes())
+    }
+
+    fn finds_all_attributes(&self) -> bool {
         let is_off = |set: String| boolean_of(&set) == Some(true);
         // From the top of the worktree, for git, if it is relative.
         let is_found = |file: &BString| file.starts_with(b"/") || file.starts_with(b"~");
