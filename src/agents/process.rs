@@ -91,9 +91,7 @@ fn is_set(variable: &str) -> bool {
 /// this process comes from them, whichever parent it has now.
 fn entry_above(part: &Participant) -> Option<ProcessEntry> {
     let process = part.process.as_ref().filter(|process| process.space == platform::process_space())?;
-    let leaders = [rustix::process::getsid(None).ok(), Some(rustix::process::getpgrp())];
-    let leaders = leaders.into_iter().flatten().filter_map(number);
-    parent_id().into_iter().chain(leaders).find_map(|from| entry_from(from, process))
+    parent_id().into_iter().chain(platform::leaders()).find_map(|from| entry_from(from, process))
 }
 
 /// The process, if it is this one or above it.
@@ -110,11 +108,7 @@ fn entry_from(from: u32, process: &Process) -> Option<ProcessEntry> {
 }
 
 fn parent_id() -> Option<u32> {
-    number(rustix::process::getppid()?)
-}
-
-fn number(id: rustix::process::Pid) -> Option<u32> {
-    u32::try_from(id.as_raw_nonzero().get()).ok()
+    u32::try_from(rustix::process::getppid()?.as_raw_nonzero().get()).ok()
 }
 
 #[cfg(test)]

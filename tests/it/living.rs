@@ -1,7 +1,7 @@
 //! In step with an agent that is at work: looking ends nothing, a plan says what then happens, and what the agent does
 //! after a command is its own, on evidence.
 
-use crate::sandbox::{Mode, Output, Sandbox};
+use crate::sandbox::{Mode, Output, Sandbox, announce};
 use serde_json::{Value, json};
 
 const TWO_TURNS: [&str; 2] = ["echo one >>README.txt; echo first >first.txt", "echo two >>README.txt"];
@@ -555,6 +555,24 @@ fn what_an_agent_has_started_is_its_word_though_its_parent_is_gone() {
         assert!(said.contains("\"code\":\"agent\"") && said.ends_with("\n3"), "{way}: {said}");
         repo.undo();
     }
+}
+
+/// As in a sandbox, or where a container's first process was started from outside.
+#[test]
+fn in_a_container_whose_leaders_are_outside_of_it_an_agents_word_is_its_own() {
+    let repo = repo(Mode::Commit);
+    let inside = |script: &str| {
+        // `find` is the agent: it is the first process there, and no shell.
+        let mut command = repo.shell("exec unshare -Urpf --mount-proc find . -maxdepth 0 -exec sh -c \"$1\" sh {} +");
+        Output::of(command.args(["sh", script]))
+    };
+    let tried = inside("test \"$(cut -d' ' -f5,6 /proc/self/stat)\" = '0 0'");
+    if tried.code != 0 {
+        return announce(&format!("SKIPPED: no container can be made here ({})", tried.err()));
+    }
+    let output = inside(&format!("{}; echo early >>README.txt; oxundo --json undo", call(BEGIN, 1, "")));
+    assert!(output.out().contains("\"code\":\"agent\""), "{output:?}");
+    assert_eq!(repo.json(["status"]).1["open_turn"], 3, "its turn goes on");
 }
 
 #[test]

@@ -185,6 +185,23 @@ pub fn process(id: u32) -> Option<ProcessEntry> {
     (!is_dead(fields.first()?)).then_some(process)
 }
 
+/// The processes that lead this one's session and its group, as far as they can be seen. Not by the calls of the `rustix`
+/// crate, which know no leader outside of a container (it has the number 0 within).
+#[cfg(target_os = "linux")]
+pub fn leaders() -> Vec<u32> {
+    let text = std::fs::read("/proc/self/stat").unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let numbers = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().skip(2).take(2);
+    numbers.filter_map(|number| number.parse().ok()).filter(|number| *number != 0).collect()
+}
+
+/// The processes that lead this one's session and its group.
+#[cfg(not(target_os = "linux"))]
+pub fn leaders() -> Vec<u32> {
+    let leaders = [rustix::process::getsid(None).ok(), Some(rustix::process::getpgrp())];
+    leaders.into_iter().flatten().filter_map(|id| u32::try_from(id.as_raw_nonzero().get()).ok()).collect()
+}
+
 /// The parents of all processes; `None` where the system does not tell.
 #[cfg(target_os = "linux")]
 fn parents() -> Option<Vec<(u32, u32)>> {
