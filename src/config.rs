@@ -14,10 +14,11 @@ use crate::model::merge::Edits;
 use crate::model::turn::Mode;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
+use gix::glob::Pattern;
+use gix::glob::pattern::Case;
+use gix::glob::wildmatch::Mode as Wildmatch;
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 /// What a message names as the valid values.
@@ -239,7 +240,7 @@ impl Config<'_> {
             max_file_size: self.number("maxFileSize")?,
             max_directory_entries: if is_roomy { 10_000 } else { self.number("maxDirEntries")? },
             skip_directories: self.words("skipDir").into_iter().map(BString::from).collect::<HashSet<_>>(),
-            exclude: globs("exclude", self.words("exclude").iter().map(String::as_str), Case::Counts)?,
+            exclude: globs("exclude", &self.words("exclude"))?,
             include: self.include()?,
             left_alone: Vec::new(),
         })
@@ -265,36 +266,51 @@ pub fn enabled_in_environment() -> Option<bool> {
     boolean_of(&std::env::var(variable("enabled")).ok()?)
 }
 
-/// Globs that are matched with a path's last component, or with the whole path where they have a slash.
+/// Globs that are matched with a path's last component, or with the whole path where they have a slash: git's own, which
+/// need not be made ready as those of the `globset` crate need, with braces besides. In whatever case.
 #[derive(Clone, Debug)]
 pub struct Names {
-    names: GlobSet,
-    exceptions: GlobSet,
+    names: Vec<Pattern>,
+    exceptions: Vec<Pattern>,
 }
 
 impl Names {
     fn new(key: &str, patterns: &[String]) -> Result<Self> {
-        let exceptions: Vec<_> = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).collect();
-        let names = patterns.iter().map(String::as_str).filter(|pattern| !pattern.starts_with('!'));
-        Ok(Self { names: globs(key, names, Case::Ignored)?, exceptions: globs(key, exceptions, Case::Ignored)? })
+        let mut names = Self { names: Vec::new(), exceptions: Vec::new() };
+        for pattern in patterns {
+            if pattern.contains(['[', '{']) {
+                Glob::new(pattern).map_err(|error| bad(key, pattern, &error.to_string()))?;
+            }
+            let (list, glob) = match pattern.strip_prefix('!') {
+                Some(exception) => (&mut names.exceptions, exception),
+                None => (&mut names.names, pattern.as_str()),
+            };
+            let globs = without_braces(glob.trim_end_matches('/'));
+            list.extend(globs.iter().filter_map(|glob| Pattern::from_bytes_without_negation(glob.as_bytes())));
+        }
+        Ok(names)
     }
 
     /// Whether the path has such a name.
     pub fn matches(&self, path: &BStr) -> bool {
-        let path = OsStr::from_bytes(path);
-        self.names.is_match(path) && !self.exceptions.is_match(path)
+        let name = path.rfind_byte(b'/').map(|slash| slash + 1);
+        let is_one = |pattern: &Pattern| {
+            pattern.matches_repo_relative_path(path, name, Some(false), Case::Fold, Wildmatch::NO_MATCH_SLASH_LITERAL)
+        };
+        self.names.iter().any(is_one) && !self.exceptions.iter().any(is_one)
     }
 }
 
-/// Whether a name may be in other letters.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Case {
-    Counts,
-    Ignored,
+/// A glob for each choice that braces offer, those within others first.
+fn without_braces(glob: &str) -> Vec<String> {
+    let braces = glob.find('}').and_then(|end| Some((glob[..end].rfind('{')?, end)));
+    let Some((begin, end)) = braces else { return vec![glob.to_owned()] };
+    let choices = glob[begin + 1..end].split(',');
+    choices.flat_map(|choice| without_braces(&[&glob[..begin], choice, &glob[end + 1..]].concat())).collect()
 }
 
 /// As in .gitignore: a pattern without a slash holds in every directory.
-fn globs<'a>(key: &str, patterns: impl IntoIterator<Item = &'a str>, case: Case) -> Result<GlobSet> {
+fn globs(key: &str, patterns: &[String]) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let anywhere = if pattern.trim_end_matches('/').contains('/') {
@@ -302,12 +318,8 @@ fn globs<'a>(key: &str, patterns: impl IntoIterator<Item = &'a str>, case: Case)
         } else {
             format!("**/{pattern}")
         };
-        let glob = GlobBuilder::new(anywhere.trim_end_matches('/'))
-            .literal_separator(true)
-            .case_insensitive(case == Case::Ignored)
-            .build()
-            .map_err(|error| bad(key, pattern, &error.to_string()))?;
-        set.add(glob);
+        let glob = GlobBuilder::new(anywhere.trim_end_matches('/')).literal_separator(true).build();
+        set.add(glob.map_err(|error| bad(key, pattern, &error.to_string()))?);
     }
     Ok(set.build()?)
 }
@@ -356,6 +368,22 @@ mod tests {
         assert_eq!(age("90min"), Some(5_400));
         for bad in ["", "d", "-1d", "1 fortnight", "1.5 days", "99999999999999999999"] {
             assert_eq!(age(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn names_have_gits_globs_and_braces() {
+        let globs = ["*.{pem,k{ey,dbx}}{,.bak}", "[ab]c", "/top", "sub/*.txt", "Dir/", "{x", "!*.EXAMPLE.*"];
+        let rest = globs.map(str::to_owned);
+        let bad = Names::new("secret", &rest).expect_err("a brace is open");
+        assert!(bad.to_string().contains("'{x'"), "{bad}");
+        let names = Names::new("secret", &rest.into_iter().filter(|glob| glob != "{x").collect::<Vec<_>>());
+        let names = names.expect("these are globs");
+        for yes in ["a.pem", "d/A.KEY", "d/a.kdbx.bak", "bc", "top", "sub/a.txt", "deep/down/dir"] {
+            assert!(names.matches(yes.into()), "{yes}");
+        }
+        for no in ["a.pe", "a.kpem", "cc", "d/top", "sub/d/a.txt", "a.example.pem", "a.pem.bak.bak"] {
+            assert!(!names.matches(no.into()), "{no}");
         }
     }
 
