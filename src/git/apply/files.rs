@@ -65,7 +65,8 @@ impl<'a> Files<'a> {
                 && is_open(&rustix::fs::fstat(fd)?)
             {
                 let names = [1, 2, 3].map(|which| self.outs.new_name(format!("try-{which}")));
-                return self.worktree().rehearse(directory, mode & 0o777, &names);
+                let has_directories = !plan.directories.is_empty();
+                return self.worktree().rehearse(directory, mode & 0o777, &names, has_directories);
             }
         }
         Ok(())

@@ -7,9 +7,9 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
+use crate::git::repo::scratch::overwrite;
 use anyhow::{Context, Result};
 use std::fs::{File, TryLockError};
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// How long a command waits for the lock, unless it is told otherwise.
@@ -85,7 +85,7 @@ impl Repo {
 
     fn take(&self, name: &str, who: &str, patience: Duration) -> Result<Option<Lock>> {
         let path = self.scratch()?.join(name);
-        let mut file = File::options()
+        let file = File::options()
             .read(true)
             .write(true)
             .create(true)
@@ -102,7 +102,7 @@ impl Repo {
             }
         }
         // The text is only for the message of whoever finds the lock taken: ignore a full disk.
-        let _ = file.set_len(0).and_then(|()| writeln!(file, "{who} (pid {})", std::process::id()));
+        let _ = overwrite(&file, format!("{who} (pid {})\n", std::process::id()).as_bytes());
         Ok(Some(Lock { _file: file }))
     }
 }

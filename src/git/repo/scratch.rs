@@ -49,6 +49,13 @@ impl Repo {
     }
 }
 
+/// Writes a file of a line or two anew. It is cut off behind that only where it was longer: a disk's file system writes one
+/// that has been emptied at once when it is closed, which takes longer than all the rest.
+pub fn overwrite(mut file: &File, content: &[u8]) -> io::Result<()> {
+    file.write_all(content)?;
+    if file.metadata()?.len() > content.len() as u64 { file.set_len(content.len() as u64) } else { Ok(()) }
+}
+
 /// Refuses a link in the place of a scratch directory, or in one: oxundo makes none there, and would write, read or delete
 /// where it leads. What was moved aside is further below, and may be anything, as may what is out of the worktree for a
 /// moment.

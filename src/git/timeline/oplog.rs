@@ -1,11 +1,12 @@
 //! The operations on a timeline, which are the reflog of its ref.
 
 use crate::git::refs::{OwnRef, Refs};
-use crate::git::repo::scratch::remove_if_there;
+use crate::git::repo::scratch::{overwrite, remove_if_there};
 use crate::git::timeline::Timelines;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use std::fs::File;
 use std::path::PathBuf;
 
 /// One operation on the timeline, from its reflog.
@@ -49,7 +50,8 @@ impl Timelines<'_> {
     /// Notes the timeline's commit, so that a ref that something else deleted is reported as lost.
     pub fn remember_timeline(&self, commit: ObjectId) {
         // A failure only costs that report.
-        let _ = std::fs::write(self.timeline_mark(), format!("{commit}\n"));
+        let mark = File::options().write(true).create(true).truncate(false).open(self.timeline_mark());
+        let _ = mark.and_then(|mark| overwrite(&mark, format!("{commit}\n").as_bytes()));
     }
 
     /// Removes the note, so that a deleted timeline is not reported as lost.

@@ -102,9 +102,9 @@ impl Worktree<'_> {
         outcome.with_context(|| format!("make directory '{path}'"))
     }
 
-    /// Makes two files and a directory in this directory, under these names, lets them change places and names there, and
-    /// removes them: what the system refuses of that is known before anything is changed.
-    pub fn rehearse(&self, path: &BStr, mode: u32, names: &[OsString; 3]) -> Result<()> {
+    /// Makes two files in this directory, under these names, lets them change places and names there, and removes them, and
+    /// a directory too if there are to be any: what the system refuses of that is known before anything is changed.
+    pub fn rehearse(&self, path: &BStr, mode: u32, names: &[OsString; 3], has_directories: bool) -> Result<()> {
         let Some(directory) = self.open_directory(path)? else { return Ok(()) };
         let [first, second, third] = names.each_ref().map(|name| (directory.as_fd(), name.as_os_str()));
         let state = FileState { kind: Kind::of_mode(mode), id: gix::ObjectId::null(gix::hash::Kind::Sha1), mode };
@@ -113,9 +113,13 @@ impl Worktree<'_> {
             .and_then(|()| make_file(&directory, first.1, &state, |_| Ok(())))
             .and_then(|()| Ok(exchange(first, second, third)?))
             .and_then(|()| Ok(rustix::fs::unlinkat(&directory, second.1, AtFlags::empty())?))
-            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, third.1, AtFlags::empty())?))
-            .and_then(|()| Ok(rustix::fs::mkdirat(&directory, second.1, Mode::from_raw_mode(0o700))?))
-            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, second.1, AtFlags::REMOVEDIR)?));
+            .and_then(|()| Ok(rustix::fs::unlinkat(&directory, third.1, AtFlags::empty())?));
+        let tried = match tried {
+            Ok(()) if has_directories => rustix::fs::mkdirat(&directory, second.1, Mode::from_raw_mode(0o700))
+                .and_then(|()| rustix::fs::unlinkat(&directory, second.1, AtFlags::REMOVEDIR))
+                .map_err(Into::into),
+            tried => tried,
+        };
         if tried.is_err() {
             for name in names {
                 // The error to report is the one above.
