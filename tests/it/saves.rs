@@ -228,6 +228,51 @@ fn saves_at(repo: &Sandbox, args: &[&str], path: &str, number: usize, save: Save
     settled(repo);
 }
 
+/// What a command says some time later, when it looks again at what came out of the worktree.
+fn told_later(repo: &Sandbox) -> String {
+    repo.sh("touch -d '1 hour ago' .git/oxundo/replaced/* 2>/dev/null || :");
+    let output = repo.oxundo(["checkpoint"]);
+    output.success();
+    output.err().lines().filter(|line| line.starts_with("warning: ")).collect()
+}
+
+#[test]
+fn what_came_out_stays_as_long_as_somebody_has_it_open() {
+    let repo = repo();
+    let left =
+        || repo.sh("ls .git/oxundo/replaced/* 2>/dev/null | grep -c '^[0-9a-f]*-[0-9]*$' || :").trim().to_owned();
+    let mut open = OpenOptions::new().append(true).open(repo.path("edited")).expect("open a file");
+    repo.undo();
+    let all: u32 = left().parse().expect("a number");
+    assert!(all > 1, "all of it stays for a while: {all}");
+    repo.oxundo(["checkpoint"]).success();
+    assert_eq!(left(), all.to_string(), "it is new");
+    assert_eq!(told_later(&repo), "", "nobody has saved");
+    assert_eq!(left(), "1", "but for what is open, it goes");
+    open.write_all(MARK.as_bytes()).expect("write to an open file");
+    assert_eq!(told_later(&repo), "", "it may be in the middle of it");
+    drop(open);
+    // The journal says which file it was, as long as it is there.
+    let pruned = repo.copy();
+    pruned.sh("git reflog expire --expire=now --all; git gc -q --prune=now");
+    for repo in [&repo, &pruned] {
+        let told = told_later(repo);
+        assert!(in_named_files(repo, MARK, &told), "{told}");
+        assert!(!repo.exists(".git/oxundo/replaced"), "nothing else is left");
+    }
+    for _ in 0..20 {
+        repo.redo();
+        repo.undo();
+    }
+    let operations = repo.sh("ls .git/oxundo/replaced | wc -l");
+    assert!(operations.trim().parse::<u32>().expect("a number") < 20, "it does not grow without end: {operations}");
+    let open = OpenOptions::new().append(true).open(repo.path("edited")).expect("open a file");
+    repo.redo();
+    repo.oxundo(["uninstall", "--purge"]).success();
+    assert_eq!(left(), "1", "a purge leaves what is open");
+    drop(open);
+}
+
 #[test]
 fn a_program_that_had_the_file_open_may_save_at_any_later_instant() {
     let repo = repo();
@@ -254,9 +299,10 @@ fn a_program_that_had_the_file_open_may_save_at_any_later_instant() {
         if open.borrow().is_some() {
             save();
         }
-        let said = format!("{:?} before {:?}:\n{}", trace.code, seen.get(*number), trace.stderr);
+        let told = format!("{}{}", trace.stderr, told_later(&repo));
+        let said = format!("{:?} before {:?}:\n{told}", trace.code, seen.get(*number));
         assert!(matches!(trace.code, Some(0 | 3)), "{said}");
-        assert!(is_found(&repo, MARK, &trace.stderr), "the save is lost, {said}");
+        assert!(is_found(&repo, MARK, &told), "the save is lost, {said}");
         settled(&repo);
     });
     assert!(failed.is_empty(), "{} of {} are lost: {failed:#?}", failed.len(), cases.len());

@@ -63,7 +63,7 @@ impl Apply<'_> {
             Err(error) => return Err(self.roll_back(plan, record, pending, error)),
         };
         Refs::new(self.repo).add_notes(&record.notes)?;
-        let finished = files.outs.finish();
+        let finished = files.outs.leave();
         self.tell_of(&files.outs.kept);
         finished?;
         self.end_journal(pending)?;

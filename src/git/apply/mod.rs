@@ -12,7 +12,7 @@
 //! the user changed meanwhile, which is named.
 //!
 //! A file that is replaced or deleted is out of everybody's reach before it is looked at for the last time (`outs.rs`):
-//! what another program saves in the same instant goes back, or is kept.
+//! what another program saves in the same instant goes back, or is kept. What came out stays for a while (`replaced.rs`).
 
 pub mod carry_out;
 pub mod files;
@@ -21,6 +21,7 @@ pub mod journal;
 pub mod names;
 pub mod outs;
 pub mod recover;
+pub mod replaced;
 
 use crate::git::apply::files::interrupted;
 use crate::git::repo::Repo;

@@ -7,7 +7,7 @@
 
 use crate::git::repo::Repo;
 use crate::git::repo::platform::open_for_writing;
-use crate::git::repo::scratch::{KEPT, OUT, TEMPORARY};
+use crate::git::repo::scratch::{KEPT, OUT, REPLACED, TEMPORARY};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::exchange::Spot;
 use crate::git::worktree::look::Seen;
@@ -27,7 +27,10 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 /// Files, by device and inode.
-type Inodes = BTreeSet<(u64, u64)>;
+pub type Inodes = BTreeSet<(u64, u64)>;
+
+/// How many files stay for a while when an operation is over, and of how many bytes together. Many are asked after at once.
+const LITTLE: (usize, u64) = (200, 8 << 20);
 
 /// What came out of the worktree.
 pub struct Outs<'a> {
@@ -205,28 +208,85 @@ impl<'a> Outs<'a> {
         Ok(now.is_none_or(|now| now.state == seen.state))
     }
 
-    /// Asks who has any of it open, which takes a moment.
+    /// Asks who has any of it open, which takes a moment, if it does not stay.
     pub fn ask(&mut self) {
+        if !self.is_little() {
+            self.ask_now();
+        }
+    }
+
+    fn ask_now(&mut self) {
         let files: Inodes = self.taken.iter().map(|taken| taken.seen.file()).collect();
         if !files.is_empty() {
             self.asked = Some(std::thread::spawn(move || open_for_writing(&files)));
         }
     }
 
+    fn is_little(&self) -> bool {
+        let sizes = self.taken.iter().map(|taken| u64::try_from(taken.seen.stat.st_size).unwrap_or(u64::MAX));
+        self.taken.len() <= LITTLE.0 && sizes.fold(0, u64::saturating_add) <= LITTLE.1
+    }
+
     /// Deletes what is beside its place, if nobody else needs it: its directory may be removed, or closed.
     pub fn finish_beside(&mut self) -> Result<()> {
         let (beside, apart) = std::mem::take(&mut self.taken).into_iter().partition(Taken::is_beside);
+        let asked = self.asked.take();
         self.taken = beside;
         if !self.taken.is_empty() {
-            self.ask();
+            self.ask_now();
             self.delete_all()?;
         }
-        self.taken = apart;
+        (self.taken, self.asked) = (apart, asked);
         Ok(())
+    }
+
+    /// Lets what is out stay for a while, if it is little, but for what was saved meanwhile, which is kept; else deletes it.
+    pub fn leave(&mut self) -> Result<()> {
+        if !self.is_little() || self.taken.is_empty() {
+            return self.finish();
+        }
+        for at in (0..self.taken.len()).rev() {
+            if !self.is_unchanged(at)? {
+                let Taken { path, spot, .. } = self.taken.remove(at);
+                self.keep(path.as_bstr(), &spot, Why::Saved)?;
+            }
+        }
+        // What is left is looked at by a later command.
+        if self.set_aside().is_ok() { Ok(()) } else { self.finish() }
+    }
+
+    /// Gives the directory of what is out a name that no other operation has.
+    fn set_aside(&mut self) -> std::io::Result<()> {
+        let all = self.repo.scratch_path(REPLACED);
+        make_private(&all)?;
+        let mut tried = Ok(());
+        for number in 0..100 {
+            tried = std::fs::rename(self.directory(), all.join(format!("{}-{number}", self.journal)));
+            match &tried {
+                Err(error) if [ErrorKind::DirectoryNotEmpty, ErrorKind::AlreadyExists].contains(&error.kind()) => {}
+                _ => break,
+            }
+        }
+        tried?;
+        self.taken.clear();
+        self.is_made = false;
+        Ok(())
+    }
+
+    /// Deletes what stayed out, if it is still what it was; else keeps it.
+    pub fn conclude(&mut self, path: &BStr, spot: &Spot, is_known: impl Fn(FileState) -> bool) -> Result<()> {
+        match self.worktree().look_at(path, spot, self.repo.hash_kind())? {
+            Some(Seen { state: Some(state), .. }) if is_known(state) => self.worktree().delete_at(path, spot),
+            Some(_) => self.keep(path, spot, Why::Saved),
+            None => Ok(()),
+        }
     }
 
     /// Deletes all that is out, but for what somebody else needs, which is kept.
     pub fn finish(&mut self) -> Result<()> {
+        if self.asked.is_none() {
+            self.ask_now();
+        }
         self.delete_all()?;
         self.is_made = false;
         match std::fs::remove_dir(self.directory()) {

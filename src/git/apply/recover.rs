@@ -9,6 +9,7 @@ use crate::git::apply::journal::{Journal, is_own_journal, read_journal};
 use crate::git::index::Index;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
+use crate::git::repo::scratch::REPLACED;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use crate::progress::StopSwitch;
@@ -63,7 +64,10 @@ impl Apply<'_> {
     /// Finishes or rolls back what an interrupted command left here. To be called with the worktree's lock held.
     pub fn recover(&self) -> Result<Option<Recovered>> {
         self.clear_locks()?;
-        let Some((pending, journal)) = self.pending()? else { return Ok(None) };
+        let Some((pending, journal)) = self.pending()? else {
+            self.sweep_replaced(&self.repo.scratch_path(REPLACED), false);
+            return Ok(None);
+        };
         if !is_own_journal(self.repo, pending)? {
             let name = Refs::new(self.repo).own_ref(OwnRef::Pending);
             let what = format!("{name} is the journal of a command that was interrupted in another git directory");

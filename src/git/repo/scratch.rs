@@ -16,8 +16,14 @@ use std::time::Duration;
 /// What is out of the worktree while a plan is carried out.
 pub const OUT: &str = "out";
 
+/// What came out of the worktree a while ago.
+pub const REPLACED: &str = "replaced";
+
 /// What other programs saved while their files were being replaced: the user's.
 pub const KEPT: &str = "kept";
+
+/// What stays when all else is removed: nobody else may have it.
+pub const KEPT_AT_PURGE: [&str; 2] = [KEPT, REPLACED];
 
 impl Repo {
     /// Half-written files of processes that are gone.

@@ -4,7 +4,7 @@
 use crate::git::refs::read::REFS;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::clock::parse_rfc3339;
-use crate::git::repo::scratch::{KEPT, disk_usage, remove_tree};
+use crate::git::repo::scratch::{KEPT_AT_PURGE, disk_usage, remove_tree};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::git::timeline::stored::{Side, Stored};
@@ -18,12 +18,12 @@ use std::path::Path;
 
 /// Removes a scratch directory; what other programs saved stays.
 fn remove_all_but_kept(scratch: &Path) -> std::io::Result<()> {
-    if !scratch.join(KEPT).exists() {
+    if !KEPT_AT_PURGE.iter().any(|name| scratch.join(name).exists()) {
         return std::fs::remove_dir_all(scratch);
     }
     for entry in std::fs::read_dir(scratch)? {
         let entry = entry?;
-        if entry.file_name() == KEPT {
+        if KEPT_AT_PURGE.iter().any(|name| entry.file_name() == *name) {
             continue;
         }
         let remove = if entry.file_type()?.is_dir() { std::fs::remove_dir_all } else { std::fs::remove_file };

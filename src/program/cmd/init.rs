@@ -9,8 +9,8 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::print::text_diff;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
-use crate::git::repo::scratch::KEPT;
 use crate::git::repo::scratch::replace_synced;
+use crate::git::repo::scratch::{KEPT_AT_PURGE, REPLACED};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::ops::turn::session::settled;
@@ -122,15 +122,20 @@ fn reach(repo: &Repo, args: &InitArgs, setups: &[&'static Setup], report: &mut S
 
 fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut SetupReport) -> Result<()> {
     let heard = ui.heard();
-    let _locked = if dry_run { None } else { Some(settled(repo, &heard, "uninstall")?) };
+    let locked = if dry_run { None } else { Some(settled(repo, &heard, "uninstall")?) };
     let (refs, scratches) = (Refs::new(repo).own_refs()?, repo.scratches());
+    if let Some(locked) = &locked {
+        let apply = locked.apply()?;
+        for scratch in &scratches {
+            apply.sweep_replaced(&scratch.join(REPLACED), true);
+        }
+    }
     for name in &refs {
         report.say(name, "removed", "a ref");
     }
     for scratch in &scratches {
         report.say(&scratch.display().to_string(), "removed", "scratch");
-        let kept = scratch.join(KEPT);
-        if kept.exists() {
+        for kept in KEPT_AT_PURGE.map(|name| scratch.join(name)).into_iter().filter(|kept| kept.exists()) {
             report.say(
                 &kept.display().to_string(),
                 "kept",
