@@ -108,6 +108,9 @@ pub struct Turn {
     /// of the other's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
+    /// Why it makes no commits though it should, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<String>,
     /// The branch on which it began; `None` for a detached HEAD.
     pub began_on: Option<String>,
     /// The branch on which it ended, to which it belongs.

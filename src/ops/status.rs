@@ -33,6 +33,14 @@ pub struct Status {
     pub not_covered: Vec<Skipped>,
 }
 
+impl Status {
+    /// The open turn, or else the last one, if it makes no commits though it should, and why.
+    pub fn obstacle(&self) -> Option<(&Turn, &str)> {
+        let turn = self.open.as_ref().or(self.top.as_ref())?;
+        Some((turn, turn.obstacle.as_deref()?))
+    }
+}
+
 /// Reads the status, and changes nothing.
 pub fn status(view: &View<'_>) -> Result<Status> {
     let timeline = &view.timeline;

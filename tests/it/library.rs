@@ -333,7 +333,10 @@ fn warnings_come_with_the_turn_that_they_are_about() {
 
     worktree.begin(&info).expect("it begins");
     repo.sh("echo a >b.txt; git add b.txt; git rev-parse HEAD >.git/MERGE_HEAD");
-    assert_warned(&worktree.end(&info).expect("it ends").warnings, "the agent left a merge in progress");
+    assert_warned(
+        &worktree.end(&info).expect("it ends").warnings,
+        "the turn's changes were not committed: the agent left a merge in progress",
+    );
     assert_warned(&worktree.begin(&info).expect("it begins").warnings, "recorded without commits: ");
     repo.sh("rm .git/MERGE_HEAD");
     worktree.end(&info).expect("it ends");
@@ -341,7 +344,10 @@ fn warnings_come_with_the_turn_that_they_are_about() {
     repo.sh("git add -A; git commit -qm mine");
     worktree.begin(&info).expect("it begins");
     repo.sh("id=$(git hash-object -w b.txt); printf '100644 %s 1\\tc\\n100644 %s 2\\tc\\n' $id $id | git update-index --index-info");
-    assert_warned(&worktree.end(&info).expect("it ends").warnings, "the agent left 'c' unmerged");
+    assert_warned(
+        &worktree.end(&info).expect("it ends").warnings,
+        "the turn's changes were not committed: the agent left 'c' unmerged",
+    );
 }
 
 #[test]

@@ -945,6 +945,40 @@ fn what_a_turn_left_uncommitted_is_in_no_dirty_commit_whatever_came_in_between()
 }
 
 #[test]
+fn a_turn_that_is_kept_without_commits_says_so() {
+    let repo = repo(Mode::Commit);
+    repo.sh("git commit -qam mine");
+    let says = |script: &str, verb: &str, why: &str| {
+        let output = repo.agent(script);
+        output.success();
+        output.warns(why);
+        repo.oxundo(["status"]).says(&format!(" {verb} no commits: {why}"));
+        let (_, status) = repo.json(["status"]);
+        assert_eq!(status["obstacle"], why);
+    };
+    repo.turn(Mode::Ghost, "echo ghost >>README.txt");
+    assert!(!repo.oxundo(["status"]).out().contains("no commits"), "it was not to make any");
+    says("echo next >next.txt", "made", "'README.txt' has what turn 3 left uncommitted");
+    hook(&repo, BEGIN, "1");
+    repo.oxundo(["status"]).says("Turn 5 makes no commits: 'README.txt' has what turn 3 left uncommitted");
+    repo.sh("echo more >>next.txt");
+    hook(&repo, END, "1");
+    repo.oxundo(["status"]).says("Turn 5 made no commits: 'README.txt' has what turn 3 left uncommitted");
+    let begun = repo.oxundo(["turn", "begin"]);
+    begun.warns("recorded without commits: 'README.txt' has what turn 3 left uncommitted");
+    repo.oxundo(["turn", "end"]).success();
+    repo.sh("git add -A; git commit -qm all; echo note >note.txt");
+    says("echo noted >>note.txt", "made", "git tracks none of these files, or is told to leave them alone");
+    says("echo late >>first.txt; : >.git/MERGE_HEAD", "made", "the agent left a merge in progress");
+    repo.sh("rm .git/MERGE_HEAD; git commit -qam late");
+    repo.agent("echo last >>first.txt").success();
+    assert!(!repo.oxundo(["status"]).out().contains("no commits"), "it made one");
+    assert_eq!(repo.json(["status"]).1["obstacle"], Value::Null);
+    repo.agent("git branch only-a-branch").success();
+    assert!(!repo.oxundo(["status"]).out().contains("no commits"), "there is nothing to commit");
+}
+
+#[test]
 fn a_secret_that_an_agent_staged_is_in_no_commit() {
     let repo = repo(Mode::Commit);
     hook(&repo, BEGIN, "1");

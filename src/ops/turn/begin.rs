@@ -6,6 +6,7 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Side;
+use crate::model::bytes::shown;
 use crate::model::checkpoint::{Checkpoint, Head};
 use crate::model::plan::{Op, Plan};
 use crate::model::timeline::Pin;
@@ -16,7 +17,11 @@ use crate::ops::turn::skipped::{announce_skipped, note_torn};
 use crate::ops::turn::{Who, advance, check_idle, check_on_branch, notes};
 use crate::ops::turn::{calls, leftover};
 use anyhow::Result;
+use gix::bstr::ByteSlice;
 use std::collections::BTreeSet;
+
+/// Why a turn makes no commits that could take along what is not its own.
+const UNKNOWN: &str = "what is uncommitted may be yours or the agent's";
 
 /// Begins a turn of an agent's; gives its number.
 pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
@@ -33,21 +38,18 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
         locked.config().sign()?;
     }
     let capture = locked.present()?;
-    let mixed = who.mode == Mode::Commit && is_mixed(locked, &origin, &capture)?;
-    begin_from(locked, who, origin, &capture, mixed)
+    let obstacle = if who.mode == Mode::Commit { obstacle(locked, &origin, &capture)? } else { None };
+    let turn = begun_despite(locked, who, origin, &capture, obstacle);
+    let head = capture.checkpoint.head.clone();
+    record(locked, turn, &capture, head)
 }
 
 /// Begins a turn that cannot make commits, though it should.
-pub fn begin_without_commits(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
+pub fn begin_without_commits(locked: &mut Locked<'_>, who: Who, origin: Bounds, why: String) -> Result<u64> {
     let capture = locked.present()?;
-    begin_from(locked, who, origin, &capture, true)
-}
-
-fn begin_from(locked: &mut Locked<'_>, who: Who, origin: Bounds, capture: &Capture, mixed: bool) -> Result<u64> {
-    let mode = if mixed { Mode::Ghost } else { who.mode };
-    let turn = Turn { mixed, ..begun(locked, Who { mode, ..who }, origin, capture) };
+    let turn = begun_despite(locked, who, origin, &capture, Some(why));
     let head = capture.checkpoint.head.clone();
-    record(locked, turn, capture, head)
+    record(locked, turn, &capture, head)
 }
 
 /// Begins a turn at the end of the last one: what has changed since then is its. It commits only where all was committed
@@ -56,17 +58,24 @@ pub fn begin_after(locked: &mut Locked<'_>, who: Who, origin: Bounds, last: &Tur
     let checkpoint = locked.timeline.checkpoint(last.turn, Side::After)?;
     let index = Index::new(locked.repo).read_index()?;
     let capture = Capture { checkpoint, index, changed: Vec::new(), torn: Vec::new() };
-    let mixed = who.mode == Mode::Commit && (last.mode != Mode::Commit || has_uncommitted(locked, &capture)?);
-    let mode = if mixed { Mode::Ghost } else { who.mode };
-    let turn = Turn { mixed, ..begun(locked, Who { mode, ..who }, origin, &capture) };
+    let obstacle = match who.mode {
+        Mode::Ghost => None,
+        Mode::Commit if last.mode != Mode::Commit => Some(format!("turn {} made none", last.turn)),
+        Mode::Commit => has_uncommitted(locked, &capture)?.then(|| UNKNOWN.to_owned()),
+    };
+    let turn = begun_despite(locked, who, origin, &capture, obstacle);
     let head = locked.head.clone();
     record(locked, turn, &capture, head)
 }
 
-/// Whether work is uncommitted that can be saved in no commit of its own: where a command broke in, or between two
-/// prompts, an agent's commit could take the user's along; and where what a turn did is uncommitted, the user's the agent's.
-fn is_mixed(locked: &Locked<'_>, origin: &Bounds, capture: &Capture) -> Result<bool> {
-    Ok((origin.waiting && has_uncommitted(locked, capture)?) || leftover::is_left(locked, capture)?)
+/// Why work that is uncommitted can be saved in no commit of its own: where a command broke in, or between two prompts, an
+/// agent's commit could take the user's along; and where what a turn did is uncommitted, the user's the agent's.
+fn obstacle(locked: &Locked<'_>, origin: &Bounds, capture: &Capture) -> Result<Option<String>> {
+    if origin.waiting && has_uncommitted(locked, capture)? {
+        return Ok(Some(UNKNOWN.to_owned()));
+    }
+    let left = leftover::find(locked, capture)?;
+    Ok(left.map(|left| format!("'{}' has what turn {} left uncommitted", shown(left.path.as_bstr()), left.turn)))
 }
 
 /// Begins a turn that oxundo itself makes, from a present that has been looked at; `wrote` is what its plan writes
@@ -117,6 +126,13 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
     Ok(number)
 }
 
+/// The record of a turn that has just begun, and that makes no commits where something keeps it from that.
+fn begun_despite(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture, obstacle: Option<String>) -> Turn {
+    let mixed = obstacle.is_some();
+    let mode = if mixed { Mode::Ghost } else { who.mode };
+    Turn { mixed, obstacle, ..begun(locked, Who { mode, ..who }, origin, capture) }
+}
+
 /// The record of a turn that has just begun.
 fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Turn {
     let before = &capture.checkpoint;
@@ -129,6 +145,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         prompt: who.prompt,
         mode: who.mode,
         mixed: false,
+        obstacle: None,
         began_on: before.head.branch.clone(),
         branch: before.head.branch.clone(),
         began_at: rfc3339_now(),

@@ -103,7 +103,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     }
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
     let mut update = locked.timeline.update();
-    let lock = commit(locked, &turn, &mut since, &changed, &mut plan, &mut update)?;
+    let lock = commit(locked, &mut turn, &mut since, &changed, &mut plan, &mut update)?;
     announce_uncovered(locked, &since.before, &since.capture.checkpoint);
     put_ended(locked, &mut turn, &since, &mut update)?;
     let word = if ending.interrupted { "end (interrupted)" } else { "end" };
@@ -184,7 +184,7 @@ fn as_before(view: &View<'_>, before: Checkpoint) -> Result<Capture> {
 /// Makes the auto-commit, and puts it into the plan and into the state after the turn.
 fn commit<'r>(
     locked: &Locked<'r>,
-    turn: &Turn,
+    turn: &mut Turn,
     since: &mut Since,
     changed: &Delta,
     plan: &mut Plan,
@@ -200,7 +200,9 @@ fn commit<'r>(
         Ok(None) => return Ok(None),
         // The turn is recorded all the same; its changes stay uncommitted.
         Err(error) => {
-            locked.warn(format!("the turn's changes were not committed: {}", to_refusal(&error).message));
+            let why = to_refusal(&error).message;
+            locked.warn(format!("the turn's changes were not committed: {why}"));
+            turn.obstacle = Some(why);
             return Ok(None);
         }
     };

@@ -48,12 +48,20 @@ pub fn note(repo: &Repo, state: &mut Timeline, turn: &Turn, changed: &Delta, cap
     Ok(())
 }
 
-/// Whether anything that is uncommitted is still as one of them left it.
-pub fn is_left(view: &View<'_>, capture: &Capture) -> Result<bool> {
+/// What a turn left uncommitted, and where it is.
+pub struct Left {
+    /// The turn.
+    pub turn: u64,
+    /// The file.
+    pub path: BString,
+}
+
+/// Finds what is uncommitted and still as one of them left it.
+pub fn find(view: &View<'_>, capture: &Capture) -> Result<Option<Left>> {
     let turns = &view.timeline.state.uncommitted;
     let paths = if turns.is_empty() { BTreeSet::new() } else { uncommitted(view, capture)? };
     if paths.is_empty() {
-        return Ok(false);
+        return Ok(None);
     }
     let head = Objects::new(view.repo).head_tree(&capture.checkpoint.head)?;
     for number in turns.iter().rev().filter(|number| !view.timeline.state.is_undone(**number)) {
@@ -62,11 +70,11 @@ pub fn is_left(view: &View<'_>, capture: &Capture) -> Result<bool> {
         let trees = [before?.worktree, after?.worktree, head, capture.checkpoint.worktree];
         for path in &paths {
             if is_left_at(view.repo, trees, path.as_bstr())? {
-                return Ok(true);
+                return Ok(Some(Left { turn: turn.turn, path: path.clone() }));
             }
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// Whether what changed at a path between the first two trees is part of what changed between the others.

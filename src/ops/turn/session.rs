@@ -468,7 +468,15 @@ pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<()> {
         turn.exit_code = ending.exit_code;
         return amend(locked, &turn, "leave");
     }
-    end(locked, ending).map(drop)
+    end(locked, ending)?.iter().for_each(|turn| tell_of_obstacle(locked, turn));
+    Ok(())
+}
+
+/// Says why a turn was begun without commits though it should make some.
+fn tell_of_obstacle(locked: &Locked<'_>, turn: &Turn) {
+    if let Some(why) = turn.obstacle.as_ref().filter(|_| turn.mixed) {
+        locked.warn(format!("recorded without commits: {why}"));
+    }
 }
 
 fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: Mode) -> Result<()> {
@@ -479,10 +487,17 @@ fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: M
     match begin(locked, who.clone(), origin.clone()) {
         Err(error) if mode == Mode::Commit && to_refusal(&error).code != Code::Corrupt => {
             // The agent starts in any case: a turn without commits is better than none.
-            locked.warn(format!("recorded without commits: {}", to_refusal(&error).message));
-            begin_without_commits(locked, who, origin).map(drop)
+            let why = to_refusal(&error).message;
+            locked.warn(format!("recorded without commits: {why}"));
+            begin_without_commits(locked, who, origin, why).map(drop)
         }
-        begun => begun.map(drop),
+        // An agent has no use for it: 'oxundo status' tells the user.
+        begun if call.has_process => begun.map(drop),
+        begun => {
+            begun?;
+            locked.open_turn()?.iter().for_each(|turn| tell_of_obstacle(locked, turn));
+            Ok(())
+        }
     }
 }
 

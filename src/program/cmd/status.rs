@@ -35,6 +35,7 @@ impl Answer for Status {
             "branch": self.branch.as_deref().map(short_branch),
             "enabled": self.enabled,
             "mode": self.mode,
+            "obstacle": self.obstacle().map(|(_, why)| why),
             "turn": self.top.as_ref().map(|turn| turn.turn),
             "open_turn": self.open.as_ref().map(|turn| turn.turn),
             "undo_depth": self.top.as_ref().map_or(0, |turn| turn.depth),
@@ -64,6 +65,10 @@ impl Answer for Status {
             let is_between = open.origin.waiting && !open.origin.by_hooks;
             let what = if is_between { "waits for a prompt" } else { "is in progress" };
             text.push_str(&format!("Turn {} ({}) {what}\n", open.turn, sanitized(&open.label())));
+        }
+        if let Some((turn, why)) = self.obstacle() {
+            let verb = if self.open.is_some() { "makes" } else { "made" };
+            text.push_str(&format!("Turn {} {verb} no commits: {}\n", turn.turn, sanitized(why)));
         }
         if let Some(undo) = planned(self) {
             text.push_str(&undo.in_short());
