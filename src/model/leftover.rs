@@ -49,6 +49,25 @@ impl<'a> Ends<'a> {
     }
 }
 
+/// Whether one content may have come of the other, by a copy or under another name: at least half of the longer one, in
+/// lines, is in both. That is git's own measure.
+pub fn is_like(one: &[u8], other: &[u8]) -> bool {
+    let longer = one.len().max(other.len());
+    if one.len().min(other.len()) < longer.div_ceil(2) {
+        return false;
+    }
+    let mut lines: HashMap<&[u8], usize> = HashMap::new();
+    one.split_inclusive(|byte| *byte == b'\n').for_each(|line| *lines.entry(line).or_default() += 1);
+    let mut common = 0;
+    for line in other.split_inclusive(|byte| *byte == b'\n') {
+        if let Some(left) = lines.get_mut(line).filter(|left| **left > 0) {
+            *left -= 1;
+            common += line.len();
+        }
+    }
+    common >= longer.div_ceil(2)
+}
+
 /// Whether a line has a word in it.
 fn tells(line: &[u8]) -> bool {
     line.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii())
@@ -98,6 +117,22 @@ mod tests {
         assert!(function.is_in(ends(Some("x\n"), Some("x\n\nfn agent() {\n    user\n}\n"))), "its own line");
         let brace = ends(Some("x {\n"), Some("x {\n}\n"));
         assert!(brace.is_in(ends(Some("x {\n"), Some("x {\n}\n// user\n"))), "it did nothing else");
+    }
+
+    #[test]
+    fn a_copy_is_told_by_half_of_its_lines() {
+        for (one, other, wanted) in [
+            ("a\nb\n", "a\nb\n", true),
+            ("a\nb\n", "b\nc\n", true),
+            ("a\nb\nc\n", "c\nd\ne\n", false),
+            ("a\na\na\n", "a\nb\nc\n", false),
+            ("a\n", "a\nlonger\n", false),
+            ("", "", true),
+            ("", "a\n", false),
+        ] {
+            assert_eq!(is_like(one.as_bytes(), other.as_bytes()), wanted, "{one:?} {other:?}");
+            assert_eq!(is_like(other.as_bytes(), one.as_bytes()), wanted, "{other:?} {one:?}");
+        }
     }
 
     #[test]

@@ -877,7 +877,33 @@ fn what_a_turn_left_uncommitted_is_in_no_dirty_commit_whatever_came_in_between()
         repo.sh("echo agents-late >>README.txt");
         hook(repo, END, "1");
     }
-    let stories: [Story; 9] = [
+    // A file with an agent's line that nobody has committed.
+    fn ghost(repo: &Sandbox) {
+        repo.sh("seq 9 >long.txt; git add .; git commit -qm long");
+        repo.turn(Mode::Ghost, "echo agents-late >>long.txt");
+    }
+    let stories: [Story; 14] = [
+        ("git mv", |repo| {
+            ghost(repo);
+            repo.sh("git mv long.txt moved.txt; echo users-first >>moved.txt");
+        }),
+        ("mv, and git add", |repo| {
+            ghost(repo);
+            repo.sh("mv long.txt moved.txt; git add -A");
+        }),
+        ("a copy", |repo| {
+            ghost(repo);
+            repo.sh("cp long.txt copy.txt; git checkout -q long.txt; git add copy.txt");
+        }),
+        ("a secret under another name", |repo| {
+            repo.turn(Mode::Commit, "echo agents-own=1 >.env");
+            repo.sh("mv .env plain.txt; git add plain.txt");
+        }),
+        ("a new file, and a turn that leaves nothing meanwhile", |repo| {
+            repo.turn(Mode::Ghost, "echo agents-own >new.txt");
+            repo.turn(Mode::Commit, "echo agents-next >>first.txt");
+            repo.sh("git add new.txt");
+        }),
         ("another branch", |repo| {
             broken_into(repo);
             repo.sh("git switch -qc other");
@@ -942,6 +968,18 @@ fn what_a_turn_left_uncommitted_is_in_no_dirty_commit_whatever_came_in_between()
         assert!(agents_commits(&repo).contains("+agents-last"), "{what}: it is committed as ever");
         repo.assert_sound();
     }
+}
+
+#[test]
+fn what_looks_like_a_turns_file_and_has_nothing_of_it_is_committed() {
+    let repo = repo(Mode::Commit);
+    repo.sh("seq 9 >long.txt; git add .; git commit -qm long");
+    repo.turn(Mode::Ghost, "echo agents-late >>long.txt; : >empty.txt");
+    repo.sh("git checkout -q long.txt; cp long.txt copy.txt; : >other.txt; git add copy.txt other.txt");
+    repo.turn(Mode::Commit, "echo agents-next >next.txt");
+    let subjects = repo.git(["log", "-2", "--format=%s"]);
+    assert!(subjects.contains("uncommitted changes"), "a copy of what was committed, and an empty file: {subjects}");
+    assert!(agents_commits(&repo).contains("+agents-next"));
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     update.state.held.clear();
     pin_displaced(view.repo, &mut update.state, &whole)?;
     update.state.push(&Step::of(turn), turn.keeps_redo());
-    leftover::note(view.repo, &mut update.state, turn, &whole, capture)?;
+    leftover::note(view, &mut update.state, turn, &whole, capture)?;
     update.put_turn(turn)?;
     update.put_files(turn.turn, &files)?;
     update.put_calls(turn.turn, &calls::in_open_turn(view.repo))?;

@@ -5,7 +5,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{Delta, Kind};
-use crate::model::leftover::Ends;
+use crate::model::leftover::{Ends, is_like};
 use crate::model::timeline::Timeline;
 use crate::model::turn::{Made, Turn};
 use crate::ops::turn::commit::uncommitted;
@@ -18,13 +18,17 @@ use std::collections::BTreeSet;
 /// So many turns are remembered. Without commits there are ever more.
 const REMEMBERED: usize = 100;
 
+/// In so many pairs of files, a new one and one of a turn, a copy is looked for that is no exact one.
+const COMPARED: usize = 1000;
+
 /// A file or link of a tree.
 type Slot = Option<(Kind, ObjectId)>;
 
 /// Remembers a turn that ends, if not all that it changed is committed then. What the user has restored is the user's.
-/// Forgets the others where nothing is uncommitted, but for those that redo or the stash may bring back.
-pub fn note(repo: &Repo, state: &mut Timeline, turn: &Turn, changed: &Delta, capture: &Capture) -> Result<()> {
-    let (objects, after) = (Objects::new(repo), &capture.checkpoint);
+/// Forgets the others where nothing is uncommitted, but for those that redo or the stash may bring back, and those that made
+/// a file which git does not track: the user may add it.
+pub fn note(view: &View<'_>, state: &mut Timeline, turn: &Turn, changed: &Delta, capture: &Capture) -> Result<()> {
+    let (objects, after) = (Objects::new(view.repo), &capture.checkpoint);
     let head = objects.head_tree(&after.head)?;
     let is_uncommitted = |path: &BString| -> Result<bool> {
         let committed = objects.tree_file(head, path.as_bstr())?;
@@ -36,8 +40,11 @@ pub fn note(repo: &Repo, state: &mut Timeline, turn: &Turn, changed: &Delta, cap
     };
     let is_looked_at = turn.made.is_none();
     if is_looked_at && after.stash.is_empty() && after.index.tree == head && !any(&mut capture.changed.iter())? {
-        let all = std::mem::take(&mut state.uncommitted);
-        state.uncommitted = all.into_iter().filter(|turn| state.is_undone(*turn)).collect();
+        for turn in std::mem::take(&mut state.uncommitted) {
+            if state.is_undone(turn) || has_untracked(view, turn, head, after.worktree)? {
+                state.uncommitted.push(turn);
+            }
+        }
     }
     let counts = matches!(turn.made, None | Some(Made::Branch));
     if counts && any(&mut changed.files.keys().chain(changed.index.keys()))? {
@@ -46,6 +53,22 @@ pub fn note(repo: &Repo, state: &mut Timeline, turn: &Turn, changed: &Delta, cap
         state.uncommitted.drain(..over);
     }
     Ok(())
+}
+
+/// Whether a file that a turn made is there, and not committed.
+fn has_untracked(view: &View<'_>, turn: u64, head: ObjectId, now: ObjectId) -> Result<bool> {
+    if view.timeline.find_turn(turn)?.is_none() {
+        return Ok(false);
+    }
+    let objects = Objects::new(view.repo);
+    let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn, side));
+    for (path, change) in objects.tree_changes(before?.worktree, after?.worktree)? {
+        let is_in = |tree| objects.tree_has_entry(tree, path.as_bstr());
+        if change.from.is_none() && !is_in(head)? && is_in(now)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What a turn left uncommitted, and where it is.
@@ -63,25 +86,61 @@ pub fn find(view: &View<'_>, capture: &Capture) -> Result<Option<Left>> {
     if paths.is_empty() {
         return Ok(None);
     }
-    let head = Objects::new(view.repo).head_tree(&capture.checkpoint.head)?;
+    let objects = Objects::new(view.repo);
+    let head = objects.head_tree(&capture.checkpoint.head)?;
+    let is_new = |path: &&BString| Ok(objects.tree_file(head, path.as_bstr())?.is_none());
+    let new = paths.iter().filter_map(|path| is_new(&path).map(|new| new.then_some(path)).transpose());
+    let new: Vec<&BString> = new.collect::<Result<_>>()?;
     for number in turns.iter().rev().filter(|number| !view.timeline.state.is_undone(**number)) {
         let Some(turn) = view.timeline.find_turn(*number)? else { continue };
         let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
         let trees = [before?.worktree, after?.worktree, head, capture.checkpoint.worktree];
         for path in &paths {
-            if is_left_at(view.repo, trees, path.as_bstr())? {
+            if is_left_at(view.repo, trees, path.as_bstr(), path.as_bstr())? {
                 return Ok(Some(Left { turn: turn.turn, path: path.clone() }));
+            }
+        }
+        if let Some(path) = moved(view.repo, trees, &new)? {
+            return Ok(Some(Left { turn: turn.turn, path: path.clone() }));
+        }
+    }
+    Ok(None)
+}
+
+/// Which of the new files is one that the turn changed, under another name or copied, and still has of that.
+fn moved<'a>(repo: &Repo, trees: [ObjectId; 4], new: &[&'a BString]) -> Result<Option<&'a BString>> {
+    let objects = Objects::new(repo);
+    let [before, after, _, now] = trees;
+    let changed = if new.is_empty() { Vec::new() } else { objects.changed_paths(before, after)? };
+    let are_few = changed.len() * new.len() <= COMPARED;
+    for path in new {
+        let copy = objects.tree_file(now, path.as_bstr())?.map(|(_, id)| id);
+        // Empty files are no copies of each other.
+        let Some(copy) = copy.filter(|id| !id.is_empty_blob()) else { continue };
+        for from in changed.iter().filter(|from| from != path) {
+            let Some((_, left)) = objects.tree_file(after, from.as_bstr())? else { continue };
+            let is_copy = left == copy || (are_few && is_like_blob(repo, left, copy)?);
+            if is_copy && is_left_at(repo, trees, from.as_bstr(), path.as_bstr())? {
+                return Ok(Some(path));
             }
         }
     }
     Ok(None)
 }
 
-/// Whether what changed at a path between the first two trees is part of what changed between the others.
-fn is_left_at(repo: &Repo, trees: [ObjectId; 4], path: &BStr) -> Result<bool> {
+fn is_like_blob(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<bool> {
     let objects = Objects::new(repo);
-    let [before, after, head, now] = trees.map(|tree| objects.tree_file(tree, path));
-    let [before, after, head, now]: [Slot; 4] = [before?, after?, head?, now?];
+    let (Some(one), Some(other)) = (objects.small_blob(one)?, objects.small_blob(other)?) else { return Ok(false) };
+    Ok(is_like(&one, &other))
+}
+
+/// Whether what changed at a path between the first two trees is part of what changed between the others, at the same path
+/// or at the one that it has now.
+fn is_left_at(repo: &Repo, trees: [ObjectId; 4], path: &BStr, path_now: &BStr) -> Result<bool> {
+    let objects = Objects::new(repo);
+    let [before, after, head, now] = trees;
+    let [before, after, head] = [before, after, head].map(|tree| objects.tree_file(tree, path));
+    let [before, after, head, now]: [Slot; 4] = [before?, after?, head?, objects.tree_file(now, path_now)?];
     if before == after || head == now {
         return Ok(false);
     }
