@@ -53,6 +53,14 @@ pub struct ToolCall {
     pub beside: Vec<u32>,
 }
 
+impl CallMark {
+    /// That a call began.
+    pub fn of(call: ToolCall) -> Self {
+        let ToolCall { session, tool, began_at, since_boot, beside, .. } = call;
+        Self { session, tool, at: began_at, since_boot, ends: false, beside }
+    }
+}
+
 /// For so many seconds at most a call is at work that the agent carries out itself, without a process for it.
 const OWN_WORK: i64 = 10;
 

@@ -104,6 +104,8 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
     let at_work = mine.is_some_and(|part| part.at_work);
     let held = !origin.by_hooks && context.running;
     let claimable = held && context.inside && !at_work && !context.others;
+    // The run's agent waits for a prompt.
+    let idle = held && origin.waiting;
     // A command closed the turn before it in the middle of a prompt. Only the end of that prompt shows that what changed
     // since is the agent's.
     let unproven = origin.by_hooks && origin.waiting;
@@ -115,9 +117,11 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
         Signal::Call if claimable && !origin.waiting => SessionStep::GoOn,
         Signal::Begin | Signal::Work | Signal::Call if unproven => SessionStep::Claim,
         Signal::Work if at_work => SessionStep::Nothing,
-        Signal::GoOn if at_work || claimable => SessionStep::GoOn,
+        Signal::GoOn if at_work || claimable || idle => SessionStep::GoOn,
         Signal::Begin | Signal::Work | Signal::GoOn | Signal::Call => match () {
-            () if claimable || unproven => SessionStep::Claim,
+            // What a session did that has left, or is dead, is not the user's.
+            () if claimable && !origin.waiting && !origin.parts.is_empty() => SessionStep::Renew,
+            () if claimable || unproven || idle => SessionStep::Claim,
             () if context.others || (held && !context.inside) => SessionStep::Join,
             () => SessionStep::Renew,
         },
@@ -273,7 +277,8 @@ mod tests {
             let mut open = Bounds { waiting, ..turn(false, &parts) };
             let at = |open: &Bounds, signal, inside| step(scene(Some(open), &who, true, inside), &who, signal);
             assert_eq!(at(&open, Signal::GoOn, true), SessionStep::GoOn, "and nothing counts as the user's");
-            assert_eq!(at(&open, Signal::GoOn, false), SessionStep::Join, "another session, beside the run");
+            let beside = if waiting { SessionStep::GoOn } else { SessionStep::Join };
+            assert_eq!(at(&open, Signal::GoOn, false), beside, "another session, beside the run");
             open.go_on(Participant { at_work: true, ..who.clone() });
             assert_eq!((open.waiting, open.shared), (false, false));
             assert_eq!(at(&open, END, true), CLOSE);
@@ -304,7 +309,10 @@ mod tests {
         assert_eq!(at(&claimed, &part("s", Some("2"), false), Signal::Begin, true), SessionStep::Renew);
         assert_eq!(at(&claimed, &who, END, true), CLOSE);
         assert_eq!(at(&claimed, &who, END, false), SessionStep::Leave, "the run goes on");
-        let waiting = turn(false, &[part("s", Some("1"), false)]);
+        let left = turn(false, &[part("o", None, false)]);
+        assert_eq!(at(&left, &who, Signal::Begin, true), SessionStep::Renew, "what the other did is no user's");
+        let waiting = Bounds { waiting: true, ..turn(false, &[part("s", Some("1"), false)]) };
+        assert_eq!(at(&waiting, &part("o", None, false), Signal::Begin, false), SessionStep::Claim, "beside it");
         assert_eq!(at(&waiting, &who, END, true), SessionStep::Nothing, "fired twice");
         assert_eq!(at(&waiting, &part("s", Some("2"), false), Signal::Begin, true), SessionStep::Claim);
         assert_eq!(at(&waiting, &part("s", Some("2"), false), END, true), CLOSE);

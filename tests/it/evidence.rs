@@ -11,7 +11,9 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Child;
 
 /// What may happen next. What makes no sense then does not happen.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +32,14 @@ enum Event {
     Writes(usize, bool),
     /// The user saves a file, or makes one.
     Saves(bool),
+    /// `oxundo run` begins; whether the first session's hooks come from within it.
+    Runs(bool),
+    /// Its agent ends; or `oxundo run` itself is killed.
+    RunEnds(bool),
     Undo,
     Redo,
+    /// The user brings back the files of that turn.
+    Restores(usize),
     /// A branch at the last turn, or one commit of the last ones.
     Makes(bool),
     /// The user's own git.
@@ -60,8 +68,24 @@ enum AtWork {
     Perhaps(BTreeSet<usize>),
 }
 
+/// A `run` in progress.
+struct Run {
+    process: Child,
+    /// Whether the first session is its agent's, and tells of its prompts.
+    hooked: bool,
+    /// Whether it is between two prompts that it has told of.
+    waits: bool,
+    number: usize,
+}
+
+/// A `run`'s own agent, where it tells of nothing.
+const RUN: usize = 2;
+
 struct Story {
     repo: Sandbox,
+    run: Option<Run>,
+    /// Whether a `run` was killed, and its turn is not closed yet.
+    killed: bool,
     at_work: AtWork,
     prompts: [usize; 2],
     /// How many calls each has in flight.
@@ -71,6 +95,8 @@ struct Story {
     tokens: BTreeMap<usize, Whose>,
     /// Those that are not decided yet, and whether an agent wrote them.
     open: Vec<(usize, bool)>,
+    /// Agents' that the user has brought back.
+    restored: BTreeSet<usize>,
     told: String,
     /// Whether the user's git has made the turns' branch another, or put a commit upon them: not all can be undone.
     strays: bool,
@@ -94,8 +120,12 @@ fn event() -> impl Strategy<Value = Event> {
         3 => who().prop_map(Event::Called),
         8 => (who(), is_new()).prop_map(|(who, new)| Event::Writes(who, new)),
         4 => is_new().prop_map(Event::Saves),
+        1 => prop::bool::ANY.prop_map(Event::Runs),
+        2 => prop::bool::weighted(0.3).prop_map(Event::RunEnds),
+        3 => is_new().prop_map(|new| Event::Writes(RUN, new)),
         4 => Just(Event::Undo),
         1 => Just(Event::Redo),
+        1 => (1..4_usize).prop_map(Event::Restores),
         1 => prop::bool::ANY.prop_map(Event::Makes),
         1 => (0..GIT.len()).prop_map(Event::Git),
         2 => (0..LOOKS.len()).prop_map(Event::Look),
@@ -123,7 +153,7 @@ fn ruled() -> String {
 }
 
 fn name(who: usize) -> &'static str {
-    ["a", "b"][who]
+    ["a", "b", "the run's agent"][who]
 }
 
 impl Story {
@@ -136,12 +166,15 @@ impl Story {
         }
         Self {
             repo,
+            run: None,
+            killed: false,
             at_work: AtWork::Nobody,
             prompts: [0; 2],
             calls: [0; 2],
             known: [false; 2],
             tokens: BTreeMap::new(),
             open: Vec::new(),
+            restored: BTreeSet::new(),
             told: String::new(),
             strays: false,
         }
@@ -158,8 +191,63 @@ impl Story {
         let prompt = format!("{}{}", name(who), self.prompts[who]);
         let payload = json!({"hook_event_name": event, "session_id": name(who), "prompt_id": prompt, "prompt": "p",
             "tool_name": "Bash", "tool_use_id": call.to_string()});
-        let output = Output::fired(&mut self.repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes());
-        assert_eq!((output.code, output.out(), output.err()), (0, String::new(), String::new()), "{output:?}");
+        let mut command = self.repo.oxundo_command(["hook", "claude"]);
+        if who == 0 && self.run.as_ref().is_some_and(|run| run.hooked) {
+            command.env("OXUNDO_RUN", self.repo.path(".git"));
+        }
+        let output = Output::fired(&mut command, payload.to_string().as_bytes());
+        assert_eq!((output.code, output.out()), (0, String::new()), "{output:?}");
+        assert!(self.killed || output.err().is_empty(), "{output:?}");
+    }
+
+    fn begins_run(&mut self, hooked: bool) {
+        // The session would be in two places.
+        if self.run.is_some() || hooked && self.at_work().contains(&0) {
+            return;
+        }
+        let number = self.told.len();
+        let script = format!("echo >$HOME/runs{number}; while [ -e $HOME/runs{number} ]; do sleep 0.01; done");
+        let process = self.repo.spawn(&["run", "--", "sh", "-c", &script]);
+        self.repo.wait_for(&format!("runs{number}"));
+        let _ = writeln!(self.told, "a run begins{}", if hooked { ", of a's" } else { "" });
+        self.settles();
+        self.run = Some(Run { process, hooked, waits: false, number });
+        self.joins(RUN);
+        if let (true, AtWork::Sure(at_work)) = (hooked, &mut self.at_work) {
+            // Its prompts tell when it is at work.
+            at_work.remove(&RUN);
+        }
+    }
+
+    fn ends_run(&mut self, killed: bool) {
+        let Some(mut run) = self.run.take() else { return };
+        let _ = writeln!(self.told, "the run {}", if killed { "is killed" } else { "ends" });
+        let end = || fs::remove_file(self.repo.home().join(format!("runs{}", run.number))).expect("end the run");
+        if killed {
+            run.process.kill().expect("kill oxundo");
+            run.process.wait().expect("wait for oxundo");
+            end();
+            self.killed = true;
+            return;
+        }
+        end();
+        let output = Output::awaited(run.process);
+        assert_eq!(output.code, 0, "{output:?}");
+        if run.hooked {
+            self.calls[0] = 0;
+        }
+        let mut left = self.at_work();
+        left.retain(|who| *who != RUN && !(run.hooked && *who == 0));
+        self.at_work = if left.is_empty() { AtWork::Nobody } else { AtWork::Sure(left) };
+    }
+
+    /// A command or a hook has closed the turn of a `run` that was killed.
+    fn settles(&mut self) {
+        if std::mem::take(&mut self.killed) {
+            let mut left = self.at_work();
+            left.remove(&RUN);
+            self.at_work = if left.is_empty() { AtWork::Nobody } else { AtWork::Sure(left) };
+        }
     }
 
     /// What was written since a command is decided: who had written it is an agent or not.
@@ -188,7 +276,7 @@ impl Story {
             (AtWork::Perhaps(_), _) => None,
         };
         if let (Some(Whose::Agents), Some(who)) = (whose, by) {
-            self.known[who] = true;
+            self.known.get_mut(who).into_iter().for_each(|known| *known = true);
         }
         match whose {
             Some(whose) => drop(self.tokens.insert(token, whose)),
@@ -209,6 +297,7 @@ impl Story {
         }
         self.decide(Whose::Users, Whose::Users);
         self.at_work = AtWork::Sure(others.into_iter().chain([who]).collect());
+        self.run.iter_mut().for_each(|run| run.waits = false);
     }
 
     fn leaves(&mut self, who: usize, ended: bool) {
@@ -223,6 +312,10 @@ impl Story {
             self.decide(Whose::Agents, Whose::Anybodys);
         }
         self.at_work = match (left.is_empty(), is_sure) {
+            (true, true) if let Some(run) = &mut self.run => {
+                run.waits |= ended && run.hooked && who == 0;
+                AtWork::Sure(left)
+            }
             (true, _) => {
                 self.decide(Whose::Users, Whose::Users);
                 AtWork::Nobody
@@ -239,17 +332,24 @@ impl Story {
 
     fn command(&mut self, op: &[&str]) {
         let before = self.bytes();
-        let in_flight = matches!(&self.at_work, AtWork::Sure(who) if who.iter().any(|who| self.calls[*who] > 0));
+        let in_call = |who: &usize| self.calls.get(*who).is_some_and(|calls| *calls > 0);
+        let in_flight = self.run.as_ref().is_some_and(|run| !run.waits)
+            || matches!(&self.at_work, AtWork::Sure(at_work) if at_work.iter().any(in_call));
         let output = self.repo.oxundo([&["--json"], op].concat());
+        self.settles();
         let _ = writeln!(self.told, "{op:?}: {}", output.code);
         assert!([0, 1, 3, 4].contains(&output.code), "{output:?}");
-        assert_eq!(output.out().contains("\"busy\""), in_flight, "busy while a call is in flight: {output:?}");
+        let is_nothing = output.code == 4 && self.run.is_some();
+        assert!(
+            output.out().contains("\"busy\"") == in_flight || is_nothing,
+            "busy while a call is in flight: {output:?}"
+        );
         if output.code != 0 {
             assert_eq!(self.bytes(), before, "a refusal changes nothing: {output:?}");
             return;
         }
         self.decide(Whose::Users, Whose::Users);
-        if self.at_work != AtWork::Nobody {
+        if self.at_work != AtWork::Nobody && self.run.is_none() {
             self.at_work = AtWork::Perhaps(self.at_work());
         }
     }
@@ -261,6 +361,7 @@ impl Story {
                 self.prompts[who] += 1;
                 let _ = writeln!(self.told, "{} begins", name(who));
                 self.hook("UserPromptSubmit", who, 0);
+                self.settles();
                 self.joins(who);
             }
             Event::End(who) | Event::Gone(who) if is_there(self, who) => {
@@ -285,10 +386,14 @@ impl Story {
                 self.hook("PostToolUse", who, self.calls[who]);
                 self.calls[who] -= 1;
             }
-            Event::Writes(who, new) if self.prompts[who] > 0 => self.write(Some(who), new),
+            Event::Writes(RUN, new) if self.run.is_some() => self.write(Some(RUN), new),
+            Event::Writes(who, new) if who != RUN && self.prompts[who] > 0 => self.write(Some(who), new),
             Event::Saves(new) => self.write(None, new),
             Event::Undo => self.command(&["undo"]),
             Event::Redo => self.command(&["redo"]),
+            Event::Runs(hooked) => self.begins_run(hooked),
+            Event::RunEnds(killed) => self.ends_run(killed),
+            Event::Restores(turn) => self.restores(turn),
             Event::Makes(false) => self.command(&["squash"]),
             Event::Makes(true) => {
                 self.strays = true;
@@ -306,10 +411,27 @@ impl Story {
                 let before = self.bytes();
                 let _ = writeln!(self.told, "{:?}", LOOKS[look]);
                 let output = self.repo.oxundo(LOOKS[look]);
-                assert!(!output.err().contains("closed turn"), "looking ends nothing: {output:?}");
-                assert_eq!(self.bytes(), before, "looking changes nothing");
+                // But what nobody is at work in.
+                if !self.killed {
+                    assert!(!output.err().contains("closed turn"), "looking ends nothing: {output:?}");
+                    assert_eq!(self.bytes(), before, "looking changes nothing");
+                }
+                self.settles();
             }
             _ => {}
+        }
+    }
+
+    /// What the user brings back of an agent's is on the user's word.
+    fn restores(&mut self, turn: usize) {
+        let files = |repo: &Sandbox| repo.sh("find . -name .git -prune -o -type f -print0 | xargs -0 cat");
+        let before = files(&self.repo);
+        self.command(&["restore", &turn.to_string()]);
+        let after = files(&self.repo);
+        for token in self.tokens_in(&after, "", Whose::Agents) {
+            if !before.contains(&format!("token{token}.")) {
+                self.restored.insert(token);
+            }
         }
     }
 
@@ -329,7 +451,8 @@ impl Story {
             let Some((id, about)) = line.split_once(' ') else { continue };
             let added = || self.repo.git(["show", "--format=", "-U0", id]);
             if about.starts_with("oxundo: uncommitted") {
-                let agents = self.tokens_in(&added(), "+", Whose::Agents);
+                let mut agents = self.tokens_in(&added(), "+", Whose::Agents);
+                agents.retain(|token| !self.restored.contains(token));
                 assert_eq!(agents, Vec::<usize>::new(), "what is an agent's is not saved as the user's");
             } else if about.contains("Assisted-by") {
                 let users = self.tokens_in(&added(), "+", Whose::Users);
@@ -339,6 +462,7 @@ impl Story {
     }
 
     fn ends(mut self) {
+        self.ends_run(false);
         for who in 0..2 {
             while self.calls[who] > 0 {
                 self.happens(Event::Called(who));
@@ -395,9 +519,27 @@ fn with_evidence_a_change_is_its_sessions_and_without_any_the_users() {
 
 #[test]
 fn stories_that_chance_seldom_tells() {
-    use Event::{Begin, Call, Called, End, Git, Makes, Saves, Undo, Writes};
+    use Event::{Begin, Call, Called, End, Git, Look, Makes, RunEnds, Runs, Saves, Undo, Writes};
     let (saves, writes) = (Saves(false), Writes(0, false));
-    let stories: [&[Event]; 9] = [
+    let stories: [&[Event]; 14] = [
+        &[Begin(0), writes, End(0), Begin(1), Writes(1, false), Runs(true), Call(0), RunEnds(false), saves, Undo],
+        // Beside a run: one that is killed, and one whose agent waits for a prompt.
+        &[saves, Begin(0), Runs(false), writes, RunEnds(true), Look(0), writes, End(0), saves, Begin(0)],
+        &[Runs(true), Begin(1), Writes(1, false), End(1), Begin(0), writes, End(0), RunEnds(false), saves, Begin(0)],
+        &[
+            Runs(true),
+            Begin(0),
+            writes,
+            End(0),
+            Begin(1),
+            Writes(1, false),
+            Undo,
+            End(1),
+            RunEnds(false),
+            saves,
+            Begin(0),
+        ],
+        &[Begin(1), Call(1), Runs(false), Writes(1, false), RunEnds(false), Undo, Called(1), Undo, saves, Begin(0)],
         // The user's work is uncommitted again, and in the file that the agent goes on to write.
         &[saves, Begin(0), writes, Undo, writes, End(0)],
         &[Begin(0), writes, Undo, saves, Undo, writes, End(0)],

@@ -21,7 +21,21 @@ pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Re
     let (session, beside) = (part.session.clone(), beside.unwrap_or_default());
     let mark =
         CallMark { session, tool: tool.clone(), at: rfc3339_now(), since_boot: Some(since_boot()), ends, beside };
-    append_line(&repo.scratch()?.join(FILE), &serde_json::to_vec(&mark).context("write a call down")?)
+    append(repo, &mark)
+}
+
+fn append(repo: &Repo, mark: &CallMark) -> Result<()> {
+    append_line(&repo.scratch()?.join(FILE), &serde_json::to_vec(mark).context("write a call down")?)
+}
+
+/// Adds calls of the last turn's that are not over, of sessions that go on in this one.
+pub fn carry_over(repo: &Repo, calls: Vec<ToolCall>, parts: &[Participant]) -> Result<()> {
+    for call in calls.into_iter().filter(|call| call.ended_at.is_none()) {
+        if parts.iter().any(|part| part.session == call.session) {
+            append(repo, &CallMark::of(call))?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds that a session has no call in flight any more: its prompt is over, and others are at work in the turn.

@@ -234,7 +234,7 @@ fn open_first(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool) -> Res
 /// Closes a turn and opens the next; gives the one that was closed.
 fn renew(locked: &mut Locked<'_>, call: &SignalCall, turn: &Turn, in_run: bool) -> Result<Option<Turn>> {
     // Of a session that goes on, an end was told before.
-    let interrupted = !turn.origin.part_of(&call.part).is_some_and(|part| part.goes_on);
+    let interrupted = turn.origin.parts.iter().any(|part| part.at_work && !part.goes_on);
     let closed = end(locked, Ending { exit_code: None, interrupted })?;
     // The reason why the last turn made no commits may be gone.
     let mode = if in_run { turn.wanted_mode() } else { locked.config().mode()? };
@@ -380,7 +380,7 @@ fn go_on(locked: &mut Locked<'_>, closed: &Turn, waiting: bool) -> Result<()> {
     }
     let from = |part: Participant| Participant { from: part.transcript.as_deref().map(length), to: None, ..part };
     let parts = parts.into_iter().map(from).collect();
-    let origin = Bounds { waiting, parts, ..closed.origin.clone() };
+    let origin = Bounds { waiting, parts, by_hooks: !in_run, ..closed.origin.clone() };
     let who = Who {
         agent: closed.agent.clone(),
         session: closed.session.clone(),
@@ -413,9 +413,10 @@ fn close_left(locked: &mut Locked<'_>) -> Result<()> {
     }
 }
 
-/// Whether a turn is open because a session, which no lock shows, is at work.
+/// Whether a turn is open because a session, which no lock shows, is at work: also one beside or within a `run` that was
+/// killed, if its process is seen to live.
 fn is_live(turn: &Turn) -> bool {
-    turn.origin.by_hooks && at_work(turn).next().is_some()
+    at_work(turn).any(|part| turn.origin.by_hooks || !part.inside || part.process.is_some())
 }
 
 /// Closes the turn that a process or a session left open, or that is between two prompts.
@@ -444,11 +445,16 @@ pub fn begin_run(view: View<'_>, who: Who) -> Result<Lock> {
     let run = view.repo.lock_for_run(&name)?;
     let mut locked = Locked::from_view(view, lock)?;
     let beside: Vec<Participant> = match locked.open_turn()? {
-        Some(open) if !open.origin.waiting => at_work(&open).cloned().collect(),
+        Some(open) if !open.origin.waiting => {
+            at_work(&open).map(|part| Participant { inside: false, ..part.clone() }).collect()
+        }
         _ => Vec::new(),
     };
+    let calls = calls::in_open_turn(locked.repo);
     close_open(&mut locked)?;
-    begin(&mut locked, who, Bounds { shared: !beside.is_empty(), parts: beside, ..Bounds::default() })?;
+    let origin = Bounds { shared: !beside.is_empty(), parts: beside, ..Bounds::default() };
+    begin(&mut locked, who, origin.clone())?;
+    calls::carry_over(locked.repo, calls, &origin.parts)?;
     Ok(run)
 }
 
@@ -464,6 +470,10 @@ pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<()> {
         return Ok(());
     }
     if at_work(&turn).any(|part| !part.inside) {
+        for part in turn.origin.parts.iter_mut().filter(|part| part.inside && part.at_work) {
+            finish(part);
+            calls::end_all(locked.repo, part)?;
+        }
         turn.origin.by_hooks = true;
         turn.exit_code = ending.exit_code;
         return amend(locked, &turn, "leave");
@@ -511,7 +521,8 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
             return open_turn(locked, &of_the_same_prompt(call, &turn), true, mode);
         }
         let mode = turn.wanted_mode();
-        let part = Participant { agent: turn.agent, ..call.part.clone() };
+        let agent = if call.inside { turn.agent } else { call.part.agent.clone() };
+        let part = Participant { agent, ..call.part.clone() };
         return open_turn(locked, &SignalCall { part, ..call.clone() }, false, mode);
     }
     let is_unchanged = since.changed(locked, &turn)?.is_empty();
