@@ -430,7 +430,7 @@ fn settled(repo: &Sandbox) {
     let left: Vec<_> = std::fs::read_dir(repo.root().join(".git/oxundo"))
         .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
         .unwrap_or_default();
-    let kept = ["lock", "run", "notes", "aside", "timeline", "journal.key", "replaced"];
+    let kept = ["lock", "run", "notes", "aside", "timeline", "journal.key", "replaced", "fired"];
     let left: Vec<_> = left.iter().filter(|name| !kept.iter().any(|kept| name == kept)).collect();
     assert!(left.is_empty(), "no scratch is left: {left:?}");
     assert!(!has_journal(repo), "the journal is gone");
@@ -544,4 +544,107 @@ fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
         }
     }
     assert!(failures.is_empty(), "{bad} kills lost something:\n{failures}");
+}
+
+/// What an agent's hooks tell, and what it does after each.
+type Told = [&'static str; 3];
+
+/// Hooks that are killed, and what the agent goes on to do.
+const HOOKS: [(&str, Told, &[Told]); 4] = [
+    (
+        "the next prompt, while the last one's turn is open",
+        ["UserPromptSubmit", "2", ""],
+        &[["PreToolUse", "2", "echo agents-two >>first.txt"], ["PostToolUse", "2", ""], ["Stop", "2", ""]],
+    ),
+    (
+        "a call begins",
+        ["PreToolUse", "1", ""],
+        &[["PostToolUse", "1", "echo agents-two >>first.txt"], ["Stop", "1", ""]],
+    ),
+    ("a call ends", ["PostToolUse", "1", ""], &[["PreToolUse", "1", "echo agents-two >>two.txt"], ["Stop", "1", ""]]),
+    ("the end", ["Stop", "1", ""], &[["UserPromptSubmit", "2", "echo agents-two >>first.txt"], ["Stop", "2", ""]]),
+];
+
+fn payload([event, prompt, _]: Told) -> String {
+    format!(
+        r#"{{"hook_event_name": "{event}", "session_id": "s", "prompt_id": "{prompt}", "prompt": "p", "tool_name": "Bash",
+            "tool_use_id": "{prompt}"}}"#
+    )
+}
+
+#[track_caller]
+fn tell(repo: &Sandbox, told: Told) {
+    let mut command = repo.oxundo_command(["hook", "claude"]);
+    // The agent is to be no child of a thread that waits for all that it traces.
+    let fired =
+        std::thread::scope(|scope| scope.spawn(|| Output::fired(&mut command, payload(told).as_bytes())).join());
+    let output = fired.expect("a hook is fired");
+    assert_eq!((output.code, output.out()), (0, String::new()), "{output:?}");
+    repo.sh(told[2]);
+}
+
+/// A hook was killed: whose is what, when the agent has gone on?
+fn judge_hook(repo: &Sandbox, before: &State, rest: &[Told], at: usize) {
+    let left = repo.files();
+    match at % 4 {
+        0 => repo.oxundo(["status"]).success(),
+        1 => repo.oxundo(["checkpoint"]).success(),
+        _ => {}
+    }
+    repo.files().assert_is(&left, "what is there is left as it is");
+    for told in rest {
+        tell(repo, *told);
+    }
+    let of = |whose: &str| repo.git(["log", "HEAD", &format!("--grep={whose}"), "-p", "--format="]);
+    assert!(!of("^oxundo: uncommitted").contains("+agents-"), "what is the agent's is not saved as the user's");
+    assert!(!of("^Assisted-by").contains("+users-"), "what is the user's is in no commit of the agent's");
+    let now = repo.files();
+    let undo = repo.oxundo(["undo", "--to", "0"]);
+    undo.success();
+    repo.state().assert_is(before, "undo of all is the state before the first prompt");
+    repo.oxundo(["redo", "--to", "1"]).success();
+    let more = repo.oxundo(["redo", "--steps", "1"]);
+    assert!([0, 4].contains(&more.code), "{more:?}");
+    repo.files().assert_is(&now, "redo brings all of it back");
+    assert_eq!(repo.oxundo(["status"]).err(), "", "what was missed has been told");
+    settled(repo);
+    repo.assert_sound();
+}
+
+#[test]
+fn a_hook_killed_at_any_call_loses_nothing_and_gives_nobodys_work_to_another() {
+    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let only: Option<usize> = std::env::var("OXUNDO_POINT").ok().and_then(|point| point.parse().ok());
+    if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
+        return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+    }
+    let mut failures = String::new();
+    for (name, killed, rest) in HOOKS {
+        let repo = Sandbox::new();
+        repo.sh("echo one >first.txt; git add .; git commit -qm one; echo users-first >>README.txt");
+        let before = repo.state();
+        tell(&repo, ["UserPromptSubmit", "1", "echo agents-one >>first.txt; echo agents-new >new.txt"]);
+        if killed[0] == "PostToolUse" {
+            tell(&repo, ["PreToolUse", "1", ""]);
+        }
+        let payload = payload(killed);
+        let args = ["hook", "claude", &payload];
+        let points = points_of(&repo, &args).expect("it was traced before");
+        let step = if thorough || points.len() < 2 * SAMPLE { 1 } else { points.len() / (2 * SAMPLE) };
+        let chosen: Vec<usize> = only.map_or_else(|| (0..points.len()).step_by(step).collect(), |point| vec![point]);
+        let failed = in_parallel(&chosen, |at| {
+            let Some(point) = points.get(*at) else { return };
+            let victim = if at % 3 == 2 { Victim::Oxundo } else { Victim::All };
+            let copy = repo.copy();
+            let kill = Kill { number: point.number, done: at % 2 == 1, victim };
+            if traced(&copy, &args, Some(kill)).expect("it was traced before").killed {
+                judge_hook(&copy, &before, rest, *at);
+            }
+        });
+        for (at, text) in failed {
+            let point = chosen[at];
+            let _ = writeln!(failures, "== {name}: {point}, {}\n{text}\n", points[point].text);
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
 }

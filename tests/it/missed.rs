@@ -2,6 +2,8 @@
 //! tells.
 
 use crate::sandbox::{Output, Sandbox};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::fs::File;
 
@@ -106,6 +108,55 @@ fn a_lock_that_another_holds_is_not_waited_for_for_ever() {
     output.warns("the prompt's turn was left open");
     repo.undo();
     assert!(!repo.exists("one.txt"), "it is undone");
+}
+
+/// A hook that waits for a lock, killed as its agent does when it has waited for long enough.
+fn kill_waiting(repo: &Sandbox, event: &str, prompt: &str, signal: Signal) {
+    let held = File::options().write(true).open(repo.path(".git/oxundo/lock")).expect("open the lock");
+    held.lock().expect("hold the lock");
+    let payload = json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": "do it"});
+    let mut process = repo.spawn(&["hook", "claude", &payload.to_string()]);
+    repo.sh("until grep -qs prompt .git/oxundo/attempt-*; do sleep 0.01; done");
+    let pid = Pid::from_raw(i32::try_from(process.id()).expect("it has a number"));
+    kill(pid, signal).expect("kill the hook");
+    process.wait().expect("wait for the hook");
+}
+
+#[test]
+fn a_hook_that_its_agent_kills_is_told_of_and_its_turn_is_partial() {
+    for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+        let repo = Sandbox::new();
+        repo.agent("echo first >first.txt");
+        repo.sh("echo user >>README.txt");
+        kill_waiting(&repo, BEGIN, "1", signal);
+        let status = repo.oxundo(["status"]);
+        status.warns("a hook of claude gave up ");
+        status.warns("(it was killed): the prompt was not recorded: what it changed counts as yours");
+        let before = repo.state();
+        hook(&repo, "PreToolUse", "1");
+        repo.sh("echo agent >>first.txt");
+        hook(&repo, "PostToolUse", "1");
+        // The last prompt's end was told of by none: the next one begins its turn all the same.
+        kill_waiting(&repo, BEGIN, "2", signal);
+        hook(&repo, "PreToolUse", "2");
+        repo.sh("echo second >second.txt");
+        hook(&repo, "PostToolUse", "2");
+        kill_waiting(&repo, END, "2", signal);
+        let status = repo.oxundo(["status"]);
+        status.warns("(it was killed): the prompt's turn was begun late, and is partial");
+        status.warns("(it was killed): the prompt's turn was left open");
+        let undo = repo.oxundo(["undo", "--steps", "2"]);
+        undo.success();
+        undo.warns("left open");
+        assert_eq!(repo.oxundo(["status"]).err(), "", "it was told");
+        repo.state().assert_is(&before, "both prompts are undone");
+        repo.redo();
+        let turns = repo.log();
+        let partial: Vec<_> = turns.iter().rev().map(|turn| turn["partial"] == true).collect();
+        assert_eq!(partial, [false, true, true, false], "the last one goes on after an undo: {turns:?}");
+        assert_eq!(repo.sh("ls .git/oxundo | grep -c -e attempt -e missed || true"), "0", "nothing is left of it");
+        repo.assert_sound();
+    }
 }
 
 #[test]

@@ -4,15 +4,24 @@
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{ago, rfc3339_now};
 use crate::git::repo::scratch::{append_line, remove_if_there};
+use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
-use crate::model::turn::Participant;
+use crate::model::turn::{Participant, Turn};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The file in the scratch directory.
 const FILE: &str = "missed";
+
+/// How the files are called there in which a hook writes down what it is about to do.
+const ATTEMPT: &str = "attempt-";
+
+/// In how many of the last turns a prompt is looked for.
+const LAST_TURNS: u64 = 8;
 
 /// What was missed of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +69,78 @@ impl Missed {
     fn is_of(&self, part: &Participant) -> bool {
         self.agent == part.agent && self.session == part.session
     }
+
+    /// Whether it was acted on nevertheless, as the timeline has it.
+    fn is_done(&self, repo: &Repo) -> Result<bool> {
+        let timeline = Timelines::new(repo).timeline()?;
+        let is_its = |part: &Participant| self.is_of(part) && (self.prompt.is_none() || self.prompt == part.prompt);
+        if self.part == Part::End {
+            let open = timeline.state.open.map(|open| timeline.require_turn(open)).transpose()?;
+            return Ok(!open.is_some_and(|turn| turn.origin.parts.iter().any(|part| part.at_work && is_its(part))));
+        }
+        let is_begun =
+            |turn: &Turn| (self.prompt.is_some() || turn.began_at >= self.at) && turn.origin.parts.iter().any(is_its);
+        let next = timeline.state.next;
+        for number in (next.saturating_sub(LAST_TURNS)..next).rev() {
+            if timeline.find_turn(number)?.is_some_and(|turn| is_begun(&turn)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// What a hook is about to do, written down first: whoever is killed in the middle writes nothing any more. A lock on the
+/// file shows that it lives.
+#[derive(Debug)]
+pub struct Attempt {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Attempt {
+    /// Writes down what is missed if this process is killed.
+    pub fn begin(repo: &Repo, missed: &Missed) -> Result<Self> {
+        let path = repo.scratch()?.join(format!("{ATTEMPT}{}", std::process::id()));
+        let mut lock = File::options().create(true).truncate(true).write(true).open(&path)?;
+        lock.try_lock()?;
+        let missed = Missed { why: "it was killed".to_owned(), ..missed.clone() };
+        lock.write_all(&serde_json::to_vec(&missed)?)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// The file, which goes when it is done, or has been missed for a reason that is written down.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// It is over.
+    pub fn end(self) -> Result<()> {
+        remove_if_there(&self.path)
+    }
+}
+
+/// The attempts of hooks that were killed, with what each has missed; none where even that was cut off.
+fn killed(repo: &Repo) -> Vec<(PathBuf, Option<Missed>)> {
+    let Ok(found) = std::fs::read_dir(repo.scratch_path("")) else { return Vec::new() };
+    let is_attempt = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ATTEMPT));
+    let paths = found.filter_map(|entry| Some(entry.ok()?.path())).filter(is_attempt);
+    let is_dead = |path: &Path| File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok());
+    let read = |path: &PathBuf| serde_json::from_slice(&std::fs::read(path).ok()?).ok();
+    paths.filter(|path| is_dead(path)).map(|path| (path.clone(), read(&path))).collect()
+}
+
+/// Puts what hooks that were killed have missed to the rest, where they have missed it. Their turn may begin late.
+pub fn collect(repo: &Repo) -> Result<()> {
+    for (path, missed) in killed(repo) {
+        if let Some(missed) = missed
+            && !missed.is_done(repo)?
+        {
+            append_line(&file(repo), &serde_json::to_vec(&missed).context("write down what was missed")?)?;
+        }
+        remove_if_there(&path)?;
+    }
+    Ok(())
 }
 
 fn file(repo: &Repo) -> PathBuf {
@@ -91,7 +172,9 @@ pub fn note_late(repo: &Repo, part: &Participant) -> Result<()> {
 
 /// What the user is to know, a sentence each.
 pub fn told(repo: &Repo) -> Vec<String> {
-    let all = all(repo);
+    let mut all = all(repo);
+    let killed = killed(repo).into_iter().filter_map(|(_, missed)| missed);
+    all.extend(killed.filter(|missed| !missed.is_done(repo).unwrap_or_default()));
     if all.is_empty() && file(repo).exists() {
         return vec!["a hook of an agent's gave up, and could not write down why".to_owned()];
     }
@@ -111,5 +194,8 @@ pub fn told(repo: &Repo) -> Vec<String> {
 
 /// Forgets it all: the user has been told.
 pub fn forget(repo: &Repo) -> Result<()> {
+    for (path, _) in killed(repo) {
+        remove_if_there(&path)?;
+    }
     remove_if_there(&file(repo))
 }

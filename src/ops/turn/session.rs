@@ -68,8 +68,12 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     }
     let mut locked = Locked::beside_run(repo, heard, &format!("{}'s hook", call.part.agent), call.patience)?;
     let open = locked.open_turn()?;
-    let is_at_work = open.as_ref().is_some_and(|turn| turn.origin.part_of(&call.part).is_some_and(|part| part.at_work));
-    let late = if is_at_work { None } else { missed::begun_late(repo, call.signal, &call.part) };
+    missed::collect(repo)?;
+    let late = missed::begun_late(repo, call.signal, &call.part).filter(|(prompt, _)| {
+        let part = open.as_ref().and_then(|turn| turn.origin.part_of(&call.part));
+        // It may be at work on the prompt before, of which nothing told the end.
+        !part.is_some_and(|part| part.at_work && (prompt.is_none() || part.prompt.is_none() || part.prompt == *prompt))
+    });
     let call = &late.map_or_else(|| as_first_end(call, open.as_ref()), |late| as_late_begin(call, late));
     let running = repo.is_running()?;
     let others = open.as_ref().is_some_and(|turn| at_work(turn).any(|part| !part.is_session_of(&call.part)));
@@ -380,7 +384,7 @@ fn go_on(locked: &mut Locked<'_>, closed: &Turn, waiting: bool) -> Result<()> {
     }
     let from = |part: Participant| Participant { from: part.transcript.as_deref().map(length), to: None, ..part };
     let parts = parts.into_iter().map(from).collect();
-    let origin = Bounds { waiting, parts, by_hooks: !in_run, ..closed.origin.clone() };
+    let origin = Bounds { waiting, parts, by_hooks: !in_run, partial: false, ..closed.origin.clone() };
     let who = Who {
         agent: closed.agent.clone(),
         session: closed.session.clone(),

@@ -18,7 +18,7 @@ use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
 use crate::ops::checkpoint;
 use crate::ops::turn::message_of_prompt;
-use crate::ops::turn::missed::Missed;
+use crate::ops::turn::missed::{Attempt, Missed};
 use crate::ops::turn::session::{SignalCall, beside_turn, handle_signal};
 use crate::program::args::HookArgs;
 use crate::program::cmd::gc::start_if_due;
@@ -218,20 +218,37 @@ fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
         partial: false,
     };
     let missed = Missed::of(call.signal, &call.part, call.message.as_deref());
-    let (scratch, noted) = (repo.scratch()?.to_owned(), missed.clone());
-    watch(limit, move || {
-        let why = format!("it took longer than {} ms", limit.as_millis());
-        // There is nobody to tell that it cannot be written.
-        let _ = noted.map(|noted| noted.write(&scratch, &why));
-    });
-    let done = handle_signal(repo, &listener, &call).or_else(|error| {
-        let written = missed.map(|missed| missed.write(repo.scratch()?, &to_refusal(&error).message));
-        written.unwrap_or(Ok(())).and(Err(error))
-    })?;
+    // Where that cannot be written, nothing else can: the hook may still succeed.
+    let attempt = missed.as_ref().and_then(|missed| Attempt::begin(repo, missed).ok());
+    watch(limit, give_up(repo.scratch()?.to_owned(), missed.clone(), attempt.as_ref(), limit));
+    let done = handle_signal(repo, &listener, &call);
+    let is_told = match (&done, missed) {
+        (Err(error), Some(missed)) => missed.write(repo.scratch()?, &to_refusal(error).message).is_ok(),
+        _ => true,
+    };
+    attempt.filter(|_| is_told).map_or(Ok(()), Attempt::end)?;
+    let done = done?;
     if done.closed.is_some() {
         start_if_due(&done.view);
     }
     Ok(())
+}
+
+/// Writes down what was missed for want of time. There is nobody to tell that it cannot be written.
+fn give_up(
+    scratch: PathBuf,
+    missed: Option<Missed>,
+    attempt: Option<&Attempt>,
+    limit: Duration,
+) -> impl FnOnce() + Send + 'static {
+    let attempt = attempt.map(|attempt| attempt.path().to_owned());
+    move || {
+        let why = format!("it took longer than {} ms", limit.as_millis());
+        let is_written = missed.is_some_and(|missed| missed.write(&scratch, &why).is_ok());
+        if let Some(attempt) = attempt.filter(|_| is_written) {
+            let _ = std::fs::remove_file(attempt);
+        }
+    }
 }
 
 /// Ends this process when it takes longer than that, as where a file blocks whoever reads it: the agent must not wait. The
