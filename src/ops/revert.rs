@@ -212,7 +212,7 @@ impl<'a> Revert<'a, '_> {
                 repo.check_identity()?;
                 let message = format!("Take out turn {}: {}\n\n{}", turn.turn, turn.title(), taken_commits(turn));
                 let parents: Vec<_> = plan.head.to.commit.into_iter().collect();
-                let sign = self.view.config().sign()?;
+                let sign = self.view.sign()?;
                 plan.head.to.commit = Some(Objects::new(repo).make_commit(next, &parents, &message, sign)?);
             }
             tree = next;

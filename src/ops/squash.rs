@@ -140,8 +140,7 @@ impl Squash<'_, '_> {
     /// The new tip, which no ref holds yet.
     fn commit(&self, line: &[ObjectId], tip: ObjectId) -> Result<ObjectId> {
         let repo = self.view.repo;
-        // What is only looked at needs no signature.
-        let sign = if self.view.as_if_ended.is_some() { Sign::Never } else { self.view.config().sign()? };
+        let sign = self.view.sign()?;
         let parent = if self.folds() { self.base } else { self.dirty_commits(line, sign)? };
         let tree = Objects::new(repo).commit_tree(tip)?;
         let squashed = line.iter().filter(|id| self.folds() || !self.is_dirty(**id)).count();

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::git::apply::Apply;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
+use crate::git::objects::commit::Sign;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
@@ -29,6 +30,8 @@ pub struct View<'r> {
     pub as_if_ended: Option<u64>,
     /// The present as it would be then, where that is another than what is there.
     pub as_if_present: Option<Capture>,
+    /// Whether what is planned is only shown.
+    pub is_preview: bool,
     heard: Warn<'r>,
 }
 
@@ -36,7 +39,15 @@ impl<'r> View<'r> {
     /// Reads the timeline and HEAD, and changes nothing.
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
         let timeline = Timelines::new(repo).timeline()?;
-        Ok(Self { repo, timeline, head: Refs::new(repo).head()?, as_if_ended: None, as_if_present: None, heard })
+        Ok(Self {
+            repo,
+            timeline,
+            head: Refs::new(repo).head()?,
+            as_if_ended: None,
+            as_if_present: None,
+            is_preview: false,
+            heard,
+        })
     }
 
     /// Reads again; the timeline only if it has moved.
@@ -49,6 +60,11 @@ impl<'r> View<'r> {
     /// The user's settings.
     pub fn config(&self) -> Config<'r> {
         Config(self.repo)
+    }
+
+    /// Whether commits are signed. What is only looked at needs no signature: nobody is asked for a password.
+    pub fn sign(&self) -> Result<Sign> {
+        if self.is_preview || self.as_if_ended.is_some() { Ok(Sign::Never) } else { self.config().sign() }
     }
 
     /// Passes a warning on.

@@ -3,6 +3,7 @@
 
 use crate::sandbox::{Mode, Output, Sandbox, announce};
 use serde_json::{Value, json};
+use std::fs::File;
 
 const TWO_TURNS: [&str; 2] = ["echo one >>README.txt; echo first >first.txt", "echo two >>README.txt"];
 
@@ -863,6 +864,47 @@ fn what_a_turn_could_not_commit_is_not_saved_as_the_users() {
         assert!(agents_commits(&repo).contains("+agents-third"), "committed as ever once all is committed");
         repo.assert_sound();
     }
+}
+
+/// Two turns, and a program that signs commits and leaves a sign of that.
+fn signing() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.write(
+        "../home/gpg",
+        "#!/bin/sh\ncat >/dev/null; touch ~/signed; echo '[GNUPG:] SIG_CREATED ' >&2; echo signature\n",
+    );
+    repo.sh("chmod +x ~/gpg; git config gpg.program ~/gpg; git config commit.gpgSign true");
+    for script in TWO_TURNS {
+        repo.agent(script);
+    }
+    repo.sh("rm ~/signed");
+    repo
+}
+
+#[test]
+fn what_is_only_shown_is_not_signed() {
+    let repo = signing();
+    for args in [&["squash"][..], &["undo", "--revert"], &["undo", "--only", "2"]] {
+        repo.oxundo([args, &["--dry-run"]].concat()).success();
+        assert!(!repo.home().join("signed").exists(), "{args:?}");
+    }
+    repo.oxundo(["squash"]).success();
+    assert!(repo.home().join("signed").exists(), "what is made is signed");
+}
+
+#[test]
+fn what_a_killed_look_left_in_the_temporary_directory_goes_with_the_next() {
+    let repo = signing();
+    let place = repo.home().join("tmp");
+    let repo = repo.with_variable("TMPDIR", &place);
+    repo.sh("cd ~; mkdir -p tmp/oxundo-look-old/ab tmp/oxundo-look-used tmp/oxundo-look-new tmp/own
+        echo object >tmp/oxundo-look-old/ab/cd; touch -d '2 hours ago' tmp/*; touch tmp/oxundo-look-new");
+    let used = File::open(place.join("oxundo-look-used")).expect("open a directory");
+    used.lock().expect("it is in use");
+    // What signs has to see what was only looked at.
+    repo.oxundo(["squash"]).success();
+    assert_eq!(repo.sh("ls ~/tmp"), "own\noxundo-look-new\noxundo-look-used", "what nobody uses is gone");
+    drop(used);
 }
 
 #[test]

@@ -26,8 +26,8 @@ impl Repo {
         for (id, file) in &look.large {
             stream_as(&*self.gix.objects, file, *id)?;
         }
-        if let Some(Apart(directory)) = &look.apart {
-            self.take_in(directory)?;
+        if let Some(apart) = &look.apart {
+            self.take_in(&apart.path)?;
         }
         Ok(())
     }
@@ -59,8 +59,8 @@ impl Repo {
         let mut look = self.look.borrow_mut();
         let look = look.get_or_insert_default();
         let directory = match &look.apart {
-            Some(apart) => apart.0.clone(),
-            None => look.apart.insert(Apart::make()?).0.clone(),
+            Some(apart) => apart.path.clone(),
+            None => look.apart.insert(Apart::make()?).path.clone(),
         };
         self.copy_unwritten(&directory)?;
         let store = gix::odb::loose::Store::at(directory.clone(), self.hash_kind());

@@ -283,7 +283,10 @@ pub fn look_ahead<'r, T>(
         close_left(&mut locked)?;
     }
     repo.look();
-    if within.is_some() { plan(&locked) } else { plan(&as_if_ended(&locked, command.op.is_about_commits())?) }
+    let mut view =
+        if within.is_some() { (*locked).clone() } else { as_if_ended(&locked, command.op.is_about_commits())? };
+    view.is_preview = true;
+    plan(&view)
 }
 
 /// Closes the open turn, plans and carries out; a plan that is refused leaves the turn open. What an agent does that is
