@@ -48,6 +48,11 @@ pub fn processes_of(agent: Option<&Process>) -> Option<Vec<u32>> {
     platform::descendants(agent.pid)
 }
 
+/// Those that this process has started.
+pub fn processes_below() -> Vec<u32> {
+    platform::descendants(std::process::id()).unwrap_or_default()
+}
+
 /// This process and those above it.
 pub fn own_line() -> Vec<u32> {
     let mut line = vec![std::process::id()];

@@ -757,6 +757,44 @@ fn after_escape_in_the_middle_of_a_call_undo_is_not_busy() {
 }
 
 #[test]
+fn a_call_that_outlasts_its_prompt_is_still_its_sessions() {
+    for outlasts in [true, false] {
+        let repo = repo(Mode::Commit);
+        repo.sh("mkfifo ../home/tool ../home/more");
+        let before = repo.state();
+        // The agent is git. It lists nothing of what is in the background, and does not tell of this call's end.
+        let told = |event, more| call(event, 1, more).replace("hook claude", "hook codex");
+        let work = "(cat ../home/tool; echo late >>late.txt; touch ../home/late) >../home/said 2>&1 &";
+        let lines = [
+            told(BEGIN, ""),
+            told(CALL, ",\"tool_name\":\"Bash\""),
+            format!("echo work >>README.txt; {}", if outlasts { work } else { "true" }),
+            told(END, ""),
+            "touch ../home/stopped; read line <../home/more; wait".to_owned(),
+        ];
+        std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
+        let agent = ["-c", "alias.agent=!sh ../home/agent", "agent"];
+        let mut agent = repo.git_command(agent).spawn().expect("start an agent");
+        repo.wait_for("stopped");
+        let open = if outlasts { json!(3) } else { Value::Null };
+        assert_eq!(repo.json(["status"]).1["open_turn"], open);
+        assert_eq!(repo.json(["status"]).1["refusal"], Value::Null, "the user need not wait for it");
+        if outlasts {
+            repo.sh("true >../home/tool");
+            repo.wait_for("late");
+            hook_of(&repo, "codex", BEGIN, "2", "s");
+            assert!(agents_commits(&repo).contains("+late"), "what it did after the prompt's end is its own");
+            let turns = repo.log();
+            assert_eq!((&turns[1]["turn"], &turns[1]["interrupted"]), (&json!(3), &json!(false)), "{turns:?}");
+        }
+        repo.sh("true >../home/more");
+        agent.wait().expect("it ends");
+        repo.undo();
+        repo.state().assert_is(&before, "the prompt is undone with it");
+    }
+}
+
+#[test]
 fn the_call_of_an_agent_that_is_gone_is_not_in_flight() {
     let repo = repo(Mode::Commit);
     let before = repo.state();

@@ -1,7 +1,7 @@
 //! The calls of tools in the open turn: told by hooks, a line each in a file of the scratch directory, since a call must
 //! cost little; kept in the turn's record when it ends.
 
-use crate::agents::process::{at_work, caller, own_line, processes_of};
+use crate::agents::process::{at_work, caller, own_line, processes_below, processes_of};
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, rfc3339_now, since_boot, unix_now};
@@ -61,14 +61,28 @@ pub fn check_none_in_flight(view: &View<'_>) -> Result<()> {
         let Some(part) = at_work(&turn).find(|part| part.session == call.session) else { continue };
         let since_began = parse_rfc3339(&call.began_at).map(|began| unix_now().saturating_sub(began));
         let age = call.age(since_began, since_boot());
-        // A terminal of the agent's, in which this is typed, carries out no call.
-        let (now, own) = (processes_of(part.process.as_ref()), own_line());
-        let now = now.map(|now| now.into_iter().filter(|id| !own.contains(id)).collect::<Vec<_>>());
-        if call.is_in_flight(age, now.as_deref()) {
+        if call.is_in_flight(age, others_of(part).as_deref()) {
             return Err(in_flight(&turn, call, part).into());
         }
     }
     Ok(())
+}
+
+/// The processes of a session's agent, but for those by which this one comes about: a terminal of the agent's, in which this
+/// is typed, carries out no call, and no hook does.
+fn others_of(part: &Participant) -> Option<Vec<u32>> {
+    let mut own = own_line();
+    own.extend(processes_below());
+    let now = processes_of(part.process.as_ref())?;
+    Some(now.into_iter().filter(|id| !own.contains(id)).collect())
+}
+
+/// Whether a call that nothing has told the end of goes on, seen by a process that the session's agent had not before it.
+pub fn outlasts(repo: &Repo, part: &Participant) -> bool {
+    let open = in_open_turn(repo).into_iter().filter(|call| call.ended_at.is_none() && call.session == part.session);
+    let open: Vec<ToolCall> = open.collect();
+    let now = if open.is_empty() { None } else { others_of(part) };
+    now.is_some_and(|now| open.iter().any(|call| now.iter().any(|id| !call.beside.contains(id))))
 }
 
 fn in_flight(turn: &Turn, call: &ToolCall, part: &Participant) -> Refusal {

@@ -1,6 +1,7 @@
 //! Turns whose beginning and end come as signals, from agents' hooks or `oxundo turn`: what a signal does to the open
 //! turn. Also the turn of a `run`, which such sessions may share.
 
+use crate::agents::adapters::adapter;
 use crate::agents::process::at_work;
 use crate::agents::transcript::{finish, length};
 use crate::agents::{process, spawn};
@@ -75,6 +76,8 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
         !part.is_some_and(|part| part.at_work && (prompt.is_none() || part.prompt.is_none() || part.prompt == *prompt))
     });
     let call = &late.map_or_else(|| as_first_end(call, open.as_ref()), |late| as_late_begin(call, late));
+    let outlasting = outlasting(repo, call, open.as_ref());
+    let call = outlasting.as_ref().unwrap_or(call);
     let running = repo.is_running()?;
     let others = open.as_ref().is_some_and(|turn| at_work(turn).any(|part| !part.is_session_of(&call.part)));
     let known = call.signal == Signal::Call && is_known(&locked, open.as_ref(), &call.part)?;
@@ -88,6 +91,10 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     };
     if let Some(tool) = call.tool.as_ref().filter(|_| step != SessionStep::Nothing) {
         calls::record(repo, &call.part, tool, false)?;
+    }
+    if outlasting.is_some() {
+        // The user need not wait for it.
+        calls::end_all(repo, &call.part)?;
     }
     if call.partial {
         missed::note_late(repo, &call.part)?;
@@ -113,6 +120,16 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
 fn as_late_begin(call: &SignalCall, (prompt, message): (Option<String>, Option<String>)) -> SignalCall {
     let part = Participant { prompt, ..call.part.clone() };
     SignalCall { signal: Signal::Begin, part, message, partial: true, ..call.clone() }
+}
+
+/// At the end of a prompt a call that has not ended shows that its session goes on, where the agent lists nothing of what is
+/// in the background.
+fn outlasting(repo: &Repo, call: &SignalCall, open: Option<&Turn>) -> Option<SignalCall> {
+    let part = open?.origin.part_of(&call.part).filter(|part| part.at_work)?;
+    let is_end = call.signal == Signal::End { interrupted: false } && !part.is_other_prompt_than(&call.part);
+    let lists_none = adapter(&call.part.agent).is_some_and(|adapter| adapter.background.is_none());
+    let goes_on = is_end && lists_none && calls::outlasts(repo, part);
+    goes_on.then(|| SignalCall { signal: Signal::GoOn, ..call.clone() })
 }
 
 /// Where a turn is open, another end of a prompt ends it as any other does. It must not be taken for the first one, which
