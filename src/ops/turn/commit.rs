@@ -119,11 +119,11 @@ pub fn auto_commit<'r>(
     let (repo, config, index) = (locked.repo, locked.config(), Index::new(locked.repo));
     let checkpoint = &capture.checkpoint;
     if let Some(what) = repo.in_progress() {
-        return Err(Refusal::new(Code::InProgress, format!("the agent left a {what} in progress")).into());
+        anyhow::bail!("the agent left a {what} in progress");
     }
     if let Some(path) = index.first_unmerged()? {
         let path = shown(path.as_bstr());
-        return Err(Refusal::new(Code::InProgress, format!("the agent left '{path}' unmerged")).into());
+        anyhow::bail!("the agent left '{path}' unmerged");
     }
     let lock = index.lock_index(config.lock_timeout()?)?;
     let found = lock.read()?;
@@ -134,7 +134,9 @@ pub fn auto_commit<'r>(
     // Where the agent made commits itself, there may be nothing left; a secret has been named.
     let is_all_said = changed.head.is_some() || !choice.left_out.is_empty();
     if choice.commit.is_empty() {
-        return if is_all_said || !changes_files(changed) { Ok(None) } else { Err(untracked().into()) };
+        let is_nothing = is_all_said || (changed.files.is_empty() && changed.index.is_empty());
+        anyhow::ensure!(is_nothing, "git tracks none of these files, or is told to leave them alone");
+        return Ok(None);
     }
     let mut message = commit_message(locked, turn, start, checkpoint);
     lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
@@ -151,14 +153,6 @@ pub fn auto_commit<'r>(
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
     let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
     Ok(Some(AutoCommit { commit, index: moves, state: index.index_state(&staged, tree)?, lock }))
-}
-
-fn changes_files(changed: &Delta) -> bool {
-    !changed.files.is_empty() || !changed.index.is_empty()
-}
-
-fn untracked() -> Refusal {
-    Refusal::new(Code::Nothing, "git tracks none of these files, or is told to leave them alone")
 }
 
 /// The auto-commit as it would be made if the turn ended now, but for filters, hooks and a signature; none where none
