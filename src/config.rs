@@ -185,6 +185,11 @@ impl Config<'_> {
         Ok(Duration::from_millis(self.number("lockTimeout")?))
     }
 
+    /// `oxundo.fsync`: whether what oxundo relies on is flushed to the disk.
+    pub fn fsync(self) -> Result<bool> {
+        self.flag("fsync")
+    }
+
     /// `oxundo.hookTimeout`: for how many milliseconds an agent's hook works before it gives up; 25000 by default.
     pub fn hook_timeout(self) -> Result<Duration> {
         Ok(Duration::from_millis(self.number("hookTimeout")?))

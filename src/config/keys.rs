@@ -142,6 +142,14 @@ pub const KEYS: &[Key] = &[
         ..ONE
     },
     Key {
+        name: "fsync",
+        default: "true",
+        values: "a boolean",
+        about: "Whether commands wait until what they rely on is on the disk, so that a power cut takes nothing: the records, the objects that these name, and the files that undo and redo write.",
+        example: "false",
+        ..ONE
+    },
+    Key {
         name: "hookTimeout",
         default: "25000",
         values: "milliseconds",

@@ -20,4 +20,6 @@ pub mod checkpoint;
 
 pub mod timeline;
 
+pub mod durable;
+
 pub mod apply;

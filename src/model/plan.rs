@@ -203,6 +203,13 @@ impl Plan {
             && !self.moves_head()
     }
 
+    /// Whether it changes more than the index and where branches are.
+    pub fn changes_files(&self) -> bool {
+        !(self.files.is_empty() && self.directories.is_empty() && self.aside.is_empty())
+            || self.stash.is_some()
+            || self.moves_head()
+    }
+
     /// The plan that takes all of this back.
     #[must_use]
     pub fn inverse(mut self) -> Self {

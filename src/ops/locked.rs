@@ -4,6 +4,7 @@
 use crate::config::Config;
 use crate::git::apply::Apply;
 use crate::git::apply::recover::Recovered;
+use crate::git::durable::Durable;
 use crate::git::index::lock::IndexLock;
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
@@ -13,7 +14,7 @@ use crate::git::timeline::update::Update;
 use crate::model::bytes::shown;
 use crate::model::plan::Plan;
 use crate::model::turn::Note;
-use crate::ops::view::View;
+use crate::ops::view::{View, mend};
 use crate::warning::Warn;
 use anyhow::Result;
 use gix::bstr::ByteSlice;
@@ -52,6 +53,8 @@ impl<'r> Locked<'r> {
     /// With a lock that has been taken: recovers an interrupted command, and reads the timeline and HEAD.
     pub fn over(repo: &'r Repo, heard: Warn<'r>, lock: Lock) -> Result<Self> {
         repo.act();
+        mend(repo, heard)?;
+        Durable::new(repo).begin()?;
         let recovered = Apply::new(repo, Config(repo).lock_timeout()?, heard).recover()?;
         let locked = Self { view: View::open(repo, heard)?, _lock: lock };
         if let Some(recovered) = recovered {
@@ -63,6 +66,7 @@ impl<'r> Locked<'r> {
     /// As [`Self::over`], with a view from before the lock was taken: what has not changed is not read again.
     pub fn from_view(view: View<'r>, lock: Lock) -> Result<Self> {
         view.repo.act();
+        Durable::new(view.repo).begin()?;
         let recovered = view.apply()?.recover()?;
         let locked = Self { view: view.refreshed()?, _lock: lock };
         if let Some(recovered) = recovered {

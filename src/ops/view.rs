@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::git::apply::Apply;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
+use crate::git::durable::Durable;
 use crate::git::objects::commit::Sign;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
@@ -36,8 +37,9 @@ pub struct View<'r> {
 }
 
 impl<'r> View<'r> {
-    /// Reads the timeline and HEAD, and changes nothing.
+    /// Reads the timeline and HEAD, and changes nothing but what a power cut has left.
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
+        mend(repo, heard)?;
         let timeline = Timelines::new(repo).timeline()?;
         Ok(Self {
             repo,
@@ -105,6 +107,14 @@ impl<'r> View<'r> {
     pub fn last_whole(&self) -> Result<Option<u64>> {
         last_whole(&self.timeline, self.top())
     }
+}
+
+/// Mends what a power cut has left, and says so.
+pub fn mend(repo: &Repo, heard: Warn<'_>) -> Result<()> {
+    repo.set_flushes(Config(repo).fsync()?);
+    let mended = Durable::new(repo).mend()?;
+    mended.words().iter().for_each(|words| heard(Warning::new(words)));
+    Ok(())
 }
 
 /// The first turn from here down that did not only take parts of others out.

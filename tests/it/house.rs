@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The rooms of the git layer: each names only those before it.
-const GIT_ROOMS: [&str; 9] =
-    ["repo", "objects", "refs", "worktree", "index", "scan", "checkpoint", "timeline", "apply"];
+const GIT_ROOMS: [&str; 10] =
+    ["repo", "objects", "refs", "worktree", "index", "scan", "checkpoint", "timeline", "durable", "apply"];
 
 /// What the other rooms may name, and the leaves that everybody may.
 const MAY_NAME: [(&str, &[&str]); 7] = [

@@ -430,7 +430,7 @@ fn settled(repo: &Sandbox) {
     let left: Vec<_> = std::fs::read_dir(repo.root().join(".git/oxundo"))
         .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
         .unwrap_or_default();
-    let kept = ["lock", "run", "notes", "aside", "timeline", "journal.key", "replaced", "fired"];
+    let kept = ["lock", "run", "notes", "log", "aside", "timeline", "journal.key", "replaced", "fired"];
     let left: Vec<_> = left.iter().filter(|name| !kept.iter().any(|kept| name == kept)).collect();
     assert!(left.is_empty(), "no scratch is left: {left:?}");
     assert!(!has_journal(repo), "the journal is gone");

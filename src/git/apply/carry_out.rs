@@ -5,8 +5,9 @@ use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
 use crate::git::apply::files::{Files, interrupted};
 use crate::git::apply::index::IndexWork;
+use crate::git::durable::{Durable, When};
 use crate::git::index::lock::IndexLock;
-use crate::git::refs::{OwnRef, Refs};
+use crate::git::refs::{NOTES, OwnRef, Refs};
 use crate::model::bytes::shown;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
@@ -38,14 +39,14 @@ impl Apply<'_> {
         // A plan that only records something is one move of one ref.
         if plan.is_empty() {
             Refs::new(self.repo).add_notes(&record.notes)?;
-            self.record(record)?;
+            self.record_alone(plan, record)?;
             return conclude();
         }
         let pending = self.write_journal(plan, record)?;
         let mut files = Files::strict(self.repo, pending);
         if let Err(error) = files.rehearse(plan) {
             // Nothing has been changed that would have to be rolled back.
-            self.end_journal(pending)?;
+            self.end_journal(&Plan::empty(plan.op, plan.head.from.clone()), record, pending, When::Now)?;
             return Err(error);
         }
         let carried_out = self.carry_out(plan, record, index, &mut files);
@@ -66,8 +67,21 @@ impl Apply<'_> {
         let finished = files.outs.leave();
         self.tell_of(&files.outs.kept);
         finished?;
-        self.end_journal(pending)?;
+        // Where it wrote no file of the user's, the journal brings all of it about again.
+        let when = if plan.changes_files() { When::Now } else { When::Soon };
+        self.end_journal(plan, record, pending, when)?;
         Ok(concluded)
+    }
+
+    /// Records what needs no plan.
+    fn record_alone(&self, plan: &Plan, record: &Record) -> Result<()> {
+        let notes = (!record.notes.is_empty()).then(|| Refs::new(self.repo).ref_id(NOTES)).transpose()?;
+        self.keep_records(plan, record, notes.map(|id| (NOTES.to_owned(), id)))?;
+        self.record(record).inspect_err(|_| {
+            let from = (Refs::new(self.repo).own_ref(OwnRef::Timeline), record.timeline_from);
+            // The error to report is the one above.
+            let _ = Durable::new(self.repo).note(&[from], false, When::Now);
+        })
     }
 
     fn is_recorded(&self, record: &Record) -> Result<bool> {
@@ -83,7 +97,7 @@ impl Apply<'_> {
         for path in rolled_back.iter().flat_map(|left| &left.paths).filter(|path| !named.contains(path)) {
             (self.heard)(Warning::new(format!("left '{}' as it is: it was changed since", shown(path.as_bstr()))));
         }
-        match rolled_back.and_then(|_| self.end_journal(pending)) {
+        match rolled_back.and_then(|_| self.end_journal(plan, record, pending, When::Now)) {
             Ok(()) => error,
             Err(second) => second.context(format!(
                 "roll back after a failure ({}), which the next command tries again",

@@ -16,8 +16,9 @@ use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The worktree's part of a plan.
@@ -25,6 +26,8 @@ pub struct Files<'a> {
     repo: &'a Repo,
     /// Skip what is neither as the plan begins nor as it ends, instead of refusing.
     lenient: bool,
+    /// Whether a power cut may have torn what the plan wrote.
+    pub after_cut: bool,
     pub left: BTreeSet<BString>,
     /// What comes out of the worktree.
     pub outs: Outs<'a>,
@@ -38,7 +41,7 @@ impl<'a> Files<'a> {
     /// Refuses where anything is not as the plan expects it. The journal's id names what is not in its place.
     pub fn strict(repo: &'a Repo, journal: ObjectId) -> Self {
         let outs = Outs::new(repo, journal);
-        Self { repo, lenient: false, left: BTreeSet::new(), outs, begun: SystemTime::now() }
+        Self { repo, lenient: false, after_cut: false, left: BTreeSet::new(), outs, begun: SystemTime::now() }
     }
 
     /// Skips what is neither as the plan begins nor as it ends, and notes it in `left`.
@@ -189,6 +192,9 @@ impl<'a> Files<'a> {
         self.check_stop()?;
         if self.lenient {
             self.outs.settle(number, file)?;
+            if self.clear_torn(file)? {
+                return Ok(());
+            }
         }
         if !self.ready(file)? {
             return Ok(());
@@ -202,8 +208,14 @@ impl<'a> Files<'a> {
     fn write(&mut self, number: usize, file: &FileMove, to: &FileState) -> Result<()> {
         self.check_stop()?;
         let path = file.path.as_bstr();
+        let whole;
+        let mut file = file;
         if self.lenient {
             self.outs.settle(number, file)?;
+            if self.clear_torn(file)? {
+                whole = FileMove { from: None, ..file.clone() };
+                file = &whole;
+            }
             if !self.has_stayed(file)? {
                 return Ok(());
             }
@@ -237,6 +249,27 @@ impl<'a> Files<'a> {
                 Some(from) => self.outs.exchange(number, path, ready, from)?,
                 None => self.worktree().put(path, &Spot::Beside(ready))?,
             })
+    }
+
+    /// After a power cut: whether there is nothing any more where a file should be. What was not written whole is deleted.
+    fn clear_torn(&self, file: &FileMove) -> Result<bool> {
+        let path = file.path.as_bstr();
+        if !self.after_cut || file.from.is_none() && !self.worktree().has_file(path) {
+            return Ok(false);
+        }
+        let now = self.worktree().state(path, self.repo.hash_kind())?;
+        if now == file.from || now == file.to {
+            return Ok(false);
+        }
+        for wanted in [file.from, file.to].into_iter().flatten().filter(|_| now.is_some()) {
+            let Some(there) = self.worktree().read_plain_file(path)? else { return Ok(false) };
+            if is_torn(&there, &Objects::new(self.repo).blob(wanted.id)?) {
+                let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+                self.worktree().delete_at(path, &Spot::Beside(OsStr::from_bytes(name).to_owned()))?;
+                return Ok(true);
+            }
+        }
+        Ok(now.is_none() && matches!(self.worktree().find(path)?, Lookup::Absent))
     }
 
     fn move_aside(&mut self, aside: &AsideMove) -> Result<()> {
@@ -286,6 +319,11 @@ impl<'a> Files<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether this is what a power cut leaves of a file that was not flushed: some of its bytes, and zeros.
+fn is_torn(there: &[u8], whole: &[u8]) -> bool {
+    there.len() <= whole.len() && there.iter().zip(whole).all(|(is, was)| is == was || *is == 0)
 }
 
 /// The refusal to go on when a signal has come.

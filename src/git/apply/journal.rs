@@ -2,8 +2,9 @@
 
 use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
+use crate::git::durable::{Durable, RefState, When};
 use crate::git::objects::Objects;
-use crate::git::refs::{OwnRef, Refs};
+use crate::git::refs::{NOTES, OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::replace_synced;
 use crate::git::timeline::Timelines;
@@ -71,17 +72,41 @@ impl Apply<'_> {
         let parents: BTreeSet<ObjectId> =
             tips.chain(stash.map(|entry| entry.id)).chain(timeline).filter(|id| self.repo.gix.has_object(id)).collect();
         let commit = Objects::new(self.repo).write_own_commit(tree, parents.into_iter().collect(), &record.message)?;
-        Refs::new(self.repo).move_own_ref(
-            &Refs::new(self.repo).own_ref(OwnRef::Pending),
-            None,
-            Some(commit),
-            &record.message,
-        )?;
+        let name = Refs::new(self.repo).own_ref(OwnRef::Pending);
+        self.keep_records(plan, record, Some((name.clone(), Some(commit))))?;
+        Refs::new(self.repo).move_own_ref(&name, None, Some(commit), &record.message)?;
         Ok(commit)
     }
 
-    pub fn end_journal(&self, pending: ObjectId) -> Result<()> {
-        Refs::new(self.repo).move_own_ref(&Refs::new(self.repo).own_ref(OwnRef::Pending), Some(pending), None, "done")
+    /// Makes durable what a plan relies on, and what records it: from here on it may be carried out.
+    pub fn keep_records(&self, plan: &Plan, record: &Record, journal: Option<RefState>) -> Result<()> {
+        let timeline = Refs::new(self.repo).own_ref(OwnRef::Timeline);
+        let head = plan.head.from.branch.clone().map(|branch| (branch, plan.head.from.commit));
+        let [from, to] = [record.timeline_from, record.timeline_to].map(|id| (timeline.clone(), id));
+        Durable::new(self.repo).keep(&head.into_iter().chain([from, to]).chain(journal).collect::<Vec<_>>())
+    }
+
+    /// The plan is carried out, or rolled back: all that it wrote is on the disk before its journal goes.
+    pub fn end_journal(&self, plan: &Plan, record: &Record, pending: ObjectId, when: When) -> Result<()> {
+        let (durable, name) = (Durable::new(self.repo), Refs::new(self.repo).own_ref(OwnRef::Pending));
+        if durable.is_on() {
+            if when == When::Now {
+                durable.flush(plan)?;
+            }
+            let mut refs = self.refs_of(plan, record)?;
+            refs.push((name.clone(), None));
+            durable.note(&refs, !record.notes.is_empty(), when)?;
+        }
+        Refs::new(self.repo).move_own_ref(&name, Some(pending), None, "done")
+    }
+
+    /// The refs that a plan and its record are about, as they are now.
+    fn refs_of(&self, plan: &Plan, record: &Record) -> Result<Vec<RefState>> {
+        let refs = Refs::new(self.repo);
+        let notes = (!record.notes.is_empty()).then(|| NOTES.to_owned());
+        let branches = plan.branches.iter().map(|branch| branch.name.clone());
+        let names = branches.chain([refs.own_ref(OwnRef::Timeline)]).chain(notes);
+        names.map(|name| Ok((name.clone(), refs.ref_id(&name)?))).collect()
     }
 }
 
@@ -96,7 +121,10 @@ fn seal(repo: &Repo, text: ObjectId) -> Result<String> {
     }
     let (path, mut key) = (repo.scratch()?.join(KEY), [0; 32]);
     File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut key)).context("make a key")?;
-    replace_synced(&path, &key, 0o600).with_context(|| format!("write '{}'", path.display()))?;
+    replace_synced(&path, &key, 0o600)
+        // Its name too.
+        .and_then(|()| File::open(repo.scratch_path(""))?.sync_all())
+        .with_context(|| format!("write '{}'", path.display()))?;
     sealed(repo, text)?.with_context(|| format!("read '{}'", path.display()))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! objects ─▶ journal ─▶ files ─▶ index ─▶ branches, HEAD ─▶ stash ─▶ notes ─▶ timeline ─▶ journal gone
-//!                                         └ the commit point
+//!         └ the log is flushed            └ the commit point                           └ files are flushed
 //! ```
 //!
 //! The journal is a ref, `refs/oxundo/pending`: a commit that holds the plan and

@@ -6,6 +6,7 @@ use crate::git::apply::Apply;
 use crate::git::apply::files::Files;
 use crate::git::apply::index::same_entries;
 use crate::git::apply::journal::{Journal, is_own_journal, read_journal};
+use crate::git::durable::{Durable, When};
 use crate::git::index::Index;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
@@ -132,7 +133,7 @@ impl Apply<'_> {
         } else {
             self.force(&plan.clone().inverse(), pending, &record.message)?
         };
-        self.end_journal(pending)?;
+        self.end_journal(&plan, &record, pending, When::Now)?;
         Ok(Recovered { what: record.message, finished, left })
     }
 
@@ -160,6 +161,7 @@ impl Apply<'_> {
     pub fn force(&self, plan: &Plan, journal: ObjectId, message: &str) -> Result<Left> {
         Self::check_names(plan)?;
         let mut files = Files::lenient(self.repo, journal);
+        files.after_cut = Durable::new(self.repo).is_cut(journal)?;
         files.sweep(plan)?;
         let applied = files.apply(plan).and_then(|()| files.outs.finish());
         self.tell_of(&files.outs.kept);

@@ -62,6 +62,14 @@ impl Refs<'_> {
         if name == PACKED { resolve_symlink(&file) } else { file }
     }
 
+    /// Whether a file says more than where one ref is, so that no log has all of it: without HEAD git finds no repository,
+    /// the packed refs are many, and the reflog of the stash is the list of its entries.
+    fn is_for_many(&self, path: &Path) -> bool {
+        [self.ref_file("HEAD"), self.ref_file(PACKED), self.repo.common_dir.join("logs").join(STASH)]
+            .iter()
+            .any(|file| file == path)
+    }
+
     fn ref_lock(&self, name: &str) -> PathBuf {
         let mut lock = self.ref_file(name).into_os_string();
         lock.push(".lock");
@@ -176,7 +184,11 @@ impl<'r> RefLocks<'r> {
     pub fn put(&self, path: &Path, content: &[u8]) -> Result<()> {
         let new = self.refs.repo.scratch_path(NEW);
         let put = || {
-            std::fs::write(&new, content)?;
+            let mut file = File::create(&new)?;
+            file.write_all(content)?;
+            if self.refs.is_for_many(path) && self.refs.repo.power.flushes.get() {
+                file.sync_all()?;
+            }
             match std::fs::rename(&new, path) {
                 // git leaves directories empty where there were refs below this name.
                 Err(error) if error.kind() == ErrorKind::IsADirectory => {

@@ -2,6 +2,7 @@
 
 pub mod edit;
 pub mod lockfile;
+pub mod mend;
 pub mod notes;
 pub mod read;
 pub mod stash;

@@ -77,6 +77,13 @@ impl Repo {
         Ok(())
     }
 
+    /// Writes the file of an object again, of which this is the content, if need be over what a power cut has left of it.
+    pub fn write_again(&self, name: &str, content: &[u8]) -> Result<()> {
+        let (directory, file) = name.split_at_checked(2).context("no object has such a name")?;
+        let directory = self.gix.objects.store_ref().path().join(directory);
+        place(&directory, &directory.join(file), content)
+    }
+
     /// Makes a blob, and keeps it in memory if there is room.
     pub fn put_blob(&self, bytes: &[u8]) -> Result<ObjectId> {
         let id = self.gix.write_blob(bytes)?.detach();

@@ -58,6 +58,25 @@ pub struct Repo {
     unwritten: Cell<usize>,
     /// What a look needs and has not written, while this is one.
     look: RefCell<Option<Look>>,
+    /// What is done against the loss of power.
+    pub(in crate::git) power: Power,
+}
+
+/// What is done against the loss of power.
+#[derive(Debug)]
+pub struct Power {
+    /// Whether what oxundo relies on is flushed to the disk.
+    pub flushes: Cell<bool>,
+    /// Whether it was looked for what a power cut may have left.
+    pub looked: Cell<bool>,
+    /// Whether there is a log.
+    pub logs: Cell<bool>,
+}
+
+impl Default for Power {
+    fn default() -> Self {
+        Self { flushes: true.into(), looked: false.into(), logs: false.into() }
+    }
 }
 
 /// The top of a worktree, held open.
@@ -187,6 +206,11 @@ impl Repo {
             P::Merge => "merge",
             P::Revert | P::RevertSequence => "revert",
         })
+    }
+
+    /// Says whether what oxundo relies on is flushed to the disk: unless this is called, it is.
+    pub fn set_flushes(&self, flushes: bool) {
+        self.power.flushes.set(flushes);
     }
 
     /// The kind of hash that objects are named by.

@@ -8,7 +8,7 @@ use crate::git::repo::process::absolute;
 use crate::git::repo::scratch::check_no_links;
 use crate::git::repo::settings::{boolean_of, config_parameters};
 use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root};
-use crate::git::repo::{Repo, Top};
+use crate::git::repo::{Power, Repo, Top};
 use crate::progress::ProgressSink;
 use anyhow::Result;
 use gix::bstr::BString;
@@ -136,6 +136,7 @@ impl Repo {
             patience: PATIENCE,
             unwritten: Cell::default(),
             look: Some(Look::default()).into(),
+            power: Power::default(),
         })
     }
 

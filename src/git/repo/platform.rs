@@ -7,6 +7,7 @@ use rustix::io::{Errno, Result};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::LazyLock;
 
 /// Opens a directory below another in one call that follows no link. `None` where the system has no such call: the
 /// caller then walks the path.
@@ -37,6 +38,56 @@ pub fn file_system(file: impl AsFd) -> Option<u64> {
 #[cfg(not(target_os = "linux"))]
 pub fn file_system(_file: impl AsFd) -> Option<u64> {
     None
+}
+
+/// What tells this run of the system from the one before and the next; nothing where it does not say.
+pub fn boot_id() -> &'static str {
+    static ID: LazyLock<String> = LazyLock::new(|| ask_for_boot_id().unwrap_or_default());
+    &ID
+}
+
+#[cfg(target_os = "linux")]
+fn ask_for_boot_id() -> Option<String> {
+    Some(std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
+}
+
+/// macOS has one under this name.
+#[cfg(not(target_os = "linux"))]
+fn ask_for_boot_id() -> Option<String> {
+    let asked = std::process::Command::new("sysctl").args(["-n", "kern.bootsessionuuid"]).output().ok()?;
+    Some(String::from_utf8(asked.stdout).ok()?.trim().to_owned())
+}
+
+/// Waits until all that was written to the file system that a file is on is on the disk. `None` where the system has no such
+/// call.
+#[cfg(target_os = "linux")]
+pub fn sync_file_system(file: impl AsFd) -> Option<Result<()>> {
+    match rustix::fs::syncfs(file) {
+        Err(Errno::NOSYS | Errno::PERM) => None,
+        synced => Some(synced),
+    }
+}
+
+/// Only Linux has the call.
+#[cfg(not(target_os = "linux"))]
+pub fn sync_file_system(_file: impl AsFd) -> Option<Result<()>> {
+    None
+}
+
+/// The time of the clock by which the times of files are set, in nanoseconds since 1970.
+pub fn file_clock() -> u64 {
+    use rustix::time::{ClockId, clock_gettime};
+    #[cfg(target_os = "linux")]
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    #[cfg(not(target_os = "linux"))]
+    let now = clock_gettime(ClockId::Realtime);
+    nanoseconds(now.tv_sec, now.tv_nsec)
+}
+
+/// A time as one number.
+pub fn nanoseconds(seconds: i64, more: i64) -> u64 {
+    let [seconds, more] = [seconds, more].map(|part| u64::try_from(part).unwrap_or_default());
+    seconds.saturating_mul(1_000_000_000).saturating_add(more)
 }
 
 /// Renames a file, link or directory only if nothing has the new name.

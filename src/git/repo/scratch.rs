@@ -98,7 +98,8 @@ fn check_no_link(path: &Path, kind: FileType, directories: &mut Vec<PathBuf>) ->
     Ok(())
 }
 
-fn checksum(record: &[u8]) -> [u8; 8] {
+/// By this a record shows that it is whole.
+pub fn checksum(record: &[u8]) -> [u8; 8] {
     let mut hasher = DefaultHasher::new();
     hasher.write(record);
     hasher.finish().to_be_bytes()

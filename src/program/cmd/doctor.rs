@@ -18,6 +18,7 @@ use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::model::bytes::sanitized;
+use crate::ops::view::mend;
 use crate::program::args::DoctorArgs;
 use crate::program::cmd::doctor::finding::{Finding, Fixed, Overview, Severity};
 use crate::program::ui::Answer;
@@ -45,6 +46,7 @@ impl Diagnosis {
 /// Checks everything, after it has mended what it can if that is wanted.
 pub fn run(repo: &Repo, heard: Warn<'_>, args: &DoctorArgs) -> Result<Diagnosis> {
     let (fixed, mut findings) = if args.fix { fix::fix(repo) } else { Default::default() };
+    mend(repo, heard)?;
     let recovered = if args.finish { journal::finish(repo, heard)? } else { None };
     findings.extend(journal::check(repo, heard)?);
     findings.extend(timeline(repo)?);

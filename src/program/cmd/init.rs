@@ -6,6 +6,7 @@ use crate::agents::files::SettingsDirectory;
 use crate::agents::setup;
 use crate::agents::setup::{FileEdit, SETUPS, Scope, Setup};
 use crate::error::{Code, Refusal};
+use crate::git::durable::Durable;
 use crate::git::objects::print::text_diff;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
@@ -143,7 +144,12 @@ fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut SetupReport) -> Resul
             );
         }
     }
-    if dry_run { Ok(()) } else { Timelines::new(repo).purge() }
+    if dry_run {
+        return Ok(());
+    }
+    // First: a power cut must not bring back what is gone.
+    Durable::new(repo).forget()?;
+    Timelines::new(repo).purge()
 }
 
 fn scope_of(args: &ScopeArgs) -> Scope {

@@ -1,0 +1,74 @@
+//! The index after a power cut.
+
+use crate::git::durable::Durable;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::git::repo::scratch::KEPT;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored};
+use crate::model::checkpoint::{Checkpoint, IndexEntry, IndexState};
+use crate::model::plan::IndexMove;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::BString;
+use gix::index::File as IndexFile;
+use gix::index::decode::Options;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+impl Durable<'_> {
+    /// Makes an index that cannot be read anew: as it was last recorded for HEAD's commit, else as that commit itself. Says
+    /// whether it had to.
+    pub(super) fn mend_index(&self) -> Result<bool> {
+        let index = Index::new(self.repo);
+        let path = index.index_path();
+        let skips_check = false;
+        let decoded = IndexFile::at_or_default(&path, self.repo.hash_kind(), skips_check, Options::default());
+        if !path.exists() || decoded.is_ok() {
+            return Ok(false);
+        }
+        let kept = self.repo.scratch_path(KEPT).join("index");
+        kept.parent().map_or(Ok(()), std::fs::create_dir_all).context("make a directory")?;
+        std::fs::rename(&path, &kept).with_context(|| format!("write '{}'", kept.display()))?;
+        let wanted = self.entries(&self.last_index()?)?;
+        let moves: Vec<_> = wanted.into_iter().map(|(path, to)| IndexMove { path, from: Vec::new(), to }).collect();
+        let lock = index.lock_index(Duration::ZERO)?;
+        lock.set(&moves, |_| false)?;
+        lock.commit()?;
+        Ok(true)
+    }
+
+    fn last_index(&self) -> Result<IndexState> {
+        let head = Refs::new(self.repo).head()?;
+        // What cannot be read is no help.
+        let recorded = Timelines::new(self.repo).timeline().map(|stored| self.checkpoints(&stored)).unwrap_or_default();
+        let last = recorded.into_iter().find(|checkpoint| checkpoint.head == head);
+        let tree = || Objects::new(self.repo).head_tree(&head);
+        last.map_or_else(
+            || Ok(IndexState { tree: tree()?, sparse: BTreeSet::new(), special: BTreeMap::new() }),
+            |checkpoint| Ok(checkpoint.index),
+        )
+    }
+
+    /// What may be the last state that was recorded, the likeliest first.
+    fn checkpoints(&self, stored: &Stored<'_>) -> Vec<Checkpoint> {
+        let stack = Refs::new(self.repo).head().map(|head| head.stack().to_owned()).unwrap_or_default();
+        let state = &stored.state;
+        let at = |number: Option<u64>, side| number.and_then(|number| stored.checkpoint(number, side).ok());
+        let open = at(state.open, Side::Before);
+        let top = at(state.top(&stack), Side::After);
+        let undone = at(state.stacks.get(&stack).and_then(|stack| stack.undone.first().copied()), Side::Before);
+        let rescue = state.next_rescue.checked_sub(1).and_then(|number| stored.rescue(number).ok());
+        open.into_iter().chain(top).chain(undone).chain(rescue).collect()
+    }
+
+    fn entries(&self, state: &IndexState) -> Result<BTreeMap<BString, Vec<IndexEntry>>> {
+        let of_tree = Index::new(self.repo).of_tree(state.tree)?;
+        let entry = |id: ObjectId, mode: u32| vec![IndexEntry::plain(mode, id)];
+        let plain = of_tree.entries().iter().map(|it| (it.path(&of_tree).to_owned(), entry(it.id, it.mode.bits())));
+        let mut all: BTreeMap<_, _> = plain.collect();
+        all.extend(state.special.clone());
+        Ok(all)
+    }
+}

@@ -1,0 +1,138 @@
+//! The first command after the system was started finishes what a power cut may have kept from the disk.
+
+use crate::git::durable::Durable;
+use crate::git::durable::flush::sync_whole;
+use crate::git::durable::gather::objects_directory;
+use crate::git::durable::log::{Entry, Log};
+use crate::git::refs::Refs;
+use crate::git::repo::platform::file_clock;
+use crate::git::repo::scratch::remove_if_there;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use std::io::ErrorKind;
+
+/// What was mended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mended {
+    /// How many objects were written again.
+    pub objects: usize,
+    /// How many files of objects were removed that held none.
+    pub removed: usize,
+    /// The refs that were set again.
+    pub refs: Vec<String>,
+    /// Whether the index was made anew.
+    pub index: bool,
+    /// Whether anything else was.
+    pub others: bool,
+}
+
+impl Mended {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// In words; none if it was nothing of which anybody has to know.
+    pub fn words(&self) -> Option<String> {
+        let many = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+        let parts = [
+            many(self.objects, "objects written again"),
+            many(self.removed, "damaged objects removed"),
+            (!self.refs.is_empty()).then(|| format!("set again: {}", self.refs.join(", "))),
+            self.index.then(|| "the index made anew".to_owned()),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("mended what a power cut has left: {}", parts.join("; ")))
+    }
+}
+
+impl Durable<'_> {
+    /// Mends what a power cut has left, once in each boot.
+    pub fn mend(&self) -> Result<Mended> {
+        let mut mended = Mended::default();
+        if self.repo.power.looked.replace(true) {
+            return Ok(mended);
+        }
+        if Log::find(self.own_log())?.is_some_and(|log| log.is_of_this_boot()) {
+            self.repo.power.logs.set(true);
+            return Ok(mended);
+        }
+        for mut log in self.all_logs()? {
+            // Whoever was first has done it.
+            log.lock()?;
+            if !log.is_of_this_boot() {
+                self.mend_by(&mut log, &mut mended)?;
+            }
+        }
+        Ok(mended)
+    }
+
+    /// Forgets all that the logs know, for good.
+    pub fn forget(&self) -> Result<()> {
+        for mut log in self.all_logs()? {
+            log.empty()?;
+            log.append(&[], file_clock())?;
+            log.sync()?;
+        }
+        Ok(())
+    }
+
+    fn all_logs(&self) -> Result<Vec<Log>> {
+        let directory = self.logs();
+        let listed = match std::fs::read_dir(&directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            listed => listed.with_context(|| format!("read '{}'", directory.display()))?,
+        };
+        let mut logs = Vec::new();
+        for entry in listed {
+            logs.extend(Log::find(entry?.path())?);
+        }
+        Ok(logs)
+    }
+
+    fn mend_by(&self, log: &mut Log, mended: &mut Mended) -> Result<()> {
+        let begun = file_clock();
+        let (entries, mark) = log.read()?;
+        let refs = Refs::new(self.repo);
+        mended.objects += self.mend_objects(&entries)?;
+        mended.removed += self.remove_damaged(mark)?;
+        mended.others |= refs.clear_locks_of_before()?;
+        mended.others |= self.mend_reflogs(&entries)?;
+        mended.refs.extend(self.mend_damaged_refs(&entries)?);
+        mended.refs.extend(self.mend_refs(&entries)?);
+        self.mend_marks(&entries)?;
+        mended.index |= self.mend_index()?;
+        if !mended.is_nothing() {
+            sync_whole(&[&objects_directory(self.repo), &self.repo.common_dir, &self.repo.git_dir])?;
+        }
+        let journal = entries.iter().rev().find_map(|entry| match entry {
+            Entry::Ref(name, id) if name.ends_with("/pending") => Some((name.clone(), *id)),
+            _ => None,
+        });
+        let entries = match journal {
+            // It is carried out like any other, but for what it finds torn; if need be after another power cut.
+            Some((name, Some(id))) => vec![Entry::Cut(id), Entry::Ref(name, Some(id))],
+            _ => Vec::new(),
+        };
+        log.empty()?;
+        log.append(&entries, begun)?;
+        log.sync()
+    }
+
+    /// A timeline that was taken back is not missed.
+    fn mend_marks(&self, entries: &[Entry]) -> Result<()> {
+        let gone = entries.iter().rev().find_map(|entry| match entry {
+            Entry::Ref(name, id) if name.ends_with("/timeline") => Some((name, id.is_none())),
+            _ => None,
+        });
+        let Some((name, true)) = gone else { return Ok(()) };
+        let of = name.strip_prefix("refs/oxundo/").and_then(|name| name.strip_suffix("timeline")).unwrap_or_default();
+        remove_if_there(&self.repo.common_dir.join(of).join("oxundo/timeline"))
+    }
+
+    /// Whether it was a power cut by which the command with this journal was interrupted.
+    pub fn is_cut(&self, journal: ObjectId) -> Result<bool> {
+        let Some(mut log) = Log::find(self.own_log())? else { return Ok(false) };
+        let (entries, _) = log.read()?;
+        Ok(entries.contains(&Entry::Cut(journal)))
+    }
+}

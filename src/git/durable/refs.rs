@@ -1,0 +1,102 @@
+//! Refs after a power cut.
+
+use crate::git::durable::Durable;
+use crate::git::durable::log::Entry;
+use crate::git::refs::{NOTES, Refs, STASH};
+use anyhow::Result;
+use gix::ObjectId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the reflogs say of it.
+const MESSAGE: &str = "oxundo: after a power cut";
+
+/// Where a log says that each ref was, the last one last.
+type States = BTreeMap<String, Vec<Option<ObjectId>>>;
+
+impl Durable<'_> {
+    /// Puts refs where the log says that they were, if they are where they were before, or nowhere; gives those that it moved.
+    pub(super) fn mend_refs(&self, entries: &[Entry]) -> Result<Vec<String>> {
+        let (mut states, mut mended) = (States::new(), Vec::new());
+        for entry in entries {
+            if let Entry::Ref(name, id) = entry {
+                states.entry(name.clone()).or_default().push(*id);
+            }
+        }
+        for (name, states) in &states {
+            mended.extend(self.mend_ref(name, states)?.then(|| name.clone()));
+        }
+        Ok(mended)
+    }
+
+    /// Gives refs that hold nothing, or an object that is gone, what the logs or else the reflog know of them.
+    pub(super) fn mend_damaged_refs(&self, entries: &[Entry]) -> Result<Vec<String>> {
+        let refs = Refs::new(self.repo);
+        let mut mended = Vec::new();
+        for name in refs.damaged()? {
+            refs.take_away(&name)?;
+            let now = refs.ref_id(&name)?;
+            let mut known = entries.iter().rev().filter_map(|entry| match entry {
+                Entry::Ref(of, id) if *of == name => Some(*id),
+                _ => None,
+            });
+            let is_gone = known.clone().next() == Some(None);
+            let logged = refs.logged(&name).into_iter().map(|[_, to]| to);
+            // The reflog of a branch may tell of more than oxundo knows.
+            let mut all: Vec<ObjectId> = if is_own(&name) {
+                known.by_ref().flatten().chain(logged).collect()
+            } else {
+                logged.chain(known.by_ref().flatten()).collect()
+            };
+            all.retain(|id| self.repo.gix.has_object(id));
+            if let Some(to) = all.first().copied().filter(|to| now != Some(*to) && !(is_gone && is_own(&name))) {
+                refs.move_own_ref(&name, now, Some(to), MESSAGE)?;
+            }
+            mended.push(name);
+        }
+        Ok(mended)
+    }
+
+    fn mend_ref(&self, name: &str, states: &[Option<ObjectId>]) -> Result<bool> {
+        let refs = Refs::new(self.repo);
+        let (Some(last), now) = (states.last().copied(), refs.ref_id(name)?) else { return Ok(false) };
+        let has_moved_on = || matches!((refs.logged(name).first(), last, now), (Some([from, to]), Some(last), Some(now)) if *from == last && *to == now);
+        let is_lost = last.is_some_and(|last| !self.repo.gix.has_object(last));
+        if now == last || is_lost || !self.is_earlier(name, now, states)? || has_moved_on() {
+            return Ok(false);
+        }
+        refs.move_own_ref(name, now, last, MESSAGE)?;
+        Ok(true)
+    }
+
+    /// Whether a ref is where it was before the last move. A branch that is gone may have been deleted, but not HEAD's.
+    fn is_earlier(&self, name: &str, now: Option<ObjectId>, states: &[Option<ObjectId>]) -> Result<bool> {
+        if is_own(name) {
+            return Ok(now.is_none() || states.contains(&now));
+        }
+        let is_head = || Ok::<_, anyhow::Error>(Refs::new(self.repo).head()?.branch.as_deref() == Some(name));
+        match states {
+            [.., Some(_)] if now.is_none() => is_head(),
+            [.., Some(_)] => Ok(states.contains(&now)),
+            _ => Ok(false),
+        }
+    }
+
+    /// Takes what git would stop at out of the reflogs of these refs.
+    pub(super) fn mend_reflogs(&self, entries: &[Entry]) -> Result<bool> {
+        let named = entries.iter().filter_map(|entry| match entry {
+            Entry::Ref(name, _) => Some(name.as_str()),
+            _ => None,
+        });
+        let mut any = false;
+        let head = Refs::new(self.repo).head().ok().and_then(|head| head.branch);
+        for name in named.chain([STASH, "HEAD"]).chain(head.as_deref()).collect::<BTreeSet<_>>() {
+            any |= Refs::new(self.repo).mend_log(name)?;
+        }
+        Ok(any)
+    }
+}
+
+/// Whether nobody but oxundo moves a ref.
+fn is_own(name: &str) -> bool {
+    name == NOTES || name.starts_with("refs/oxundo/")
+}

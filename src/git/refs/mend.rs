@@ -1,0 +1,142 @@
+//! What a power cut leaves of refs: files with nothing in them, or that name objects which are gone, and locks of which no
+//! process lives. git stops at each of them.
+
+use crate::git::refs::lockfile::PACKED;
+use crate::git::refs::{Refs, full_name};
+use crate::git::repo::clock::{since_boot, unix_now};
+use crate::git::repo::scratch::{KEPT, remove_if_there, replace};
+use crate::model::bytes::lossless;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// How the locks of oxundo's begin, on refs and on the index.
+const OWN: [&[u8]; 2] = [b"oxundo's, of ", b"oxundo's\n"];
+
+/// So many of the last lines of a reflog may have been written shortly before a power cut.
+const YOUNG: usize = 200;
+
+impl Refs<'_> {
+    /// The refs whose files hold none, or one of an object that is not there.
+    pub fn damaged(&self) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for (name, path) in self.files("refs")? {
+            let text = std::fs::read(&path).with_context(|| format!("read '{}'", path.display()))?;
+            let text = text.trim();
+            let is_whole =
+                text.starts_with(b"ref: ") || ObjectId::from_hex(text).is_ok_and(|id| self.repo.gix.has_object(id));
+            found.extend((!is_whole && full_name(&name).is_ok()).then_some(name));
+        }
+        Ok(found)
+    }
+
+    /// Takes the file of a ref away; what it names, if anything, is kept in a file of that name.
+    pub fn take_away(&self, name: &str) -> Result<()> {
+        let file = self.ref_file(name);
+        if file.metadata().is_ok_and(|about| about.size() > 0) {
+            let kept = self.repo.scratch_path(KEPT).join(OsStr::from_bytes(&lossless::decode(name)));
+            kept.parent().map_or(Ok(()), std::fs::create_dir_all).context("make a directory")?;
+            std::fs::copy(&file, &kept).with_context(|| format!("write '{}'", kept.display()))?;
+        }
+        remove_if_there(&file)
+    }
+
+    /// Where a ref was, by its reflog, the last one first.
+    pub fn logged(&self, name: &str) -> Vec<[ObjectId; 2]> {
+        let text = std::fs::read(self.log_file(name)).unwrap_or_default();
+        let mut moves: Vec<_> = text.lines().filter_map(moved).collect();
+        moves.reverse();
+        moves
+    }
+
+    /// Takes out of a reflog what is no line of one, and the last lines if they name what is gone: git stops at both.
+    pub fn mend_log(&self, name: &str) -> Result<bool> {
+        let path = self.log_file(name);
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            read => read.with_context(|| format!("read '{}'", path.display()))?,
+        };
+        let lines: Vec<&[u8]> = text.lines_with_terminator().collect();
+        let is_there = |id: &ObjectId| id.is_null() || self.repo.gix.has_object(id);
+        let is_whole = |at: usize, line: &[u8]| {
+            line.ends_with(b"\n") && moved(line).is_some_and(|ids| at + YOUNG < lines.len() || ids.iter().all(is_there))
+        };
+        let whole: Vec<_> = lines.iter().enumerate().filter(|(at, line)| is_whole(*at, line)).collect();
+        if whole.len() == lines.len() {
+            return Ok(false);
+        }
+        let whole: Vec<u8> = whole.into_iter().flat_map(|(_, line)| line.iter().copied()).collect();
+        replace(&path, &whole).with_context(|| format!("write '{}'", path.display()))?;
+        Ok(true)
+    }
+
+    /// Removes the locks that were there before the system was started, if they are oxundo's or nothing says whose they are.
+    pub fn clear_locks_of_before(&self) -> Result<bool> {
+        let index = (String::new(), self.repo.git_dir.join("index.lock"));
+        let others = ["HEAD", PACKED].map(|name| (String::new(), self.ref_file(name).with_added_lock()));
+        let mut any = false;
+        for (_, path) in self.files("refs")?.into_iter().chain(others).chain([index]) {
+            if path.extension() == Some(OsStr::new("lock")) && is_of_before(&path) {
+                any = true;
+                remove_if_there(&path)?;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Every file below a directory of refs, with the name that it has as a ref.
+    fn files(&self, below: &str) -> Result<Vec<(String, PathBuf)>> {
+        let top = &self.repo.common_dir;
+        let (mut found, mut left) = (Vec::new(), vec![top.join(below)]);
+        while let Some(directory) = left.pop() {
+            for entry in std::fs::read_dir(&directory).into_iter().flatten() {
+                let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+                if kind.is_dir() {
+                    left.push(path);
+                } else if kind.is_file()
+                    && let Ok(name) = path.strip_prefix(top)
+                {
+                    found.push((lossless::encode(name.as_os_str().as_bytes().as_bstr()), path));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+trait AddedLock {
+    fn with_added_lock(self) -> PathBuf;
+}
+
+impl AddedLock for PathBuf {
+    fn with_added_lock(self) -> PathBuf {
+        let mut name = self.into_os_string();
+        name.push(".lock");
+        name.into()
+    }
+}
+
+/// What a line of a reflog tells of.
+fn moved(line: &[u8]) -> Option<[ObjectId; 2]> {
+    let mut words = line.splitn(3, |byte| *byte == b' ');
+    let mut id = || ObjectId::from_hex(words.next()?).ok();
+    Some([id()?, id()?])
+}
+
+/// Whether a lock is of a process that did not live to see the system start.
+fn is_of_before(lock: &Path) -> bool {
+    let Ok(about) = lock.symlink_metadata() else { return false };
+    let is_nobodys = about.is_file()
+        && (about.size() == 0 || std::fs::read(lock).is_ok_and(|text| OWN.iter().any(|own| begins_like(&text, own))));
+    is_nobodys && about.mtime() < unix_now() - since_boot()
+}
+
+/// Whether a text begins like this, as far as it was written.
+fn begins_like(text: &[u8], own: &[u8]) -> bool {
+    text.iter().zip(own).all(|(is, own)| is == own || *is == 0)
+}
