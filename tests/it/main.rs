@@ -14,6 +14,8 @@ mod crash;
 mod damage;
 #[cfg(target_os = "linux")]
 mod dircache;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod disk;
 mod doctor;
 mod documentation;
 mod edits;
@@ -61,6 +63,8 @@ mod packages;
 mod partial_undo;
 mod payloads;
 mod plugins;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod power;
 mod prompts;
 mod property;
 mod reach;

@@ -99,6 +99,8 @@ struct Tracer<'a> {
     meanwhile: Option<(Instant<'a>, &'a dyn Fn())>,
     /// What to do before each of the program's own calls.
     each: Option<&'a dyn Fn(&str)>,
+    /// Who is told of flushes.
+    flushed: Option<&'a dyn Fn(&str)>,
     /// The thread that is in the call after which to kill.
     leaving: Option<i32>,
     killed: bool,
@@ -143,6 +145,11 @@ pub(crate) fn interrupt_at_opening(
     run(command, Meddling { meanwhile: Some((Instant::Opens(path, often), meanwhile)), ..Meddling::default() })
 }
 
+/// As [`trace`], but tells of each call, of whichever process, that flushes a file or a whole file system.
+pub(crate) fn trace_flushes(command: &mut Command, kill: Option<Kill>, flushed: &dyn Fn(&str)) -> Result<Trace, Errno> {
+    run(command, Meddling { flushed: Some(flushed), kill, ..Meddling::default() })
+}
+
 /// A call before which something happens.
 #[derive(Clone, Copy)]
 enum Instant<'a> {
@@ -161,11 +168,12 @@ struct Meddling<'a> {
     failure: Option<Failure>,
     meanwhile: Option<(Instant<'a>, &'a dyn Fn())>,
     each: Option<&'a dyn Fn(&str)>,
+    flushed: Option<&'a dyn Fn(&str)>,
 }
 
 #[expect(clippy::zombie_processes, reason = "the tracer waits for all that there is")]
 fn run(command: &mut Command, meddling: Meddling<'_>) -> Result<Trace, Errno> {
-    let Meddling { kill: at, failure, meanwhile, each } = meddling;
+    let Meddling { kill: at, failure, meanwhile, each, flushed } = meddling;
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("start a program");
     let root = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
     waitpid(root, Some(WaitPidFlag::WUNTRACED))?;
@@ -194,6 +202,7 @@ fn run(command: &mut Command, meddling: Meddling<'_>) -> Result<Trace, Errno> {
         failing: BTreeSet::new(),
         meanwhile,
         each,
+        flushed,
         leaving: None,
         killed: false,
         dead: BTreeSet::new(),
@@ -340,6 +349,10 @@ impl Tracer<'_> {
             act();
         }
         self.points.push(Point { number, by_agent, text: format!("{}: {text}", by.name) });
+        let is_killed = self.kill.is_some_and(|kill| kill.number == number && !kill.done);
+        if let Some(flushed) = self.flushed.filter(|_| call.flushes() && !is_killed) {
+            flushed(&text);
+        }
         let fails = self
             .failure
             .is_some_and(|failure| failure.number == number || (failure.lasting && self.failed && call.needs_space()));
@@ -435,6 +448,10 @@ impl Call {
         }
     }
 
+    fn flushes(&self) -> bool {
+        [libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs].contains(&self.number)
+    }
+
     /// What this call changes on disk; `None` for one that changes nothing there.
     fn changes(&self) -> Option<String> {
         let [a, b, c, d, _] = self.args;
@@ -450,6 +467,10 @@ impl Call {
             libc::SYS_fallocate => self.written("fallocate", a),
             libc::SYS_fchmod => self.written("fchmod", a),
             libc::SYS_fchown => self.written("fchown", a),
+            // Not a change, but the instant before it is the one at which most can be lost.
+            libc::SYS_fsync => self.written("fsync", a),
+            libc::SYS_fdatasync => self.written("fdatasync", a),
+            libc::SYS_syncfs => self.written("syncfs", a),
             libc::SYS_sendfile => self.written("sendfile", a),
             libc::SYS_copy_file_range => self.written("copy_file_range", c),
             libc::SYS_rename => Some(self.named("rename", &[a, b])),
