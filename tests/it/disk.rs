@@ -205,7 +205,9 @@ impl Left<'_> {
             Some(Node::File(_, old)) => &old[..],
             _ => &[],
         };
-        let length = self.below(bytes.len() + 1);
+        // What was only added to does not become shorter than it was.
+        let least = if bytes.starts_with(old) { old.len() } else { 0 };
+        let length = least + self.below(bytes.len() - least + 1);
         let mut torn = bytes[..length].to_vec();
         for (number, block) in torn.chunks_mut(BLOCK).enumerate() {
             if self.below(2) == 0 {

@@ -2,7 +2,7 @@
 //! after the next command, in the worktree, in an object or in a file that is named, and git works.
 //!
 //! `cargo test` cuts at a few points of each operation; `OXUNDO_THOROUGH=1` at every one, in every way. `OXUNDO_CASE` and
-//! `OXUNDO_POINT` as in `kill_points.rs`; `OXUNDO_WAY` takes one way only.
+//! `OXUNDO_POINT` as in `kill_points.rs`; with `OXUNDO_CASES=n` so many ways at each point.
 
 use crate::crash::locks;
 use crate::disk::{Disk, Loss};
@@ -203,9 +203,6 @@ impl Operation {
     /// Cuts the power, goes on, and judges; whether the point was reached.
     fn check(&self, case: Case) -> bool {
         let Some((repo, point, said)) = self.cut(case) else { return false };
-        let keep = std::env::var_os("OXUNDO_KEEP")
-            .map(|to| std::process::Command::new("cp").arg("-a").arg(repo.base()).arg(to).status());
-        drop(keep);
         if let Err(what) = self.judge(&repo, case) {
             panic!("cut at {}, it had said: {said}\n{what}", point.text);
         }
@@ -290,11 +287,9 @@ fn whenever_the_power_is_cut_nothing_is_lost_and_git_works() {
             let Some(point) = points.get(at).filter(|point| !point.by_agent || thorough) else { continue };
             let seed = u64::try_from(at).expect("a number");
             let ways = [Loss::All, Loss::Content, Loss::Ordered, Loss::Any(2 * seed), Loss::Any(2 * seed + 1)];
-            let ways = ways.into_iter().enumerate().filter(|(way, _)| match number("OXUNDO_WAY") {
-                Some(wanted) => *way == wanted,
-                // In the short form they take turns.
-                None => thorough || way % 4 == at % 4,
-            });
+            // In the short form they take turns.
+            let most = if thorough { number("OXUNDO_CASES").unwrap_or(ways.len()) } else { 1 };
+            let ways = ways.into_iter().enumerate().cycle().skip(at).take(most);
             cases.extend(ways.map(|(way, loss)| Case { number: point.number, loss, next: at + way }));
         }
         let (begun, cuts) = (Instant::now(), AtomicUsize::new(0));

@@ -67,8 +67,10 @@ impl Apply<'_> {
         let finished = files.outs.leave();
         self.tell_of(&files.outs.kept);
         finished?;
-        // Where it wrote no file of the user's, the journal brings all of it about again.
-        let when = if plan.changes_files() { When::Now } else { When::Soon };
+        // Where it wrote no file of the user's, the journal brings all of it about again; and what was staged is in the
+        // record, unless this takes a turn back.
+        let stays_recorded = plan.index.is_empty() || !record.notes.is_empty();
+        let when = if plan.changes_files() || !stays_recorded { When::Now } else { When::Soon };
         self.end_journal(plan, record, pending, when)?;
         Ok(concluded)
     }

@@ -1,9 +1,10 @@
 //! The index after a power cut.
 
 use crate::git::durable::Durable;
+use crate::git::durable::log::Entry;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
-use crate::git::refs::Refs;
+use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::scratch::KEPT;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
@@ -17,21 +18,22 @@ use gix::index::decode::Options;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+/// So many states of the timeline are looked at.
+const TIMELINES: usize = 6;
+
 impl Durable<'_> {
     /// Makes an index that cannot be read anew: as it was last recorded for HEAD's commit, else as that commit itself. Says
     /// whether it had to.
-    pub(super) fn mend_index(&self) -> Result<bool> {
+    pub(super) fn mend_index(&self, entries: &[Entry]) -> Result<bool> {
         let index = Index::new(self.repo);
-        let path = index.index_path();
-        let skips_check = false;
-        let decoded = IndexFile::at_or_default(&path, self.repo.hash_kind(), skips_check, Options::default());
-        if !path.exists() || decoded.is_ok() {
+        if !self.is_index_damaged() {
             return Ok(false);
         }
+        let path = index.index_path();
         let kept = self.repo.scratch_path(KEPT).join("index");
         kept.parent().map_or(Ok(()), std::fs::create_dir_all).context("make a directory")?;
         std::fs::rename(&path, &kept).with_context(|| format!("write '{}'", kept.display()))?;
-        let wanted = self.entries(&self.last_index()?)?;
+        let wanted = self.entries(&self.last_index(entries)?)?;
         let moves: Vec<_> = wanted.into_iter().map(|(path, to)| IndexMove { path, from: Vec::new(), to }).collect();
         let lock = index.lock_index(Duration::ZERO)?;
         lock.set(&moves, |_| false)?;
@@ -39,16 +41,30 @@ impl Durable<'_> {
         Ok(true)
     }
 
-    fn last_index(&self) -> Result<IndexState> {
-        let head = Refs::new(self.repo).head()?;
-        // What cannot be read is no help.
-        let recorded = Timelines::new(self.repo).timeline().map(|stored| self.checkpoints(&stored)).unwrap_or_default();
-        let last = recorded.into_iter().find(|checkpoint| checkpoint.head == head);
-        let tree = || Objects::new(self.repo).head_tree(&head);
-        last.map_or_else(
-            || Ok(IndexState { tree: tree()?, sparse: BTreeSet::new(), special: BTreeMap::new() }),
-            |checkpoint| Ok(checkpoint.index),
-        )
+    /// Whether the index is there and cannot be read.
+    pub(super) fn is_index_damaged(&self) -> bool {
+        let (path, skips_check) = (Index::new(self.repo).index_path(), false);
+        let read = || IndexFile::at_or_default(&path, self.repo.hash_kind(), skips_check, Options::default());
+        path.exists() && read().is_err()
+    }
+
+    fn last_index(&self, entries: &[Entry]) -> Result<IndexState> {
+        let (head, timelines) = (Refs::new(self.repo).head()?, Timelines::new(self.repo));
+        let own = Refs::new(self.repo).own_ref(OwnRef::Timeline);
+        // As it is, or was before the command that was interrupted. What cannot be read is no help.
+        let known = entries.iter().rev().filter_map(|entry| match entry {
+            Entry::Ref(name, id) if *name == own => *id,
+            _ => None,
+        });
+        let stored = timelines.timeline().into_iter().chain(known.flat_map(|commit| timelines.timeline_at(commit)));
+        let mut recorded = stored.take(TIMELINES).flat_map(|stored| self.checkpoints(&stored));
+        match recorded.find(|checkpoint| checkpoint.head == head) {
+            Some(last) => Ok(last.index),
+            None => {
+                let tree = Objects::new(self.repo).head_tree(&head)?;
+                Ok(IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() })
+            }
+        }
     }
 
     /// What may be the last state that was recorded, the likeliest first.

@@ -33,6 +33,9 @@ const AROUND: usize = 32;
 /// How long the end of a record is that says how much is known to be on the disk.
 const MARK: usize = 16;
 
+/// How it fails to open a log that is not to be read here.
+const NOT_OURS: [ErrorKind; 3] = [ErrorKind::NotFound, ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+
 /// What a record holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
@@ -71,8 +74,8 @@ impl Log {
     pub fn find(path: PathBuf) -> Result<Option<Self>> {
         match File::options().read(true).append(true).open(&path) {
             Ok(file) => Self::over(path, file).map(Some),
-            // Another user's is theirs to read.
-            Err(error) if [ErrorKind::NotFound, ErrorKind::PermissionDenied].contains(&error.kind()) => Ok(None),
+            // Another user's is theirs to read; and where nothing can be written, nothing is mended.
+            Err(error) if NOT_OURS.contains(&error.kind()) => Ok(None),
             Err(error) => Err(error).with_context(|| format!("open '{}'", path.display())),
         }
     }

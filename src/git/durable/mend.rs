@@ -2,7 +2,7 @@
 
 use crate::git::durable::Durable;
 use crate::git::durable::flush::sync_whole;
-use crate::git::durable::gather::objects_directory;
+use crate::git::durable::gather::{loose_since, objects_directory};
 use crate::git::durable::log::{Entry, Log};
 use crate::git::refs::Refs;
 use crate::git::repo::platform::file_clock;
@@ -10,6 +10,10 @@ use crate::git::repo::scratch::remove_if_there;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use std::io::ErrorKind;
+use std::path::Path;
+
+/// How the main worktree is called.
+const MAIN: &str = "main";
 
 /// What was mended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +70,27 @@ impl Durable<'_> {
         Ok(mended)
     }
 
+    /// Mends what no log tells of: all objects, refs and the index are looked at.
+    pub fn mend_all(&self) -> Result<Mended> {
+        let mut mended = Mended::default();
+        self.mend_with(&[], 0, &mut mended)?;
+        mended.index = self.mend_index(&[])?;
+        self.sync_mended(&mended)?;
+        Ok(mended)
+    }
+
+    /// What [`Self::mend_all`] is for: git stops at each of these.
+    pub fn damage(&self) -> Result<Vec<String>> {
+        let empty = loose_since(self.repo, 0)?.into_iter().filter(|file| file.size == 0);
+        let empty = empty.map(|file| format!("'{}' is empty", file.path.display()));
+        let refs = Refs::new(self.repo);
+        let damaged = refs.damaged()?;
+        let damaged =
+            damaged.iter().map(|name| format!("'{}' names no object that is there", refs.ref_file(name).display()));
+        let index = self.is_index_damaged().then(|| "the index cannot be read".to_owned());
+        Ok(empty.chain(damaged).chain(index).collect())
+    }
+
     /// Forgets all that the logs know, for good.
     pub fn forget(&self) -> Result<()> {
         for mut log in self.all_logs()? {
@@ -92,22 +117,19 @@ impl Durable<'_> {
     fn mend_by(&self, log: &mut Log, mended: &mut Mended) -> Result<()> {
         let begun = file_clock();
         let (entries, mark) = log.read()?;
-        let refs = Refs::new(self.repo);
-        mended.objects += self.mend_objects(&entries)?;
-        mended.removed += self.remove_damaged(mark)?;
-        mended.others |= refs.clear_locks_of_before()?;
-        mended.others |= self.mend_reflogs(&entries)?;
-        mended.refs.extend(self.mend_damaged_refs(&entries)?);
-        mended.refs.extend(self.mend_refs(&entries)?);
+        self.mend_with(&entries, mark, mended)?;
         self.mend_marks(&entries)?;
-        mended.index |= self.mend_index()?;
-        if !mended.is_nothing() {
-            sync_whole(&[&objects_directory(self.repo), &self.repo.common_dir, &self.repo.git_dir])?;
-        }
+        // The index of another worktree is mended there.
+        let is_own = log.path() == self.own_log();
+        mended.index |= is_own && self.mend_index(&entries)?;
+        self.sync_mended(mended)?;
         let journal = entries.iter().rev().find_map(|entry| match entry {
             Entry::Ref(name, id) if name.ends_with("/pending") => Some((name.clone(), *id)),
             _ => None,
         });
+        if !is_own && self.has_worktree(log.path()) {
+            return Ok(());
+        }
         let entries = match journal {
             // It is carried out like any other, but for what it finds torn; if need be after another power cut.
             Some((name, Some(id))) => vec![Entry::Cut(id), Entry::Ref(name, Some(id))],
@@ -116,6 +138,30 @@ impl Durable<'_> {
         log.empty()?;
         log.append(&entries, begun)?;
         log.sync()
+    }
+
+    fn mend_with(&self, entries: &[Entry], mark: u64, mended: &mut Mended) -> Result<()> {
+        mended.objects += self.mend_objects(entries)?;
+        mended.removed += self.remove_damaged(mark)?;
+        mended.others |= Refs::new(self.repo).clear_locks_of_before()?;
+        mended.others |= self.mend_reflogs(entries)?;
+        mended.refs.extend(self.mend_damaged_refs(entries)?);
+        mended.refs.extend(self.mend_refs(entries, mark)?);
+        Ok(())
+    }
+
+    fn sync_mended(&self, mended: &Mended) -> Result<()> {
+        if !mended.is_nothing() && self.is_on() {
+            sync_whole(&[&objects_directory(self.repo), &self.repo.common_dir, &self.repo.git_dir])?;
+        }
+        Ok(())
+    }
+
+    /// Whether the worktree of a log is still there, or may be.
+    fn has_worktree(&self, log: &Path) -> bool {
+        let name = log.file_name().unwrap_or_default().to_string_lossy();
+        let id = name.rsplit_once('-').map_or(&*name, |(id, _)| id);
+        id == MAIN || self.repo.common_dir.join("worktrees").join(id).exists()
     }
 
     /// A timeline that was taken back is not missed.

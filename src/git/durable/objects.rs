@@ -1,7 +1,7 @@
 //! Objects after a power cut.
 
 use crate::git::durable::Durable;
-use crate::git::durable::gather::loose_since;
+use crate::git::durable::gather::{LooseFile, loose_since};
 use crate::git::durable::log::Entry;
 use crate::git::repo::scratch::KEPT;
 use anyhow::{Context, Result};
@@ -37,12 +37,13 @@ impl Durable<'_> {
         }
         loop {
             let apart = |id: &ObjectId| !damaged.contains(id) && self.has_lost_parts(*id);
-            let Some(id) = gone.keys().find(|id| apart(id)).copied() else { return Ok(written) };
+            let Some(id) = gone.keys().find(|id| apart(id)).copied() else { break };
             let path = store.object_path(&id);
             std::fs::remove_file(&path).with_context(|| format!("remove '{}'", path.display()))?;
             gone.remove(&id);
             written -= 1;
         }
+        Ok(written)
     }
 
     /// Takes the files of objects away that are empty, or were written last and are damaged; gives how many.
@@ -52,25 +53,44 @@ impl Durable<'_> {
             std::fs::remove_file(&file.path).with_context(|| format!("remove '{}'", file.path.display()))?;
             removed += 1;
         }
-        for file in loose_since(self.repo, mark)? {
-            let Ok(id) = ObjectId::from_hex(file.name.as_bytes()) else { continue };
-            if std::fs::read(&file.path).is_ok_and(|content| is_readable(id, &content)) {
-                continue;
+        let mut left = loose_since(self.repo, mark)?;
+        // What names one that is gone is no use either, and git stops at it.
+        loop {
+            let before = removed;
+            let mut whole = Vec::new();
+            for file in left {
+                let Ok(id) = ObjectId::from_hex(file.name.as_bytes()) else { continue };
+                if std::fs::read(&file.path).is_ok_and(|content| is_readable(id, &content)) && !self.has_lost_parts(id)
+                {
+                    whole.push(file);
+                } else {
+                    self.put_away(&file)?;
+                    removed += 1;
+                }
             }
-            let kept = self.repo.scratch_path(KEPT).join("objects").join(&file.name);
-            kept.parent().map_or(Ok(()), std::fs::create_dir_all).context("make a directory")?;
-            std::fs::rename(&file.path, &kept).with_context(|| format!("write '{}'", kept.display()))?;
-            removed += 1;
+            if removed == before {
+                return Ok(removed);
+            }
+            left = whole;
         }
-        Ok(removed)
+    }
+
+    /// Moves the file of an object to where git does not find it.
+    fn put_away(&self, file: &LooseFile) -> Result<()> {
+        let kept = self.repo.scratch_path(KEPT).join("objects").join(&file.name);
+        kept.parent().map_or(Ok(()), std::fs::create_dir_all).context("make a directory")?;
+        std::fs::rename(&file.path, &kept).with_context(|| format!("write '{}'", kept.display()))
     }
 
     fn store(&self) -> Store {
         Store::at(self.repo.gix.objects.store_ref().path().to_owned(), self.repo.hash_kind())
     }
 
-    /// Whether an object names another one that is nowhere.
+    /// Whether an object names another one that is nowhere, and should be here.
     fn has_lost_parts(&self, id: ObjectId) -> bool {
+        if self.repo.gix.is_shallow().unwrap_or(true) || self.repo.setting("extensions.partialClone").is_some() {
+            return false;
+        }
         let Ok(object) = self.repo.gix.find_object(id) else { return false };
         let parts: Vec<ObjectId> = match (object.kind, ObjectRef::from_bytes(&object.data, object.kind, id.kind())) {
             (Kind::Tree, _) => TreeRefIter::from_bytes(&object.data, id.kind())

@@ -15,7 +15,7 @@ type States = BTreeMap<String, Vec<Option<ObjectId>>>;
 
 impl Durable<'_> {
     /// Puts refs where the log says that they were, if they are where they were before, or nowhere; gives those that it moved.
-    pub(super) fn mend_refs(&self, entries: &[Entry]) -> Result<Vec<String>> {
+    pub(super) fn mend_refs(&self, entries: &[Entry], mark: u64) -> Result<Vec<String>> {
         let (mut states, mut mended) = (States::new(), Vec::new());
         for entry in entries {
             if let Entry::Ref(name, id) = entry {
@@ -23,7 +23,7 @@ impl Durable<'_> {
             }
         }
         for (name, states) in &states {
-            mended.extend(self.mend_ref(name, states)?.then(|| name.clone()));
+            mended.extend(self.mend_ref(name, states, mark)?.then(|| name.clone()));
         }
         Ok(mended)
     }
@@ -40,7 +40,7 @@ impl Durable<'_> {
                 _ => None,
             });
             let is_gone = known.clone().next() == Some(None);
-            let logged = refs.logged(&name).into_iter().map(|[_, to]| to);
+            let logged = refs.logged(&name).into_iter().map(|moved| moved.to);
             // The reflog of a branch may tell of more than oxundo knows.
             let mut all: Vec<ObjectId> = if is_own(&name) {
                 known.by_ref().flatten().chain(logged).collect()
@@ -56,10 +56,12 @@ impl Durable<'_> {
         Ok(mended)
     }
 
-    fn mend_ref(&self, name: &str, states: &[Option<ObjectId>]) -> Result<bool> {
+    fn mend_ref(&self, name: &str, states: &[Option<ObjectId>], mark: u64) -> Result<bool> {
         let refs = Refs::new(self.repo);
         let (Some(last), now) = (states.last().copied(), refs.ref_id(name)?) else { return Ok(false) };
-        let has_moved_on = || matches!((refs.logged(name).first(), last, now), (Some([from, to]), Some(last), Some(now)) if *from == last && *to == now);
+        // Whoever moved it on since has said so.
+        let has_moved_on =
+            || refs.logged(name).iter().any(|moved| Some(moved.from) == last && moved.at > seconds(mark));
         let is_lost = last.is_some_and(|last| !self.repo.gix.has_object(last));
         if now == last || is_lost || !self.is_earlier(name, now, states)? || has_moved_on() {
             return Ok(false);
@@ -89,7 +91,7 @@ impl Durable<'_> {
         });
         let mut any = false;
         let head = Refs::new(self.repo).head().ok().and_then(|head| head.branch);
-        for name in named.chain([STASH, "HEAD"]).chain(head.as_deref()).collect::<BTreeSet<_>>() {
+        for name in named.chain([NOTES, STASH, "HEAD"]).chain(head.as_deref()).collect::<BTreeSet<_>>() {
             any |= Refs::new(self.repo).mend_log(name)?;
         }
         Ok(any)
@@ -99,4 +101,8 @@ impl Durable<'_> {
 /// Whether nobody but oxundo moves a ref.
 fn is_own(name: &str) -> bool {
     name == NOTES || name.starts_with("refs/oxundo/")
+}
+
+fn seconds(mark: u64) -> u64 {
+    mark / 1_000_000_000
 }

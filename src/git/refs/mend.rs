@@ -18,8 +18,22 @@ use std::path::{Path, PathBuf};
 /// How the locks of oxundo's begin, on refs and on the index.
 const OWN: [&[u8]; 2] = [b"oxundo's, of ", b"oxundo's\n"];
 
+/// How the names of copies of the index begin.
+const COPY: &str = "index.oxundo-";
+
 /// So many of the last lines of a reflog may have been written shortly before a power cut.
 const YOUNG: usize = 200;
+
+/// A move of a ref.
+#[derive(Clone, Copy, Debug)]
+pub struct Logged {
+    /// Where it was.
+    pub from: ObjectId,
+    /// Where it is since.
+    pub to: ObjectId,
+    /// When, in seconds since 1970.
+    pub at: u64,
+}
 
 impl Refs<'_> {
     /// The refs whose files hold none, or one of an object that is not there.
@@ -47,7 +61,7 @@ impl Refs<'_> {
     }
 
     /// Where a ref was, by its reflog, the last one first.
-    pub fn logged(&self, name: &str) -> Vec<[ObjectId; 2]> {
+    pub fn logged(&self, name: &str) -> Vec<Logged> {
         let text = std::fs::read(self.log_file(name)).unwrap_or_default();
         let mut moves: Vec<_> = text.lines().filter_map(moved).collect();
         moves.reverse();
@@ -64,7 +78,8 @@ impl Refs<'_> {
         let lines: Vec<&[u8]> = text.lines_with_terminator().collect();
         let is_there = |id: &ObjectId| id.is_null() || self.repo.gix.has_object(id);
         let is_whole = |at: usize, line: &[u8]| {
-            line.ends_with(b"\n") && moved(line).is_some_and(|ids| at + YOUNG < lines.len() || ids.iter().all(is_there))
+            line.ends_with(b"\n")
+                && moved(line).is_some_and(|it| at + YOUNG < lines.len() || [it.from, it.to].iter().all(is_there))
         };
         let whole: Vec<_> = lines.iter().enumerate().filter(|(at, line)| is_whole(*at, line)).collect();
         if whole.len() == lines.len() {
@@ -84,6 +99,13 @@ impl Refs<'_> {
             if path.extension() == Some(OsStr::new("lock")) && is_of_before(&path) {
                 any = true;
                 remove_if_there(&path)?;
+            }
+        }
+        // Without its mark nobody would know what a killed command worked on.
+        for entry in std::fs::read_dir(&self.repo.git_dir)?.flatten() {
+            if entry.file_name().as_bytes().starts_with(COPY.as_bytes()) {
+                any = true;
+                remove_if_there(&entry.path())?;
             }
         }
         Ok(any)
@@ -122,10 +144,13 @@ impl AddedLock for PathBuf {
 }
 
 /// What a line of a reflog tells of.
-fn moved(line: &[u8]) -> Option<[ObjectId; 2]> {
+fn moved(line: &[u8]) -> Option<Logged> {
     let mut words = line.splitn(3, |byte| *byte == b' ');
     let mut id = || ObjectId::from_hex(words.next()?).ok();
-    Some([id()?, id()?])
+    let (from, to) = (id()?, id()?);
+    let who = words.next()?.split(|byte| *byte == b'\t').next()?;
+    let at = who.rsplit(|byte| *byte == b' ').nth(1)?.to_str().ok()?.parse().ok()?;
+    Some(Logged { from, to, at })
 }
 
 /// Whether a lock is of a process that did not live to see the system start.

@@ -4,6 +4,7 @@ mod agents;
 mod finding;
 mod fix;
 mod journal;
+mod repair;
 mod repository;
 mod switches;
 mod trial;
@@ -47,7 +48,11 @@ impl Diagnosis {
 pub fn run(repo: &Repo, heard: Warn<'_>, args: &DoctorArgs) -> Result<Diagnosis> {
     let (fixed, mut findings) = if args.fix { fix::fix(repo) } else { Default::default() };
     mend(repo, heard)?;
+    if args.fix {
+        repair::repair(repo, heard)?;
+    }
     let recovered = if args.finish { journal::finish(repo, heard)? } else { None };
+    findings.extend(repair::check(repo)?);
     findings.extend(journal::check(repo, heard)?);
     findings.extend(timeline(repo)?);
     findings.extend(locks(repo));
