@@ -4,7 +4,7 @@
 //! At a power cut, of all else nothing is left, or any part. Two things hold on every file system that has a journal: a
 //! rename happens or does not, and neither takes the file along.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -41,6 +41,9 @@ pub(crate) struct Disk {
     top: PathBuf,
     root: u64,
     durable: RefCell<Nodes>,
+    /// How many flushes there were, and the one that does nothing.
+    flushes: Cell<usize>,
+    broken: Option<usize>,
 }
 
 /// A block of a disk.
@@ -51,7 +54,12 @@ impl Disk {
     pub(crate) fn below(top: &Path) -> Self {
         let mut durable = Nodes::new();
         let root = read(top, &mut durable);
-        Self { top: top.to_owned(), root, durable: durable.into() }
+        Self { top: top.to_owned(), root, durable: durable.into(), flushes: Cell::default(), broken: None }
+    }
+
+    /// The same, on which the flush of this number does nothing.
+    pub(crate) fn without_flush(self, number: usize) -> Self {
+        Self { broken: Some(number), ..self }
     }
 
     /// A program flushes: the words of its call.
@@ -59,7 +67,7 @@ impl Disk {
         let (call, path) = call.split_once(' ').expect("a call names a file");
         let path = Path::new(path);
         let durable = &mut *self.durable.borrow_mut();
-        if !path.starts_with(&self.top) {
+        if !path.starts_with(&self.top) || self.broken == Some(self.flushes.replace(self.flushes.get() + 1)) {
             return;
         }
         if call == "syncfs" {
@@ -70,6 +78,12 @@ impl Disk {
         if let Some((inode, node)) = node(path) {
             durable.insert(inode, node);
         }
+    }
+
+    /// The same of something that is flushed by nobody who is traced.
+    pub(crate) fn flush_now(&self, path: &Path) {
+        let flushed = node(path).expect("it is there");
+        self.durable.borrow_mut().insert(flushed.0, flushed.1);
     }
 
     /// The power is cut. Locks and logs are of another boot from now on.
@@ -164,7 +178,11 @@ impl Left<'_> {
                 |(directory, name): &(u64, OsString)| names.get(directory).and_then(|it| it.get(name)) == Some(inode);
             if place != other && has(place) && has(other) && !self.has_names(*inode) {
                 let (directory, name) = if self.below(2) == 0 { place } else { other };
-                names.get_mut(directory).expect("it is there").remove(name);
+                let entries = names.get_mut(directory).expect("it is there");
+                entries.remove(name);
+                // What it was renamed over is there again.
+                let before = self::entries(self.durable, *directory).remove(name).filter(|before| before != inode);
+                entries.extend(before.map(|before| (name.clone(), before)));
             }
             if names.values().any(|entries| entries.values().any(|it| it == inode)) {
                 continue;
@@ -322,7 +340,7 @@ fn node(path: &Path) -> Option<(u64, Node)> {
 }
 
 /// The system has another boot id, and what is there was there before.
-fn start_anew(directory: &Path) {
+pub(crate) fn start_anew(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let is = |end: &str| path.as_os_str().as_bytes().ends_with(end.as_bytes());

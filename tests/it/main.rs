@@ -68,6 +68,8 @@ mod power;
 mod prompts;
 mod property;
 mod reach;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod reboot;
 mod recovery;
 mod refusals;
 mod replay;

@@ -1,7 +1,7 @@
 //! The power is cut at any system call that changes something or flushes: what was on the disk when a command began is there
 //! after the next command, in the worktree, in an object or in a file that is named, and git works.
 //!
-//! `cargo test` cuts at a few points of each operation; `OXUNDO_THOROUGH=1` at every one, in every way. `OXUNDO_CASE` and
+//! `cargo test` cuts at few points of each operation; `OXUNDO_THOROUGH=1` at every one, in every way. `OXUNDO_CASE` and
 //! `OXUNDO_POINT` as in `kill_points.rs`; with `OXUNDO_CASES=n` so many ways at each point.
 
 use crate::crash::locks;
@@ -36,6 +36,9 @@ head -c 5000 /dev/zero >big.bin; echo more >>both.txt; chmod 644 private; seq 20
 const SECOND: &str = "
 echo own >>swap.txt/in; git add -A swap.txt; git commit -qm own; git checkout -q -b topic; echo second >>staged.txt; echo stashed >>edit.txt; git stash -q
 echo s >second.txt; rm -r swap.txt; echo file >swap.txt";
+
+/// The file that the user writes again when undo or redo are done.
+const LATER: &str = "edit.txt";
 
 struct Operation {
     name: &'static str,
@@ -168,12 +171,37 @@ fn lost(repo: &Sandbox, bytes: &BTreeSet<String>) -> Vec<String> {
     found.lines().filter(|line| line.ends_with("missing")).map(str::to_owned).collect()
 }
 
+/// What oxundo knows: the turns, and the state of the timeline.
+fn recorded(repo: &Sandbox) -> String {
+    let notes = repo.try_git(["ls-tree", "-r", "refs/notes/oxundo"]).out();
+    repo.oxundo(["log", "--all", "--json"]).out() + &repo.git(["for-each-ref", "refs/oxundo"]) + &notes
+}
+
 /// One way to lose power, and to go on.
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    number: usize,
+    /// The call before which the power is cut; none is when the command is done.
+    number: Option<usize>,
     loss: Loss,
     next: usize,
+    /// The flush that is not made.
+    without: Option<usize>,
+}
+
+/// What there was of an operation when the power was cut.
+struct Cut {
+    repo: Sandbox,
+    /// The call that it was about to make.
+    at: String,
+    said: String,
+    /// The log, if it was done.
+    log: Option<String>,
+}
+
+impl Case {
+    fn at_the_end(loss: Loss) -> Self {
+        Self { number: None, loss, next: 0, without: None }
+    }
 }
 
 impl Operation {
@@ -181,35 +209,51 @@ impl Operation {
     fn cut_at(&self, call: &str, path: &str, loss: Loss) -> Sandbox {
         let points = points_of(&self.repo, &self.args).expect("it can be traced: it was before");
         let point = points.iter().find(|point| point.text.contains(call) && point.text.contains(path));
-        let number = point.expect("it makes the call").number + 1;
-        self.cut(Case { number, loss, next: 0 }).expect("it comes so far").0
+        let number = Some(point.expect("it makes the call").number + 1);
+        self.cut(Case { number, loss, next: 0, without: None }).expect("it comes so far").repo
     }
 
     /// Runs it up to a point, where the power is cut; none if it makes no call of this number.
-    fn cut(&self, case: Case) -> Option<(Sandbox, Point, String)> {
+    fn cut(&self, case: Case) -> Option<Cut> {
         let repo = self.repo.copy();
-        let disk = Disk::below(&repo.base());
-        let kill = Kill { number: case.number, done: false, victim: Victim::All };
+        let mut disk = Disk::below(&repo.base());
+        if let Some(number) = case.without {
+            disk = disk.without_flush(number);
+        }
+        let kill = case.number.map(|number| Kill { number, done: false, victim: Victim::All });
         let flushed = |call: &str| disk.flush(call);
         let mut command = repo.launched_command(LAUNCH, &self.args);
-        let trace = trace_flushes(&mut command, Some(kill), &flushed).expect("it was traced before");
-        if !trace.killed {
+        let trace = trace_flushes(&mut command, kill, &flushed).expect("it was traced before");
+        if !trace.killed && kill.is_some() {
             return None;
         }
+        let log = kill.is_none().then(|| recorded(&repo));
+        if kill.is_none() && self.is_edited_later() {
+            // What was there before is the user's by now, and an editor that flushes has put it there.
+            let path = repo.write(LATER, self.repo.read(LATER)).path(LATER);
+            disk.flush_now(&path);
+            disk.flush_now(repo.root());
+        }
         disk.cut(case.loss);
-        Some((repo, trace.points.last().expect("it was reached").clone(), trace.stderr))
+        let at = kill.and_then(|_| trace.points.last()).map_or("its end".to_owned(), |point| point.text.clone());
+        Some(Cut { repo, at, said: trace.stderr, log })
+    }
+
+    fn is_edited_later(&self) -> bool {
+        ["undo", "redo"].contains(&self.name)
     }
 
     /// Cuts the power, goes on, and judges; whether the point was reached.
     fn check(&self, case: Case) -> bool {
-        let Some((repo, point, said)) = self.cut(case) else { return false };
-        if let Err(what) = self.judge(&repo, case) {
-            panic!("cut at {}, it had said: {said}\n{what}", point.text);
+        let Some(cut) = self.cut(case) else { return false };
+        if let Err(what) = self.judge(&cut, case) {
+            panic!("cut at {}, it had said: {}\n{what}", cut.at, cut.said);
         }
         true
     }
 
-    fn judge(&self, repo: &Sandbox, case: Case) -> Result<(), String> {
+    fn judge(&self, cut: &Cut, case: Case) -> Result<(), String> {
+        let repo = &cut.repo;
         let args: &[&str] = match case.next % 5 {
             0 => &["status"],
             1 => &["log"],
@@ -233,9 +277,21 @@ impl Operation {
         }
         let lost = lost(repo, &self.bytes);
         check(lost.is_empty(), &format!("every byte is somewhere: {lost:?}"))?;
-        if let Some(ends) = &self.ends {
+        if let Some(log) = cut.log.as_ref().filter(|_| !self.args.starts_with(&["turn", "begin"])) {
+            let now = recorded(repo);
+            check(now == *log, &format!("what was recorded is recorded\n{log}\n{now}"))?;
+        }
+        if let Some([before, after]) = &self.ends {
             let now = on_disk(repo);
-            let differences = ends.each_ref().map(|end| now.difference(end));
+            let after = match before.fact(&format!("on disk {LATER}")) {
+                Some(fact) if cut.log.is_some() && self.is_edited_later() => {
+                    &after.clone().with(&format!("on disk {LATER}"), fact)
+                }
+                _ => after,
+            };
+            // What was done is done; a recovery may have gone back.
+            let ends = [if cut.log.is_some() && self.args != ["status"] { after } else { before }, after];
+            let differences = ends.map(|end| now.difference(end));
             let is_one = differences.iter().any(String::is_empty);
             check(
                 is_one,
@@ -254,14 +310,13 @@ impl Operation {
 }
 
 /// Points of one operation that `cargo test` cuts at, beside those right before and behind a flush.
-const SAMPLE: usize = 3;
+const SAMPLE: usize = 1;
 
 fn chosen(points: &[Point]) -> BTreeSet<usize> {
-    let flushes = |point: &Point| ["sync ", "syncfs ", "fdatasync "].iter().any(|call| point.text.contains(call));
-    let flush = points.iter().enumerate().filter(|(_, point)| flushes(point)).map(|(at, _)| at);
+    let flush = points.iter().enumerate().filter(|(_, point)| is_flush(point)).map(|(at, _)| at);
     let (first, last) = (flush.clone().next(), flush.clone().next_back());
     let sample = (0..SAMPLE).map(|nth| (2 * nth + 1) * points.len() / (2 * SAMPLE));
-    first.into_iter().chain(last).chain(last.map(|last| last + 1)).chain([points.len() - 1]).chain(sample).collect()
+    first.into_iter().chain(last.map(|last| last + 1)).chain(sample).collect()
 }
 
 #[test]
@@ -290,8 +345,15 @@ fn whenever_the_power_is_cut_nothing_is_lost_and_git_works() {
             // In the short form they take turns.
             let most = if thorough { number("OXUNDO_CASES").unwrap_or(ways.len()) } else { 1 };
             let ways = ways.into_iter().enumerate().cycle().skip(at).take(most);
-            cases.extend(ways.map(|(way, loss)| Case { number: point.number, loss, next: at + way }));
+            cases.extend(ways.map(|(way, loss)| Case {
+                number: Some(point.number),
+                loss,
+                next: at + way,
+                without: None,
+            }));
         }
+        let ends = [Loss::All, Loss::Content, Loss::Ordered, Loss::Any(7), Loss::Any(8)].map(Case::at_the_end);
+        cases.extend(ends.into_iter().take(if thorough { 5 } else { 1 }));
         let (begun, cuts) = (Instant::now(), AtomicUsize::new(0));
         let failed = in_parallel(&cases, |case| {
             cuts.fetch_add(usize::from(operation.check(*case)), Ordering::Relaxed);
@@ -309,11 +371,44 @@ fn whenever_the_power_is_cut_nothing_is_lost_and_git_works() {
     assert!(failures.is_empty(), "{bad} of {all} power cuts lost something:\n{failures}");
 }
 
+#[test]
+fn without_any_one_of_its_flushes_an_operation_would_lose_something() {
+    if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
+        return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+    }
+    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let wanted: &[&str] =
+        if thorough { &["run", "undo", "redo", "checkpoint", "restore", "turn begin"] } else { &["checkpoint"] };
+    let mut needless = String::new();
+    for operation in operations().into_iter().filter(|operation| wanted.contains(&operation.name)) {
+        let points = points_of(&operation.repo, &operation.args).expect("it was traced before");
+        let flushes: Vec<usize> = (0..points.len()).filter(|at| is_flush(&points[*at])).collect();
+        for (number, at) in flushes.iter().enumerate() {
+            let behind =
+                (at + 1..points.len()).step_by(if thorough { 5 } else { 25 }).map(|at| Some(points[at].number));
+            let cases = behind
+                .chain([None])
+                .flat_map(|at| [Loss::All, Loss::Content].map(|loss| Case { number: at, ..Case::at_the_end(loss) }));
+            let cases: Vec<Case> = cases.map(|case| Case { without: Some(number), ..case }).collect();
+            let failed = in_parallel(&cases, |case| {
+                operation.check(*case);
+            });
+            if failed.is_empty() {
+                let _ = writeln!(needless, "{}: nothing is lost without {}", operation.name, points[*at].text);
+            }
+        }
+    }
+    assert!(needless.is_empty(), "{needless}");
+}
+
+fn is_flush(point: &Point) -> bool {
+    ["fsync ", "fdatasync ", "syncfs "].iter().any(|call| point.text.contains(call))
+}
+
 /// How often a command waits for the disk: flushes between which nothing is done but to add to the log are one.
 fn flush_points(repo: &Sandbox, args: &[&str]) -> usize {
     let points = points_of(repo, args).expect("it was traced before");
     let points: Vec<_> = points.into_iter().filter(|point| !is_for_the_log(point)).collect();
-    let is_flush = |point: &Point| ["fsync ", "fdatasync ", "syncfs "].iter().any(|call| point.text.contains(call));
     let groups = points.chunk_by(|one, other| is_flush(one) && is_flush(other));
     groups.filter(|group| is_flush(&group[0])).count()
 }

@@ -93,7 +93,7 @@ impl Apply<'_> {
             if when == When::Now {
                 durable.flush(plan)?;
             }
-            let mut refs = self.refs_of(plan, record)?;
+            let mut refs = self.refs_of(plan)?;
             refs.push((name.clone(), None));
             durable.note(&refs, !record.notes.is_empty(), when)?;
         }
@@ -101,11 +101,10 @@ impl Apply<'_> {
     }
 
     /// The refs that a plan and its record are about, as they are now.
-    fn refs_of(&self, plan: &Plan, record: &Record) -> Result<Vec<RefState>> {
+    fn refs_of(&self, plan: &Plan) -> Result<Vec<RefState>> {
         let refs = Refs::new(self.repo);
-        let notes = (!record.notes.is_empty()).then(|| NOTES.to_owned());
         let branches = plan.branches.iter().map(|branch| branch.name.clone());
-        let names = branches.chain([refs.own_ref(OwnRef::Timeline)]).chain(notes);
+        let names = branches.chain([refs.own_ref(OwnRef::Timeline), NOTES.to_owned()]);
         names.map(|name| Ok((name.clone(), refs.ref_id(&name)?))).collect()
     }
 }

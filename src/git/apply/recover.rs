@@ -186,10 +186,12 @@ impl Apply<'_> {
         let head = Refs::new(self.repo).head()?;
         let mut rest = plan.clone();
         rest.branches.retain(|branch| branches.get(&branch.name).copied() == branch.from);
-        if head != rest.head.from {
-            rest.head.from = head.clone();
-            rest.head.to = head;
+        // After a power cut the branch may be gone that HEAD names.
+        let is_there = head == rest.head.from || head.branch.is_some() && head.commit.is_none();
+        if !is_there || head.branch != rest.head.from.branch {
+            rest.head.to = head.clone();
         }
+        rest.head.from = head;
         Refs::new(self.repo).move_refs(&rest, message)?;
         if let Some(stash) = &plan.stash {
             left.stashed = Refs::new(self.repo).set_stash(stash)?;

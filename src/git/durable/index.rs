@@ -58,13 +58,11 @@ impl Durable<'_> {
         });
         let stored = timelines.timeline().into_iter().chain(known.flat_map(|commit| timelines.timeline_at(commit)));
         let mut recorded = stored.take(TIMELINES).flat_map(|stored| self.checkpoints(&stored));
-        match recorded.find(|checkpoint| checkpoint.head == head) {
-            Some(last) => Ok(last.index),
-            None => {
-                let tree = Objects::new(self.repo).head_tree(&head)?;
-                Ok(IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() })
-            }
+        if let Some(last) = recorded.find(|checkpoint| checkpoint.head == head) {
+            return Ok(last.index);
         }
+        let tree = Objects::new(self.repo).head_tree(&head)?;
+        Ok(IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() })
     }
 
     /// What may be the last state that was recorded, the likeliest first.

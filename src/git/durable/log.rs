@@ -47,6 +47,17 @@ pub enum Entry {
     Cut(ObjectId),
 }
 
+/// What a log holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Of all records.
+    pub entries: Vec<Entry>,
+    /// The mark of the last record.
+    pub mark: u64,
+    /// That of the one before, which is no later than when the last operation began.
+    pub begun: u64,
+}
+
 /// A log, open.
 #[derive(Debug)]
 pub struct Log {
@@ -142,17 +153,18 @@ impl Log {
         Ok(())
     }
 
-    /// All records that are whole, one after the other, and the mark of the last one.
-    pub fn read(&mut self) -> Result<(Vec<Entry>, u64)> {
+    /// What all records hold that are whole, one after the other.
+    pub fn read(&mut self) -> Result<Content> {
         let mut bytes = Vec::new();
         (&self.file).read_to_end(&mut bytes).with_context(|| format!("read '{}'", self.path.display()))?;
-        let (mut entries, mut last) = (Vec::new(), 0);
+        let mut content = Content::default();
         let mut rest = bytes.strip_prefix(MAGIC.as_bytes()).and_then(|rest| rest.get(BOOT + 1..)).unwrap_or_default();
         while let Some((more, mark)) = take_record(&mut rest) {
-            entries.extend(more);
-            last = mark;
+            content.entries.extend(more);
+            content.begun = content.mark;
+            content.mark = mark;
         }
-        Ok((entries, last))
+        Ok(content)
     }
 
     /// Its place.
@@ -255,20 +267,21 @@ mod tests {
         }
         assert_eq!((log.mark(), log.is_of_this_boot()), (Some(3), true));
         let all: Vec<Entry> = (1..=3).flat_map(entries).collect();
-        assert_eq!(opened(top.path()).read().expect("read it"), (all.clone(), 3));
+        let read = || opened(top.path()).read().expect("read it");
+        assert_eq!(read(), Content { entries: all.clone(), mark: 3, begun: 2 });
         let whole = std::fs::read(top.path().join("log/main")).expect("read a file");
         let [two, three] = [2, 3].map(|records| HEAD + (whole.len() - HEAD) / 3 * records);
         for length in two..three {
             std::fs::write(top.path().join("log/main"), &whole[..length]).expect("write a file");
-            assert_eq!(opened(top.path()).read().expect("read it"), (all[..6].to_vec(), 2), "cut at {length}");
+            assert_eq!((read().entries, read().mark), (all[..6].to_vec(), 2), "cut at {length}");
             let mut zeros = whole.clone();
             zeros[length..].fill(0);
             std::fs::write(top.path().join("log/main"), &zeros).expect("write a file");
-            let (found, _) = opened(top.path()).read().expect("read it");
+            let found = read().entries;
             assert!(found == all[..6] || found == all, "zeros from {length}");
         }
         std::fs::write(top.path().join("log/main"), &whole[..HEAD - 1]).expect("write a file");
-        assert_eq!(opened(top.path()).read().expect("read it"), (Vec::new(), 0));
+        assert_eq!(read(), Content::default());
     }
 
     #[test]
@@ -282,7 +295,7 @@ mod tests {
         std::fs::write(log.path(), other).expect("write a file");
         let mut log = opened(top.path());
         assert!(!log.is_of_this_boot());
-        assert_eq!(log.read().expect("read it").0, entries(1));
+        assert_eq!(log.read().expect("read it").entries, entries(1));
         log.empty().expect("empty it");
         assert!(log.is_new());
     }

@@ -3,7 +3,7 @@
 use crate::git::durable::Durable;
 use crate::git::durable::flush::sync_whole;
 use crate::git::durable::gather::{loose_since, objects_directory};
-use crate::git::durable::log::{Entry, Log};
+use crate::git::durable::log::{Content, Entry, Log};
 use crate::git::refs::Refs;
 use crate::git::repo::platform::file_clock;
 use crate::git::repo::scratch::remove_if_there;
@@ -37,15 +37,19 @@ impl Mended {
 
     /// In words; none if it was nothing of which anybody has to know.
     pub fn words(&self) -> Option<String> {
-        let many = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
-        let parts = [
-            many(self.objects, "objects written again"),
-            many(self.removed, "damaged objects removed"),
+        let others = [
+            (self.removed > 0).then(|| format!("{} damaged objects removed", self.removed)),
             (!self.refs.is_empty()).then(|| format!("set again: {}", self.refs.join(", "))),
             self.index.then(|| "the index made anew".to_owned()),
         ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| format!("mended what a power cut has left: {}", parts.join("; ")))
+        let others: Vec<String> = others.into_iter().flatten().collect();
+        if others.is_empty() {
+            // Objects alone may also be some that git has pruned since, as it will again.
+            return None;
+        }
+        let objects = (self.objects > 0).then(|| format!("{} objects written again", self.objects));
+        let parts: Vec<String> = objects.into_iter().chain(others).collect();
+        Some(format!("mended what a power cut has left: {}", parts.join("; ")))
     }
 }
 
@@ -73,7 +77,7 @@ impl Durable<'_> {
     /// Mends what no log tells of: all objects, refs and the index are looked at.
     pub fn mend_all(&self) -> Result<Mended> {
         let mut mended = Mended::default();
-        self.mend_with(&[], 0, &mut mended)?;
+        self.mend_with(&Content::default(), &mut mended)?;
         mended.index = self.mend_index(&[])?;
         self.sync_mended(&mended)?;
         Ok(mended)
@@ -116,8 +120,9 @@ impl Durable<'_> {
 
     fn mend_by(&self, log: &mut Log, mended: &mut Mended) -> Result<()> {
         let begun = file_clock();
-        let (entries, mark) = log.read()?;
-        self.mend_with(&entries, mark, mended)?;
+        let content = log.read()?;
+        self.mend_with(&content, mended)?;
+        let entries = content.entries;
         self.mend_marks(&entries)?;
         // The index of another worktree is mended there.
         let is_own = log.path() == self.own_log();
@@ -140,13 +145,14 @@ impl Durable<'_> {
         log.sync()
     }
 
-    fn mend_with(&self, entries: &[Entry], mark: u64, mended: &mut Mended) -> Result<()> {
+    fn mend_with(&self, content: &Content, mended: &mut Mended) -> Result<()> {
+        let Content { entries, mark, begun } = content;
         mended.objects += self.mend_objects(entries)?;
-        mended.removed += self.remove_damaged(mark)?;
+        mended.removed += self.remove_damaged(*mark)?;
         mended.others |= Refs::new(self.repo).clear_locks_of_before()?;
         mended.others |= self.mend_reflogs(entries)?;
         mended.refs.extend(self.mend_damaged_refs(entries)?);
-        mended.refs.extend(self.mend_refs(entries, mark)?);
+        mended.refs.extend(self.mend_refs(entries, *begun)?);
         Ok(())
     }
 
@@ -178,7 +184,6 @@ impl Durable<'_> {
     /// Whether it was a power cut by which the command with this journal was interrupted.
     pub fn is_cut(&self, journal: ObjectId) -> Result<bool> {
         let Some(mut log) = Log::find(self.own_log())? else { return Ok(false) };
-        let (entries, _) = log.read()?;
-        Ok(entries.contains(&Entry::Cut(journal)))
+        Ok(log.read()?.entries.contains(&Entry::Cut(journal)))
     }
 }

@@ -10,12 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What the reflogs say of it.
 const MESSAGE: &str = "oxundo: after a power cut";
 
+/// How many nanoseconds it has.
+const SECOND: u64 = 1_000_000_000;
+
 /// Where a log says that each ref was, the last one last.
 type States = BTreeMap<String, Vec<Option<ObjectId>>>;
 
 impl Durable<'_> {
     /// Puts refs where the log says that they were, if they are where they were before, or nowhere; gives those that it moved.
-    pub(super) fn mend_refs(&self, entries: &[Entry], mark: u64) -> Result<Vec<String>> {
+    pub(super) fn mend_refs(&self, entries: &[Entry], begun: u64) -> Result<Vec<String>> {
         let (mut states, mut mended) = (States::new(), Vec::new());
         for entry in entries {
             if let Entry::Ref(name, id) = entry {
@@ -23,7 +26,7 @@ impl Durable<'_> {
             }
         }
         for (name, states) in &states {
-            mended.extend(self.mend_ref(name, states, mark)?.then(|| name.clone()));
+            mended.extend(self.mend_ref(name, states, begun)?.then(|| name.clone()));
         }
         Ok(mended)
     }
@@ -56,18 +59,25 @@ impl Durable<'_> {
         Ok(mended)
     }
 
-    fn mend_ref(&self, name: &str, states: &[Option<ObjectId>], mark: u64) -> Result<bool> {
+    fn mend_ref(&self, name: &str, states: &[Option<ObjectId>], begun: u64) -> Result<bool> {
         let refs = Refs::new(self.repo);
         let (Some(last), now) = (states.last().copied(), refs.ref_id(name)?) else { return Ok(false) };
-        // Whoever moved it on since has said so.
-        let has_moved_on =
-            || refs.logged(name).iter().any(|moved| Some(moved.from) == last && moved.at > seconds(mark));
         let is_lost = last.is_some_and(|last| !self.repo.gix.has_object(last));
-        if now == last || is_lost || !self.is_earlier(name, now, states)? || has_moved_on() {
+        if now == last || is_lost || !self.is_earlier(name, now, states)? || self.has_moved_on(name, now, last, begun) {
             return Ok(false);
         }
         refs.move_own_ref(name, now, last, MESSAGE)?;
         Ok(true)
+    }
+
+    /// Whether somebody has moved a ref on from where the log says that it was last, and has said so in its reflog.
+    fn has_moved_on(&self, name: &str, now: Option<ObjectId>, last: Option<ObjectId>, begun: u64) -> bool {
+        let (mut logged, begun) = (Refs::new(self.repo).logged(name), begun / SECOND);
+        logged.reverse();
+        let came = logged.iter().rposition(|moved| Some(moved.to) == last && moved.at >= begun);
+        let was_left = came.is_some_and(|came| came + 1 < logged.len());
+        // Without a reflog nobody knows.
+        was_left || !is_own(name) && now.is_some() && logged.is_empty()
     }
 
     /// Whether a ref is where it was before the last move. A branch that is gone may have been deleted, but not HEAD's.
@@ -101,8 +111,4 @@ impl Durable<'_> {
 /// Whether nobody but oxundo moves a ref.
 fn is_own(name: &str) -> bool {
     name == NOTES || name.starts_with("refs/oxundo/")
-}
-
-fn seconds(mark: u64) -> u64 {
-    mark / 1_000_000_000
 }

@@ -1,0 +1,131 @@
+//! The first command after the system was started anew, without a power cut, or with one of which no log tells.
+
+use crate::disk::start_anew;
+use crate::sandbox::{Mode, Sandbox};
+use std::fs;
+
+fn turn() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.turn(Mode::Commit, "echo more >>README.txt; echo new >new.txt");
+    repo
+}
+
+/// The log of the main worktree.
+fn log(repo: &Sandbox) -> std::path::PathBuf {
+    let logs = repo.base().join("repo/.git/oxundo/log");
+    let all = fs::read_dir(logs).expect("list the logs").flatten().map(|entry| entry.path());
+    all.into_iter().find(|path| path.to_string_lossy().contains("/main-")).expect("it has a log")
+}
+
+#[test]
+fn where_all_came_to_the_disk_nothing_is_said_and_nothing_is_moved() {
+    let moves = [
+        ":",
+        "git reset -q --hard HEAD~1",
+        "git reset -q --hard HEAD~1; rm -r .git/logs",
+        "git commit -q --allow-empty -m later",
+        "git switch -q -c other; git branch -q -D main",
+        "git pack-refs --all; git gc -q --prune=now",
+        "oxundo undo -q; git reset -q --hard ORIG_HEAD || git reset -q --hard refs/oxundo/timeline^",
+        "git notes --ref=oxundo append -m mine",
+    ];
+    for script in moves {
+        let repo = turn();
+        repo.sh(script);
+        start_anew(&repo.base());
+        let before = (repo.state(), repo.refs());
+        let status = repo.oxundo(["log"]);
+        status.success();
+        assert!(!status.err().contains("mended"), "{script}: {status:?}");
+        assert!((repo.state(), repo.refs()) == before, "nothing is moved: {script}");
+        assert!(fs::read(log(&repo)).expect("read the log").len() < 200, "it begins anew: {script}");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_was_let_go_and_pruned_is_not_brought_back_in_pieces() {
+    let repo = turn();
+    repo.oxundo(["uninstall", "--purge"]).success();
+    start_anew(&repo.base());
+    repo.oxundo(["log"]).success();
+    assert!(repo.refs().keys().all(|name| !name.contains("oxundo")), "a purge is for good: {:?}", repo.refs());
+    let repo = turn();
+    repo.sh("git for-each-ref --format='delete %(refname)' refs/oxundo refs/notes | git update-ref --stdin");
+    repo.sh("git reset -q --hard HEAD~1; rm -f .git/oxundo/timeline");
+    repo.prune();
+    start_anew(&repo.base());
+    repo.oxundo(["log"]).success();
+    repo.assert_sound();
+}
+
+#[test]
+fn doctor_names_what_no_log_tells_of_and_mends_it() {
+    let repo = Sandbox::new();
+    repo.git(["config", "oxundo.fsync", "false"]);
+    repo.turn(Mode::Commit, "echo more >>README.txt");
+    repo.sh("git branch spare; echo staged >>README.txt; git add README.txt");
+    assert!(!repo.exists(".git/oxundo/log"), "nothing is logged");
+    let object = repo.git_fed(&["hash-object", "-w", "--stdin"], b"somebody's");
+    let object = format!(".git/objects/{}/{}", &object[..2], object[2..].trim());
+    fs::remove_file(repo.path(&object)).expect("remove an object");
+    let head = repo.head();
+    for (path, what) in [
+        (".git/refs/heads/spare", "names no object"),
+        (".git/refs/heads/main", "names no object"),
+        (".git/refs/oxundo/timeline", "names no object"),
+        (".git/index", "the index cannot be read"),
+        (&object, "is empty"),
+    ] {
+        repo.write(path, "");
+        let doctor = repo.oxundo(["doctor"]);
+        doctor.exits(1);
+        doctor.says(what);
+        doctor.says("mend: oxundo doctor --fix");
+        repo.oxundo(["doctor", "--fix"]).warns("mended what a power cut has left");
+        repo.oxundo(["doctor"]).success();
+        repo.assert_sound();
+        assert_eq!(repo.head(), head, "{path}");
+        repo.git(["status"]);
+    }
+    assert_eq!(repo.git(["rev-parse", "spare"]), head, "its reflog told");
+    repo.git(["reset", "-q", "--hard"]);
+    repo.undo();
+}
+
+#[test]
+fn any_worktree_mends_what_stops_git_in_all_of_them() {
+    for removed in [false, true] {
+        let repo = Sandbox::new();
+        let linked = repo.linked("linked");
+        linked.turn(Mode::Commit, "echo more >>README.txt");
+        if removed {
+            repo.git(["worktree", "remove", "--force", "../linked"]);
+        }
+        let timeline = repo.git(["rev-parse", "refs/oxundo/worktrees/linked/timeline"]);
+        let file = format!(".git/objects/{}/{}", &timeline[..2], timeline[2..].trim());
+        fs::remove_file(repo.path(&file)).expect("remove an object");
+        repo.write(&file, "").write(".git/refs/oxundo/worktrees/linked/timeline", "");
+        assert_ne!(repo.try_git(["log", "--all"]).code, 0, "git stops");
+        start_anew(&repo.base());
+        let log = repo.oxundo(["log"]);
+        log.success();
+        log.warns("mended what a power cut has left: 1 objects written again");
+        assert_eq!(repo.git(["rev-parse", "refs/oxundo/worktrees/linked/timeline"]), timeline);
+        repo.assert_sound();
+        if !removed {
+            linked.undo();
+        }
+    }
+}
+
+#[test]
+fn the_log_is_private_and_what_is_too_much_for_it_is_not_in_it() {
+    let repo = turn();
+    assert_eq!(fs::metadata(log(&repo)).expect("look at the log").len() / 100_000, 0, "it is short");
+    assert_eq!(repo.mode(log(&repo).to_str().expect("a plain path")) & 0o777, 0o600);
+    // What chance makes is no shorter when it is compressed.
+    repo.turn(Mode::Commit, "head -c 6000000 /dev/urandom >large; git add large");
+    assert!(fs::metadata(log(&repo)).expect("look at the log").len() < 1_000_000, "the file system was flushed");
+    repo.undo();
+}
