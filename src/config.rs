@@ -19,6 +19,8 @@ use gix::glob::pattern::Case;
 use gix::glob::wildmatch::Mode as Wildmatch;
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 /// What a message names as the valid values.
@@ -240,12 +242,13 @@ impl Config<'_> {
     /// `oxundo.maxFileSize`, `maxDirEntries`, `skipDir`, `exclude` and `include`.
     pub fn limits(self) -> Result<Limits> {
         // Without a repository every file is untracked, the user's work too.
+        let exclude = self.words("exclude");
         let is_roomy = self.0.is_shadow() && self.given("maxDirEntries").is_none();
         Ok(Limits {
             max_file_size: self.number("maxFileSize")?,
             max_directory_entries: if is_roomy { 10_000 } else { self.number("maxDirEntries")? },
             skip_directories: self.words("skipDir").into_iter().map(BString::from).collect::<HashSet<_>>(),
-            exclude: globs("exclude", &self.words("exclude"))?,
+            exclude: glob_set("exclude", &exclude.iter().map(String::as_str).collect::<Vec<_>>(), false)?,
             include: self.include()?,
             left_alone: Vec::new(),
         })
@@ -271,51 +274,54 @@ pub fn enabled_in_environment() -> Option<bool> {
     boolean_of(&std::env::var(variable("enabled")).ok()?)
 }
 
-/// Globs that are matched with a path's last component, or with the whole path where they have a slash: git's own, which
-/// need not be made ready as those of the `globset` crate need, with braces besides. In whatever case.
+/// Globs that are matched with a path's last component, or with the whole path where they have a slash, in whatever case.
 #[derive(Clone, Debug)]
 pub struct Names {
-    names: Vec<Pattern>,
-    exceptions: Vec<Pattern>,
+    names: Globs,
+    exceptions: Globs,
 }
 
 impl Names {
     fn new(key: &str, patterns: &[String]) -> Result<Self> {
-        let mut names = Self { names: Vec::new(), exceptions: Vec::new() };
-        for pattern in patterns {
-            if pattern.contains(['[', '{']) {
-                Glob::new(pattern).map_err(|error| bad(key, pattern, &error.to_string()))?;
-            }
-            let (list, glob) = match pattern.strip_prefix('!') {
-                Some(exception) => (&mut names.exceptions, exception),
-                None => (&mut names.names, pattern.as_str()),
-            };
-            let globs = without_braces(glob.trim_end_matches('/'));
-            list.extend(globs.iter().filter_map(|glob| Pattern::from_bytes_without_negation(glob.as_bytes())));
-        }
-        Ok(names)
+        let exceptions: Vec<&str> = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).collect();
+        let names: Vec<&str> = patterns.iter().map(String::as_str).filter(|glob| !glob.starts_with('!')).collect();
+        Ok(Self { names: Globs::new(key, &names)?, exceptions: Globs::new(key, &exceptions)? })
     }
 
     /// Whether the path has such a name.
     pub fn matches(&self, path: &BStr) -> bool {
-        let name = path.rfind_byte(b'/').map(|slash| slash + 1);
-        let is_one = |pattern: &Pattern| {
-            pattern.matches_repo_relative_path(path, name, Some(false), Case::Fold, Wildmatch::NO_MATCH_SLASH_LITERAL)
-        };
-        self.names.iter().any(is_one) && !self.exceptions.iter().any(is_one)
+        self.names.is_match(path) && !self.exceptions.is_match(path)
     }
 }
 
-/// A glob for each choice that braces offer, those within others first.
-fn without_braces(glob: &str) -> Vec<String> {
-    let braces = glob.find('}').and_then(|end| Some((glob[..end].rfind('{')?, end)));
-    let Some((begin, end)) = braces else { return vec![glob.to_owned()] };
-    let choices = glob[begin + 1..end].split(',');
-    choices.flat_map(|choice| without_braces(&[&glob[..begin], choice, &glob[end + 1..]].concat())).collect()
+/// Globs, most of which are as git has them, and need not be made ready: that would take a tenth of a small turn.
+#[derive(Clone, Debug)]
+struct Globs {
+    plain: Vec<Pattern>,
+    others: GlobSet,
 }
 
+impl Globs {
+    fn new(key: &str, globs: &[&str]) -> Result<Self> {
+        let (others, plain): (Vec<&str>, Vec<&str>) = globs.iter().partition(|glob| glob.contains(SPECIAL));
+        let plain = plain.iter().map(|glob| glob.trim_end_matches('/').as_bytes());
+        let plain = plain.filter_map(Pattern::from_bytes_without_negation).collect();
+        Ok(Self { plain, others: glob_set(key, &others, true)? })
+    }
+
+    fn is_match(&self, path: &BStr) -> bool {
+        let name = path.rfind_byte(b'/').map(|slash| slash + 1);
+        let mode = Wildmatch::NO_MATCH_SLASH_LITERAL;
+        self.plain.iter().any(|glob| glob.matches_repo_relative_path(path, name, Some(false), Case::Fold, mode))
+            || self.others.is_match(OsStr::from_bytes(path))
+    }
+}
+
+/// What git's globs have not, or not in the same way.
+const SPECIAL: [char; 5] = ['{', '}', '[', ']', '\\'];
+
 /// As in .gitignore: a pattern without a slash holds in every directory.
-fn globs(key: &str, patterns: &[String]) -> Result<GlobSet> {
+fn glob_set(key: &str, patterns: &[&str], any_case: bool) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let anywhere = if pattern.trim_end_matches('/').contains('/') {
@@ -323,7 +329,8 @@ fn globs(key: &str, patterns: &[String]) -> Result<GlobSet> {
         } else {
             format!("**/{pattern}")
         };
-        let glob = GlobBuilder::new(anywhere.trim_end_matches('/')).literal_separator(true).build();
+        let mut glob = GlobBuilder::new(anywhere.trim_end_matches('/'));
+        let glob = glob.literal_separator(true).case_insensitive(any_case).build();
         set.add(glob.map_err(|error| bad(key, pattern, &error.to_string()))?);
     }
     Ok(set.build()?)
@@ -377,18 +384,42 @@ mod tests {
     }
 
     #[test]
-    fn names_have_gits_globs_and_braces() {
-        let globs = ["*.{pem,k{ey,dbx}}{,.bak}", "[ab]c", "/top", "sub/*.txt", "Dir/", "{x", "!*.EXAMPLE.*"];
-        let rest = globs.map(str::to_owned);
-        let bad = Names::new("secret", &rest).expect_err("a brace is open");
-        assert!(bad.to_string().contains("'{x'"), "{bad}");
-        let names = Names::new("secret", &rest.into_iter().filter(|glob| glob != "{x").collect::<Vec<_>>());
-        let names = names.expect("these are globs");
-        for yes in ["a.pem", "d/A.KEY", "d/a.kdbx.bak", "bc", "top", "sub/a.txt", "deep/down/dir"] {
-            assert!(names.matches(yes.into()), "{yes}");
+    fn names_have_globs_classes_and_braces() {
+        let names =
+            |globs: &[&str]| Names::new("secret", &globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>());
+        for bad in ["{x", "a}", "[x", "*.pem\\"] {
+            let error = names(&[bad]).expect_err(bad).to_string();
+            assert!(error.contains(&format!("'{bad}'")), "{error}");
         }
-        for no in ["a.pe", "a.kpem", "cc", "d/top", "sub/d/a.txt", "a.example.pem", "a.pem.bak.bak"] {
-            assert!(!names.matches(no.into()), "{no}");
+        let some = [
+            "*.{pem,k{ey,dbx}}",
+            "*.pem{~,.bak}",
+            "[ab]c",
+            "{[c,d].t,zz}",
+            "\\{e\\}.f",
+            "/top",
+            "sub/*.txt",
+            "Dir/",
+            "!*.EXAMPLE.*",
+        ];
+        let some = names(&some).expect("these are globs");
+        for yes in [
+            "a.pem",
+            "d/A.KEY",
+            "d/a.kdbx",
+            "a.pem.bak",
+            "bc",
+            "c.t",
+            "ZZ",
+            "{e}.f",
+            "top",
+            "sub/a.txt",
+            "deep/down/dir",
+        ] {
+            assert!(some.matches(yes.into()), "{yes}");
+        }
+        for no in ["a.pe", "a.kpem", "cc", "e.f", "d/top", "sub/d/a.txt", "a.example.pem", "a.pem.bak.bak"] {
+            assert!(!some.matches(no.into()), "{no}");
         }
     }
 
