@@ -7,6 +7,8 @@ use rustix::io::{Errno, Result};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// Opens a directory below another in one call that follows no link. `None` where the system has no such call: the
@@ -161,26 +163,51 @@ fn is_lacking(error: Errno) -> bool {
 /// was closed nobody.
 #[cfg(target_os = "linux")]
 pub fn open_for_writing(files: &BTreeSet<(u64, u64)>) -> BTreeSet<(u64, u64)> {
-    use rustix::fs::{CWD, Dir, Mode, openat};
-    let mut found = BTreeSet::new();
+    // How often it is looked for processes that have been started since.
+    const ROUNDS: usize = 10;
     let own = std::process::id().to_string();
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let is_other = |name: &OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit) && *name != *own;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    for process in processes.filter(|entry| is_other(&entry.file_name())) {
-        let directory = openat(CWD, process.path().join("fd"), flags, Mode::empty()).and_then(Dir::new);
-        let Ok(mut directory) = directory else { continue };
-        while let Some(Ok(open)) = directory.next() {
-            let stat = |flags| directory.fd().and_then(|fd| statat(fd, open.file_name(), flags));
-            let Ok(file) = stat(AtFlags::empty()) else { continue };
-            let file = (file.st_dev, file.st_ino);
-            // The permissions of the link say how it was opened.
-            if files.contains(&file) && stat(AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|link| link.st_mode & 0o200 != 0) {
-                found.insert(file);
+    let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    for _ in 0..ROUNDS {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let is_other = |name: &OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit) && *name != *own;
+        let new: Vec<_> = processes.filter(|it| is_other(&it.file_name()) && seen.insert(it.file_name())).collect();
+        if new.is_empty() {
+            break;
+        }
+        for process in new {
+            if add_open_of(&process.path(), files, &mut found) == 0 {
+                // Its first thread may have ended, and others go on.
+                let threads = std::fs::read_dir(process.path().join("task")).into_iter().flatten().flatten();
+                for thread in threads {
+                    add_open_of(&thread.path(), files, &mut found);
+                }
             }
         }
     }
     found
+}
+
+/// Adds which of these files a thread has open for writing; gives how many it has open at all.
+#[cfg(target_os = "linux")]
+fn add_open_of(thread: &Path, files: &BTreeSet<(u64, u64)>, found: &mut BTreeSet<(u64, u64)>) -> usize {
+    use rustix::fs::{CWD, Dir, Mode, openat};
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = openat(CWD, thread.join("fd"), flags, Mode::empty()).and_then(Dir::new);
+    let (Ok(mut directory), mut all) = (directory, 0) else { return 0 };
+    while let Some(Ok(open)) = directory.next() {
+        let stat = |flags| directory.fd().and_then(|fd| statat(fd, open.file_name(), flags));
+        if open.file_name().to_bytes().starts_with(b".") {
+            continue;
+        }
+        all += 1;
+        let Ok(file) = stat(AtFlags::empty()) else { continue };
+        let file = (file.st_dev, file.st_ino);
+        // The permissions of the link say how it was opened.
+        if files.contains(&file) && stat(AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|link| link.st_mode & 0o200 != 0) {
+            found.insert(file);
+        }
+    }
+    all
 }
 
 /// Only Linux tells.
