@@ -200,6 +200,10 @@ pub enum Reason {
     Unreadable,
     /// A name that git refuses to store.
     Name,
+    /// A directory with more directories above it than git allows.
+    Deep,
+    /// What would have been more than `oxundo.maxCapture` or `oxundo.maxCaptureFiles`.
+    Budget,
 }
 
 /// Something that exists in the worktree but was not captured.
@@ -221,7 +225,7 @@ pub struct Skipped {
 impl Skipped {
     /// Whether a turn that makes such a thing can have it moved aside and back.
     pub fn is_movable(&self) -> bool {
-        matches!(self.reason, Reason::Large | Reason::SkipDir | Reason::Excluded)
+        matches!(self.reason, Reason::Large | Reason::SkipDir | Reason::Excluded | Reason::Deep | Reason::Budget)
     }
 }
 

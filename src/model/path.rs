@@ -1,6 +1,7 @@
 //! Paths, as bytes, from the top of the worktree.
 
 use gix::bstr::{BStr, ByteSlice};
+use std::collections::BTreeSet;
 
 /// Every directory above a path, the nearest first.
 pub fn parents(path: &BStr) -> impl Iterator<Item = &BStr> {
@@ -10,4 +11,19 @@ pub fn parents(path: &BStr) -> impl Iterator<Item = &BStr> {
         rest = rest[..slash].as_bstr();
         Some(rest)
     })
+}
+
+/// Every directory above any of these paths. Each is looked up once, and not again for each path that is below it.
+pub fn all_parents<'p>(paths: impl IntoIterator<Item = &'p BStr>) -> BTreeSet<&'p BStr> {
+    let mut all = BTreeSet::new();
+    for path in paths {
+        // Where one is known, those above it are.
+        let _ = parents(path).find(|parent| !all.insert(*parent));
+    }
+    all
+}
+
+/// Whether a path is this one, or below it.
+pub fn is_at_or_below(path: &BStr, top: &BStr) -> bool {
+    path.strip_prefix(top.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
 }

@@ -8,11 +8,11 @@ use crate::model::bytes::shown;
 use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
-use crate::model::path::parents;
+use crate::model::path::{all_parents, is_at_or_below, parents};
 use crate::model::plan::{AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState};
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::{BStr, BString, ByteSlice};
+use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is at a path of the worktree now.
@@ -439,11 +439,10 @@ impl Planner<'_, '_> {
                 Some(Occupant::Behind(parent)) if !self.goes(parent) => blocked.push(parent.clone()),
                 _ => {}
             }
-            blocked.extend(parents(path.as_bstr()).filter_map(|parent| {
-                let stays = matches!(self.files.get(parent), Some(Some(_)));
-                stays.then(|| parent.to_owned())
-            }));
         }
+        let written = || self.files.iter().filter(|(_, state)| state.is_some()).map(|(path, _)| path);
+        let above = all_parents(written().map(|path| path.as_bstr()));
+        blocked.extend(written().filter(|path| above.contains(path.as_bstr())).cloned());
         for path in blocked {
             self.note(&path, Cause::InTheWay);
         }
@@ -451,8 +450,8 @@ impl Planner<'_, '_> {
 
     /// Whether the plan removes what is at a path now; a directory's path ends with a slash.
     fn goes(&self, path: &BString) -> bool {
-        let out = |at: &BStr| self.aside.get(at).is_some_and(|aside| aside.out);
-        if out(path.as_bstr()) || parents(path.as_bstr()).any(out) {
+        let mut out = self.aside.values().filter(|aside| aside.out);
+        if out.any(|aside| is_at_or_below(path.as_bstr(), aside.path.as_bstr())) {
             return true;
         }
         match path.strip_suffix(b"/") {
@@ -577,6 +576,7 @@ mod tests {
     use super::*;
     use crate::model::checkpoint::Kind;
     use crate::model::merge::Blobs;
+    use gix::bstr::BStr;
 
     fn id(n: u8) -> ObjectId {
         ObjectId::from_bytes_or_panic(&[n; 20])

@@ -8,7 +8,7 @@ use crate::git::objects::Objects;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::{Checkpoint, Delta, short_branch};
 use crate::model::merge::Edits;
-use crate::model::path::parents;
+use crate::model::path::all_parents;
 use crate::model::plan::{Op, ReturnState};
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::Made;
@@ -66,9 +66,9 @@ fn missing_files(
     }
     files.retain(|_, change| change.to.is_some());
     let mut directories = checkpoints.directory_changes(now, goal, &files)?;
+    let above = all_parents(files.keys().map(|file| file.as_bstr()));
     directories.retain(|directory, change| {
-        let within = || files.keys().any(|file| parents(file.as_bstr()).any(|parent| parent == directory.as_bstr()));
-        change.to.is_some() && (pathspecs.is_empty() || within())
+        change.to.is_some() && (pathspecs.is_empty() || above.contains(directory.as_bstr()))
     });
     Ok(Delta { files, directories, ..Delta::default() })
 }

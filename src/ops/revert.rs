@@ -12,7 +12,7 @@ use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState};
 use crate::model::merge::{Edits, Merge};
-use crate::model::path::parents;
+use crate::model::path::all_parents;
 use crate::model::plan::{BranchMove, Op, Plan, ReturnState};
 use crate::model::planner::{TurnDelta, conflict, plan as planned};
 use crate::model::turn::{Made, Turn};
@@ -262,10 +262,8 @@ fn restricted(mut delta: Delta, selection: &mut Selection<'_>) -> Delta {
     delta.aside.retain(|path, _| selection.takes(path.as_bstr()));
     let Delta { files, directories, .. } = &mut delta;
     // A directory goes with the files in it.
-    directories.retain(|path, _| {
-        selection.takes(path.as_bstr())
-            || files.keys().any(|file| parents(file.as_bstr()).any(|parent| parent == path.as_bstr()))
-    });
+    let above = all_parents(files.keys().map(|file| file.as_bstr()));
+    directories.retain(|path, _| selection.takes(path.as_bstr()) || above.contains(path.as_bstr()));
     delta
 }
 

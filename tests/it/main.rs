@@ -12,6 +12,7 @@ mod concurrency;
 mod copies;
 mod crash;
 mod damage;
+mod deep;
 #[cfg(target_os = "linux")]
 mod dircache;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -9,7 +9,7 @@ use crate::git::worktree::stat::{OPEN, is_open, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::quoted;
 use crate::model::checkpoint::FileState;
-use crate::model::path::parents;
+use crate::model::path::{all_parents, parents};
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, Plan};
 use crate::progress::Phase;
 use anyhow::{Context, Result};
@@ -313,8 +313,8 @@ impl<'a> Files<'a> {
         let files = plan.files.iter().map(|file| &file.path);
         let directories = plan.directories.iter().map(|directory| &directory.path);
         let all = files.chain(directories).chain(plan.aside.iter().map(|aside| &aside.path));
-        let above: BTreeSet<&BStr> = all.flat_map(|path| parents(path.as_bstr())).chain([BStr::new("")]).collect();
-        for directory in above {
+        let above = all_parents(all.map(|path| path.as_bstr()));
+        for directory in above.into_iter().chain([BStr::new("")]) {
             self.worktree().sweep(directory, &self.outs.new_names())?;
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::mode_of;
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Checkpoint, Kind};
-use crate::model::path::parents;
+use crate::model::path::all_parents;
 use crate::model::plan::{FileMove, Plan};
 use crate::model::turn::Turn;
 use anyhow::Result;
@@ -73,8 +73,7 @@ impl Checkpoints<'_> {
         state: &mut Checkpoint,
         files: impl Iterator<Item = &'p BString>,
     ) -> Result<()> {
-        let above: BTreeSet<&BStr> = files.flat_map(|path| parents(path.as_bstr())).collect();
-        for path in above.into_iter().filter(|path| !path.is_empty()) {
+        for path in all_parents(files.map(|path| path.as_bstr())) {
             let Some((stat, _)) = Worktree::new(self.repo).stat(path)? else { continue };
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
                 continue;
@@ -110,7 +109,7 @@ impl Checkpoints<'_> {
     ) -> Result<BTreeSet<BString>> {
         let planned = plan.directories.iter().map(|directory| directory.path.clone());
         let removed = plan.files.iter().filter(|file| file.to.is_none());
-        let emptied = removed.flat_map(|file| parents(file.path.as_bstr())).filter(|path| !path.is_empty());
+        let emptied = all_parents(removed.map(|file| file.path.as_bstr())).into_iter();
         let candidates: BTreeSet<BString> =
             before.directories.iter().cloned().chain(planned).chain(emptied.map(BStr::to_owned)).collect();
         let mut empty = BTreeSet::new();

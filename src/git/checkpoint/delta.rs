@@ -3,13 +3,13 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeSlot, file_kind, plain_entry};
-use crate::git::scan::ignore::rules_of;
+use crate::git::scan::ignore::{Ignored, rules_of};
 use crate::git::scan::nested::own_state;
 use crate::git::worktree::names::is_storable;
 use crate::model::checkpoint::{
     Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change,
 };
-use crate::model::path::parents;
+use crate::model::path::{all_parents, is_at_or_below, parents};
 use crate::model::turn::Turn;
 use anyhow::Result;
 use gix::ObjectId;
@@ -84,15 +84,14 @@ impl Checkpoints<'_> {
             return Ok(left_out);
         }
         let rules = rules_of(self.repo, state)?;
+        let mut ignored = Ignored::by(&rules);
         // A record can be forged: what git would not store is refused with the plan.
         for path in absent.filter(|path| is_storable(path.as_bstr(), false)) {
             if self.was_tracked(state, path.as_bstr())? {
                 continue;
             }
-            let skipped = (state.skipped.iter())
-                .any(|skipped| skipped.path == *path || parents(path.as_bstr()).any(|p| p == skipped.path));
-            let ignored = || rules.matches_with_parents(path.as_bstr()) && !rules.includes(path.as_bstr(), false);
-            if skipped || ignored() {
+            let skipped = state.skipped.iter().any(|skipped| is_at_or_below(path.as_bstr(), skipped.path.as_bstr()));
+            if skipped || (ignored.has(path.as_bstr()) && !rules.includes(path.as_bstr(), false)) {
                 left_out.insert(path.clone());
             }
         }
@@ -135,11 +134,9 @@ impl Checkpoints<'_> {
     ) -> Result<BTreeMap<BString, Change<Option<u32>>>> {
         let mut candidates: BTreeSet<BString> =
             before.directories.symmetric_difference(&after.directories).cloned().collect();
-        for (path, change) in files {
-            if change.from.is_none() || change.to.is_none() {
-                candidates.extend(parents(path.as_bstr()).map(ToOwned::to_owned));
-            }
-        }
+        let come_or_gone = files.iter().filter(|(_, change)| change.from.is_none() || change.to.is_none());
+        let above = all_parents(come_or_gone.map(|(path, _)| path.as_bstr()));
+        candidates.extend(above.into_iter().map(ToOwned::to_owned));
         for path in changed_keys(&before.modes.unusual, &after.modes.unusual) {
             candidates.extend(path.strip_suffix(b"/").map(BString::from));
         }

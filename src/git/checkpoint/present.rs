@@ -5,7 +5,7 @@ use crate::git::index::Index;
 use crate::git::worktree::stat::{file_state, is_open, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
-use crate::model::path::parents;
+use crate::model::path::all_parents;
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -34,8 +34,7 @@ impl Checkpoints<'_> {
             }
         }
         let changed = deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()));
-        let above: BTreeSet<&BStr> = changed.flat_map(|path| parents(path.as_bstr())).collect();
-        for path in above {
+        for path in all_parents(changed.map(|path| path.as_bstr())) {
             if let Lookup::There(stat) = Worktree::new(self.repo).find(path)?
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
                 && !is_open(&stat)

@@ -2,6 +2,7 @@
 
 pub mod blob;
 pub mod commit;
+pub mod edit;
 pub mod history;
 pub mod print;
 pub mod published;

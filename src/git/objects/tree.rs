@@ -2,17 +2,14 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
-use crate::model::bytes::shown;
 use crate::model::checkpoint::{Change, Head, IndexEntry, Kind};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::diff::tree::recorder::Change as TreeDiff;
 use gix::diff::tree::{Recorder, State, Visit};
-use gix::objs::TreeRefIter;
 use gix::objs::tree::{EntryKind, EntryMode};
-use gix::validate::path::component;
-use gix::validate::path::component::Options;
+use gix::objs::{Tree, TreeRefIter};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
@@ -91,9 +88,39 @@ impl Objects<'_> {
 
     /// Whatever is at a path of a tree.
     pub fn tree_entry(&self, tree: ObjectId, path: &BStr) -> Result<Option<(EntryKind, ObjectId)>> {
-        let tree = self.repo.gix.find_tree(tree)?;
-        let entry = tree.lookup_entry(path.split(|byte| *byte == b'/'))?;
-        Ok(entry.map(|entry| (entry.mode().kind(), entry.object_id())))
+        let known = self.repo.ways.borrow_mut().take(tree);
+        let shared = known.path.iter().zip(path.iter()).take_while(|(one, other)| one == other).count();
+        let is_on_the_way = |end: usize| end <= shared && path.get(end) == Some(&b'/');
+        let usable = known.trees.partition_point(|(end, _)| is_on_the_way(*end));
+        let (mut start, mut at) = (known.trees[..usable].last()).map_or((0, tree), |(end, tree)| (end + 1, *tree));
+        let mut further = Vec::new();
+        let found = loop {
+            let end = path[start..].find_byte(b'/').map(|length| start + length);
+            let tree = self.repo.gix.find_tree(at)?;
+            let name = &path.as_bytes()[start..end.unwrap_or(path.len())];
+            let entry = tree.lookup_entry([name])?;
+            let entry = entry.map(|entry| (entry.mode().kind(), entry.object_id()));
+            match (end, entry) {
+                (Some(end), Some((EntryKind::Tree, below))) => {
+                    further.push((end, below));
+                    (start, at) = (end + 1, below);
+                }
+                (Some(_), _) => break None,
+                (None, entry) => break entry,
+            }
+        };
+        self.repo.ways.borrow_mut().keep(known, usable, path, further);
+        Ok(found)
+    }
+
+    /// All of a tree.
+    pub fn read_tree(&self, tree: ObjectId) -> Result<Tree> {
+        Ok(self.repo.gix.find_tree(tree)?.decode()?.to_owned())
+    }
+
+    /// Makes a tree.
+    pub fn put_tree(&self, tree: &Tree) -> Result<ObjectId> {
+        Ok(self.repo.gix.write_object(tree)?.detach())
     }
 
     /// The entries that differ between two trees, submodules and directories left out or not
@@ -182,33 +209,12 @@ impl Objects<'_> {
         Ok(found.map(|(path, change)| ([directory.as_bytes(), b"/", &path].concat().into(), change.to)).collect())
     }
 
-    /// A tree with some paths replaced or removed.
-    pub fn edited_tree(&self, base: ObjectId, changes: &[TreeChange]) -> Result<ObjectId> {
-        if changes.is_empty() {
-            return Ok(base);
-        }
-        let mut editor = self.repo.gix.edit_tree(base)?;
-        // Removals first: a file may make way for a directory, or a directory for a file.
-        for (path, _) in changes.iter().filter(|(_, entry)| entry.is_none()) {
-            editor.remove(path.as_bstr())?;
-        }
-        for (path, entry) in changes {
-            if let Some((kind, id)) = entry {
-                check_components(path.as_bstr())?;
-                editor.upsert(path.as_bstr(), *kind, *id)?;
-            }
-        }
-        // gix's own way of writing looks for each object of each directory, also for what was there before.
-        let written = editor.detach().write(|tree| self.repo.gix.write_object(tree).map(gix::Id::detach));
-        written.context("write a tree")
-    }
-
     pub fn empty_tree(&self) -> ObjectId {
         ObjectId::empty_tree(self.repo.hash_kind())
     }
 
     pub fn write_empty_tree(&self) -> Result<ObjectId> {
-        Ok(self.repo.gix.write_object(gix::objs::Tree::empty())?.detach())
+        Ok(self.repo.gix.write_object(Tree::empty())?.detach())
     }
 
     pub fn blob_at(&self, tree: ObjectId, path: &str) -> Result<Option<Vec<u8>>> {
@@ -224,16 +230,6 @@ impl Objects<'_> {
         };
         serde_json::from_slice(&text).with_context(|| format!("read {path}")).map(Some)
     }
-}
-
-/// Refuses a path that leads out of a tree. What else git has against a name, it had when the name came into the index.
-fn check_components(path: &BStr) -> Result<()> {
-    let options = Options { protect_windows: false, protect_hfs: false, protect_ntfs: false };
-    let bad = path.split_str("/").find(|name| component(name.as_bstr(), None, options).is_err());
-    if bad.is_some() {
-        bail!("'{}' cannot be in a tree", shown(path));
-    }
-    Ok(())
 }
 
 /// What kind of file a tree entry is; `None` for a tree or a submodule.

@@ -20,9 +20,11 @@ pub mod shadow;
 pub mod shell;
 #[cfg(test)]
 pub mod testing;
+pub mod ways;
 pub mod worktrees;
 
 use crate::git::repo::apart::Look;
+use crate::git::repo::ways::Ways;
 use crate::progress::{ProgressSink, StopSwitch};
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
@@ -60,6 +62,8 @@ pub struct Repo {
     look: RefCell<Option<Look>>,
     /// What is done against the loss of power.
     pub(in crate::git) power: Power,
+    /// The ways through trees that were gone last.
+    pub(in crate::git) ways: RefCell<Ways>,
 }
 
 /// What is done against the loss of power.

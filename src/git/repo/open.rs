@@ -137,6 +137,7 @@ impl Repo {
             unwritten: Cell::default(),
             look: Some(Look::default()).into(),
             power: Power::default(),
+            ways: RefCell::default(),
         })
     }
 

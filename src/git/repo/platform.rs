@@ -11,18 +11,30 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// Opens a directory below another in one call that follows no link. `None` where the system has no such call: the
-/// caller then walks the path.
+/// Opens a directory below another by a call that follows no link: by one, unless the path is longer than the system takes.
+/// `None` where the system has no such call: the caller then walks the path.
 #[cfg(target_os = "linux")]
 pub fn open_beneath(top: impl AsFd, path: &BStr, flags: OFlags) -> Option<Result<OwnedFd>> {
+    use gix::bstr::ByteSlice;
     use rustix::fs::{Mode, ResolveFlags, openat2};
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    match openat2(top, &**path, flags, Mode::empty(), resolve) {
-        opened @ (Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => Some(opened),
-        // An old kernel, or a sandbox, does not know the call.
-        Err(_) => None,
+    let (mut rest, mut above) = (path, None::<OwnedFd>);
+    loop {
+        let piece = if rest.len() < LONGEST { None } else { rest[..LONGEST].rfind_byte(b'/') };
+        let (here, flags) = piece.map_or((rest, flags), |end| (rest[..end].as_bstr(), flags | OFlags::PATH));
+        let start = above.as_ref().map_or(top.as_fd(), AsFd::as_fd);
+        match (openat2(start, &**here, flags, Mode::empty(), resolve), piece) {
+            (Ok(opened), Some(end)) => (above, rest) = (Some(opened), rest[end + 1..].as_bstr()),
+            (opened @ (Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)), _) => return Some(opened),
+            // An old kernel, or a sandbox, does not know the call.
+            (Err(_), _) => return None,
+        }
     }
 }
+
+/// A path that is longer than the system takes at once is taken in pieces of this length.
+#[cfg(target_os = "linux")]
+const LONGEST: usize = 4000;
 
 /// Only Linux has the call.
 #[cfg(not(target_os = "linux"))]

@@ -198,23 +198,44 @@ pub fn disk_usage(path: &Path) -> u64 {
     about.blocks() * 512 + below.map(|entry| disk_usage(&entry.path())).sum::<u64>()
 }
 
-/// Removes a directory with all below it, also where directories may not be written.
+/// Removes a directory with all below it, also where directories may not be written, and however deep they are.
 pub fn remove_tree(path: &Path) -> Result<()> {
     if std::fs::remove_dir_all(path).is_err() {
-        open_up(path)?;
-        std::fs::remove_dir_all(path).with_context(|| format!("remove '{}'", path.display()))?;
+        remove_level_by_level(path).with_context(|| format!("remove '{}'", path.display()))?;
     }
     Ok(())
 }
 
-fn open_up(path: &Path) -> Result<()> {
-    if path.symlink_metadata()?.is_dir() {
-        std::fs::set_permissions(path, Permissions::from_mode(0o700))?;
-        for entry in std::fs::read_dir(path)? {
-            open_up(&entry?.path())?;
+/// Directories that are in those of the uppermost level come up into the place of the one that they were in: no path gets
+/// longer than the system takes.
+fn remove_level_by_level(path: &Path) -> io::Result<()> {
+    let mut number = 0;
+    open_up(path)?;
+    while let Some(entry) = std::fs::read_dir(path)?.next() {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() {
+            std::fs::remove_file(entry.path())?;
+            continue;
         }
+        open_up(&entry.path())?;
+        for inner in std::fs::read_dir(entry.path())? {
+            let inner = inner?;
+            if inner.file_type()?.is_dir() {
+                // It may not be moved either where it may not be written.
+                open_up(&inner.path())?;
+                number += 1;
+                std::fs::rename(inner.path(), path.join(format!("{TEMPORARY}{number}")))?;
+            } else {
+                std::fs::remove_file(inner.path())?;
+            }
+        }
+        std::fs::remove_dir(entry.path())?;
     }
-    Ok(())
+    std::fs::remove_dir(path)
+}
+
+fn open_up(directory: &Path) -> io::Result<()> {
+    std::fs::set_permissions(directory, Permissions::from_mode(0o700))
 }
 
 #[cfg(test)]
@@ -247,5 +268,22 @@ mod tests {
         let blocks: u64 = all.map(|path| path.symlink_metadata().expect("look at a file").blocks()).iter().sum();
         assert_eq!(disk_usage(top.path()), blocks * 512, "each counts once");
         assert_eq!(disk_usage(&top.path().join("none")), 0);
+    }
+
+    #[test]
+    fn a_directory_is_removed_however_deep_it_is_and_whatever_its_modes_are() {
+        let top = tempfile::tempdir().expect("make a directory");
+        let path = top.path().join("deep");
+        std::fs::create_dir(&path).expect("make a directory");
+        let mut at = rustix::fs::open(&path, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).expect("open it");
+        for _ in 0..5000 {
+            let (mode, flags) = (rustix::fs::Mode::from_raw_mode(0o500), rustix::fs::OFlags::PATH);
+            rustix::fs::mkdirat(&at, "d", rustix::fs::Mode::from_raw_mode(0o700)).expect("make a directory");
+            rustix::fs::mkdirat(&at, "e", mode).expect("make a directory");
+            at = rustix::fs::openat(&at, "d", flags, rustix::fs::Mode::empty()).expect("open it");
+        }
+        drop(at);
+        remove_tree(&path).expect("remove it");
+        assert!(path.symlink_metadata().is_err());
     }
 }

@@ -1,6 +1,5 @@
 //! The input and the results of a scan.
 
-use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Kind, Reason, Skipped};
 use anyhow::Result;
 use gix::bstr::{BStr, BString};
@@ -132,13 +131,6 @@ pub fn hash_of(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
-}
-
-/// A directory, opened, and the names in it; `None` when there is no directory at this path.
-pub fn list(worktree: Worktree<'_>, path: &BStr) -> Result<Option<(OwnedFd, Vec<Name>)>> {
-    let Some(fd) = worktree.open_directory(path)? else { return Ok(None) };
-    let names = names_in(&fd)?;
-    Ok(Some((fd, names)))
 }
 
 /// The names in a directory, sorted as the index sorts them: a directory with its slash.

@@ -5,13 +5,14 @@
 use crate::git::repo::Repo;
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::Checkpoint;
-use crate::model::path::parents;
+use crate::model::path::{all_parents, parents};
 use anyhow::{Context, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::glob::pattern::Case;
 use gix::ignore::search::{Ignore, pattern_matching_relative_path};
 use rustix::io::Errno;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound::{Included, Unbounded};
 use std::path::Path;
 
 type IgnoreList = gix::glob::search::pattern::List<Ignore>;
@@ -107,7 +108,7 @@ impl Rules {
         let named = |path: &BStr, is_directory| {
             (self.include.iter()).find_map(|list| self.verdict(list, path, is_directory)).unwrap_or(false)
         };
-        named(path, is_directory) || parents(path).any(|parent| named(parent, true))
+        !self.include.is_empty() && (named(path, is_directory) || parents(path).any(|parent| named(parent, true)))
     }
 
     /// Whether something in an ignored directory may be captured all the same. A pattern without a
@@ -120,22 +121,22 @@ impl Rules {
     /// Whether a path is ignored, given that no directory above it is.
     pub fn matches(&self, path: &BStr, is_directory: bool) -> bool {
         let matching = |list: &IgnoreList| self.verdict(list, path, is_directory);
-        let mut directory = directory_of(path);
-        loop {
-            if let Some(verdict) = self.directories.get(directory).and_then(matching) {
-                return verdict;
+        // The nearest directory above that has rules, whatever the number of those between: it is the greatest that is not
+        // behind the path, or what both begin with is above it.
+        let mut above = directory_of(path);
+        while let Some((known, list)) = self.directories.range::<BStr, _>((Unbounded, Included(above))).next_back() {
+            if let Some(below) = above.strip_prefix(known.as_bytes()) {
+                if let Some(verdict) = matching(list) {
+                    return verdict;
+                }
+                let Some(end) = above.len().checked_sub(below.len() + 1) else { break };
+                above = directory_of(above[..end].as_bstr());
+            } else {
+                let shared = known.iter().zip(above.iter()).take_while(|(one, other)| one == other).count();
+                above = directory_of(above[..shared].as_bstr());
             }
-            if directory.is_empty() {
-                break;
-            }
-            directory = directory_of(directory[..directory.len() - 1].as_bstr());
         }
         self.shared.iter().find_map(matching).unwrap_or(false)
-    }
-
-    /// Whether a path, or a directory above it, is ignored.
-    pub fn matches_with_parents(&self, path: &BStr) -> bool {
-        parents(path).any(|parent| self.matches(parent, true)) || self.matches(path, false)
     }
 
     /// The record of these rules: each file as `<bytes> <path>`, a NUL, the bytes, a newline.
@@ -162,6 +163,37 @@ impl Rules {
             rest = next;
         }
         Ok(rules)
+    }
+}
+
+/// Which paths are ignored, or below a directory that is; what was found of directories is remembered.
+pub struct Ignored<'r> {
+    rules: &'r Rules,
+    directories: HashMap<BString, bool>,
+}
+
+impl<'r> Ignored<'r> {
+    /// By these rules.
+    pub fn by(rules: &'r Rules) -> Self {
+        Self { rules, directories: HashMap::new() }
+    }
+
+    /// Whether this path is.
+    pub fn has(&mut self, path: &BStr) -> bool {
+        self.has_above(path) || self.rules.matches(path, false)
+    }
+
+    /// Whether a directory above it is.
+    pub fn has_above(&mut self, path: &BStr) -> bool {
+        let known = |directory: &BStr| self.directories.get(directory).copied();
+        let unknown: Vec<&BStr> = parents(path).take_while(|parent| known(parent).is_none()).collect();
+        let top = unknown.last().copied().unwrap_or(path);
+        let mut verdict = parents(top).next().and_then(known).unwrap_or_default();
+        for directory in unknown.into_iter().rev() {
+            verdict = verdict || self.rules.matches(directory, true);
+            self.directories.insert(directory.to_owned(), verdict);
+        }
+        verdict
     }
 }
 
@@ -234,28 +266,20 @@ pub fn read_rules(path: &Path) -> Result<Option<Vec<u8>>> {
 
 /// Which of these paths the present ignore rules exclude.
 pub fn ignored_now<'a>(repo: &Repo, paths: impl Iterator<Item = &'a BString>) -> Result<BTreeSet<BString>> {
-    let mut ignored = BTreeSet::new();
-    let mut rules: Option<Rules> = None;
-    let mut read = BTreeSet::new();
-    for path in paths {
-        let rules = match &mut rules {
-            Some(rules) => rules,
-            None => rules.insert(shared_rules(repo, repo.gix.filesystem_options()?.ignore_case)?),
-        };
-        for directory in parents(path.as_bstr()).chain([BStr::new(b"")]) {
-            if read.insert(directory.to_owned()) {
-                let separator: &[u8] = if directory.is_empty() { b"" } else { b"/" };
-                let file = BString::from([directory.as_bytes(), separator, b".gitignore"].concat());
-                if let Some(text) = Worktree::new(repo).read_plain_file(file.as_bstr())? {
-                    rules.add(file, text);
-                }
-            }
-        }
-        if rules.matches_with_parents(path.as_bstr()) {
-            ignored.insert(path.clone());
+    let paths: Vec<&BString> = paths.collect();
+    if paths.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let mut rules = shared_rules(repo, repo.gix.filesystem_options()?.ignore_case)?;
+    for directory in all_parents(paths.iter().map(|path| path.as_bstr())).into_iter().chain([BStr::new(b"")]) {
+        let separator: &[u8] = if directory.is_empty() { b"" } else { b"/" };
+        let file = BString::from([directory.as_bytes(), separator, b".gitignore"].concat());
+        if let Some(text) = Worktree::new(repo).read_plain_file(file.as_bstr())? {
+            rules.add(file, text);
         }
     }
-    Ok(ignored)
+    let mut ignored = Ignored::by(&rules);
+    Ok(paths.into_iter().filter(|path| ignored.has(path.as_bstr())).cloned().collect())
 }
 
 #[cfg(test)]
@@ -263,7 +287,7 @@ mod tests {
     use super::*;
 
     fn ignored(rules: &Rules, path: &str) -> bool {
-        rules.matches_with_parents(path.into())
+        Ignored::by(rules).has(path.into())
     }
 
     #[test]

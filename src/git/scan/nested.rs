@@ -6,11 +6,12 @@ use crate::git::scan::found::{Difference, Scan, as_path, names_in};
 use crate::git::scan::ignore::{Rules, read_rules};
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::Worktree;
+use crate::git::worktree::descent::Descent;
 use crate::git::worktree::stat::file_state;
 use crate::model::checkpoint::Skipped;
 use anyhow::Result;
 use gix::bstr::{BStr, ByteSlice};
-use rustix::fs::{AtFlags, FileType, OFlags, openat, statat};
+use rustix::fs::{AtFlags, FileType, statat};
 use std::os::fd::OwnedFd;
 
 /// How the state of a directory begins.
@@ -76,30 +77,37 @@ pub fn is_repository(fd: &OwnedFd, names: &[(Vec<u8>, FileType)]) -> bool {
     }
 }
 
-/// A fingerprint of a directory that is not captured, to tell whether anything in it changed.
+/// A fingerprint of a directory that is not captured, to tell whether anything in it changed: of the names below it, and the
+/// sizes, times and modes of its files.
 pub fn tree_state(worktree: Worktree<'_>, path: &BStr) -> Option<String> {
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
-    add_tree(&worktree.open_directory(path).ok()??, &mut hasher);
-    Some(format!("{TREE_STATE}{}", hasher.try_finalize().ok()?))
-}
-
-/// Adds the names below a directory, and the sizes, times and modes of its files.
-fn add_tree(directory: &OwnedFd, hasher: &mut gix::hash::Hasher) {
+    let mut descent = Descent::begin(worktree, path).ok()??;
     // Changes in what cannot be read are not seen.
-    for (name, kind) in names_in(directory).unwrap_or_default() {
+    let listed = |descent: &mut Descent<'_>| {
+        let directory = descent.directory().ok().flatten();
+        directory.and_then(|fd| names_in(fd).ok()).unwrap_or_default().into_iter()
+    };
+    let mut levels = vec![listed(&mut descent)];
+    while let Some(names) = levels.last_mut() {
+        let Some((name, kind)) = names.next() else {
+            hasher.update(b"/");
+            levels.pop();
+            descent.leave();
+            continue;
+        };
         hasher.update(&name);
         if kind == FileType::Directory {
-            let inner = name.strip_suffix(b"/").unwrap_or(&name);
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            if let Ok(inner) = openat(directory, inner, flags, rustix::fs::Mode::empty()) {
-                add_tree(&inner, hasher);
+            if descent.enter(name.strip_suffix(b"/").unwrap_or(&name)).is_ok_and(|entered| entered) {
+                levels.push(listed(&mut descent));
             }
-        } else if let Ok(stat) = statat(directory, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+        } else if let Ok(Some(fd)) = descent.directory()
+            && let Ok(stat) = statat(fd, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
+        {
             let state = format!("\0{} {}.{} {}\n", stat.st_size, stat.st_mtime, stat.st_mtime_nsec, stat.st_mode);
             hasher.update(state.as_bytes());
         }
     }
-    hasher.update(b"/");
+    Some(format!("{TREE_STATE}{}", hasher.try_finalize().ok()?))
 }
 
 /// The part of a skipped item's state that must still be the same when it is moved aside: a directory is moved

@@ -1,18 +1,20 @@
 //! The other half of a scan: names that are not in the index, matched with the ignore rules and the limits.
 
-use crate::git::scan::found::{Candidate, Earlier, Findings, Scan, as_path, list, skipped, special};
+use crate::git::scan::found::{Candidate, Earlier, Findings, Name, Scan, as_path, names_in, skipped, special};
 use crate::git::scan::ignore::Rules;
 use crate::git::scan::nested::{is_repository, tree_state};
 use crate::git::scan::scanner::Scanner;
+use crate::git::worktree::descent::Descent;
 use crate::git::worktree::is_denied;
 use crate::git::worktree::names::is_storable;
 use crate::git::worktree::stat::{file_state, kind_of, mode_of, stamp_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped};
 use crate::model::path::parents;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, FileType, Stat, statat};
+use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The walk over everything that is not in the index.
@@ -37,16 +39,57 @@ struct Subtree {
     directories: Vec<BString>,
 }
 
+/// A directory that is being walked over.
+struct Level {
+    /// The names in it that are still to be looked at.
+    names: std::vec::IntoIter<Name>,
+    ignored: bool,
+    mode: u32,
+    below: Subtree,
+}
+
+/// What is to be done with a directory.
+enum Found {
+    /// This stands for all of it.
+    Whole(Subtree),
+    /// It is looked into; whether it is ignored, so that only what is included is captured.
+    Inside(bool),
+}
+
+/// Directories that are deeper in each other are not captured. git's own limit is 2048 (`core.maxTreeDepth`), and its `gc`
+/// fails where there is a tree with more; in the timeline a few are above the worktree's top.
+const LEVELS: usize = 2000;
+
 impl Subtree {
     fn skipped(skipped: Skipped) -> Self {
         Self { skipped: vec![skipped], ..Self::default() }
     }
 
     fn merge(&mut self, other: Self) {
-        self.files.extend(other.files);
-        self.unusual.extend(other.unusual);
-        self.skipped.extend(other.skipped);
-        self.directories.extend(other.directories);
+        join(&mut self.files, other.files);
+        join(&mut self.unusual, other.unusual);
+        join(&mut self.skipped, other.skipped);
+        join(&mut self.directories, other.directories);
+    }
+}
+
+/// Adds the elements of a list to another: none is moved once more on its way up through the directories.
+fn join<T>(all: &mut Vec<T>, more: Vec<T>) {
+    if all.is_empty() {
+        *all = more;
+    } else {
+        all.extend(more);
+    }
+}
+
+/// The stat data of a name in the directory where a walk is.
+fn stat_in(descent: &mut Descent<'_>, name: &[u8]) -> Result<Option<Stat>> {
+    let path = descent.inside(name);
+    let Some(fd) = descent.directory()? else { return Ok(None) };
+    match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("look at '{path}'")),
     }
 }
 
@@ -103,7 +146,8 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
                 }
                 None => {
                     let excluded = self.in_excluded(path.as_bstr());
-                    self.file(path.as_bstr(), kind, excluded)?
+                    let stat = || Ok(self.scanner.worktree.stat(path.as_bstr())?.map(|(stat, _)| stat));
+                    self.file(path.as_bstr(), kind, excluded, stat)?
                 }
             };
             self.keep(below);
@@ -147,14 +191,21 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         verdict
     }
 
-    fn file(&self, path: &BStr, kind: FileType, excluded: bool) -> Result<Subtree> {
+    /// What is captured of a name that is no directory; `stat` looks at it.
+    fn file(
+        &self,
+        path: &BStr,
+        kind: FileType,
+        excluded: bool,
+        mut stat: impl FnMut() -> Result<Option<Stat>>,
+    ) -> Result<Subtree> {
         self.scanner.underway.advance(1);
         let mut below = Subtree::default();
         if (excluded || self.rules.matches(path, false)) && !self.rules.includes(path, false) {
             return Ok(below);
         }
         if let Some(earlier) = self.earlier_skips.get(path) {
-            let state = self.scanner.worktree.stat(path)?.and_then(|(stat, _)| file_state(&stat));
+            let state = stat()?.and_then(|stat| file_state(&stat));
             below.skipped.push(Skipped { state, ..earlier.clone() });
             return Ok(below);
         }
@@ -162,11 +213,11 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             below.skipped.push(special(path));
             return Ok(below);
         }
-        let stat = match self.scanner.worktree.stat(path) {
+        let stat = match stat() {
             Err(error) if is_denied(&error) => return Ok(Subtree::skipped(skipped(path, Reason::Unreadable, 0))),
             stat => stat?,
         };
-        let Some((stat, _)) = stat else { return Ok(below) };
+        let Some(stat) = stat else { return Ok(below) };
         let Some(kind) = kind_of(&stat) else { return Ok(below) };
         let mode = mode_of(&stat);
         let size = u64::try_from(stat.st_size).unwrap_or_default();
@@ -193,73 +244,140 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
 
     /// All that is captured below an untracked directory.
     fn directory(&mut self, path: &BStr, excluded: bool) -> Result<Subtree> {
-        if excluded || self.rules.matches(path, true) {
-            if !self.rules.includes_below(path) || !is_storable(path, true) {
-                return Ok(Subtree::default());
+        let ignored = match self.judge(path, excluded) {
+            Found::Whole(below) => return Ok(below),
+            Found::Inside(ignored) => ignored,
+        };
+        let mut descent = match Descent::begin(self.scanner.worktree, path) {
+            Err(error) if is_denied(&error) => return Ok(Subtree::skipped(skipped(path, Reason::Unreadable, 0))),
+            begun => match begun? {
+                Some(descent) => descent,
+                None => return Ok(Subtree::default()),
+            },
+        };
+        let mut levels: Vec<Level> = Vec::new();
+        let mut whole = self.enter(&mut descent, ignored, &mut levels)?;
+        loop {
+            // A directory with all that is below it: it is part of the one above.
+            if let Some(below) = whole.take() {
+                if !descent.leave() {
+                    return Ok(below);
+                }
+                if let Some(above) = levels.last_mut() {
+                    above.below.merge(below);
+                }
             }
-            return self.content(path, true);
+            let Some(level) = levels.last_mut() else { return Ok(Subtree::default()) };
+            match level.names.next() {
+                Some((name, kind)) => whole = self.name(&mut descent, &name, kind, &mut levels)?,
+                None => whole = levels.pop().map(|level| self.sum(&descent, level)),
+            }
         }
-        if let Some(earlier) = self.earlier_skips.get(path).filter(|skip| skip.reason != Reason::Repository) {
-            return Ok(Subtree::skipped(Skipped { state: tree_state(self.scanner.worktree, path), ..earlier.clone() }));
-        }
-        if let Some(reason) = self.directory_reason(path) {
-            return Ok(Subtree::skipped(Skipped {
-                state: tree_state(self.scanner.worktree, path),
-                ..skipped(path, reason, 0)
-            }));
-        }
-        self.content(path, false)
     }
 
-    /// What is captured in a directory; of an ignored one only what is included.
-    fn content(&mut self, path: &BStr, ignored: bool) -> Result<Subtree> {
-        let mut below = Subtree::default();
-        let listed = match list(self.scanner.worktree, path) {
-            Err(error) if is_denied(&error) => return Ok(Subtree::skipped(skipped(path, Reason::Unreadable, 0))),
-            listed => listed?,
-        };
-        let Some((fd, names)) = listed else { return Ok(below) };
-        if is_repository(&fd, &names) {
-            return Ok(if ignored { below } else { Subtree::skipped(self.repository(path)) });
+    /// Whether a directory is entered, or what stands for all of it.
+    fn judge(&self, path: &BStr, excluded: bool) -> Found {
+        if excluded || self.rules.matches(path, true) {
+            let enters = self.rules.includes_below(path) && is_storable(path, true);
+            return if enters { Found::Inside(true) } else { Found::Whole(Subtree::default()) };
         }
-        let inside = |name: &[u8]| BString::from([path.as_bytes(), b"/", name].concat());
+        if let Some(earlier) = self.earlier_skips.get(path).filter(|skip| skip.reason != Reason::Repository) {
+            let state = tree_state(self.scanner.worktree, path);
+            return Found::Whole(Subtree::skipped(Skipped { state, ..earlier.clone() }));
+        }
+        match self.directory_reason(path) {
+            Some(reason) => Found::Whole(self.whole(path, reason, 0)),
+            None => Found::Inside(false),
+        }
+    }
+
+    /// A directory that is not captured.
+    fn whole(&self, path: &BStr, reason: Reason, size: u64) -> Subtree {
+        Subtree::skipped(Skipped { state: tree_state(self.scanner.worktree, path), ..skipped(path, reason, size) })
+    }
+
+    /// Takes in one name of the directory where the walk is. Where that is a directory which is entered, it is where the
+    /// walk is next; one that is done with is given.
+    fn name(
+        &mut self,
+        descent: &mut Descent<'_>,
+        name: &[u8],
+        kind: FileType,
+        levels: &mut Vec<Level>,
+    ) -> Result<Option<Subtree>> {
+        let Some(level) = levels.last_mut() else { return Ok(None) };
+        if name == b".git" {
+            return Ok(None);
+        }
+        if name == b".gitattributes" {
+            self.scan.attributes.push(descent.inside(name));
+        }
+        let Some(directory) = name.strip_suffix(b"/") else {
+            let path = descent.inside(name);
+            let stat = || stat_in(descent, name);
+            level.below.merge(self.file(path.as_bstr(), kind, level.ignored, stat)?);
+            return Ok(None);
+        };
+        let path = descent.inside(directory);
+        match self.judge(path.as_bstr(), level.ignored) {
+            Found::Whole(below) => level.below.merge(below),
+            Found::Inside(ignored) => match descent.enter(directory) {
+                Ok(true) => return self.enter(descent, ignored, levels),
+                Ok(false) => {}
+                Err(error) if is_denied(&error) => {
+                    level.below.skipped.push(skipped(path.as_bstr(), Reason::Unreadable, 0));
+                }
+                Err(error) => return Err(error),
+            },
+        }
+        Ok(None)
+    }
+
+    /// Lists the directory where the walk is; of an ignored one only what is included is captured. Gives it where it is not
+    /// looked into.
+    fn enter(&mut self, descent: &mut Descent<'_>, ignored: bool, levels: &mut Vec<Level>) -> Result<Option<Subtree>> {
+        let path = descent.path().clone();
+        let path = path.as_bstr();
+        let Some(fd) = descent.directory()? else { return Ok(Some(Subtree::default())) };
+        let names = match names_in(fd) {
+            Err(error) if is_denied(&error) => {
+                return Ok(Some(Subtree::skipped(skipped(path, Reason::Unreadable, 0))));
+            }
+            names => names?,
+        };
+        let mode = mode_of(&rustix::fs::fstat(fd)?);
+        if is_repository(fd, &names) {
+            return Ok(Some(if ignored { Subtree::default() } else { Subtree::skipped(self.repository(path)) }));
+        }
+        if path.find_iter(b"/").count() >= LEVELS {
+            return Ok(Some(if ignored { Subtree::default() } else { self.whole(path, Reason::Deep, 0) }));
+        }
         if self.earlier.is_none() && !ignored && names.iter().any(|name| name.0 == b".gitignore") {
-            let ignore_file = inside(b".gitignore");
+            let ignore_file = descent.inside(b".gitignore");
             if let Some(text) = self.scanner.worktree.read_plain_file(ignore_file.as_bstr())? {
                 self.rules.add(ignore_file, text);
             }
         }
-        let mode = mode_of(&rustix::fs::fstat(&fd)?);
-        drop(fd);
-        for (name, kind) in &names {
-            if name == b".git" {
-                continue;
-            }
-            if name == b".gitattributes" {
-                self.scan.attributes.push(inside(name));
-            }
-            let inner = match name.strip_suffix(b"/") {
-                Some(name) => self.directory(inside(name).as_bstr(), ignored)?,
-                None => self.file(inside(name).as_bstr(), *kind, ignored)?,
-            };
-            below.merge(inner);
-        }
+        levels.push(Level { names: names.into_iter(), ignored, mode, below: Subtree::default() });
+        Ok(None)
+    }
+
+    /// The directory where the walk is, when all that is below it has been looked at.
+    fn sum(&self, descent: &Descent<'_>, level: Level) -> Subtree {
+        let Level { ignored, mode, mut below, .. } = level;
         if ignored && below.files.is_empty() {
-            return Ok(below);
+            return below;
         }
         if mode != self.scanner.usual.directory {
-            below.unusual.push((inside(b""), mode));
+            below.unusual.push((descent.inside(b""), mode));
         }
-        below.directories.push(path.to_owned());
+        below.directories.push(descent.path().clone());
         // The limit holds for what was there before the turn only.
         let count = below.files.len() as u64;
         if self.earlier.is_none() && count > self.scanner.limits.max_directory_entries {
-            return Ok(Subtree::skipped(Skipped {
-                state: tree_state(self.scanner.worktree, path),
-                ..skipped(path, Reason::Many, count)
-            }));
+            return self.whole(descent.path().as_bstr(), Reason::Many, count);
         }
-        Ok(below)
+        below
     }
 
     fn repository(&self, path: &BStr) -> Skipped {

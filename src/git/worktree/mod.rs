@@ -3,6 +3,7 @@
 //! leads nowhere. Files are written beside their place, with their final mode, and
 //! change places with what is there, which is then looked at.
 
+pub mod descent;
 pub mod exchange;
 pub mod filesystem;
 pub mod look;
@@ -100,6 +101,12 @@ impl<'t> Worktree<'t> {
         if path.is_empty() || path.split(|byte| *byte == b'/').any(is_unsafe) {
             return Err(corrupt_path(path));
         }
+        if let Some(slash) = path.rfind_byte(b'/')
+            && let Some(Ok(directory)) = open_beneath(&self.top.fd, path[..slash].as_bstr(), DIRECTORY)
+        {
+            return Ok(Place::In(directory, OsStr::from_bytes(&path[slash + 1..])));
+        }
+        // One name after the other: to learn which of them leads nowhere, or where the system cannot go at once.
         let mut directory = openat(&self.top.fd, c".", DIRECTORY, Mode::empty())?;
         let mut start = 0;
         while let Some(slash) = path[start..].find_byte(b'/') {

@@ -80,5 +80,7 @@ fn with_reason(skipped: &Skipped) -> String {
         R::Repository | R::Special => format!("{path} (no file)"),
         R::Unreadable => format!("{path} (unreadable)"),
         R::Name => format!("{path} (a name git refuses)"),
+        R::Deep => format!("{path}/ (too many directories in each other)"),
+        R::Budget => format!("{path} ({} bytes, over the budget)", skipped.size),
     }
 }
