@@ -239,14 +239,18 @@ impl Config<'_> {
         }
     }
 
-    /// `oxundo.maxFileSize`, `maxDirEntries`, `skipDir`, `exclude` and `include`.
+    /// `oxundo.maxFileSize`, `maxDirEntries`, `maxCapture`, `maxCaptureFiles`, `skipDir`, `exclude` and `include`.
     pub fn limits(self) -> Result<Limits> {
         // Without a repository every file is untracked, the user's work too.
         let exclude = self.words("exclude");
-        let is_roomy = self.0.is_shadow() && self.given("maxDirEntries").is_none();
+        let roomy = |key: &str, configured: u64, most: u64| {
+            if self.0.is_shadow() && self.given(key).is_none() { most } else { configured }
+        };
         Ok(Limits {
             max_file_size: self.number("maxFileSize")?,
-            max_directory_entries: if is_roomy { 10_000 } else { self.number("maxDirEntries")? },
+            max_directory_entries: roomy("maxDirEntries", self.number("maxDirEntries")?, 10_000),
+            max_bytes: roomy("maxCapture", self.number("maxCapture")?, 2 << 30),
+            max_files: roomy("maxCaptureFiles", self.number("maxCaptureFiles")?, 200_000),
             skip_directories: self.words("skipDir").into_iter().map(BString::from).collect::<HashSet<_>>(),
             exclude: glob_set("exclude", &exclude.iter().map(String::as_str).collect::<Vec<_>>(), false)?,
             include: self.include()?,

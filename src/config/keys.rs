@@ -174,6 +174,22 @@ pub const KEYS: &[Key] = &[
         ..ONE
     },
     Key {
+        name: "maxCapture",
+        default: "512m",
+        values: "bytes; k, m and g are understood",
+        about: "So many bytes of untracked files that git does not have yet are captured at once. Where there are more, the largest directories are left out, and named. Outside a git repository the default is 2g.",
+        example: "2g",
+        ..ONE
+    },
+    Key {
+        name: "maxCaptureFiles",
+        default: "50000",
+        values: "a number",
+        about: "So many untracked files that git does not have yet are captured at once. Where there are more, the largest directories are left out, and named. Outside a git repository the default is 200000.",
+        example: "200000",
+        ..ONE
+    },
+    Key {
         name: "skipDir",
         default: "node_modules .venv venv env dist build target __pycache__ .cache .tox .gradle .mypy_cache .pytest_cache",
         about: "Untracked directories of these names are not captured: tools can make their content again.",

@@ -202,8 +202,10 @@ pub enum Reason {
     Name,
     /// A directory with more directories above it than git allows.
     Deep,
-    /// What would have been more than `oxundo.maxCapture` or `oxundo.maxCaptureFiles`.
-    Budget,
+    /// A directory or file with more bytes than fit into `oxundo.maxCapture`.
+    TooMuch,
+    /// A directory with more files than fit into `oxundo.maxCaptureFiles`.
+    TooMany,
 }
 
 /// Something that exists in the worktree but was not captured.
@@ -214,7 +216,7 @@ pub struct Skipped {
     pub path: BString,
     /// Why.
     pub reason: Reason,
-    /// Its size in bytes, or for a directory with too many files their number.
+    /// Its size in bytes, or where there are too many files their number.
     pub size: u64,
     /// A fingerprint to tell whether it changed, where there is one: a large file's size and time, a
     /// repository's HEAD.
@@ -225,7 +227,8 @@ pub struct Skipped {
 impl Skipped {
     /// Whether a turn that makes such a thing can have it moved aside and back.
     pub fn is_movable(&self) -> bool {
-        matches!(self.reason, Reason::Large | Reason::SkipDir | Reason::Excluded | Reason::Deep | Reason::Budget)
+        use Reason as R;
+        matches!(self.reason, R::Large | R::SkipDir | R::Excluded | R::Deep | R::TooMuch | R::TooMany)
     }
 }
 

@@ -10,6 +10,10 @@ pub struct Limits {
     pub max_file_size: u64,
     /// The most files in an untracked directory.
     pub max_directory_entries: u64,
+    /// The most bytes of new untracked content in one checkpoint.
+    pub max_bytes: u64,
+    /// The most untracked files with new content in one checkpoint.
+    pub max_files: u64,
     /// Names of directories that are not entered.
     pub skip_directories: HashSet<BString>,
     /// Paths that are not captured.

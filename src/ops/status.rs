@@ -8,6 +8,7 @@ use crate::model::turn::{Mode, Turn};
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::end::as_if_ended;
 use crate::ops::turn::session::check_not_busy;
+use crate::ops::turn::skipped::tracked_only;
 use crate::ops::undo::plan;
 use crate::ops::undo::range::{Extent, reverted_last};
 use crate::ops::view::View;
@@ -29,6 +30,8 @@ pub struct Status {
     pub redo_depth: usize,
     /// What undo would do, or why it would refuse; `None` where there is nothing to undo.
     pub undo: Option<Result<Outcome, Refusal>>,
+    /// Why only tracked files are covered here, in a sentence, where that is so.
+    pub tracked_only: Option<String>,
     /// What the last turn left uncovered.
     pub not_covered: Vec<Skipped>,
 }
@@ -60,6 +63,7 @@ pub fn status(view: &View<'_>) -> Result<Status> {
         branch: view.head.branch.clone(),
         top,
         undo,
+        tracked_only: tracked_only(view),
         not_covered,
     })
 }

@@ -90,7 +90,11 @@ impl<'r> View<'r> {
 
     /// What is captured of untracked content. An agent's own state is nobody's work.
     pub fn limits(&self) -> Result<Limits> {
-        Ok(Limits { left_alone: state_files(), ..self.config().limits()? })
+        let mut left_alone = state_files();
+        if self.repo.why_no_project().is_some() {
+            left_alone.push("/*".to_owned());
+        }
+        Ok(Limits { left_alone, ..self.config().limits()? })
     }
 
     /// The open turn.

@@ -192,3 +192,94 @@ fn a_large_file_is_captured_when_it_is_tracked() {
         repo.there_and_back(mode, "seq 1999999 >large.txt");
     });
 }
+
+/// Untracked content of which a part is over the budget.
+fn over_budget(key: &str, value: &str) -> Sandbox {
+    let repo = Sandbox::new();
+    repo.git(["config", key, value]);
+    for n in 0..4 {
+        repo.write(format!("data/big/{n}"), format!("{n}\n").repeat(100_000));
+    }
+    repo.write("data/small", "small\n").write("other/a", "a\n").write("other/b", "b\n");
+    repo
+}
+
+#[test]
+fn the_largest_directories_are_left_out_where_there_is_too_much_to_read() {
+    for (key, value) in [("oxundo.maxCapture", "100k"), ("oxundo.maxCaptureFiles", "4")] {
+        in_both_modes(|mode| {
+            let repo = over_budget(key, value);
+            let before = repo.files();
+            let output = repo.turn(mode, "echo agent >>data/small; echo agent >>data/big/1; echo 2 >README.txt");
+            let said = warnings(&output, "not covered by undo");
+            assert!(said.len() == 1 && said[0].contains("data/big (") && !said[0].contains("other"), "{output:?}");
+            assert!(repo.git(["count-objects", "-v"]).contains("size: "), "git counts");
+            let size: u64 = repo.git(["count-objects"]).split(' ').nth(2).and_then(|n| n.parse().ok()).expect("a size");
+            assert!(size < 400, "what is left out is not read: {size} KiB");
+            repo.undo();
+            repo.assert_file("data/small", "small\n", "the rest is covered");
+            assert!(repo.read("data/big/1").ends_with(b"agent\n"), "what is left out is left alone");
+            repo.sh("sed -i '$d' data/big/1");
+            repo.files().assert_is(&before, "and never deleted");
+        });
+    }
+}
+
+#[test]
+fn the_lines_that_ignore_what_is_over_the_budget_or_cover_it_do_so() {
+    for (key, value) in [("oxundo.maxCapture", "100k"), ("oxundo.maxCaptureFiles", "4")] {
+        for which in [0, 1] {
+            let repo = over_budget(key, value);
+            let output = repo.agent("echo 2 >README.txt");
+            let said = warnings(&output, "to ignore it for good: ");
+            let (ignore, cover) = said[0]
+                .split_once("for good: ")
+                .and_then(|(_, lines)| lines.split_once("; to cover it: "))
+                .expect("there are two ways");
+            repo.sh([ignore, cover][which]);
+            let output = repo.agent("echo 3 >README.txt; echo agent >>data/big/1");
+            assert!(warnings(&output, "not covered").is_empty(), "{output:?}");
+            repo.undo();
+            assert_eq!(repo.read("data/big/1").ends_with(b"agent\n"), which == 0, "{}", [ignore, cover][which]);
+        }
+    }
+}
+
+#[test]
+fn what_a_turn_makes_over_the_budget_is_moved_aside_and_back() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.git(["config", "oxundo.maxCapture", "100k"]);
+        repo.write("old/mine", "mine\n");
+        let make =
+            "mkdir -p new/deep; for n in 1 2 3; do head -c 90000 /dev/zero >new/deep/$n; done; echo n >new/small";
+        let script = format!("{make}; head -c 95000 /dev/zero >old/made; echo 2 >README.txt");
+        repo.there_and_back(mode, &script);
+        repo.assert_file("old/mine", "mine\n", "what was there is left");
+    });
+}
+
+#[test]
+fn in_a_repository_at_home_only_tracked_files_are_covered() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        let root = repo.root().to_owned();
+        let repo = repo.with_variable("HOME", root);
+        repo.write("Downloads/film", "mine\n").write("notes", "nobody knows\n").write("sub/tracked", "one\n");
+        repo.git(["add", "sub"]);
+        repo.git(["commit", "-qm", "sub"]);
+        let before = repo.files();
+        let output = repo.turn(mode, "echo 2 >README.txt; echo 2 >sub/tracked; echo 2 >sub/made; git add Downloads");
+        assert_eq!(warnings(&output, "only tracked files are covered").len(), 1, "{output:?}");
+        let notes = repo.git(["hash-object", "notes"]);
+        assert!(repo.try_git(["cat-file", "-e", notes.trim()]).code != 0, "it is not captured");
+        let output = repo.turn(mode, "echo 3 >README.txt");
+        assert!(warnings(&output, "only tracked").is_empty(), "it is said once\n{output:?}");
+        repo.oxundo(["status"]).says("only tracked files are covered");
+        repo.undo();
+        repo.undo();
+        repo.assert_file("Downloads/film", "mine\n", "what was there, whatever git was told of it");
+        repo.sh("rm sub/made");
+        repo.files().assert_is(&before, "undo");
+    });
+}

@@ -8,8 +8,8 @@ use crate::git::objects::Objects;
 use crate::git::objects::tree::TreeChange;
 use crate::git::refs::Refs;
 use crate::git::scan;
-use crate::git::scan::dircache::DirCache;
-use crate::git::scan::found::{Earlier, Scan};
+use crate::git::scan::dircache::{BlobCache, DirCache};
+use crate::git::scan::found::{Candidate, Earlier, Scan};
 use crate::git::scan::fsmonitor::Monitor;
 use crate::git::scan::ignore::{Rules, shared_rules};
 use crate::git::scan::scanner::Scanner;
@@ -19,6 +19,7 @@ use crate::model::limits::Limits;
 use crate::progress::Phase;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 /// A checkpoint and what was learnt while it was taken.
@@ -103,7 +104,18 @@ impl Checkpoints<'_> {
         let objects = Objects::new(self.repo);
         let captured =
             |path: &BStr| earlier.is_some_and(|cp| matches!(objects.tree_file(cp.worktree, path), Ok(Some(_))));
-        let same_turn = earlier.map(|checkpoint| Earlier { skipped: &checkpoint.skipped, captured: &captured });
+        let has_directory = |path: &BStr| {
+            let known = |cp: &Checkpoint| matches!(self.captured_directory(cp, path), Ok(Some(_)));
+            earlier.is_some_and(known)
+        };
+        let same_turn = earlier.map(|checkpoint| Earlier {
+            skipped: &checkpoint.skipped,
+            captured: &captured,
+            has_directory: &has_directory,
+        });
+        // Asked only where there is much.
+        let blobs = LazyCell::new(|| BlobCache::load(self.repo, usize::MAX));
+        let knows = |file: &Candidate| blobs.knows(self.repo, file);
         let capabilities = self.repo.gix.filesystem_options()?;
         let stat_options = stat_options(self.repo.gix.stat_options()?);
         let directories = DirCache::load(self.repo);
@@ -121,7 +133,7 @@ impl Checkpoints<'_> {
             limits,
             underway: &underway,
         };
-        let scan = scan::scan(&scanner, rules, same_turn.as_ref())?;
+        let scan = scan::scan(&scanner, rules, same_turn.as_ref(), &knows)?;
         directories.save(self.repo, &scan.listed);
         if let Some(monitor) = monitor {
             monitor.save(self.repo, &scan.unchanged_dirs);

@@ -9,7 +9,7 @@ use crate::git::repo::large::{IN_MEMORY, file_id, is_shorter};
 use crate::git::scan::dircache::BlobCache;
 use crate::git::scan::found::{Candidate, Difference, Scan};
 use crate::git::scan::ignore::read_rules;
-use crate::git::worktree::stat::{file_state, kind_of, mode_of};
+use crate::git::worktree::stat::{file_state, kind_of, mode_of, size_of};
 use crate::git::worktree::{Lookup, Worktree, is_denied};
 use crate::model::checkpoint::{Checkpoint, Kind, Reason, Skipped, UsualModes};
 use crate::progress::Phase;
@@ -223,7 +223,7 @@ impl<'a> Content<'a> {
             let Lookup::There(stat) = found else { continue };
             let Some(kind) = kind_of(&stat) else { continue };
             let mode = mode_of(&stat);
-            let file = Candidate { path: path.clone(), kind, stamp: None };
+            let file = Candidate { path: path.clone(), kind, size: size_of(&stat), stamp: None };
             if let Some(id) = self.blob(&file)? {
                 if kind != Kind::Symlink && mode != usual.of(kind) {
                     self.unusual.insert(path.clone(), mode);

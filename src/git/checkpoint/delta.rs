@@ -111,7 +111,7 @@ impl Checkpoints<'_> {
         for (number, skipped) in movable.enumerate() {
             let path = skipped.path.as_bstr();
             let there = |at: &BStr| before.skipped.iter().any(|old| old.path == at);
-            if there(path) || parents(path).any(there) || self.captured_directory(before, &skipped.path)?.is_some() {
+            if there(path) || parents(path).any(there) || self.captured_directory(before, path)?.is_some() {
                 continue;
             }
             let aside = Aside { store: format!("aside/{turn}/{number}"), state: own_state(skipped) };
@@ -142,8 +142,8 @@ impl Checkpoints<'_> {
         }
         let mut directories = BTreeMap::new();
         for path in candidates {
-            let from = self.captured_directory(before, &path)?;
-            let to = self.captured_directory(after, &path)?;
+            let from = self.captured_directory(before, path.as_bstr())?;
+            let to = self.captured_directory(after, path.as_bstr())?;
             if from != to {
                 directories.insert(path, Change::new(from, to));
             }
@@ -152,16 +152,13 @@ impl Checkpoints<'_> {
     }
 
     /// The mode of a directory that was there when a checkpoint was taken.
-    fn captured_directory(&self, checkpoint: &Checkpoint, path: &BString) -> Result<Option<u32>> {
+    pub fn captured_directory(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<Option<u32>> {
         let exists = checkpoint.directories.contains(path)
-            || matches!(
-                Objects::new(self.repo).tree_entry(checkpoint.worktree, path.as_bstr())?,
-                Some((EntryKind::Tree, _))
-            );
+            || matches!(Objects::new(self.repo).tree_entry(checkpoint.worktree, path)?, Some((EntryKind::Tree, _)));
         if !exists {
             return Ok(None);
         }
-        let key = BString::from([path.as_slice(), b"/"].concat());
+        let key = BString::from([path.as_bytes(), b"/"].concat());
         let modes = &checkpoint.modes;
         Ok(Some(modes.unusual.get(&key).copied().unwrap_or(modes.usual.directory)))
     }

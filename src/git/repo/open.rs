@@ -7,7 +7,7 @@ use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
 use crate::git::repo::scratch::check_no_links;
 use crate::git::repo::settings::{boolean_of, config_parameters};
-use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root};
+use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root, why_no_project};
 use crate::git::repo::{Power, Repo, Top};
 use crate::progress::ProgressSink;
 use anyhow::Result;
@@ -149,6 +149,16 @@ impl Repo {
     /// Whether this is oxundo's own store for a directory without a repository.
     pub fn is_shadow(&self) -> bool {
         is_shadow_directory(&self.git_dir)
+    }
+
+    /// Why a repository's top holds more than one project, where it does.
+    pub fn why_no_project(&self) -> Option<&'static str> {
+        if self.is_shadow() { None } else { why_no_project(self.top()) }
+    }
+
+    /// The file of the user's own ignore rules for this repository.
+    pub fn exclude_file(&self) -> PathBuf {
+        self.common_dir.join("info/exclude")
     }
 
     /// Finds the repository as [`Repo::open`] does; where there is none, makes a store of

@@ -274,16 +274,9 @@ pub fn broken_repository(directory: &Path) -> Option<Refusal> {
 /// Why no turns are recorded for a directory as a whole.
 fn why_not(directory: &Path, root: &Path) -> Option<String> {
     let canonical = |path: PathBuf| std::fs::canonicalize(path).ok();
-    let home = std::env::var_os("HOME").map(PathBuf::from).and_then(canonical);
     let mount = |mounts: &&str| directory.starts_with(mounts) && is_mount_point(directory);
-    let reason = if directory.parent().is_none() {
-        "it is the root of the file system"
-    } else if home.as_deref() == Some(directory) {
-        "it is your home directory"
-    } else if home.is_some_and(|home| home.starts_with(directory)) {
-        "your home directory is in it"
-    } else if SYSTEM.split_whitespace().any(|system| Path::new(system) == directory) {
-        "it is a directory of the system"
+    let reason = if let Some(reason) = why_no_project(directory) {
+        reason
     } else if canonical(std::env::temp_dir()).as_deref() == Some(directory) {
         "it is the directory for temporary files"
     } else if MOUNTS.iter().any(mount) {
@@ -296,6 +289,21 @@ fn why_not(directory: &Path, root: &Path) -> Option<String> {
         return None;
     };
     Some(reason.to_owned())
+}
+
+/// Why a directory is more than one project: it is the user's home, or the system's.
+pub fn why_no_project(directory: &Path) -> Option<&'static str> {
+    let home = std::env::var_os("HOME").and_then(|home| std::fs::canonicalize(home).ok());
+    if directory.parent().is_none() {
+        Some("it is the root of the file system")
+    } else if home.as_deref() == Some(directory) {
+        Some("it is your home directory")
+    } else if home.is_some_and(|home| home.starts_with(directory)) {
+        Some("your home directory is in it")
+    } else {
+        let is_system = SYSTEM.split_whitespace().any(|system| Path::new(system) == directory);
+        is_system.then_some("it is a directory of the system")
+    }
 }
 
 fn device(path: &Path) -> Option<u64> {

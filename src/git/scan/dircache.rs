@@ -56,6 +56,12 @@ impl BlobCache {
         Some(id)
     }
 
+    /// Whether the content of a file is known, and git still has it.
+    pub fn knows(&self, repo: &Repo, file: &Candidate) -> bool {
+        let known = self.old.get(&file.path).filter(|(stamp, _)| file.stamp == Some(*stamp));
+        known.is_some_and(|(_, id)| Objects::new(repo).has_object(*id))
+    }
+
     /// Records the content of a file that was read after its stat.
     pub fn insert(&mut self, file: &Candidate, id: ObjectId) {
         if let Some(stamp) = file.stamp {
@@ -235,7 +241,7 @@ mod tests {
     fn what_a_file_holds_is_known_by_its_stamp_and_only_while_git_has_it() {
         let f = Fixture::new();
         let (blob, gone) = (f.blob("one"), ObjectId::from_bytes_or_panic(&[7; 20]));
-        let file = |at: usize, stamp| Candidate { path: format!("f \n{at}").into(), kind: Kind::File, stamp };
+        let file = |at: usize, stamp| Candidate { path: format!("f \n{at}").into(), kind: Kind::File, size: 0, stamp };
         let mut cache = BlobCache::load(&f.repo, WORTHWHILE);
         for at in 0..WORTHWHILE {
             cache.insert(&file(at, Some(5)), if at == 1 { gone } else { blob });

@@ -17,9 +17,14 @@ pub type Name = (Vec<u8>, FileType);
 pub struct Earlier<'a> {
     /// What was skipped then, and stays skipped.
     pub skipped: &'a [Skipped],
-    /// Whether a path was captured then, and so must be again.
+    /// Whether a file was captured then, and so must be again.
     pub captured: &'a dyn Fn(&BStr) -> bool,
+    /// Whether a directory was there then.
+    pub has_directory: &'a dyn Fn(&BStr) -> bool,
 }
+
+/// Whether the content of a file is known, so that it need not be read.
+pub type Knows<'a> = &'a dyn Fn(&Candidate) -> bool;
 
 /// A file on disk whose content is not known from the index.
 #[derive(Clone, Debug)]
@@ -28,6 +33,8 @@ pub struct Candidate {
     pub path: BString,
     /// What it is.
     pub kind: Kind,
+    /// Its size in bytes.
+    pub size: u64,
     /// A fingerprint of its stat data; `None` for a file that was changed just now.
     pub stamp: Option<u64>,
 }

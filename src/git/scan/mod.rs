@@ -3,6 +3,7 @@
 //! Directories are read in parallel; only names that are not in the index are matched
 //! with the ignore rules.
 
+pub mod budget;
 pub mod dircache;
 pub mod found;
 pub mod fsmonitor;
@@ -12,7 +13,7 @@ pub mod scanner;
 pub mod tracked;
 pub mod untracked;
 
-use crate::git::scan::found::{Earlier, Scan};
+use crate::git::scan::found::{Earlier, Knows, Scan};
 use crate::git::scan::ignore::Rules;
 use crate::git::scan::scanner::Scanner;
 use crate::git::scan::untracked::UntrackedWalk;
@@ -21,7 +22,7 @@ use gix::bstr::ByteSlice;
 
 /// Scans with `rules`. Without an `earlier` capture in the same turn, which froze them, the
 /// `.gitignore` files that the scan meets are added to them.
-pub fn scan(scanner: &Scanner<'_>, rules: &mut Rules, earlier: Option<&Earlier<'_>>) -> Result<Scan> {
+pub fn scan(scanner: &Scanner<'_>, rules: &mut Rules, earlier: Option<&Earlier<'_>>, knows: Knows<'_>) -> Result<Scan> {
     let mut found = scanner.walk_tracked()?;
     if earlier.is_none() {
         for path in std::mem::take(&mut found.ignore_files) {
@@ -31,8 +32,9 @@ pub fn scan(scanner: &Scanner<'_>, rules: &mut Rules, earlier: Option<&Earlier<'
         }
     }
     // A repository in the worktree is scanned like the worktree itself.
-    let nested = |path: &_, rules: &Rules| nested::repository_state(scanner, rules, path, &|s, r| scan(s, r, None));
-    let mut scan = UntrackedWalk::new(scanner, rules, earlier, &nested).run(found)?;
+    let nested =
+        |path: &_, rules: &Rules| nested::repository_state(scanner, rules, path, &|s, r| scan(s, r, None, &|_| true));
+    let mut scan = UntrackedWalk::new(scanner, rules, earlier, &nested, knows).run(found)?;
     scan.tracked.sort_by_key(|(at, _)| *at);
     Ok(scan)
 }

@@ -4,7 +4,7 @@ use crate::git::scan::dircache::DirCache;
 use crate::git::scan::found::{Candidate, Difference, Findings, Job, special};
 use crate::git::scan::fsmonitor::Monitor;
 use crate::git::worktree::Worktree;
-use crate::git::worktree::stat::{index_stat, kind_of, mode_of};
+use crate::git::worktree::stat::{index_stat, kind_of, mode_of, size_of};
 use crate::model::checkpoint::{Kind, UsualModes};
 use crate::model::limits::Limits;
 use crate::progress::ProgressGuard;
@@ -92,7 +92,9 @@ impl Scanner<'_> {
             && !now.is_racy(self.index.timestamp(), self.stat_options);
         if !clean {
             let path = path.to_owned();
-            found.tracked.push((at, Difference::MaybeModified(Candidate { path, kind, stamp: None })));
+            found
+                .tracked
+                .push((at, Difference::MaybeModified(Candidate { path, kind, size: size_of(stat), stamp: None })));
         }
     }
 }

@@ -1,15 +1,16 @@
 //! The other half of a scan: names that are not in the index, matched with the ignore rules and the limits.
 
-use crate::git::scan::found::{Candidate, Earlier, Findings, Name, Scan, as_path, names_in, skipped, special};
+use crate::git::scan::budget::over_budget;
+use crate::git::scan::found::{Candidate, Earlier, Findings, Knows, Name, Scan, as_path, names_in, skipped, special};
 use crate::git::scan::ignore::Rules;
 use crate::git::scan::nested::{is_repository, tree_state};
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::descent::Descent;
 use crate::git::worktree::is_denied;
 use crate::git::worktree::names::is_storable;
-use crate::git::worktree::stat::{file_state, kind_of, mode_of, stamp_of};
+use crate::git::worktree::stat::{file_state, kind_of, mode_of, size_of, stamp_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped};
-use crate::model::path::parents;
+use crate::model::path::{is_at_or_below, parents};
 use anyhow::{Context, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
@@ -23,10 +24,13 @@ pub struct UntrackedWalk<'a, 'b> {
     rules: &'a mut Rules,
     earlier: Option<&'a Earlier<'b>>,
     nested: &'a dyn Fn(&BStr, &Rules) -> Option<String>,
+    knows: Knows<'a>,
     scan: Scan,
     excluded: HashMap<BString, bool>,
     occupied: Vec<BString>,
     empty: Vec<BString>,
+    /// The untracked directories.
+    directories: Vec<BString>,
     earlier_skips: BTreeMap<BString, Skipped>,
 }
 
@@ -94,12 +98,13 @@ fn stat_in(descent: &mut Descent<'_>, name: &[u8]) -> Result<Option<Stat>> {
 }
 
 impl<'a, 'b> UntrackedWalk<'a, 'b> {
-    /// `nested` gives the state of a repository in the worktree.
+    /// `nested` gives the state of a repository in the worktree, `knows` whether a file need not be read.
     pub fn new(
         scanner: &'a Scanner<'b>,
         rules: &'a mut Rules,
         earlier: Option<&'a Earlier<'b>>,
         nested: &'a dyn Fn(&BStr, &Rules) -> Option<String>,
+        knows: Knows<'a>,
     ) -> Self {
         let skips = earlier.iter().flat_map(|earlier| earlier.skipped);
         Self {
@@ -107,10 +112,12 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             rules,
             earlier,
             nested,
+            knows,
             scan: Scan::default(),
             excluded: HashMap::new(),
             occupied: Vec::new(),
             empty: Vec::new(),
+            directories: Vec::new(),
             earlier_skips: skips.map(|skipped| (skipped.path.clone(), skipped.clone())).collect(),
         }
     }
@@ -152,32 +159,55 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             };
             self.keep(below);
         }
+        self.keep_to_budget()?;
         self.empty_directories();
         Ok(self.scan)
     }
 
     fn keep(&mut self, below: Subtree) {
-        for file in &below.files {
-            self.occupied.extend(parents(file.path.as_bstr()).next().map(ToOwned::to_owned));
-        }
         self.scan.untracked.extend(below.files);
         self.scan.unusual.extend(below.unusual);
         self.scan.skipped.extend(below.skipped);
-        self.empty.extend(below.directories);
+        self.directories.extend(below.directories);
+    }
+
+    /// Leaves the largest directories out where there is too much to read.
+    fn keep_to_budget(&mut self) -> Result<()> {
+        let budget = (self.scanner.limits.max_bytes, self.scanner.limits.max_files);
+        let is_new = |file: &Candidate| {
+            !self.earlier.is_some_and(|earlier| (earlier.captured)(file.path.as_bstr())) && !(self.knows)(file)
+        };
+        let is_old = |directory: &BStr| self.earlier.is_some_and(|earlier| (earlier.has_directory)(directory));
+        let new_directories = || self.directories.iter().filter(|directory| !is_old(directory.as_bstr()));
+        for (path, reason, size) in over_budget(&self.scan.untracked, budget, is_new, new_directories) {
+            let stat = self.scanner.worktree.stat(path.as_bstr())?;
+            let state = match stat.as_ref().and_then(|(stat, _)| file_state(stat)) {
+                Some(file) => Some(file),
+                None => tree_state(self.scanner.worktree, path.as_bstr()),
+            };
+            let goes = |other: &BStr| is_at_or_below(other, path.as_bstr());
+            self.scan.untracked.retain(|file| !goes(file.path.as_bstr()));
+            self.scan.unusual.retain(|other, _| !goes(other.as_bstr()));
+            self.scan.skipped.retain(|skipped| !goes(skipped.path.as_bstr()));
+            self.directories.retain(|directory| !goes(directory.as_bstr()));
+            self.scan.skipped.push(Skipped { path, reason, size, state });
+        }
+        Ok(())
     }
 
     /// Notes a directory that has no captured file anywhere below it.
     fn empty_directories(&mut self) {
         let mut occupied: HashSet<&BStr> = HashSet::with_capacity(self.occupied.len());
-        for path in &self.occupied {
-            let mut path = path.as_bstr();
+        let above_files = self.scan.untracked.iter().filter_map(|file| parents(file.path.as_bstr()).next());
+        for path in self.occupied.iter().map(|path| path.as_bstr()).chain(above_files) {
+            let mut path = path;
             while occupied.insert(path) {
                 let Some(slash) = path.rfind_byte(b'/') else { break };
                 path = path[..slash].as_bstr();
             }
         }
-        self.scan.directories =
-            (self.empty.iter()).filter(|path| !occupied.contains(path.as_bstr())).cloned().collect();
+        let all = self.empty.iter().chain(&self.directories);
+        self.scan.directories = all.filter(|path| !occupied.contains(path.as_bstr())).cloned().collect();
     }
 
     /// Whether a directory above `path` is ignored.
@@ -220,7 +250,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         let Some(stat) = stat else { return Ok(below) };
         let Some(kind) = kind_of(&stat) else { return Ok(below) };
         let mode = mode_of(&stat);
-        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        let size = size_of(&stat);
         let captured = self.earlier.is_some_and(|earlier| (earlier.captured)(path));
         let reason = if captured {
             None
@@ -238,7 +268,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         if kind != Kind::Symlink && mode != self.scanner.usual.of(kind) {
             below.unusual.push((path.to_owned(), mode));
         }
-        below.files.push(Candidate { path: path.to_owned(), kind, stamp: stamp_of(&stat) });
+        below.files.push(Candidate { path: path.to_owned(), kind, size, stamp: stamp_of(&stat) });
         Ok(below)
     }
 

@@ -28,6 +28,11 @@ pub fn permissions(mode: u32) -> Mode {
     Mode::from_bits_truncate(to_raw(mode & PERMISSIONS))
 }
 
+/// The size in bytes.
+pub fn size_of(stat: &rustix::fs::Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or_default()
+}
+
 /// Whether a directory's owner may change what is in it.
 pub fn is_open(stat: &rustix::fs::Stat) -> bool {
     mode_of(stat) & OPEN == OPEN

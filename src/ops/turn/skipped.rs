@@ -2,7 +2,7 @@
 
 use crate::git::checkpoint::capture::Capture;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{quoted, shown};
+use crate::model::bytes::{quoted, sanitized, shown, size};
 use crate::model::checkpoint::{Checkpoint, Reason, Skipped, uncovered_changes};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -23,16 +23,22 @@ pub fn note_torn(view: &View<'_>, capture: &Capture) -> Vec<String> {
 }
 
 /// Says what is not captured: once, not before every turn.
-pub fn announce_skipped(view: &View<'_>, skipped: &[Skipped]) -> Result<()> {
+pub fn announce_skipped(view: &View<'_>, now: &Checkpoint) -> Result<()> {
     let newest = view.timeline.state.next.checked_sub(1).filter(|number| *number > 0);
-    let said = match newest {
+    let latest = match newest {
         Some(number) if view.timeline.find_turn(number)?.is_some() => {
-            view.timeline.checkpoint(number, Side::Before)?.skipped
+            Some(view.timeline.checkpoint(number, Side::Before)?)
         }
-        _ => Vec::new(),
+        _ => None,
     };
+    if latest.as_ref().is_none_or(|latest| latest.rules != now.rules)
+        && let Some(said) = tracked_only(view)
+    {
+        view.warn(said);
+    }
+    let said = latest.map(|latest| latest.skipped).unwrap_or_default();
     let is_news = |new: &&Skipped| new.reason != Reason::Repository && !knows(&said, new);
-    let new: Vec<_> = skipped.iter().filter(is_news).collect();
+    let new: Vec<_> = now.skipped.iter().filter(is_news).collect();
     if new.is_empty() {
         return Ok(());
     }
@@ -42,7 +48,38 @@ pub fn announce_skipped(view: &View<'_>, skipped: &[Skipped]) -> Result<()> {
         list.push_str(&format!(", {} more", new.len() - NAMED));
     }
     view.warn(format!("not covered by undo: {list}"));
+    if let Some(largest) = new.iter().find(|skipped| is_over_budget(skipped)) {
+        view.warn(ways_out(view, largest, &new)?);
+    }
     Ok(())
+}
+
+fn is_over_budget(skipped: &Skipped) -> bool {
+    matches!(skipped.reason, Reason::TooMuch | Reason::TooMany)
+}
+
+/// How to ignore what is over the budget, and how to take it all in.
+fn ways_out(view: &View<'_>, largest: &Skipped, all: &[&Skipped]) -> Result<String> {
+    let limits = view.limits()?;
+    let sum = |reason| all.iter().filter(|other| other.reason == reason).map(|other| other.size).sum::<u64>();
+    let mebibytes = limits.max_bytes.saturating_add(sum(Reason::TooMuch)).div_ceil(1 << 20);
+    let setting = match largest.reason {
+        Reason::TooMuch => format!("oxundo.maxCapture {mebibytes}m"),
+        _ => format!("oxundo.maxCaptureFiles {}", limits.max_files.saturating_add(sum(Reason::TooMany))),
+    };
+    let path = shown(largest.path.as_bstr());
+    let file = view.repo.exclude_file();
+    Ok(format!(
+        "to ignore it for good: echo '/{path}' >>'{}'; to cover it: git config {setting}",
+        sanitized(&file.display().to_string())
+    ))
+}
+
+/// Where the repository's top holds more than one project: that only tracked files are covered.
+pub fn tracked_only(view: &View<'_>) -> Option<String> {
+    let why = view.repo.why_no_project()?;
+    let top = sanitized(&view.repo.top().display().to_string());
+    Some(format!("only tracked files are covered by undo in '{top}', since {why}: name others in .gitignore, with !"))
 }
 
 /// Says what a turn changed that is not captured.
@@ -81,6 +118,7 @@ fn with_reason(skipped: &Skipped) -> String {
         R::Unreadable => format!("{path} (unreadable)"),
         R::Name => format!("{path} (a name git refuses)"),
         R::Deep => format!("{path}/ (too many directories in each other)"),
-        R::Budget => format!("{path} ({} bytes, over the budget)", skipped.size),
+        R::TooMuch => format!("{path} ({}, over oxundo.maxCapture)", size(skipped.size)),
+        R::TooMany => format!("{path} ({} files, over oxundo.maxCaptureFiles)", skipped.size),
     }
 }

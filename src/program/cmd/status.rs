@@ -76,6 +76,9 @@ impl Answer for Status {
         if let Some(refusal) = refusal(self) {
             text.push_str(&format!("undo would refuse: {}\n", sanitized(&refusal.message)));
         }
+        if let Some(why) = &self.tracked_only {
+            text.push_str(&format!("{why}\n"));
+        }
         for skipped in &self.not_covered {
             text.push_str(&format!("not covered: {}\n", shown(skipped.path.as_bstr())));
         }
