@@ -13,6 +13,7 @@ use crate::ops::undo::plan;
 use crate::ops::undo::range::{Extent, reverted_last};
 use crate::ops::view::View;
 use anyhow::Result;
+use std::path::PathBuf;
 
 /// The status of a worktree.
 pub struct Status {
@@ -32,6 +33,8 @@ pub struct Status {
     pub undo: Option<Result<Outcome, Refusal>>,
     /// Why only tracked files are covered here, in a sentence, where that is so.
     pub tracked_only: Option<String>,
+    /// What is kept beside the worktree, that was not oxundo's to delete.
+    pub kept: Vec<PathBuf>,
     /// What the last turn left uncovered.
     pub not_covered: Vec<Skipped>,
 }
@@ -64,6 +67,7 @@ pub fn status(view: &View<'_>) -> Result<Status> {
         top,
         undo,
         tracked_only: tracked_only(view),
+        kept: view.repo.kept(),
         not_covered,
     })
 }

@@ -10,13 +10,15 @@ use crate::git::objects::commit::Sign;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
-use crate::git::timeline::stored::Stored;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::stat::umask_modes;
 use crate::model::checkpoint::Head;
 use crate::model::limits::Limits;
 use crate::model::turn::Turn;
 use crate::warning::{Warn, Warning};
 use anyhow::Result;
+use gix::bstr::BStr;
+use std::cell::LazyCell;
 
 /// A repository as a command sees it, as of the moment of reading.
 #[derive(Clone)]
@@ -85,7 +87,11 @@ impl<'r> View<'r> {
             return Ok(present.clone());
         }
         let usual = self.timeline.state.usual_modes.unwrap_or_else(umask_modes);
-        Checkpoints::new(self.repo).capture(usual, &self.limits()?, None)
+        // What the last turn left is asked for only where something is closed.
+        let left = LazyCell::new(|| self.timeline.checkpoint(self.top()?, Side::After).ok());
+        let left_closed =
+            |path: &BStr, mode: u32| left.as_ref().is_some_and(|left| left.modes.unusual.get(path) == Some(&mode));
+        Checkpoints::new(self.repo).capture(usual, &self.limits()?, None, &left_closed)
     }
 
     /// What is captured of untracked content. An agent's own state is nobody's work.

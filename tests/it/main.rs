@@ -29,6 +29,7 @@ mod failing_calls;
 #[cfg(target_os = "linux")]
 mod filesystems;
 mod filters;
+mod foreseen;
 #[cfg(target_os = "linux")]
 mod fuse;
 mod gc;

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -36,7 +36,12 @@ pub(crate) struct Sandbox {
     cwd: PathBuf,
     /// What is in every program's environment besides.
     variables: Vec<(&'static str, OsString)>,
+    /// The user as whom programs run, where it is another than the test's.
+    user: Option<u32>,
 }
+
+/// Nobody's number, where the tests are the superuser's.
+const NOBODY: u32 = 65534;
 
 /// Repositories.
 impl Sandbox {
@@ -88,7 +93,7 @@ impl Sandbox {
         let dir = copies::directory();
         let base = fs::canonicalize(dir.path()).expect("resolve the temporary directory");
         let root = base.join("repo");
-        Self { dir: Arc::new(dir), cwd: root.clone(), root, variables: Vec::new() }
+        Self { dir: Arc::new(dir), cwd: root.clone(), root, variables: Vec::new(), user: None }
     }
 
     /// Configures the user's name and address.
@@ -147,6 +152,7 @@ impl Sandbox {
             fs::write(git_dir.join("gitdir"), format!("{}/.git\n", root.display())).expect("write a path");
         }
         let copy = Self { root, cwd, variables: self.variables.clone(), ..copy };
+        let copy = if self.user.is_some() { copy.unprivileged() } else { copy };
         // The index knows each file by its inode.
         let _ = copy.try_git(["update-index", "-q", "--refresh"]);
         copy
@@ -254,7 +260,22 @@ impl Sandbox {
             .env("LC_ALL", "C")
             .envs(self.variables.iter().cloned())
             .stdin(Stdio::null());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         command
+    }
+
+    /// The same, as a user to whom something may be denied: to the superuser nothing is.
+    pub(crate) fn unprivileged(mut self) -> Self {
+        if rustix::process::geteuid().is_root() {
+            let all = self.base();
+            let owner = format!("{NOBODY}:{NOBODY}");
+            let chown = Command::new("chown").args(["-R", &owner]).arg(&all).status();
+            assert!(chown.is_ok_and(|status| status.success()), "give it all away");
+            self.user = Some(NOBODY);
+        }
+        self
     }
 
     /// A program with which the test itself builds and judges: git leaves out what only costs time there. oxundo and its

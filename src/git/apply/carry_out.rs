@@ -3,7 +3,7 @@
 use crate::error::Refusal;
 use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
-use crate::git::apply::files::{Files, interrupted};
+use crate::git::apply::files::{Files, Obstacles, interrupted};
 use crate::git::apply::index::IndexWork;
 use crate::git::durable::{Durable, When};
 use crate::git::index::lock::IndexLock;
@@ -94,7 +94,7 @@ impl Apply<'_> {
 
     /// All or nothing: rolls back what was done of a plan, and gives the cause.
     fn roll_back(&self, plan: &Plan, record: &Record, pending: ObjectId, error: anyhow::Error) -> anyhow::Error {
-        let rolled_back = self.force(&plan.clone().inverse(), pending, &record.message);
+        let rolled_back = self.force(&plan.clone().inverse(), pending, &record.message, Obstacles::MayPass);
         let named = error.downcast_ref::<Refusal>().map(|refusal| refusal.paths.clone()).unwrap_or_default();
         for path in rolled_back.iter().flat_map(|left| &left.paths).filter(|path| !named.contains(path)) {
             (self.heard)(Warning::new(format!("left '{}' as it is: it was changed since", shown(path.as_bstr()))));
@@ -102,7 +102,7 @@ impl Apply<'_> {
         match rolled_back.and_then(|_| self.end_journal(plan, record, pending, When::Now)) {
             Ok(()) => error,
             Err(second) => second.context(format!(
-                "roll back after a failure ({}), which the next command tries again",
+                "roll back after a failure ({}), which the next command tries again ('oxundo doctor' says what stands where)",
                 error_chain(&error)
             )),
         }
@@ -121,6 +121,7 @@ impl Apply<'_> {
                 lock.commit()?;
             }
         }
+        files.close(plan)?;
         Refs::new(self.repo).move_refs(plan, &record.message)?;
         if let Some(stash) = &plan.stash {
             Refs::new(self.repo).set_stash(stash)?;

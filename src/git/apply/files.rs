@@ -6,7 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::worktree::exchange::Spot;
 use crate::git::worktree::stat::{OPEN, is_open, kind_of, mode_of};
-use crate::git::worktree::{Lookup, Worktree};
+use crate::git::worktree::{Lookup, Worktree, is_denied};
 use crate::model::bytes::quoted;
 use crate::model::checkpoint::FileState;
 use crate::model::path::{all_parents, parents};
@@ -15,6 +15,7 @@ use crate::progress::Phase;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
+use rustix::fs::FileType;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -26,12 +27,22 @@ pub struct Files<'a> {
     repo: &'a Repo,
     /// Skip what is neither as the plan begins nor as it ends, instead of refusing.
     lenient: bool,
+    obstacles: Obstacles,
     /// Whether a power cut may have torn what the plan wrote.
     pub after_cut: bool,
     pub left: BTreeSet<BString>,
     /// What comes out of the worktree.
     pub outs: Outs<'a>,
     begun: SystemTime,
+}
+
+/// What is made of something that is in the place of a directory which the plan needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacles {
+    /// It may be there for a moment only: it is an error, and the next command tries again.
+    MayPass,
+    /// It lasts: it makes way where the plan makes the directory, and is kept; else what was to be in there is left.
+    Last,
 }
 
 /// Files above this size are hashed once only, when they are out.
@@ -41,12 +52,20 @@ impl<'a> Files<'a> {
     /// Refuses where anything is not as the plan expects it. The journal's id names what is not in its place.
     pub fn strict(repo: &'a Repo, journal: ObjectId) -> Self {
         let outs = Outs::new(repo, journal);
-        Self { repo, lenient: false, after_cut: false, left: BTreeSet::new(), outs, begun: SystemTime::now() }
+        Self {
+            repo,
+            lenient: false,
+            obstacles: Obstacles::MayPass,
+            after_cut: false,
+            left: BTreeSet::new(),
+            outs,
+            begun: SystemTime::now(),
+        }
     }
 
     /// Skips what is neither as the plan begins nor as it ends, and notes it in `left`.
-    pub fn lenient(repo: &'a Repo, journal: ObjectId) -> Self {
-        Self { lenient: true, ..Self::strict(repo, journal) }
+    pub fn lenient(repo: &'a Repo, journal: ObjectId, obstacles: Obstacles) -> Self {
+        Self { lenient: true, obstacles, ..Self::strict(repo, journal) }
     }
 
     fn worktree(&self) -> Worktree<'_> {
@@ -64,7 +83,11 @@ impl<'a> Files<'a> {
         let Some(path) = first else { return Ok(()) };
         for directory in parents(path.as_bstr()).chain([BStr::new("")]) {
             // One that is closed will be opened.
-            if let Some(fd) = self.worktree().open_directory(directory)?
+            let opened = match self.worktree().open_directory(directory) {
+                Err(error) if is_denied(&error) => None,
+                opened => opened?,
+            };
+            if let Some(fd) = opened
                 && is_open(&rustix::fs::fstat(fd)?)
             {
                 let names = [1, 2, 3].map(|which| self.outs.new_name(format!("try-{which}")));
@@ -80,6 +103,9 @@ impl<'a> Files<'a> {
         for directory in &plan.directories {
             self.open(directory)?;
         }
+        if self.lenient {
+            self.sweep(plan)?;
+        }
         for (number, file) in plan.files.iter().enumerate().filter(|(_, file)| file.to.is_none()) {
             self.delete(number, file)?;
             underway.advance(1);
@@ -91,8 +117,10 @@ impl<'a> Files<'a> {
         for directory in plan.directories.iter().rev().filter(|directory| directory.to.is_none()) {
             self.worktree().remove_empty_directory(directory.path.as_bstr())?;
         }
+        let made = plan.directories.iter().filter(|directory| directory.from.is_none() && directory.to.is_some());
+        let made: BTreeSet<&BStr> = made.map(|directory| directory.path.as_bstr()).collect();
         for (number, directory) in plan.directories.iter().enumerate().filter(|(_, directory)| directory.to.is_some()) {
-            self.make_directory(number, directory)?;
+            self.make_directory(number, directory, &made)?;
         }
         for aside in plan.aside.iter().filter(|aside| !aside.out) {
             self.move_aside(aside)?;
@@ -105,7 +133,7 @@ impl<'a> Files<'a> {
         }
         self.look_again()?;
         self.outs.ask();
-        self.close(plan)
+        Ok(())
     }
 
     /// Looks once more at what has come out of the worktree: who had it open may have saved.
@@ -118,13 +146,14 @@ impl<'a> Files<'a> {
         self.outs.finish_beside()
     }
 
-    /// Sets the modes of directories: last, and the deepest first, since one may lose its write permission.
-    fn close(&self, plan: &Plan) -> Result<()> {
+    /// Sets the modes of directories: last, and the deepest first, since one may lose its write permission, or may not be
+    /// looked into any more.
+    pub fn close(&self, plan: &Plan) -> Result<()> {
         for directory in plan.directories.iter().rev() {
             let path = directory.path.as_bstr();
             if let Some(to) = directory.to
                 && (directory.from.is_some_and(|from| from != to) || to & OPEN != OPEN)
-                && self.worktree().open_directory(path)?.is_some()
+                && self.worktree().has_directory(path)?
             {
                 self.worktree().set_mode(path, to)?;
             }
@@ -212,6 +241,10 @@ impl<'a> Files<'a> {
         let mut file = file;
         if self.lenient {
             self.outs.settle(number, file)?;
+            // Where somebody took its directory away, it stays in the turn's record.
+            if self.obstacles == Obstacles::Last && !self.worktree().has_place(path) {
+                return self.leave(file);
+            }
             if self.clear_torn(file)? {
                 whole = FileMove { from: None, ..file.clone() };
                 file = &whole;
@@ -287,9 +320,27 @@ impl<'a> Files<'a> {
         self.worktree().move_aside(path, &store, aside.out)
     }
 
-    fn make_directory(&mut self, number: usize, directory: &DirectoryMove) -> Result<()> {
+    /// Clears the place of a directory, which only what the plan itself makes a directory of is; says whether it is free.
+    fn make_way(&mut self, path: &BStr, made: &BTreeSet<&BStr>) -> Result<bool> {
+        let here = match self.worktree().find(path)? {
+            Lookup::Absent => return Ok(self.worktree().has_place(path)),
+            Lookup::Behind(above) => above,
+            Lookup::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => return Ok(true),
+            Lookup::There(_) => path.to_owned(),
+        };
+        if made.contains(here.as_bstr()) {
+            self.outs.clear(here.as_bstr())?;
+        }
+        Ok(self.worktree().has_place(path))
+    }
+
+    fn make_directory(&mut self, number: usize, directory: &DirectoryMove, planned: &BTreeSet<&BStr>) -> Result<()> {
         match (directory.from, directory.to) {
             (None, Some(mode)) => {
+                if self.obstacles == Obstacles::Last && !self.make_way(directory.path.as_bstr(), planned)? {
+                    self.left.insert(directory.path.clone());
+                    return Ok(());
+                }
                 let name = self.outs.new_name(format!("directory-{number}"));
                 self.worktree().make_directory(directory.path.as_bstr(), mode | OPEN, &name)
             }
@@ -300,16 +351,17 @@ impl<'a> Files<'a> {
     /// Gives a directory's owner all permissions, until its content has been changed.
     fn open(&self, directory: &DirectoryMove) -> Result<()> {
         let path = directory.path.as_bstr();
-        match directory.from.or(directory.to.filter(|_| self.lenient)) {
-            Some(mode) if mode & OPEN != OPEN && self.worktree().open_directory(path)?.is_some() => {
-                self.worktree().set_mode(path, mode | OPEN)
-            }
-            _ => Ok(()),
+        let Some((stat, _)) = self.worktree().stat(path)? else { return Ok(()) };
+        let now = Some(mode_of(&stat)).filter(|_| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+        let is_known = now == directory.from || (self.lenient && now == directory.to);
+        match now.filter(|mode| is_known && mode & OPEN != OPEN) {
+            Some(mode) => self.worktree().set_mode(path, mode | OPEN),
+            None => Ok(()),
         }
     }
 
     /// Deletes what a killed write or rehearsal made beside what the plan changes, and put into no place.
-    pub fn sweep(&self, plan: &Plan) -> Result<()> {
+    fn sweep(&self, plan: &Plan) -> Result<()> {
         let files = plan.files.iter().map(|file| &file.path);
         let directories = plan.directories.iter().map(|directory| &directory.path);
         let all = files.chain(directories).chain(plan.aside.iter().map(|aside| &aside.path));

@@ -22,6 +22,7 @@ pub mod names;
 pub mod outs;
 pub mod recover;
 pub mod replaced;
+pub mod standing;
 
 use crate::git::apply::files::interrupted;
 use crate::git::repo::Repo;

@@ -59,6 +59,8 @@ enum Why {
     Saved,
     /// Another program may still write to it.
     Open,
+    /// A directory has to be where it was.
+    InTheWay,
 }
 
 impl<'a> Outs<'a> {
@@ -160,6 +162,16 @@ impl<'a> Outs<'a> {
             return Ok(());
         }
         self.keep(path, &spot, Why::Saved)
+    }
+
+    /// Clears a place for a directory that has to be made: the file or link that is there is kept.
+    pub fn clear(&mut self, path: &BStr) -> Result<()> {
+        // First under a name of its own: the way there follows no link, and what comes to the place now stays there.
+        let name = format!("{TEMPORARY}{}-kept-{}", self.journal, self.kept.len()).into();
+        match self.worktree().take_out(path, &[Spot::Beside(name)])? {
+            Some(out) => self.keep(path, &out, Why::InTheWay),
+            None => Ok(()),
+        }
     }
 
     fn hold(&mut self, path: &BStr, spot: Spot, seen: Option<Seen>) {
@@ -322,6 +334,7 @@ impl<'a> Outs<'a> {
         self.kept.push(match why {
             Why::Saved => format!("kept what was saved in '{path}' meanwhile as '{place}'"),
             Why::Open => format!("'{path}' is open in another program, which may write to it: kept as '{place}'"),
+            Why::InTheWay => format!("'{path}' was in the place of a directory: kept as '{place}'"),
         });
         Ok(())
     }

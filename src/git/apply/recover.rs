@@ -3,7 +3,7 @@
 use crate::error::failure::error_chain;
 use crate::error::{Code, Refusal};
 use crate::git::apply::Apply;
-use crate::git::apply::files::Files;
+use crate::git::apply::files::{Files, Obstacles};
 use crate::git::apply::index::same_entries;
 use crate::git::apply::journal::{Journal, is_own_journal, read_journal};
 use crate::git::durable::{Durable, When};
@@ -116,6 +116,11 @@ impl Apply<'_> {
         Ok(Some((pending, journal)))
     }
 
+    /// The plan of a command that was interrupted here.
+    pub fn interrupted_plan(&self) -> Result<Option<Plan>> {
+        Ok(self.pending()?.map(|(_, journal)| journal.plan))
+    }
+
     fn finish(&self, pending: ObjectId, journal: Journal) -> Result<Recovered> {
         Self::check_names(&journal.plan)?;
         let _under_way = self.repo.stop.get().map(StopSwitch::begin);
@@ -124,14 +129,14 @@ impl Apply<'_> {
         let Journal { plan, record, .. } = journal;
         let finished = self.committed(&plan, &record)?;
         let left = if finished {
-            let left = self.force(&plan, pending, &record.message)?;
+            let left = self.force(&plan, pending, &record.message, Obstacles::Last)?;
             Refs::new(self.repo).add_notes(&record.notes)?;
             if Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Timeline))? == record.timeline_from {
                 self.record(&record)?;
             }
             left
         } else {
-            self.force(&plan.clone().inverse(), pending, &record.message)?
+            self.force(&plan.clone().inverse(), pending, &record.message, Obstacles::Last)?
         };
         self.end_journal(&plan, &record, pending, When::Now)?;
         Ok(Recovered { what: record.message, finished, left })
@@ -158,11 +163,10 @@ impl Apply<'_> {
     }
 
     /// Applies what is left of a plan, however much of it has been done.
-    pub fn force(&self, plan: &Plan, journal: ObjectId, message: &str) -> Result<Left> {
+    pub fn force(&self, plan: &Plan, journal: ObjectId, message: &str, obstacles: Obstacles) -> Result<Left> {
         Self::check_names(plan)?;
-        let mut files = Files::lenient(self.repo, journal);
+        let mut files = Files::lenient(self.repo, journal, obstacles);
         files.after_cut = Durable::new(self.repo).is_cut(journal)?;
-        files.sweep(plan)?;
         let applied = files.apply(plan).and_then(|()| files.outs.finish());
         self.tell_of(&files.outs.kept);
         applied?;
@@ -182,6 +186,7 @@ impl Apply<'_> {
             self.apply_index(&moves, &lock)?;
             lock.commit()?;
         }
+        Files::lenient(self.repo, journal, obstacles).close(plan)?;
         let branches = Refs::new(self.repo).branches()?;
         let head = Refs::new(self.repo).head()?;
         let mut rest = plan.clone();

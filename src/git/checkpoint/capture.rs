@@ -3,6 +3,7 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::content::Content;
+use crate::git::checkpoint::opened::Opened;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::TreeChange;
@@ -16,6 +17,7 @@ use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Checkpoint, Modes, UsualModes};
 use crate::model::limits::Limits;
+use crate::model::path::{all_parents, is_at_or_below};
 use crate::progress::Phase;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -33,6 +35,8 @@ pub struct Capture {
     pub changed: Vec<BString>,
     /// Paths that kept changing while they were read: their captured content may mix several moments.
     pub torn: Vec<BString>,
+    /// The directories that were opened for it.
+    pub opened: Arc<Opened>,
 }
 
 /// The checkpoint at the turn's beginning, whose rules hold at its end.
@@ -44,8 +48,15 @@ pub struct Before<'a> {
 }
 
 impl Checkpoints<'_> {
-    /// Captures the whole present state. With `before`, by the rules and limits of that checkpoint.
-    pub fn capture(&self, usual: UsualModes, limits: &Limits, before: Option<&Before<'_>>) -> Result<Capture> {
+    /// Captures the whole present state. With `before`, by the rules and limits of that checkpoint. `left_closed` says of a
+    /// file, or of a directory with a slash behind, whether a turn left it with this mode.
+    pub fn capture(
+        &self,
+        usual: UsualModes,
+        limits: &Limits,
+        before: Option<&Before<'_>>,
+        left_closed: &dyn Fn(&BStr, u32) -> bool,
+    ) -> Result<Capture> {
         let (refs, objects, index) = (Refs::new(self.repo), Objects::new(self.repo), Index::new(self.repo));
         let head = refs.head()?;
         let head_tree = objects.head_tree(&head)?;
@@ -55,11 +66,21 @@ impl Checkpoints<'_> {
             Some(before) => before.rules.clone(),
             None => self.present_rules(limits)?,
         };
-        let scan = self.scan(&opened, usual, limits, &mut rules, earlier)?;
+        let closed = Opened::default();
+        let mut scan = self.scan(&opened, usual, limits, &mut rules, earlier)?;
+        while closed.open(self, &scan, earlier, left_closed)? {
+            scan = self.scan(&opened, usual, limits, &mut rules, earlier)?;
+        }
+        scan.unusual.extend(closed.modes());
         let opened = index.with_present_entries(opened, &scan.present_sparse)?;
         let state = index.index_state(&opened, head_tree)?;
         let mut content = Content::new(self.repo, &opened);
-        content.read_all(&scan)?;
+        let may_open = |path: &BStr| match earlier {
+            // What is new at the end of a turn is the turn's, whatever its mode.
+            Some(earlier) => !earlier.skipped.iter().any(|old| is_at_or_below(path, old.path.as_bstr())),
+            None => scan.unusual.get(path).is_some_and(|mode| left_closed(path, *mode)),
+        };
+        content.read_all(&scan, &may_open)?;
         let mut worktree = objects.edited_tree(state.tree, &content.changes)?;
         if let Some(earlier) = earlier {
             let missed = content.missed(earlier, worktree, usual)?;
@@ -67,6 +88,13 @@ impl Checkpoints<'_> {
         }
         let Content { changed, unusual: late_modes, skipped: unread, torn, .. } = content;
         let unusual = scan.unusual.into_iter().chain(late_modes).collect();
+        // Their directories have no captured file for them.
+        let mut directories = scan.directories;
+        for directory in all_parents(unread.iter().map(|skipped| skipped.path.as_bstr())) {
+            if objects.tree_entry(worktree, directory)?.is_none() {
+                directories.insert(directory.to_owned());
+            }
+        }
         let mut skipped: Vec<_> = scan.skipped.into_iter().chain(unread).collect();
         skipped.sort();
         let checkpoint = Checkpoint {
@@ -77,11 +105,11 @@ impl Checkpoints<'_> {
             index: state,
             worktree,
             modes: Modes { usual, unusual },
-            directories: scan.directories,
+            directories,
             skipped,
             rules: self.repo.gix.write_blob(rules.to_record())?.detach(),
         };
-        Ok(Capture { checkpoint, index: opened, changed, torn })
+        Ok(Capture { checkpoint, index: opened, changed, torn, opened: Arc::new(closed) })
     }
 
     /// The ignore rules for the whole worktree, `oxundo.include`, and what is left alone.

@@ -18,6 +18,7 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode};
 use std::collections::{BTreeMap, HashSet};
+use std::io::Read;
 
 /// How often a file that changes while it is read is read again.
 const READS: u32 = 3;
@@ -40,6 +41,15 @@ impl Written {
             _ => None,
         }
     }
+}
+
+/// What becomes of a file that not even its owner may read, who is the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unreadable {
+    /// It is left alone.
+    Stays,
+    /// It is read all the same: it has another mode for an instant.
+    IsOpened,
 }
 
 /// Reads what a scan found.
@@ -68,7 +78,8 @@ impl<'a> Content<'a> {
         }
     }
 
-    pub fn read_all(&mut self, scan: &Scan) -> Result<()> {
+    /// Reads all. `may_open` says of an untracked file whether it is read though not even its owner may.
+    pub fn read_all(&mut self, scan: &Scan, may_open: &dyn Fn(&BStr) -> bool) -> Result<()> {
         for entry in self.index.entries() {
             if entry.mode == Mode::COMMIT || entry.mode == Mode::DIR {
                 let path = entry.path(self.index);
@@ -85,7 +96,8 @@ impl<'a> Content<'a> {
         let mut known = BlobCache::load(self.repo, scan.untracked.len());
         for file in &scan.untracked {
             let found = known.find(self.repo, file);
-            let read = if found.is_none() { self.blob(file)? } else { None };
+            let unreadable = if may_open(file.path.as_bstr()) { Unreadable::IsOpened } else { Unreadable::Stays };
+            let read = if found.is_none() { self.blob(file, unreadable)? } else { None };
             if let Some(id) = read {
                 known.insert(file, id);
             }
@@ -104,7 +116,7 @@ impl<'a> Content<'a> {
         let hidden = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
         let now = match difference {
             Difference::Gone => None,
-            Difference::MaybeModified(file) => match self.blob(file)? {
+            Difference::MaybeModified(file) => match self.blob(file, Unreadable::IsOpened)? {
                 Some(id) => Some((entry_kind(file.kind), id)),
                 // Unreadable: take what the index says.
                 None if self.skipped.last().is_some_and(|skipped| skipped.path == path) => return Ok(()),
@@ -126,7 +138,7 @@ impl<'a> Content<'a> {
     }
 
     /// The raw content of a file as a blob; `None` when it is gone, or unreadable and said so.
-    fn blob(&mut self, file: &Candidate) -> Result<Option<ObjectId>> {
+    fn blob(&mut self, file: &Candidate, unreadable: Unreadable) -> Result<Option<ObjectId>> {
         let path = file.path.as_bstr();
         let time = |stat: Option<(rustix::fs::Stat, _)>| {
             stat.map(|(stat, _): (_, std::os::fd::OwnedFd)| (stat.st_mtime, stat.st_mtime_nsec, stat.st_size))
@@ -134,7 +146,7 @@ impl<'a> Content<'a> {
         let (mut written, mut torn) = (Written::Gone, true);
         for _ in 0..READS {
             let before = Worktree::new(self.repo).stat(path)?;
-            written = Checkpoints::new(self.repo).write_file(path, file.kind)?;
+            written = Checkpoints::new(self.repo).write_file(path, file.kind, unreadable)?;
             torn = time(before) != time(Worktree::new(self.repo).stat(path)?);
             if !torn {
                 break;
@@ -196,7 +208,9 @@ impl<'a> Content<'a> {
                 continue;
             }
             let kind = if entry.mode == Mode::FILE { Kind::File } else { Kind::Executable };
-            let Some(id) = Checkpoints::new(self.repo).write_file(path, kind)?.id() else { continue };
+            let Some(id) = Checkpoints::new(self.repo).write_file(path, kind, Unreadable::IsOpened)?.id() else {
+                continue;
+            };
             if id != entry.id {
                 self.changes.push((path.to_owned(), Some((entry_kind(kind), id))));
             }
@@ -224,7 +238,7 @@ impl<'a> Content<'a> {
             let Some(kind) = kind_of(&stat) else { continue };
             let mode = mode_of(&stat);
             let file = Candidate { path: path.clone(), kind, size: size_of(&stat), stamp: None };
-            if let Some(id) = self.blob(&file)? {
+            if let Some(id) = self.blob(&file, Unreadable::IsOpened)? {
                 if kind != Kind::Symlink && mode != usual.of(kind) {
                     self.unusual.insert(path.clone(), mode);
                 }
@@ -237,20 +251,27 @@ impl<'a> Content<'a> {
 
 impl Checkpoints<'_> {
     /// Writes a file's raw content, or a link's target, as a blob unless it is one already.
-    fn write_file(&self, path: &BStr, kind: Kind) -> Result<Written> {
-        let file = if kind == Kind::Symlink { Ok(None) } else { Worktree::new(self.repo).open_file(path) };
-        let file = match file {
-            Err(error) if is_denied(&error) => return Ok(Written::Unreadable),
-            file => file?,
-        };
-        let Some(file) = file.filter(|file| file.metadata().is_ok_and(|about| about.len() > IN_MEMORY)) else {
-            return Ok(match Worktree::new(self.repo).read(path, kind) {
-                Ok(Some(bytes)) => Written::Blob(self.repo.put_blob(&bytes)?),
-                Ok(None) => Written::Gone,
-                Err(error) if is_denied(&error) => Written::Unreadable,
-                Err(error) => return Err(error),
+    fn write_file(&self, path: &BStr, kind: Kind, unreadable: Unreadable) -> Result<Written> {
+        if kind == Kind::Symlink {
+            return Ok(match Worktree::new(self.repo).read(path, kind)? {
+                Some(target) => Written::Blob(self.repo.put_blob(&target)?),
+                None => Written::Gone,
             });
+        }
+        let opened = match unreadable {
+            Unreadable::IsOpened => Worktree::new(self.repo).open_closed_file(path),
+            Unreadable::Stays => Worktree::new(self.repo).open_file(path),
         };
+        let mut file = match opened {
+            Err(error) if is_denied(&error) => return Ok(Written::Unreadable),
+            Ok(None) => return Ok(Written::Gone),
+            file => file?.context("a file is open")?,
+        };
+        if file.metadata().is_ok_and(|about| about.len() <= IN_MEMORY) {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).with_context(|| format!("read '{path}'"))?;
+            return Ok(Written::Blob(self.repo.put_blob(&bytes)?));
+        }
         let id = match file_id(&file, self.repo.hash_kind()) {
             Err(error) if is_shorter(&error) => return Ok(Written::Unreadable),
             id => id.with_context(|| format!("read '{path}'"))?,

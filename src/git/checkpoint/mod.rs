@@ -6,6 +6,7 @@ pub mod codec;
 pub mod content;
 pub mod delta;
 pub mod merge;
+pub mod opened;
 pub mod present;
 pub mod stats;
 

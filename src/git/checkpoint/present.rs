@@ -1,11 +1,13 @@
 //! The present state of only those paths and refs that an undo or redo would touch.
 
+use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
-use crate::git::worktree::stat::{file_state, is_open, kind_of, mode_of};
+use crate::git::worktree::stat::{OPEN, file_state, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree};
-use crate::model::checkpoint::{Change, Checkpoint, FileState};
-use crate::model::path::all_parents;
+use crate::model::bytes::quoted;
+use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Reason};
+use crate::model::path::{all_parents, is_at_or_below};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -22,6 +24,7 @@ impl Checkpoints<'_> {
             ..Present::default()
         };
         let deltas = || turns.iter().map(|turn| &turn.delta);
+        check_readable(now, deltas())?;
         let files: BTreeSet<&BString> = deltas().flat_map(|delta| delta.files.keys()).collect();
         for path in files {
             present.files.insert(path.clone(), self.occupant(now, path.as_bstr())?);
@@ -30,16 +33,16 @@ impl Checkpoints<'_> {
             if let Lookup::There(stat) = Worktree::new(self.repo).find(path.as_bstr())?
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
             {
-                present.directories.insert(path.clone(), mode_of(&stat));
+                present.directories.insert(path.clone(), captured_mode(now, path.as_bstr(), &stat));
             }
         }
         let changed = deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()));
         for path in all_parents(changed.map(|path| path.as_bstr())) {
             if let Lookup::There(stat) = Worktree::new(self.repo).find(path)?
                 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-                && !is_open(&stat)
+                && captured_mode(now, path, &stat) & OPEN != OPEN
             {
-                present.closed.insert(path.to_owned(), mode_of(&stat));
+                present.closed.insert(path.to_owned(), captured_mode(now, path, &stat));
             }
         }
         for (path, change) in deltas().flat_map(|delta| &delta.aside) {
@@ -110,4 +113,36 @@ impl Checkpoints<'_> {
             Lookup::There(_) => Occupant::Other,
         })
     }
+}
+
+/// A directory's mode when it was captured: it may be open only for that.
+fn captured_mode(now: &Checkpoint, directory: &BStr, stat: &rustix::fs::Stat) -> u32 {
+    let key = BString::from([directory.as_bytes(), b"/"].concat());
+    now.modes.unusual.get(&key).copied().unwrap_or_else(|| mode_of(stat))
+}
+
+/// Refuses where the turns changed something in a directory that may not be looked into.
+fn check_readable<'d>(now: &Checkpoint, deltas: impl Iterator<Item = &'d Delta>) -> Result<()> {
+    let closed: Vec<&BStr> = (now.skipped.iter())
+        .filter(|skipped| skipped.reason == Reason::Unreadable)
+        .map(|skipped| skipped.path.as_bstr())
+        .collect();
+    if closed.is_empty() {
+        return Ok(());
+    }
+    let changed = deltas.flat_map(|delta| delta.files.keys().chain(delta.directories.keys()).chain(delta.aside.keys()));
+    for path in changed {
+        let above = closed.iter().find(|closed| path != *closed && is_at_or_below(path.as_bstr(), closed));
+        if let Some(directory) = above {
+            let directory = quoted(directory);
+            return Err(Refusal::new(
+                Code::Conflict,
+                format!("'{directory}' cannot be read, and a turn changed what is in it"),
+            )
+            .hint(format!("run 'chmod u+rwx {directory}' at the top of the worktree, then the same command again"))
+            .paths([path.clone()])
+            .into());
+        }
+    }
+    Ok(())
 }

@@ -6,14 +6,14 @@ use crate::git::index::lock::IndexLock;
 use crate::git::objects::tree::entry_kind;
 use crate::git::repo::Repo;
 use crate::git::worktree::names::is_storable;
-use crate::git::worktree::stat::{index_stat, kind_of};
+use crate::git::worktree::stat::{index_stat, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::checkpoint::{FileState, IndexEntry};
 use crate::model::path::parents;
 use crate::model::plan::IndexMove;
 use anyhow::{Context, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::index::entry::stat::Options as StatOptions;
+use gix::index::entry::stat::{Options as StatOptions, Time};
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::extension::Tree;
 use gix::index::write::{Extensions, Options};
@@ -95,8 +95,13 @@ impl<'l, 'r> Plain<'l, 'r> {
     #[expect(clippy::option_option, reason = "what is not known is not what is not there")]
     fn found(&mut self, path: &BStr) -> Result<Option<Option<(IndexEntry, Stat)>>> {
         let worktree = Worktree::new(self.repo());
+        // To read a file that may not be read is to change the time of its last change.
+        let stat_now = |stat: &rustix::fs::Stat| {
+            let stat_now = index_stat(stat);
+            if mode_of(stat) & 0o400 == 0 { Stat { ctime: Time::default(), ..stat_now } } else { stat_now }
+        };
         let before = match worktree.find(path)? {
-            Lookup::There(stat) if kind_of(&stat).is_some() => index_stat(&stat),
+            Lookup::There(stat) if kind_of(&stat).is_some() => stat_now(&stat),
             Lookup::Absent => return Ok(Some(None)),
             _ => return Ok(None),
         };
@@ -104,7 +109,7 @@ impl<'l, 'r> Plain<'l, 'r> {
             return Ok(None);
         };
         // Between, it may have become another file, which is not the one that was captured.
-        let is_same = matches!(worktree.find(path)?, Lookup::There(stat) if index_stat(&stat) == before);
+        let is_same = matches!(worktree.find(path)?, Lookup::There(stat) if stat_now(&stat) == before);
         if !is_same || !self.repo().gix.objects.exists(&id) || self.converts(path, before.size)? {
             return Ok(None);
         }
@@ -142,7 +147,7 @@ impl<'l, 'r> Plain<'l, 'r> {
     /// Writes an index with these entries; not if it would have to touch entries that are not plain, or a file in the
     /// place of a directory.
     fn write(&self, wanted: Vec<Wanted>) -> Result<bool> {
-        if !wanted.iter().all(|wanted| self.fits(wanted)) || !self.knows_racy(&wanted)? {
+        if !wanted.iter().all(|wanted| self.fits(wanted)) || !self.knows_racy(&wanted) {
             return Ok(false);
         }
         let mut index = (*self.index).clone();
@@ -183,7 +188,7 @@ impl<'l, 'r> Plain<'l, 'r> {
 
     /// Whether all other files are as their stat data say. Of one that changed in the very second in which the index
     /// was written git says nothing before it has compared the content; a later index would make it sure.
-    fn knows_racy(&self, wanted: &[Wanted]) -> Result<bool> {
+    fn knows_racy(&self, wanted: &[Wanted]) -> bool {
         let options = StatOptions { use_nsec: false, ..StatOptions::default() };
         let timestamp = self.index.timestamp();
         let mut looked_at = 0;
@@ -193,23 +198,28 @@ impl<'l, 'r> Plain<'l, 'r> {
                 continue;
             }
             looked_at += 1;
-            if looked_at > MOST_RACY || !self.is_sure(entry, path)? {
-                return Ok(false);
+            if looked_at > MOST_RACY || !self.is_sure(entry, path) {
+                return false;
             }
         }
-        Ok(true)
+        true
     }
 
     /// Whether the file is another by its stat data, however little of these git compares, or has the entry's content.
-    fn is_sure(&self, entry: &gix::index::Entry, path: &BStr) -> Result<bool> {
+    fn is_sure(&self, entry: &gix::index::Entry, path: &BStr) -> bool {
         let least = StatOptions { trust_ctime: false, check_stat: false, use_nsec: false, use_stdev: false };
         let worktree = Worktree::new(self.repo());
-        let Lookup::There(stat) = worktree.find(path)? else { return Ok(true) };
+        let stat = match worktree.find(path) {
+            Ok(Lookup::There(stat)) => stat,
+            Ok(_) => return true,
+            // It is in a directory that may not be looked into.
+            Err(_) => return false,
+        };
         if kind_of(&stat).is_none() || !index_stat(&stat).matches(&entry.stat, least) {
-            return Ok(true);
+            return true;
         }
         let found = worktree.state(path, self.repo().hash_kind());
-        Ok(found.is_ok_and(|found| found.is_some_and(|found| found.id == entry.id)))
+        found.is_ok_and(|found| found.is_some_and(|found| found.id == entry.id))
     }
 }
 

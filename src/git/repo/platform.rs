@@ -2,11 +2,11 @@
 //! the same calls as macOS: the fallback is taken where the call fails, and the tests make it fail.
 
 use gix::bstr::BStr;
-use rustix::fs::{AtFlags, OFlags, RenameFlags, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, openat, statat};
 use rustix::io::{Errno, Result};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 #[cfg(target_os = "linux")]
 use std::path::Path;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 #[cfg(target_os = "linux")]
 pub fn open_beneath(top: impl AsFd, path: &BStr, flags: OFlags) -> Option<Result<OwnedFd>> {
     use gix::bstr::ByteSlice;
-    use rustix::fs::{Mode, ResolveFlags, openat2};
+    use rustix::fs::{ResolveFlags, openat2};
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let (mut rest, mut above) = (path, None::<OwnedFd>);
     loop {
@@ -103,6 +103,45 @@ pub fn nanoseconds(seconds: i64, more: i64) -> u64 {
     let [seconds, more] = [seconds, more].map(|part| u64::try_from(part).unwrap_or_default());
     seconds.saturating_mul(1_000_000_000).saturating_add(more)
 }
+
+/// Opens a regular file to read that not even its owner may read, which this process is: it has another mode for an instant.
+/// What other users may do stays as it is.
+pub fn open_own_file(at: At<'_>) -> Result<OwnedFd> {
+    let (_same, path, stat) = own(at, FileType::RegularFile)?;
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    rustix::fs::chmodat(CWD, path.as_str(), mode | Mode::RUSR, AtFlags::empty())?;
+    let opened = openat(CWD, path.as_str(), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
+    rustix::fs::chmodat(CWD, path.as_str(), mode, AtFlags::empty())?;
+    opened
+}
+
+/// Lets the owner of a directory do all, which this process is, and opens it; gives what it was.
+pub fn open_own_directory(at: At<'_>, all: Mode) -> Result<(OwnedFd, Stat)> {
+    let (_same, path, stat) = own(at, FileType::Directory)?;
+    rustix::fs::chmodat(CWD, path.as_str(), Mode::from_raw_mode(stat.st_mode) | all, AtFlags::empty())?;
+    let opened = openat(CWD, path.as_str(), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok((opened, stat))
+}
+
+/// Something that is this user's, open without leave to read it; with a path to the very same, whatever has its name by now.
+fn own((directory, name): At<'_>, kind: FileType) -> Result<(OwnedFd, String, Stat)> {
+    let same = openat(directory, name, SAME | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let stat = fstat(&same)?;
+    let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
+    if !is_own || FileType::from_raw_mode(stat.st_mode) != kind {
+        return Err(Errno::ACCESS);
+    }
+    let path = format!("/proc/self/fd/{}", same.as_raw_fd());
+    Ok((same, path, stat))
+}
+
+/// To open something without leave to read it. Elsewhere than on Linux that fails, and it stays unreadable.
+#[cfg(target_os = "linux")]
+const SAME: OFlags = OFlags::PATH;
+
+/// To open something without leave to read it.
+#[cfg(not(target_os = "linux"))]
+const SAME: OFlags = OFlags::RDONLY;
 
 /// Renames a file, link or directory only if nothing has the new name.
 pub fn rename_to_nothing(from_in: impl AsFd, from: &OsStr, to_in: impl AsFd, to: &OsStr) -> Result<()> {
@@ -202,7 +241,7 @@ pub fn open_for_writing(files: &BTreeSet<(u64, u64)>) -> BTreeSet<(u64, u64)> {
 /// Adds which of these files a thread has open for writing; gives how many it has open at all.
 #[cfg(target_os = "linux")]
 fn add_open_of(thread: &Path, files: &BTreeSet<(u64, u64)>, found: &mut BTreeSet<(u64, u64)>) -> usize {
-    use rustix::fs::{CWD, Dir, Mode, openat};
+    use rustix::fs::Dir;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = openat(CWD, thread.join("fd"), flags, Mode::empty()).and_then(Dir::new);
     let (Ok(mut directory), mut all) = (directory, 0) else { return 0 };

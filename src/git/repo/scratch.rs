@@ -42,6 +42,23 @@ impl Repo {
         all.map(|directory| directory.join("oxundo")).filter(|scratch| scratch.is_dir()).collect()
     }
 
+    /// What is kept that was not oxundo's to delete: other programs saved it, or it was in the way. Of all worktrees.
+    pub fn kept(&self) -> Vec<PathBuf> {
+        let mut directories: Vec<PathBuf> = self.scratches().into_iter().map(|scratch| scratch.join(KEPT)).collect();
+        let mut kept = Vec::new();
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    directories.push(entry.path());
+                } else {
+                    kept.push(entry.path());
+                }
+            }
+        }
+        kept.sort();
+        kept
+    }
+
     /// Remembers that old turns have been looked for.
     pub fn mark_collected(&self) -> Result<()> {
         let path = self.scratch()?.join("gc");

@@ -1,7 +1,7 @@
 //! What is under a name, and whether it is still that.
 
 use crate::git::repo::large::{blob_id, file_id};
-use crate::git::repo::platform::At;
+use crate::git::repo::platform::{At, open_own_file};
 use crate::git::worktree::stat::{COARSEST, kind_of, mode_of};
 use crate::model::checkpoint::{FileState, Kind};
 use anyhow::Result;
@@ -66,6 +66,8 @@ pub fn look((directory, name): At<'_>, hash: gix::hash::Kind) -> Result<Option<S
         Ok(fd) => File::from(fd),
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::LOOP) => return Ok(Some(Seen { state: None, stat })),
+        // A turn may have taken the permission.
+        Err(Errno::ACCESS) => File::from(open_own_file((directory, name))?),
         Err(error) => return Err(error.into()),
     };
     let stat = fstat(&file)?;

@@ -12,10 +12,10 @@ pub mod stat;
 pub mod write;
 
 use crate::error::{Code, Refusal};
-use crate::git::repo::platform::open_beneath;
+use crate::git::repo::platform::{At, open_beneath, open_own_directory, open_own_file};
 use crate::git::repo::{Repo, Top};
 use crate::git::worktree::look::look;
-use crate::git::worktree::stat::kind_of;
+use crate::git::worktree::stat::{OPEN, kind_of, mode_of, permissions};
 use crate::model::bytes::quoted;
 use crate::model::checkpoint::{FileState, Kind};
 use anyhow::{Context, Result};
@@ -176,6 +176,28 @@ impl<'t> Worktree<'t> {
         matches!(self.place(path), Ok(Place::Blocked(_)))
     }
 
+    /// Whether there is a directory for a path to be in.
+    pub fn has_place(&self, path: &BStr) -> bool {
+        matches!(self.place(path), Ok(Place::In(..)))
+    }
+
+    /// Whether a directory is there, that may be looked into or not.
+    pub fn has_directory(&self, path: &BStr) -> Result<bool> {
+        let stat = self.stat(path)?;
+        Ok(stat.is_some_and(|(stat, _)| FileType::from_raw_mode(stat.st_mode) == FileType::Directory))
+    }
+
+    /// Opens a directory of the user's that may not be looked into or changed; gives it and the mode that it had. `None` where
+    /// there is none.
+    pub fn open_closed_directory(&self, path: &BStr) -> Result<Option<(OwnedFd, u32)>> {
+        let Place::In(directory, name) = self.place(path)? else { return Ok(None) };
+        match open_own_directory((directory.as_fd(), name), permissions(OPEN)) {
+            Ok((opened, stat)) => Ok(Some((opened, mode_of(&stat)))),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("open directory '{path}'")),
+        }
+    }
+
     /// Whether a file or link is there.
     pub fn has_file(&self, path: &BStr) -> bool {
         matches!(self.stat(path), Ok(Some((stat, _))) if kind_of(&stat).is_some())
@@ -209,11 +231,29 @@ impl<'t> Worktree<'t> {
 
     /// Opens a regular file that is no link. `None` when it is gone or another kind.
     pub fn open_file(&self, path: &BStr) -> Result<Option<File>> {
+        self.open_file_by(path, |_| Err(Errno::ACCESS))
+    }
+
+    /// As [`Self::open_file`], also where it is the user's, and not even the user may read it: it has another mode for an
+    /// instant.
+    pub fn open_closed_file(&self, path: &BStr) -> Result<Option<File>> {
+        self.open_file_by(path, open_own_file)
+    }
+
+    fn open_file_by(
+        &self,
+        path: &BStr,
+        when_denied: impl FnOnce(At<'_>) -> rustix::io::Result<OwnedFd>,
+    ) -> Result<Option<File>> {
         let Place::In(directory, name) = self.place(path)? else {
             return Ok(None);
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match openat(&directory, name, flags, Mode::empty()) {
+        let opened = match openat(&directory, name, flags, Mode::empty()) {
+            Err(Errno::ACCESS) => when_denied((directory.as_fd(), name)),
+            opened => opened,
+        };
+        let file = match opened {
             Ok(fd) => File::from(fd),
             // The last is a socket.
             Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::NXIO) => return Ok(None),

@@ -200,7 +200,7 @@ fn make_file(
 
 /// Sets the permission bits of an open file. A file system that has the same for all files may refuse: where they are
 /// these already, that is no failure.
-fn set_mode_of(file: impl AsFd, mode: u32) -> rustix::io::Result<()> {
+pub fn set_mode_of(file: impl AsFd, mode: u32) -> rustix::io::Result<()> {
     let Err(error) = rustix::fs::fchmod(&file, permissions(mode)) else { return Ok(()) };
     if fstat(&file).is_ok_and(|stat| mode_of(&stat) == mode) { Ok(()) } else { Err(error) }
 }

@@ -19,6 +19,7 @@ use crate::ops::turn::{calls, leftover};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Why a turn makes no commits that could take along what is not its own.
 const UNKNOWN: &str = "what is uncommitted may be yours or the agent's";
@@ -57,7 +58,7 @@ pub fn begin_without_commits(locked: &mut Locked<'_>, who: Who, origin: Bounds, 
 pub fn begin_after(locked: &mut Locked<'_>, who: Who, origin: Bounds, last: &Turn) -> Result<u64> {
     let checkpoint = locked.timeline.checkpoint(last.turn, Side::After)?;
     let index = Index::new(locked.repo).read_index()?;
-    let capture = Capture { checkpoint, index, changed: Vec::new(), torn: Vec::new() };
+    let capture = Capture { checkpoint, index, changed: Vec::new(), torn: Vec::new(), opened: Arc::default() };
     let obstacle = match who.mode {
         Mode::Ghost => None,
         Mode::Commit if last.mode != Mode::Commit => Some(format!("turn {} made none", last.turn)),

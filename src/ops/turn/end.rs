@@ -30,6 +30,7 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +58,7 @@ impl Since {
         let start = with_dirty_commit(view.repo, &before, turn.dirty_commit)?;
         let frozen = Before { checkpoint: &before, rules: rules_of(view.repo, &before)? };
         let limits = view.limits()?;
-        let capture = Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen))?;
+        let capture = Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen), &|_, _| false)?;
         Ok(Self { before, start, capture })
     }
 
@@ -70,7 +71,8 @@ impl Since {
             return Ok(since);
         };
         let index = Index::new(view.repo).read_index()?;
-        let capture = Capture { checkpoint: after, index, changed: Vec::new(), torn: Vec::new() };
+        let capture =
+            Capture { checkpoint: after, index, changed: Vec::new(), torn: Vec::new(), opened: Arc::default() };
         Ok(Self { start: before.checkpoint.clone(), before: before.checkpoint, capture })
     }
 
@@ -178,7 +180,7 @@ fn as_before(view: &View<'_>, before: Checkpoint) -> Result<Capture> {
     let changed = Objects::new(view.repo).tree_changes(before.index.tree, before.worktree)?;
     // What is not in the index is not tracked.
     let changed = changed.into_iter().filter(|(_, change)| change.from.is_some()).map(|(path, _)| path).collect();
-    Ok(Capture { checkpoint: before, index, changed, torn: Vec::new() })
+    Ok(Capture { checkpoint: before, index, changed, torn: Vec::new(), opened: Arc::default() })
 }
 
 /// Makes the auto-commit, and puts it into the plan and into the state after the turn.

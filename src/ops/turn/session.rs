@@ -423,10 +423,23 @@ pub fn look<'r>(repo: &'r Repo, heard: Warn<'r>, who: &str) -> Result<View<'r>> 
         return Ok(view);
     }
     let Some(lock) = repo.try_lock(who)? else { return Ok(view) };
-    let mut locked = Locked::over(repo, heard, lock)?;
+    let mut locked = match Locked::over(repo, heard, lock) {
+        Err(error) if may_wait(&error) && Apply::is_interrupted(repo)? => {
+            let why = to_refusal(&error).message;
+            view.warn(format!("an interrupted operation is still to be finished or rolled back: {why}"));
+            repo.look();
+            return Ok(view);
+        }
+        locked => locked?,
+    };
     close_left(&mut locked)?;
     repo.look();
     Ok(locked.into_view())
+}
+
+/// Whether a look goes on though a recovery failed: for what may pass, or is to be seen.
+fn may_wait(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Refusal>().is_none_or(|refusal| refusal.code != Code::Corrupt)
 }
 
 /// Closes a turn that was left open and in which nobody is at work.

@@ -82,6 +82,8 @@ impl Prepared {
         if !plan.index.is_empty() {
             Index::new(view.repo).check_index_is_free(view.config().lock_timeout()?)?;
         }
+        // Whoever carries the plan out opens them as it says.
+        capture.opened.close();
         Ok(Self { plan, capture, uncovered })
     }
 }

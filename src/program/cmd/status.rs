@@ -11,6 +11,7 @@ use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
 use serde_json::json;
+use std::os::unix::ffi::OsStrExt;
 
 /// Looks.
 pub fn run(repo: &Repo, ui: &Ui) -> Result<Status> {
@@ -43,6 +44,7 @@ impl Answer for Status {
             "refusal": refusal(self),
             "undo": planned(self).map(Outcome::json),
             "not_covered": not_covered,
+            "kept": self.kept.iter().map(|path| quoted(path.as_os_str().as_bytes().as_bstr())).collect::<Vec<_>>(),
         }))
     }
 
@@ -78,6 +80,9 @@ impl Answer for Status {
         }
         if let Some(why) = &self.tracked_only {
             text.push_str(&format!("{why}\n"));
+        }
+        for kept in &self.kept {
+            text.push_str(&format!("kept: {}\n", shown(kept.as_os_str().as_bytes().as_bstr())));
         }
         for skipped in &self.not_covered {
             text.push_str(&format!("not covered: {}\n", shown(skipped.path.as_bstr())));

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::git::apply::Apply;
 use crate::git::apply::journal::damaged_journal;
 use crate::git::apply::recover::{Foreign, Recovered};
+use crate::git::apply::standing::line;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::model::bytes::{quoted, sanitized};
@@ -32,8 +33,15 @@ pub fn check(repo: &Repo, heard: Warn<'_>) -> Result<Option<Finding>> {
     if let Some(foreign) = Apply::new(repo, Config(repo).lock_timeout()?, heard).foreign()? {
         return Ok(Some(of_foreign(&name, &foreign)));
     }
-    let finding = || Finding::new(Severity::Warning, "a command was interrupted").mend("oxundo status");
-    Ok(Apply::is_interrupted(repo)?.then(finding))
+    if !Apply::is_interrupted(repo)? {
+        return Ok(None);
+    }
+    let standing = Apply::new(repo, Config(repo).lock_timeout()?, heard).standing()?;
+    let more = standing.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("and {more} more: the journal's journal.json has them all"));
+    let details = standing.iter().take(SHOWN).map(line).chain(more).collect();
+    let finding = Finding::new(Severity::Warning, "a command was interrupted").mend("oxundo status");
+    Ok(Some(Finding { details, ..finding }))
 }
 
 fn of_foreign(name: &str, foreign: &Foreign) -> Finding {

@@ -5,7 +5,7 @@ use crate::config::{Config, enabled_in_environment};
 use crate::git::index::Index;
 use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
-use crate::git::repo::scratch::disk_usage;
+use crate::git::repo::scratch::{KEPT, disk_usage};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::{quoted, sanitized};
 use crate::program::cmd::doctor::finding::{Finding, Overview, Severity, quoted_word};
@@ -40,6 +40,7 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     ]
     .into_iter()
     .flatten()
+    .chain(kept(repo))
     .chain(secrets(repo))
     .chain(mirrors(repo))
     .collect()
@@ -114,6 +115,21 @@ fn secrets(repo: &Repo) -> Option<Finding> {
             ))
             .mend("git config --add oxundo.secret '!NAME', if it is none"),
     )
+}
+
+/// What was not oxundo's to delete, and nobody has looked at since.
+fn kept(repo: &Repo) -> Option<Finding> {
+    let all = repo.kept();
+    let directory = all.first()?.ancestors().find(|above| above.ends_with(KEPT))?;
+    let what = format!(
+        "{} files are kept that other programs saved while oxundo replaced them, or that were in the way",
+        all.len()
+    );
+    let more = all.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let details = all.iter().take(NAMED).map(|path| quoted(path.as_os_str().as_bytes().into())).chain(more).collect();
+    let mend = format!("move away what you need of it, then: rm -r {}", quoted_word(directory));
+    Some(Finding { details, ..Finding::new(Severity::Warning, what) }.mend(mend))
 }
 
 fn large(bytes: u64) -> Option<Finding> {

@@ -1,0 +1,168 @@
+//! What stands in the way and can be seen before: it is dealt with, or nothing is changed; and what is left when a roll-back
+//! cannot be completed.
+
+use crate::kill_points::{killed_at, points_of};
+use crate::sandbox::{Mode, Sandbox, announce, check_all, in_both_modes};
+
+/// Nothing where no process can be traced, said aloud.
+fn can_trace() -> bool {
+    let traced = points_of(&Sandbox::new(), &["status"]).is_ok();
+    if !traced {
+        announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+    }
+    traced
+}
+
+fn filled() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.write("src/lib.rs", "one\n").write("src/deep/x", "x\n").write("b.txt", "b\n").write("mine", "mine\n");
+    repo.sh("git add src b.txt; git commit -qm files");
+    repo
+}
+
+#[test]
+fn what_a_turn_closed_to_its_owner_is_opened_for_undo_and_closed_again_by_redo() {
+    let cases = [
+        "echo new >n.txt; echo more >>README.txt; echo more >>b.txt; chmod 000 b.txt",
+        "echo new >n.txt; chmod 000 n.txt; chmod 200 b.txt",
+        "echo more >>src/lib.rs; echo n >src/n; echo 2 >README.txt; chmod 311 src",
+        "echo more >>src/lib.rs; chmod 000 src; echo 2 >README.txt",
+        "chmod 000 src",
+        "echo more >>src/lib.rs; echo n >src/n; chmod 555 src",
+        "echo more >>src/deep/x; chmod 000 src/deep src",
+        "mkdir -p d/e; echo x >d/e/x; chmod 000 d/e/x d/e d; echo 2 >README.txt",
+        "mkdir d; echo x >d/x; chmod 000 d; git mv b.txt c.txt; chmod 000 c.txt",
+    ];
+    for mode in Mode::BOTH {
+        check_all(cases.map(|case| (case.to_owned(), case)), |case| {
+            let repo = filled().unprivileged();
+            // The test itself, where it is the superuser, sees all.
+            let before = repo.files();
+            repo.turn(mode, case);
+            let after = repo.files();
+            for _ in 0..2 {
+                repo.oxundo(["status"]).success();
+                repo.oxundo(["undo", "--dry-run"]).success();
+                repo.files().assert_is(&after, "a look changes nothing");
+                repo.undo();
+                repo.files().assert_is(&before, "undo");
+                repo.redo();
+                repo.files().assert_is(&after, "redo");
+            }
+            // What is undone over it stays as closed as it is.
+            repo.turn(mode, "echo 3 >>README.txt");
+            repo.undo();
+            repo.files().assert_is(&after, "undo of another turn");
+            repo.undo();
+            repo.files().assert_is(&before, "undo of both");
+        });
+    }
+}
+
+#[test]
+fn what_the_user_closed_is_a_refusal_that_says_how_to_open_it() {
+    in_both_modes(|mode| {
+        let repo = filled().unprivileged();
+        repo.turn(mode, "echo more >>src/lib.rs; echo 2 >README.txt");
+        let after = repo.files();
+        repo.chmod("src", 0o000);
+        if std::fs::read_dir(repo.path("src")).is_ok() && !rustix::process::geteuid().is_root() {
+            return announce("SKIPPED, NOTHING IS PROVED: modes do not count here");
+        }
+        repo.refuses(&["undo"], "conflict");
+        repo.oxundo(["undo"]).warns("chmod u+rwx src");
+        repo.oxundo(["status"]).success();
+        repo.sh("chmod u+rwx src; chmod go+rx src");
+        repo.files().assert_is(&after, "nothing is changed");
+        repo.undo();
+        repo.assert_file("src/lib.rs", "one\n", "then it is undone");
+    });
+}
+
+#[test]
+fn a_killed_command_is_finished_though_it_closed_something() {
+    if !can_trace() {
+        return;
+    }
+    let repo = filled();
+    repo.agent("mkdir d; echo x >d/x; echo more >>src/lib.rs; chmod 000 d/x d; chmod 300 src; echo 2 >README.txt");
+    let repo = repo.unprivileged();
+    let after = repo.files();
+    for call in [["renameat", "oxundo-tmp"], ["unlink", "index.lock"], ["rename", "refs/heads/main"]] {
+        let killed = killed_at(&repo, &["undo"], call);
+        let said = killed.oxundo(["status"]);
+        said.success();
+        said.warns("an interrupted operation: ");
+        if killed.log().iter().any(|turn| turn["state"] == "undone") {
+            killed.redo();
+        }
+        killed.files().assert_is(&after, &format!("{call:?}"));
+    }
+}
+
+#[test]
+fn what_somebody_put_in_the_place_of_a_directory_after_a_crash_is_kept_and_named() {
+    if !can_trace() {
+        return;
+    }
+    let repo = Sandbox::new();
+    repo.agent("mkdir -p made/deep; echo x >made/deep/f; echo y >>README.txt");
+    let after = repo.files();
+    for (what, name) in [
+        ("echo mine >made", "made"),
+        ("ln -s nowhere made", "made"),
+        ("ln -s ../outside made", "made"),
+        ("mkdir made; echo mine >made/deep", "made/deep"),
+    ] {
+        let killed = killed_at(&repo, &["undo"], ["unlink", "index.lock"]);
+        assert!(!killed.exists("made"), "it is gone by then");
+        killed.sh("mkdir ../outside");
+        killed.sh(what);
+        // A link by where it leads, a file by what is in it.
+        let told = |path: &str| killed.sh(&format!("readlink '{path}' || cat '{path}'"));
+        let theirs = told(name);
+        let said = killed.oxundo(["status"]);
+        said.success();
+        said.warns(&format!("'{name}' was in the place of a directory: kept as '"));
+        killed.files().assert_is(&after, &format!("{what}: all is rolled back"));
+        assert_eq!(killed.sh("ls -A ../outside"), "", "{what}: no link is followed");
+        assert_eq!(killed.git(["for-each-ref", "refs/oxundo/pending"]), "", "{what}: the journal is gone");
+        let (_, status) = killed.json(["status"]);
+        let kept = status["kept"][0].as_str().expect("it is listed").to_owned();
+        assert_eq!(told(&kept), theirs, "{what}: it is the very same");
+        killed.oxundo(["doctor"]).says(&kept);
+        killed.undo();
+        killed.redo();
+    }
+}
+
+#[test]
+fn a_look_works_while_a_journal_cannot_be_dealt_with_and_doctor_says_what_stands_where() {
+    if !can_trace() || !rustix::process::geteuid().is_root() {
+        return announce("SKIPPED, NOTHING IS PROVED: only the superuser can give a file to another");
+    }
+    let repo = filled();
+    repo.agent("echo 2 >>README.txt; echo 2 >>b.txt; echo 2 >>src/lib.rs; echo n >n");
+    let repo = repo.unprivileged();
+    let after = repo.files();
+    let killed = killed_at(&repo, &["undo"], ["renameat", "oxundo-tmp"]);
+    std::os::unix::fs::chown(killed.path("b.txt"), Some(0), Some(0)).expect("give it away");
+    killed.chmod("b.txt", 0o600);
+    for args in [&["status"][..], &["log"], &["show", "1"], &["diff", "1"], &["doctor"]] {
+        let output = killed.oxundo(args);
+        output.success();
+        assert!(!killed.git(["for-each-ref", "refs/oxundo/pending"]).is_empty(), "{args:?}: it is still there");
+    }
+    killed.oxundo(["status"]).warns("an interrupted operation is still to be finished or rolled back");
+    let said = killed.oxundo(["doctor"]);
+    for line in ["'b.txt': cannot be read", "'src/lib.rs': as before", "'n': "] {
+        said.says(line);
+    }
+    let output = killed.oxundo(["undo"]);
+    output.exits(1);
+    output.warns("b.txt");
+    std::os::unix::fs::chown(killed.path("b.txt"), Some(65534), Some(65534)).expect("give it back");
+    killed.chmod("b.txt", 0o644);
+    killed.oxundo(["status"]).warns("rolled back an interrupted operation");
+    killed.files().assert_is(&after, "then all is as it was");
+}
