@@ -90,6 +90,8 @@ pub enum Cause {
     InTheWay,
     /// It is not in any checkpoint: ignored, over a limit, or no file.
     NotCaptured,
+    /// It was moved aside, and is not there any more.
+    Lost,
     /// The staged content is nowhere else.
     Staged,
     /// A later commit changed it.
@@ -121,6 +123,7 @@ impl Cause {
             Self::Mode => "another mode since".to_owned(),
             Self::InTheWay => "in the way".to_owned(),
             Self::NotCaptured => "not covered".to_owned(),
+            Self::Lost => "moved aside by undo, and not there any more".to_owned(),
             Self::Staged => "staged".to_owned(),
             Self::Committed => "changed by a later commit".to_owned(),
             Self::Edited => "changed since".to_owned(),

@@ -273,12 +273,20 @@ pub struct ReturnState {
     pub directories: Vec<DirectoryMove>,
     /// Index entries.
     pub index: Vec<IndexMove>,
+    /// What was made beyond the limits and was not there: it is not kept aside, and does not come back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
 }
 
 impl ReturnState {
     /// Whether the walk went exactly from one of the turn's states to the other.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.directories.is_empty() && self.index.is_empty()
+        self.files.is_empty() && self.directories.is_empty() && self.index.is_empty() && self.absent.is_empty()
+    }
+
+    /// Whether something beyond the limits was not there when the walk came by.
+    pub fn was_absent(&self, path: &BStr) -> bool {
+        !self.absent.is_empty() && self.absent.contains(&exact::encode(path))
     }
 
     /// What is remembered of a file.

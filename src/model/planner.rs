@@ -4,7 +4,7 @@
 //! changed is ever in a plan, so all else stays as it is.
 
 use crate::error::{Code, Refusal};
-use crate::model::bytes::shown;
+use crate::model::bytes::{exact, shown};
 use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
@@ -210,7 +210,9 @@ impl Planner<'_, '_> {
             self.directories.insert(path.clone(), next);
         }
         for (path, change) in &turn.delta.aside {
-            self.aside(path, change);
+            if !self.aside(path, change, &turn.returns) {
+                way_back.absent.push(exact::encode(path));
+            }
         }
         self.refs(&turn.delta);
         Ok(way_back)
@@ -402,8 +404,8 @@ impl Planner<'_, '_> {
     }
 
     /// Moves aside what is still as the turn left it, and moves back what was kept aside where nothing else has
-    /// taken its place.
-    fn aside(&mut self, path: &BString, change: &Change<Option<Aside>>) {
+    /// taken its place. Says whether it is anywhere; what is kept nowhere, though it was, is lost.
+    fn aside(&mut self, path: &BString, change: &Change<Option<Aside>>, returns: &ReturnState) -> bool {
         let (standing, kept) = self.present.aside.get(path).cloned().unwrap_or_default();
         let moved = self.aside.get(path).map(|aside| aside.out);
         let there = moved.map_or(standing != Standing::Nothing, |out| !out);
@@ -421,8 +423,12 @@ impl Planner<'_, '_> {
                 let store = back.store.clone();
                 self.aside.insert(path.clone(), AsideMove { path: path.clone(), store, out: false });
             }
+            (None, Some(_)) if returns.was_absent(path.as_bstr()) => return false,
+            (None, Some(_)) if self.edits != Edits::Overwrite => self.note(path, Cause::Lost),
+            (Some(_), None) => return false,
             _ => {}
         }
+        true
     }
 
     /// Notes an overlap where something that stays is in the place of a file to be written.

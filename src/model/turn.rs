@@ -2,6 +2,7 @@
 
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{hex, hex_option, short_branch};
+use crate::model::plan::AsideMove;
 use gix::ObjectId;
 use gix::bstr::BStr;
 use serde::{Deserialize, Serialize};
@@ -144,6 +145,9 @@ pub struct Turn {
     /// beginning leave them out: oxundo itself wrote them where nothing was.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub wrote: BTreeSet<String>,
+    /// What oxundo moved out of the worktree in it, or back into it, that other turns had made beyond the limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<AsideMove>,
     /// What it is, when oxundo made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,

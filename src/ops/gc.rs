@@ -4,6 +4,7 @@ use crate::git::apply::Apply;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::git::timeline::Timelines;
+use crate::model::bytes::quoted;
 use crate::model::expiry::{Expiry, NEWEST, expiry};
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::Turn;
@@ -12,7 +13,9 @@ use crate::ops::view::View;
 use crate::warning::Warn;
 use anyhow::Result;
 use gix::ObjectId;
+use gix::bstr::ByteSlice;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
 
 /// How thoroughly to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +39,23 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let expiry = expiry(&timeline.state, &turns, |turn| turn.ended_at.as_deref().is_some_and(is_old));
     let rescues = old_rescues(view, limit)?;
     let aside = Timelines::new(view.repo).aside()?;
-    let gone = |turn: &u64| !turns.contains_key(turn) || expiry.expired.contains(turn);
+    // What was moved aside of one turn may come back with another, which stays.
+    let stays = |turn: &&Turn| !expiry.expired.contains(&turn.turn);
+    let moved = turns.values().filter(stays).flat_map(|turn| &turn.moved);
+    let needed: BTreeSet<u64> =
+        moved.filter_map(|aside| aside.store.strip_prefix("aside/")?.split('/').next()?.parse().ok()).collect();
+    let unproven = Timelines::new(view.repo).unproven_aside(&turns)?;
+    if effort == Effort::Asked {
+        for turn in unproven.iter().filter(|turn| !turns.contains_key(turn) || expiry.expired.contains(turn)) {
+            let place = view.repo.aside_path(&format!("aside/{turn}"));
+            let place = quoted(place.as_os_str().as_bytes().as_bstr());
+            view.warn(format!("kept '{place}': turn {turn} moved it, and is not proven to have made it"));
+        }
+    }
+    let gone = |turn: &u64| {
+        let is_over = turns.contains_key(turn) && expiry.expired.contains(turn);
+        is_over && !needed.contains(turn) && !unproven.contains(turn)
+    };
     let (freed, held): (BTreeMap<u64, u64>, BTreeMap<u64, u64>) = aside.into_iter().partition(|(turn, _)| gone(turn));
     let mut collection = Collection { turns, expiry, rescues, freed, held, released: 0 };
     // Nobody reads the automatic one's numbers.

@@ -65,9 +65,11 @@ impl PlannedTurn {
     /// Does it; after a refusal or failure everything is as it was. The turn's first checkpoint is the rescue.
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
         Apply::check_names(&self.plan)?;
+        self.capture.opened.close();
         let mut capture = self.capture.clone();
         let wrote = Checkpoints::new(locked.repo).written_though_left_out(&mut capture.checkpoint, &self.plan)?;
-        let number = begin_made(locked, self.message.clone(), self.made.clone(), wrote, &capture)?;
+        let number =
+            begin_made(locked, self.message.clone(), self.made.clone(), wrote, self.plan.aside.clone(), &capture)?;
         let commit = locked.timeline.commit;
         let message = format!("{} as turn {number}", self.plan.op.word());
         let record = Record { timeline_from: commit, timeline_to: commit, notes: Vec::new(), message };
@@ -97,7 +99,9 @@ impl PlannedTurn {
     /// Does it within a turn that is open, and is then part of it. What it replaces is in a rescue checkpoint.
     pub fn carry_out_within(self, locked: &mut Locked<'_>, mut turn: Turn) -> Result<Outcome> {
         Apply::check_names(&self.plan)?;
+        self.capture.opened.close();
         let mut present = self.capture.checkpoint.clone();
+        turn.moved.extend(self.plan.aside.iter().cloned());
         turn.wrote.extend(Checkpoints::new(locked.repo).written_though_left_out(&mut present, &self.plan)?);
         let mut update = locked.timeline.update();
         let rescue = update.put_rescue(&self.capture.checkpoint)?;

@@ -5,8 +5,11 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Side;
+use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::sanitized;
-use crate::model::checkpoint::{Checkpoint, Delta, short_branch};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, short_branch};
 use crate::model::merge::Edits;
 use crate::model::path::all_parents;
 use crate::model::plan::{Op, ReturnState};
@@ -17,7 +20,8 @@ use crate::ops::resolve::state_at;
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// Plans to bring back those files of a state that these pathspecs match, or all.
@@ -70,5 +74,34 @@ fn missing_files(
     directories.retain(|directory, change| {
         change.to.is_some() && (pathspecs.is_empty() || above.contains(directory.as_bstr()))
     });
-    Ok(Delta { files, directories, ..Delta::default() })
+    Ok(Delta { files, directories, aside: kept_aside(view, goal, pathspecs)?, ..Delta::default() })
+}
+
+/// What the state has beyond the limits, and undo has moved aside.
+fn kept_aside(
+    view: &View<'_>,
+    goal: &Checkpoint,
+    pathspecs: &[OsString],
+) -> Result<BTreeMap<BString, Change<Option<Aside>>>> {
+    let mut kept = BTreeMap::new();
+    let mut selection = Index::new(view.repo).selection(pathspecs)?;
+    for number in Timelines::new(view.repo).aside()?.into_keys() {
+        let Some(turn) = view.timeline.find_turn(number)?.filter(|turn| turn.ended_at.is_some()) else { continue };
+        let (before, after) =
+            (view.timeline.checkpoint(number, Side::Before)?, view.timeline.checkpoint(number, Side::After)?);
+        for (path, change) in Checkpoints::new(view.repo).delta(&turn, &before, &after)?.aside {
+            let is_in = goal.skipped.iter().any(|skipped| skipped.path == path)
+                && (pathspecs.is_empty() || selection.takes(path.as_bstr()));
+            let is_kept = |aside: &Aside| view.repo.aside_path(&aside.store).symlink_metadata().is_ok();
+            let is_free = matches!(Worktree::new(view.repo).find(path.as_bstr())?, Lookup::Absent);
+            if is_in
+                && is_free
+                && Worktree::new(view.repo).has_place(path.as_bstr())
+                && change.to.as_ref().is_some_and(is_kept)
+            {
+                kept.insert(path, Change::new(None, change.to));
+            }
+        }
+    }
+    Ok(kept)
 }

@@ -525,6 +525,7 @@ pub struct InitArgs {
 
 /// Arguments of `uninstall`.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct UninstallArgs {
     /// The agents' names [default: all, and the configuration]
     #[arg(value_name = "AGENT")]
@@ -535,6 +536,9 @@ pub struct UninstallArgs {
     /// Remove every turn, checkpoint and note as well: nothing can be undone any more
     #[arg(long, conflicts_with = "agents")]
     pub purge: bool,
+    /// With --purge: do not ask before what may be the only copy of something is deleted
+    #[arg(long, requires = "purge")]
+    pub yes: bool,
     /// Change nothing, print the difference
     #[arg(long)]
     pub dry_run: bool,

@@ -200,6 +200,11 @@ impl Ui {
         dialoguer::Confirm::new().with_prompt(prompt).default(true).interact_on_opt(&Term::stderr())
     }
 
+    /// The same, where yes is what cannot be taken back.
+    pub fn confirm_loss(prompt: &str) -> Result<Option<bool>, dialoguer::Error> {
+        dialoguer::Confirm::new().with_prompt(prompt).default(false).interact_on_opt(&Term::stderr())
+    }
+
     /// Shows something on stderr that belongs to a question.
     pub fn show(text: &str) {
         // With stderr gone there is nobody left to ask.

@@ -28,6 +28,6 @@ fn directories_in_each_other_by_the_thousand_come_and_go() {
         repo.undo();
         // git reads all that a turn made, and what was moved aside can be deleted.
         repo.sh("git gc -q --prune=now");
-        repo.oxundo(["uninstall", "--purge"]).success();
+        repo.oxundo(["uninstall", "--purge", "--yes"]).success();
     }
 }

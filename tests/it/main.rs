@@ -41,6 +41,7 @@ mod house;
 mod ignore;
 mod init;
 mod json;
+mod kept_aside;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod kill_points;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -3,8 +3,9 @@
 use crate::error::Refusal;
 use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
-use crate::git::apply::files::{Files, Obstacles, interrupted};
+use crate::git::apply::files::{Files, Obstacles};
 use crate::git::apply::index::IndexWork;
+use crate::git::apply::refusals::interrupted;
 use crate::git::durable::{Durable, When};
 use crate::git::index::lock::IndexLock;
 use crate::git::refs::{NOTES, OwnRef, Refs};

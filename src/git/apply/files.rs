@@ -1,13 +1,13 @@
 //! The worktree's part of a plan.
 
-use crate::error::{Code, Refusal};
+use crate::git::apply::aside::Aside;
 use crate::git::apply::outs::Outs;
+use crate::git::apply::refusals::{changed_meanwhile, interrupted};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::worktree::exchange::Spot;
 use crate::git::worktree::stat::{OPEN, is_open, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree, is_denied};
-use crate::model::bytes::quoted;
 use crate::model::checkpoint::FileState;
 use crate::model::path::{all_parents, parents};
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, Plan};
@@ -111,8 +111,8 @@ impl<'a> Files<'a> {
             underway.advance(1);
         }
         self.look_again()?;
-        for aside in plan.aside.iter().filter(|aside| aside.out) {
-            self.move_aside(aside)?;
+        for (number, aside) in plan.aside.iter().enumerate().filter(|(_, aside)| aside.out) {
+            self.move_aside(number, aside)?;
         }
         for directory in plan.directories.iter().rev().filter(|directory| directory.to.is_none()) {
             self.worktree().remove_empty_directory(directory.path.as_bstr())?;
@@ -122,8 +122,8 @@ impl<'a> Files<'a> {
         for (number, directory) in plan.directories.iter().enumerate().filter(|(_, directory)| directory.to.is_some()) {
             self.make_directory(number, directory, &made)?;
         }
-        for aside in plan.aside.iter().filter(|aside| !aside.out) {
-            self.move_aside(aside)?;
+        for (number, aside) in plan.aside.iter().enumerate().filter(|(_, aside)| !aside.out) {
+            self.move_aside(number, aside)?;
         }
         for (number, file) in plan.files.iter().enumerate() {
             if let Some(to) = &file.to {
@@ -305,19 +305,15 @@ impl<'a> Files<'a> {
         Ok(now.is_none() && matches!(self.worktree().find(path)?, Lookup::Absent))
     }
 
-    fn move_aside(&mut self, aside: &AsideMove) -> Result<()> {
-        let store = self.repo.scratch_path(&aside.store);
-        let path = aside.path.as_bstr();
-        let there = matches!(self.worktree().find(path)?, Lookup::There(_));
-        let kept = store.symlink_metadata().is_ok();
-        // A lenient apply finds it in one of the two places; in both or in neither, if the user changed that.
-        if self.lenient && (there, kept) != (aside.out, !aside.out) {
-            if there == kept {
-                self.left.insert(aside.path.clone());
-            }
-            return Ok(());
+    fn move_aside(&mut self, number: usize, aside: &AsideMove) -> Result<()> {
+        let one = Aside::new(self.repo, self.outs.journal(), number, aside);
+        if !self.lenient {
+            return one.carry_out();
         }
-        self.worktree().move_aside(path, &store, aside.out)
+        if !one.finish()? {
+            self.left.insert(aside.path.clone());
+        }
+        Ok(())
     }
 
     /// Clears the place of a directory, which only what the plan itself makes a directory of is; says whether it is free.
@@ -378,11 +374,6 @@ fn is_torn(there: &[u8], whole: &[u8]) -> bool {
     there.len() <= whole.len() && there.iter().zip(whole).all(|(is, was)| is == was || *is == 0)
 }
 
-/// The refusal to go on when a signal has come.
-pub fn interrupted() -> anyhow::Error {
-    Refusal::new(Code::Interrupted, "interrupted: nothing is changed").hint("run the same command again").into()
-}
-
 /// Writes as long as nobody asks to stop.
 struct Stoppable<'a> {
     out: &'a mut dyn Write,
@@ -400,11 +391,4 @@ impl Write for Stoppable<'_> {
     fn flush(&mut self) -> std::io::Result<()> {
         self.out.flush()
     }
-}
-
-pub fn changed_meanwhile(path: &BStr) -> anyhow::Error {
-    Refusal::new(Code::Conflict, format!("'{}' was changed meanwhile", quoted(path)))
-        .hint("run the same command again")
-        .paths([path.to_owned()])
-        .into()
 }

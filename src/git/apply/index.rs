@@ -1,7 +1,7 @@
 //! The index's part of a plan.
 
 use crate::git::apply::Apply;
-use crate::git::apply::files::changed_meanwhile;
+use crate::git::apply::refusals::changed_meanwhile;
 use crate::git::index::Index;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::tree::entry_kind;

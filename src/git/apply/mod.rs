@@ -14,6 +14,7 @@
 //! A file that is replaced or deleted is out of everybody's reach before it is looked at for the last time (`outs.rs`):
 //! what another program saves in the same instant goes back, or is kept. What came out stays for a while (`replaced.rs`).
 
+pub mod aside;
 pub mod carry_out;
 pub mod files;
 pub mod index;
@@ -21,10 +22,11 @@ pub mod journal;
 pub mod names;
 pub mod outs;
 pub mod recover;
+pub mod refusals;
 pub mod replaced;
 pub mod standing;
 
-use crate::git::apply::files::interrupted;
+use crate::git::apply::refusals::interrupted;
 use crate::git::repo::Repo;
 use crate::warning::{Warn, Warning};
 use anyhow::Result;

@@ -69,6 +69,11 @@ impl<'a> Outs<'a> {
         Self { repo, journal, is_made: false, taken: Vec::new(), asked: None, kept: Vec::new() }
     }
 
+    /// The id of the journal, of which the names are made.
+    pub fn journal(&self) -> ObjectId {
+        self.journal
+    }
+
     fn worktree(&self) -> Worktree<'a> {
         Worktree::new(self.repo)
     }

@@ -10,6 +10,7 @@ use crate::model::checkpoint::{
     Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change,
 };
 use crate::model::path::{all_parents, is_at_or_below, parents};
+use crate::model::plan::AsideMove;
 use crate::model::turn::Turn;
 use anyhow::Result;
 use gix::ObjectId;
@@ -30,7 +31,7 @@ impl Checkpoints<'_> {
         Ok(Delta {
             files,
             directories,
-            aside: self.made_beyond_limits(turn.turn, before, after)?,
+            aside: self.moved_beyond_limits(turn, before, after)?,
             index: self.index_changes(before, after)?,
             branches: branch_changes(before, after),
             head: (before.head != after.head).then(|| Change::new(before.head.clone(), after.head.clone())),
@@ -96,6 +97,24 @@ impl Checkpoints<'_> {
             }
         }
         Ok(left_out)
+    }
+
+    /// What is beyond the limits and came or went: the turn made it, or oxundo moved it, which others had made.
+    fn moved_beyond_limits(
+        &self,
+        turn: &Turn,
+        before: &Checkpoint,
+        after: &Checkpoint,
+    ) -> Result<BTreeMap<BString, Change<Option<Aside>>>> {
+        let mut moved = self.made_beyond_limits(turn.turn, before, after)?;
+        for AsideMove { path, store, out } in &turn.moved {
+            let side = if *out { before } else { after };
+            let state = side.skipped.iter().find(|skipped| skipped.path == *path).and_then(own_state);
+            let aside = Some(Aside { store: store.clone(), state });
+            let change = if *out { Change::new(aside, None) } else { Change::new(None, aside) };
+            moved.insert(path.clone(), change);
+        }
+        Ok(moved)
     }
 
     /// What is beyond the limits and new: the scan before the turn, by the same rules and limits, would have

@@ -46,7 +46,7 @@ impl Checkpoints<'_> {
             }
         }
         for (path, change) in deltas().flat_map(|delta| &delta.aside) {
-            let store = change.from.iter().chain(&change.to).map(|aside| self.repo.scratch_path(&aside.store));
+            let store = change.from.iter().chain(&change.to).map(|aside| self.repo.aside_path(&aside.store));
             let kept = store.into_iter().any(|store| store.symlink_metadata().is_ok());
             let standing = match Worktree::new(self.repo).find(path.as_bstr())? {
                 Lookup::There(found) => Standing::Something(file_state(&found)),

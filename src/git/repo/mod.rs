@@ -187,6 +187,18 @@ impl Repo {
         self.scratch.join(name)
     }
 
+    /// Where something is kept that was moved out of the worktree: for a linked worktree in the directory of all, since its own
+    /// goes with it; there all the same, where an earlier version put it there.
+    pub fn aside_path(&self, store: &str) -> PathBuf {
+        let own = self.scratch.join(store);
+        match self.linked_id() {
+            Some(id) if own.symlink_metadata().is_err() => {
+                self.common_dir.join("oxundo/worktrees").join(id).join(store)
+            }
+            _ => own,
+        }
+    }
+
     /// How this worktree is called in notes and refs: `main`, or a linked worktree's id.
     pub fn worktree_id(&self) -> String {
         self.linked_id().unwrap_or_else(|| "main".to_owned())

@@ -116,6 +116,9 @@ impl Repo {
         check_no_links(&git_dir.join("oxundo"))?;
         if common_dir != git_dir {
             check_no_links(&common_dir.join("oxundo"))?;
+            if let Some(id) = git_dir.file_name() {
+                check_no_links(&common_dir.join("oxundo/worktrees").join(id))?;
+            }
         }
         let prefix = directory.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
         gix.object_cache_size_if_unset(4 * 1024 * 1024);

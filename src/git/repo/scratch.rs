@@ -59,6 +59,22 @@ impl Repo {
         kept
     }
 
+    /// All that was moved out of any worktree and is kept.
+    pub fn moved_aside(&self) -> Vec<PathBuf> {
+        let below = |directory: PathBuf| std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let of_linked = below(self.common_dir.join("oxundo/worktrees")).map(|entry| entry.path());
+        let turns = self.scratches().into_iter().chain(of_linked).flat_map(|scratch| below(scratch.join("aside")));
+        let mut all: Vec<PathBuf> = turns.flat_map(|turn| below(turn.path())).map(|entry| entry.path()).collect();
+        all.sort();
+        all
+    }
+
+    /// Where what was moved out of this worktree is kept, a directory a turn.
+    pub fn aside_directories(&self) -> Vec<PathBuf> {
+        let of_linked = self.linked_id().map(|id| self.common_dir.join("oxundo/worktrees").join(id).join("aside"));
+        of_linked.into_iter().chain([self.scratch_path("aside")]).collect()
+    }
+
     /// Remembers that old turns have been looked for.
     pub fn mark_collected(&self) -> Result<()> {
         let path = self.scratch()?.join("gc");
@@ -215,8 +231,11 @@ pub fn disk_usage(path: &Path) -> u64 {
     about.blocks() * 512 + below.map(|entry| disk_usage(&entry.path())).sum::<u64>()
 }
 
-/// Removes a directory with all below it, also where directories may not be written, and however deep they are.
+/// Removes a file, or a directory with all below it, also where directories may not be written, and however deep they are.
 pub fn remove_tree(path: &Path) -> Result<()> {
+    if path.symlink_metadata().is_ok_and(|about| !about.is_dir()) {
+        return remove_if_there(path);
+    }
     if std::fs::remove_dir_all(path).is_err() {
         remove_level_by_level(path).with_context(|| format!("remove '{}'", path.display()))?;
     }

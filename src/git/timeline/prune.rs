@@ -14,22 +14,43 @@ use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 /// Removes a scratch directory; what other programs saved stays.
-fn remove_all_but_kept(scratch: &Path) -> std::io::Result<()> {
+fn remove_all_but_kept(scratch: &Path) -> Result<()> {
     if !KEPT_AT_PURGE.iter().any(|name| scratch.join(name).exists()) {
-        return std::fs::remove_dir_all(scratch);
+        return remove_tree(scratch);
     }
     for entry in std::fs::read_dir(scratch)? {
         let entry = entry?;
         if KEPT_AT_PURGE.iter().any(|name| entry.file_name() == *name) {
             continue;
         }
-        let remove = if entry.file_type()?.is_dir() { std::fs::remove_dir_all } else { std::fs::remove_file };
-        remove(entry.path())?;
+        remove_tree(&entry.path())?;
     }
     Ok(())
+}
+
+/// Whether a file, or all that is in a directory, was made after a time, in seconds: a rename does not change when that was.
+fn is_made_since(path: &Path, time: i64) -> bool {
+    let mut rest = vec![path.to_owned()];
+    while let Some(path) = rest.pop() {
+        let Ok(about) = path.symlink_metadata() else { return false };
+        if about.is_dir() {
+            let Ok(entries) = std::fs::read_dir(&path) else { return false };
+            rest.extend(entries.flatten().map(|entry| entry.path()));
+            continue;
+        }
+        // What has another name too is not the only copy.
+        let made = about.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        let is_older = made.is_none_or(|made| i64::try_from(made.as_secs()).is_ok_and(|made| made < time));
+        if is_older && about.nlink() < 2 {
+            return false;
+        }
+    }
+    true
 }
 
 impl Timelines<'_> {
@@ -94,21 +115,42 @@ impl Timelines<'_> {
     /// The turns of which something is moved aside, with the disk space that it takes.
     pub fn aside(&self) -> Result<BTreeMap<u64, u64>> {
         let mut aside = BTreeMap::new();
-        let Ok(entries) = std::fs::read_dir(self.repo.scratch_path("aside")) else {
-            return Ok(aside);
-        };
-        for entry in entries {
-            let entry = entry?;
-            if let Some(turn) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
-                aside.insert(turn, disk_usage(&entry.path()));
+        for directory in self.repo.aside_directories() {
+            for entry in std::fs::read_dir(directory).into_iter().flatten() {
+                let entry = entry?;
+                if let Some(turn) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
+                    *aside.entry(turn).or_default() += disk_usage(&entry.path());
+                }
             }
         }
         Ok(aside)
     }
 
+    /// The turns of which something is moved aside that they are not proven to have made: it is older than they are, so that they
+    /// have moved it, or nobody knows when it was made. It may be the only copy.
+    pub fn unproven_aside(&self, turns: &BTreeMap<u64, Turn>) -> Result<BTreeSet<u64>> {
+        let mut unproven = BTreeSet::new();
+        for directory in self.repo.aside_directories() {
+            for entry in std::fs::read_dir(directory).into_iter().flatten() {
+                let entry = entry?;
+                let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+                let began = turns.get(&number).and_then(|turn| parse_rfc3339(&turn.began_at));
+                let mut all = std::fs::read_dir(entry.path()).into_iter().flatten().flatten();
+                let is_made = |made: std::fs::DirEntry| began.is_some_and(|began| is_made_since(&made.path(), began));
+                if !all.all(is_made) {
+                    unproven.insert(number);
+                }
+            }
+        }
+        Ok(unproven)
+    }
+
     /// Deletes for good what was moved aside for a turn.
     pub fn delete_aside(&self, turn: u64) -> Result<()> {
-        remove_tree(&self.repo.scratch_path(&format!("aside/{turn}")))
+        let of_turn = self.repo.aside_directories().into_iter().map(|directory| directory.join(turn.to_string()));
+        of_turn
+            .filter(|directory| directory.symlink_metadata().is_ok())
+            .try_for_each(|directory| remove_tree(&directory))
     }
 }
 

@@ -3,6 +3,7 @@
 //! leads nowhere. Files are written beside their place, with their final mode, and
 //! change places with what is there, which is then looked at.
 
+pub mod across;
 pub mod descent;
 pub mod exchange;
 pub mod filesystem;
@@ -25,9 +26,9 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -45,6 +46,22 @@ enum Place<'a> {
     Missing,
     /// Nowhere: this parent is not a directory.
     Blocked(&'a BStr),
+}
+
+/// A path of the worktree as one of the system, for as long as this is held: its directory stays the same, whatever becomes of
+/// the names above it.
+pub struct Reached {
+    /// The path.
+    pub path: PathBuf,
+    _directory: OwnedFd,
+}
+
+impl Reached {
+    /// Another name in the same directory.
+    #[must_use]
+    pub fn beside(self, name: &OsStr) -> Self {
+        Self { path: self.path.with_file_name(name), ..self }
+    }
 }
 
 /// What is at a path.
@@ -174,6 +191,17 @@ impl<'t> Worktree<'t> {
     /// Whether a parent of this path is there and is no directory.
     pub fn is_behind_a_file(&self, path: &BStr) -> bool {
         matches!(self.place(path), Ok(Place::Blocked(_)))
+    }
+
+    /// A path as one of the system; `None` where its directory is not there.
+    pub fn reach(&self, path: &BStr) -> Result<Option<Reached>> {
+        let Place::In(directory, name) = self.place(path)? else { return Ok(None) };
+        let path = if cfg!(target_os = "linux") {
+            PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name)
+        } else {
+            self.top.path.join(OsStr::from_bytes(path))
+        };
+        Ok(Some(Reached { path, _directory: directory }))
     }
 
     /// Whether there is a directory for a path to be in.

@@ -8,7 +8,7 @@ use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shown;
 use crate::model::checkpoint::{Checkpoint, Head};
-use crate::model::plan::{Op, Plan};
+use crate::model::plan::{AsideMove, Op, Plan};
 use crate::model::timeline::Pin;
 use crate::model::turn::{Bounds, CommitKind, Made, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
@@ -80,17 +80,19 @@ fn obstacle(locked: &Locked<'_>, origin: &Bounds, capture: &Capture) -> Result<O
 }
 
 /// Begins a turn that oxundo itself makes, from a present that has been looked at; `wrote` is what its plan writes
+/// though it is left out, `moved` what it moves out of the worktree, or back
 /// though it is left out.
 pub fn begin_made(
     locked: &mut Locked<'_>,
     message: String,
     made: Made,
     wrote: BTreeSet<String>,
+    moved: Vec<AsideMove>,
     capture: &Capture,
 ) -> Result<u64> {
     let who =
         Who { agent: "oxundo".to_owned(), session: None, message: Some(message), prompt: None, mode: Mode::Ghost };
-    let turn = Turn { made: Some(made), wrote, ..begun(locked, who, Bounds::default(), capture) };
+    let turn = Turn { made: Some(made), wrote, moved, ..begun(locked, who, Bounds::default(), capture) };
     let head = capture.checkpoint.head.clone();
     record(locked, turn, capture, head)
 }
@@ -161,6 +163,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         origin,
         torn: Vec::new(),
         wrote: BTreeSet::new(),
+        moved: Vec::new(),
         made: None,
     }
 }

@@ -21,6 +21,7 @@ use anyhow::Result;
 use dialoguer::MultiSelect;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 /// The notes that git shows and copies.
 const NOTES: &str = "refs/notes/oxundo";
@@ -67,6 +68,9 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
 /// Takes away what [`install`] set up.
 pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<SetupReport> {
     let mut report = SetupReport::new("uninstall", args.dry_run);
+    if args.purge && !args.dry_run && !args.yes {
+        check_wanted(ui, &repo.moved_aside())?;
+    }
     let scopes: &[Scope] = if args.user { &[Scope::User] } else { &[Scope::Local, Scope::Project] };
     for setup in if args.agents.is_empty() { SETUPS.iter().collect() } else { named(&args.agents)? } {
         for scope in scopes {
@@ -92,7 +96,7 @@ pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<SetupRepo
         }
     }
     if args.purge {
-        purge(repo, ui, args.dry_run, &mut report)?;
+        purge(repo, ui, args, &mut report)?;
     }
     Ok(report)
 }
@@ -121,9 +125,13 @@ fn reach(repo: &Repo, args: &InitArgs, setups: &[&'static Setup], report: &mut S
     }
 }
 
-fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut SetupReport) -> Result<()> {
+fn purge(repo: &Repo, ui: &Ui, args: &UninstallArgs, report: &mut SetupReport) -> Result<()> {
     let heard = ui.heard();
+    let dry_run = args.dry_run;
     let locked = if dry_run { None } else { Some(settled(repo, &heard, "uninstall")?) };
+    for copy in &repo.moved_aside() {
+        report.say(&copy.display().to_string(), "removed", "moved aside by undo: it may be the only copy");
+    }
     let (refs, scratches) = (Refs::new(repo).own_refs()?, repo.scratches());
     if let Some(locked) = &locked {
         let apply = locked.apply()?;
@@ -150,6 +158,29 @@ fn purge(repo: &Repo, ui: &Ui, dry_run: bool, report: &mut SetupReport) -> Resul
     // First: a power cut must not bring back what is gone.
     Durable::new(repo).forget()?;
     Timelines::new(repo).purge()
+}
+
+/// How many are named in a question.
+const NAMED: usize = 5;
+
+/// Asks whether what may be the only copies of something are to be deleted; refuses where nobody can be asked.
+fn check_wanted(ui: &Ui, copies: &[PathBuf]) -> Result<()> {
+    if copies.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = copies.iter().take(NAMED).map(|copy| format!("'{}'", copy.display())).collect();
+    let more = copies.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    let what = sanitized(&format!("{}{more}", named.join(", ")));
+    if ui.can_ask()
+        && Ui::confirm_loss(&format!("Delete what undo moved aside, {what}? It may be the only copy."))? == Some(true)
+    {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::Conflict, format!("undo moved {what} aside: it may be the only copy, and would be deleted"))
+        .hint("run 'oxundo redo' to bring it back, or move it away")
+        .hint("or run 'oxundo uninstall --purge --yes'")
+        .into())
 }
 
 fn scope_of(args: &ScopeArgs) -> Scope {

@@ -1,0 +1,169 @@
+//! What is moved out of the worktree as a whole, and back: renamed, or, where the git directory is on another file system, copied,
+//! compared and removed. At any instant one of the two places has all of it, or a name beside its place that a recovery knows.
+
+use crate::git::apply::refusals::changed_meanwhile;
+use crate::git::repo::Repo;
+use crate::git::repo::scratch::{TEMPORARY, remove_tree};
+use crate::git::worktree::exchange::Spot;
+use crate::git::worktree::{Lookup, Reached, Worktree, across};
+use crate::model::plan::AsideMove;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::{BStr, ByteSlice};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// One of a plan's moves out of the worktree, or back.
+pub struct Aside<'a> {
+    repo: &'a Repo,
+    /// What the plan says of it.
+    planned: &'a AsideMove,
+    /// Where it is kept.
+    store: PathBuf,
+    /// What it is called beside its place for a moment.
+    beside: OsString,
+}
+
+impl<'a> Aside<'a> {
+    /// The one of this number, of the apply with this journal.
+    pub fn new(repo: &'a Repo, journal: ObjectId, number: usize, planned: &'a AsideMove) -> Self {
+        let beside = format!("{TEMPORARY}{journal}-aside-{number}").into();
+        Self { repo, planned, store: repo.aside_path(&planned.store), beside }
+    }
+
+    fn worktree(&self) -> Worktree<'a> {
+        Worktree::new(self.repo)
+    }
+
+    fn path(&self) -> &'a BStr {
+        self.planned.path.as_bstr()
+    }
+
+    /// Whether it is in the worktree, and whether it is kept aside.
+    fn places(&self) -> Result<(bool, bool)> {
+        let there = matches!(self.worktree().find(self.path())?, Lookup::There(_));
+        Ok((there, self.store.symlink_metadata().is_ok()))
+    }
+
+    /// Moves it.
+    pub fn carry_out(&self) -> Result<()> {
+        match self.worktree().move_aside(self.path(), &self.store, self.planned.out) {
+            Err(error) if error.downcast_ref::<Errno>() == Some(&Errno::XDEV) => {
+                if self.planned.out {
+                    self.copy_out()
+                } else {
+                    self.copy_back()
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Moves it if it is where it should be, however much of that was done; says whether it is where it is to be. It is in both
+    /// places or in neither if the user changed that.
+    pub fn finish(&self) -> Result<bool> {
+        self.settle()?;
+        let (there, kept) = self.places()?;
+        if (there, kept) != (self.planned.out, !self.planned.out) {
+            return Ok(there != kept);
+        }
+        self.carry_out().map(|()| true)
+    }
+
+    /// Puts an end to what a kill left half done.
+    fn settle(&self) -> Result<()> {
+        for half in [self.half(), self.gone()].into_iter().filter(|half| half.symlink_metadata().is_ok()) {
+            remove_tree(&half)?;
+        }
+        let (there, kept) = self.places()?;
+        if let Some(beside) = self.beside()?.filter(|beside| beside.path.symlink_metadata().is_ok()) {
+            if kept {
+                // What is kept is whole: this is half of a copy of it, or was copied.
+                remove_tree(&beside.path)?;
+            } else if !there {
+                self.worktree().put(self.path(), &Spot::Beside(self.beside.clone()))?;
+            }
+        }
+        if there
+            && kept
+            && let Some(place) = self.worktree().reach(self.path())?
+            && across::is_same(&place.path, &self.store)?
+        {
+            self.remove_store()?;
+        }
+        Ok(())
+    }
+
+    /// Takes it out of everybody's reach first: who saves in it meanwhile is seen.
+    fn copy_out(&self) -> Result<()> {
+        if self.worktree().take_out(self.path(), &[Spot::Beside(self.beside.clone())])?.is_none() {
+            return Err(changed_meanwhile(self.path()));
+        }
+        let copied = self.copy_from_beside();
+        if copied.is_err() {
+            // The error to report is the one above.
+            let _ = remove_tree(&self.half());
+            let _ = self.worktree().put(self.path(), &Spot::Beside(self.beside.clone()));
+        }
+        remove_tree(&copied?.path)
+    }
+
+    fn copy_from_beside(&self) -> Result<Reached> {
+        let from = self.beside()?.context("it is there")?;
+        let before = across::stamp(&from.path)?;
+        if let Some(parent) = self.store.parent() {
+            std::fs::create_dir_all(parent).with_context(|| format!("make '{}'", parent.display()))?;
+        }
+        across::copy(&from.path, &self.half())?;
+        if !across::is_same(&from.path, &self.half())? || across::stamp(&from.path)? != before {
+            return Err(changed_meanwhile(self.path()));
+        }
+        rename(&self.half(), &self.store)?;
+        Ok(from)
+    }
+
+    fn copy_back(&self) -> Result<()> {
+        let beside = self.beside()?.with_context(|| format!("'{}' has no directory to be in", self.path()))?;
+        let copied = across::copy(&self.store, &beside.path)
+            .and_then(|()| across::is_same(&self.store, &beside.path))
+            .and_then(|same| if same { Ok(()) } else { Err(changed_meanwhile(self.path())) })
+            .and_then(|()| self.worktree().put(self.path(), &Spot::Beside(self.beside.clone())))
+            .and_then(|free| if free { Ok(()) } else { Err(changed_meanwhile(self.path())) });
+        if copied.is_err() {
+            // The error to report is the one above.
+            let _ = remove_tree(&beside.path);
+        }
+        copied?;
+        self.remove_store()
+    }
+
+    /// Under another name first: what is there under its own is whole.
+    fn remove_store(&self) -> Result<()> {
+        rename(&self.store, &self.gone())?;
+        remove_tree(&self.gone())
+    }
+
+    /// Where it is beside its place.
+    fn beside(&self) -> Result<Option<Reached>> {
+        Ok(self.worktree().reach(self.path())?.map(|place| place.beside(&self.beside)))
+    }
+
+    fn half(&self) -> PathBuf {
+        with_ending(&self.store, ".half")
+    }
+
+    fn gone(&self) -> PathBuf {
+        with_ending(&self.store, ".gone")
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    std::fs::rename(from, to).with_context(|| format!("rename '{}'", from.display()))
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}

@@ -1,0 +1,171 @@
+//! What undo moved out of the worktree, since it is beyond the limits: it is never lost, and comes back.
+
+use crate::sandbox::{Mode, Output, Sandbox, announce, in_both_modes};
+
+/// Makes a large file and a directory that is not captured.
+const MAKE: &str = "head -c 11000000 /dev/zero >big; mkdir -p node_modules/a; echo code >node_modules/a/x; \
+                    chmod 600 node_modules/a/x; ln -s a node_modules/link; echo 2 >README.txt";
+
+#[test]
+fn a_worktree_that_is_removed_takes_nothing_with_it_that_was_moved_aside() {
+    let main = Sandbox::new();
+    main.write(".gitignore", "");
+    main.sh("git add .gitignore; git commit -qm ignore");
+    let linked = main.linked("other");
+    let before = linked.files();
+    linked.turn(Mode::Ghost, MAKE);
+    let after = linked.files();
+    linked.undo();
+    linked.files().assert_is(&before, "undo");
+    main.git([std::ffi::OsStr::new("worktree"), "remove".as_ref(), linked.root().as_os_str()]);
+    main.git([
+        std::ffi::OsStr::new("worktree"),
+        "add".as_ref(),
+        "-q".as_ref(),
+        linked.root().as_os_str(),
+        "other".as_ref(),
+    ]);
+    linked.redo();
+    linked.files().assert_is(&after, "redo");
+}
+
+#[test]
+fn redo_without_what_was_moved_aside_is_refused_and_names_it() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.turn(mode, MAKE);
+        repo.undo();
+        repo.sh("rm -r .git/oxundo/aside");
+        let before = repo.state();
+        let refusal = repo.refuses(&["redo"], "conflict");
+        assert_eq!(refusal["paths"], serde_json::json!(["big", "node_modules"]), "{refusal}");
+        repo.state().assert_is(&before, "nothing is changed");
+        repo.oxundo(["redo", "--edits=overwrite"]).success();
+        repo.assert_file("README.txt", "2\n", "the rest comes back where that is wanted");
+    });
+}
+
+#[test]
+fn what_the_user_deleted_before_undo_is_not_missed_by_redo() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.turn(mode, MAKE);
+        repo.sh("rm big");
+        let after = repo.files();
+        for _ in 0..2 {
+            repo.undo();
+            repo.redo();
+            repo.files().assert_is(&after, "redo");
+        }
+    });
+}
+
+#[test]
+fn what_other_commands_move_aside_comes_back_with_them() {
+    in_both_modes(|mode| {
+        for (args, back) in [
+            (&["undo", "--only", "1"][..], &["undo"][..]),
+            (&["undo", "--revert"], &["redo"]),
+            (&["undo", "--", "big", "node_modules"], &["redo"]),
+        ] {
+            let repo = Sandbox::new();
+            repo.turn(mode, MAKE);
+            let after = repo.files();
+            if repo.oxundo(args).code != 0 {
+                // A ghost turn made nothing that could be taken out by a commit.
+                continue;
+            }
+            repo.assert_absent("big", "it is moved aside");
+            repo.oxundo(back).success();
+            repo.files().assert_is(&after, &format!("{args:?}, {back:?}"));
+        }
+    });
+}
+
+#[test]
+fn restore_brings_back_what_undo_moved_aside() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.turn(mode, MAKE);
+        let after = repo.files();
+        repo.undo();
+        let before = repo.files();
+        repo.oxundo(["restore", "1"]).success();
+        repo.files().assert_is(&after, "restore");
+        repo.undo();
+        repo.files().assert_is(&before, "undo of it");
+    });
+}
+
+/// With the worktree on another file system than its git directory.
+fn across(script: &str) -> Option<(Sandbox, Output)> {
+    let repo = Sandbox::new();
+    let mut command = repo.shell("exec unshare -Urm sh -ec \"$1\"");
+    let whole = format!(
+        "mkdir ../home/other; mount -t tmpfs none ../home/other; mv .git ../home/git; cp -a . ../home/other/tree
+         cd ../home/other/tree; export GIT_DIR=$(realpath ../../git); git config core.worktree $PWD
+         look() {{ find . -printf '%p %y %m %l\\n' | sort; find . -type f -print0 | sort -z | xargs -0 cksum; }}
+         {script}"
+    );
+    let output = Output::of(command.args(["sh", &whole]));
+    if output.err().contains("unshare") || output.err().contains("mount:") {
+        announce(&format!("SKIPPED: nothing can be mounted here ({})", output.err()));
+        return None;
+    }
+    Some((repo, output))
+}
+
+#[test]
+fn on_another_file_system_it_is_copied_compared_and_only_then_removed() {
+    let script = format!(
+        "look >../../home-before
+         oxundo run --ghost -- sh -ec '{MAKE}; touch -d 2001-01-01 node_modules/a/x'
+         look >../../home-after
+         for n in 1 2; do
+             oxundo undo; look | diff ../../home-before -
+             test -f ../../git/oxundo/aside/1/0; test -d ../../git/oxundo/aside/1/1
+             oxundo redo; look | diff ../../home-after -; test ! -e ../../git/oxundo/aside/1/0
+             test \"$(stat -c %Y node_modules/a/x)\" = \"$(date -d 2001-01-01 +%s)\"
+         done
+         find ../.. -name '.oxundo-tmp*' -o -name '*.half' -o -name '*.gone' | grep . && exit 1 || :"
+    );
+    if let Some((_repo, output)) = across(&script) {
+        output.success();
+    }
+}
+
+#[test]
+fn what_a_turn_moved_and_did_not_make_does_not_expire() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.write("data.bin", vec![b'x'; 11_000_000]);
+        // Older than the turn by more than the whole seconds in which its record counts.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        repo.turn(mode, "mkdir d; mv data.bin d/data.bin; echo 2 >README.txt");
+        repo.undo();
+        for n in 0..52 {
+            repo.turn(Mode::Ghost, &format!("echo {n} >README.txt"));
+        }
+        let output = repo.oxundo(["gc", "--keep", "now"]);
+        output.success();
+        let found = repo.sh("find . -size +10000k -type f");
+        assert_eq!(found.lines().count(), 1, "its only copy is there: {found}");
+    });
+}
+
+#[test]
+fn purge_names_what_may_be_the_only_copy_and_deletes_it_only_where_that_is_said() {
+    let repo = Sandbox::new();
+    repo.oxundo(["init", "claude"]).success();
+    repo.turn(Mode::Commit, MAKE);
+    repo.undo();
+    let before = repo.everything();
+    repo.refuses(&["uninstall", "--purge"], "conflict");
+    let refused = repo.oxundo(["uninstall", "--purge"]);
+    refused.warns("oxundo/aside/1/0");
+    repo.everything().assert_is(&before, "nothing is changed");
+    repo.oxundo(["uninstall", "--purge", "--dry-run"]).says("oxundo/aside/1/0");
+    repo.everything().assert_is(&before, "nor by a dry run");
+    repo.oxundo(["uninstall", "--purge", "--yes"]).success();
+    repo.assert_absent(".git/oxundo", "all is gone");
+}
