@@ -777,7 +777,13 @@ mod tests {
         assert_eq!(plan.aside, [AsideMove { path: "big".into(), store: "aside/1/0".into(), out: false }]);
         let taken = now(Standing::Something(None), true);
         assert_eq!(plan_of(std::slice::from_ref(&back), &taken).expect_err("its place is taken").paths, ["big"]);
-        assert!(plan_of(&[back], &now(Standing::Nothing, false)).expect("it was deleted").is_empty());
+        let lost = plan_of(std::slice::from_ref(&back), &now(Standing::Nothing, false));
+        assert_eq!(lost.expect_err("it was moved aside, and is not there any more").paths, ["big"]);
+        let returns = ReturnState { absent: vec!["big".to_owned()], ..ReturnState::default() };
+        let turns = [TurnDelta { turn: 1, delta: back, returns }];
+        let mut merge = |_: &BStr, _: Blobs| panic!("nothing is merged");
+        let plan = super::plan(Op::Redo, &turns, &now(Standing::Nothing, false), Edits::Merge, &mut merge);
+        assert!(plan.expect("it was not there when the turn was undone").is_empty());
     }
 
     #[test]

@@ -167,3 +167,54 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     name.push(ending);
     name.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+
+    /// What a kill can leave of a move: in which of the places it is, and whether the one beside is whole.
+    #[test]
+    fn whatever_a_kill_left_is_whole_in_one_place_again() {
+        for out in [true, false] {
+            for (places, whole_in) in [
+                (&["path"][..], "path"),
+                (&["store"], "store"),
+                // Taken out of reach, and not copied yet, or by half.
+                (&["beside"], "path"),
+                (&["beside", "half"], "path"),
+                // Copied, and not removed yet; or half of a copy that is to come back.
+                (&["beside", "store"], "store"),
+                // Come back, and still kept; or removed by half.
+                (&["path", "store"], "path"),
+                (&["path", "gone"], "path"),
+            ] {
+                let f = Fixture::new();
+                let planned = AsideMove { path: "d/big".into(), store: "aside/1/0".into(), out };
+                let one = Aside::new(&f.repo, ObjectId::null(f.repo.hash_kind()), 0, &planned);
+                f.write("d/other", "");
+                let beside = f.path("d").join(&one.beside);
+                let place = |name: &str| match name {
+                    "path" => f.path("d/big"),
+                    "store" => one.store.clone(),
+                    "half" => one.half(),
+                    "gone" => one.gone(),
+                    _ => beside.clone(),
+                };
+                for name in places {
+                    std::fs::create_dir_all(place(name)).expect("make a directory");
+                    let is_half = matches!(*name, "half" | "gone") || (*name == "beside" && places.contains(&"store"));
+                    std::fs::write(place(name).join("file"), if is_half { "ha" } else { "half" })
+                        .expect("write a file");
+                }
+                one.settle().expect("put an end to it");
+                let all = ["path", "store", "beside", "half", "gone"];
+                let left: Vec<_> = all.into_iter().filter(|name| place(name).exists()).collect();
+                assert_eq!(left, [whole_in], "{places:?}");
+                assert!(one.finish().expect("finish it"), "{places:?}");
+                let goal = if out { "store" } else { "path" };
+                assert_eq!(std::fs::read(place(goal).join("file")).expect("it is there"), b"half", "{places:?}, {out}");
+            }
+        }
+    }
+}

@@ -112,3 +112,62 @@ fn has_same_content(one: &Path, other: &Path) -> Result<bool> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn tree(top: &Path) -> PathBuf {
+        let from = top.join("from");
+        fs::create_dir_all(from.join("d/empty")).expect("make directories");
+        fs::write(from.join("d/file"), vec![7; 200_000]).expect("write a file");
+        fs::write(from.join("run"), "run").expect("write a file");
+        symlink("nowhere", from.join("link")).expect("make a link");
+        fs::set_permissions(from.join("run"), PermissionsExt::from_mode(0o4750)).expect("set a mode");
+        fs::set_permissions(from.join("d"), PermissionsExt::from_mode(0o711)).expect("set a mode");
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        let times = FileTimes::new().set_modified(old);
+        File::open(from.join("run")).and_then(|file| file.set_times(times)).expect("set a time");
+        from
+    }
+
+    #[test]
+    fn a_copy_is_the_very_same_with_modes_and_times_and_goes_over_nothing() {
+        let top = tempfile::tempdir().expect("make a directory");
+        let (from, to) = (tree(top.path()), top.path().join("to"));
+        copy(&from, &to).expect("copy it");
+        assert!(is_same(&from, &to).expect("compare them"));
+        let times = ["run", "d", "d/file"].map(|name| {
+            [&from, &to].map(|top| top.join(name).metadata().and_then(|about| about.modified()).expect("a time"))
+        });
+        assert!(times.iter().all(|[one, other]| one == other), "{times:?}");
+        copy(&from, &to).expect_err("something is there");
+        fs::create_dir(top.path().join("odd")).expect("make a directory");
+        let made = std::process::Command::new("mkfifo").arg(top.path().join("odd/fifo")).status();
+        assert!(made.expect("run mkfifo").success());
+        copy(&top.path().join("odd"), &top.path().join("not")).expect_err("not all of it can be copied");
+    }
+
+    #[test]
+    fn whatever_somebody_does_to_one_of_two_shows() {
+        let changes: [fn(&Path) -> std::io::Result<()>; 6] = [
+            |top| fs::write(top.join("run"), "ruN"),
+            |top| fs::write(top.join("new"), ""),
+            |top| fs::remove_file(top.join("d/file")),
+            |top| fs::set_permissions(top.join("d"), PermissionsExt::from_mode(0o755)),
+            |top| fs::remove_file(top.join("link")).and_then(|()| symlink("else", top.join("link"))),
+            |top| fs::remove_dir(top.join("d/empty")).and_then(|()| fs::write(top.join("d/empty"), "")),
+        ];
+        for (at, change) in changes.iter().enumerate() {
+            let top = tempfile::tempdir().expect("make a directory");
+            let (from, to) = (tree(top.path()), top.path().join("to"));
+            copy(&from, &to).expect("copy it");
+            let before = stamp(&from).expect("look at it");
+            assert_eq!(stamp(&from).expect("look at it"), before, "to look changes nothing");
+            change(&from).expect("change it");
+            assert!(!is_same(&from, &to).expect("compare them"), "change {at} shows");
+            assert_ne!(stamp(&from).expect("look at it"), before, "and in the stamp, {at}");
+        }
+    }
+}
