@@ -108,8 +108,11 @@ impl Checkpoints<'_> {
     ) -> Result<BTreeMap<BString, Change<Option<Aside>>>> {
         let mut moved = self.made_beyond_limits(turn.turn, before, after)?;
         for AsideMove { path, store, out } in &turn.moved {
-            let side = if *out { before } else { after };
-            let state = side.skipped.iter().find(|skipped| skipped.path == *path).and_then(own_state);
+            let [side, other] = if *out { [before, after] } else { [after, before] };
+            let found = |state: &Checkpoint| state.skipped.iter().position(|skipped| skipped.path == *path);
+            // It was about to be moved, and was not: the command failed, and was rolled back.
+            let (Some(at), None) = (found(side), found(other)) else { continue };
+            let state = own_state(&side.skipped[at]);
             let aside = Some(Aside { store: store.clone(), state });
             let change = if *out { Change::new(aside, None) } else { Change::new(None, aside) };
             moved.insert(path.clone(), change);
