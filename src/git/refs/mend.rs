@@ -95,8 +95,12 @@ impl Refs<'_> {
         let index = (String::new(), self.repo.git_dir.join("index.lock"));
         let others = ["HEAD", PACKED].map(|name| (String::new(), self.ref_file(name).with_added_lock()));
         let mut any = false;
-        for (_, path) in self.files("refs")?.into_iter().chain(others).chain([index]) {
-            if path.extension() == Some(OsStr::new("lock")) && is_of_before(&path) {
+        for (name, path) in
+            [self.files("refs")?, self.files("logs/refs/oxundo")?].concat().into_iter().chain(others).chain([index])
+        {
+            // A git that oxundo had started may have left one on its own refs.
+            let is_own = name.contains("refs/oxundo/");
+            if path.extension() == Some(OsStr::new("lock")) && is_of_before(&path, is_own) {
                 any = true;
                 remove_if_there(&path)?;
             }
@@ -153,11 +157,13 @@ fn moved(line: &[u8]) -> Option<Logged> {
     Some(Logged { from, to, at })
 }
 
-/// Whether a lock is of a process that did not live to see the system start.
-fn is_of_before(lock: &Path) -> bool {
+/// Whether a lock is of a process that did not live to see the system start: oxundo, or if need be any.
+fn is_of_before(lock: &Path, whoevers: bool) -> bool {
     let Ok(about) = lock.symlink_metadata() else { return false };
     let is_nobodys = about.is_file()
-        && (about.size() == 0 || std::fs::read(lock).is_ok_and(|text| OWN.iter().any(|own| begins_like(&text, own))));
+        && (whoevers
+            || about.size() == 0
+            || std::fs::read(lock).is_ok_and(|text| OWN.iter().any(|own| begins_like(&text, own))));
     is_nobodys && about.mtime() < unix_now() - since_boot()
 }
 
