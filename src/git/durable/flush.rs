@@ -10,6 +10,7 @@ use gix::bstr::{BStr, ByteSlice};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -39,9 +40,21 @@ impl Durable<'_> {
         // What nobody may read cannot be opened either.
         let is_closed = plan.files.iter().any(|file| file.to.is_some_and(|to| to.mode & 0o400 == 0));
         let whole = all > SEVERAL || is_in_refs || is_closed;
-        if whole && sync_whole(&[self.repo.top(), &self.repo.common_dir, &self.repo.scratch_path("")])? {
+        if whole && self.flush_all()? {
             return Ok(());
         }
+        match self.flush_each(plan) {
+            // A directory above may be closed, too.
+            Err(error) if is_denied(&error) && !whole && self.flush_all()? => Ok(()),
+            flushed => flushed,
+        }
+    }
+
+    fn flush_all(&self) -> Result<bool> {
+        sync_whole(&[self.repo.top(), &self.repo.common_dir, &self.repo.scratch_path("")])
+    }
+
+    fn flush_each(&self, plan: &Plan) -> Result<()> {
         let worktree = Worktree::new(self.repo);
         for file in plan.files.iter().filter(|file| file.to.is_some()) {
             if let Some(file) = worktree.open_file(file.path.as_bstr())? {
@@ -64,6 +77,13 @@ impl Durable<'_> {
         }
         Ok(())
     }
+}
+
+fn is_denied(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref() == Some(&Errno::ACCESS)
+            || cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::PermissionDenied)
+    })
 }
 
 /// The directories in which a plan changes names, and those of which it changes the mode.
