@@ -29,6 +29,7 @@ mod failing_calls;
 #[cfg(target_os = "linux")]
 mod filesystems;
 mod filters;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod foreseen;
 #[cfg(target_os = "linux")]
 mod fuse;

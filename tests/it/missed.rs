@@ -2,8 +2,7 @@
 //! tells.
 
 use crate::sandbox::{Output, Sandbox};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs::File;
 
@@ -117,14 +116,13 @@ fn kill_waiting(repo: &Sandbox, event: &str, prompt: &str, signal: Signal) {
     let payload = json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": "do it"});
     let mut process = repo.spawn(&["hook", "claude", &payload.to_string()]);
     repo.sh("until grep -qs prompt .git/oxundo/attempt-*; do sleep 0.01; done");
-    let pid = Pid::from_raw(i32::try_from(process.id()).expect("it has a number"));
-    kill(pid, signal).expect("kill the hook");
+    kill_process(Pid::from_child(&process), signal).expect("kill the hook");
     process.wait().expect("wait for the hook");
 }
 
 #[test]
 fn a_hook_that_its_agent_kills_is_told_of_and_its_turn_is_partial() {
-    for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+    for signal in [Signal::KILL, Signal::TERM] {
         let repo = Sandbox::new();
         repo.agent("echo first >first.txt");
         repo.sh("echo user >>README.txt");

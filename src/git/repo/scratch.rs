@@ -311,9 +311,10 @@ mod tests {
         let top = tempfile::tempdir().expect("make a directory");
         let path = top.path().join("deep");
         std::fs::create_dir(&path).expect("make a directory");
-        let mut at = rustix::fs::open(&path, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).expect("open it");
+        let mut at =
+            rustix::fs::open(&path, rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty()).expect("open it");
         for _ in 0..5000 {
-            let (mode, flags) = (rustix::fs::Mode::from_raw_mode(0o500), rustix::fs::OFlags::PATH);
+            let (mode, flags) = (rustix::fs::Mode::from_raw_mode(0o500), rustix::fs::OFlags::DIRECTORY);
             rustix::fs::mkdirat(&at, "d", rustix::fs::Mode::from_raw_mode(0o700)).expect("make a directory");
             rustix::fs::mkdirat(&at, "e", mode).expect("make a directory");
             at = rustix::fs::openat(&at, "d", flags, rustix::fs::Mode::empty()).expect("open it");
