@@ -249,6 +249,8 @@ fn what_came_out_stays_as_long_as_somebody_has_it_open() {
     assert_eq!(left(), all.to_string(), "it is new");
     assert_eq!(told_later(&repo), "", "nobody has saved");
     assert_eq!(left(), "1", "but for what is open, it goes");
+    let new = repo.sh("find .git/oxundo/replaced/* -prune -mmin -1 | wc -l");
+    assert_eq!(new.trim(), "1", "and is not asked after for another minute");
     open.write_all(MARK.as_bytes()).expect("write to an open file");
     assert_eq!(told_later(&repo), "", "it may be in the middle of it");
     drop(open);

@@ -11,10 +11,10 @@ use crate::model::bytes::sanitized;
 use crate::model::plan::FileMove;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use std::fs::DirEntry;
+use std::fs::{DirEntry, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// For how long it stays at least.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,9 +40,11 @@ impl Apply<'_> {
                 self.conclude(file);
             }
         }
-        for operation in operations {
-            // It stays where something in it does.
-            let _ = std::fs::remove_dir(operation.path());
+        for operation in operations.into_iter().map(|operation| operation.path()) {
+            // It stays where something in it does, and is new again: not each command is to ask all processes.
+            if std::fs::remove_dir(&operation).is_err() {
+                let _ = File::open(&operation).and_then(|directory| directory.set_modified(SystemTime::now()));
+            }
         }
         let _ = std::fs::remove_dir(replaced);
     }
