@@ -47,7 +47,7 @@ impl Apply<'_> {
         let mut files = Files::strict(self.repo, pending);
         if let Err(error) = files.rehearse(plan) {
             // Nothing has been changed that would have to be rolled back.
-            self.end_journal(&Plan::empty(plan.op, plan.head.from.clone()), record, pending, When::Now)?;
+            self.end_journal(&Plan::empty(plan.op, plan.head.from.clone()), pending, When::Now)?;
             return Err(error);
         }
         let carried_out = self.carry_out(plan, record, index, &mut files);
@@ -72,7 +72,7 @@ impl Apply<'_> {
         // record, unless this takes a turn back.
         let stays_recorded = plan.index.is_empty() || !record.notes.is_empty();
         let when = if plan.changes_files() || !stays_recorded { When::Now } else { When::Soon };
-        self.end_journal(plan, record, pending, when)?;
+        self.end_journal(plan, pending, when)?;
         Ok(concluded)
     }
 
@@ -83,7 +83,7 @@ impl Apply<'_> {
         self.record(record).inspect_err(|_| {
             let from = (Refs::new(self.repo).own_ref(OwnRef::Timeline), record.timeline_from);
             // The error to report is the one above.
-            let _ = Durable::new(self.repo).note(&[from], false, When::Now);
+            let _ = Durable::new(self.repo).note(&[from], When::Now);
         })
     }
 
@@ -100,7 +100,7 @@ impl Apply<'_> {
         for path in rolled_back.iter().flat_map(|left| &left.paths).filter(|path| !named.contains(path)) {
             (self.heard)(Warning::new(format!("left '{}' as it is: it was changed since", shown(path.as_bstr()))));
         }
-        match rolled_back.and_then(|_| self.end_journal(plan, record, pending, When::Now)) {
+        match rolled_back.and_then(|_| self.end_journal(plan, pending, When::Now)) {
             Ok(()) => error,
             Err(second) => second.context(format!(
                 "roll back after a failure ({}), which the next command tries again ('oxundo doctor' says what stands where)",

@@ -87,7 +87,7 @@ impl Apply<'_> {
     }
 
     /// The plan is carried out, or rolled back: all that it wrote is on the disk before its journal goes.
-    pub fn end_journal(&self, plan: &Plan, record: &Record, pending: ObjectId, when: When) -> Result<()> {
+    pub fn end_journal(&self, plan: &Plan, pending: ObjectId, when: When) -> Result<()> {
         let (durable, name) = (Durable::new(self.repo), Refs::new(self.repo).own_ref(OwnRef::Pending));
         if durable.is_on() {
             if when == When::Now {
@@ -95,7 +95,7 @@ impl Apply<'_> {
             }
             let mut refs = self.refs_of(plan)?;
             refs.push((name.clone(), None));
-            durable.note(&refs, !record.notes.is_empty(), when)?;
+            durable.note(&refs, when)?;
         }
         Refs::new(self.repo).move_own_ref(&name, Some(pending), None, "done")
     }

@@ -138,7 +138,7 @@ impl Apply<'_> {
         } else {
             self.force(&plan.clone().inverse(), pending, &record.message, Obstacles::Last)?
         };
-        self.end_journal(&plan, &record, pending, When::Now)?;
+        self.end_journal(&plan, pending, When::Now)?;
         Ok(Recovered { what: record.message, finished, left })
     }
 

@@ -4,14 +4,14 @@
 use crate::git::durable::log::Entry;
 use crate::git::repo::Repo;
 use crate::git::repo::platform::nanoseconds;
+use crate::git::repo::written::MOST;
 use anyhow::{Context, Result};
-use std::fs::Metadata;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+use rustix::io::Errno;
+use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-/// So many bytes are put into the log at once; with more, the whole file system is flushed instead.
-const MOST: u64 = 4 << 20;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 /// File systems that know seconds only may know every other one only.
 const COARSE: u64 = 2_000_000_000;
@@ -34,16 +34,44 @@ pub fn objects_directory(repo: &Repo) -> PathBuf {
 
 /// The files of objects that have come since a time.
 pub fn loose_since(repo: &Repo, mark: u64) -> Result<Vec<LooseFile>> {
-    let mut found = Vec::new();
+    let objects = objects_directory(repo);
+    let top = File::open(&objects).with_context(|| format!("open '{}'", objects.display()))?;
     let digits = repo.hash_kind().len_in_hex() - 2;
-    for (directory, above, about) in entries(&objects_directory(repo))? {
-        if above.len() != 2 || !about.is_dir() || !is_since(&about, mark) {
+    let mut found = Vec::new();
+    for above in (0..=u8::MAX).map(|first| format!("{first:02x}")) {
+        let is_new = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory && is_since(stat, mark);
+        let files = match statat(&top, &above, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if is_new(&stat) => openat(&top, &above, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                .and_then(|directory| files_since(&directory, digits, mark)),
+            Ok(_) => continue,
+            Err(error) => Err(error),
+        };
+        match files {
+            Ok(files) => found.extend(files.into_iter().map(|(name, size)| {
+                let path = objects.join(&above).join(&name);
+                LooseFile { name: format!("{above}{name}"), path, size }
+            })),
+            // There is none, or git has just removed it.
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error).with_context(|| format!("read '{}'", objects.join(&above).display())),
+        }
+    }
+    Ok(found)
+}
+
+/// The files in a directory that have come since a time and have so many characters in their names, with their sizes.
+fn files_since(directory: &OwnedFd, digits: usize, mark: u64) -> rustix::io::Result<Vec<(String, u64)>> {
+    let mut found = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if name.len() != digits {
             continue;
         }
-        for (path, name, about) in entries(&directory)? {
-            if name.len() == digits && about.is_file() && is_since(&about, mark) {
-                found.push(LooseFile { name: format!("{above}{name}"), path, size: about.len() });
-            }
+        // What is gone meanwhile is not asked for.
+        let Ok(stat) = statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && is_since(&stat, mark) {
+            found.push((name.to_owned(), u64::try_from(stat.st_size).unwrap_or_default()));
         }
     }
     Ok(found)
@@ -66,27 +94,10 @@ pub fn logged(files: &[LooseFile]) -> Result<Option<Vec<Entry>>> {
     Ok(Some(entries))
 }
 
-/// What is in a directory; nothing where there is none any more.
-fn entries(directory: &Path) -> Result<Vec<(PathBuf, String, Metadata)>> {
-    let listed = match std::fs::read_dir(directory) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        listed => listed.with_context(|| format!("read '{}'", directory.display()))?,
-    };
-    let mut all = Vec::new();
-    for entry in listed {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        // What is gone meanwhile is not asked for.
-        if let Ok(about) = entry.metadata() {
-            all.push((entry.path(), name, about));
-        }
-    }
-    Ok(all)
-}
-
 /// Whether something was written, or got its name, since a time.
-fn is_since(about: &Metadata, mark: u64) -> bool {
-    let changed = nanoseconds(about.ctime(), about.ctime_nsec());
-    let slack = if about.ctime_nsec() == 0 { COARSE } else { 0 };
+#[expect(clippy::cast_possible_wrap, reason = "less than a second")]
+fn is_since(stat: &Stat, mark: u64) -> bool {
+    let changed = nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64);
+    let slack = if stat.st_ctime_nsec == 0 { COARSE } else { 0 };
     changed.saturating_add(slack) >= mark
 }

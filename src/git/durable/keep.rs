@@ -7,6 +7,7 @@ use crate::git::durable::{Durable, RefState, When};
 use crate::git::repo::clock::{since_boot, unix_now};
 use crate::git::repo::platform::{file_clock, nanoseconds};
 use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 use std::fs::File;
 
 /// A log longer than this begins anew.
@@ -31,10 +32,15 @@ impl Durable<'_> {
         if !self.is_on() {
             return Ok(());
         }
-        self.repo.flush()?;
         let mut log = Log::open(self.own_log())?;
         let begun = file_clock();
-        let objects = logged(&loose_since(self.repo, log.mark().unwrap_or_else(boot_time))?)?;
+        // Those of others; then its own, which are at hand.
+        let mut others = loose_since(self.repo, log.mark().unwrap_or_else(boot_time))?;
+        self.repo.flush()?;
+        let own = self.repo.power.written.borrow_mut().give();
+        let names: BTreeSet<&str> = own.iter().flatten().map(|(name, _)| name.as_str()).collect();
+        others.retain(|file| !names.contains(file.name.as_str()));
+        let objects = own.map(own_entries).zip(logged(&others)?).map(|(own, others)| [own, others].concat());
         // Too much for the log, or the log itself is too much: all is flushed that is on the file system.
         if (objects.is_none() || log.length() > LONG) && sync_whole(&[&objects_directory(self.repo), log.path()])? {
             log.empty()?;
@@ -44,21 +50,18 @@ impl Durable<'_> {
         log.sync()
     }
 
-    /// Adds what these refs are now, and if need be all objects that are new, which something durable leads to already.
-    pub fn note(&self, refs: &[RefState], with_objects: bool, when: When) -> Result<()> {
+    /// Adds what these refs are now, and the objects that were written for them, which something durable leads to already.
+    pub fn note(&self, refs: &[RefState], when: When) -> Result<()> {
         if !self.is_on() {
             return Ok(());
         }
+        self.repo.flush()?;
+        let objects = self.repo.power.written.borrow_mut().give().map(own_entries);
         let mut log = Log::open(self.own_log())?;
-        let (begun, mark) = (file_clock(), log.mark());
-        let objects = match mark.filter(|_| with_objects) {
-            Some(mark) => logged(&loose_since(self.repo, mark)?)?,
-            None => None,
-        };
-        // Without the objects they are still to be taken in.
-        let mark = if objects.is_some() { Some(begun) } else { mark };
         let states = refs.iter().map(|(name, id)| Entry::Ref(name.clone(), *id));
-        log.append(&objects.into_iter().flatten().chain(states).collect::<Vec<_>>(), mark.unwrap_or_else(boot_time))?;
+        let entries: Vec<Entry> = objects.into_iter().flatten().chain(states).collect();
+        // Those of others are still to be taken in, and what was too much.
+        log.append(&entries, log.mark().unwrap_or_else(boot_time))?;
         if when == When::Now { log.sync() } else { Ok(()) }
     }
 
@@ -72,6 +75,10 @@ impl Durable<'_> {
         }
         Ok(())
     }
+}
+
+fn own_entries(files: Vec<(String, Vec<u8>)>) -> Vec<Entry> {
+    files.into_iter().map(|(name, content)| Entry::Object(name, content)).collect()
 }
 
 /// When the system was started: what was there before was read from the disk.

@@ -37,7 +37,13 @@ impl Repo {
         let mut failed = None;
         for (id, (kind, bytes)) in new.iter() {
             if failed.is_none() {
-                failed = store.write(*id, *kind, bytes).err();
+                match store.write(*id, *kind, bytes) {
+                    Ok(content) if self.power.flushes.get() => {
+                        self.power.written.borrow_mut().add(id.to_string(), content);
+                    }
+                    Ok(_) => {}
+                    Err(error) => failed = Some(error),
+                }
             }
             if failed.is_some() {
                 // Nothing is forgotten.
@@ -53,7 +59,7 @@ impl Repo {
         let mut store = Loose { directory: directory.to_owned(), zlib: None };
         let mut copied = Ok(());
         for (id, (kind, bytes)) in new.iter() {
-            copied = copied.and_then(|()| store.write(*id, *kind, bytes));
+            copied = copied.and_then(|()| store.write(*id, *kind, bytes).map(drop));
             self.gix.objects.write_buf_with_known_id(*kind, bytes, *id)?;
         }
         copied
@@ -103,17 +109,18 @@ struct Loose {
 }
 
 impl Loose {
-    fn write(&mut self, id: ObjectId, kind: Kind, bytes: &[u8]) -> Result<()> {
+    /// Writes the file of an object, unless it is there; gives what is in it, or could as well be.
+    fn write(&mut self, id: ObjectId, kind: Kind, bytes: &[u8]) -> Result<Vec<u8>> {
         let name = id.to_string();
         let (directory, name) = name.split_at(2);
         let directory = self.directory.join(directory);
         let path = directory.join(name);
-        if path.exists() {
-            return Ok(());
-        }
         let whole = [&loose_header(kind, bytes.len() as u64)[..], bytes].concat();
         let content = if whole.len() <= SMALL { stored(&whole)? } else { self.deflated(&whole)? };
-        place(&directory, &path, &content)
+        if !path.exists() {
+            place(&directory, &path, &content)?;
+        }
+        Ok(content)
     }
 
     fn deflated(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {

@@ -22,9 +22,11 @@ pub mod shell;
 pub mod testing;
 pub mod ways;
 pub mod worktrees;
+pub mod written;
 
 use crate::git::repo::apart::Look;
 use crate::git::repo::ways::Ways;
+use crate::git::repo::written::Written;
 use crate::progress::{ProgressSink, StopSwitch};
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
@@ -75,11 +77,13 @@ pub struct Power {
     pub looked: Cell<bool>,
     /// Whether there is a log.
     pub logs: Cell<bool>,
+    /// What has been written since that was last asked for.
+    pub written: RefCell<Written>,
 }
 
 impl Default for Power {
     fn default() -> Self {
-        Self { flushes: true.into(), looked: false.into(), logs: false.into() }
+        Self { flushes: true.into(), looked: false.into(), logs: false.into(), written: RefCell::default() }
     }
 }
 
