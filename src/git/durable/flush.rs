@@ -1,7 +1,8 @@
 //! Waiting for the disk.
 
 use crate::git::durable::Durable;
-use crate::git::repo::platform::sync_file_system;
+use crate::git::repo::platform::{file_system, sync_file_system};
+use crate::git::repo::threads::in_threads;
 use crate::git::worktree::Worktree;
 use crate::model::path::parents;
 use crate::model::plan::Plan;
@@ -13,9 +14,19 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// So many files and directories are flushed one by one; with more, the whole file system is.
 const SEVERAL: usize = 48;
+
+/// So many of them are open at the same time.
+const AT_ONCE: usize = 32;
+
+/// In so many threads they are waited for.
+const THREADS: usize = 8;
+
+/// The file system that is in memory.
+const TMPFS: u64 = 0x0102_1994;
 
 /// Flushes the file systems that these are on; says whether the system can.
 pub fn sync_whole(places: &[&Path]) -> Result<bool> {
@@ -56,14 +67,19 @@ impl Durable<'_> {
 
     fn flush_each(&self, plan: &Plan) -> Result<()> {
         let worktree = Worktree::new(self.repo);
+        let mut open = Vec::new();
+        let mut add = |file: File, what: String| {
+            open.push((file, what));
+            if open.len() < AT_ONCE { Ok(()) } else { sync_together(&std::mem::take(&mut open)) }
+        };
         for file in plan.files.iter().filter(|file| file.to.is_some()) {
             if let Some(file) = worktree.open_file(file.path.as_bstr())? {
-                sync(&file, || file_name(plan))?;
+                add(file, file_name(plan))?;
             }
         }
         for directory in directories(plan) {
             if let Some(directory) = worktree.open_directory(directory)? {
-                sync(&File::from(directory), || file_name(plan))?;
+                add(File::from(directory), file_name(plan))?;
             }
         }
         let aside =
@@ -72,11 +88,25 @@ impl Durable<'_> {
         let places = [self.repo.git_dir.join("index"), self.repo.git_dir.clone(), self.repo.scratch_path("")];
         for place in aside.iter().chain(&places) {
             if let Ok(file) = File::open(place) {
-                sync(&file, || place.display().to_string())?;
+                add(file, place.display().to_string())?;
             }
         }
-        Ok(())
+        sync_together(&open)
     }
+}
+
+/// Flushes files at the same time, where that takes time at all: the disk has what it is to write for several of them together.
+fn sync_together(files: &[(File, String)]) -> Result<()> {
+    let waits = files.first().is_some_and(|(file, _)| file_system(file) != Some(TMPFS));
+    let threads = if waits { files.len().min(THREADS) } else { 1 };
+    let next = AtomicUsize::new(0);
+    let work = || loop {
+        match files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            Some((file, what)) => sync(file, what)?,
+            None => return Ok(()),
+        }
+    };
+    in_threads(threads, work).into_iter().collect()
 }
 
 fn is_denied(error: &anyhow::Error) -> bool {
@@ -99,10 +129,10 @@ fn file_name(plan: &Plan) -> String {
     format!("what {} wrote", plan.op.word())
 }
 
-fn sync(file: &File, what: impl Fn() -> String) -> Result<()> {
+fn sync(file: &File, what: &str) -> Result<()> {
     match rustix::fs::fsync(file) {
         // There is nothing to wait for.
         Ok(()) | Err(Errno::INVAL | Errno::ROFS | Errno::NOTSUP) => Ok(()),
-        Err(error) => Err(error).with_context(|| format!("flush {}", what())),
+        Err(error) => Err(error).with_context(|| format!("flush {what}")),
     }
 }

@@ -20,6 +20,7 @@ pub mod shadow;
 pub mod shell;
 #[cfg(test)]
 pub mod testing;
+pub mod threads;
 pub mod ways;
 pub mod worktrees;
 pub mod written;

@@ -1,6 +1,7 @@
 //! The half of a scan that goes by the index: directories in parallel, each merged with its entries.
 
 use crate::git::index::sparse::is_left_out;
+use crate::git::repo::threads::in_threads;
 use crate::git::scan::found::{Findings, Job, Listing, Name, hash_of, names_in, skipped};
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::is_denied;
@@ -253,20 +254,6 @@ fn threads() -> usize {
     static THREADS: LazyLock<usize> =
         LazyLock::new(|| std::thread::available_parallelism().map_or(2, |n| n.get().min(8)));
     *THREADS
-}
-
-/// Does the same in several threads, of which this is one.
-fn in_threads<T: Send>(threads: usize, work: impl Fn() -> Result<T> + Sync) -> Vec<Result<T>> {
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
-        let mut all = vec![work()];
-        all.extend(others.into_iter().map(|other| {
-            other.join().unwrap_or_else(|_| {
-                Err(anyhow!("a thread ended early: this is a bug in oxundo, of which it has told above"))
-            })
-        }));
-        all
-    })
 }
 
 impl Scanner<'_> {
