@@ -8,7 +8,9 @@
 use crate::crash::locks;
 use crate::sandbox::{Mode, Output, Sandbox, State, announce};
 use crate::tracer::{Kill, LAUNCH, Point, Trace, Victim, trace};
+use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -431,7 +433,8 @@ fn settled(repo: &Sandbox) {
         .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
         .unwrap_or_default();
     let kept = ["lock", "run", "notes", "log", "aside", "timeline", "journal.key", "replaced", "fired"];
-    let left: Vec<_> = left.iter().filter(|name| !kept.iter().any(|kept| name == kept)).collect();
+    let is_kept = |name: &OsString| kept.iter().any(|kept| name == kept) || name.as_bytes().starts_with(b"seen-");
+    let left: Vec<_> = left.iter().filter(|name| !is_kept(name)).collect();
     assert!(left.is_empty(), "no scratch is left: {left:?}");
     assert!(!has_journal(repo), "the journal is gone");
     let second: Output = repo.oxundo(["status"]);

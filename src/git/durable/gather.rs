@@ -2,6 +2,7 @@
 //! not flush them either.
 
 use crate::git::durable::log::Entry;
+use crate::git::durable::seen::Seen;
 use crate::git::repo::Repo;
 use crate::git::repo::platform::nanoseconds;
 use crate::git::repo::written::MOST;
@@ -34,44 +35,57 @@ pub fn objects_directory(repo: &Repo) -> PathBuf {
 
 /// The files of objects that have come since a time.
 pub fn loose_since(repo: &Repo, mark: u64) -> Result<Vec<LooseFile>> {
+    loose_beside(repo, mark, None)
+}
+
+/// The files of objects that have come since a time, but for those in directories that hold what was seen in them. All that is
+/// there has then been seen.
+pub fn loose_beside(repo: &Repo, mark: u64, mut seen: Option<&mut Seen>) -> Result<Vec<LooseFile>> {
     let objects = objects_directory(repo);
     let top = File::open(&objects).with_context(|| format!("open '{}'", objects.display()))?;
     let digits = repo.hash_kind().len_in_hex() - 2;
     let mut found = Vec::new();
-    for above in (0..=u8::MAX).map(|first| format!("{first:02x}")) {
-        let is_new = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory && is_since(stat, mark);
-        let files = match statat(&top, &above, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if is_new(&stat) => openat(&top, &above, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-                .and_then(|directory| files_since(&directory, digits, mark)),
-            Ok(_) => continue,
-            Err(error) => Err(error),
-        };
-        match files {
-            Ok(files) => found.extend(files.into_iter().map(|(name, size)| {
-                let path = objects.join(&above).join(&name);
-                LooseFile { name: format!("{above}{name}"), path, size }
-            })),
-            // There is none, or git has just removed it.
-            Err(Errno::NOENT) => {}
+    for number in 0..=u8::MAX {
+        let above = format!("{number:02x}");
+        let listed = changed_since(&top, &above, mark)
+            .and_then(|changed| changed.map(|directory| Ok((names(&directory, digits)?, directory))).transpose());
+        let (names, directory) = match listed {
+            Ok(Some(listed)) => listed,
+            Ok(None) | Err(Errno::NOENT) => continue,
             Err(error) => return Err(error).with_context(|| format!("read '{}'", objects.join(&above).display())),
+        };
+        if let Some(seen) = &mut seen {
+            if seen.has(number, names.iter().map(String::as_str)) {
+                continue;
+            }
+            seen.set(number, names.iter().map(String::as_str));
+        }
+        for name in names {
+            // What is gone meanwhile is not asked for.
+            let Ok(stat) = statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && is_since(&stat, mark) {
+                let (path, size) = (objects.join(&above).join(&name), u64::try_from(stat.st_size).unwrap_or_default());
+                found.push(LooseFile { name: format!("{above}{name}"), path, size });
+            }
         }
     }
     Ok(found)
 }
 
-/// The files in a directory that have come since a time and have so many characters in their names, with their sizes.
-fn files_since(directory: &OwnedFd, digits: usize, mark: u64) -> rustix::io::Result<Vec<(String, u64)>> {
+/// A directory of objects, if something has come into it since a time.
+fn changed_since(top: &File, name: &str, mark: u64) -> rustix::io::Result<Option<OwnedFd>> {
+    let stat = statat(top, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let is_changed = FileType::from_raw_mode(stat.st_mode) == FileType::Directory && is_since(&stat, mark);
+    is_changed.then(|| openat(top, name, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())).transpose()
+}
+
+/// The names in a directory that have so many characters.
+fn names(directory: &OwnedFd, digits: usize) -> rustix::io::Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
-        let Ok(name) = entry.file_name().to_str() else { continue };
-        if name.len() != digits {
-            continue;
-        }
-        // What is gone meanwhile is not asked for.
-        let Ok(stat) = statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && is_since(&stat, mark) {
-            found.push((name.to_owned(), u64::try_from(stat.st_size).unwrap_or_default()));
+        if let Some(name) = entry.file_name().to_str().ok().filter(|name| name.len() == digits) {
+            found.push(name.to_owned());
         }
     }
     Ok(found)

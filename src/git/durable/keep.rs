@@ -1,8 +1,9 @@
 //! Writing what is relied on into the log, and waiting for it.
 
 use crate::git::durable::flush::sync_whole;
-use crate::git::durable::gather::{logged, loose_since, objects_directory};
+use crate::git::durable::gather::{logged, loose_beside, objects_directory};
 use crate::git::durable::log::{Entry, Log};
+use crate::git::durable::seen::Seen;
 use crate::git::durable::{Durable, RefState, When};
 use crate::git::repo::clock::{since_boot, unix_now};
 use crate::git::repo::platform::{file_clock, nanoseconds};
@@ -33,13 +34,17 @@ impl Durable<'_> {
             return Ok(());
         }
         let mut log = Log::open(self.own_log())?;
-        let begun = file_clock();
+        let (begun, mark) = (file_clock(), log.mark());
         // Those of others; then its own, which are at hand.
-        let mut others = loose_since(self.repo, log.mark().unwrap_or_else(boot_time))?;
+        let mut seen = Seen::read(self.repo, mark);
+        let mut others = loose_beside(self.repo, mark.unwrap_or_else(boot_time), Some(&mut seen))?;
         self.repo.flush()?;
         let own = self.repo.power.written.borrow_mut().give();
-        let names: BTreeSet<&str> = own.iter().flatten().map(|(name, _)| name.as_str()).collect();
-        others.retain(|file| !names.contains(file.name.as_str()));
+        let mut unmet: BTreeSet<&str> = own.iter().flatten().map(|(name, _)| name.as_str()).collect();
+        others.retain(|file| !unmet.remove(file.name.as_str()));
+        for name in unmet {
+            seen.add(name);
+        }
         let objects = own.map(own_entries).zip(logged(&others)?).map(|(own, others)| [own, others].concat());
         // Too much for the log, or the log itself is too much: all is flushed that is on the file system.
         if (objects.is_none() || log.length() > LONG) && sync_whole(&[&objects_directory(self.repo), log.path()])? {
@@ -47,7 +52,9 @@ impl Durable<'_> {
         }
         let states = refs.iter().map(|(name, id)| Entry::Ref(name.clone(), *id));
         log.append(&objects.unwrap_or_default().into_iter().chain(states).collect::<Vec<_>>(), begun)?;
-        log.sync()
+        log.sync()?;
+        seen.write(self.repo, begun);
+        Ok(())
     }
 
     /// Adds what these refs are now, and the objects that were written for them, which something durable leads to already.
@@ -56,12 +63,21 @@ impl Durable<'_> {
             return Ok(());
         }
         self.repo.flush()?;
-        let objects = self.repo.power.written.borrow_mut().give().map(own_entries);
+        let own = self.repo.power.written.borrow_mut().give().unwrap_or_default();
         let mut log = Log::open(self.own_log())?;
+        let mut seen = Seen::read(self.repo, log.mark());
+        let unmet: BTreeSet<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
+        let is_more = !unmet.is_empty();
+        for name in unmet {
+            seen.add(name);
+        }
         let states = refs.iter().map(|(name, id)| Entry::Ref(name.clone(), *id));
-        let entries: Vec<Entry> = objects.into_iter().flatten().chain(states).collect();
         // Those of others are still to be taken in, and what was too much.
-        log.append(&entries, log.mark().unwrap_or_else(boot_time))?;
+        let mark = log.mark().unwrap_or_else(boot_time);
+        log.append(&own_entries(own).into_iter().chain(states).collect::<Vec<_>>(), mark)?;
+        if is_more {
+            seen.write(self.repo, mark);
+        }
         if when == When::Now { log.sync() } else { Ok(()) }
     }
 
@@ -85,4 +101,76 @@ fn own_entries(files: Vec<(String, Vec<u8>)>) -> Vec<Entry> {
 fn boot_time() -> u64 {
     // Both clocks are read to the second.
     nanoseconds(unix_now() - since_boot() - 2, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+
+    fn logged_names(f: &Fixture) -> Vec<String> {
+        let mut log = Log::open(Durable::new(&f.repo).own_log()).expect("open the log");
+        let entries = log.read().expect("read the log").entries;
+        entries
+            .into_iter()
+            .filter_map(|entry| if let Entry::Object(name, _) = entry { Some(name) } else { None })
+            .collect()
+    }
+
+    fn all_names(f: &Fixture) -> BTreeSet<String> {
+        loose_beside(&f.repo, 0, None).expect("look").into_iter().map(|file| file.name).collect()
+    }
+
+    #[test]
+    fn whoever_wrote_an_object_it_is_in_the_log_and_what_was_seen_before_is_not_again() {
+        let f = Fixture::new();
+        let durable = Durable::new(&f.repo);
+        durable.begin().expect("make a log");
+        for round in 0..12 {
+            for number in 0..40 {
+                f.repo.put_blob(format!("own {round} {number}").as_bytes()).expect("make a blob");
+            }
+            // Each in one of the directories in which those before are; and the same object, by both.
+            for number in 0..20 {
+                f.blob(format!("of others {round} {number}"));
+                f.blob(format!("own {round} {}", 2 * number));
+            }
+            if round % 3 == 1 {
+                f.repo.flush().expect("write them");
+            }
+            if round % 4 == 3 {
+                durable.note(&[], When::Soon).expect("add to the log");
+                f.git(&["gc", "-q", "--prune=now"]);
+                f.blob("after git has packed all that it has a name for");
+            }
+            let there = all_names(&f);
+            durable.keep(&[]).expect("add to the log");
+            let logged: BTreeSet<String> = logged_names(&f).into_iter().collect();
+            let missing: Vec<_> = there.difference(&logged).collect();
+            assert!(missing.is_empty(), "round {round}: {missing:?}");
+        }
+    }
+
+    #[test]
+    fn directories_in_which_nothing_is_new_are_not_asked_for_their_files() {
+        let f = Fixture::new();
+        let durable = Durable::new(&f.repo);
+        durable.begin().expect("make a log");
+        let look = || {
+            let mut seen = Seen::read(&f.repo, Log::open(durable.own_log()).expect("open the log").mark());
+            loose_beside(&f.repo, 0, Some(&mut seen)).expect("look").len()
+        };
+        for number in 0..300 {
+            f.repo.put_blob(format!("own {number}").as_bytes()).expect("make a blob");
+        }
+        durable.keep(&[]).expect("add to the log");
+        f.repo.put_blob(b"one more, for a note").expect("make a blob");
+        durable.note(&[], When::Soon).expect("add to the log");
+        assert_eq!(look(), 0);
+        let before = all_names(&f);
+        f.blob("of others");
+        let (new, all) = (all_names(&f).difference(&before).next().cloned().expect("one"), look());
+        let beside = before.iter().filter(|name| name[..2] == new[..2]).count();
+        assert_eq!(all, beside + 1, "only the directory that it is in is looked at");
+    }
 }

@@ -15,6 +15,7 @@ pub mod log;
 pub mod mend;
 pub mod objects;
 pub mod refs;
+pub mod seen;
 
 use crate::git::repo::Repo;
 use gix::ObjectId;
