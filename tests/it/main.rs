@@ -84,6 +84,7 @@ mod sandbox;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod saves;
 mod settings;
+mod shared;
 mod show_diff;
 mod signals;
 mod sparse;

@@ -261,7 +261,7 @@ impl Sandbox {
             .envs(self.variables.iter().cloned())
             .stdin(Stdio::null());
         if let Some(user) = self.user {
-            command.uid(user).gid(user);
+            command.uid(user).gid(NOBODY);
         }
         command
     }
@@ -276,6 +276,13 @@ impl Sandbox {
             self.user = Some(NOBODY);
         }
         self
+    }
+
+    /// Another member of nobody's group, with the same home, who trusts what is the others'.
+    pub(crate) fn member(&self, number: u32) -> Self {
+        let mut member = self.clone();
+        member.user = Some(NOBODY - number);
+        member
     }
 
     /// A program with which the test itself builds and judges: git leaves out what only costs time there. oxundo and its

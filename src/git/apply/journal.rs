@@ -121,6 +121,8 @@ fn seal(repo: &Repo, text: ObjectId) -> Result<String> {
     let (path, mut key) = (repo.scratch()?.join(KEY), [0; 32]);
     File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut key)).context("make a key")?;
     replace_synced(&path, &key, 0o600)
+        // Whoever may write here may finish what another has begun.
+        .and_then(|()| repo.sharing().share(&path))
         // Its name too.
         .and_then(|()| File::open(repo.scratch_path(""))?.sync_all())
         .with_context(|| format!("write '{}'", path.display()))?;

@@ -21,6 +21,8 @@ impl Durable<'_> {
         if !self.is_on() || self.repo.power.logs.replace(true) || self.own_log().exists() {
             return Ok(());
         }
+        let logs = self.logs();
+        self.repo.sharing().make_directories(&logs).with_context(|| format!("make '{}'", logs.display()))?;
         let mut log = Log::open(self.own_log())?;
         log.append(&[], boot_time())?;
         log.sync()?;

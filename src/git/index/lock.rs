@@ -177,6 +177,7 @@ impl IndexLock<'_> {
         self.stager.take();
         self.repo.flush()?;
         if self.copy.exists() {
+            self.repo.sharing().share(&self.copy)?;
             std::fs::rename(&self.copy, &self.index).context("replace the index")?;
         }
         Ok(())

@@ -160,8 +160,9 @@ impl Objects<'_> {
         if added.is_empty() {
             return Ok(());
         }
-        std::fs::create_dir_all(self.repo.common_dir.join("oxundo"))?;
-        let mut file = std::fs::File::options().create(true).append(true).open(path)?;
+        self.repo.sharing().make_directories(&self.repo.common_dir.join("oxundo"))?;
+        let mut file = std::fs::File::options().create(true).append(true).open(&path)?;
+        self.repo.sharing().share(&path)?;
         Ok(file.write_all(&added)?)
     }
 }

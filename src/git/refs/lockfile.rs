@@ -142,7 +142,8 @@ impl<'r> RefLocks<'r> {
                 }
                 // More than once: git removes directories that it leaves empty.
                 Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => {
-                    let directory = lock.parent().map_or(Ok(()), std::fs::create_dir_all);
+                    let sharing = self.refs.repo.sharing();
+                    let directory = lock.parent().map_or(Ok(()), |above| sharing.make_directories(above));
                     directory.with_context(|| format!("make the directory of '{}'", lock.display()))?;
                 }
                 Err(error) => return Err(error).with_context(|| format!("make '{}'", lock.display())),
@@ -186,6 +187,7 @@ impl<'r> RefLocks<'r> {
         let put = || {
             let mut file = File::create(&new)?;
             file.write_all(content)?;
+            self.refs.repo.sharing().share(&new)?;
             if self.refs.is_for_many(path) && self.refs.repo.power.flushes.get() {
                 file.sync_all()?;
             }

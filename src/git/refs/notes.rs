@@ -20,10 +20,12 @@ impl Refs<'_> {
     /// has it.
     pub fn lock_notes(&self) -> Result<Lock> {
         let directory = self.repo.common_dir.join("oxundo");
-        std::fs::create_dir_all(&directory).with_context(|| format!("make '{}'", directory.display()))?;
+        let sharing = self.repo.sharing();
+        sharing.make_directories(&directory).with_context(|| format!("make '{}'", directory.display()))?;
         let path = directory.join("notes");
         let file = File::options().write(true).create(true).truncate(false).open(&path);
         let file = file.with_context(|| format!("open '{}'", path.display()))?;
+        sharing.share(&path)?;
         file.lock().context("lock the notes")?;
         Ok(Lock::over(file))
     }

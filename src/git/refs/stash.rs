@@ -65,7 +65,9 @@ impl Refs<'_> {
         } else if let Some(newest) = list.first() {
             let log = self.log_file(STASH);
             if list != now {
-                log.parent().map_or(Ok(()), std::fs::create_dir_all).context("make the directory of the stash list")?;
+                log.parent()
+                    .map_or(Ok(()), |above| self.repo.sharing().make_directories(above))
+                    .context("make the directory of the stash list")?;
                 locks.put(&log, &log_of(&list)?)?;
             }
             if top != Some(newest.id) {

@@ -11,6 +11,7 @@ use crate::git::refs::lockfile::{PACKED, RefLocks, remove_empty, remove_empty_ab
 use crate::git::refs::{Refs, moved_meanwhile};
 use crate::git::repo::refs::value;
 use crate::git::repo::scratch::remove_if_there;
+use crate::git::repo::sharing::Sharing;
 use crate::model::bytes::lossless;
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -76,7 +77,9 @@ impl Refs<'_> {
         let policy = self.repo.gix.refs.write_reflog;
         let usual = |name: &str| name == "HEAD" || LOGGED.iter().any(|below| name.starts_with(below));
         let makes = edit.always_logged || policy == WriteReflog::Always || policy == WriteReflog::Normal && usual(name);
-        let Some(mut file) = open_log(&path, makes).with_context(|| format!("open '{}'", path.display()))? else {
+        let Some(mut file) =
+            open_log(self.repo.sharing(), &path, makes).with_context(|| format!("open '{}'", path.display()))?
+        else {
             return Ok(());
         };
         let (who, mut time) = (self.repo.committer(), gix::date::parse::TimeBuf::default());
@@ -150,11 +153,14 @@ pub fn log_line(from: Option<ObjectId>, to: ObjectId, who: SignatureRef<'_>, mes
 }
 
 /// Opens a reflog to write at its end; nothing where there is none and it is not to be made.
-fn open_log(path: &Path, makes: bool) -> std::io::Result<Option<File>> {
+fn open_log(sharing: Sharing, path: &Path, makes: bool) -> std::io::Result<Option<File>> {
     if makes {
-        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        path.parent().map_or(Ok(()), |above| sharing.make_directories(above))?;
     }
-    let open = || OpenOptions::new().append(true).create(makes).open(path);
+    let open = || {
+        let opened = OpenOptions::new().append(true).create(makes).open(path)?;
+        sharing.share(path).map(|()| opened)
+    };
     match open() {
         Err(error) if error.kind() == ErrorKind::NotFound && !makes => Ok(None),
         // git leaves directories empty where there were refs below this name.

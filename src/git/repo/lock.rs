@@ -92,6 +92,7 @@ impl Repo {
             .truncate(false)
             .open(&path)
             .with_context(|| format!("open '{}'", path.display()))?;
+        self.sharing().share(&path)?;
         let start = Instant::now();
         loop {
             match file.try_lock() {

@@ -25,6 +25,7 @@ impl Repo {
         let Some(look) = self.look.take() else { return Ok(()) };
         for (id, file) in &look.large {
             stream_as(&*self.gix.objects, file, *id)?;
+            self.share_object(*id)?;
         }
         if let Some(apart) = &look.apart {
             self.take_in(&apart.path)?;
@@ -46,7 +47,9 @@ impl Repo {
             look.large.insert(id, file);
             return Ok(Some(id));
         }
-        stream(&*self.gix.objects, &file)
+        let id = stream(&*self.gix.objects, &file)?;
+        id.map_or(Ok(()), |id| self.share_object(id))?;
+        Ok(id)
     }
 
     /// A large file that was only looked at.

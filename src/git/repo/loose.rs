@@ -6,6 +6,7 @@
 //! `git gc` has just removed the directory that the file was to be in.
 
 use crate::git::repo::Repo;
+use crate::git::repo::sharing::Sharing;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::objs::encode::loose_header;
@@ -33,7 +34,8 @@ impl Repo {
     pub fn flush(&self) -> Result<()> {
         self.unwritten.set(0);
         let new = self.gix.objects.reset_object_memory().unwrap_or_default();
-        let mut store = Loose { directory: self.gix.objects.store_ref().path().to_owned(), zlib: None };
+        let directory = self.gix.objects.store_ref().path().to_owned();
+        let mut store = Loose { directory, sharing: self.sharing(), zlib: None };
         let mut failed = None;
         for (id, (kind, bytes)) in new.iter() {
             if failed.is_none() {
@@ -56,7 +58,7 @@ impl Repo {
     /// Writes them into another directory as well, and keeps them in memory.
     pub(in crate::git::repo) fn copy_unwritten(&self, directory: &Path) -> Result<()> {
         let new = self.gix.objects.reset_object_memory().unwrap_or_default();
-        let mut store = Loose { directory: directory.to_owned(), zlib: None };
+        let mut store = Loose { directory: directory.to_owned(), sharing: Sharing::Own, zlib: None };
         let mut copied = Ok(());
         for (id, (kind, bytes)) in new.iter() {
             copied = copied.and_then(|()| store.write(*id, *kind, bytes).map(drop));
@@ -76,7 +78,7 @@ impl Repo {
                 let path = directory.join(object.file_name());
                 if !path.exists() {
                     let content = std::fs::read(object.path())?;
-                    place(&directory, &path, &content)?;
+                    place(self.sharing(), &directory, &path, &content)?;
                 }
             }
         }
@@ -87,7 +89,21 @@ impl Repo {
     pub fn write_again(&self, name: &str, content: &[u8]) -> Result<()> {
         let (directory, file) = name.split_at_checked(2).context("no object has such a name")?;
         let directory = self.gix.objects.store_ref().path().join(directory);
-        place(&directory, &directory.join(file), content)
+        place(self.sharing(), &directory, &directory.join(file), content)
+    }
+
+    /// Gives an object's file, and its directory, the permissions that they have of git.
+    pub(in crate::git::repo) fn share_object(&self, id: ObjectId) -> Result<()> {
+        let name = id.to_string();
+        let (directory, name) = name.split_at(2);
+        let directory = self.gix.objects.store_ref().path().join(directory);
+        let path = directory.join(name);
+        // One that is in a pack has no file.
+        if path.exists() {
+            self.sharing().share(&directory)?;
+            self.sharing().share(&path)?;
+        }
+        Ok(())
     }
 
     /// Makes a blob, and keeps it in memory if there is room.
@@ -105,6 +121,7 @@ impl Repo {
 /// Where objects are that are files of their own.
 struct Loose {
     directory: PathBuf,
+    sharing: Sharing,
     zlib: Option<Compress>,
 }
 
@@ -118,7 +135,7 @@ impl Loose {
         let whole = [&loose_header(kind, bytes.len() as u64)[..], bytes].concat();
         let content = if whole.len() <= SMALL { stored(&whole)? } else { self.deflated(&whole)? };
         if !path.exists() {
-            place(&directory, &path, &content)?;
+            place(self.sharing, &directory, &path, &content)?;
         }
         Ok(content)
     }
@@ -139,30 +156,31 @@ impl Loose {
 }
 
 /// Puts an object's file into place, and makes its directory where there is none.
-fn place(directory: &Path, path: &Path, content: &[u8]) -> Result<()> {
+fn place(sharing: Sharing, directory: &Path, path: &Path, content: &[u8]) -> Result<()> {
     let mut tries = 0..TRIES;
     loop {
-        match place_in(directory, path, content) {
+        match place_in(sharing, directory, path, content) {
             // There is no directory yet, or git has just removed it, since it was empty.
-            Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => make(directory)?,
+            Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => make(sharing, directory)?,
             placed => return placed.with_context(|| format!("write '{}'", path.display())),
         }
     }
 }
 
 /// Puts an object's file into place, whole or not at all. git sweeps away what a kill leaves.
-fn place_in(directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
+fn place_in(sharing: Sharing, directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
     let temporary = directory.join(temporary_name());
     let filled = File::options().write(true).create_new(true).mode(0o444).open(&temporary);
-    let placed = filled.and_then(|mut file| file.write_all(content)).and_then(|()| std::fs::rename(&temporary, path));
+    let filled = filled.and_then(|mut file| file.write_all(content)).and_then(|()| sharing.share(&temporary));
+    let placed = filled.and_then(|()| std::fs::rename(&temporary, path));
     if placed.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
     placed
 }
 
-fn make(directory: &Path) -> Result<()> {
-    match std::fs::create_dir(directory) {
+fn make(sharing: Sharing, directory: &Path) -> Result<()> {
+    match std::fs::create_dir(directory).and_then(|()| sharing.share(directory)) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
             Err(error).with_context(|| format!("make '{}'", directory.display()))
         }

@@ -17,6 +17,7 @@ pub mod refs;
 pub mod scratch;
 pub mod settings;
 pub mod shadow;
+pub mod sharing;
 pub mod shell;
 #[cfg(test)]
 pub mod testing;
@@ -26,6 +27,7 @@ pub mod worktrees;
 pub mod written;
 
 use crate::git::repo::apart::Look;
+use crate::git::repo::sharing::Sharing;
 use crate::git::repo::ways::Ways;
 use crate::git::repo::written::Written;
 use crate::progress::{ProgressSink, StopSwitch};
@@ -59,6 +61,8 @@ pub struct Repo {
     attributes: OnceCell<bool>,
     /// How long to wait for another command's moment to pass.
     patience: Duration,
+    /// For whom the files in the git directory are, once that was asked.
+    sharing: OnceCell<Sharing>,
     /// About how many bytes of objects are in memory only.
     unwritten: Cell<usize>,
     /// What a look needs and has not written, while this is one.
@@ -181,9 +185,19 @@ impl Repo {
         set.map_or_else(|| self.common_dir.join("hooks"), |path| self.top().join(path))
     }
 
+    /// For whom the files in the git directory are.
+    pub fn sharing(&self) -> Sharing {
+        *self.sharing.get_or_init(|| {
+            let config = self.gix.config_snapshot();
+            let value = config.plumbing().string_implicit("core.sharedRepository");
+            value.map_or(Sharing::Own, |value| Sharing::of(value.as_ref().map(AsRef::as_ref)))
+        })
+    }
+
     /// The directory for locks, logs and other scratch; made when first needed.
     pub fn scratch(&self) -> Result<&Path> {
-        std::fs::create_dir_all(&self.scratch).with_context(|| format!("make '{}'", self.scratch.display()))?;
+        let made = self.sharing().make_directories(&self.scratch);
+        made.with_context(|| format!("make '{}'", self.scratch.display()))?;
         Ok(&self.scratch)
     }
 

@@ -137,6 +137,7 @@ impl Repo {
             stop: OnceCell::default(),
             attributes: OnceCell::default(),
             patience: PATIENCE,
+            sharing: OnceCell::new(),
             unwritten: Cell::default(),
             look: Some(Look::default()).into(),
             power: Power::default(),

@@ -147,6 +147,12 @@ pub fn write_record(repo: &Repo, name: &str, record: &[u8]) {
 /// Adds a line to a file of the scratch directory, in one write: others may add theirs at the same time.
 pub fn append_line(path: &Path, line: &[u8]) -> Result<()> {
     let mut file = File::options().create(true).append(true).mode(0o600).open(path);
+    // Others at work in this worktree, where it is shared, add theirs. What they made is so already.
+    let is_shared =
+        path.parent().and_then(|above| above.metadata().ok()).is_some_and(|above| above.mode() & 0o020 != 0);
+    if let Some(file) = file.as_ref().ok().filter(|_| is_shared) {
+        let _ = file.set_permissions(Permissions::from_mode(0o660));
+    }
     let written =
         file.as_mut().map_or_else(|error| Err(error.kind().into()), |file| file.write_all(&[line, b"\n"].concat()));
     written.with_context(|| format!("write '{}'", path.display()))

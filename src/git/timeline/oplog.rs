@@ -52,6 +52,7 @@ impl Timelines<'_> {
         // A failure only costs that report.
         let mark = File::options().write(true).create(true).truncate(false).open(self.timeline_mark());
         let _ = mark.and_then(|mark| overwrite(&mark, format!("{commit}\n").as_bytes()));
+        let _ = self.repo.sharing().share(&self.timeline_mark());
     }
 
     /// Removes the note, so that a deleted timeline is not reported as lost.
