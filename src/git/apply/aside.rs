@@ -120,6 +120,8 @@ impl<'a> Aside<'a> {
             return Err(changed_meanwhile(self.path()));
         }
         rename(&self.half(), &self.store)?;
+        // Before the only other one goes.
+        self.repo.above(&self.store).iter().try_for_each(|directory| across::sync(directory))?;
         Ok(from)
     }
 

@@ -82,9 +82,9 @@ impl Durable<'_> {
                 add(File::from(directory), file_name(plan))?;
             }
         }
-        let aside =
-            plan.aside.iter().filter_map(|aside| Some(self.repo.scratch_path(&aside.store).parent()?.to_owned()));
-        let aside: BTreeSet<_> = aside.flat_map(|store| [store.clone(), self.repo.scratch_path("aside")]).collect();
+        // With the directories above, which may be new: of a linked worktree they are in the directory of all.
+        let stores = plan.aside.iter().map(|aside| self.repo.aside_path(&aside.store));
+        let aside: BTreeSet<_> = stores.flat_map(|store| self.repo.above(&store)).collect();
         let places = [self.repo.git_dir.join("index"), self.repo.git_dir.clone(), self.repo.scratch_path("")];
         for place in aside.iter().chain(&places) {
             if let Ok(file) = File::open(place) {

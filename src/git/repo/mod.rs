@@ -218,6 +218,12 @@ impl Repo {
         }
     }
 
+    /// The directories above a path, as far up as the git directory of all worktrees.
+    pub fn above(&self, path: &Path) -> Vec<PathBuf> {
+        let above = path.ancestors().skip(1).take_while(|above| above.starts_with(&self.common_dir));
+        above.map(Path::to_owned).collect()
+    }
+
     /// How this worktree is called in notes and refs: `main`, or a linked worktree's id.
     pub fn worktree_id(&self) -> String {
         self.linked_id().unwrap_or_else(|| "main".to_owned())

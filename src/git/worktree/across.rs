@@ -40,7 +40,8 @@ fn copy_one(from: &Path, to: &Path, about: &Metadata) -> Result<()> {
     Ok(made.sync_all()?)
 }
 
-fn sync(directory: &Path) -> Result<()> {
+/// Makes a directory's names durable.
+pub fn sync(directory: &Path) -> Result<()> {
     File::open(directory).and_then(|directory| directory.sync_all()).context("make a copy durable")
 }
 
