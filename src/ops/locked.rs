@@ -66,6 +66,7 @@ impl<'r> Locked<'r> {
     /// As [`Self::over`], with a view from before the lock was taken: what has not changed is not read again.
     pub fn from_view(view: View<'r>, lock: Lock) -> Result<Self> {
         view.repo.act();
+        view.mend()?;
         Durable::new(view.repo).begin()?;
         let recovered = view.apply()?.recover()?;
         let locked = Self { view: view.refreshed()?, _lock: lock };

@@ -2,6 +2,7 @@
 
 use crate::agents::adapters::state_files;
 use crate::config::Config;
+use crate::error::Refusal;
 use crate::git::apply::Apply;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
@@ -41,7 +42,7 @@ pub struct View<'r> {
 impl<'r> View<'r> {
     /// Reads the timeline and HEAD, and changes nothing but what a power cut has left.
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
-        mend(repo, heard)?;
+        look_after(repo, heard)?;
         let timeline = Timelines::new(repo).timeline()?;
         Ok(Self {
             repo,
@@ -52,6 +53,11 @@ impl<'r> View<'r> {
             is_preview: false,
             heard,
         })
+    }
+
+    /// As the function of this name, before anything is changed.
+    pub fn mend(&self) -> Result<()> {
+        mend(self.repo, self.heard)
     }
 
     /// Reads again; the timeline only if it has moved.
@@ -119,7 +125,21 @@ impl<'r> View<'r> {
     }
 }
 
-/// Mends what a power cut has left, and says so.
+/// As [`mend`]; where something is out of reach for now, this is only said.
+fn look_after(repo: &Repo, heard: Warn<'_>) -> Result<()> {
+    match mend(repo, heard) {
+        Err(error) => match error.downcast_ref::<Refusal>() {
+            Some(refusal) => {
+                heard(Warning::new(&refusal.message));
+                Ok(())
+            }
+            None => Err(error),
+        },
+        mended => mended,
+    }
+}
+
+/// Mends what a power cut has left, and says so. To be called before anything is changed.
 pub fn mend(repo: &Repo, heard: Warn<'_>) -> Result<()> {
     repo.set_flushes(Config(repo).fsync()?);
     let mended = Durable::new(repo).mend()?;

@@ -28,10 +28,17 @@ fn where_all_came_to_the_disk_nothing_is_said_and_nothing_is_moved() {
         "git pack-refs --all; git gc -q --prune=now",
         "oxundo undo -q; git reset -q --hard ORIG_HEAD || git reset -q --hard refs/oxundo/timeline^",
         "git notes --ref=oxundo append -m mine",
+        "git switch -q --detach; git branch -q -D main; git switch -q -c main HEAD~1",
+        "git switch -q -c other HEAD~1; git branch -q -M other main",
+        "git reset -q --hard HEAD~1; git reflog delete main@{1}",
+        "git reflog expire --expire=now --all; git commit -q --allow-empty -m later; git reset -q --hard HEAD~2",
+        "GIT_COMMITTER_DATE=@1000000000 git reset -q --hard HEAD~1",
+        "oxundo undo -q; git switch -q --detach; git branch -q -D main; git switch -q -c main refs/oxundo/timeline^",
     ];
     for script in moves {
         let repo = turn();
-        repo.sh(script);
+        // Reflogs know seconds only: what is done by hand comes later.
+        repo.sh(&format!("export GIT_COMMITTER_DATE=@$(($(date +%s) + 60)); {script}"));
         start_anew(&repo.base());
         let before = (repo.state(), repo.refs());
         let status = repo.oxundo(["log"]);
@@ -40,6 +47,43 @@ fn where_all_came_to_the_disk_nothing_is_said_and_nothing_is_moved() {
         assert!((repo.state(), repo.refs()) == before, "nothing is moved: {script}");
         assert!(fs::read(log(&repo)).expect("read the log").len() < 200, "it begins anew: {script}");
         repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_is_out_of_reach_for_now_is_not_taken_for_lost() {
+    let base = turn();
+    let clone = base.beside("clone");
+    base.sh("git clone -q --shared . ../clone; cp .git/config ../clone/.git/config");
+    clone.sh("oxundo run -q -- sh -c 'echo turn >>README.txt'; git commit -q --allow-empty -m mine; git branch mine; git tag t");
+    let (before, refs) = (clone.state(), clone.refs());
+    let away = base.base().join("away");
+    for (hidden, name) in [("repo/.git/objects", "an alternate"), ("clone/.git/objects/pack", "a pack")] {
+        if name == "a pack" {
+            clone.sh("git repack -q -d");
+        }
+        start_anew(&base.base());
+        let hidden = base.base().join(hidden);
+        let packs: Vec<_> = fs::read_dir(&hidden).expect("list it").flatten().map(|entry| entry.path()).collect();
+        let pack = packs.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "pack"));
+        // A link that leads nowhere near, as one that cannot be read: it fails for the superuser too.
+        let place = pack.filter(|_| name == "a pack").unwrap_or(hidden);
+        fs::rename(&place, &away).expect("take it away");
+        if name == "a pack" {
+            std::os::unix::fs::symlink(&place, &place).expect("make a link");
+        }
+        let looked = clone.oxundo(["status"]);
+        assert!(!looked.err().contains("mended"), "{name}: {looked:?}");
+        looked.warns("cannot look for what a power cut may have left");
+        let changed = clone.oxundo(["undo"]);
+        assert_ne!(changed.code, 0, "{name}: {changed:?}");
+        let _ = fs::remove_file(&place);
+        fs::rename(&away, &place).expect("bring it back");
+        let after = clone.oxundo(["log"]);
+        assert!(!after.err().contains("mended"), "{name}: {after:?}");
+        assert_eq!(clone.refs(), refs, "{name}");
+        assert_eq!(before.difference(&clone.state()), "", "{name}");
+        clone.assert_sound();
     }
 }
 

@@ -39,7 +39,9 @@ impl Durable<'_> {
         let (begun, mark) = (file_clock(), log.mark());
         // Those of others; then its own, which are at hand.
         let mut seen = Seen::read(self.repo, mark);
-        let mut others = loose_beside(self.repo, mark.unwrap_or_else(boot_time), Some(&mut seen))?;
+        // A clock that was set back since says nothing of what came.
+        let since = mark.filter(|mark| *mark <= begun).unwrap_or_else(boot_time);
+        let mut others = loose_beside(self.repo, since, Some(&mut seen))?;
         self.repo.flush()?;
         let own = self.repo.power.written.borrow_mut().give();
         let mut unmet: BTreeSet<&str> = own.iter().flatten().map(|(name, _)| name.as_str()).collect();
@@ -52,7 +54,7 @@ impl Durable<'_> {
         if (objects.is_none() || log.length() > LONG) && sync_whole(&[&objects_directory(self.repo), log.path()])? {
             log.empty()?;
         }
-        let states = refs.iter().map(|(name, id)| Entry::Ref(name.clone(), *id));
+        let states = self.states(refs)?;
         log.append(&objects.unwrap_or_default().into_iter().chain(states).collect::<Vec<_>>(), begun)?;
         log.sync()?;
         seen.write(self.repo, begun);
@@ -73,7 +75,7 @@ impl Durable<'_> {
         for name in unmet {
             seen.add(name);
         }
-        let states = refs.iter().map(|(name, id)| Entry::Ref(name.clone(), *id));
+        let states = self.states(refs)?;
         // Those of others are still to be taken in, and what was too much.
         let mark = log.mark().unwrap_or_else(boot_time);
         log.append(&own_entries(own).into_iter().chain(states).collect::<Vec<_>>(), mark)?;

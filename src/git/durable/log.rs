@@ -43,6 +43,8 @@ pub enum Entry {
     Object(String, Vec<u8>),
     /// Where a ref is, or is to be: nowhere, if it is to be gone.
     Ref(String, Option<ObjectId>),
+    /// How long the reflog of a ref is, and its checksum.
+    Reflog(String, u64, [u8; 8]),
     /// The command with this journal was interrupted by a power cut.
     Cut(ObjectId),
 }
@@ -189,6 +191,7 @@ fn record(entries: &[Entry], mark: u64) -> Vec<u8> {
     for entry in entries {
         match entry {
             Entry::Object(name, bytes) => put(b'o', name, bytes),
+            Entry::Reflog(name, length, sum) => put(b'l', name, &[length.to_be_bytes(), *sum].concat()),
             Entry::Cut(id) => put(b'c', "", id.to_string().as_bytes()),
             Entry::Ref(name, id) => put(b'r', name, id.map(|id| id.to_string()).unwrap_or_default().as_bytes()),
         }
@@ -227,6 +230,10 @@ fn take_entry(content: &mut &[u8]) -> Option<Entry> {
     let value = take_part(content)?;
     match kind {
         b'o' => Some(Entry::Object(name, value.to_vec())),
+        b'l' => {
+            let (length, sum) = value.split_first_chunk()?;
+            Some(Entry::Reflog(name, u64::from_be_bytes(*length), sum.try_into().ok()?))
+        }
         b'c' => Some(Entry::Cut(ObjectId::from_hex(value).ok()?)),
         b'r' if value.is_empty() => Some(Entry::Ref(name, None)),
         b'r' => Some(Entry::Ref(name, Some(ObjectId::from_hex(value).ok()?))),
@@ -250,6 +257,7 @@ mod tests {
             Entry::Object(format!("{number:040}"), vec![number; 300]),
             Entry::Ref("refs/oxundo/timeline".to_owned(), Some(ObjectId::from_bytes_or_panic(&[number; 20]))),
             Entry::Ref("refs/oxundo/pending".to_owned(), None),
+            Entry::Reflog("refs/heads/main".to_owned(), 7, [number; 8]),
         ]
     }
 
@@ -273,12 +281,12 @@ mod tests {
         let [two, three] = [2, 3].map(|records| HEAD + (whole.len() - HEAD) / 3 * records);
         for length in two..three {
             std::fs::write(top.path().join("log/main"), &whole[..length]).expect("write a file");
-            assert_eq!((read().entries, read().mark), (all[..6].to_vec(), 2), "cut at {length}");
+            assert_eq!((read().entries, read().mark), (all[..8].to_vec(), 2), "cut at {length}");
             let mut zeros = whole.clone();
             zeros[length..].fill(0);
             std::fs::write(top.path().join("log/main"), &zeros).expect("write a file");
             let found = read().entries;
-            assert!(found == all[..6] || found == all, "zeros from {length}");
+            assert!(found == all[..8] || found == all, "zeros from {length}");
         }
         std::fs::write(top.path().join("log/main"), &whole[..HEAD - 1]).expect("write a file");
         assert_eq!(read(), Content::default());

@@ -57,11 +57,12 @@ impl Durable<'_> {
     /// Mends what a power cut has left, once in each boot.
     pub fn mend(&self) -> Result<Mended> {
         let mut mended = Mended::default();
-        if self.repo.power.looked.replace(true) {
+        if self.repo.power.looked.get() {
             return Ok(mended);
         }
         if Log::find(self.own_log())?.is_some_and(|log| log.is_of_this_boot()) {
             self.repo.power.logs.set(true);
+            self.repo.power.looked.set(true);
             return Ok(mended);
         }
         for mut log in self.all_logs()? {
@@ -71,6 +72,7 @@ impl Durable<'_> {
                 self.mend_by(&mut log, &mut mended)?;
             }
         }
+        self.repo.power.looked.set(true);
         Ok(mended)
     }
 
@@ -146,13 +148,14 @@ impl Durable<'_> {
     }
 
     fn mend_with(&self, content: &Content, mended: &mut Mended) -> Result<()> {
-        let Content { entries, mark, begun } = content;
+        let Content { entries, mark, .. } = content;
+        self.check_reach()?;
         mended.objects += self.mend_objects(entries)?;
         mended.removed += self.remove_damaged(*mark)?;
         mended.others |= Refs::new(self.repo).clear_locks_of_before()?;
         mended.others |= self.mend_reflogs(entries)?;
         mended.refs.extend(self.mend_damaged_refs(entries)?);
-        mended.refs.extend(self.mend_refs(entries, *begun)?);
+        mended.refs.extend(self.mend_refs(content)?);
         Ok(())
     }
 

@@ -14,6 +14,7 @@ pub mod keep;
 pub mod log;
 pub mod mend;
 pub mod objects;
+pub mod reach;
 pub mod refs;
 pub mod seen;
 

@@ -10,6 +10,7 @@ use gix::objs::{Kind, ObjectRef, TreeRefIter};
 use gix::odb::loose::Store;
 use gix::zlib::{Decompress, FlushDecompress, Status};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 
 impl Durable<'_> {
     /// Writes the objects of a log again that are missing or damaged; gives how many. One of which a part is gone for good
@@ -20,13 +21,15 @@ impl Durable<'_> {
         for entry in entries {
             let Entry::Object(name, content) = entry else { continue };
             let Ok(id) = ObjectId::from_hex(name.as_bytes()) else { continue };
-            let now = std::fs::read(store.object_path(&id)).ok();
+            let now = std::fs::read(store.object_path(&id));
             let is_there = match &now {
-                Some(now) => now == content || is_readable(id, now),
-                None => self.repo.gix.try_find_header(id)?.is_some(),
+                Ok(now) => now == content || is_readable(id, now),
+                Err(error) if error.kind() == ErrorKind::NotFound => self.is_elsewhere(id),
+                // It is there, for others to read.
+                Err(_) => true,
             };
             if !is_there {
-                damaged.extend(now.map(|_| id));
+                damaged.extend(now.is_ok().then_some(id));
                 gone.insert(id, content);
             }
         }
@@ -60,12 +63,14 @@ impl Durable<'_> {
             let mut whole = Vec::new();
             for file in left {
                 let Ok(id) = ObjectId::from_hex(file.name.as_bytes()) else { continue };
-                if std::fs::read(&file.path).is_ok_and(|content| is_readable(id, &content)) && !self.has_lost_parts(id)
-                {
-                    whole.push(file);
-                } else {
-                    self.put_away(&file)?;
-                    removed += 1;
+                match std::fs::read(&file.path) {
+                    Ok(content) if !is_readable(id, &content) || self.has_lost_parts(id) => {
+                        self.put_away(&file)?;
+                        removed += 1;
+                    }
+                    Ok(_) => whole.push(file),
+                    // It is gone again, or for others to read.
+                    Err(_) => {}
                 }
             }
             if removed == before {
@@ -73,6 +78,12 @@ impl Durable<'_> {
             }
             left = whole;
         }
+    }
+
+    /// Whether an object is in a pack or in another repository. gix knows the empty tree and blob without any file.
+    fn is_elsewhere(&self, id: ObjectId) -> bool {
+        let is_known = [ObjectId::empty_tree(id.kind()), ObjectId::empty_blob(id.kind())].contains(&id);
+        !is_known && self.repo.gix.has_object(id)
     }
 
     /// Moves the file of an object to where git does not find it.

@@ -1,8 +1,9 @@
 //! Refs after a power cut.
 
-use crate::git::durable::Durable;
-use crate::git::durable::log::Entry;
+use crate::git::durable::log::{Content, Entry};
+use crate::git::durable::{Durable, RefState};
 use crate::git::refs::{NOTES, Refs, STASH};
+use crate::git::repo::scratch::checksum;
 use anyhow::Result;
 use gix::ObjectId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,17 +17,50 @@ const SECOND: u64 = 1_000_000_000;
 /// Where a log says that each ref was, the last one last.
 type States = BTreeMap<String, Vec<Option<ObjectId>>>;
 
+/// What the log has of a reflog.
+#[derive(Clone, Copy, Debug)]
+struct Recorded {
+    /// How long it was.
+    length: usize,
+    /// Its checksum.
+    sum: [u8; 8],
+    /// By when, in seconds since 1970.
+    by: u64,
+}
+
 impl Durable<'_> {
+    /// What the log is to have of refs: where they are, and of others' how far their reflogs go, by which what somebody does
+    /// later is known.
+    pub(super) fn states(&self, refs: &[RefState]) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for (name, id) in refs {
+            entries.push(Entry::Ref(name.clone(), *id));
+            if let Some(text) = Refs::new(self.repo).log_text(name)?.filter(|_| !is_own(name)) {
+                entries.push(Entry::Reflog(name.clone(), text.len() as u64, checksum(&text)));
+            }
+        }
+        Ok(entries)
+    }
+
     /// Puts refs where the log says that they were, if they are where they were before, or nowhere; gives those that it moved.
-    pub(super) fn mend_refs(&self, entries: &[Entry], begun: u64) -> Result<Vec<String>> {
-        let (mut states, mut mended) = (States::new(), Vec::new());
-        for entry in entries {
-            if let Entry::Ref(name, id) = entry {
-                states.entry(name.clone()).or_default().push(*id);
+    pub(super) fn mend_refs(&self, content: &Content) -> Result<Vec<String>> {
+        let (mut states, mut reflogs, mut mended) = (States::new(), BTreeMap::new(), Vec::new());
+        for entry in &content.entries {
+            match entry {
+                Entry::Ref(name, id) => {
+                    states.entry(name.clone()).or_default().push(*id);
+                    reflogs.remove(name);
+                }
+                Entry::Reflog(name, length, sum) => {
+                    let recorded = Recorded { length: usize::try_from(*length)?, sum: *sum, by: content.mark / SECOND };
+                    reflogs.insert(name, recorded);
+                }
+                Entry::Object(..) | Entry::Cut(_) => {}
             }
         }
         for (name, states) in &states {
-            mended.extend(self.mend_ref(name, states, begun)?.then(|| name.clone()));
+            let is_mended = self.mend_ref(name, states, reflogs.get(name).copied(), content.begun)?;
+            mended.extend(is_mended.then(|| name.clone()));
         }
         Ok(mended)
     }
@@ -59,15 +93,34 @@ impl Durable<'_> {
         Ok(mended)
     }
 
-    fn mend_ref(&self, name: &str, states: &[Option<ObjectId>], begun: u64) -> Result<bool> {
+    fn mend_ref(&self, name: &str, states: &[Option<ObjectId>], log: Option<Recorded>, begun: u64) -> Result<bool> {
         let refs = Refs::new(self.repo);
         let (Some(last), now) = (states.last().copied(), refs.ref_id(name)?) else { return Ok(false) };
         let is_lost = last.is_some_and(|last| !self.repo.gix.has_object(last));
-        if now == last || is_lost || !self.is_earlier(name, now, states)? || self.has_moved_on(name, now, last, begun) {
+        if now == last || is_lost || !self.is_earlier(name, now, states)? {
+            return Ok(false);
+        }
+        let has_moved_on = match log {
+            Some(log) => self.goes_on(name, now, log)?,
+            None => self.has_moved_on(name, now, last, begun),
+        };
+        if has_moved_on {
             return Ok(false);
         }
         refs.move_own_ref(name, now, last, MESSAGE)?;
         Ok(true)
+    }
+
+    /// Whether a reflog goes on from where the log says that it ended, or has a line of later that tells of what is there.
+    fn goes_on(&self, name: &str, now: Option<ObjectId>, log: Recorded) -> Result<bool> {
+        // Without a reflog nobody knows.
+        let Some(text) = Refs::new(self.repo).log_text(name)? else { return Ok(now.is_some()) };
+        if text.get(..log.length).is_some_and(|same| checksum(same) == log.sum) {
+            return Ok(text.len() > log.length);
+        }
+        // A power cut takes the end away, and nothing of the time behind it is there.
+        let newest = Refs::new(self.repo).logged(name).first().copied();
+        Ok(newest.is_some_and(|newest| newest.at > log.by && Some(newest.to) == now))
     }
 
     /// Whether somebody has moved a ref on from where the log says that it was last, and has said so in its reflog.

@@ -24,6 +24,9 @@ const COPY: &str = "index.oxundo-";
 /// So many of the last lines of a reflog may have been written shortly before a power cut.
 const YOUNG: usize = 200;
 
+/// How it fails to read a reflog that is not there: there may be refs below that name, or one above.
+const NO_LOG: [ErrorKind; 3] = [ErrorKind::NotFound, ErrorKind::IsADirectory, ErrorKind::NotADirectory];
+
 /// A move of a ref.
 #[derive(Clone, Copy, Debug)]
 pub struct Logged {
@@ -60,9 +63,18 @@ impl Refs<'_> {
         remove_if_there(&file)
     }
 
+    /// All that is in a reflog; none where there is none.
+    pub fn log_text(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let path = self.log_file(name);
+        match std::fs::read(&path) {
+            Err(error) if NO_LOG.contains(&error.kind()) => Ok(None),
+            read => read.map(Some).with_context(|| format!("read '{}'", path.display())),
+        }
+    }
+
     /// Where a ref was, by its reflog, the last one first.
     pub fn logged(&self, name: &str) -> Vec<Logged> {
-        let text = std::fs::read(self.log_file(name)).unwrap_or_default();
+        let text = self.log_text(name).ok().flatten().unwrap_or_default();
         let mut moves: Vec<_> = text.lines().filter_map(moved).collect();
         moves.reverse();
         moves
@@ -71,10 +83,7 @@ impl Refs<'_> {
     /// Takes out of a reflog what is no line of one, and the last lines if they name what is gone: git stops at both.
     pub fn mend_log(&self, name: &str) -> Result<bool> {
         let path = self.log_file(name);
-        let text = match std::fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            read => read.with_context(|| format!("read '{}'", path.display()))?,
-        };
+        let Some(text) = self.log_text(name)? else { return Ok(false) };
         let lines: Vec<&[u8]> = text.lines_with_terminator().collect();
         let is_there = |id: &ObjectId| id.is_null() || self.repo.gix.has_object(id);
         let is_whole = |at: usize, line: &[u8]| {
