@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// File systems that know seconds only may know every other one only.
 const COARSE: u64 = 2_000_000_000;
@@ -40,10 +40,22 @@ pub fn loose_since(repo: &Repo, mark: u64) -> Result<Vec<LooseFile>> {
 
 /// The files of objects that have come since a time, but for those in directories that hold what was seen in them. All that is
 /// there has then been seen.
-pub fn loose_beside(repo: &Repo, mark: u64, mut seen: Option<&mut Seen>) -> Result<Vec<LooseFile>> {
-    let objects = objects_directory(repo);
-    let top = File::open(&objects).with_context(|| format!("open '{}'", objects.display()))?;
-    let digits = repo.hash_kind().len_in_hex() - 2;
+pub fn loose_beside(repo: &Repo, mark: u64, seen: Option<&mut Seen>) -> Result<Vec<LooseFile>> {
+    loose_in(&objects_directory(repo), repo.hash_kind().len_in_hex() - 2, mark, seen)
+}
+
+/// The same of the repositories from which this one borrows objects: git copies none that is there.
+pub fn borrowed_since(repo: &Repo, mark: u64) -> Result<Vec<LooseFile>> {
+    let mut found = Vec::new();
+    // What is away for now has nothing new.
+    for objects in repo.gix.objects.store_ref().alternate_db_paths()?.iter().filter(|objects| objects.is_dir()) {
+        found.extend(loose_in(objects, repo.hash_kind().len_in_hex() - 2, mark, None)?);
+    }
+    Ok(found)
+}
+
+fn loose_in(objects: &Path, digits: usize, mark: u64, mut seen: Option<&mut Seen>) -> Result<Vec<LooseFile>> {
+    let top = File::open(objects).with_context(|| format!("open '{}'", objects.display()))?;
     let mut found = Vec::new();
     for number in 0..=u8::MAX {
         let above = format!("{number:02x}");

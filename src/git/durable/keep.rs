@@ -1,7 +1,7 @@
 //! Writing what is relied on into the log, and waiting for it.
 
 use crate::git::durable::flush::sync_whole;
-use crate::git::durable::gather::{logged, loose_beside, objects_directory};
+use crate::git::durable::gather::{borrowed_since, logged, loose_beside, objects_directory};
 use crate::git::durable::log::{Entry, Log};
 use crate::git::durable::seen::Seen;
 use crate::git::durable::{Durable, RefState, When};
@@ -42,6 +42,7 @@ impl Durable<'_> {
         // A clock that was set back since says nothing of what came.
         let since = mark.filter(|mark| *mark <= begun).unwrap_or_else(boot_time);
         let mut others = loose_beside(self.repo, since, Some(&mut seen))?;
+        others.extend(borrowed_since(self.repo, since)?);
         self.repo.flush()?;
         let own = self.repo.power.written.borrow_mut().give();
         let mut unmet: BTreeSet<&str> = own.iter().flatten().map(|(name, _)| name.as_str()).collect();
@@ -110,6 +111,7 @@ fn boot_time() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::repo::Repo;
     use crate::git::repo::testing::Fixture;
 
     fn logged_names(f: &Fixture) -> Vec<String> {
@@ -153,6 +155,21 @@ mod tests {
             let missing: Vec<_> = there.difference(&logged).collect();
             assert!(missing.is_empty(), "round {round}: {missing:?}");
         }
+    }
+
+    #[test]
+    fn what_is_borrowed_from_another_repository_is_in_the_log_too() {
+        let (base, f) = (Fixture::new(), Fixture::new());
+        let alternates = f.repo.git_dir().join("objects/info/alternates");
+        std::fs::write(&alternates, base.repo.git_dir().join("objects").as_os_str().as_encoded_bytes())
+            .expect("write a file");
+        let repo = Repo::open(f.repo.top()).expect("open it");
+        let durable = Durable::new(&repo);
+        durable.begin().expect("make a log");
+        let id = base.blob("of the other repository");
+        assert_eq!(repo.put_blob(b"of the other repository").expect("make a blob"), id);
+        durable.keep(&[]).expect("add to the log");
+        assert!(logged_names(&f).contains(&id.to_string()));
     }
 
     #[test]
