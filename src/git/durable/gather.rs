@@ -63,16 +63,22 @@ fn loose_in(objects: &Path, digits: usize, mark: u64, mut seen: Option<&mut Seen
             .and_then(|changed| changed.map(|directory| Ok((names(&directory, digits)?, directory))).transpose());
         let (names, directory) = match listed {
             Ok(Some(listed)) => listed,
-            Ok(None) | Err(Errno::NOENT) => continue,
+            Ok(None) => continue,
+            Err(Errno::NOENT) => {
+                if let Some(seen) = &mut seen {
+                    seen.set(number, &[]);
+                }
+                continue;
+            }
             Err(error) => return Err(error).with_context(|| format!("read '{}'", objects.join(&above).display())),
         };
         if let Some(seen) = &mut seen {
-            if seen.has(number, names.iter().map(String::as_str)) {
+            if seen.has(number, &names) {
                 continue;
             }
-            seen.set(number, names.iter().map(String::as_str));
+            seen.set(number, &names);
         }
-        for name in names {
+        for (name, _) in names {
             // What is gone meanwhile is not asked for.
             let Ok(stat) = statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && is_since(&stat, mark) {
@@ -91,13 +97,13 @@ fn changed_since(top: &File, name: &str, mark: u64) -> rustix::io::Result<Option
     is_changed.then(|| openat(top, name, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())).transpose()
 }
 
-/// The names in a directory that have so many characters.
-fn names(directory: &OwnedFd, digits: usize) -> rustix::io::Result<Vec<String>> {
+/// The names in a directory that have so many characters, and the inodes.
+fn names(directory: &OwnedFd, digits: usize) -> rustix::io::Result<Vec<(String, u64)>> {
     let mut found = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
         if let Some(name) = entry.file_name().to_str().ok().filter(|name| name.len() == digits) {
-            found.push(name.to_owned());
+            found.push((name.to_owned(), entry.ino()));
         }
     }
     Ok(found)

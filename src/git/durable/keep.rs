@@ -7,8 +7,9 @@ use crate::git::durable::seen::Seen;
 use crate::git::durable::{Durable, RefState, When};
 use crate::git::repo::clock::{since_boot, unix_now};
 use crate::git::repo::platform::{file_clock, nanoseconds};
+use crate::git::repo::written::WrittenFile;
 use anyhow::{Context, Result};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::File;
 
 /// A log longer than this begins anew.
@@ -45,15 +46,18 @@ impl Durable<'_> {
         others.extend(borrowed_since(self.repo, since)?);
         self.repo.flush()?;
         let own = self.repo.power.written.borrow_mut().give();
-        let mut unmet: BTreeSet<&str> = own.iter().flatten().map(|(name, _)| name.as_str()).collect();
-        others.retain(|file| !unmet.remove(file.name.as_str()));
-        for name in unmet {
-            seen.add(name);
+        let mut unmet: BTreeMap<&str, u64> =
+            own.iter().flatten().map(|file| (file.name.as_str(), file.inode)).collect();
+        others.retain(|file| unmet.remove(file.name.as_str()).is_none());
+        for (name, inode) in unmet {
+            seen.add(name, inode);
         }
         let objects = own.map(own_entries).zip(logged(&others)?).map(|(own, others)| [own, others].concat());
         // Too much for the log, or the log itself is too much: all is flushed that is on the file system.
         if (objects.is_none() || log.length() > LONG) && sync_whole(&[&objects_directory(self.repo), log.path()])? {
             log.empty()?;
+            // What comes again later is not in the log.
+            seen = Seen::nothing();
         }
         let states = self.states(refs)?;
         log.append(&objects.unwrap_or_default().into_iter().chain(states).collect::<Vec<_>>(), begun)?;
@@ -71,10 +75,10 @@ impl Durable<'_> {
         let own = self.repo.power.written.borrow_mut().give().unwrap_or_default();
         let mut log = Log::open(self.own_log())?;
         let mut seen = Seen::read(self.repo, log.mark());
-        let unmet: BTreeSet<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
+        let unmet: BTreeMap<&str, u64> = own.iter().map(|file| (file.name.as_str(), file.inode)).collect();
         let is_more = !unmet.is_empty();
-        for name in unmet {
-            seen.add(name);
+        for (name, inode) in unmet {
+            seen.add(name, inode);
         }
         let states = self.states(refs)?;
         // Those of others are still to be taken in, and what was too much.
@@ -98,12 +102,12 @@ impl Durable<'_> {
     }
 }
 
-fn own_entries(files: Vec<(String, Vec<u8>)>) -> Vec<Entry> {
-    files.into_iter().map(|(name, content)| Entry::Object(name, content)).collect()
+fn own_entries(files: Vec<WrittenFile>) -> Vec<Entry> {
+    files.into_iter().map(|file| Entry::Object(file.name, file.content)).collect()
 }
 
 /// When the system was started: what was there before was read from the disk.
-fn boot_time() -> u64 {
+pub(super) fn boot_time() -> u64 {
     // Both clocks are read to the second.
     nanoseconds(unix_now() - since_boot() - 2, 0)
 }
@@ -113,6 +117,7 @@ mod tests {
     use super::*;
     use crate::git::repo::Repo;
     use crate::git::repo::testing::Fixture;
+    use std::collections::BTreeSet;
 
     fn logged_names(f: &Fixture) -> Vec<String> {
         let mut log = Log::open(Durable::new(&f.repo).own_log()).expect("open the log");

@@ -3,6 +3,7 @@
 use crate::git::durable::Durable;
 use crate::git::durable::flush::sync_whole;
 use crate::git::durable::gather::{loose_since, objects_directory};
+use crate::git::durable::keep::boot_time;
 use crate::git::durable::log::{Content, Entry, Log};
 use crate::git::refs::Refs;
 use crate::git::repo::platform::file_clock;
@@ -121,7 +122,6 @@ impl Durable<'_> {
     }
 
     fn mend_by(&self, log: &mut Log, mended: &mut Mended) -> Result<()> {
-        let begun = file_clock();
         let content = log.read()?;
         self.mend_with(&content, mended)?;
         let entries = content.entries;
@@ -143,7 +143,8 @@ impl Durable<'_> {
             _ => Vec::new(),
         };
         log.empty()?;
-        log.append(&entries, begun)?;
+        // What others have written since the start is not known to be on the disk.
+        log.append(&entries, boot_time())?;
         log.sync()
     }
 

@@ -3,7 +3,7 @@
 use crate::git::durable::Durable;
 use crate::git::durable::gather::{LooseFile, loose_since};
 use crate::git::durable::log::Entry;
-use crate::git::repo::scratch::KEPT;
+use crate::git::repo::scratch::{KEPT, remove_if_there};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::objs::{Kind, ObjectRef, TreeRefIter};
@@ -53,7 +53,7 @@ impl Durable<'_> {
     pub(super) fn remove_damaged(&self, mark: u64) -> Result<usize> {
         let mut removed = 0;
         for file in loose_since(self.repo, 0)?.into_iter().filter(|file| file.size == 0) {
-            std::fs::remove_file(&file.path).with_context(|| format!("remove '{}'", file.path.display()))?;
+            remove_if_there(&file.path)?;
             removed += 1;
         }
         let mut left = loose_since(self.repo, mark)?;
@@ -90,7 +90,11 @@ impl Durable<'_> {
     fn put_away(&self, file: &LooseFile) -> Result<()> {
         let kept = self.repo.scratch_path(KEPT).join("objects").join(&file.name);
         kept.parent().map_or(Ok(()), std::fs::create_dir_all).context("make a directory")?;
-        std::fs::rename(&file.path, &kept).with_context(|| format!("write '{}'", kept.display()))
+        match std::fs::rename(&file.path, &kept) {
+            // git has removed it meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            moved => moved.with_context(|| format!("write '{}'", kept.display())),
+        }
     }
 
     fn store(&self) -> Store {

@@ -7,6 +7,7 @@
 
 use crate::git::repo::Repo;
 use crate::git::repo::sharing::Sharing;
+use crate::git::repo::written::WrittenFile;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::objs::encode::loose_header;
@@ -15,7 +16,7 @@ use gix::zlib::stream::deflate::{Compress, FlushCompress};
 use gix::zlib::{Compression, Status};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -40,9 +41,7 @@ impl Repo {
         for (id, (kind, bytes)) in new.iter() {
             if failed.is_none() {
                 match store.write(*id, *kind, bytes) {
-                    Ok(content) if self.power.flushes.get() => {
-                        self.power.written.borrow_mut().add(id.to_string(), content);
-                    }
+                    Ok(file) if self.power.flushes.get() => self.power.written.borrow_mut().add(file),
                     Ok(_) => {}
                     Err(error) => failed = Some(error),
                 }
@@ -89,7 +88,7 @@ impl Repo {
     pub fn write_again(&self, name: &str, content: &[u8]) -> Result<()> {
         let (directory, file) = name.split_at_checked(2).context("no object has such a name")?;
         let directory = self.gix.objects.store_ref().path().join(directory);
-        place(self.sharing(), &directory, &directory.join(file), content)
+        place(self.sharing(), &directory, &directory.join(file), content).map(drop)
     }
 
     /// Gives an object's file, and its directory, the permissions that they have of git.
@@ -127,17 +126,18 @@ struct Loose {
 
 impl Loose {
     /// Writes the file of an object, unless it is there; gives what is in it, or could as well be.
-    fn write(&mut self, id: ObjectId, kind: Kind, bytes: &[u8]) -> Result<Vec<u8>> {
+    fn write(&mut self, id: ObjectId, kind: Kind, bytes: &[u8]) -> Result<WrittenFile> {
         let name = id.to_string();
-        let (directory, name) = name.split_at(2);
+        let (directory, below) = name.split_at(2);
         let directory = self.directory.join(directory);
-        let path = directory.join(name);
+        let path = directory.join(below);
         let whole = [&loose_header(kind, bytes.len() as u64)[..], bytes].concat();
         let content = if whole.len() <= SMALL { stored(&whole)? } else { self.deflated(&whole)? };
-        if !path.exists() {
-            place(self.sharing, &directory, &path, &content)?;
-        }
-        Ok(content)
+        let inode = match path.metadata() {
+            Ok(about) => about.ino(),
+            Err(_) => place(self.sharing, &directory, &path, &content)?,
+        };
+        Ok(WrittenFile { name, inode, content })
     }
 
     fn deflated(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
@@ -155,8 +155,8 @@ impl Loose {
     }
 }
 
-/// Puts an object's file into place, and makes its directory where there is none.
-fn place(sharing: Sharing, directory: &Path, path: &Path, content: &[u8]) -> Result<()> {
+/// Puts an object's file into place, and makes its directory where there is none; gives its inode.
+fn place(sharing: Sharing, directory: &Path, path: &Path, content: &[u8]) -> Result<u64> {
     let mut tries = 0..TRIES;
     loop {
         match place_in(sharing, directory, path, content) {
@@ -168,11 +168,15 @@ fn place(sharing: Sharing, directory: &Path, path: &Path, content: &[u8]) -> Res
 }
 
 /// Puts an object's file into place, whole or not at all. git sweeps away what a kill leaves.
-fn place_in(sharing: Sharing, directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
+fn place_in(sharing: Sharing, directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<u64> {
     let temporary = directory.join(temporary_name());
     let filled = File::options().write(true).create_new(true).mode(0o444).open(&temporary);
-    let filled = filled.and_then(|mut file| file.write_all(content)).and_then(|()| sharing.share(&temporary));
-    let placed = filled.and_then(|()| std::fs::rename(&temporary, path));
+    let filled = filled.and_then(|mut file| {
+        file.write_all(content)?;
+        sharing.share(&temporary)?;
+        Ok(file.metadata()?.ino())
+    });
+    let placed = filled.and_then(|inode| std::fs::rename(&temporary, path).map(|()| inode));
     if placed.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }

@@ -5,25 +5,36 @@ use std::mem::take;
 /// So many bytes are kept in mind at most; nobody puts more into the log of `durable` at once.
 pub const MOST: u64 = 4 << 20;
 
-/// The files of objects: their names, without the slash, and all that is in them.
+/// The file of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// The object's name.
+    pub name: String,
+    /// The file's number.
+    pub inode: u64,
+    /// All that is in it.
+    pub content: Vec<u8>,
+}
+
+/// The files of objects.
 #[derive(Debug, Default)]
 pub struct Written {
-    files: Vec<(String, Vec<u8>)>,
+    files: Vec<WrittenFile>,
     size: u64,
 }
 
 impl Written {
     /// Adds one; forgets all of them where they are too much together.
-    pub fn add(&mut self, name: String, content: Vec<u8>) {
-        self.size += content.len() as u64;
-        self.files.push((name, content));
+    pub fn add(&mut self, file: WrittenFile) {
+        self.size += file.content.len() as u64;
+        self.files.push(file);
         if self.size > MOST {
             self.files.clear();
         }
     }
 
     /// Gives what was added since this was last asked; none if that was too much.
-    pub fn give(&mut self) -> Option<Vec<(String, Vec<u8>)>> {
+    pub fn give(&mut self) -> Option<Vec<WrittenFile>> {
         let Self { files, size } = take(self);
         (size <= MOST).then_some(files)
     }
@@ -37,12 +48,13 @@ mod tests {
     fn too_much_is_said_once_and_none_of_it_is_given() {
         let mut written = Written::default();
         let half = usize::try_from(MOST / 2).expect("a size");
+        let file = |name: &str| WrittenFile { name: name.to_owned(), inode: 1, content: vec![0; half] };
         for name in ["a", "b", "c"] {
-            written.add(name.to_owned(), vec![0; half]);
+            written.add(file(name));
         }
         assert_eq!(written.give(), None);
-        written.add("d".to_owned(), vec![0; half]);
-        assert_eq!(written.give(), Some(vec![("d".to_owned(), vec![0; half])]));
+        written.add(file("d"));
+        assert_eq!(written.give(), Some(vec![file("d")]));
         assert_eq!(written.give(), Some(Vec::new()));
     }
 }
