@@ -3,6 +3,7 @@
 use crate::disk::start_anew;
 use crate::sandbox::{Mode, Sandbox};
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 fn turn() -> Sandbox {
     let repo = Sandbox::new();
@@ -84,6 +85,70 @@ fn what_is_out_of_reach_for_now_is_not_taken_for_lost() {
         assert_eq!(clone.refs(), refs, "{name}");
         assert_eq!(before.difference(&clone.state()), "", "{name}");
         clone.assert_sound();
+    }
+}
+
+#[test]
+fn an_index_whose_end_never_came_to_the_disk_is_made_anew() {
+    for skips in ["", "git config index.skipHash true; git update-index --force-write-index"] {
+        for zeros in [20, 60, 150] {
+            let repo = turn();
+            repo.sh(&format!("seq 9 >more.txt; git add more.txt; {skips}"));
+            repo.oxundo(["run", "--", "sh", "-c", "echo x >>new.txt"]).success();
+            let index = repo.path(".git/index");
+            let mut bytes = fs::read(&index).expect("read the index");
+            let at = bytes.len() - zeros;
+            bytes[at..].fill(0);
+            fs::write(&index, bytes).expect("write the index");
+            start_anew(&repo.base());
+            let is_damaged = repo.try_git(["ls-files"]).code != 0 || skips.is_empty();
+            let status = repo.oxundo(["status"]);
+            status.success();
+            assert_eq!(status.err().contains("the index made anew"), is_damaged, "{skips} {zeros}: {status:?}");
+            repo.sh("git status; git fsck --full");
+            repo.oxundo(["undo"]).success();
+            repo.oxundo(["redo"]).success();
+        }
+    }
+}
+
+/// As if all that the log tells of were of two hours before the start of the system, and this file of one.
+fn long_ago(repo: &Sandbox, later: &str) {
+    let up: f64 = fs::read_to_string("/proc/uptime")
+        .ok()
+        .and_then(|text| text.split(' ').next()?.parse().ok())
+        .expect("the system says how long it is up");
+    let before = |hours: u64| SystemTime::now() - Duration::from_secs_f64(up) - Duration::from_secs(3600 * hours);
+    for (path, hours) in [(log(repo), 2), (repo.path(later), 1)] {
+        let file = fs::File::options().write(true).open(path).expect("open a file");
+        file.set_modified(before(hours)).expect("set a time");
+    }
+}
+
+#[test]
+fn what_a_killed_command_was_about_to_do_does_not_come_about_after_a_restart() {
+    for args in [&["undo"][..], &["run", "--", "sh", "-c", "echo later >>new.txt"]] {
+        let repo = turn();
+        let killed = repo.copy();
+        repo.oxundo(args).success();
+        // Killed when the log was flushed, and nothing else was done.
+        fs::copy(log(&repo), log(&killed)).expect("copy the log");
+        killed.sh(
+            "echo mine >>README.txt; git commit -qam mine; echo staged >>new.txt; git add new.txt; echo more >more.txt",
+        );
+        start_anew(&killed.base());
+        long_ago(&killed, ".git/index");
+        let (before, refs) = (killed.state(), killed.refs());
+        for looks in [["status"], ["log"]] {
+            let output = killed.oxundo(looks);
+            output.success();
+            assert!(!output.err().contains("warning"), "{args:?}: {output:?}");
+        }
+        assert_eq!(before.difference(&killed.state()), "", "{args:?}");
+        assert_eq!(killed.refs(), refs, "{args:?}");
+        killed.oxundo(["run", "--", "sh", "-c", "echo next >next.txt"]).success();
+        killed.oxundo(["undo"]).success();
+        killed.assert_file("more.txt", "more\n", "it is the user's");
     }
 }
 

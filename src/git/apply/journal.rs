@@ -74,7 +74,11 @@ impl Apply<'_> {
         let commit = Objects::new(self.repo).write_own_commit(tree, parents.into_iter().collect(), &record.message)?;
         let name = Refs::new(self.repo).own_ref(OwnRef::Pending);
         self.keep_records(plan, record, Some((name.clone(), Some(commit))))?;
-        Refs::new(self.repo).move_own_ref(&name, None, Some(commit), &record.message)?;
+        Refs::new(self.repo).move_own_ref(&name, None, Some(commit), &record.message).inspect_err(|_| {
+            // It is not to come about later. The error to report is the one above.
+            let from = (Refs::new(self.repo).own_ref(OwnRef::Timeline), record.timeline_from);
+            let _ = Durable::new(self.repo).note(&[from, (name.clone(), None)], When::Now);
+        })?;
         Ok(commit)
     }
 

@@ -16,6 +16,7 @@ use gix::bstr::BString;
 use gix::index::File as IndexFile;
 use gix::index::decode::Options;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 /// So many states of the timeline are looked at.
@@ -45,7 +46,20 @@ impl Durable<'_> {
     pub(super) fn is_index_damaged(&self) -> bool {
         let (path, skips_check) = (Index::new(self.repo).index_path(), false);
         let read = || IndexFile::at_or_default(&path, self.repo.hash_kind(), skips_check, Options::default());
-        path.exists() && read().is_err()
+        path.exists() && (read().is_err() || self.is_index_torn(&path))
+    }
+
+    /// Whether an index has zeros where its checksum should be, as when its end never came to the disk. Where git is told to
+    /// leave checksums out, it alone can say.
+    fn is_index_torn(&self, path: &Path) -> bool {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        let start = bytes.len().saturating_sub(self.repo.hash_kind().len_in_bytes());
+        if bytes[start..].iter().any(|byte| *byte != 0) {
+            return false;
+        }
+        let is_set = |key| self.repo.boolean(key) == Ok(Some(true));
+        let leaves_out = is_set("index.skipHash") || is_set("feature.manyFiles");
+        !leaves_out || self.repo.git_apart(["ls-files", "-z"]).run(b"").is_err()
     }
 
     fn last_index(&self, entries: &[Entry]) -> Result<IndexState> {

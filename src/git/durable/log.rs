@@ -9,7 +9,7 @@
 //! A record that a power cut has torn does not have its sum: it counts for nothing, nor does what is behind it. The mark at
 //! its end is the time up to which all objects are known to be on the disk, in it or elsewhere.
 
-use crate::git::repo::platform::boot_id;
+use crate::git::repo::platform::{boot_id, nanoseconds};
 use crate::git::repo::scratch::{checksum, take_number};
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -113,6 +113,12 @@ impl Log {
     /// How long it is.
     pub fn length(&self) -> u64 {
         self.length
+    }
+
+    /// When the last record was added.
+    pub fn time(&self) -> Result<u64> {
+        let about = self.file.metadata()?;
+        Ok(nanoseconds(about.mtime(), about.mtime_nsec()))
     }
 
     /// Whether it was written since the system was started, so that what it tells of is there, on the disk or not.

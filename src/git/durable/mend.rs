@@ -123,17 +123,22 @@ impl Durable<'_> {
 
     fn mend_by(&self, log: &mut Log, mended: &mut Mended) -> Result<()> {
         let content = log.read()?;
-        self.mend_with(&content, mended)?;
-        let entries = content.entries;
-        self.mend_marks(&entries)?;
-        // The index of another worktree is mended there.
         let is_own = log.path() == self.own_log();
-        mended.index |= is_own && self.mend_index(&entries)?;
-        self.sync_mended(mended)?;
-        let journal = entries.iter().rev().find_map(|entry| match entry {
-            Entry::Ref(name, id) if name.ends_with("/pending") => Some((name.clone(), *id)),
+        let is_there = self.lived_on(log.time()?)?;
+        if !is_there {
+            self.mend_with(&content, mended)?;
+            self.mend_marks(&content.entries)?;
+            // The index of another worktree is mended there.
+            mended.index |= is_own && self.mend_index(&content.entries)?;
+            self.sync_mended(mended)?;
+        }
+        let mut journal = content.entries.into_iter().rev().find_map(|entry| match entry {
+            Entry::Ref(name, id) if name.ends_with("/pending") => Some((name, id)),
             _ => None,
         });
+        if let Some((name, id)) = journal.as_mut().filter(|_| is_there) {
+            *id = id.filter(|id| Refs::new(self.repo).ref_id(name).is_ok_and(|now| now == Some(*id)));
+        }
         if !is_own && self.has_worktree(log.path()) {
             return Ok(());
         }

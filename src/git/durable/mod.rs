@@ -11,6 +11,7 @@ pub mod flush;
 pub mod gather;
 pub mod index;
 pub mod keep;
+pub mod lived;
 pub mod log;
 pub mod mend;
 pub mod objects;

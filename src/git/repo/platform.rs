@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 #[cfg(target_os = "linux")]
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// Opens a directory below another by a call that follows no link: by one, unless the path is longer than the system takes.
 /// `None` where the system has no such call: the caller then walks the path.
@@ -52,6 +53,14 @@ pub fn file_system(file: impl AsFd) -> Option<u64> {
 #[cfg(not(target_os = "linux"))]
 pub fn file_system(_file: impl AsFd) -> Option<u64> {
     None
+}
+
+/// How long the system keeps in memory at most what was written, if it has nothing else to do.
+pub fn writeback() -> Duration {
+    let hundredths = |name: &str| std::fs::read_to_string(format!("/proc/sys/vm/{name}")).ok()?.trim().parse().ok();
+    let known = [("dirty_expire_centisecs", 3000), ("dirty_writeback_centisecs", 500)];
+    let all: u64 = known.iter().map(|(name, usual)| hundredths(name).unwrap_or(*usual)).sum();
+    Duration::from_millis(all.saturating_mul(10)).max(Duration::from_secs(30))
 }
 
 /// What tells this run of the system from the one before and the next; nothing where it does not say.
