@@ -5,6 +5,10 @@ use crate::sandbox::{Output, Sandbox};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 const BEGIN: &str = "UserPromptSubmit";
 const END: &str = "Stop";
@@ -111,13 +115,133 @@ fn a_lock_that_another_holds_is_not_waited_for_for_ever() {
 
 /// A hook that waits for a lock, killed as its agent does when it has waited for long enough.
 fn kill_waiting(repo: &Sandbox, event: &str, prompt: &str, signal: Signal) {
+    let payload = json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": "do it"});
+    kill_waiting_with(repo, &["claude", event], &payload, signal);
+}
+
+fn kill_waiting_with(repo: &Sandbox, words: &[&str], payload: &Value, signal: Signal) {
     let held = File::options().write(true).open(repo.path(".git/oxundo/lock")).expect("open the lock");
     held.lock().expect("hold the lock");
-    let payload = json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": "do it"});
-    let mut process = repo.spawn(&["hook", "claude", &payload.to_string()]);
-    repo.sh("until grep -qs prompt .git/oxundo/attempt-*; do sleep 0.01; done");
+    let mut command = repo.oxundo_command([&["hook"][..], words].concat());
+    let mut process = command.stdin(Stdio::piped()).spawn().expect("start the hook");
+    let mut input = process.stdin.take().expect("stdin is a pipe");
+    write!(input, "{payload}").expect("give it its JSON");
+    drop(input);
+    let start = Instant::now();
+    while repo.sh("cat .git/oxundo/attempt-* 2>/dev/null || true").is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{words:?} writes down what it is about to do");
+    }
     kill_process(Pid::from_child(&process), signal).expect("kill the hook");
     process.wait().expect("wait for the hook");
+}
+
+/// What an agent's hook was told once.
+fn payload(agent: &str, file: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/payloads").join(agent).join(file);
+    serde_json::from_slice(&std::fs::read(path.with_extension("json")).expect("read a payload")).expect("it is JSON")
+}
+
+#[track_caller]
+fn fire(repo: &Sandbox, words: &[&str], payload: &Value) {
+    let mut command = repo.oxundo_command([&["hook"][..], words].concat());
+    Output::fired(&mut command, payload.to_string().as_bytes()).success();
+}
+
+/// The payloads of one session of Cline's: what it was told without a screen.
+fn cline(repo: &Sandbox, file: &str) -> Value {
+    let mut told = payload("cline", file);
+    let first = payload("cline", "headless-1-TaskStart");
+    for key in ["taskId", "sessionContext"] {
+        told[key] = first[key].clone();
+    }
+    told["workspaceRoots"] = json!([repo.path("")]);
+    told
+}
+
+#[test]
+fn a_killed_sign_that_is_all_there_is_of_a_beginning_is_told_of_too() {
+    let repo = Sandbox::new();
+    repo.agent("echo first >first.txt");
+    // Cline tells of no prompt without a screen, but that its task starts.
+    kill_waiting_with(&repo, &["cline", "TaskStart"], &cline(&repo, "headless-1-TaskStart"), Signal::KILL);
+    repo.oxundo(["status"]).warns("a hook of cline gave up ");
+    repo.oxundo(["status"]).warns("(it was killed): the prompt was not recorded: what it changed counts as yours");
+    let before = repo.state();
+    fire(&repo, &["cline", "PreToolUse"], &cline(&repo, "PreToolUse"));
+    repo.sh("echo agent >>first.txt");
+    fire(&repo, &["cline", "PostToolUse"], &cline(&repo, "PostToolUse"));
+    fire(&repo, &["cline", "TaskComplete"], &cline(&repo, "headless-4-TaskComplete"));
+    let turn = first(&repo);
+    assert_eq!((&turn["partial"], &turn["state"]), (&json!(true), &json!("done")), "{turn}");
+    let undo = repo.oxundo(["undo"]);
+    undo.success();
+    undo.warns("the prompt's turn was begun late, and is partial");
+    repo.state().assert_is(&before, "what was there when it began is back");
+    assert_eq!(repo.oxundo(["status"]).err(), "", "it was told");
+    repo.assert_sound();
+}
+
+#[test]
+fn an_agent_that_tells_only_of_tools_that_change_something_begins_with_the_next_one() {
+    let repo = Sandbox::new();
+    repo.agent("echo first >first.txt");
+    let mut tool = payload("crush", "PreToolUse");
+    tool["cwd"] = json!(repo.path(""));
+    kill_waiting_with(&repo, &["crush"], &tool, Signal::KILL);
+    repo.sh("echo early >early.txt");
+    fire(&repo, &["crush"], &tool);
+    repo.oxundo(["status"]).warns("the prompt's turn was begun late, and is partial");
+    repo.sh("echo late >late.txt");
+    // In the middle of the turn it is no beginning.
+    let held = File::options().write(true).open(repo.path(".git/oxundo/lock")).expect("open the lock");
+    repo.git(["config", "oxundo.hookTimeout", "400"]);
+    held.lock().expect("hold the lock");
+    fire(&repo, &["crush"], &tool);
+    drop(held);
+    patient(&repo);
+    let undo = repo.oxundo(["undo"]);
+    undo.warns("the prompt's turn was begun late, and is partial");
+    assert_eq!(undo.err().matches("gave up").count(), 1, "{}", undo.err());
+    assert!(repo.exists("early.txt") && !repo.exists("late.txt"), "what changed before it began stays");
+    repo.assert_sound();
+}
+
+#[test]
+fn without_any_sign_what_an_unrecorded_prompt_changed_is_kept_and_told_of() {
+    let repo = Sandbox::new();
+    repo.agent("echo first >first.txt");
+    let before = repo.state();
+    kill_waiting(&repo, BEGIN, "1", Signal::KILL);
+    repo.sh("echo agent >agent.txt");
+    // No hook tells of its tools, as in settings of an older 'oxundo init'.
+    hook(&repo, END, "1");
+    let undo = repo.oxundo(["undo", "--dry-run"]);
+    undo.warns("the prompt was not recorded: what it changed counts as yours");
+    repo.undo();
+    repo.assert_file("agent.txt", "agent\n", "it counts as the user's");
+    assert!(!repo.exists("first.txt"), "the turn before is undone");
+    repo.redo();
+    repo.sh("rm agent.txt");
+    repo.state().assert_is(&before, "nothing else was changed");
+    repo.assert_sound();
+}
+
+#[test]
+fn a_killed_end_of_an_agent_without_sessions_is_told_of() {
+    let repo = Sandbox::new();
+    let prompts = "echo one >one.txt; oxundo hook aider </dev/null; echo two >two.txt; : >../home/written
+        while [ ! -e ../home/killed ]; do sleep 0.01; done; echo three >three.txt; oxundo hook aider </dev/null";
+    let run = repo.spawn(&["run", "--agent", "aider", "--", "sh", "-c", prompts]);
+    repo.wait_for("written");
+    kill_waiting_with(&repo, &["aider"], &Value::Null, Signal::KILL);
+    repo.oxundo(["status"]).warns("a hook of aider gave up ");
+    repo.signal("killed");
+    Output::awaited(run).success();
+    repo.oxundo(["status"]).warns("(it was killed): the prompt's turn was left open");
+    assert_eq!(repo.log().len(), 2, "the prompt is in one turn with the next one");
+    repo.undo();
+    assert!(repo.exists("one.txt") && !repo.exists("two.txt") && !repo.exists("three.txt"), "and is undone with it");
+    repo.assert_sound();
 }
 
 #[test]

@@ -45,19 +45,26 @@ pub struct Missed {
     prompt: Option<String>,
     message: Option<String>,
     why: String,
+    /// The turn that was to end, where the agent has no sessions by which to find it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    open: Option<u64>,
 }
 
 impl Missed {
     /// What is missed if nobody acts on this signal; nothing where that is no matter.
-    pub fn of(signal: Signal, part: &Participant, message: Option<&str>) -> Option<Self> {
-        let missed = match signal {
-            Signal::Begin => Part::Begin,
-            Signal::End { .. } | Signal::EndAgain => Part::End,
+    pub fn of(repo: &Repo, signal: Signal, part: &Participant, message: Option<&str>) -> Option<Self> {
+        let open = || open_turn(repo).map(|turn| turn.turn);
+        let (missed, open) = match signal {
+            Signal::Begin => (Part::Begin, None),
+            // A sign that it is at work is a beginning where none was told of.
+            Signal::Work | Signal::GoOn if !is_at_work(repo, part) => (Part::Begin, None),
+            Signal::End { .. } | Signal::EndAgain if part.session.is_none() => (Part::End, Some(open()?)),
+            Signal::End { .. } | Signal::EndAgain => (Part::End, None),
             Signal::Work | Signal::GoOn | Signal::Call | Signal::Called | Signal::Gone => return None,
         };
         let Participant { agent, session, prompt, .. } = part.clone();
         let message = message.map(str::to_owned);
-        Some(Self { at: rfc3339_now(), part: missed, agent, session, prompt, message, why: String::new() })
+        Some(Self { at: rfc3339_now(), part: missed, agent, session, prompt, message, why: String::new(), open })
     }
 
     /// Writes it down, below this scratch directory.
@@ -74,6 +81,9 @@ impl Missed {
     fn is_done(&self, repo: &Repo) -> Result<bool> {
         let timeline = Timelines::new(repo).timeline()?;
         let is_its = |part: &Participant| self.is_of(part) && (self.prompt.is_none() || self.prompt == part.prompt);
+        if self.open.is_some() {
+            return Ok(timeline.state.open != self.open);
+        }
         if self.part == Part::End {
             let open = timeline.state.open.map(|open| timeline.require_turn(open)).transpose()?;
             return Ok(!open.is_some_and(|turn| turn.origin.parts.iter().any(|part| part.at_work && is_its(part))));
@@ -88,6 +98,17 @@ impl Missed {
         }
         Ok(false)
     }
+}
+
+/// The open turn, as it is before anybody holds the lock.
+fn open_turn(repo: &Repo) -> Option<Turn> {
+    let timeline = Timelines::new(repo).timeline().ok()?;
+    timeline.find_turn(timeline.state.open?).ok()?
+}
+
+/// Whether a session is known to be at work in the open turn.
+fn is_at_work(repo: &Repo, part: &Participant) -> bool {
+    open_turn(repo).is_some_and(|turn| turn.origin.part_of(part).is_some_and(|part| part.at_work))
 }
 
 /// What a hook is about to do, written down first: whoever is killed in the middle writes nothing any more. A lock on the
@@ -166,7 +187,7 @@ pub fn begun_late(repo: &Repo, signal: Signal, part: &Participant) -> Option<(Op
 
 /// Remembers that a turn was begun late.
 pub fn note_late(repo: &Repo, part: &Participant) -> Result<()> {
-    let late = Missed::of(Signal::Begin, part, None).map(|missed| Missed { part: Part::Late, ..missed });
+    let late = Missed::of(repo, Signal::Begin, part, None).map(|missed| Missed { part: Part::Late, ..missed });
     late.map_or(Ok(()), |late| late.write(repo.scratch()?, ""))
 }
 

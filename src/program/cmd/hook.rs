@@ -217,7 +217,7 @@ fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
         patience: patience.min(limit / 2),
         partial: false,
     };
-    let missed = Missed::of(call.signal, &call.part, call.message.as_deref());
+    let missed = Missed::of(repo, call.signal, &call.part, call.message.as_deref());
     // Where that cannot be written, nothing else can: the hook may still succeed.
     let attempt = missed.as_ref().and_then(|missed| Attempt::begin(repo, missed).ok());
     watch(limit, give_up(repo.scratch()?.to_owned(), missed.clone(), attempt.as_ref(), limit));
