@@ -85,6 +85,8 @@ pub struct Context<'a> {
     pub known: bool,
     /// Whether the prompt's own turn is the last one, and nobody else's: the state at the prompt's first end is known.
     pub follows: bool,
+    /// Whether the beginning of the session's prompt was told of, and could not be recorded.
+    pub unrecorded: bool,
 }
 
 /// What a signal of this session does.
@@ -131,6 +133,8 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
         Signal::End { interrupted } if at_work => leave_or_close(context, held, interrupted),
         Signal::Gone if at_work && unproven && !context.others => SessionStep::Drop,
         Signal::Gone if at_work => leave_or_close(context, held, true),
+        // Between two prompts what changes is the user's. Where this one began nobody knows.
+        Signal::End { .. } if idle && context.unrecorded => SessionStep::Nothing,
         // Inside a run, an end whose beginning no hook announced.
         Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {
             SessionStep::Close { interrupted }
@@ -186,7 +190,7 @@ mod tests {
     /// The context when the other sessions' processes are alive.
     fn scene<'a>(open: Option<&'a Bounds>, who: &Participant, running: bool, inside: bool) -> Context<'a> {
         let others = open.is_some_and(|origin| origin.parts.iter().any(|p| p.at_work && !p.is_session_of(who)));
-        Context { open, running, inside, others, known: true, follows: false }
+        Context { open, running, inside, others, known: true, follows: false, unrecorded: false }
     }
 
     #[test]
@@ -289,8 +293,15 @@ mod tests {
     fn a_dead_session_is_no_company() {
         let open = turn(true, &[part("dead", None, true)]);
         let who = part("s", None, false);
-        let alone =
-            Context { open: Some(&open), running: false, inside: false, others: false, known: false, follows: false };
+        let alone = Context {
+            open: Some(&open),
+            running: false,
+            inside: false,
+            others: false,
+            known: false,
+            follows: false,
+            unrecorded: false,
+        };
         assert_eq!(step(alone, &who, Signal::Begin), SessionStep::Renew);
     }
 
@@ -316,6 +327,11 @@ mod tests {
         assert_eq!(at(&waiting, &who, END, true), SessionStep::Nothing, "fired twice");
         assert_eq!(at(&waiting, &part("s", Some("2"), false), Signal::Begin, true), SessionStep::Claim);
         assert_eq!(at(&waiting, &part("s", Some("2"), false), END, true), CLOSE);
+        let third = part("s", Some("3"), false);
+        let unrecorded =
+            |open| step(Context { unrecorded: true, ..scene(Some(open), &third, true, true) }, &third, END);
+        assert_eq!(unrecorded(&waiting), SessionStep::Nothing, "since when it was at work is not known");
+        assert_eq!(unrecorded(&fresh), CLOSE, "since the run began, at most");
     }
 
     #[test]
@@ -341,7 +357,15 @@ mod tests {
     #[test]
     fn a_second_end_makes_a_turn_only_of_what_follows_the_first() {
         let who = part("s", Some("1"), false);
-        let context = Context { open: None, running: false, inside: false, others: false, known: true, follows: true };
+        let context = Context {
+            open: None,
+            running: false,
+            inside: false,
+            others: false,
+            known: true,
+            follows: true,
+            unrecorded: false,
+        };
         assert_eq!(step(context, &who, Signal::EndAgain), SessionStep::Late);
         assert_eq!(step(context, &who, END), SessionStep::Nothing, "the first end, told twice");
         let unknown = Context { follows: false, ..context };

@@ -227,6 +227,50 @@ fn without_any_sign_what_an_unrecorded_prompt_changed_is_kept_and_told_of() {
 }
 
 #[test]
+fn within_a_run_the_end_of_an_unrecorded_prompt_takes_nothing_of_the_users() {
+    let repo = Sandbox::new();
+    repo.agent("echo first >first.txt");
+    let told = |event: &str, prompt: &str| {
+        format!(r#"{{"hook_event_name":"{event}","session_id":"s","prompt_id":"{prompt}","prompt":"do it"}}"#)
+    };
+    let script = format!(
+        "hook() {{ printf %s \"$1\" | oxundo hook claude; }}
+        hook '{}'; echo one >one.txt; hook '{}'; : >../home/idle
+        while [ ! -e ../home/edited ]; do sleep 0.01; done
+        hook '{}'; : >../home/asked
+        while [ ! -e ../home/go ]; do sleep 0.01; done
+        hook '{}'; hook '{}'; echo three >three.txt; hook '{}'",
+        told(BEGIN, "1"),
+        told(END, "1"),
+        told(BEGIN, "2"),
+        told(END, "2"),
+        told(BEGIN, "3"),
+        told(END, "3")
+    );
+    let run = repo.spawn(&["run", "--agent", "claude", "--", "sh", "-c", &script]);
+    repo.wait_for("idle");
+    repo.sh("echo user >>README.txt; echo user >user.txt");
+    repo.git(["config", "oxundo.hookTimeout", "400"]);
+    let held = File::options().write(true).open(repo.path(".git/oxundo/lock")).expect("open the lock");
+    held.lock().expect("hold the lock");
+    repo.signal("edited");
+    repo.wait_for("asked");
+    drop(held);
+    patient(&repo);
+    repo.oxundo(["status"]).warns("the prompt was not recorded: what it changed counts as yours");
+    repo.signal("go");
+    Output::awaited(run).success();
+    assert_eq!(repo.log().len(), 3, "the second prompt changed nothing that is known to be its: {:?}", repo.log());
+    repo.undo();
+    let files = repo.sh("cat README.txt user.txt; ls");
+    assert_eq!(files, "readme\nuser\nuser\nREADME.txt\nfirst.txt\none.txt\nuser.txt", "the user's edits stay");
+    repo.undo();
+    repo.assert_file("user.txt", "user\n", "also where the turn before them is undone");
+    assert!(!repo.exists("one.txt"), "which is undone");
+    repo.assert_sound();
+}
+
+#[test]
 fn a_killed_end_of_an_agent_without_sessions_is_told_of() {
     let repo = Sandbox::new();
     let prompts = "echo one >one.txt; oxundo hook aider </dev/null; echo two >two.txt; : >../home/written

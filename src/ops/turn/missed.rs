@@ -180,9 +180,14 @@ pub fn begun_late(repo: &Repo, signal: Signal, part: &Participant) -> Option<(Op
     if !matches!(signal, Signal::Work | Signal::GoOn | Signal::Call) {
         return None;
     }
+    unrecorded(repo, part).map(|missed| (part.prompt.clone().or(missed.prompt), missed.message))
+}
+
+/// What was missed last of a session, where that is the beginning of this prompt.
+pub fn unrecorded(repo: &Repo, part: &Participant) -> Option<Missed> {
     let missed = all(repo).into_iter().rfind(|missed| missed.is_of(part))?;
     let is_its = missed.prompt.is_none() || part.prompt.is_none() || missed.prompt == part.prompt;
-    (missed.part == Part::Begin && is_its).then(|| (part.prompt.clone().or(missed.prompt), missed.message))
+    (missed.part == Part::Begin && is_its).then_some(missed)
 }
 
 /// Remembers that a turn was begun late.

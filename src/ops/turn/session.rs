@@ -83,7 +83,8 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     let known = call.signal == Signal::Call && is_known(&locked, open.as_ref(), &call.part)?;
     let follows = call.signal == Signal::EndAgain && turn_of_first_end(&locked, call)?.is_some();
     let origin = open.as_ref().map(|turn| &turn.origin);
-    let context = Context { open: origin, running, inside: call.inside, others, known, follows };
+    let unrecorded = missed::unrecorded(repo, &call.part).is_some();
+    let context = Context { open: origin, running, inside: call.inside, others, known, follows, unrecorded };
     let step = step(context, &call.part, call.signal);
     let closed = match (step, open) {
         (SessionStep::Nothing, _) => None,
@@ -107,8 +108,15 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
     let view = View::open(repo, heard)?;
     let open = view.open_turn()?;
     let origin = open.as_ref().map(|turn| &turn.origin);
-    let context =
-        Context { open: origin, running: false, inside: call.inside, others: false, known: false, follows: false };
+    let context = Context {
+        open: origin,
+        running: false,
+        inside: call.inside,
+        others: false,
+        known: false,
+        follows: false,
+        unrecorded: false,
+    };
     let step = step(context, &call.part, call.signal);
     if let (SessionStep::Record, Some(tool)) = (step, &call.tool) {
         calls::record(repo, &call.part, tool, true)?;
