@@ -275,7 +275,7 @@ pub const SETUPS: &[Setup] = &[
         project: ".pi/extensions/",
         user: plain_home(".pi/agent/extensions", ""),
         form: Form::OwnFile(&[own("oxundo.ts", || include_str!("plugins/pi.ts").to_owned())]),
-        advice: None,
+        advice: Some("since 0.79 it loads extensions of a project that you trust only: answer it, or type '/trust'"),
     },
     Setup {
         agent: "aider",

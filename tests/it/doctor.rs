@@ -64,6 +64,39 @@ fn agents_that_are_installed_set_up_and_have_fired_are_told_of() {
 }
 
 #[test]
+fn a_project_that_pi_does_not_trust_is_told_of() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["pi"]);
+    repo.oxundo(["init", "pi"]).warns("or type '/trust'");
+    nothing(&doctor(&repo, &path));
+    let top = repo.root().to_string_lossy().into_owned();
+    let above = repo.root().parent().expect("it is in a directory").to_string_lossy().into_owned();
+    repo.sh("mkdir -p ../home/.pi/agent");
+    let put = |name: &str, value: Value| {
+        std::fs::write(repo.home().join(".pi/agent").join(name), value.to_string()).expect("write it");
+    };
+    for (known, trusted) in [
+        (json!({}), false),
+        (json!({&top: true}), true),
+        (json!({&above: true}), true),
+        (json!({&above: true, &top: false}), false),
+        (json!({&above: false, &top: true}), true),
+        (json!({&top: null}), false),
+    ] {
+        put("trust.json", known);
+        let found = doctor(&repo, &path);
+        if trusted {
+            nothing(&found);
+        } else {
+            let (_, mend) = finding(&found, "does not trust this folder");
+            assert!(mend.ends_with("&& pi"), "{mend}");
+        }
+    }
+    put("settings.json", json!({"defaultProjectTrust": "always"}));
+    nothing(&doctor(&repo, &path));
+}
+
+#[test]
 fn an_agent_that_is_gone_leaves_its_hooks_to_be_taken_away() {
     let repo = Sandbox::new();
     repo.oxundo(["init", "qwen"]).success();

@@ -232,9 +232,19 @@ impl SetUp<'_> {
                 let what = "it has not been told that its hooks may run";
                 (!approved).then(|| self.finding(what).mend(format!("cd '{top}' && {program}, and type '/hooks'")))
             }
+            "pi" => (here && !pi_loads(&home.join(".pi/agent"), self.repo.top())).then(folder),
             _ => None,
         }
     }
+}
+
+/// Whether pi loads what a project has: the nearest folder that the user has decided on says so, or else a setting. One that
+/// asks nobody, before 0.79, has written no such file.
+fn pi_loads(directory: &Path, top: &Path) -> bool {
+    let read = |name: &str| serde_json::from_str::<Value>(&std::fs::read_to_string(directory.join(name)).ok()?).ok();
+    let decided = |known: &Value| top.ancestors().find_map(|folder| known[&*folder.to_string_lossy()].as_bool());
+    let always = || read("settings.json").is_some_and(|settings| settings["defaultProjectTrust"] == "always");
+    read("trust.json").is_none_or(|known| decided(&known).unwrap_or_else(always))
 }
 
 /// The last call of a hook, if it failed.
