@@ -210,6 +210,7 @@ QWEN = Agent(
     theirs='{\n   "x-theirs": [1,2 , 3],\t"$version": 4,\n\n "hooks": { "Stop": [ ] }\n}',
     theirs_always='{"$version": 4}',
     init_for_subdirectory=("--user",),
+    cannot={"a killed beginning, and no sign of the work": "what each tool has told comes as a prompt, which is a sign"},
     goes_on=lambda command: ("home:.qwen/settings.json", groups("Stop", command)),
 )
 
@@ -245,11 +246,12 @@ def pi(home):
              "reasoning": False, "cost": cost}
     write(home.home / ".pi/agent/models.json", {"providers": {"mock": {
         "baseUrl": f"{home.url}/v1", "api": "openai-completions", "apiKey": "x", "models": [model]}}})
+    write(home.home / ".pi/agent/trust.json", {str(home.repo.resolve()): True})
 
 
 PI = Agent(
     name="pi",
-    install=("npm", "@mariozechner/pi-coding-agent"),
+    install=("npm", "@earendil-works/pi-coding-agent"),
     tools={
         "shell": ("bash", lambda command: {"command": command}),
         "edit": ("write", lambda path, text: {"path": path, "content": text}),
@@ -311,8 +313,8 @@ COPILOT = Agent(
                                          "name": "helper", "mode": "background"}),
     },
     prepare=copilot,
-    headless=lambda prompt: ["copilot", "--allow-all-tools", "-p", prompt],
-    interactive=lambda: ["copilot", "--allow-all-tools"],
+    headless=lambda prompt: ["copilot", "--allow-all-tools", "--allow-all-paths", "-p", prompt],
+    interactive=lambda: ["copilot", "--allow-all-tools", "--allow-all-paths"],
     ready=r"❯|>",
     interrupt=("\x1b", "\x1b"),
     tells_interruption="later",

@@ -66,6 +66,39 @@ def headless_in_a_subdirectory(world):
     world.check_undo([(before, world.state())])
 
 
+@scenario("a killed beginning", "no hooks", "no calls", "no kill")
+def killed_beginning(world):
+    """Its turn begins with the first call of a tool, before that changes anything."""
+    needs_hooks_headless(world)
+    world.set_up_hooks()
+    world.user_edits()
+    before = world.state()
+    world.kill_next_hook()
+    job = world.headless(world.edit(), world.shell())
+    world.settled(1)
+    assert "begun late, and is partial" in world.warned(), f"it is told of: {world.warned()}"
+    world.check_turns([job])
+    same(world.turns()[0]["partial"], True, "it is partial")
+    world.check_calls(world.turns()[0], "edit", "shell")
+    world.check_undo([(before, world.state())])
+
+
+@scenario("a killed beginning, and no sign of the work", "no kill")
+def killed_beginning_without_calls(world):
+    """Nothing shows whose it is: it is kept, and told of."""
+    needs_hooks_headless(world)
+    world.env["LISTENER_FAULT"] = "no calls"
+    world.set_up_hooks()
+    world.kill_next_hook()
+    world.headless(world.edit(), world.shell())
+    after = world.state()
+    same(world.turns(), [], "there is no turn")
+    assert "the prompt was not recorded: what it changed counts as yours" in world.warned(), f"it is told of: {world.warned()}"
+    undo = world.oxundo("undo", check=False)
+    assert undo.returncode and "the prompt was not recorded" in undo.stderr, f"there is nothing to undo: {undo.stderr}"
+    same(world.state(), after, "all of it stays")
+
+
 # With a screen
 
 def three_prompts(world, wrapped):

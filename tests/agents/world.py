@@ -112,6 +112,15 @@ class World:
         same((done.returncode, error(done.stdout)), (3, code), f"{command} is refused")
         same(self.everything(), before, f"{command} is refused, and nothing changed")
 
+    def kill_next_hook(self):
+        """The next hook that an agent calls is killed in the middle, as by an agent that has waited for long enough."""
+        if self.fault != "no kill":
+            (self.base / "kill").touch()
+
+    def warned(self):
+        """What status warns of."""
+        return self.oxundo("status").stderr
+
     def findings(self, cwd=None):
         """What doctor says is wrong."""
         return json.loads(self.oxundo("--json", "doctor", check=False, cwd=cwd).stdout)["findings"]
