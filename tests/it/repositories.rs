@@ -181,6 +181,17 @@ fn a_split_index_stays_split() {
 }
 
 #[test]
+fn a_git_directory_elsewhere() {
+    for name in ["apart", "apart.git"] {
+        comes_and_goes(|| {
+            let repo = filled();
+            repo.sh(&format!("git init -q --separate-git-dir ../{name}"));
+            repo
+        });
+    }
+}
+
+#[test]
 fn a_worktree_elsewhere() {
     for mode in Mode::BOTH {
         let repo = filled();

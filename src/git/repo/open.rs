@@ -57,8 +57,9 @@ impl Repo {
         check_trust(&directory, &found, trust)?;
         let (path, top) = found.into_repository_and_work_tree_directories();
         let mut gix = open_gix(&path, Some(Trust::Full))?;
-        if std::env::var_os("GIT_WORK_TREE").is_some() {
-            // It belongs to a GIT_DIR that is not meant here.
+        let is_apart = gix.workdir().is_none() && gix.config_snapshot().boolean("core.bare") != Some(true);
+        if std::env::var_os("GIT_WORK_TREE").is_some() || is_apart && top.is_some() {
+            // It belongs to a GIT_DIR that is not meant here; or `--separate-git-dir` has put the git directory elsewhere.
             gix.set_workdir(top.clone())?;
         }
         let repo = Self::new(gix, &directory, false)?;
