@@ -1,11 +1,14 @@
 //! The same work in several threads.
 
 use anyhow::{Result, anyhow};
+use std::thread::Builder;
 
-/// Does the same in several threads, of which this is one.
+/// Does the same in several threads, of which this is one: each takes of the work until none is left.
 pub fn in_threads<T: Send>(threads: usize, work: impl Fn() -> Result<T> + Sync) -> Vec<Result<T>> {
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        // Where the system gives no more of them, those that there are do it all.
+        let more = |_| Builder::new().spawn_scoped(scope, &work).ok();
+        let others: Vec<_> = (1..threads).map_while(more).collect();
         let mut all = vec![work()];
         all.extend(others.into_iter().map(|other| {
             other.join().unwrap_or_else(|_| {
