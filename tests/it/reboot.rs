@@ -89,6 +89,23 @@ fn what_is_out_of_reach_for_now_is_not_taken_for_lost() {
 }
 
 #[test]
+fn what_is_staged_and_gone_is_made_again_from_the_file() {
+    let repo = turn();
+    repo.sh("echo staged >staged.txt; echo again >>README.txt; git add -A");
+    let before = repo.state();
+    repo.sh(
+        "for f in staged.txt README.txt; do id=$(git rev-parse :$f); rm -f .git/objects/${id%${id#??}}/${id#??}; done",
+    );
+    start_anew(&repo.base());
+    repo.oxundo(["status"]).success();
+    repo.assert_sound();
+    assert_eq!(before.difference(&repo.state()), "");
+    repo.oxundo(["run", "--", "sh", "-c", "echo more >>staged.txt"]).success();
+    repo.oxundo(["undo"]).success();
+    assert_eq!(before.difference(&repo.state()), "");
+}
+
+#[test]
 fn an_index_whose_end_never_came_to_the_disk_is_made_anew() {
     for skips in ["", "git config index.skipHash true; git update-index --force-write-index"] {
         for zeros in [20, 60, 150] {

@@ -5,9 +5,11 @@ use crate::git::durable::log::Entry;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::refs::{OwnRef, Refs};
+use crate::git::repo::large::file_id;
 use crate::git::repo::scratch::KEPT;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
+use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Checkpoint, IndexEntry, IndexState};
 use crate::model::plan::IndexMove;
 use anyhow::{Context, Result};
@@ -15,7 +17,9 @@ use gix::ObjectId;
 use gix::bstr::BString;
 use gix::index::File as IndexFile;
 use gix::index::decode::Options;
+use gix::index::entry::Mode;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Seek};
 use std::path::Path;
 use std::time::Duration;
 
@@ -40,6 +44,30 @@ impl Durable<'_> {
         lock.set(&moves, |_| false)?;
         lock.commit()?;
         Ok(true)
+    }
+
+    /// Makes blobs again that are staged and gone, where the file still has the same content: git flushes neither, but a file may
+    /// have come to the disk. Gives how many.
+    pub(super) fn mend_staged(&self) -> Result<usize> {
+        if self.repo.setting("extensions.partialClone").is_some() {
+            return Ok(0);
+        }
+        let (index, worktree) = (Index::new(self.repo).read_index()?, Worktree::new(self.repo));
+        let gone = index.entries().iter().filter(|entry| {
+            [Mode::FILE, Mode::FILE_EXECUTABLE].contains(&entry.mode) && !self.repo.gix.has_object(entry.id)
+        });
+        let mut made = 0;
+        for entry in gone {
+            let Ok(Some(mut file)) = worktree.open_file(entry.path(&index)) else { continue };
+            let mut content = Vec::new();
+            if file_id(&file, self.repo.hash_kind())? == entry.id {
+                file.rewind().and_then(|()| file.read_to_end(&mut content)).context("read what is staged")?;
+                self.repo.put_blob(&content)?;
+                made += 1;
+            }
+        }
+        self.repo.flush()?;
+        Ok(made)
     }
 
     /// Whether the index is there and cannot be read.

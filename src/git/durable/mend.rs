@@ -130,6 +130,7 @@ impl Durable<'_> {
             self.mend_marks(&content.entries)?;
             // The index of another worktree is mended there.
             mended.index |= is_own && self.mend_index(&content.entries)?;
+            mended.objects += if is_own { self.mend_staged()? } else { 0 };
             self.sync_mended(mended)?;
         }
         let mut journal = content.entries.into_iter().rev().find_map(|entry| match entry {
