@@ -21,7 +21,11 @@ impl Durable<'_> {
     pub(super) fn lived_on(&self, record: u64) -> Result<bool> {
         let from = record.saturating_add(u64::try_from((writeback() * SLOWER).as_nanos())?);
         let until = boot_time();
-        let is_between = |about: &Metadata| (from..until).contains(&nanoseconds(about.mtime(), about.mtime_nsec()));
+        let is_between = |about: &Metadata| {
+            let written = nanoseconds(about.mtime(), about.mtime_nsec());
+            // A time to come that somebody has given a file says nothing.
+            (from..until).contains(&written) && written <= nanoseconds(about.ctime(), about.ctime_nsec())
+        };
         Ok(from < until
             && self.witnesses()?.iter().any(|path| path.symlink_metadata().is_ok_and(|about| is_between(&about))))
     }
