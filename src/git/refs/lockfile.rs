@@ -167,9 +167,13 @@ impl<'r> RefLocks<'r> {
         std::fs::create_dir_all(&directory)?;
         std::fs::copy(&self.mark, directory.join(MARK))?;
         // It takes no file's place, nor that of a directory with something in it.
-        std::fs::rename(&directory, lock).map_err(|error| match error.kind() {
-            ErrorKind::NotADirectory | ErrorKind::DirectoryNotEmpty => TAKEN.into(),
-            _ => error,
+        std::fs::rename(&directory, lock).map_err(|error| {
+            // The next try may find that there are hard links.
+            let _ = std::fs::remove_dir_all(&directory);
+            match error.kind() {
+                ErrorKind::NotADirectory | ErrorKind::DirectoryNotEmpty => TAKEN.into(),
+                _ => error,
+            }
         })
     }
 
@@ -333,5 +337,14 @@ mod tests {
         drop(held);
         refs.clear_marked_locks().expect("nothing is marked");
         assert_eq!(locks(&f), ["HEAD.lock"]);
+    }
+
+    #[test]
+    fn a_lock_that_could_not_be_made_leaves_nothing() {
+        let f = Fixture::new();
+        let name = "refs/none/x";
+        let locks = RefLocks::begin(Refs::new(&f.repo), &[name]).expect("make a mark");
+        locks.make_directory(&f.repo.git_dir().join("refs/none/x.lock")).expect_err("its directory is not there");
+        assert!(!f.repo.scratch_path(DIRECTORY).exists());
     }
 }
