@@ -43,7 +43,7 @@ pub enum Entry {
     Object(String, Vec<u8>),
     /// Where a ref is, or is to be: nowhere, if it is to be gone.
     Ref(String, Option<ObjectId>),
-    /// How long the reflog of a ref is, and its checksum.
+    /// How long the reflog of a ref is, and the checksum of its end.
     Reflog(String, u64, [u8; 8]),
     /// The command with this journal was interrupted by a power cut.
     Cut(ObjectId),

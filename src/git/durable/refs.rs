@@ -2,6 +2,7 @@
 
 use crate::git::durable::log::{Content, Entry};
 use crate::git::durable::{Durable, RefState};
+use crate::git::refs::mend::LOG_END;
 use crate::git::refs::{NOTES, Refs, STASH};
 use crate::git::repo::scratch::checksum;
 use anyhow::Result;
@@ -22,7 +23,7 @@ type States = BTreeMap<String, Vec<Option<ObjectId>>>;
 struct Recorded {
     /// How long it was.
     length: usize,
-    /// Its checksum.
+    /// The checksum of its end.
     sum: [u8; 8],
     /// By when, in seconds since 1970.
     by: u64,
@@ -35,9 +36,8 @@ impl Durable<'_> {
         let mut entries = Vec::new();
         for (name, id) in refs {
             entries.push(Entry::Ref(name.clone(), *id));
-            if let Some(text) = Refs::new(self.repo).log_text(name)?.filter(|_| !is_own(name)) {
-                entries.push(Entry::Reflog(name.clone(), text.len() as u64, checksum(&text)));
-            }
+            let end = if is_own(name) { None } else { Refs::new(self.repo).log_end(name)? };
+            entries.extend(end.map(|(length, end)| Entry::Reflog(name.clone(), length, checksum(&end))));
         }
         Ok(entries)
     }
@@ -115,7 +115,8 @@ impl Durable<'_> {
     fn goes_on(&self, name: &str, now: Option<ObjectId>, log: Recorded) -> Result<bool> {
         // Without a reflog nobody knows.
         let Some(text) = Refs::new(self.repo).log_text(name)? else { return Ok(now.is_some()) };
-        if text.get(..log.length).is_some_and(|same| checksum(same) == log.sum) {
+        let end = text.get(log.length.saturating_sub(LOG_END)..log.length);
+        if end.is_some_and(|end| checksum(end) == log.sum) {
             return Ok(text.len() > log.length);
         }
         // A power cut takes the end away, and nothing of the time behind it is there.

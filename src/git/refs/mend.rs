@@ -10,7 +10,8 @@ use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::ffi::OsStr;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,9 @@ const YOUNG: usize = 200;
 
 /// How it fails to read a reflog that is not there: there may be refs below that name, or one above.
 const NO_LOG: [ErrorKind; 3] = [ErrorKind::NotFound, ErrorKind::IsADirectory, ErrorKind::NotADirectory];
+
+/// So much of the end of a reflog tells it from another: all of it may be long, and is read at each command.
+pub const LOG_END: usize = 4096;
 
 /// A move of a ref.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +71,23 @@ impl Refs<'_> {
     pub fn log_text(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let path = self.log_file(name);
         match std::fs::read(&path) {
+            Err(error) if NO_LOG.contains(&error.kind()) => Ok(None),
+            read => read.map(Some).with_context(|| format!("read '{}'", path.display())),
+        }
+    }
+
+    /// How long a reflog is, and its last [`LOG_END`] bytes; none where there is none.
+    pub fn log_end(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>> {
+        let path = self.log_file(name);
+        let read = || -> std::io::Result<_> {
+            let mut file = File::open(&path)?;
+            let length = file.metadata()?.size();
+            let mut end = Vec::new();
+            file.seek(SeekFrom::Start(length.saturating_sub(LOG_END as u64)))?;
+            file.take(LOG_END as u64).read_to_end(&mut end)?;
+            Ok((length, end))
+        };
+        match read() {
             Err(error) if NO_LOG.contains(&error.kind()) => Ok(None),
             read => read.map(Some).with_context(|| format!("read '{}'", path.display())),
         }
