@@ -64,7 +64,7 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
     let (repo, ui) = (&repo, &*ui);
     let heard = ui.heard();
     let agent = args.agent.clone().unwrap_or_else(|| spawn::name_of(&args.command[0]));
-    let Some(_run) = begin(repo, ui, &heard, args, agent)? else {
+    let Some(run) = begin(repo, ui, &heard, args, agent)? else {
         // Within a turn of this worktree: what this agent does is part of it.
         let status = spawn::run(program, &args.command, None)?;
         return Ok(spawn::exit_code(status));
@@ -73,12 +73,12 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
         Ok(status) => status,
         Err(error) => {
             // It never ran: the turn changed nothing and goes without a trace.
-            end(repo, &heard, FAILED, false)?;
+            end(repo, &heard, run, FAILED, false)?;
             return Err(error);
         }
     };
     let code = spawn::exit_code(ended);
-    if let Err(error) = end(repo, &heard, code, spawn::was_killed(ended)) {
+    if let Err(error) = end(repo, &heard, run, code, spawn::was_killed(ended)) {
         ui.refuse(&to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it"));
         return Ok(if code == 0 { FAILED } else { code });
     }
@@ -109,10 +109,13 @@ fn begin(repo: &Repo, ui: &Ui, heard: Warn<'_>, args: &RunArgs, agent: String) -
     begin_run(view, who).map(Some)
 }
 
-fn end(repo: &Repo, heard: Warn<'_>, exit_code: u8, interrupted: bool) -> Result<()> {
+fn end(repo: &Repo, heard: Warn<'_>, run: Lock, exit_code: u8, interrupted: bool) -> Result<()> {
     let mut locked = Locked::beside_run(repo, heard, "run", PATIENCE).context("record the turn")?;
     let ending = Ending { exit_code: Some(i32::from(exit_code)), interrupted };
     end_run(&mut locked, ending).context("record the turn")?;
-    start_if_due(&locked.into_view());
+    let view = locked.into_view();
+    // It would find an agent at work, and not try again before tomorrow.
+    drop(run);
+    start_if_due(&view);
     Ok(())
 }
