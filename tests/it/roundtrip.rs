@@ -462,6 +462,9 @@ const ODD_NAMES: &[&[u8]] = &[
 ];
 
 impl Start {
+    /// Those that differ from the others in where a turn begins.
+    const ELSEWHERE: [Self; 3] = [Self::Detached, Self::Subdirectory, Self::Linked];
+
     /// A repository in which every case of the table has what it needs.
     fn sandbox(self) -> Sandbox {
         let mut repo = Sandbox::unborn();
@@ -627,33 +630,55 @@ fn thorough() -> bool {
     std::env::var_os("OXUNDO_THOROUGH").is_some()
 }
 
-/// Which of the two modes a case is tried in, and whether it is gone twice.
+/// What a test takes of the table in the short form. The long form has each case in each mode on each start.
 #[derive(Clone, Copy, Debug)]
 enum Share {
-    /// In this mode.
-    All(Mode),
-    /// In one of them: which, the cases take in turns, and so do the starts.
-    Half,
+    /// What is tried in this mode: in one mode a case is gone twice; in the other it meets git's pruning, but where it
+    /// needs what that takes.
+    In(Mode),
+    /// What meets git's pruning.
+    Pruned,
+    /// Each case, in one of the modes: which, the cases take in turns.
+    Each,
+    /// As [`Self::Each`], and of such starts a case has one, in turns as well: they differ in where a turn begins, and
+    /// hardly in what it did.
+    Some,
 }
 
-/// Checks the cases on a start. The short form has each case on each start, and in each mode over work, where most can go
-/// wrong; the long form has each case in each mode on each start. What does not depend on where a turn began, that it can
-/// be gone once more, is tried over work in the short form, in turns with the mode.
+impl Share {
+    /// The modes in which a case is tried on a start.
+    fn modes(self, number: usize, case: &Case, start: Start) -> Vec<Mode> {
+        let (one, other) = (Mode::BOTH[number % 2], Mode::BOTH[(number + 1) % 2]);
+        let elsewhere = |start: &Start| start.has(case.needs);
+        match self {
+            Self::In(mode) if thorough() => vec![mode],
+            _ if thorough() => Mode::BOTH.to_vec(),
+            Self::In(mode) if mode == one || case.needs & STASH != 0 => vec![mode],
+            Self::In(_) => vec![],
+            Self::Pruned => vec![other],
+            Self::Each => vec![Mode::BOTH[(number + start as usize) % 2]],
+            Self::Some => {
+                let places: Vec<Start> = Start::ELSEWHERE.into_iter().filter(elsewhere).collect();
+                let chosen = places.get(number % places.len().max(1));
+                chosen.filter(|chosen| **chosen == start).map(|_| Mode::BOTH[number / 3 % 2]).into_iter().collect()
+            }
+        }
+    }
+}
+
+/// Checks the cases of a share on a start.
 fn every_case(start: Start, share: Share, not: u8, check: fn(&Trip<'_>)) {
     let template = start.sandbox();
     let before = template.state();
     let mut table = Vec::new();
-    let cases = CASES.iter().filter(|case| start.has(case.needs) && case.needs & not == 0);
-    for (index, case) in cases.enumerate() {
-        let turn = (index + start as usize) % 2;
-        let modes = match share {
-            Share::All(mode) => vec![mode],
-            Share::Half if thorough() => Mode::BOTH.to_vec(),
-            Share::Half => vec![Mode::BOTH[turn]],
-        };
-        for mode in modes {
-            let long = thorough() || (start == Start::Work && mode == Mode::BOTH[turn]);
-            table.push((format!("{} ({start:?}, {mode:?})", case.name), (case, mode, long, index)));
+    for (number, case) in CASES.iter().enumerate() {
+        if !start.has(case.needs) || case.needs & not != 0 {
+            continue;
+        }
+        for mode in share.modes(number, case, start) {
+            // What does not depend on where a turn began, that it can be gone once more, is tried over work.
+            let long = thorough() || (start == Start::Work && mode == Mode::BOTH[number % 2]);
+            table.push((format!("{} ({start:?}, {mode:?})", case.name), (case, mode, long, number)));
         }
     }
     check_all(table, |(case, mode, long, number)| {
@@ -672,18 +697,18 @@ macro_rules! round_trips {
 }
 
 round_trips! {
-    every_turn_comes_and_goes_over_work: Work, Share::All(Mode::Commit);
-    every_turn_comes_and_goes_over_work_without_commits: Work, Share::All(Mode::Ghost);
-    every_turn_comes_and_goes_on_a_clean_tree: Clean, Share::Half;
-    every_turn_comes_and_goes_on_an_unborn_branch: Unborn, Share::Half;
-    every_turn_comes_and_goes_on_a_detached_head: Detached, Share::Half;
-    every_turn_comes_and_goes_in_a_subdirectory: Subdirectory, Share::Half;
-    every_turn_comes_and_goes_in_a_linked_worktree: Linked, Share::Half;
+    every_turn_comes_and_goes_over_work: Work, Share::In(Mode::Commit);
+    every_turn_comes_and_goes_over_work_without_commits: Work, Share::In(Mode::Ghost);
+    every_turn_comes_and_goes_on_a_clean_tree: Clean, Share::Each;
+    every_turn_comes_and_goes_on_an_unborn_branch: Unborn, Share::Each;
+    every_turn_comes_and_goes_on_a_detached_head: Detached, Share::Some;
+    every_turn_comes_and_goes_in_a_subdirectory: Subdirectory, Share::Some;
+    every_turn_comes_and_goes_in_a_linked_worktree: Linked, Share::Some;
 }
 
 #[test]
 fn every_turn_survives_an_expired_reflog_and_gc() {
-    every_case(Start::Work, Share::Half, STASH, round_trip_with_gc);
+    every_case(Start::Work, Share::Pruned, STASH, round_trip_with_gc);
 }
 
 #[test]
