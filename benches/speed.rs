@@ -186,16 +186,17 @@ fn main() {
     });
     line("undo --steps 20; one undo", twenty, one, "(3 wanted)");
 
-    let [git, begin, end, log, status] = bench.medians(|bench, _| {
+    let [git, begin, end, log, status, short] = bench.medians(|bench, _| {
         let git = bench.sh("git status");
         let begin = bench.hook("UserPromptSubmit");
         let end = bench.hook("Stop");
-        [git, begin, end, bench.oxundo(&["log"]), bench.oxundo(&["status"])]
+        [git, begin, end, bench.oxundo(&["log"]), bench.oxundo(&["status"]), bench.oxundo(&["status", "--short"])]
     });
     line("hook, a prompt's beginning; git status", begin, git, "(+ 10 ms wanted)");
     line("hook, its end, nothing changed", end, git, "(+ 10 ms wanted)");
     line("log", log, git, "(20 ms wanted)");
     line("status", status, git, "");
+    line("status --short; git status", short, git, "(0.7 wanted)");
 
     // Last, for its commits are nobody's turns. Three times is enough for what takes seconds.
     let mut aider: Vec<Duration> = (0..3).filter_map(|n| bench.aider(&format!("aider{n}"))).collect();

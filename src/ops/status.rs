@@ -6,6 +6,7 @@ use crate::model::checkpoint::Skipped;
 use crate::model::plan::Op;
 use crate::model::turn::{Mode, Turn};
 use crate::ops::outcome::Outcome;
+use crate::ops::turn::commit::has_uncommitted;
 use crate::ops::turn::end::as_if_ended;
 use crate::ops::turn::session::check_not_busy;
 use crate::ops::turn::skipped::tracked_only;
@@ -62,7 +63,7 @@ pub fn status(view: &View<'_>) -> Result<Status> {
         enabled: view.config().enabled()?,
         mode: view.config().mode()?,
         open: view.open_turn()?,
-        redo_depth: timeline.state.stack(view.head.stack()).undone.len() + usize::from(reverted_last(view)?.is_some()),
+        redo_depth: redo_depth(view)?,
         branch: view.head.branch.clone(),
         top,
         undo,
@@ -70,6 +71,40 @@ pub fn status(view: &View<'_>) -> Result<Status> {
         kept: view.repo.kept(),
         not_covered,
     })
+}
+
+/// The status in short, for a prompt.
+pub struct Short {
+    /// The full name of HEAD's branch; none where HEAD is detached.
+    pub branch: Option<String>,
+    /// The last turn done.
+    pub turn: Option<u64>,
+    /// The open turn.
+    pub open: Option<u64>,
+    /// How many turns undo could take back.
+    pub undo_depth: u64,
+    /// How many turns redo could bring back.
+    pub redo_depth: usize,
+    /// Whether anything is uncommitted.
+    pub dirty: bool,
+}
+
+/// Reads the status in short: no undo is planned, whatever the last turn changed.
+pub fn short(view: &View<'_>) -> Result<Short> {
+    let top = view.top().map(|number| view.timeline.require_turn(number)).transpose()?;
+    Ok(Short {
+        branch: view.head.branch.clone(),
+        turn: top.as_ref().map(|turn| turn.turn),
+        open: view.timeline.state.open,
+        undo_depth: top.map_or(0, |turn| turn.depth),
+        redo_depth: redo_depth(view)?,
+        dirty: has_uncommitted(view, &view.present()?)?,
+    })
+}
+
+fn redo_depth(view: &View<'_>) -> Result<usize> {
+    let undone = view.timeline.state.stack(view.head.stack()).undone.len();
+    Ok(undone + usize::from(reverted_last(view)?.is_some()))
 }
 
 /// What undo of one turn would do now, or the refusal if it would refuse.

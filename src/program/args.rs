@@ -6,6 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Under which heading the help of a command has what every command takes.
+const GLOBAL: &str = "Global options";
+
 /// Undo and redo for any coding agent, exactly
 ///
 /// A turn is one piece of an agent's work: `oxundo run` makes one of any command, `oxundo init` makes one of each prompt
@@ -19,23 +22,23 @@ use std::path::PathBuf;
 #[command(name = "oxundo", version, max_term_width = 100, infer_subcommands = false, after_long_help = include_str!("help/oxundo.txt"))]
 pub struct Cli {
     /// Run as if started in this directory
-    #[arg(short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(short = 'C', global = true, help_heading = GLOBAL, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
     /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
     /// Print errors and answers only
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
     /// Say on stderr which git commands run, and how long scans and applies take
-    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Print one JSON object, for errors too
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
-    /// What to do
+    /// What to do; without it: where the timeline stands, and the last turns
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 /// When to use colours.
@@ -126,7 +129,7 @@ pub enum Command {
     ///
     /// Names what is not covered as well: files that are too large, nested repositories and the like.
     #[command(after_long_help = include_str!("help/status.txt"))]
-    Status,
+    Status(StatusArgs),
     /// Check the records and say what is wrong and how to mend it
     ///
     /// Looks at the timeline and its reflog, the notes, git's configuration, interrupted commands and the agents' hooks, in
@@ -216,6 +219,14 @@ pub struct CompleteArgs {
     /// Its words, `oxundo` first
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<OsString>,
+}
+
+/// Arguments of `status`.
+#[derive(Args, Debug)]
+pub struct StatusArgs {
+    /// One short line, for a prompt: how many turns can be undone and redone, the open turn, and whether anything is uncommitted
+    #[arg(short, long)]
+    pub short: bool,
 }
 
 /// Arguments of `doctor`.

@@ -7,6 +7,7 @@ use crate::model::plan::Op;
 use crate::program::args::{Cli, Command, TurnEnd};
 use crate::program::cmd;
 use crate::program::ui::{Ui, Unanswered};
+use crate::program::usage;
 use clap::Parser;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 
 /// Runs a command line; gives the process's exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let args = usage::spelled_out(args.into_iter().collect());
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         // An agent takes any other exit code for a verdict on its work.
@@ -26,42 +27,73 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let mut ui = Ui { json: cli.json, quiet: cli.quiet, verbose: cli.verbose, hints: true, color: cli.color };
     ui.colors(None);
-    if let Command::Hook(hook) = &cli.command {
+    let Some(command) = &cli.command else { return overview(&cli, &mut ui) };
+    if let Command::Hook(hook) = command {
         cmd::hook::run(cli.directory.as_deref(), &ui, hook);
         return ExitCode::SUCCESS;
     }
-    if let Command::Complete(args) = &cli.command {
+    if let Command::Complete(args) = command {
         // With the shell gone there is nobody left to tell.
         let _ = Ui::raw(cmd::complete::run(args).as_bytes());
         return ExitCode::SUCCESS;
     }
-    if let Some(directory) = &cli.directory
-        && let Err(error) = std::env::set_current_dir(directory)
-    {
-        cmd::apply_global_settings(&mut ui);
-        let refusal = Refusal::new(Code::NotFound, format!("cannot go to '{}': {error}", directory.display()))
-            .hint("give a directory that is there with -C");
-        ui.refuse(&refusal);
-        return ExitCode::from(refusal.code.exit());
+    if let Some(code) = go_to(&cli, &mut ui) {
+        return code;
     }
     let directory = PathBuf::from(".");
-    if let Command::Run(args) = &cli.command {
+    if let Command::Run(args) = command {
         return ExitCode::from(cmd::run::run(&directory, &mut ui, args));
     }
-    match answer(&cli, &directory, &mut ui) {
+    let answered = answer(command, &directory, &mut ui);
+    concluded(&ui, answered, Some(command))
+}
+
+/// The exit code of what was answered, or why it could not be.
+fn concluded(ui: &Ui, answered: anyhow::Result<ExitCode>, command: Option<&Command>) -> ExitCode {
+    match answered {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let refusal = unanswered(&error, &cli.command).unwrap_or_else(|| to_refusal(&error));
+            let refusal = unanswered(&error, command).unwrap_or_else(|| to_refusal(&error));
             ui.refuse(&refusal);
             ExitCode::from(refusal.code.exit())
         }
     }
 }
 
+/// Goes to the directory that was given; the exit code where that fails.
+fn go_to(cli: &Cli, ui: &mut Ui) -> Option<ExitCode> {
+    let directory = cli.directory.as_deref()?;
+    let error = std::env::set_current_dir(directory).err()?;
+    cmd::apply_global_settings(ui);
+    let refusal = Refusal::new(Code::NotFound, format!("cannot go to '{}': {error}", directory.display()))
+        .hint("give a directory that is there with -C");
+    ui.refuse(&refusal);
+    Some(ExitCode::from(refusal.code.exit()))
+}
+
+/// What `oxundo` alone says: where the timeline stands, or which commands there are.
+fn overview(cli: &Cli, ui: &mut Ui) -> ExitCode {
+    if let Some(code) = go_to(cli, ui) {
+        return code;
+    }
+    let answered = Repo::open_existing(Path::new(".")).and_then(|repo| {
+        match repo {
+            Some(mut repo) => {
+                cmd::apply_user_settings(&mut repo, ui);
+                ui.answer(&cmd::log::overview(&repo, ui)?)?;
+            }
+            None if ui.json => drop(Repo::open(Path::new("."))?),
+            None => Ui::raw(usage::SHORT.as_bytes())?,
+        }
+        Ok(ExitCode::SUCCESS)
+    });
+    concluded(ui, answered, None)
+}
+
 /// Answers a command: those that need no repository first.
-fn answer(cli: &Cli, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> {
-    match &cli.command {
+fn answer(command: &Command, directory: &Path, ui: &mut Ui) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Gc(args) if args.stores => {
             cmd::apply_global_settings(ui);
             ui.answer(&cmd::stores::run(args)?)?;
@@ -116,7 +148,8 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         Command::Uninstall(args) => return report(ui, &cmd::init::uninstall(repo, ui, args)?),
         Command::Turn(args) => ui.answer(&cmd::turn::run(repo, ui, args)?)?,
         Command::Log(args) => ui.page(&*cmd::log::run(repo, ui, args)?, |text| repo.show_in_pager(text))?,
-        Command::Status => ui.answer(&cmd::status::run(repo, ui)?)?,
+        Command::Status(args) if args.short => ui.answer(&cmd::status::short(repo, ui)?)?,
+        Command::Status(_) => ui.answer(&cmd::status::run(repo, ui)?)?,
         Command::Show(args) => cmd::show::run(repo, ui, args)?.map_or(Ok(()), |shown| ui.answer(&shown))?,
         Command::Diff(args) => cmd::diff::run(repo, ui, args)?.map_or(Ok(()), |changes| ui.answer(&changes))?,
         Command::Gc(args) => ui.answer(&cmd::gc::run(repo, ui, args)?)?,
@@ -137,21 +170,24 @@ fn report(ui: &Ui, report: &cmd::init::SetupReport) -> anyhow::Result<ExitCode> 
     Ok(u8::from(report.has_failed()).into())
 }
 
-/// clap's own words, or one JSON object where that was asked for.
+/// Help and the version as clap prints them; what is wrong in words of its own.
 fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
-    // What comes behind `--` is the agent's.
-    let ours = args.iter().take_while(|arg| *arg != "--");
-    if error.use_stderr() && ours.into_iter().any(|arg| arg == "--json") {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        let message = first.strip_prefix("error: ").unwrap_or(first);
-        let ui = Ui { json: true, hints: true, ..Ui::default() };
-        ui.refuse(&Refusal::new(Code::Usage, message).hint("run 'oxundo --help'"));
-        return ExitCode::from(Code::Usage.exit());
+    if !error.use_stderr() {
+        // With the terminal gone there is nobody left to tell.
+        let _ = if usage::is_for_all(args) {
+            Ui::raw(usage::SHORT.as_bytes()).map_err(|error| error.0)
+        } else {
+            error.print()
+        };
+        return ExitCode::SUCCESS;
     }
-    // With the terminal gone there is nobody left to tell.
-    let _ = error.print();
-    ExitCode::from(if error.use_stderr() { Code::Usage.exit() } else { 0 })
+    // What comes behind `--` is the agent's.
+    let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    let ui = Ui { json, hints: true, ..Ui::default() };
+    ui.colors(None);
+    let refusal = usage::refusal(error, args);
+    ui.refuse(&refusal);
+    ExitCode::from(refusal.code.exit())
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -159,9 +195,10 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Where stdout took no answer: all is done, and to run it again would do it twice.
-fn unanswered(error: &anyhow::Error, command: &Command) -> Option<Refusal> {
+fn unanswered(error: &anyhow::Error, command: Option<&Command>) -> Option<Refusal> {
     let message = error.downcast_ref::<Unanswered>()?.to_string();
-    let changes = changes_something(command) || matches!(command, Command::Gc(_) | Command::Turn(_));
+    let is_kept = |command| changes_something(command) || matches!(command, Command::Gc(_) | Command::Turn(_));
+    let changes = command.is_some_and(is_kept);
     let hint =
         if changes { "it is done all the same: run 'oxundo log' to see" } else { "give another place for its output" };
     Some(Refusal::new(Code::Io, message).hint(hint))

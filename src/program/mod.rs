@@ -6,3 +6,4 @@ pub mod dispatch;
 mod interrupt;
 pub mod text;
 pub mod ui;
+mod usage;

@@ -171,6 +171,11 @@ impl Ui {
         }
     }
 
+    /// Whether somebody looks on at a terminal, who wants to be told what was done.
+    pub fn is_watched(&self) -> bool {
+        !self.json && !self.quiet && Term::stderr().is_term()
+    }
+
     /// Whether there is somebody at a terminal to be asked.
     pub fn can_ask(&self) -> bool {
         !self.json && io::stdin().is_terminal() && Term::stderr().is_term()

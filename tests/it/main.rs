@@ -6,6 +6,7 @@
 //! a disk.
 
 mod agent;
+mod command_line;
 mod commits;
 mod completions;
 mod concurrency;

@@ -508,11 +508,23 @@ pub fn is_within(view: &View<'_>) -> Result<bool> {
     Ok(view.open_turn()?.is_some_and(|turn| at_work(&turn).any(process::is_above)))
 }
 
+/// What became of a `run`'s turn.
+pub enum RunEnd {
+    /// It is recorded.
+    Recorded(Box<Turn>),
+    /// It changed nothing, and went without a trace.
+    Nothing,
+    /// A session beside it is still at work in it.
+    GoesOn(u64),
+    /// The agent's hooks made turns of its prompts.
+    ByHooks,
+}
+
 /// A `run` is over. A session beside it that is still at work keeps the turn open; else the turn ends with the run.
-pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<()> {
-    let Some(mut turn) = locked.open_turn()? else { return Ok(()) };
+pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<RunEnd> {
+    let Some(mut turn) = locked.open_turn()? else { return Ok(RunEnd::ByHooks) };
     if turn.origin.by_hooks {
-        return Ok(());
+        return Ok(RunEnd::ByHooks);
     }
     if at_work(&turn).any(|part| !part.inside) {
         for part in turn.origin.parts.iter_mut().filter(|part| part.inside && part.at_work) {
@@ -521,10 +533,14 @@ pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<()> {
         }
         turn.origin.by_hooks = true;
         turn.exit_code = ending.exit_code;
-        return amend(locked, &turn, "leave");
+        amend(locked, &turn, "leave")?;
+        return Ok(RunEnd::GoesOn(turn.turn));
     }
-    end(locked, ending)?.iter().for_each(|turn| tell_of_obstacle(locked, turn));
-    Ok(())
+    let ended = end(locked, ending)?;
+    if let Some(turn) = &ended {
+        tell_of_obstacle(locked, turn);
+    }
+    Ok(ended.map_or(RunEnd::Nothing, |turn| RunEnd::Recorded(Box::new(turn))))
 }
 
 /// Says why a turn was begun without commits though it should make some.

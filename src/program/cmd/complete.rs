@@ -67,7 +67,7 @@ fn agents_command(words: &[OsString]) -> Option<usize> {
         last.push("x");
     }
     match Cli::try_parse_from(&words).ok()?.command {
-        Command::Run(run) => Some(words.len() - run.command.len()),
+        Some(Command::Run(run)) => Some(words.len() - run.command.len()),
         _ => None,
     }
 }

@@ -6,10 +6,11 @@ use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::model::turn::Turn;
 use crate::ops::list::{State, every, on_branch};
+use crate::ops::status::status;
 use crate::ops::turn::session::look;
 use crate::program::args::LogArgs;
 use crate::program::text::line::{InWorktree, Line, Taken};
-use crate::program::text::log::{Log, Operations};
+use crate::program::text::log::{Log, Operations, Overview};
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -29,6 +30,23 @@ fn taken_out(turns: &[(Turn, State)]) -> BTreeMap<u64, Taken> {
         }
     }
     taken
+}
+
+/// So many turns are shown beside where the timeline stands.
+const LAST: usize = 5;
+
+/// Where the timeline stands, and the last turns.
+pub fn overview(repo: &Repo, ui: &Ui) -> Result<Overview> {
+    let heard = ui.heard();
+    let view = look(repo, &heard, "status")?;
+    let here = InWorktree { id: repo.worktree_id(), here: true, removed: false };
+    let turns = on_branch(&view.timeline, view.head.stack(), LAST + 1)?;
+    let mut lines = described(&view.timeline, here, turns)?;
+    let more = lines.len() > LAST;
+    lines.truncate(LAST);
+    let log =
+        Log { branch: view.head.branch.clone(), worktree: repo.worktree_id(), lines, graph: false, look: Ui::look() };
+    Ok(Overview { status: status(&view)?, log, more })
 }
 
 /// Reads the timeline, newest first.

@@ -6,15 +6,18 @@ use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
+use crate::git::timeline::stored::Side;
 use crate::model::turn::Mode;
 use crate::ops::locked::Locked;
 use crate::ops::turn::Who;
 use crate::ops::turn::end::Ending;
-use crate::ops::turn::session::{begin_run, end_run, is_within};
+use crate::ops::turn::session::{RunEnd, begin_run, end_run, is_within};
 use crate::ops::view::View;
 use crate::program::args::RunArgs;
 use crate::program::cmd::gc::start_if_due;
+use crate::program::text::outcome::ended;
 use crate::program::ui::Ui;
+use crate::program::usage;
 use crate::warning::Warn;
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -38,10 +41,12 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
                 Missing::NotExecutable => ("not executable", 126),
             };
             super::apply_global_settings(ui);
-            ui.refuse(
-                &Refusal::new(Code::NotFound, format!("'{name}': {what}"))
-                    .hint("nothing was recorded; check the command's name and PATH"),
-            );
+            let refusal = Refusal::new(Code::NotFound, format!("'{name}': {what}"));
+            let words = usage::in_words(&args.command[0]).filter(|_| args.command.len() == 1);
+            ui.refuse(&match words {
+                Some(line) => refusal.hint(format!("nothing was recorded; word by word: {line}")),
+                None => refusal.hint("nothing was recorded; check the command's name and PATH"),
+            });
             return code;
         }
     };
@@ -78,11 +83,21 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
         }
     };
     let code = spawn::exit_code(ended);
-    if let Err(error) = end(repo, &heard, run, code, spawn::was_killed(ended)) {
-        ui.refuse(&to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it"));
-        return Ok(if code == 0 { FAILED } else { code });
+    match end(repo, &heard, run, code, spawn::was_killed(ended)) {
+        Err(error) => {
+            ui.refuse(&to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it"));
+            Ok(if code == 0 { FAILED } else { code })
+        }
+        Ok((view, end)) => {
+            // What is said of it is not worth an exit code of its own.
+            if ui.is_watched()
+                && let Ok(line) = told(&view, &end)
+            {
+                Ui::show(&line);
+            }
+            Ok(code)
+        }
     }
-    Ok(code)
 }
 
 /// Begins the turn; gives the lock that is held while the agent is at work, or nothing where the agent is part of a
@@ -109,13 +124,26 @@ fn begin(repo: &Repo, ui: &Ui, heard: Warn<'_>, args: &RunArgs, agent: String) -
     begin_run(view, who).map(Some)
 }
 
-fn end(repo: &Repo, heard: Warn<'_>, run: Lock, exit_code: u8, interrupted: bool) -> Result<()> {
+/// Ends the turn; gives what became of it.
+fn end<'r>(repo: &'r Repo, heard: Warn<'r>, run: Lock, exit_code: u8, interrupted: bool) -> Result<(View<'r>, RunEnd)> {
     let mut locked = Locked::beside_run(repo, heard, "run", PATIENCE).context("record the turn")?;
     let ending = Ending { exit_code: Some(i32::from(exit_code)), interrupted };
-    end_run(&mut locked, ending).context("record the turn")?;
+    let end = end_run(&mut locked, ending).context("record the turn")?;
     let view = locked.into_view();
     // It would find an agent at work, and not try again before tomorrow.
     drop(run);
     start_if_due(&view);
-    Ok(())
+    Ok((view, end))
+}
+
+/// The line that a terminal is shown at the end.
+fn told(view: &View<'_>, end: &RunEnd) -> Result<String> {
+    let turn = match end {
+        RunEnd::Recorded(turn) => turn,
+        RunEnd::Nothing => return Ok("no turn: nothing changed\n".to_owned()),
+        RunEnd::GoesOn(turn) => return Ok(format!("turn {turn} goes on: another session is at work in it\n")),
+        RunEnd::ByHooks => return Ok("each of its prompts is a turn of its own: 'oxundo log' shows them\n".to_owned()),
+    };
+    let head = |side| Ok::<_, anyhow::Error>(view.timeline.checkpoint(turn.turn, side)?.head);
+    Ok(ended(turn, &head(Side::Before)?, &head(Side::After)?))
 }

@@ -5,8 +5,9 @@ use crate::git::repo::Repo;
 use crate::model::bytes::{quoted, sanitized, shown};
 use crate::model::checkpoint::short_branch;
 use crate::ops::outcome::Outcome;
-use crate::ops::status::{Status, status};
+use crate::ops::status::{self as ops, Short, Status};
 use crate::ops::turn::session::look;
+use crate::ops::view::View;
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
@@ -16,7 +17,13 @@ use std::os::unix::ffi::OsStrExt;
 /// Looks.
 pub fn run(repo: &Repo, ui: &Ui) -> Result<Status> {
     let heard = ui.heard();
-    status(&look(repo, &heard, "status")?)
+    ops::status(&look(repo, &heard, "status")?)
+}
+
+/// Looks at what a prompt shows.
+pub fn short(repo: &Repo, ui: &Ui) -> Result<Short> {
+    let heard = ui.heard();
+    ops::short(&View::open(repo, &heard)?)
 }
 
 fn refusal(status: &Status) -> Option<&Refusal> {
@@ -92,5 +99,31 @@ impl Answer for Status {
 
     fn hints(&self) -> Vec<String> {
         refusal(self).map(|refusal| refusal.hints.clone()).unwrap_or_default()
+    }
+}
+
+impl Answer for Short {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        Ok(json!({
+            "branch": self.branch.as_deref().map(short_branch),
+            "turn": self.turn,
+            "open_turn": self.open,
+            "undo_depth": self.undo_depth,
+            "redo_depth": self.redo_depth,
+            "dirty": self.dirty,
+        }))
+    }
+
+    /// `undo:3 redo:1 open:7 dirty`, each where there is any.
+    fn text(&self) -> String {
+        let count = |word: &str, number: u64| (number > 0).then(|| format!("{word}:{number}"));
+        let parts = [
+            count("undo", self.undo_depth),
+            count("redo", self.redo_depth as u64),
+            count("open", self.open.unwrap_or(0)),
+            self.dirty.then(|| "dirty".to_owned()),
+        ];
+        let line = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        if line.is_empty() { line } else { line + "\n" }
     }
 }

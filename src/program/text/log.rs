@@ -5,6 +5,7 @@ use crate::model::bytes::sanitized;
 use crate::model::checkpoint::short_branch;
 use crate::model::turn::CommitKind;
 use crate::ops::list::State;
+use crate::ops::status::Status;
 use crate::program::text::line::{Line, Taken};
 use crate::program::text::table::{Mark, Row};
 use crate::program::text::{graph, table};
@@ -19,6 +20,37 @@ pub struct Log {
     pub lines: Vec<Line>,
     pub graph: bool,
     pub look: Look,
+}
+
+/// Where the timeline stands, and the last turns.
+pub struct Overview {
+    pub status: Status,
+    pub log: Log,
+    /// Whether there are more of them.
+    pub more: bool,
+}
+
+impl Answer for Overview {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let mut all = self.status.json()?;
+        all["turns"] = self.log.json()?["turns"].take();
+        all["more"] = self.more.into();
+        Ok(all)
+    }
+
+    fn text(&self) -> String {
+        if self.log.lines.is_empty() { self.status.text() } else { self.status.text() + "\n" + &self.log.text() }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let mut hints = self.status.hints();
+        hints.extend(self.log.hints());
+        if self.more {
+            hints.push("'oxundo log' shows the others".to_owned());
+        }
+        hints.push("'oxundo -h' lists the commands".to_owned());
+        hints
+    }
 }
 
 /// The operations.

@@ -1,7 +1,8 @@
 //! What an operation did, or would do, as people read it.
 
 use crate::model::bytes::{sanitized, shown};
-use crate::model::checkpoint::short_branch;
+use crate::model::checkpoint::{Head, short_branch};
+use crate::model::turn::{Totals, Turn};
 use crate::ops::outcome::Outcome;
 use crate::program::ui::Answer;
 use gix::ObjectId;
@@ -25,9 +26,7 @@ impl Outcome {
         let count = |n: usize| if n == 1 { "1 file".to_owned() } else { format!("{n} files") };
         let mut text = count(self.plan.actions().len());
         for (name, from, to) in self.plan.tips() {
-            let id =
-                |id: Option<ObjectId>| id.map_or_else(|| "nothing".to_owned(), |id| id.to_hex_with_len(7).to_string());
-            text.push_str(&format!(", {} {}..{}", sanitized(&name), id(from), id(to)));
+            text.push_str(&format!(", {} {}..{}", sanitized(&name), short(from), short(to)));
         }
         if self.plan.head.from.branch != self.plan.head.to.branch {
             let to = self.plan.head.to.branch.as_deref().map_or("detached".into(), short_branch);
@@ -35,6 +34,23 @@ impl Outcome {
         }
         text
     }
+}
+
+/// What a `run`'s turn was, in a line: where HEAD was before it, and where it is.
+pub fn ended(turn: &Turn, before: &Head, after: &Head) -> String {
+    let cut_off = if turn.interrupted { " (interrupted)" } else { "" };
+    let Totals { files, insertions, deletions } = turn.totals;
+    let noun = if files == 1 { "file" } else { "files" };
+    let mut text = format!("turn {}{cut_off}: {files} {noun} +{insertions} -{deletions}", turn.turn);
+    if before.commit != after.commit {
+        let name = after.branch.as_deref().map_or("HEAD".into(), short_branch);
+        text.push_str(&format!(", {} {}..{}", sanitized(&name), short(before.commit), short(after.commit)));
+    }
+    text + "\n"
+}
+
+fn short(id: Option<ObjectId>) -> String {
+    id.map_or_else(|| "nothing".to_owned(), |id| id.to_hex_with_len(7).to_string())
 }
 
 fn line(words: &str, paths: &[BString]) -> String {

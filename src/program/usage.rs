@@ -1,0 +1,284 @@
+//! A command line that is wrong, said in words of what it is about, with the line to type instead.
+
+use crate::agents::adapters::adapter;
+use crate::agents::spawn;
+use crate::error::{Code, Refusal};
+use clap::Error;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// All commands at one look.
+pub const SHORT: &str = include_str!("help/short.txt");
+
+/// Whether a command line asks for the short help of all commands.
+pub fn is_for_all(args: &[OsString]) -> bool {
+    let words: Vec<_> = args.iter().skip(1).collect();
+    words.iter().any(|word| *word == "-h") && words.iter().all(|word| word.as_encoded_bytes().starts_with(b"-"))
+}
+
+/// Options that others have for what is something else here, by the command: the option, and what to do.
+const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
+    (
+        &["undo", "redo", "rewind", "branch"],
+        &["--force", "-f", "--hard"],
+        "'--edits=overwrite' restores exactly what was there, and keeps your edits for redo",
+    ),
+    (&["undo"], &["--all", "-a"], "'oxundo undo --to 0' takes every turn back"),
+    (&["redo"], &["--all", "-a"], "'oxundo log' shows the turns, and 'oxundo redo --to TURN' brings them back"),
+    (&["undo", "redo", "restore"], &["--path", "--file", "-p", "--paths"], "paths come last, behind ' -- '"),
+    (&["run"], &["--yes", "-y", "--continue", "-c", "-p"], "what is the agent's comes behind ' -- '"),
+    (&["log", "show", "diff"], &["-p", "--patch"], "'oxundo show TURN' and 'oxundo diff' show what changed"),
+];
+
+/// What a wrong command line is told.
+pub fn refusal(error: &Error, args: &[OsString]) -> Refusal {
+    let typed = Typed::new(error, args);
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => typed.no_command(),
+        ErrorKind::UnknownArgument => typed.unknown(),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => typed.wrong_value(),
+        ErrorKind::ArgumentConflict => typed.conflict(),
+        ErrorKind::MissingRequiredArgument => typed.missing(),
+        _ => typed.other(),
+    }
+}
+
+/// What was typed, and what clap found wrong with it.
+struct Typed<'a> {
+    error: &'a Error,
+    words: Vec<String>,
+    /// Where the subcommand is in them.
+    command: Option<usize>,
+}
+
+impl<'a> Typed<'a> {
+    fn new(error: &'a Error, args: &[OsString]) -> Self {
+        let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+        let takes_value = |word: &str| word == "-C" || word == "--color";
+        let is_option = |at: usize| words[at].starts_with('-') || (at > 0 && takes_value(&words[at - 1]));
+        let command = (0..words.len()).find(|at| !is_option(*at));
+        Self { error, words, command }
+    }
+
+    /// The subcommand's name.
+    fn name(&self) -> &str {
+        self.command.map_or("", |at| &self.words[at])
+    }
+
+    fn context(&self, kind: ContextKind) -> Option<String> {
+        match self.error.get(kind)? {
+            ContextValue::String(text) => Some(text.clone()),
+            // The likeliest of what it suggests comes last.
+            ContextValue::Strings(texts) => texts.last().cloned(),
+            ContextValue::StyledStrs(texts) => texts.last().map(ToString::to_string),
+            ContextValue::StyledStr(text) => Some(text.to_string()),
+            _ => None,
+        }
+    }
+
+    /// The whole line with another word in the place of one.
+    fn with(&self, old: &str, new: &str) -> String {
+        let as_value = format!("{old}=");
+        let replaced = self.words.iter().map(|word| match word.strip_prefix(&as_value) {
+            _ if word == old => new.to_owned(),
+            Some(value) => format!("{new}={value}"),
+            None => word.clone(),
+        });
+        line(replaced)
+    }
+
+    /// The whole line with `--` before a word and those behind it.
+    fn with_paths(&self, first: &str) -> String {
+        let at = self.words.iter().rposition(|word| word == first).unwrap_or(self.words.len());
+        let (before, paths) = self.words.split_at(at);
+        line(before.iter().cloned().chain(["--".to_owned()]).chain(paths.iter().filter(|word| *word != "--").cloned()))
+    }
+
+    fn help(&self) -> String {
+        match self.name() {
+            "" => "run 'oxundo -h' to see the commands".to_owned(),
+            name => format!("run 'oxundo {name} -h' to see what it takes"),
+        }
+    }
+
+    fn no_command(&self) -> Refusal {
+        let name = self.context(ContextKind::InvalidSubcommand).unwrap_or_else(|| self.name().to_owned());
+        let refusal = Refusal::new(Code::Usage, format!("'{name}' is no command"));
+        let agents = self
+            .command
+            .map(|at| line(["run".to_owned(), "--".to_owned()].into_iter().chain(self.words[at..].to_vec())));
+        let is_program = adapter(&name).is_some() || spawn::find(name.as_ref()).is_ok();
+        match (self.context(ContextKind::SuggestedSubcommand), agents) {
+            (Some(near), _) if !is_program => refusal.hint(run(&self.with(&name, &near))),
+            (_, Some(agents)) if is_program => refusal.hint(format!("to run it as an agent: {}", shown(&agents))),
+            _ => refusal.hint("run 'oxundo -h' to see the commands"),
+        }
+    }
+
+    fn unknown(&self) -> Refusal {
+        let given = self.context(ContextKind::InvalidArg).unwrap_or_default();
+        let name = self.name();
+        let is_number = |word: &&String| {
+            word.starts_with(&given) && word.len() > 1 && word[1..].bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if matches!(name, "undo" | "redo")
+            && let Some(number) = self.words.iter().find(is_number)
+        {
+            return Refusal::new(Code::Usage, format!("'{name}' takes a number of turns without '-'"))
+                .hint(run(&self.with(number, &number[1..])));
+        }
+        if !given.starts_with('-') {
+            let refusal = Refusal::new(Code::Usage, format!("'{given}' is one word too many for '{name}'"));
+            let takes_paths = matches!(name, "undo" | "restore" | "diff");
+            return if takes_paths {
+                refusal.hint(format!("paths come behind ' -- ': {}", shown(&self.with_paths(&given))))
+            } else {
+                refusal.hint(self.help())
+            };
+        }
+        let whose = if name.is_empty() { "oxundo".to_owned() } else { format!("'{name}'") };
+        let refusal = Refusal::new(Code::Usage, format!("{whose} has no option '{given}'"));
+        let known =
+            ELSEWHERE.iter().find(|(names, options, _)| names.contains(&name) && options.contains(&given.as_str()));
+        match (known, self.context(ContextKind::SuggestedArg)) {
+            (Some((.., what)), _) => refusal.hint(*what),
+            (None, Some(near)) => refusal.hint(run(&self.with(&given, &near))),
+            (None, None) => refusal.hint(self.help()),
+        }
+    }
+
+    fn wrong_value(&self) -> Refusal {
+        let what = self.context(ContextKind::InvalidArg).unwrap_or_default();
+        let given = self.context(ContextKind::InvalidValue).unwrap_or_default();
+        let name = self.name();
+        if given.is_empty() {
+            return Refusal::new(Code::Usage, format!("'{}' needs a value", bare(&what))).hint(self.help());
+        }
+        if matches!(name, "undo" | "redo") && what.contains('N') {
+            return self.no_number(&given, !what.starts_with('-'));
+        }
+        let refusal = Refusal::new(Code::Usage, format!("'{given}' cannot be {}", named(&what)));
+        let values = match self.error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(values)) if !values.is_empty() => values.join(", "),
+            _ => return refusal.hint(self.help()),
+        };
+        match self.context(ContextKind::SuggestedValue) {
+            Some(near) => refusal.hint(run(&self.with_value(&given, &near))),
+            None => refusal.hint(format!("it can be: {values}")),
+        }
+    }
+
+    /// The whole line with another value.
+    fn with_value(&self, old: &str, new: &str) -> String {
+        let behind = format!("={old}");
+        let replaced = self.words.iter().map(|word| match word.strip_suffix(&behind) {
+            _ if word == old => new.to_owned(),
+            Some(option) => format!("{option}={new}"),
+            None => word.clone(),
+        });
+        line(replaced)
+    }
+
+    /// A number of turns that is none.
+    fn no_number(&self, given: &str, is_word: bool) -> Refusal {
+        let name = self.name();
+        let digits = given.trim_start_matches('-');
+        if digits.parse::<u64>().is_ok() || digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            let what = if digits == "0" { "no turn" } else { "no number of turns" };
+            return Refusal::new(Code::Usage, format!("{given} is {what} to {name}"))
+                .hint(format!("run 'oxundo {name}' for one turn, 'oxundo {name} 2' for two"));
+        }
+        let refusal = Refusal::new(Code::Usage, format!("'{given}' is no number of turns"));
+        if is_word && name == "undo" && Path::new(given).symlink_metadata().is_ok() {
+            return refusal
+                .hint(format!("to take back what the last turn did to it: {}", shown(&self.with_paths(given))));
+        }
+        refusal.hint(format!("if it is a turn: {}", shown(&line([name, "--to", given].map(str::to_owned)))))
+    }
+
+    fn conflict(&self) -> Refusal {
+        let one = self.context(ContextKind::InvalidArg).unwrap_or_default();
+        let other = self.context(ContextKind::PriorArg).unwrap_or_default();
+        let message = if other.is_empty() || one == other {
+            format!("'{}' was given twice", bare(&one))
+        } else {
+            format!("'{}' and '{}' do not go together", bare(&one), bare(&other))
+        };
+        Refusal::new(Code::Usage, message).hint("leave one of them out").hint(self.help())
+    }
+
+    fn missing(&self) -> Refusal {
+        let what = self.context(ContextKind::InvalidArg).unwrap_or_default();
+        let refusal = Refusal::new(Code::Usage, format!("'{}' needs {}", self.name(), named(&what)));
+        match self.name() {
+            "run" => refusal.hint("give the command to run: 'oxundo run -- claude'"),
+            _ => refusal.hint(self.help()),
+        }
+    }
+
+    fn other(&self) -> Refusal {
+        Refusal::new(Code::Usage, in_its_words(self.error)).hint(self.help())
+    }
+}
+
+/// What clap says of it.
+fn in_its_words(error: &Error) -> String {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
+}
+
+/// An option without what stands for its value.
+fn bare(what: &str) -> &str {
+    what.split([' ', '=']).next().unwrap_or(what).trim_end_matches("...").trim_matches(['<', '>', '[', ']'])
+}
+
+/// What an argument is called in a sentence.
+fn named(what: &str) -> String {
+    if what.starts_with('-') { format!("the value of '{}'", bare(what)) } else { bare(what).replace('|', ", ") }
+}
+
+/// A line that can be typed.
+fn line(words: impl IntoIterator<Item = String>) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./~^-".contains(&byte);
+    let quoted = |word: String| {
+        if !word.is_empty() && !word.starts_with('~') && word.bytes().all(is_plain) {
+            word
+        } else {
+            shell_words::quote(&word).into_owned()
+        }
+    };
+    let words: Vec<String> = words.into_iter().map(quoted).collect();
+    format!("oxundo {}", words.join(" "))
+}
+
+/// A line within a sentence.
+fn shown(line: &str) -> String {
+    if line.contains('\'') { format!("`{line}`") } else { format!("'{line}'") }
+}
+
+fn run(line: &str) -> String {
+    format!("run {}", shown(line))
+}
+
+/// A command line whose agent's command was given as one word, in words.
+pub fn in_words(command: &OsString) -> Option<String> {
+    let words = shell_words::split(command.to_str()?).ok().filter(|words| words.len() > 1)?;
+    spawn::find(words[0].as_ref())
+        .is_ok()
+        .then(|| shown(&line(["run", "--"].map(str::to_owned).into_iter().chain(words))))
+}
+
+/// `log -5` as `log -n 5`.
+pub fn spelled_out(args: Vec<OsString>) -> Vec<OsString> {
+    let Some(log) = args.iter().position(|arg| arg == "log") else { return args };
+    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    let number = |arg: &OsString| {
+        let digits = arg.to_str()?.strip_prefix('-')?;
+        (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+            .then(|| OsString::from(format!("-n{digits}")))
+    };
+    let is_one = |at: usize| log < at && at < end && args[at - 1] != "-n" && args[at - 1] != "--number";
+    args.iter().enumerate().map(|(at, arg)| number(arg).filter(|_| is_one(at)).unwrap_or_else(|| arg.clone())).collect()
+}

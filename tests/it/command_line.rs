@@ -1,0 +1,196 @@
+//! What is typed wrong is told in words of what it is about, with a line that can be typed; and what oxundo says by itself.
+
+use crate::sandbox::Sandbox;
+use crate::terminal::Terminal;
+use clap::CommandFactory;
+use oxundo::internals::Cli;
+use std::fs;
+
+/// A wrong command line, what it is told, and the line that is offered, where there is one.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("undo README.txt", "'README.txt' is no number of turns", "oxundo undo -- README.txt"),
+    ("undo gone.txt", "'gone.txt' is no number of turns", "oxundo undo --to gone.txt"),
+    ("undo @~2", "'@~2' is no number of turns", "oxundo undo --to @~2"),
+    ("undo 0", "0 is no turn to undo", "oxundo undo"),
+    ("undo -2", "'undo' takes a number of turns without '-'", "oxundo undo 2"),
+    ("redo 99999999999999999999", "99999999999999999999 is no number of turns to redo", "oxundo redo"),
+    ("undo 2 README.txt", "'README.txt' is one word too many for 'undo'", "oxundo undo 2 -- README.txt"),
+    ("undo 'a b'", "'a b' is no number of turns", "oxundo undo --to 'a b'"),
+    ("restore 1 README.txt", "'README.txt' is one word too many for 'restore'", "oxundo restore 1 -- README.txt"),
+    ("show 1 a b", "'b' is one word too many for 'show'", "oxundo show -h"),
+    ("undo --force", "'undo' has no option '--force'", ""),
+    ("redo --all", "'redo' has no option '--all'", "oxundo log"),
+    ("undo --dry-rnu", "'undo' has no option '--dry-rnu'", "oxundo undo --dry-run"),
+    ("undo --edit=merge", "'undo' has no option '--edit'", "oxundo undo --edits=merge"),
+    ("undo --edits=mrge", "'mrge' cannot be the value of '--edits'", "oxundo undo --edits=merge"),
+    ("undo --edits", "'--edits' needs a value", "oxundo undo -h"),
+    ("undo --steps=2 --to 0", "'--steps' and '--to' do not go together", "oxundo undo -h"),
+    ("undo --dry-run --dry-run", "'--dry-run' was given twice", "oxundo undo -h"),
+    ("--color=red log", "'red' cannot be the value of '--color'", ""),
+    ("unod", "'unod' is no command", "oxundo undo"),
+    ("stauts --short", "'stauts' is no command", "oxundo status --short"),
+    ("claude -p 'add a cache'", "'claude' is no command", "oxundo run -- claude -p 'add a cache'"),
+    ("true", "'true' is no command", "oxundo run -- true"),
+    ("no-such-thing-at-all", "'no-such-thing-at-all' is no command", "oxundo -h"),
+    ("-x", "oxundo has no option '-x'", "oxundo -h"),
+    ("run", "'run' needs CMD", "oxundo run -- claude"),
+    ("run --yes claude", "'run' has no option '--yes'", ""),
+    ("restore", "'restore' needs TURN", "oxundo restore -h"),
+    ("turn middle", "'middle' cannot be begin, end, abort", ""),
+    ("-C", "'-C' needs a value", "oxundo -h"),
+];
+
+/// The lines in a hint that can be typed; one that has quotes itself is between other signs.
+fn offered(hint: &str) -> Vec<String> {
+    let sign = if hint.contains('`') { '`' } else { '\'' };
+    hint.split(sign).skip(1).step_by(2).filter(|part| part.starts_with("oxundo")).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_typed_wrong_gets_the_line_to_type() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >>README.txt");
+    repo.agent("echo 2 >>README.txt");
+    let before = repo.everything();
+    for (typed, message, line) in WRONG {
+        let args = shell_words::split(typed).expect("words");
+        let output = repo.oxundo(&args);
+        output.exits(2);
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let told = output.err();
+        assert_eq!(told.lines().next(), Some(&*format!("error: {message}")), "{typed}");
+        let hints: Vec<_> = told.lines().skip(1).collect();
+        assert!(!hints.is_empty() && hints.iter().all(|hint| hint.starts_with("hint: ")), "{typed}: {told}");
+        let offered: Vec<String> = hints.iter().flat_map(|hint| offered(hint)).collect();
+        assert!(line.is_empty() || offered.contains(&(*line).to_owned()), "{typed}: {line} is not in {offered:?}");
+        let (code, told) = repo.json(&args);
+        let error = &told["error"];
+        assert_eq!((code, &error["code"], &error["message"]), (2, &"usage".into(), &(*message).into()), "{told}");
+    }
+    repo.everything().assert_is(&before, "nothing is changed");
+}
+
+#[test]
+fn the_line_that_is_offered_is_a_right_one() {
+    let repo = Sandbox::new();
+    for (typed, _, _) in WRONG {
+        let told = repo.oxundo(shell_words::split(typed).expect("words")).err();
+        for line in told.lines().flat_map(offered).filter(|line| !line.contains("TURN")) {
+            // What it is about may not be there, and no agent is started.
+            let words = shell_words::split(&line).expect("words");
+            if words.get(1).is_none_or(|word| word != "run") {
+                let output = repo.oxundo(&words[1..]);
+                assert_ne!(output.code, 2, "{typed} leads to {line}: {output:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_agents_command_in_one_word_is_told_apart() {
+    let repo = Sandbox::new();
+    let output = repo.oxundo(["run", "--", "sh -c 'echo x'"]);
+    output.exits(127);
+    output.warns("`oxundo run -- sh -c 'echo x'`");
+    let output = repo.oxundo(["run", "--", "no-such-agent -p x"]);
+    output.exits(127);
+    assert!(!output.err().contains("word by word"), "{output:?}");
+}
+
+#[test]
+fn a_number_of_turns_is_given_to_log_as_to_git() {
+    let repo = Sandbox::new();
+    for number in 0..3 {
+        repo.agent(&format!("echo {number} >>README.txt"));
+    }
+    assert_eq!(repo.oxundo(["log", "-2"]).out(), repo.oxundo(["log", "-n", "2"]).out());
+    assert_eq!(repo.oxundo(["log", "--all", "-1"]).out().lines().count(), 1);
+    repo.oxundo(["log", "-x"]).exits(2);
+    // What is the agent's stays as it is.
+    repo.oxundo(["run", "--", "sh", "-c", "test \"$1$2\" = log-5", "sh", "log", "-5"]).success();
+}
+
+#[test]
+fn the_short_help_has_every_command_on_one_screen() {
+    let repo = Sandbox::new();
+    let help = repo.oxundo(["-h"]).out();
+    assert!(help.lines().count() <= 24, "{}", help.lines().count());
+    assert!(help.lines().all(|line| line.len() <= 80), "{help}");
+    let command = Cli::command();
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        let name = subcommand.get_name();
+        assert!(name == "help" || help.contains(name), "{name} is in it");
+    }
+    let undo = repo.oxundo(["undo", "-h"]).out();
+    let (own, global) = undo.split_once("\nGlobal options:\n").expect("a heading");
+    assert!(own.contains("--dry-run") && !own.contains("--json") && global.contains("--json"), "{undo}");
+    assert!(repo.oxundo(["--help"]).out().contains("Examples:"), "the long one is clap's");
+}
+
+#[test]
+fn oxundo_alone_says_where_one_is() {
+    let repo = Sandbox::new();
+    let output = repo.oxundo([""; 0]);
+    output.success();
+    output.says("On 'main': no turns to undo");
+    for number in 1..=7 {
+        repo.agent(&format!("echo {number} >>README.txt"));
+    }
+    let before = repo.everything();
+    let output = repo.oxundo([""; 0]);
+    output.says("On 'main': 7 turns to undo");
+    let turns: Vec<_> = output.out().lines().skip_while(|line| !line.is_empty()).skip(1).map(str::to_owned).collect();
+    assert_eq!(turns.len(), 5, "{output:?}");
+    assert!(turns[0].starts_with('7') && turns[4].starts_with('3'), "{output:?}");
+    output.warns("hint: 'oxundo log' shows the others");
+    let (_, told) = repo.json([""; 0]);
+    assert_eq!((told["undo_depth"].as_u64(), told["turns"].as_array().map(Vec::len)), (Some(7), Some(5)));
+    assert_eq!(told["more"], true);
+    repo.everything().assert_is(&before, "it looks only");
+
+    fs::create_dir(repo.home().join("elsewhere")).expect("make a directory");
+    let elsewhere = repo.beside("home/elsewhere");
+    assert_eq!(elsewhere.oxundo([""; 0]).out(), repo.oxundo(["-h"]).out(), "where no turn is, the commands");
+    let (code, told) = elsewhere.json([""; 0]);
+    assert_eq!((code, told["error"]["code"].as_str()), (1, Some("not_found")), "{told}");
+}
+
+#[test]
+fn the_short_status_has_what_a_prompt_shows() {
+    let repo = Sandbox::new();
+    let short = || repo.oxundo(["status", "--short"]);
+    assert_eq!(short().out(), "");
+    repo.agent("echo 1 >>README.txt");
+    repo.agent("echo 2 >>README.txt");
+    assert_eq!(short().out(), "undo:2");
+    repo.undo();
+    assert_eq!(short().out(), "undo:1 redo:1");
+    repo.write("README.txt", "mine\n");
+    let before = repo.everything();
+    assert_eq!(short().out(), "undo:1 redo:1 dirty");
+    let (_, told) = repo.json(["status", "--short"]);
+    assert_eq!((told["redo_depth"].as_u64(), told["dirty"].as_bool()), (Some(1), Some(true)), "{told}");
+    repo.everything().assert_is(&before, "it looks only");
+    repo.oxundo(["turn", "begin"]).success();
+    assert_eq!(short().out(), "undo:1 redo:1 open:3");
+}
+
+#[test]
+fn on_a_terminal_a_run_ends_with_a_line_about_its_turn() {
+    let repo = Sandbox::new();
+    let last = |args: &[&str]| {
+        let shown = Terminal::start(repo.oxundo_command(args)).all();
+        shown.lines().last().unwrap_or_default().trim_end().to_owned()
+    };
+    let head = || repo.head()[..7].to_owned();
+    let before = head();
+    let line = last(&["run", "--", "sh", "-c", "echo more >>README.txt; echo new >new.txt"]);
+    assert_eq!(line, format!("turn 1: 2 files +2 -0, main {before}..{}", head()));
+    assert_eq!(last(&["run", "--ghost", "--", "sh", "-c", "echo more >>new.txt"]), "turn 2: 1 file +1 -0");
+    assert_eq!(last(&["run", "--", "true"]), "no turn: nothing changed");
+    let line = last(&["run", "--ghost", "--", "sh", "-c", "echo x >x; kill -INT $$"]);
+    assert_eq!(line, "turn 3 (interrupted): 1 file +1 -0");
+    assert_eq!(last(&["-q", "run", "--ghost", "--", "sh", "-c", "echo y >y; echo said"]), "said", "it can be silenced");
+    let output = repo.oxundo(["run", "--ghost", "--", "sh", "-c", "echo z >z"]);
+    assert_eq!(output.err(), "", "it is for a terminal only");
+}
