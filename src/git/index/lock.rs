@@ -57,8 +57,9 @@ impl Drop for IndexLock<'_> {
         let _ = std::fs::remove_file(&self.copy);
         let _ = std::fs::remove_file(lock_path(&self.copy));
         let _ = std::fs::remove_dir_all(self.repo.scratch_path(STAND_IN));
-        // The mark tells the next command that the lock is ours.
-        let _ = release(&self.lock).and_then(|()| std::fs::remove_file(&self.mark));
+        // Twice where it has to be: git would be kept out until then. The mark tells the next command that the lock is ours.
+        let released = release(&self.lock).or_else(|_| release(&self.lock));
+        let _ = released.and_then(|()| std::fs::remove_file(&self.mark));
     }
 }
 
@@ -163,10 +164,15 @@ impl IndexLock<'_> {
 
     /// Makes this index, with these bytes, the copy.
     pub fn replace_copy(&self, bytes: &[u8], index: IndexFile) -> Result<()> {
-        self.forget();
-        // Never into the file: it may be the index itself, under a second name.
-        std::fs::remove_file(&self.copy)
-            .and_then(|()| File::create_new(&self.copy)?.write_all(bytes))
+        // Never into the file: it may be the index itself, under a second name. And never without it: where the new one
+        // cannot be written, the copy is as it was.
+        let mut new = self.copy.clone().into_os_string();
+        new.push(".new");
+        let new = PathBuf::from(new);
+        File::create_new(&new)
+            .and_then(|mut file| file.write_all(bytes))
+            .and_then(|()| std::fs::rename(&new, &self.copy))
+            .inspect_err(|_| drop(std::fs::remove_file(&new)))
             .with_context(|| format!("write '{}'", self.copy.display()))?;
         self.known.replace(Some(Arc::new(index)));
         Ok(())
@@ -303,6 +309,20 @@ mod tests {
         assert_eq!(traces(&f), [""; 0], "dropped, it leaves nothing");
         assert_eq!(std::fs::read(f.repo.git_dir().join("index")).expect("read the index"), index, "not a byte");
         assert!(f.git_agrees(&["add", "b"]), "git goes on");
+    }
+
+    #[test]
+    fn where_a_new_copy_cannot_be_written_the_old_one_is_as_it_was() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let lock = Index::new(&f.repo).lock_index(Duration::ZERO).expect("lock the index");
+        let index = lock.read().expect("read the copy");
+        let mut in_the_way = lock.copy.clone().into_os_string();
+        in_the_way.push(".new");
+        std::fs::create_dir(&in_the_way).expect("make a directory");
+        assert!(lock.replace_copy(b"half", (*index).clone()).is_err(), "there is something in the way");
+        lock.forget();
+        assert_eq!(lock.read().expect("read the copy").entries().len(), 1, "it is all there");
     }
 
     #[test]
