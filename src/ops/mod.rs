@@ -5,6 +5,7 @@ pub mod branch;
 pub mod checkpoint;
 pub mod conversation;
 pub mod diff;
+pub mod find;
 pub mod gc;
 pub mod list;
 pub mod locked;

@@ -3,7 +3,8 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
-use crate::git::timeline::stored::Side;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::timeline::TurnSpec;
 use crate::ops::view::{View, last_whole};
@@ -57,8 +58,19 @@ pub fn ended_turn(view: &View<'_>, words: &str) -> Result<u64> {
     Ok(number)
 }
 
-/// The state that these words mean: after a turn, before it with `:before`, or one that the user named.
+/// The state that these words mean: after a turn, before it with `:before`, or one that the user named; a rescue, the last
+/// one by `@rescue`; or any of these of another worktree's, with its name before it.
 pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
+    if !view.timeline.state.named.contains_key(words) {
+        if let Some(rescue) = rescue_at(&view.timeline, words)? {
+            return Ok(rescue);
+        }
+        if let Some((worktree, rest)) = words.split_once(':')
+            && let Some(other) = Timelines::new(view.repo).other_timeline(worktree)?
+        {
+            return state_elsewhere(&other.stored?, words, rest);
+        }
+    }
     let sided = match words.rsplit_once(':') {
         Some((turn, "before")) => Some((turn, Side::Before)),
         Some((turn, "after")) => Some((turn, Side::After)),
@@ -71,6 +83,39 @@ pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
             sided.and_then(|it| of_turn(it).ok()).map_or_else(|| view.timeline.named_checkpoint(named.number), Ok)
         }
         None => of_turn(sided.unwrap_or((words, Side::After))),
+    }
+}
+
+/// A rescue, where the words mean one.
+fn rescue_at(timeline: &Stored<'_>, words: &str) -> Result<Option<Checkpoint>> {
+    let number = match words.strip_prefix("rescue:") {
+        Some(number) => number.parse().ok(),
+        None if words == "@rescue" => timeline.rescue_numbers()?.last().copied(),
+        None => return Ok(None),
+    };
+    match number.filter(|number| timeline.rescue_tree(*number).is_ok_and(|tree| tree.is_some())) {
+        Some(number) => timeline.rescue(number).map(Some),
+        None => Err(missing(&format!("there is no rescue checkpoint '{words}' here")).into()),
+    }
+}
+
+/// A state of another worktree's timeline.
+fn state_elsewhere(timeline: &Stored<'_>, words: &str, rest: &str) -> Result<Checkpoint> {
+    if let Some(named) = timeline.state.named.get(rest) {
+        return timeline.named_checkpoint(named.number);
+    }
+    if let Some(rescue) = rescue_at(timeline, rest)? {
+        return Ok(rescue);
+    }
+    let (number, side) = match rest.split_once(':') {
+        Some((number, "before")) => (number, Side::Before),
+        Some((number, "after")) => (number, Side::After),
+        _ => (rest, Side::After),
+    };
+    let turn = number.parse().ok().map(|number| timeline.find_turn(number)).transpose()?.flatten();
+    match turn.filter(|turn| turn.ended_at.is_some() || side == Side::Before) {
+        Some(turn) => timeline.checkpoint(turn.turn, side),
+        None => Err(missing(&format!("there is no state '{words}'")).into()),
     }
 }
 

@@ -59,9 +59,11 @@ fn missing_files(
 ) -> Result<Delta> {
     let checkpoints = Checkpoints::new(view.repo);
     let mut files = checkpoints.file_changes(now, goal)?;
+    let aside = kept_aside(view, goal, pathspecs)?;
     if !pathspecs.is_empty() {
         let mut selection = Index::new(view.repo).selection(pathspecs)?;
-        if !Objects::new(view.repo).paths_of(goal.worktree)?.iter().any(|path| selection.takes(path.as_bstr())) {
+        let mut has_any = |paths: Vec<BString>| paths.iter().any(|path| selection.takes(path.as_bstr()));
+        if aside.is_empty() && !has_any(Objects::new(view.repo).paths_of(goal.worktree)?) {
             return Err(Refusal::new(Code::NotFound, "that state has no file that the pathspec matches")
                 .hint(format!("run 'oxundo show {}' to see what it has", short_branch(state)))
                 .into());
@@ -74,7 +76,7 @@ fn missing_files(
     directories.retain(|directory, change| {
         change.to.is_some() && (pathspecs.is_empty() || above.contains(directory.as_bstr()))
     });
-    Ok(Delta { files, directories, aside: kept_aside(view, goal, pathspecs)?, ..Delta::default() })
+    Ok(Delta { files, directories, aside, ..Delta::default() })
 }
 
 /// What the state has beyond the limits, and undo has moved aside.
@@ -86,22 +88,27 @@ fn kept_aside(
     let mut kept = BTreeMap::new();
     let mut selection = Index::new(view.repo).selection(pathspecs)?;
     for number in Timelines::new(view.repo).aside()?.into_keys() {
-        let Some(turn) = view.timeline.find_turn(number)?.filter(|turn| turn.ended_at.is_some()) else { continue };
-        let (before, after) =
-            (view.timeline.checkpoint(number, Side::Before)?, view.timeline.checkpoint(number, Side::After)?);
-        for (path, change) in Checkpoints::new(view.repo).delta(&turn, &before, &after)?.aside {
+        for (path, aside) in aside_of(view, number)? {
             let is_in = goal.skipped.iter().any(|skipped| skipped.path == path)
                 && (pathspecs.is_empty() || selection.takes(path.as_bstr()));
-            let is_kept = |aside: &Aside| view.repo.aside_path(&aside.store).symlink_metadata().is_ok();
             let is_free = matches!(Worktree::new(view.repo).find(path.as_bstr())?, Lookup::Absent);
-            if is_in
-                && is_free
-                && Worktree::new(view.repo).has_place(path.as_bstr())
-                && change.to.as_ref().is_some_and(is_kept)
-            {
-                kept.insert(path, Change::new(None, change.to));
+            if is_in && is_free && Worktree::new(view.repo).has_place(path.as_bstr()) {
+                kept.insert(path, Change::new(None, Some(aside)));
             }
         }
     }
     Ok(kept)
+}
+
+/// What a turn left beyond the limits, and is moved aside now.
+pub fn aside_of(view: &View<'_>, number: u64) -> Result<BTreeMap<BString, Aside>> {
+    let Some(turn) = view.timeline.find_turn(number)?.filter(|turn| turn.ended_at.is_some()) else {
+        return Ok(BTreeMap::new());
+    };
+    let (before, after) =
+        (view.timeline.checkpoint(number, Side::Before)?, view.timeline.checkpoint(number, Side::After)?);
+    let delta = Checkpoints::new(view.repo).delta(&turn, &before, &after)?;
+    let is_kept = |aside: &Aside| view.repo.aside_path(&aside.store).symlink_metadata().is_ok();
+    let left = delta.aside.into_iter().filter_map(|(path, change)| Some((path, change.to?)));
+    Ok(left.filter(|(_, aside)| is_kept(aside)).collect())
 }

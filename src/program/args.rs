@@ -114,6 +114,12 @@ pub enum Command {
     /// Only the worktree changes; HEAD and index stay. What restore did is a turn of its own, which undo takes back.
     #[command(after_long_help = include_str!("help/restore.txt"))]
     Restore(RestoreArgs),
+    /// Find a lost file or text in all that is recorded, with the command that brings it back
+    ///
+    /// Looks through every turn, checkpoint and rescue, those of other and removed worktrees too, and through what is kept beside
+    /// the worktree. Each content is given once, with the newest state that has it.
+    #[command(after_long_help = include_str!("help/find.txt"))]
+    Find(FindArgs),
     /// Start a branch at a turn, to explore another way
     ///
     /// The new branch is checked out with the files as the turn left them. The old branch and its later turns stay.
@@ -347,6 +353,23 @@ pub struct RestoreArgs {
     /// Change nothing, print the plan
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// Arguments of `find`.
+#[derive(Args, Debug)]
+pub struct FindArgs {
+    /// Files that have this text
+    #[arg(short = 'S', value_name = "TEXT", conflicts_with = "pattern")]
+    pub text: Option<OsString>,
+    /// Files that have what this regular expression matches
+    #[arg(short = 'G', value_name = "REGEX")]
+    pub pattern: Option<String>,
+    /// Show at most this many [default: 50]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub number: Option<usize>,
+    /// Their paths
+    #[arg(value_name = "PATHSPEC", value_hint = ValueHint::AnyPath, required_unless_present_any = ["text", "pattern"])]
+    pub pathspecs: Vec<OsString>,
 }
 
 /// Arguments of `checkpoint`.

@@ -142,6 +142,7 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         Command::Redo(args) => ui.answer(&cmd::undo::walk(repo, ui, Op::Redo, &args.distance)?)?,
         Command::Checkpoint(args) => ui.answer(&*cmd::checkpoint::run(repo, ui, args)?)?,
         Command::Restore(args) => ui.answer(&cmd::restore::run(repo, ui, args)?)?,
+        Command::Find(args) => ui.answer(&cmd::find::run(repo, ui, args)?)?,
         Command::Branch(args) => ui.answer(&cmd::branch::run(repo, ui, args)?)?,
         Command::Squash(args) => ui.answer(&cmd::squash::run(repo, ui, args)?)?,
         Command::Init(args) => return report(ui, &cmd::init::install(repo, ui, args)?),

@@ -240,7 +240,7 @@ fn named(what: &str) -> String {
 }
 
 /// A line that can be typed.
-fn line(words: impl IntoIterator<Item = String>) -> String {
+pub fn line(words: impl IntoIterator<Item = String>) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./~^-".contains(&byte);
     let quoted = |word: String| {
         if !word.is_empty() && !word.starts_with('~') && word.bytes().all(is_plain) {

@@ -30,9 +30,10 @@ mod failing_calls;
 #[cfg(target_os = "linux")]
 mod filesystems;
 mod filters;
+#[cfg(target_os = "linux")]
+mod find;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod foreseen;
-#[cfg(target_os = "linux")]
 mod fuse;
 mod gc;
 #[path = "../../src/git/repo/hermetic.rs"]

@@ -113,6 +113,16 @@ impl Objects<'_> {
         Ok(found)
     }
 
+    /// What a tree has of files, links and directories, without what is below these.
+    pub fn level(&self, tree: ObjectId) -> Result<Vec<(BString, ObjectId, Level)>> {
+        let level = |kind| match kind {
+            EntryKind::Tree => Some(Level::Directory),
+            kind => file_kind(kind).map(|_| Level::File),
+        };
+        let entries = self.read_tree(tree)?.entries.into_iter();
+        Ok(entries.filter_map(|entry| Some((entry.filename, entry.oid, level(entry.mode.kind())?))).collect())
+    }
+
     /// All of a tree.
     pub fn read_tree(&self, tree: ObjectId) -> Result<Tree> {
         Ok(self.repo.gix.find_tree(tree)?.decode()?.to_owned())
@@ -233,6 +243,15 @@ impl Objects<'_> {
 }
 
 /// What kind of file a tree entry is; `None` for a tree or a submodule.
+/// What an entry of a tree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// A directory.
+    Directory,
+    /// A file or a link.
+    File,
+}
+
 pub fn file_kind(kind: EntryKind) -> Option<Kind> {
     match kind {
         EntryKind::Blob => Some(Kind::File),

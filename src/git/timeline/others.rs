@@ -40,4 +40,9 @@ impl<'r> Timelines<'r> {
         }
         Ok(others)
     }
+
+    /// The timeline of the worktree that notes and refs call so.
+    pub fn other_timeline(&self, worktree: &str) -> Result<Option<Other<'r>>> {
+        Ok(self.other_timelines()?.into_iter().find(|other| other.worktree == worktree))
+    }
 }

@@ -186,6 +186,11 @@ impl<'r> Stored<'r> {
         Ok(Objects::new(self.repo).tree_entry(self.tree, rescue_directory(number).as_str().into())?.map(|(_, id)| id))
     }
 
+    /// The tree of a checkpoint that the user named.
+    pub fn named_tree(&self, number: u64) -> Result<Option<ObjectId>> {
+        Ok(Objects::new(self.repo).tree_entry(self.tree, named_directory(number).as_str().into())?.map(|(_, id)| id))
+    }
+
     /// A rescue checkpoint.
     pub fn rescue(&self, number: u64) -> Result<Checkpoint> {
         Timelines::new(self.repo).checkpoint_at(self.tree, &rescue_directory(number))

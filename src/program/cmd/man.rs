@@ -35,6 +35,7 @@ pub const PAGES: &[(&str, &str)] = pages![
     "oxundo-squash.1"
     "oxundo-status.1"
     "oxundo-doctor.1"
+    "oxundo-find.1"
     "oxundo-init.1"
     "oxundo-uninstall.1"
     "oxundo-turn.1"

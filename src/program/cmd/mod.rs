@@ -6,6 +6,7 @@ pub mod complete;
 pub mod completions;
 pub mod diff;
 pub mod doctor;
+pub mod find;
 pub mod gc;
 pub mod hook;
 pub mod init;

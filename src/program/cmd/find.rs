@@ -1,0 +1,121 @@
+//! `oxundo find`: where a lost file or text is, with the command that brings it back.
+
+use crate::git::repo::Repo;
+use crate::git::repo::clock::ago;
+use crate::model::bytes::{quoted, sanitized, shown, size};
+use crate::ops::find::{Found, Needle, Place, find};
+use crate::ops::turn::session::look;
+use crate::program::args::FindArgs;
+
+use crate::program::ui::{Answer, Ui};
+use crate::program::usage::line;
+use anyhow::Result;
+use gix::bstr::{BStr, ByteSlice};
+use serde_json::json;
+use std::os::unix::ffi::OsStrExt;
+
+/// How many are shown when nobody says.
+const USUAL: usize = 50;
+
+/// What was found.
+pub struct All {
+    found: Vec<Found>,
+    more: bool,
+    /// Whether the command was called at the top of the worktree.
+    at_top: bool,
+}
+
+/// Looks.
+pub fn run(repo: &Repo, ui: &Ui, args: &FindArgs) -> Result<All> {
+    let heard = ui.heard();
+    let view = look(repo, &heard, "find")?;
+    let needle = match (&args.text, &args.pattern) {
+        (Some(text), _) => Some(Needle::Text(text.as_bytes().to_vec())),
+        (None, Some(pattern)) => Some(Needle::pattern(pattern)?),
+        (None, None) => None,
+    };
+    let (found, more) = find(&view, &args.pathspecs, needle.as_ref(), args.number.unwrap_or(USUAL))?;
+    Ok(All { found, more, at_top: repo.prefix().as_os_str().is_empty() })
+}
+
+impl All {
+    /// The line that brings a content back.
+    fn line(&self, found: &Found) -> String {
+        let restore =
+            |state: &str, path: &BStr| line(["restore", state, "--", &self.pathspec(path)].map(str::to_owned));
+        match &found.place {
+            Place::State(state) => restore(state, found.path.as_bstr()),
+            Place::Aside(turn, path) => restore(&turn.to_string(), path.as_bstr()),
+            Place::Kept(file) => format!("cp {}", shell_words::join([file.display().to_string(), ".".to_owned()])),
+        }
+    }
+
+    /// A path as one that is meant literally, from wherever the command is called.
+    fn pathspec(&self, path: &BStr) -> String {
+        let is_plain = |byte: &u8| !b"*?[\\".contains(byte);
+        let plain = self.at_top && !path.starts_with(b":") && path.iter().all(is_plain);
+        format!("{}{path}", if plain { "" } else { ":(top,literal)" })
+    }
+}
+
+fn place(found: &Found) -> String {
+    match &found.place {
+        Place::State(state) if state.bytes().all(|byte| byte.is_ascii_digit()) => format!("turn {state}"),
+        Place::State(state) => state.clone(),
+        Place::Aside(turn, _) => format!("aside, turn {turn}"),
+        Place::Kept(_) => "kept".to_owned(),
+    }
+}
+
+impl Answer for All {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let found: Vec<_> = (self.found.iter())
+            .map(|found| {
+                let state = match &found.place {
+                    Place::State(state) => Some(state.clone()),
+                    Place::Aside(turn, _) => Some(turn.to_string()),
+                    Place::Kept(_) => None,
+                };
+                json!({
+                    "path": quoted(found.path.as_bstr()),
+                    "state": state,
+                    "aside": matches!(found.place, Place::Aside(..)),
+                    "kept": if let Place::Kept(file) = &found.place { Some(quoted(file.as_os_str().as_bytes().as_bstr())) } else { None },
+                    "at": found.at,
+                    "size": found.size,
+                    "present": found.is_present,
+                    "command": self.line(found),
+                })
+            })
+            .collect();
+        Ok(json!({"found": found, "more": self.more}))
+    }
+
+    fn text(&self) -> String {
+        if self.found.is_empty() {
+            return "nothing is found\n".to_owned();
+        }
+        let rows: Vec<[String; 3]> = (self.found.iter())
+            .map(|found| [place(found), found.at.as_deref().map(ago).unwrap_or_default(), size(found.size)])
+            .collect();
+        let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default();
+        let (first, second, third) = (width(0), width(1), width(2));
+        let mut text = String::new();
+        for (found, [place, age, size]) in self.found.iter().zip(&rows) {
+            let now = if found.is_present { " (as it is now)" } else { "" };
+            let path = shown(found.path.as_bstr());
+            text.push_str(&format!("{place:first$}  {age:second$}  {size:>third$}  {path}{now}\n"));
+            if !found.is_present {
+                text.push_str(&format!("{:first$}  {}\n", "", sanitized(&self.line(found))));
+            }
+        }
+        text
+    }
+
+    fn hints(&self) -> Vec<String> {
+        if self.found.is_empty() {
+            return vec!["what is ignored, or beyond the limits, is in no state: 'oxundo status' names it".to_owned()];
+        }
+        if self.more { vec!["there are more: '-n' shows as many as it says".to_owned()] } else { Vec::new() }
+    }
+}

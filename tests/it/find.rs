@@ -1,0 +1,222 @@
+//! What is lost is found by one command, and comes back by the line that it prints.
+
+use crate::sandbox::{Mode, Sandbox};
+use serde_json::Value;
+
+fn found(repo: &Sandbox, args: &[&str]) -> Vec<Value> {
+    let (code, told) = repo.json(["find"].iter().chain(args));
+    assert_eq!(code, 0, "{told}");
+    told["found"].as_array().expect("a list").clone()
+}
+
+fn fails(repo: &Sandbox, args: &[&str], code: &str) {
+    let (_, told) = repo.json(args);
+    assert_eq!(told["error"]["code"], code, "{told}");
+}
+
+/// Types the line that is printed for the newest of what is found, which is to bring back a file with this in it.
+#[track_caller]
+fn comes_back(repo: &Sandbox, args: &[&str], path: &str, content: &str) {
+    let all = found(repo, args);
+    let lost: Vec<_> = all.iter().filter(|one| one["present"] == false).collect();
+    assert!(!lost.is_empty(), "{args:?} finds it: {all:?}");
+    let line = lost[0]["command"].as_str().expect("a line");
+    let text = repo.oxundo(["find"].iter().chain(args)).out();
+    assert!(text.contains(line), "people are told the same: {line}\n{text}");
+    let words = shell_words::split(line).expect("a line");
+    if words[0] == "oxundo" {
+        repo.oxundo(&words[1..]).success();
+    } else {
+        repo.sh(line);
+    }
+    let there = repo.read(path);
+    assert!(String::from_utf8_lossy(&there).contains(content), "{args:?}: {line} brings {path}: {there:?}");
+}
+
+/// How something is lost, what is asked, and which file comes back with what in it.
+struct Loss {
+    what: &'static str,
+    mode: Mode,
+    turns: &'static [&'static str],
+    args: &'static [&'static str],
+    path: &'static str,
+    content: &'static str,
+}
+
+const LOSSES: &[Loss] = &[
+    Loss {
+        what: "the agent deleted what it had made",
+        mode: Mode::Ghost,
+        turns: &["echo lost-one >a.txt", "rm a.txt"],
+        args: &["a.txt"],
+        path: "a.txt",
+        content: "lost-one",
+    },
+    Loss {
+        what: "the agent deleted the user's untracked file, and worked on",
+        mode: Mode::Commit,
+        turns: &["rm untracked.txt", "echo 1 >b", "echo 2 >b"],
+        args: &["untracked.txt"],
+        path: "untracked.txt",
+        content: "the user's own",
+    },
+    Loss {
+        what: "only its text is known",
+        mode: Mode::Ghost,
+        turns: &["mkdir -p deep/er; echo 'fn lost_two() {}' >deep/er/x.rs", "rm -r deep"],
+        args: &["-S", "lost_two"],
+        path: "deep/er/x.rs",
+        content: "lost_two",
+    },
+    Loss {
+        what: "by a pattern, below a directory",
+        mode: Mode::Ghost,
+        turns: &["mkdir src; echo 'TODO(me): 42' >src/x; echo 'TODO(me): 43' >y", "rm -r src y"],
+        args: &["-G", r"TODO\(\w+\): \d+", "src"],
+        path: "src/x",
+        content: "TODO(me): 42",
+    },
+    Loss {
+        what: "an edit that another turn wrote over",
+        mode: Mode::Commit,
+        turns: &["echo lost-three >>README.txt", "echo other >README.txt"],
+        args: &["-S", "lost-three", "README.txt"],
+        path: "README.txt",
+        content: "lost-three",
+    },
+    Loss {
+        what: "a name that is no plain pathspec",
+        mode: Mode::Ghost,
+        turns: &["echo lost-four >'[x] $y*.txt'", "rm -- '[x] $y*.txt'"],
+        args: &["-S", "lost-four"],
+        path: "[x] $y*.txt",
+        content: "lost-four",
+    },
+    Loss {
+        what: "a glob",
+        mode: Mode::Ghost,
+        turns: &["mkdir m; echo lost-five >m/n.md", "rm -r m"],
+        args: &["*.md"],
+        path: "m/n.md",
+        content: "lost-five",
+    },
+    Loss {
+        what: "a stash that was dropped, of a file that a turn had",
+        mode: Mode::Ghost,
+        turns: &["echo lost-six >>README.txt", "git stash -q; git stash drop -q"],
+        args: &["-S", "lost-six"],
+        path: "README.txt",
+        content: "lost-six",
+    },
+];
+
+#[test]
+fn what_is_lost_is_found_and_comes_back() {
+    for Loss { what, mode, turns, args, path, content } in LOSSES {
+        let repo = Sandbox::new();
+        repo.write("untracked.txt", "the user's own\n");
+        for turn in *turns {
+            repo.turn(*mode, turn);
+        }
+        let before = repo.everything();
+        let _ = found(&repo, args);
+        repo.everything().assert_is(&before, &format!("it looks only: {what}"));
+        comes_back(&repo, args, path, content);
+    }
+}
+
+#[test]
+fn an_edit_that_undo_overwrote_is_in_a_rescue() {
+    let repo = Sandbox::new();
+    repo.agent("echo agent >>README.txt");
+    repo.write("README.txt", "mine, never saved elsewhere\n");
+    repo.oxundo(["undo", "--edits=overwrite"]).success();
+    comes_back(&repo, &["-S", "never saved elsewhere"], "README.txt", "mine, never");
+    let repo = Sandbox::new();
+    repo.agent("echo agent >>README.txt");
+    repo.write("README.txt", "mine\n");
+    repo.oxundo(["undo", "--edits=overwrite"]).success();
+    repo.oxundo(["restore", "@rescue", "--", "README.txt"]).success();
+    repo.assert_file("README.txt", "mine\n", "the last rescue has a name");
+    fails(&repo, &["restore", "rescue:77"], "not_found");
+}
+
+#[test]
+fn what_was_only_in_a_named_state_or_in_an_undone_or_replaced_turn_is_found() {
+    let repo = Sandbox::new();
+    repo.write("idea.txt", "an idea\n");
+    repo.oxundo(["checkpoint", "lunch"]).success();
+    repo.sh("rm idea.txt");
+    comes_back(&repo, &["idea.txt"], "idea.txt", "an idea");
+    repo.sh("rm idea.txt");
+    repo.turn(Mode::Ghost, "echo first-way >way.txt");
+    repo.undo();
+    repo.turn(Mode::Ghost, "echo second-way >way.txt");
+    comes_back(&repo, &["-S", "first-way"], "way.txt", "first-way");
+}
+
+#[test]
+fn what_is_in_another_worktree_that_was_removed_is_found() {
+    let repo = Sandbox::new();
+    let linked = repo.linked("tree");
+    linked.turn(Mode::Ghost, "echo away >gone.txt");
+    linked.oxundo(["checkpoint", "there"]).success();
+    linked.turn(Mode::Ghost, "echo further >gone.txt");
+    repo.git(["worktree", "remove", "--force", "../tree"]);
+    let all = found(&repo, &["gone.txt"]);
+    let states: Vec<_> = all.iter().filter_map(|one| one["state"].as_str()).collect();
+    assert!(states.iter().all(|state| state.starts_with("tree:")), "{states:?}");
+    comes_back(&repo, &["-S", "away", "gone.txt"], "gone.txt", "away");
+    comes_back(&repo, &["-S", "further"], "gone.txt", "further");
+    fails(&repo, &["restore", "tree:9"], "not_found");
+}
+
+#[test]
+fn what_was_moved_aside_and_what_was_kept_is_found() {
+    let repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "mkdir -p node_modules/p; echo module >node_modules/p/index.js");
+    repo.undo();
+    repo.assert_absent("node_modules", "it is moved aside");
+    comes_back(&repo, &["node_modules/p/index.js"], "node_modules/p/index.js", "module");
+
+    std::fs::create_dir_all(repo.path(".git/oxundo/kept/0123-1")).expect("make a directory");
+    repo.write(".git/oxundo/kept/0123-1/saved.txt", "saved in the moment\n");
+    comes_back(&repo, &["-S", "in the moment"], "saved.txt", "saved in the moment");
+}
+
+#[test]
+fn each_content_is_given_once_with_the_newest_state_that_has_it() {
+    let repo = Sandbox::new();
+    for number in 1..=6 {
+        repo.turn(Mode::Ghost, &format!("echo {} >x.txt; echo {number} >other", (number + 1) / 2));
+    }
+    let all = found(&repo, &["x.txt"]);
+    let told: Vec<_> = all.iter().map(|one| (one["state"].as_str(), one["present"].as_bool())).collect();
+    assert_eq!(told, [(Some("6"), Some(true)), (Some("4"), Some(false)), (Some("2"), Some(false))], "the newest first");
+    let (_, told) = repo.json(["find", "-n", "2", "x.txt"]);
+    assert_eq!((told["found"].as_array().map(Vec::len), &told["more"]), (Some(2), &true.into()));
+}
+
+#[test]
+fn what_is_nowhere_or_no_question_is_said() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >>README.txt");
+    let output = repo.oxundo(["find", "no-such-file"]);
+    output.success();
+    output.says("nothing is found");
+    fails(&repo, &["find", "-G", "("], "usage");
+    repo.oxundo(["find"]).exits(2);
+    fails(&repo, &["find", "../outside"], "usage");
+    let never = Sandbox::new();
+    never.oxundo(["find", "x"]).says("nothing is found");
+}
+
+#[test]
+fn from_a_directory_below_the_line_means_the_same_file() {
+    let mut repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "mkdir -p sub; echo here >sub/x.txt; echo top >x.txt");
+    repo.turn(Mode::Ghost, "rm sub/x.txt x.txt; touch sub/stay");
+    repo.start_in("sub");
+    comes_back(&repo, &["x.txt"], "sub/x.txt", "here");
+    comes_back(&repo, &[":/x.txt"], "x.txt", "top");
+}
