@@ -64,6 +64,7 @@ mod modes;
 #[cfg(target_os = "linux")]
 mod monitor;
 mod no_repository;
+mod on_disk;
 mod once;
 mod packages;
 mod partial_undo;

@@ -13,6 +13,7 @@ use crate::git::scan::dircache::{BlobCache, DirCache};
 use crate::git::scan::found::{Candidate, Earlier, Scan};
 use crate::git::scan::fsmonitor::Monitor;
 use crate::git::scan::ignore::{Rules, shared_rules};
+use crate::git::scan::read::ReadFiles;
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Checkpoint, Modes, UsualModes};
@@ -147,13 +148,16 @@ impl Checkpoints<'_> {
         let capabilities = self.repo.gix.filesystem_options()?;
         let stat_options = stat_options(self.repo.gix.stat_options()?);
         let directories = DirCache::load(self.repo);
+        let read = ReadFiles::load(self.repo);
         let case_insensitive = capabilities.ignore_case || capabilities.precompose_unicode;
-        let monitor = Monitor::ask(self.repo, case_insensitive, (usual, capabilities.executable_bit, stat_options));
+        let monitor =
+            Monitor::ask(self.repo, case_insensitive, (usual, capabilities.executable_bit, stat_options, "read"));
         let underway = self.repo.watch.begin(Phase::Scan, index.entries().len());
         let scanner = Scanner {
             worktree: Worktree::new(self.repo),
             directories: &directories,
             monitor: monitor.as_ref(),
+            read: Some(&read),
             index,
             stat_options,
             file_mode: capabilities.executable_bit,
@@ -163,6 +167,7 @@ impl Checkpoints<'_> {
         };
         let scan = scan::scan(&scanner, rules, same_turn.as_ref(), &knows)?;
         directories.save(self.repo, &scan.listed);
+        read.save(self.repo, &scan.read, monitor.is_some());
         if let Some(monitor) = monitor {
             monitor.save(self.repo, &scan.unchanged_dirs);
         }

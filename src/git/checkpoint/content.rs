@@ -1,5 +1,4 @@
-//! The content of what a scan found: blobs for what git does not have yet, and the raw bytes of files that a
-//! filter converts.
+//! The content of what a scan found: blobs for what git does not have yet, the raw bytes of files that git converts among them.
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
@@ -8,7 +7,6 @@ use crate::git::repo::Repo;
 use crate::git::repo::large::{IN_MEMORY, file_id, is_shorter};
 use crate::git::scan::dircache::BlobCache;
 use crate::git::scan::found::{Candidate, Difference, Scan};
-use crate::git::scan::ignore::read_rules;
 use crate::git::worktree::stat::{file_state, kind_of, mode_of, size_of};
 use crate::git::worktree::{Lookup, Worktree, is_denied};
 use crate::model::checkpoint::{Checkpoint, Kind, Reason, Skipped, UsualModes};
@@ -17,7 +15,7 @@ use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::Read;
 
 /// How often a file that changes while it is read is read again.
@@ -105,8 +103,7 @@ impl<'a> Content<'a> {
             self.changes.extend(entry.map(|entry| (file.path.clone(), Some(entry))));
             underway.advance(1);
         }
-        known.save(self.repo)?;
-        self.filtered(scan)
+        known.save(self.repo)
     }
 
     fn tracked(&mut self, at: usize, difference: &Difference) -> Result<()> {
@@ -116,6 +113,8 @@ impl<'a> Content<'a> {
         let hidden = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
         let now = match difference {
             Difference::Gone => None,
+            // For git it is as its entry says: there is nothing to commit.
+            Difference::Holds(file, id) => return self.other_bytes(file, *id),
             Difference::MaybeModified(file) => match self.blob(file, Unreadable::IsOpened)? {
                 Some(id) => Some((entry_kind(file.kind), id)),
                 // Unreadable: take what the index says.
@@ -134,6 +133,14 @@ impl<'a> Content<'a> {
         if now.is_some() || in_tree {
             self.changes.push((path, now));
         }
+        Ok(())
+    }
+
+    /// A file whose bytes are not its entry's blob. Where git has them, it has been read already.
+    fn other_bytes(&mut self, file: &Candidate, id: ObjectId) -> Result<()> {
+        let known = Objects::new(self.repo).has_object(id).then_some(id);
+        let read = known.map_or_else(|| self.blob(file, Unreadable::IsOpened), |id| Ok(Some(id)))?;
+        self.changes.extend(read.map(|id| (file.path.clone(), Some((entry_kind(file.kind), id)))));
         Ok(())
     }
 
@@ -160,62 +167,6 @@ impl<'a> Content<'a> {
             self.skipped.push(Skipped { path: path.to_owned(), reason: Reason::Unreadable, size: 0, state });
         }
         Ok(written.id())
-    }
-
-    /// A file that a filter converts may have other bytes than its blob, even where git calls it clean:
-    /// such a file gets a blob of its own.
-    fn filtered(&mut self, scan: &Scan) -> Result<()> {
-        if !Checkpoints::new(self.repo).may_filter(scan)? {
-            return Ok(());
-        }
-        let absent = scan.missing_sparse.iter().flat_map(|(_, range)| range.clone());
-        let known: HashSet<usize> = scan.tracked.iter().map(|(at, _)| *at).chain(absent).collect();
-        let mut attributes = self
-            .repo
-            .gix
-            .attributes_only(self.index, gix::worktree::stack::state::attributes::Source::WorktreeThenIdMapping)?;
-        let names = ["text", "crlf", "eol", "ident", "filter", "working-tree-encoding"];
-        let mut outcome = attributes.selected_attribute_matches(names);
-        let auto = Checkpoints::new(self.repo).converts_line_ends();
-        // Then any file may be another than its blob, and each is read.
-        let is_unknown = !self.repo.knows_attributes();
-        for (at, entry) in self.index.entries().iter().enumerate() {
-            let is_file = entry.mode == Mode::FILE || entry.mode == Mode::FILE_EXECUTABLE;
-            if !is_file || known.contains(&at) {
-                continue;
-            }
-            let path = entry.path(self.index);
-            let matched = attributes.at_entry(path, Some(entry.mode))?.matching_attributes(&mut outcome);
-            let (mut rewrites, mut shrinks) = (is_unknown, auto);
-            if matched {
-                for found in outcome.iter_selected() {
-                    use gix::attrs::StateRef as S;
-                    let name = found.assignment.name.as_str();
-                    let set = !matches!(found.assignment.state, S::Unset | S::Unspecified);
-                    match name {
-                        "filter" | "working-tree-encoding" => rewrites |= set,
-                        "text" if found.assignment.state == S::Unset => shrinks = false,
-                        _ => shrinks |= set,
-                    }
-                }
-            }
-            // Line ends and $Id$ only get shorter when they are staged: the same size means the same content.
-            let same_size = || -> Result<bool> {
-                let size = Objects::new(self.repo).size(entry.id)?;
-                Ok(size & u64::from(u32::MAX) == u64::from(entry.stat.size))
-            };
-            if !rewrites && (!shrinks || same_size()?) {
-                continue;
-            }
-            let kind = if entry.mode == Mode::FILE { Kind::File } else { Kind::Executable };
-            let Some(id) = Checkpoints::new(self.repo).write_file(path, kind, Unreadable::IsOpened)?.id() else {
-                continue;
-            };
-            if id != entry.id {
-                self.changes.push((path.to_owned(), Some((entry_kind(kind), id))));
-            }
-        }
-        Ok(())
     }
 
     /// What was captured before the turn and is still there, though the index and the ignore rules no longer
@@ -280,29 +231,5 @@ impl Checkpoints<'_> {
             return Ok(Written::Blob(id));
         }
         Ok(self.repo.put_large(file, id)?.map_or(Written::Unreadable, Written::Blob))
-    }
-
-    fn converts_line_ends(&self) -> bool {
-        // `input` is no boolean.
-        !matches!(self.repo.boolean("core.autocrlf"), Ok(None | Some(false)))
-    }
-
-    /// Whether any attribute or setting could convert a file on its way to its blob.
-    fn may_filter(&self, scan: &Scan) -> Result<bool> {
-        if self.converts_line_ends() || !self.repo.knows_attributes() {
-            return Ok(true);
-        }
-        let shared = [
-            Some(self.repo.common_dir.join("info/attributes")),
-            self.repo.gix.config_snapshot().trusted_path("core.attributesFile")?,
-            std::env::var_os("XDG_CONFIG_HOME").map(|config| std::path::Path::new(&config).join("git/attributes")),
-            std::env::var_os("HOME").map(|home| std::path::Path::new(&home).join(".config/git/attributes")),
-            Some("/etc/gitattributes".into()),
-        ];
-        let shared = shared.into_iter().flatten().map(|path| read_rules(&path));
-        let own = (scan.attributes.iter()).map(|path| Worktree::new(self.repo).read_plain_file(path.as_bstr()));
-        let all = shared.chain(own).collect::<Result<Vec<_>>>()?;
-        let words = [b"text".as_slice(), b"eol", b"crlf", b"ident", b"filter", b"encoding"];
-        Ok(all.into_iter().flatten().any(|attributes| words.iter().any(|word| attributes.contains_str(word))))
     }
 }

@@ -1,7 +1,9 @@
 //! The input and the results of a scan.
 
+use crate::git::scan::read::ReadFile;
 use crate::model::checkpoint::{Kind, Reason, Skipped};
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BStr, BString};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +46,9 @@ pub struct Candidate {
 pub enum Difference {
     /// Its stat data differ; its content has to be read.
     MaybeModified(Candidate),
+    /// Its stat data are the entry's, and yet its bytes are these and not the blob's: something converted it when git took it
+    /// in or wrote it, or git did not see it change.
+    Holds(Candidate, ObjectId),
     /// It is not there, or something that is no file is.
     Gone,
 }
@@ -65,8 +70,8 @@ pub struct Scan {
     pub directories: BTreeSet<BString>,
     /// What exists but is not captured.
     pub skipped: Vec<Skipped>,
-    /// The paths of `.gitattributes` files seen.
-    pub attributes: Vec<BString>,
+    /// The tracked files whose bytes are known.
+    pub read: Vec<ReadFile>,
     /// The directories whose names are known, for the next scan's record.
     pub listed: Vec<Listing>,
     /// The fingerprints of directories in which nothing differs: the next scan only asks the monitor about them.
@@ -81,7 +86,7 @@ pub struct Findings {
     pub present_sparse: Vec<usize>,
     pub unusual: BTreeMap<BString, u32>,
     pub skipped: Vec<Skipped>,
-    pub attributes: Vec<BString>,
+    pub read: Vec<ReadFile>,
     pub ignore_files: Vec<BString>,
     pub unknown: Vec<(BString, FileType)>,
     pub occupied: Vec<BString>,
@@ -99,7 +104,7 @@ impl Findings {
         self.present_sparse.extend(other.present_sparse);
         self.unusual.extend(other.unusual);
         self.skipped.extend(other.skipped);
-        self.attributes.extend(other.attributes);
+        self.read.extend(other.read);
         self.ignore_files.extend(other.ignore_files);
         self.unknown.extend(other.unknown);
         self.occupied.extend(other.occupied);

@@ -9,6 +9,7 @@ pub mod found;
 pub mod fsmonitor;
 pub mod ignore;
 pub mod nested;
+pub mod read;
 pub mod scanner;
 pub mod tracked;
 pub mod untracked;

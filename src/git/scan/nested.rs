@@ -31,7 +31,8 @@ pub fn repository_state(
     let (top, index) = (Top::open(&top, ignores_case).ok()?, repo.index_or_empty().ok()?);
     let worktree = Worktree::at(&top);
     let mut rules = rules.elsewhere(read_rules(&repo.common_dir().join("info/exclude")).ok()?);
-    let inside = Scanner { worktree, index: &index, directories: &DirCache::default(), monitor: None, ..*scanner };
+    let inside =
+        Scanner { worktree, index: &index, directories: &DirCache::default(), monitor: None, read: None, ..*scanner };
     let scan = scan(&inside, &mut rules).ok()?;
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
     let mut add =
@@ -44,7 +45,7 @@ pub fn repository_state(
         let path = entry.path(&index);
         let now = match difference {
             Difference::Gone => None,
-            Difference::MaybeModified(_) => worktree.state(path, entry.id.kind()).ok()?,
+            Difference::MaybeModified(_) | Difference::Holds(..) => worktree.state(path, entry.id.kind()).ok()?,
         };
         // A file that only looks different may look the same once git has refreshed its stat data.
         if now.is_none_or(|now| now.id != entry.id) {

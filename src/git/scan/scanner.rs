@@ -1,13 +1,17 @@
 //! What a scan works with, and the comparison of one index entry with its file.
 
+use crate::git::repo::platform::At;
 use crate::git::scan::dircache::DirCache;
 use crate::git::scan::found::{Candidate, Difference, Findings, Job, special};
 use crate::git::scan::fsmonitor::Monitor;
+use crate::git::scan::read::{ReadFile, ReadFiles, key_of};
 use crate::git::worktree::Worktree;
-use crate::git::worktree::stat::{index_stat, kind_of, mode_of, size_of};
+use crate::git::worktree::look::look;
+use crate::git::worktree::stat::{index_stat, kind_of, mode_of, size_of, stamp_of};
 use crate::model::checkpoint::{Kind, UsualModes};
 use crate::model::limits::Limits;
 use crate::progress::ProgressGuard;
+use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
 
@@ -27,6 +31,8 @@ pub struct Scanner<'a> {
     pub limits: &'a Limits,
     /// The directories that need not be read.
     pub directories: &'a DirCache,
+    /// What is known of the content of tracked files; without it, the index is believed.
+    pub read: Option<&'a ReadFiles>,
     /// The file system monitor, where there is one.
     pub monitor: Option<&'a Monitor>,
     /// Counts the progress.
@@ -58,8 +64,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Compares a tracked path with its stat data.
-    pub fn entry(&self, at: usize, stat: &rustix::fs::Stat, found: &mut Findings) {
+    /// Compares a tracked path with its stat data. `file` is where it is.
+    pub fn entry(&self, at: usize, file: At<'_>, stat: &rustix::fs::Stat, found: &mut Findings) {
         let entry = &self.index.entries()[at];
         let path = entry.path(self.index);
         let mode = mode_of(stat);
@@ -90,11 +96,40 @@ impl Scanner<'_> {
             && !entry.flags.contains(Flags::INTENT_TO_ADD)
             && now.matches(&entry.stat, self.stat_options)
             && !now.is_racy(self.index.timestamp(), self.stat_options);
+        let candidate = || Candidate { path: path.to_owned(), kind, size: size_of(stat), stamp: None };
         if !clean {
-            let path = path.to_owned();
-            found
-                .tracked
-                .push((at, Difference::MaybeModified(Candidate { path, kind, size: size_of(stat), stamp: None })));
+            found.tracked.push((at, Difference::MaybeModified(candidate())));
+        } else if let Some(holds) = self.content(path, entry.id, file, stat, found)
+            && holds != entry.id
+        {
+            found.tracked.push((at, Difference::Holds(candidate(), holds)));
         }
+    }
+
+    /// What a file holds that the index calls clean: known, or read now. `None` where the index is to be believed, which it
+    /// is of a file that cannot be read.
+    fn content(
+        &self,
+        path: &BStr,
+        blob: ObjectId,
+        file: At<'_>,
+        stat: &rustix::fs::Stat,
+        found: &mut Findings,
+    ) -> Option<ObjectId> {
+        let files = self.read?;
+        let stamp = stamp_of(stat);
+        let key = stamp.map(|stamp| key_of(path, stamp, blob));
+        if let Some(known) = key.and_then(|key| files.find(key)) {
+            found.read.push(known);
+            return Some(known.holds(blob));
+        }
+        // To open a file that is closed would change its stat data.
+        let is_closed = kind_of(stat) != Some(Kind::Symlink) && mode_of(stat) & 0o400 == 0;
+        let seen = if is_closed { None } else { look(file, files.hash()).ok().flatten() }?;
+        let holds = seen.state?.id;
+        if let Some(key) = key.filter(|_| stamp_of(&seen.stat) == stamp) {
+            found.read.push(ReadFile::now(key, holds, blob, size_of(stat)));
+        }
+        Some(holds)
     }
 }

@@ -14,7 +14,9 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::OwnedFd;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 
@@ -206,12 +208,9 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
     }
 
     fn special_files(&mut self, name: &[u8]) {
-        let list = match name {
-            b".gitignore" => &mut self.found.ignore_files,
-            b".gitattributes" => &mut self.found.attributes,
-            _ => return,
-        };
-        list.push([self.job.path.as_slice(), name].concat().into());
+        if name == b".gitignore" {
+            self.found.ignore_files.push([self.job.path.as_slice(), name].concat().into());
+        }
     }
 
     fn in_both(&mut self, at: usize, name: &[u8]) -> usize {
@@ -225,7 +224,7 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
         let end = self.stages_end(at);
         let Some(fd) = self.fd else { return end };
         match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => self.scanner.entry(at, &stat, self.found),
+            Ok(stat) => self.scanner.entry(at, (fd.as_fd(), OsStr::from_bytes(name)), &stat, self.found),
             Err(Errno::ACCESS) => {
                 self.found.skipped.push(skipped(self.scanner.path(at), Reason::Unreadable, 0));
             }

@@ -132,7 +132,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             present_sparse: found.present_sparse,
             unusual: found.unusual,
             skipped: found.skipped,
-            attributes: found.attributes,
+            read: found.read,
             listed: found.listed,
             unchanged_dirs: found.unchanged_dirs,
             ..Scan::default()
@@ -338,9 +338,6 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         let Some(level) = levels.last_mut() else { return Ok(None) };
         if name == b".git" {
             return Ok(None);
-        }
-        if name == b".gitattributes" {
-            self.scan.attributes.push(descent.inside(name));
         }
         let Some(directory) = name.strip_suffix(b"/") else {
             let path = descent.inside(name);

@@ -1,0 +1,174 @@
+//! Which tracked files were read, and what they held. The index only says what git made of a file, by the settings, attributes
+//! and filters of that day, and trusts stat data that are less than the whole: a file that it calls clean may have other
+//! bytes than its blob. So each file is read once, and is known for as long as its stat data are the same.
+
+use crate::git::repo::Repo;
+use crate::git::repo::scratch::{take_number, verify, write_record};
+use gix::ObjectId;
+use gix::bstr::{BStr, ByteSlice};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The name of the record in the scratch directory.
+const RECORD: &str = "read";
+
+/// So few files, and so few bytes, are read as fast as a record is written.
+const WORTHWHILE: (usize, u64) = (32, 1 << 20);
+
+/// A file that was read, or is known from an earlier time, by its path, its stat data and its entry's blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadFile {
+    key: u64,
+    /// Its raw bytes as a blob; `None` if they are the entry's.
+    other: Option<ObjectId>,
+    /// How many bytes were read now.
+    read: Option<u64>,
+}
+
+/// What is known of tracked files.
+#[derive(Debug)]
+pub struct ReadFiles {
+    hash: gix::hash::Kind,
+    /// Files whose bytes are their entries', sorted.
+    plain: Vec<u64>,
+    /// Files that hold something else.
+    others: HashMap<u64, ObjectId>,
+}
+
+/// By what a file is known whose stat data have this stamp.
+pub fn key_of(path: &BStr, stamp: u64, entry: ObjectId) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (path.as_bytes(), stamp, entry).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl ReadFile {
+    /// One that was read now, and has so many bytes.
+    pub fn now(key: u64, holds: ObjectId, entry: ObjectId, size: u64) -> Self {
+        Self { key, other: (holds != entry).then_some(holds), read: Some(size) }
+    }
+
+    /// What it holds.
+    pub fn holds(&self, entry: ObjectId) -> ObjectId {
+        self.other.unwrap_or(entry)
+    }
+}
+
+impl ReadFiles {
+    /// Reads the record. What is damaged says nothing.
+    pub fn load(repo: &Repo) -> Self {
+        let record = std::fs::read(repo.scratch_path(RECORD)).ok();
+        let hash = repo.hash_kind();
+        let (plain, others) = record.and_then(|record| parse(&record, hash)).unwrap_or_default();
+        Self { hash, plain, others }
+    }
+
+    /// The kind of hash that content is named by.
+    pub fn hash(&self) -> gix::hash::Kind {
+        self.hash
+    }
+
+    /// The file with this key, if it was read before.
+    pub fn find(&self, key: u64) -> Option<ReadFile> {
+        let known = |other| ReadFile { key, other, read: None };
+        match self.plain.binary_search(&key) {
+            Ok(_) => Some(known(None)),
+            Err(_) => self.others.get(&key).map(|id| known(Some(*id))),
+        }
+    }
+
+    /// Writes what a scan has found. Where it passed over directories, what was known of their files stays known.
+    pub fn save(&self, repo: &Repo, found: &[ReadFile], passed_over: bool) {
+        let sizes: Vec<u64> = found.iter().filter_map(|file| file.read).collect();
+        if sizes.len() < WORTHWHILE.0 && sizes.iter().sum::<u64>() < WORTHWHILE.1 {
+            return;
+        }
+        let mut plain: Vec<u64> = found.iter().filter(|file| file.other.is_none()).map(|file| file.key).collect();
+        let mut others: HashMap<u64, ObjectId> =
+            found.iter().filter_map(|file| Some((file.key, file.other?))).collect();
+        if passed_over {
+            plain.extend(&self.plain);
+            others.extend(&self.others);
+        }
+        plain.sort_unstable();
+        plain.dedup();
+        let mut record = (plain.len() as u64).to_be_bytes().to_vec();
+        record.extend(plain.iter().flat_map(|key| key.to_be_bytes()));
+        for (key, id) in others {
+            record.extend(key.to_be_bytes());
+            record.extend_from_slice(id.as_bytes());
+        }
+        write_record(repo, RECORD, &record);
+    }
+}
+
+fn parse(record: &[u8], hash: gix::hash::Kind) -> Option<(Vec<u64>, HashMap<u64, ObjectId>)> {
+    let mut rest = verify(record)?;
+    let count = usize::try_from(take_number(&mut rest)?).ok()?;
+    let (plain, mut rest) = rest.split_at_checked(count.checked_mul(8)?)?;
+    let plain = plain.as_chunks().0.iter().map(|key| u64::from_be_bytes(*key)).collect();
+    let mut others = HashMap::new();
+    while !rest.is_empty() {
+        let key = take_number(&mut rest)?;
+        let (id, after) = rest.split_at_checked(hash.len_in_bytes())?;
+        rest = after;
+        others.insert(key, ObjectId::try_from(id).ok()?);
+    }
+    Some((plain, others))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+
+    /// Enough files to be worth a record; each fourth holds something else.
+    fn files(read: Option<u64>) -> Vec<ReadFile> {
+        let id = ObjectId::from_bytes_or_panic(&[7; 20]);
+        let other = |key: u64| key.is_multiple_of(4).then_some(id);
+        (0..WORTHWHILE.0 as u64).map(|key| ReadFile { key, other: other(key), read }).collect()
+    }
+
+    #[test]
+    fn what_was_read_is_known_until_a_later_scan_does_not_meet_it() {
+        let f = Fixture::new();
+        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3))[1..], false);
+        assert!(!f.repo.scratch_path(RECORD).exists(), "so few are not worth it");
+        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3)), false);
+        let known = ReadFiles::load(&f.repo);
+        let found: Vec<_> = (0..WORTHWHILE.0 as u64).filter_map(|key| known.find(key)).collect();
+        assert_eq!(found, files(None));
+        assert_eq!(known.find(1000), None);
+        let large = ReadFile { key: 1000, other: None, read: Some(WORTHWHILE.1) };
+        known.save(&f.repo, &[large], true);
+        let known = ReadFiles::load(&f.repo);
+        assert!(known.find(1000).is_some() && known.find(4) == Some(files(None)[4]), "passed over, and kept");
+        known.save(&f.repo, &[large], false);
+        assert_eq!(ReadFiles::load(&f.repo).find(4), None, "it is not there any more");
+    }
+
+    #[test]
+    fn a_record_that_is_damaged_says_nothing() {
+        let f = Fixture::new();
+        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3)), false);
+        let whole = std::fs::read(f.repo.scratch_path(RECORD)).expect("read the record");
+        assert!(parse(&whole, f.repo.hash_kind()).is_some());
+        for at in 0..whole.len() {
+            assert!(parse(&whole[..at], f.repo.hash_kind()).is_none(), "it ends at {at}");
+        }
+        for nonsense in [&[0xff; 8][..], &[0, 0, 0, 0, 0, 0, 0, 1], &[0; 9], &[0; 30]] {
+            write_record(&f.repo, RECORD, nonsense);
+            let record = std::fs::read(f.repo.scratch_path(RECORD)).expect("read the record");
+            assert!(parse(&record, f.repo.hash_kind()).is_none(), "{nonsense:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_known_by_all_three() {
+        let id = |byte| ObjectId::from_bytes_or_panic(&[byte; 20]);
+        let key = key_of("a".into(), 1, id(1));
+        for other in [key_of("b".into(), 1, id(1)), key_of("a".into(), 2, id(1)), key_of("a".into(), 1, id(2))] {
+            assert_ne!(key, other);
+        }
+    }
+}
