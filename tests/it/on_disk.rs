@@ -78,6 +78,25 @@ fn files_that_git_calls_clean_come_back_byte_by_byte_whatever_converted_them_is_
 }
 
 #[test]
+fn what_an_agent_has_git_convert_is_no_change_after_redo_either() {
+    let cases = [
+        ("attributes", "echo '*.x text eol=crlf' >.gitattributes; git add .gitattributes"),
+        ("attributes that nobody shares", "mkdir -p .git/info; echo '*.x text eol=crlf' >.git/info/attributes"),
+        ("a setting", "git config core.autocrlf true"),
+    ];
+    check_all(cases.map(|(name, rule)| (name.to_owned(), rule)), |rule| {
+        let repo = Sandbox::new();
+        repo.sh(LINES);
+        repo.agent(&format!("{rule}; {AGAIN}; echo new >c"));
+        let after = repo.state();
+        assert!(after.tracked_changes().is_empty(), "git finds nothing to commit: {:?}", after.tracked_changes());
+        repo.undo();
+        repo.redo();
+        repo.state().assert_is(&after, "and nothing after redo");
+    });
+}
+
+#[test]
 fn a_change_that_no_size_and_no_time_shows_comes_back() {
     let repo = Sandbox::new();
     repo.sh("git config core.trustCtime false; git config core.checkStat minimal; printf 1111 >a; printf 2222 >b; printf 3333 >c");

@@ -11,6 +11,7 @@ use crate::model::plan::{FileMove, IndexMove, Plan};
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
 use gix::objs::tree::EntryMode;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of the index when a plan is carried out.
@@ -72,7 +73,8 @@ impl Apply<'_> {
     }
 
     /// The entries that stay as they are while the plan writes their files. They are staged again for the new
-    /// files' stat data, so that the next `git status` need not read them.
+    /// files' stat data, so that the next `git status` need not read them. Those of files that git converts too: it takes
+    /// one for another by its size alone, though what it would make of it is still what the entry says.
     pub fn rewritten_entries(&self, plan: &Plan) -> Result<Vec<IndexMove>> {
         if plan.files.is_empty() {
             return Ok(Vec::new());
@@ -80,12 +82,25 @@ impl Apply<'_> {
         let index = Index::new(self.repo).read_index()?;
         let moved: BTreeSet<&BString> = plan.index.iter().map(|entry| &entry.path).collect();
         let written = plan.files.iter().filter(|file| !moved.contains(&file.path));
+        // By the attributes that there will be.
+        let other_rules = plan.files.iter().any(|file| file.path.ends_with(b".gitattributes"));
+        let conversion = OnceCell::new();
+        let may_convert = |path: &BString| {
+            if other_rules {
+                return true;
+            }
+            let conversion = conversion.get_or_init(|| Index::new(self.repo).conversion(&index).ok().map(RefCell::new));
+            conversion.as_ref().is_some_and(|found| found.borrow_mut().may_convert(path.as_bstr()).unwrap_or_default())
+        };
         let entry = |file: &FileMove| {
             let (to, entries) = (file.to?, Index::new(self.repo).index_entries(&index, file.path.as_bstr()).ok()?);
-            // Where a filter converts the file, only git can tell whether it is as its entry says.
-            let mode = EntryMode::from(entry_kind(to.kind)).value();
-            let same = entries == [IndexEntry::plain(u32::from(mode), to.id)];
-            same.then(|| IndexMove { path: file.path.clone(), from: entries.clone(), to: entries })
+            let mode = u32::from(EntryMode::from(entry_kind(to.kind)).value());
+            let fits = match &entries[..] {
+                [entry] if *entry == IndexEntry::plain(mode, to.id) => true,
+                [entry] => *entry == IndexEntry::plain(mode, entry.id) && may_convert(&file.path),
+                _ => false,
+            };
+            fits.then(|| IndexMove { path: file.path.clone(), from: entries.clone(), to: entries })
         };
         Ok(written.filter_map(entry).collect())
     }

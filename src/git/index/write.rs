@@ -2,6 +2,7 @@
 //! paths whose content nothing converts. A git for it takes longer than all the rest of a small undo. Everything
 //! else is git's to write, see [`super::stage`]: each function here says so, and has then changed nothing.
 
+use crate::git::index::convert::CONVERTING;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::tree::entry_kind;
 use crate::git::repo::Repo;
@@ -125,8 +126,7 @@ impl<'l, 'r> Plain<'l, 'r> {
             Some(ready) => ready,
             none => none.insert(self.lock.repo.gix.attributes_only(&self.index, Source::WorktreeThenIdMapping)?),
         };
-        let names = ["text", "crlf", "eol", "ident", "filter", "working-tree-encoding"];
-        let mut outcome = attributes.selected_attribute_matches(names);
+        let mut outcome = attributes.selected_attribute_matches(CONVERTING);
         if !attributes.at_entry(path, Some(Mode::FILE))?.matching_attributes(&mut outcome) {
             return Ok(false);
         }
