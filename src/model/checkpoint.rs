@@ -16,9 +16,17 @@ pub struct Head {
     /// The commit HEAD is at; `None` on an unborn branch.
     #[serde(with = "hex_option")]
     pub commit: Option<ObjectId>,
+    /// The name that HEAD gives, where that is a branch which stands for the one that HEAD is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
 }
 
 impl Head {
+    /// The name that HEAD gives; `None` when it is detached.
+    pub fn given(&self) -> Option<&String> {
+        self.through.as_ref().or(self.branch.as_ref())
+    }
+
     /// The name under which the timeline keeps this HEAD's turns.
     pub fn stack(&self) -> &str {
         self.branch.as_deref().unwrap_or("HEAD")
@@ -32,8 +40,12 @@ impl Head {
 
 /// A branch name as people write it; quoted as git quotes paths where it is not UTF-8.
 pub fn short_branch(name: &str) -> Cow<'_, str> {
-    let short = name.strip_prefix("refs/heads/").unwrap_or(name);
-    if short.contains('\0') { quoted(lossless::decode(short).as_bstr()).into() } else { short.into() }
+    shown_name(name.strip_prefix("refs/heads/").unwrap_or(name))
+}
+
+/// A name of git's, such as a ref's or a worktree's, as people write it; quoted as git quotes paths where it is not UTF-8.
+pub fn shown_name(name: &str) -> Cow<'_, str> {
+    if name.contains('\0') { quoted(lossless::decode(name).as_bstr()).into() } else { name.into() }
 }
 
 /// The kind of a file.

@@ -242,7 +242,8 @@ impl Plan {
 
     /// Whether HEAD itself is rewritten: another branch, or a detached commit.
     pub fn moves_head(&self) -> bool {
-        self.head.from.branch != self.head.to.branch
+        self.head.from.given() != self.head.to.given()
+            || self.head.from.branch != self.head.to.branch
             || (self.head.to.branch.is_none() && self.head.from.commit != self.head.to.commit)
     }
 

@@ -808,7 +808,7 @@ mod tests {
 
     #[test]
     fn head_that_is_elsewhere_is_refused_before_anything_else() {
-        let head = |n| Head { branch: None, commit: Some(id(n)) };
+        let head = |n| Head { commit: Some(id(n)), ..Head::default() };
         let step = Delta { head: Some(Change::new(head(2), head(1))), ..delta(&[("a", Some(file(2)), Some(file(1)))]) };
         let now = |n| Present { head: head(n), ..present(&[("a", Occupant::File(file(9)))]) };
         assert_eq!(plan_of(std::slice::from_ref(&step), &now(3)).expect_err("HEAD moved").code, Code::Branch);

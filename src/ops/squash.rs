@@ -166,7 +166,7 @@ impl Squash<'_, '_> {
     fn dirty_commits(&self, line: &[ObjectId], sign: Sign) -> Result<Option<ObjectId>> {
         let repo = self.view.repo;
         let mut tip = self.base;
-        let at = |commit| Head { branch: None, commit };
+        let at = |commit| Head { commit, ..Head::default() };
         Checkpoints::new(repo).merging(|merge| {
             for id in line.iter().rev().filter(|id| self.is_dirty(**id)) {
                 let parent = Objects::new(repo).parents(*id)?.first().copied();

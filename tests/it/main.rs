@@ -36,6 +36,7 @@ mod find;
 mod foreseen;
 mod fuse;
 mod gc;
+mod heads;
 #[path = "../../src/git/repo/hermetic.rs"]
 mod hermetic;
 mod hooks;

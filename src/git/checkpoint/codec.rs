@@ -190,6 +190,7 @@ mod tests {
         fn any_checkpoint(tree: ObjectId, blob: ObjectId)(
             branch in prop::option::of("refs/heads/[a-z\u{e9}]{1,5}"),
             commit in prop::option::of(any_id()),
+            through in prop::option::of("refs/heads/[a-z\u{e9}]{1,5}"),
             branches in prop::collection::btree_map("refs/heads/[a-z/\u{0}\u{e9}]{1,8}", any_id(), 0..4),
             elsewhere in prop::collection::btree_set("refs/heads/[a-z]{1,3}", 0..3),
             stash in prop::collection::vec((any_id(), any::<[String; 4]>()), 0..3),
@@ -201,7 +202,7 @@ mod tests {
         ) -> Checkpoint {
             let entry = |(id, [name, email, date, message]): (ObjectId, [String; 4])| StashEntry { id, name, email, date, message };
             Checkpoint {
-                head: Head { branch, commit },
+                head: Head { branch, commit, through },
                 branches,
                 elsewhere,
                 stash: stash.into_iter().map(entry).collect(),

@@ -249,7 +249,7 @@ mod tests {
         let tree = f.id(&["rev-parse", "HEAD^{tree}"]);
         let commit = f.id(&["rev-parse", "HEAD"]);
         Checkpoint {
-            head: Head { branch: Some("refs/heads/main".into()), commit: Some(commit) },
+            head: Head { branch: Some("refs/heads/main".into()), commit: Some(commit), through: None },
             branches: [("refs/heads/main".to_owned(), commit)].into(),
             ..f.checkpoint(tree)
         }

@@ -51,7 +51,7 @@ fn ref_edits(plan: &Plan) -> Result<Vec<Edit>> {
         let current = plan.head.from.branch.as_ref() == Some(&branch.name);
         if let Some(to) = branch.to.filter(|_| current && !plan.moves_head()) {
             // HEAD's reflog records the move too.
-            let head = Some(Target::Symbolic(full_name(&branch.name)?));
+            let head = Some(head_target(&plan.head.from)?);
             let logged = Some((branch.from, to));
             edits.push(Edit { name: full_name("HEAD")?, from: head.clone(), to: head, logged, always_logged: false });
         }
@@ -62,13 +62,17 @@ fn ref_edits(plan: &Plan) -> Result<Vec<Edit>> {
     Ok(edits)
 }
 
-fn head_edit(plan: &Plan) -> Result<Edit> {
-    let target = |head: &Head| match (&head.branch, head.commit) {
-        (Some(branch), _) => Ok(Target::Symbolic(full_name(branch)?)),
+/// What HEAD's file is to say.
+fn head_target(head: &Head) -> Result<Target> {
+    match (head.given(), head.commit) {
+        (Some(name), _) => Ok(Target::Symbolic(full_name(name)?)),
         (None, Some(commit)) => Ok(Target::Object(commit)),
         (None, None) => bail!("a detached HEAD needs a commit"),
-    };
-    let (from, to) = (Some(target(&plan.head.from)?), Some(target(&plan.head.to)?));
+    }
+}
+
+fn head_edit(plan: &Plan) -> Result<Edit> {
+    let (from, to) = (Some(head_target(&plan.head.from)?), Some(head_target(&plan.head.to)?));
     let logged = plan.head.to.commit.map(|to| (plan.head.from.commit, to));
     Ok(Edit { name: full_name("HEAD")?, from, to, logged, always_logged: false })
 }
@@ -202,6 +206,7 @@ mod tests {
         let at = |branch: Option<&str>, commit| Head {
             branch: branch.map(|name| format!("refs/heads/{name}")),
             commit: Some(commit),
+            through: None,
         };
         let path = [at(Some("main"), two), at(Some("side"), one), at(None, two), at(None, one), at(Some("main"), two)];
         for step in path.windows(2) {

@@ -8,6 +8,7 @@ use crate::model::checkpoint::short_branch;
 use anyhow::{Context, Result};
 use gix::bstr::ByteSlice;
 use gix::lock::acquire::resolve_symlink;
+use gix::refs::FullName;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -183,6 +184,14 @@ impl<'r> RefLocks<'r> {
         let set = self.refs.repo.gix.config_snapshot().integer(key).unwrap_or(default);
         // Less than nothing is for ever.
         Duration::from_millis(set.try_into().unwrap_or(u64::MAX))
+    }
+
+    /// Puts a link to a ref's name in the place of a file whose lock is held.
+    pub fn link(&self, path: &Path, target: &FullName) -> Result<()> {
+        let new = self.refs.repo.scratch_path(NEW);
+        remove_if_there(&new)?;
+        let made = std::os::unix::fs::symlink(OsStr::from_bytes(target.as_bstr()), &new);
+        made.and_then(|()| std::fs::rename(&new, path)).with_context(|| format!("write '{}'", path.display()))
     }
 
     /// Puts a file with this content in the place of one whose lock is held.

@@ -9,7 +9,7 @@ use crate::model::checkpoint::Head;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
-use gix::refs::{FullNameRef, Target};
+use gix::refs::Target;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -42,12 +42,14 @@ impl Refs<'_> {
 
     /// Where HEAD is now.
     pub fn head(&self) -> Result<Head> {
-        let read = |name: &FullNameRef| refs::value(&self.repo.gix.refs, name).context("read HEAD");
-        match read(full_name("HEAD")?.as_ref())?.context("there is no HEAD")? {
-            Target::Object(id) => Ok(Head { branch: None, commit: Some(id) }),
-            Target::Symbolic(branch) => {
-                let commit = read(branch.as_ref())?.and_then(|target| target.try_id().map(ToOwned::to_owned));
-                Ok(Head { branch: Some(lossless::encode(branch.as_bstr())), commit })
+        let store = &self.repo.gix.refs;
+        let head = refs::value(store, full_name("HEAD")?.as_ref()).context("read HEAD")?;
+        match head.context("there is no HEAD")? {
+            Target::Object(id) => Ok(Head { commit: Some(id), ..Head::default() }),
+            Target::Symbolic(given) => {
+                let (branch, commit) = refs::resolved(store, given.clone()).context("read HEAD")?;
+                let through = (branch != given).then(|| lossless::encode(given.as_bstr()));
+                Ok(Head { branch: Some(lossless::encode(branch.as_bstr())), commit, through })
             }
         }
     }
@@ -76,7 +78,8 @@ impl Refs<'_> {
                 continue;
             }
             let head = refs::value(&other.refs, full_name("HEAD")?.as_ref());
-            let Ok(Some(Target::Symbolic(name))) = head else { continue };
+            let Ok(Some(Target::Symbolic(given))) = head else { continue };
+            let (name, _) = refs::resolved(&other.refs, given)?;
             let place = other.workdir().unwrap_or(other.git_dir()).display().to_string();
             elsewhere.insert(lossless::encode(name.as_bstr()), place);
         }
@@ -87,7 +90,7 @@ impl Refs<'_> {
     pub fn own_refs(&self) -> Result<Vec<String>> {
         let args = ["for-each-ref", "--format=%(refname)"].into_iter().chain(REFS);
         let printed = self.repo.git_apart(args).run(b"")?;
-        Ok(printed.lines().map(|line| line.to_str_lossy().into_owned()).collect())
+        Ok(printed.lines().map(lossless::encode).collect())
     }
 }
 

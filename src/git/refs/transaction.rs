@@ -57,10 +57,19 @@ impl Refs<'_> {
         for (edit, name) in moved {
             self.log(edit, name, message)?;
             if let Some(to) = edit.to.as_ref().filter(|to| edit.from.as_ref() != Some(to)) {
-                locks.put(&self.ref_file(name), &content(to))?;
+                let file = self.ref_file(name);
+                match to {
+                    Target::Symbolic(target) if self.is_kept_as_link(&file) => locks.link(&file, target)?,
+                    _ => locks.put(&file, &content(to))?,
+                }
             }
         }
         self.delete(&locks, &gone.into_iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>())
+    }
+
+    /// Whether a symbolic ref is a link, as git makes one where the user prefers that.
+    fn is_kept_as_link(&self, file: &Path) -> bool {
+        file.is_symlink() || self.repo.boolean("core.preferSymlinkRefs") == Ok(Some(true))
     }
 
     /// A refusal unless a ref is where its edit expects it.

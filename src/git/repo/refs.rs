@@ -4,9 +4,11 @@
 use crate::git::repo::Repo;
 use anyhow::{Context, Result};
 use gix::ObjectId;
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::file::Store;
 use gix::refs::{FullName, FullNameRef, Target};
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 
 /// How many refs may stand for each other, as in git.
@@ -17,6 +19,9 @@ pub type Listed = (FullName, Option<ObjectId>);
 
 /// Where a ref points now.
 pub fn value(store: &Store, name: &FullNameRef) -> Result<Option<Target>> {
+    if let Some(target) = linked(store, name) {
+        return Ok(Some(Target::Symbolic(target)));
+    }
     // gix also tries 'refs/heads/main' as the short form of other names.
     if let Some(loose) = store.try_find_packed(name, None)?.filter(|found| found.name.as_ref() == name) {
         return Ok(Some(loose.target));
@@ -26,16 +31,37 @@ pub fn value(store: &Store, name: &FullNameRef) -> Result<Option<Target>> {
     Ok(found.map(|found| Target::Object(found.target())))
 }
 
+/// The ref whose name a ref's file is a link to: so git made symbolic refs once, and does with `core.preferSymlinkRefs`. gix
+/// follows the link.
+fn linked(store: &Store, name: &FullNameRef) -> Option<FullName> {
+    let own = is_of_one_worktree(name.as_bstr());
+    let directory = store.common_dir().filter(|_| !own).unwrap_or(store.git_dir());
+    let target = std::fs::read_link(directory.join(OsStr::from_bytes(name.as_bstr()))).ok()?;
+    let target = BString::from(target.into_os_string().into_vec());
+    FullName::try_from(target).ok().filter(|target| target.as_bstr().starts_with(b"refs/"))
+}
+
+/// Whether each worktree has a ref of this name.
+fn is_of_one_worktree(name: &BStr) -> bool {
+    let below = [&b"refs/worktree/"[..], b"refs/bisect/", b"refs/rewritten/"];
+    !name.starts_with(b"refs/") || below.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// The object that a ref leads to, if it need be by other refs.
 pub fn object(store: &Store, name: &FullNameRef) -> Result<Option<ObjectId>> {
-    let mut name = name.to_owned();
+    Ok(resolved(store, name.to_owned())?.1)
+}
+
+/// The ref that one stands for in the end, which may be itself or not be there yet, and the object that it points to.
+pub fn resolved(store: &Store, name: FullName) -> Result<(FullName, Option<ObjectId>)> {
+    let mut last = name;
     for _ in 0..=SYMBOLIC_DEPTH {
-        match value(store, name.as_ref())? {
-            Some(Target::Symbolic(next)) => name = next,
-            found => return Ok(found.and_then(|target| target.try_id().map(ToOwned::to_owned))),
+        match value(store, last.as_ref())? {
+            Some(Target::Symbolic(next)) => last = next,
+            found => return Ok((last, found.and_then(|target| target.try_id().map(ToOwned::to_owned)))),
         }
     }
-    Ok(None)
+    Ok((last, None))
 }
 
 impl Repo {

@@ -1,0 +1,66 @@
+//! HEAD on a branch that stands for another one, and HEAD as a link: git works there, and so does oxundo.
+
+use crate::sandbox::{Mode, Sandbox, check_all};
+
+/// HEAD is on 'alias', which stands for 'main'; there is another branch.
+const ALIAS: &str =
+    "git branch other; git symbolic-ref refs/heads/alias refs/heads/main; git symbolic-ref HEAD refs/heads/alias";
+
+/// What HEAD's file says, as a link or as a file.
+fn head(repo: &Sandbox) -> String {
+    repo.sh("git symbolic-ref -q HEAD || git rev-parse HEAD; readlink .git/HEAD || :; git symbolic-ref -q refs/heads/alias || :")
+}
+
+/// Each turn there and back, HEAD's own words compared too.
+fn check(prepare: &str) {
+    let turns = [
+        "echo two >>README.txt",
+        "echo two >>README.txt; git commit -qam two; echo three >>README.txt",
+        "git switch -q other; echo two >>README.txt",
+        "git switch -qc new; echo two >>README.txt; git commit -qam two",
+        "git switch -q --detach; echo two >>README.txt",
+        "git reset -q --hard HEAD~",
+    ];
+    let cases = turns.iter().flat_map(|turn| Mode::BOTH.map(|mode| (format!("{turn} {mode:?}"), (*turn, mode))));
+    check_all(cases, |(turn, mode)| {
+        let repo = Sandbox::new();
+        repo.commit("README.txt", "one\n");
+        repo.sh(prepare);
+        repo.sh("echo dirty >mine");
+        let (before, said) = (repo.state(), head(&repo));
+        repo.turn(*mode, turn);
+        let (after, then) = (repo.state(), head(&repo));
+        for (op, wanted, words) in [("undo", &before, &said), ("redo", &after, &then), ("undo", &before, &said)] {
+            repo.oxundo([op]).success();
+            repo.state().assert_is(wanted, op);
+            assert_eq!(&head(&repo), words, "{op}: HEAD is as it was");
+        }
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn a_branch_that_stands_for_another_is_worked_on_as_git_does() {
+    check(ALIAS);
+}
+
+#[test]
+fn a_head_that_is_a_link_stays_one() {
+    check("git branch other; git config core.preferSymlinkRefs true; ln -sf refs/heads/main .git/HEAD");
+}
+
+#[test]
+fn an_unborn_branch_behind_another_name_is_born() {
+    let repo = Sandbox::unborn();
+    repo.sh("git symbolic-ref refs/heads/alias refs/heads/main; git symbolic-ref HEAD refs/heads/alias; echo one >one; git add one");
+    for mode in Mode::BOTH {
+        let before = repo.state();
+        repo.turn(mode, "echo two >two; git add two; git commit -qm first");
+        let after = repo.state();
+        for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+            repo.oxundo([op]).success();
+            repo.state().assert_is(wanted, op);
+            assert_eq!(repo.sh("cat .git/HEAD"), "ref: refs/heads/alias");
+        }
+    }
+}
