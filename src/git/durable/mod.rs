@@ -21,6 +21,7 @@ pub mod seen;
 
 use crate::git::repo::Repo;
 use gix::ObjectId;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// The directory of the logs, in the scratch directory of the main worktree: a linked worktree that is removed must not
@@ -63,6 +64,8 @@ impl<'r> Durable<'r> {
     /// The log of this worktree, and this user.
     fn own_log(&self) -> PathBuf {
         let user = rustix::process::geteuid().as_raw();
-        self.logs().join(format!("{}-{user}", self.repo.worktree_id()))
+        let mut name = self.repo.linked_name().unwrap_or(OsStr::new("main")).to_owned();
+        name.push(format!("-{user}"));
+        self.logs().join(name)
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
+use crate::model::bytes::quoted;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -116,7 +117,7 @@ impl Objects<'_> {
         let mut tips = BTreeMap::new();
         let mut buffer = [0; 4096];
         for (full, id) in self.repo.refs_below("refs/remotes/")? {
-            let name = full.shorten().to_string();
+            let name = quoted(full.shorten());
             if let Some(id) = id {
                 tips.insert(id, name.clone());
             }

@@ -30,11 +30,14 @@ use crate::git::repo::apart::Look;
 use crate::git::repo::sharing::Sharing;
 use crate::git::repo::ways::Ways;
 use crate::git::repo::written::Written;
+use crate::model::bytes::lossless;
 use crate::progress::{ProgressSink, StopSwitch};
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 use std::cell::{Cell, OnceCell, RefCell};
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -210,7 +213,7 @@ impl Repo {
     /// goes with it; there all the same, where an earlier version put it there.
     pub fn aside_path(&self, store: &str) -> PathBuf {
         let own = self.scratch.join(store);
-        match self.linked_id() {
+        match self.linked_name() {
             Some(id) if own.symlink_metadata().is_err() => {
                 self.common_dir.join("oxundo/worktrees").join(id).join(store)
             }
@@ -229,11 +232,15 @@ impl Repo {
         self.linked_id().unwrap_or_else(|| "main".to_owned())
     }
 
-    /// A linked worktree's id.
+    /// A linked worktree's id, as the names of refs are kept.
     pub fn linked_id(&self) -> Option<String> {
+        self.linked_name().map(|name| lossless::encode(name.as_bytes()))
+    }
+
+    /// A linked worktree's id, as the name of a directory.
+    pub fn linked_name(&self) -> Option<&OsStr> {
         let linked = self.git_dir != self.common_dir;
-        let name = self.git_dir.file_name()?;
-        linked.then(|| name.to_string_lossy().into_owned())
+        self.git_dir.file_name().filter(|_| linked)
     }
 
     /// The operation that git is in the middle of, in git's words.

@@ -71,7 +71,7 @@ impl Repo {
 
     /// Where what was moved out of this worktree is kept, a directory a turn.
     pub fn aside_directories(&self) -> Vec<PathBuf> {
-        let of_linked = self.linked_id().map(|id| self.common_dir.join("oxundo/worktrees").join(id).join("aside"));
+        let of_linked = self.linked_name().map(|id| self.common_dir.join("oxundo/worktrees").join(id).join("aside"));
         of_linked.into_iter().chain([self.scratch_path("aside")]).collect()
     }
 

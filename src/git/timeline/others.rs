@@ -3,7 +3,10 @@
 use crate::git::refs::Refs;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
+use crate::model::bytes::lossless;
 use anyhow::{Context, Result};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 /// The timeline of another worktree.
 pub struct Other<'r> {
@@ -23,7 +26,7 @@ impl<'r> Timelines<'r> {
         let own = Refs::new(self.repo).own_ref(crate::git::refs::OwnRef::Timeline);
         let mut others = Vec::new();
         for (name, commit) in self.repo.refs_below("refs/oxundo/")? {
-            let name = name.as_bstr().to_string();
+            let name = lossless::encode(name.as_bstr());
             let worktree =
                 match name.strip_prefix("refs/oxundo/worktrees/").and_then(|rest| rest.strip_suffix("/timeline")) {
                     Some(id) => id.to_owned(),
@@ -33,8 +36,8 @@ impl<'r> Timelines<'r> {
             if name == own {
                 continue;
             }
-            let removed =
-                name.contains("/worktrees/") && !self.repo.common_dir.join("worktrees").join(&worktree).exists();
+            let place = self.repo.common_dir.join("worktrees").join(OsStr::from_bytes(&lossless::decode(&worktree)));
+            let removed = name.contains("/worktrees/") && !place.exists();
             let stored = commit.context("it is a symbolic ref").and_then(|commit| self.timeline_at(commit));
             others.push(Other { name, worktree, removed, stored });
         }

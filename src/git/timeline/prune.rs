@@ -8,6 +8,7 @@ use crate::git::repo::scratch::{KEPT_AT_PURGE, disk_usage, remove_tree};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::git::timeline::stored::{Side, Stored};
+use crate::model::bytes::lossless;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::turn::Turn;
 use anyhow::{Context, Result};
@@ -56,9 +57,9 @@ fn is_made_since(path: &Path, time: i64) -> bool {
 impl Timelines<'_> {
     /// Removes every ref and all scratch, of all worktrees, but for what other programs saved.
     pub fn purge(&self) -> Result<()> {
-        let deletions: String =
-            Refs::new(self.repo).own_refs()?.iter().map(|name| format!("delete {name}\n")).collect();
-        self.repo.git(["update-ref", "--no-deref", "--stdin"]).run(deletions.as_bytes())?;
+        let own = Refs::new(self.repo).own_refs()?;
+        let deletions = own.iter().map(|name| [b"delete ", lossless::decode(name).as_slice(), b"\n"].concat());
+        self.repo.git(["update-ref", "--no-deref", "--stdin"]).run(&deletions.collect::<Vec<_>>().concat())?;
         for scratch in self.repo.scratches() {
             remove_all_but_kept(&scratch).with_context(|| format!("remove '{}'", scratch.display()))?;
         }

@@ -14,6 +14,7 @@ use crate::git::repo::scratch::replace_synced;
 use crate::git::repo::scratch::{KEPT_AT_PURGE, REPLACED};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
+use crate::model::checkpoint::shown_name;
 use crate::ops::turn::session::settled;
 use crate::program::args::{InitArgs, ScopeArgs, UninstallArgs};
 use crate::program::ui::{Answer, Ui};
@@ -140,7 +141,7 @@ fn purge(repo: &Repo, ui: &Ui, args: &UninstallArgs, report: &mut SetupReport) -
         }
     }
     for name in &refs {
-        report.say(name, "removed", "a ref");
+        report.say(&shown_name(name), "removed", "a ref");
     }
     for scratch in &scratches {
         report.say(&scratch.display().to_string(), "removed", "scratch");

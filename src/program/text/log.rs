@@ -2,7 +2,7 @@
 
 use crate::git::timeline::oplog::Operation;
 use crate::model::bytes::sanitized;
-use crate::model::checkpoint::short_branch;
+use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::turn::CommitKind;
 use crate::ops::list::State;
 use crate::ops::status::Status;
@@ -72,7 +72,7 @@ impl Answer for Log {
                     "session": turn.session,
                     "message": turn.title(),
                     "branch": turn.branch_name(),
-                    "worktree": line.worktree(),
+                    "worktree": shown_name(line.worktree()),
                     "worktree_removed": line.place.removed,
                     "mode": turn.mode,
                     "began_at": turn.began_at,
@@ -90,7 +90,7 @@ impl Answer for Log {
             })
             .collect();
         let branch = self.branch.as_deref().map(short_branch);
-        Ok(json!({"branch": branch, "worktree": self.worktree, "turns": turns}))
+        Ok(json!({"branch": branch, "worktree": shown_name(&self.worktree), "turns": turns}))
     }
 
     fn text(&self) -> String {
@@ -137,7 +137,7 @@ impl Log {
         }
         if !line.place.here {
             let which = if line.place.removed { "removed worktree" } else { "worktree" };
-            marks.push(Mark::Plain(format!("{which} {}", sanitized(line.worktree()))));
+            marks.push(Mark::Plain(format!("{which} {}", sanitized(&shown_name(line.worktree())))));
         }
         let totals = turn.totals;
         Row {
