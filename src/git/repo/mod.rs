@@ -3,6 +3,7 @@
 pub mod apart;
 pub mod clock;
 pub mod discover;
+pub mod environment;
 #[cfg(test)]
 pub mod hermetic;
 pub mod identity;

@@ -3,6 +3,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::repo::apart::Look;
 use crate::git::repo::discover::{check_trust, discover};
+use crate::git::repo::environment::{check_named, named_git_dir, named_worktree};
 use crate::git::repo::lock::PATIENCE;
 use crate::git::repo::process::absolute;
 use crate::git::repo::scratch::check_no_links;
@@ -48,6 +49,7 @@ impl Repo {
     pub fn open_existing(directory: &Path) -> Result<Option<Self>> {
         let directory = absolute(directory)?;
         if let Some(repo) = Self::open_from_environment(&directory)? {
+            check_named(&directory, repo.top(), &repo.git_dir, &repo.common_dir)?;
             return Ok(Some(repo));
         }
         let Some((found, trust)) = discover(&directory) else {
@@ -59,10 +61,11 @@ impl Repo {
         let mut gix = open_gix(&path, Some(Trust::Full))?;
         let is_apart = gix.workdir().is_none() && gix.config_snapshot().boolean("core.bare") != Some(true);
         if std::env::var_os("GIT_WORK_TREE").is_some() || is_apart && top.is_some() {
-            // It belongs to a GIT_DIR that is not meant here; or `--separate-git-dir` has put the git directory elsewhere.
+            // Where that is another one, it is refused below; or `--separate-git-dir` has put the git directory elsewhere.
             gix.set_workdir(top.clone())?;
         }
         let repo = Self::new(gix, &directory, false)?;
+        check_named(&directory, repo.top(), &repo.git_dir, &repo.common_dir)?;
         // `core.worktree` may lead elsewhere.
         let found_from_top = top.is_some_and(|top| top.canonicalize().is_ok_and(|top| top == repo.top()));
         Ok(Some(Self { found_from_top, ..repo }))
@@ -74,28 +77,10 @@ impl Repo {
         Self::new(gix, &absolute(directory)?, false)
     }
 
-    /// A hook or an alias may have left `GIT_DIR` behind; it counts only where it fits.
     fn open_from_environment(directory: &Path) -> Result<Option<Self>> {
-        let Some(git_dir) = std::env::var_os("GIT_DIR").filter(|value| !value.is_empty()) else {
-            return Ok(None);
-        };
-        let Ok(git_dir) = absolute(&directory.join(git_dir)) else {
-            return Ok(None);
-        };
-        let Ok(mut gix) = open_gix(&git_dir, None) else {
-            return Ok(None);
-        };
-        let given = std::env::var_os("GIT_WORK_TREE").filter(|value| !value.is_empty());
-        if let Some(given) = given {
-            gix.set_workdir(absolute(&directory.join(given))?)?;
-        }
-        let fits = match gix.workdir() {
-            Some(top) => directory.starts_with(absolute(top)?),
-            None => false,
-        };
-        if !fits {
-            return Ok(None);
-        }
+        let Some(git_dir) = named_git_dir(directory)? else { return Ok(None) };
+        let mut gix = open_gix(&git_dir, None)?;
+        gix.set_workdir(named_worktree(&gix, directory)?)?;
         Self::new(gix, directory, true).map(Some)
     }
 
@@ -205,6 +190,8 @@ fn open_gix(path: &Path, trust: Option<Trust>) -> Result<gix::Repository> {
     // What `git replace` has in an object's place is a way to look at it. What is brought back is what was there, and
     // a push has sent the commits as they were made, with the parents that they have.
     gix.objects.ignore_replacements = true;
+    // It is for what is sent to others, and git itself heeds it nowhere else.
+    gix.clear_namespace();
     Ok(gix)
 }
 
