@@ -545,6 +545,46 @@ fn a_refused_restore_names_no_flag_that_it_has_not() {
 }
 
 #[test]
+fn the_name_of_the_directory_one_stands_in_is_no_pattern() {
+    let files = ["app/[slug]/page.tsx", "app/[slug]/d/x", "app/s/page.tsx", "app/*/page.tsx", "page.tsx"];
+    let mut repo = Sandbox::new();
+    for file in files {
+        repo.write(file, "1\n");
+    }
+    repo.sh("git add -A; git commit -qm all; mkdir 'app/\\'");
+    for (here, pathspec) in [
+        ("app/[slug]", "page.tsx"),
+        ("app/[slug]", "*.tsx"),
+        ("app/[slug]", "."),
+        ("app/[slug]", ".."),
+        ("app/[slug]", "d"),
+        ("app/[slug]/d", "../*"),
+        ("app/[slug]", "../s/page.tsx"),
+        ("app/[slug]", ":(glob)**/x"),
+        ("app/[slug]", ":(icase)PAGE.TSX"),
+        ("app/[slug]", ":/page.tsx"),
+        ("app/*", "page.tsx"),
+        ("app/*", "*"),
+        ("app/\\", "../s"),
+        ("app/s", "../[slug]/page.tsx"),
+    ] {
+        repo.agent("find . -path ./.git -prune -o -type f -exec sh -c 'echo 2 >>\"$1\"' sh {} \\;");
+        let listed = repo.sh(&format!(
+            "cd '{here}'; git -c core.quotePath=false ls-files -z --full-name -- '{pathspec}' | tr '\\0' '\\n'"
+        ));
+        repo.start_in(here);
+        repo.oxundo(["undo", "--", pathspec]).success();
+        repo.start_in("");
+        for file in files {
+            let is_meant = listed.lines().any(|line| line == file);
+            let is_back = repo.read(file) == b"1\n";
+            assert_eq!(is_back, is_meant, "{file}: '{pathspec}' in '{here}' is for git {listed:?}");
+        }
+        repo.undo();
+    }
+}
+
+#[test]
 fn a_dot_is_the_directory_one_stands_in() {
     let mut repo = Sandbox::new();
     repo.write("a", "1\n").write("sub/b", "1\n").write(".env", "1\n");

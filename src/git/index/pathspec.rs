@@ -4,7 +4,8 @@ use crate::error::{Code, Refusal};
 use crate::git::index::Index;
 use crate::model::bytes::shown;
 use anyhow::Result;
-use gix::bstr::{BStr, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::pathspec::{MagicSignature, SearchMode};
 use gix::worktree::stack::state::attributes::Source;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -26,7 +27,8 @@ impl<'r> Index<'r> {
         let index = self.read_index()?;
         let patterns = pathspecs.iter().map(|pathspec| {
             // gix takes what leads to the top for the beginning of a name.
-            if leads_to_the_top(self.repo.prefix(), pathspec) { ":/".into() } else { pathspec.as_bytes().as_bstr() }
+            let is_top = leads_to_the_top(self.repo.prefix(), pathspec);
+            if is_top { ":/".into() } else { self.seen_from_the_top(pathspec.as_bytes().as_bstr()) }
         });
         let search = self.repo.gix.pathspec(false, patterns, true, &index, Source::WorktreeThenIdMapping);
         search.map(Selection).map_err(|error| {
@@ -36,6 +38,61 @@ impl<'r> Index<'r> {
                 .into()
         })
     }
+}
+
+impl Index<'_> {
+    /// A pathspec as it is from the top, if the name of the directory that one stands in could be taken for a pattern: git
+    /// takes it as it is, and gix does not.
+    fn seen_from_the_top(&self, pathspec: &BStr) -> BString {
+        let prefix = self.repo.prefix();
+        let given = || pathspec.to_owned();
+        if !prefix.as_os_str().as_bytes().iter().any(|byte| PATTERN.contains(byte)) {
+            return given();
+        }
+        let Ok(defaults) = self.repo.gix.pathspec_defaults() else { return given() };
+        if defaults.literal {
+            return given();
+        }
+        let Ok(mut pattern) = gix::pathspec::parse(pathspec, defaults) else { return given() };
+        if pattern.signature.contains(MagicSignature::TOP) || pattern.is_nil() || pattern.path().starts_with(b"/") {
+            return given();
+        }
+        let own = Path::new(OsStr::from_bytes(pattern.path())).to_owned();
+        let mut above: Vec<Vec<u8>> = prefix.iter().map(|name| name.as_bytes().to_owned()).collect();
+        let mut below = own.components();
+        while let Some(first @ (Component::CurDir | Component::ParentDir)) = below.clone().next() {
+            below.next();
+            if first == Component::ParentDir && above.pop().is_none() {
+                return given();
+            }
+        }
+        let below = below.as_path().as_os_str().as_bytes();
+        if pattern.search_mode != SearchMode::Literal && below.iter().any(|byte| PATTERN.contains(byte)) {
+            for name in &mut above {
+                *name = escaped(name);
+            }
+        } else {
+            pattern.search_mode = SearchMode::Literal;
+        }
+        pattern.signature |= MagicSignature::TOP;
+        // Its path is behind its magic, and a slash at its end is part of that.
+        let mut text: Vec<u8> = pattern.to_bstring().into();
+        let end = if pattern.signature.contains(MagicSignature::MUST_BE_DIR) { &b"/"[..] } else { b"" };
+        let magic = text.len() - pattern.path().len() - end.len();
+        text.truncate(magic);
+        let names = above.iter().map(Vec::as_slice).chain((!below.is_empty()).then_some(below));
+        text.extend_from_slice(&names.collect::<Vec<_>>().join(&b"/"[..]));
+        text.extend_from_slice(end);
+        text.into()
+    }
+}
+
+/// What has a meaning in a pattern.
+const PATTERN: &[u8] = b"*?[\\";
+
+/// A pattern that only this name matches.
+fn escaped(name: &[u8]) -> Vec<u8> {
+    name.iter().flat_map(|byte| PATTERN.contains(byte).then_some(b'\\').into_iter().chain([*byte])).collect()
 }
 
 /// Whether a pathspec, seen from a directory below the top, is the top: `.` there, or `..` below it.
