@@ -100,3 +100,4 @@ mod trials;
 mod trust;
 mod untracked;
 mod user_edits;
+mod which;

@@ -11,8 +11,14 @@ use crate::git::worktree::stat::file_state;
 use crate::model::checkpoint::Skipped;
 use anyhow::Result;
 use gix::bstr::{BStr, ByteSlice};
-use rustix::fs::{AtFlags, FileType, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::OwnedFd;
+
+/// A file `.git` with more bytes leads nowhere.
+const LONGEST: u64 = 1 << 14;
 
 /// How the state of a directory begins.
 const TREE_STATE: &str = "tree ";
@@ -69,13 +75,29 @@ pub fn is_repository(fd: &OwnedFd, names: &[(Vec<u8>, FileType)]) -> bool {
     if !names.iter().any(|name| name.0 == b".git") {
         return false;
     }
-    match statat(fd, c".git", AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
-            statat(fd, c".git/HEAD", AtFlags::SYMLINK_NOFOLLOW).is_ok()
-        }
-        Ok(_) => true,
-        Err(_) => false,
+    let kind = statat(fd, c".git", AtFlags::empty()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    match kind {
+        Ok(FileType::Directory) => is_git_directory(fd, b".git"),
+        Ok(FileType::RegularFile) => git_file(fd).is_some_and(|place| is_git_directory(fd, &place)),
+        // One that cannot be looked at may be one.
+        Err(Errno::ACCESS) => true,
+        _ => false,
     }
+}
+
+/// Where the file `.git` of a directory leads.
+fn git_file(fd: &OwnedFd) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(fd, c".git", flags, Mode::empty()).ok()?);
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    Some(text.strip_prefix(b"gitdir: ")?.trim_end_with(|c| c == '\n' || c == '\r').to_owned())
+}
+
+/// Whether git would take a directory for a git directory: that of a linked worktree has its objects elsewhere.
+fn is_git_directory(fd: &OwnedFd, place: &[u8]) -> bool {
+    let has = |name: &[u8]| statat(fd, [place, b"/", name].concat(), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    has(b"HEAD") && (has(b"commondir") || has(b"objects") && has(b"refs"))
 }
 
 /// A fingerprint of a directory that is not captured, to tell whether anything in it changed: of the names below it, and the

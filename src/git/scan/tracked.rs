@@ -3,6 +3,7 @@
 use crate::git::index::sparse::is_left_out;
 use crate::git::repo::threads::in_threads;
 use crate::git::scan::found::{Findings, Job, Listing, Name, hash_of, names_in, skipped};
+use crate::git::scan::nested::is_repository;
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::is_denied;
 use crate::git::worktree::stat::mode_of;
@@ -159,7 +160,7 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
     }
 
     fn is_nested(&self, names: &[Name]) -> bool {
-        !self.job.path.is_empty() && names.binary_search_by(|n| n.0.as_slice().cmp(b".git")).is_ok()
+        !self.job.path.is_empty() && self.fd.is_some_and(|fd| is_repository(fd, names))
     }
 
     fn component(&self, at: usize) -> &[u8] {

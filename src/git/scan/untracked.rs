@@ -153,7 +153,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
                 }
                 None => {
                     let excluded = self.in_excluded(path.as_bstr());
-                    let stat = || Ok(self.scanner.worktree.stat(path.as_bstr())?.map(|(stat, _)| stat));
+                    let stat = || self.stat(path.as_bstr());
                     self.file(path.as_bstr(), kind, excluded, stat)?
                 }
             };
@@ -162,6 +162,18 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         self.keep_to_budget()?;
         self.empty_directories();
         Ok(self.scan)
+    }
+
+    /// Looks at an untracked file beside tracked ones.
+    fn stat(&self, path: &BStr) -> Result<Option<Stat>> {
+        let worktree = self.scanner.worktree;
+        if is_storable(path, true) {
+            return Ok(worktree.stat(path)?.map(|(stat, _)| stat));
+        }
+        // No record may lead to such a name, and yet somebody may have a file '.GIT'.
+        let above = parents(path).next().unwrap_or_default();
+        let Some(mut descent) = Descent::begin(worktree, above)? else { return Ok(None) };
+        stat_in(&mut descent, &path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..])
     }
 
     fn keep(&mut self, below: Subtree) {
@@ -315,7 +327,9 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             let state = tree_state(self.scanner.worktree, path);
             return Found::Whole(Subtree::skipped(Skipped { state, ..earlier.clone() }));
         }
-        match self.directory_reason(path) {
+        // What was looked into before the turn is at its end: tracked then, it may not be now.
+        let was_entered = self.earlier.is_some_and(|earlier| (earlier.has_directory)(path));
+        match self.directory_reason(path).filter(|reason| *reason != Reason::SkipDir || !was_entered) {
             Some(reason) => Found::Whole(self.whole(path, reason, 0)),
             None => Found::Inside(false),
         }

@@ -316,6 +316,11 @@ impl<'t> Worktree<'t> {
                 }
                 empty = false;
                 let inner = BString::from([directory.as_slice(), b"/", name].concat());
+                if is_unsafe(name) {
+                    // Something that is never looked into, and in the way.
+                    all.push(inner);
+                    continue;
+                }
                 match self.stat(inner.as_bstr())? {
                     Some((stat, _)) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
                         directories.push(inner);
