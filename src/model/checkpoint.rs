@@ -262,6 +262,15 @@ pub fn branch_changes(before: &Checkpoint, after: &Checkpoint) -> BTreeMap<Strin
     changes.filter(|(_, change)| change.from != change.to).collect()
 }
 
+/// The branches that a turn made stand for another ref, or no more.
+pub fn symbolic_changes(before: &Checkpoint, after: &Checkpoint) -> BTreeMap<String, Change<Option<String>>> {
+    let names = before.symbolic.keys().chain(after.symbolic.keys());
+    let changes = names
+        .filter(|name| !is_elsewhere(before, after, name))
+        .map(|name| (name.clone(), Change::new(before.symbolic.get(name).cloned(), after.symbolic.get(name).cloned())));
+    changes.filter(|(_, change)| change.from != change.to).collect()
+}
+
 /// What a turn did to the stash list, without entries that were made in another worktree.
 pub fn stash_change(before: &Checkpoint, after: &Checkpoint) -> Option<Change<Vec<StashEntry>>> {
     // An entry's message names the branch that it was made on.
@@ -291,6 +300,8 @@ pub struct Checkpoint {
     pub head: Head,
     /// Every branch and where it points.
     pub branches: BTreeMap<String, ObjectId>,
+    /// The branches that stand for another ref, and for which.
+    pub symbolic: BTreeMap<String, String>,
     /// The branches that other worktrees have checked out: their changes are not this turn's.
     pub elsewhere: BTreeSet<String>,
     /// The stash list, newest first.
@@ -364,6 +375,8 @@ pub struct Delta {
     pub index: BTreeMap<BString, Change<Vec<IndexEntry>>>,
     /// Branches, by full name.
     pub branches: BTreeMap<String, Change<Option<ObjectId>>>,
+    /// Branches that stand for another ref before or after, and for which.
+    pub symbolic: BTreeMap<String, Change<Option<String>>>,
     /// HEAD.
     pub head: Option<Change<Head>>,
     /// The stash list.
@@ -388,6 +401,7 @@ impl Delta {
             aside: turned(self.aside),
             index: turned(self.index),
             branches: turned(self.branches),
+            symbolic: turned(self.symbolic),
             head: self.head.map(Change::inverse),
             stash: self.stash.map(Change::inverse),
         }

@@ -133,6 +133,17 @@ pub struct BranchMove {
     pub to: Option<ObjectId>,
 }
 
+/// A branch that comes to stand for another ref, or no more: beside its move, where it is a branch of its own on one side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SymbolicMove {
+    /// Its full name.
+    pub name: String,
+    /// The ref that it stands for before.
+    pub from: Option<String>,
+    /// The ref that it stands for after.
+    pub to: Option<String>,
+}
+
 /// All that one operation changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -146,6 +157,9 @@ pub struct Plan {
     pub head: Change<Head>,
     /// Branches.
     pub branches: Vec<BranchMove>,
+    /// Branches that stand for other refs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub symbolic: Vec<SymbolicMove>,
     /// The stash list, where it changes.
     pub stash: Option<Change<Vec<StashEntry>>>,
     /// Index entries.
@@ -180,6 +194,7 @@ impl Plan {
             turns: Vec::new(),
             head: Change::new(head.clone(), head),
             branches: Vec::new(),
+            symbolic: Vec::new(),
             stash: None,
             index: Vec::new(),
             files: Vec::new(),
@@ -199,6 +214,7 @@ impl Plan {
             && self.aside.is_empty()
             && self.index.is_empty()
             && self.branches.is_empty()
+            && self.symbolic.is_empty()
             && self.stash.is_none()
             && !self.moves_head()
     }
@@ -217,6 +233,9 @@ impl Plan {
         self.stash = self.stash.map(Change::inverse);
         for branch in &mut self.branches {
             std::mem::swap(&mut branch.from, &mut branch.to);
+        }
+        for symbolic in &mut self.symbolic {
+            std::mem::swap(&mut symbolic.from, &mut symbolic.to);
         }
         for entry in &mut self.index {
             std::mem::swap(&mut entry.from, &mut entry.to);

@@ -9,7 +9,9 @@ use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
 use crate::model::path::{all_parents, is_at_or_below, parents};
-use crate::model::plan::{AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState};
+use crate::model::plan::{
+    AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState, SymbolicMove,
+};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
@@ -70,6 +72,8 @@ pub struct Present {
     pub left: BTreeMap<BString, Vec<ObjectId>>,
     /// All branches.
     pub branches: BTreeMap<String, ObjectId>,
+    /// The branches that stand for another ref, and for which.
+    pub symbolic: BTreeMap<String, String>,
     /// HEAD.
     pub head: Head,
     /// The stash list.
@@ -94,6 +98,7 @@ impl TurnDelta {
     /// Leaves the refs where they are.
     pub fn leave_refs(&mut self) {
         self.delta.branches.clear();
+        self.delta.symbolic.clear();
         (self.delta.head, self.delta.stash) = (None, None);
     }
 }
@@ -109,6 +114,7 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         aside: BTreeMap::new(),
         index: BTreeMap::new(),
         branches: BTreeMap::new(),
+        symbolic: BTreeMap::new(),
         head: present.head.clone(),
         stash: present.stash.clone(),
         left: present.left.clone(),
@@ -138,6 +144,7 @@ struct Planner<'a, 'm> {
     aside: BTreeMap<BString, AsideMove>,
     index: BTreeMap<BString, Vec<IndexEntry>>,
     branches: BTreeMap<String, Option<ObjectId>>,
+    symbolic: BTreeMap<String, Option<String>>,
     head: Head,
     stash: Vec<StashEntry>,
     /// Files as the turns of the walk left them, or turns beside it: what is staged may have their lines.
@@ -257,6 +264,13 @@ impl Planner<'_, '_> {
             let current = self.present.head.branch.as_ref() == Some(name);
             match resolve_trivially(&now, change).filter(|_| !current || now == change.from) {
                 Some(next) => drop(self.branches.insert(name.clone(), next)),
+                None => self.moved.push(name.clone()),
+            }
+        }
+        for (name, change) in &delta.symbolic {
+            let now = self.symbolic.entry(name.clone()).or_insert_with(|| self.present.symbolic.get(name).cloned());
+            match resolve_trivially(now, change) {
+                Some(next) => *now = next,
                 None => self.moved.push(name.clone()),
             }
         }
@@ -495,12 +509,17 @@ impl Planner<'_, '_> {
             let from = present.branches.get(&name).copied();
             (from != to).then_some(BranchMove { name, from, to })
         });
+        let symbolic = self.symbolic.into_iter().filter_map(|(name, to)| {
+            let from = present.symbolic.get(&name).cloned();
+            (from != to).then_some(SymbolicMove { name, from, to })
+        });
         Ok(Plan {
             v: 1,
             op,
             turns: Vec::new(),
             head: Change::new(present.head.clone(), self.head),
             branches: branches.collect(),
+            symbolic: symbolic.collect(),
             stash: (present.stash != self.stash).then(|| Change::new(present.stash.clone(), self.stash)),
             index: index.collect(),
             directories,

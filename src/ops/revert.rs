@@ -187,6 +187,7 @@ impl<'a> Revert<'a, '_> {
         let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
         let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
         delta.branches.clear();
+        delta.symbolic.clear();
         (delta.head, delta.stash) = (None, None);
         let objects = Objects::new(repo);
         let committed =

@@ -64,3 +64,46 @@ fn an_unborn_branch_behind_another_name_is_born() {
         }
     }
 }
+
+#[test]
+fn branches_that_stand_for_others_come_and_go() {
+    let turns = [
+        ("made", "git symbolic-ref refs/heads/new refs/heads/other"),
+        ("made, to nothing", "git symbolic-ref refs/heads/new refs/heads/nothing"),
+        ("made, below a directory", "git symbolic-ref refs/heads/new/deep refs/heads/other"),
+        ("deleted", "git symbolic-ref -d refs/heads/alias"),
+        ("deleted with its branch", "git symbolic-ref -d refs/heads/alias; git branch -qD other"),
+        ("led elsewhere", "git symbolic-ref refs/heads/alias refs/heads/main"),
+        ("led to a tag", "git tag -f v1; git symbolic-ref refs/heads/alias refs/tags/v1"),
+        ("a branch of its own now", "git update-ref --no-deref refs/heads/alias main"),
+        ("no branch of its own any more", "git symbolic-ref refs/heads/other refs/heads/main"),
+        ("moved along", "git branch -f other main~"),
+        ("in the way of another", "git symbolic-ref -d refs/heads/alias; git branch alias/deep"),
+    ];
+    let cases =
+        turns.iter().flat_map(|(name, turn)| Mode::BOTH.map(|mode| (format!("{name} {mode:?}"), (*turn, mode))));
+    check_all(cases, |(turn, mode)| {
+        let repo = Sandbox::new();
+        repo.commit("a.txt", "one\n");
+        repo.sh("git branch other; git symbolic-ref refs/heads/alias refs/heads/other");
+        let listed = || repo.sh("cd .git/refs/heads; find . -type f | sort | xargs grep ''");
+        for more in ["", "; echo two >>a.txt"] {
+            let before = listed();
+            repo.turn(*mode, &format!("{turn}{more}"));
+            let after = listed();
+            for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+                repo.oxundo([op]).success();
+                assert_eq!(&listed(), wanted, "{op}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_branch_that_was_led_elsewhere_since_is_not_moved() {
+    let repo = Sandbox::new();
+    repo.sh("git branch other; git symbolic-ref refs/heads/alias refs/heads/other");
+    repo.agent("git symbolic-ref refs/heads/alias refs/heads/main; echo two >>README.txt");
+    repo.sh("git symbolic-ref refs/heads/alias refs/heads/elsewhere");
+    repo.refuses(&["undo"], "branch");
+}

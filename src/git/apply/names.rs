@@ -22,8 +22,9 @@ impl Apply<'_> {
             return Err(corrupt_path(path.as_bstr()));
         }
         let heads = [&plan.head.from, &plan.head.to].into_iter().filter(|_| plan.moves_head());
-        let mut branches =
-            plan.branches.iter().map(|branch| &branch.name).chain(heads.filter_map(|head| head.branch.as_ref()));
+        let symbolic = plan.symbolic.iter().map(|branch| &branch.name);
+        let mut branches = (plan.branches.iter().map(|branch| &branch.name).chain(symbolic))
+            .chain(heads.flat_map(|head| head.branch.iter().chain(&head.through)));
         let place = plan.aside.iter().map(|aside| &aside.store).find(|store| !is_store(store));
         match branches.find(|name| !is_branch(name)).or(place) {
             Some(name) => Err(corrupt_path(name.as_bytes().as_bstr())),

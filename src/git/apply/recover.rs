@@ -11,7 +11,7 @@ use crate::git::index::Index;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::REPLACED;
-use crate::model::plan::Plan;
+use crate::model::plan::{BranchMove, Plan};
 use crate::model::record::Record;
 use crate::progress::StopSwitch;
 use anyhow::Result;
@@ -187,19 +187,28 @@ impl Apply<'_> {
             lock.commit()?;
         }
         Files::lenient(self.repo, journal, obstacles).close(plan)?;
-        let branches = Refs::new(self.repo).branches()?;
-        let head = Refs::new(self.repo).head()?;
+        let refs = Refs::new(self.repo);
+        let (branches, head) = (refs.branches()?, refs.head()?);
         let mut rest = plan.clone();
-        rest.branches.retain(|branch| branches.get(&branch.name).copied() == branch.from);
+        // Of a branch that stands for another ref on one side, both moves go on or none.
+        let symbolic = refs.symbolic()?;
+        let elsewhere = plan.symbolic.iter().filter(|other| symbolic.get(&other.name) != other.from.as_ref());
+        let elsewhere: BTreeSet<&String> = elsewhere.map(|other| &other.name).collect();
+        let is_at = |branch: &BranchMove| branches.get(&branch.name).copied() == branch.from;
+        rest.branches.retain(|branch| is_at(branch) && !elsewhere.contains(&branch.name));
+        let has_own = |name: &String| plan.branches.iter().any(|branch| branch.name == *name);
+        let goes_on = |name: &String| rest.branches.iter().any(|branch| branch.name == *name);
+        rest.symbolic
+            .retain(|other| !elsewhere.contains(&other.name) && (!has_own(&other.name) || goes_on(&other.name)));
         // After a power cut the branch may be gone that HEAD names.
         let is_there = head == rest.head.from || head.branch.is_some() && head.commit.is_none();
         if !is_there || head.branch != rest.head.from.branch {
             rest.head.to = head.clone();
         }
         rest.head.from = head;
-        Refs::new(self.repo).move_refs(&rest, message)?;
+        refs.move_refs(&rest, message)?;
         if let Some(stash) = &plan.stash {
-            left.stashed = Refs::new(self.repo).set_stash(stash)?;
+            left.stashed = refs.set_stash(stash)?;
         }
         Ok(left)
     }

@@ -38,6 +38,12 @@ impl Checkpoints<'_> {
                 None => after.branches.remove(&branch.name),
             };
         }
+        for branch in &plan.symbolic {
+            match &branch.to {
+                Some(to) => after.symbolic.insert(branch.name.clone(), to.clone()),
+                None => after.symbolic.remove(&branch.name),
+            };
+        }
         if let Some(stash) = &plan.stash {
             after.stash.clone_from(&stash.to);
         }

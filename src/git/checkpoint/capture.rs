@@ -8,6 +8,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::TreeChange;
 use crate::git::refs::Refs;
+use crate::git::refs::read::Moment;
 use crate::git::scan;
 use crate::git::scan::dircache::{BlobCache, DirCache};
 use crate::git::scan::found::{Candidate, Earlier, Scan};
@@ -59,7 +60,7 @@ impl Checkpoints<'_> {
         left_closed: &dyn Fn(&BStr, u32) -> bool,
     ) -> Result<Capture> {
         let (refs, objects, index) = (Refs::new(self.repo), Objects::new(self.repo), Index::new(self.repo));
-        let head = refs.head()?;
+        let Moment { head, branches, symbolic } = refs.moment()?;
         let head_tree = objects.head_tree(&head)?;
         let opened = index.expanded_where_present(index.read_index()?)?;
         let earlier = before.map(|before| before.checkpoint);
@@ -99,7 +100,8 @@ impl Checkpoints<'_> {
         let mut skipped: Vec<_> = scan.skipped.into_iter().chain(unread).collect();
         skipped.sort();
         let checkpoint = Checkpoint {
-            branches: refs.branches()?,
+            branches,
+            symbolic,
             elsewhere: refs.branches_elsewhere()?.into_keys().collect(),
             stash: refs.stash()?,
             head,

@@ -20,6 +20,9 @@ struct Header {
     head: Head,
     #[serde(default)]
     elsewhere: BTreeSet<String>,
+    /// Only where there are any, and earlier records have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    symbolic: BTreeMap<String, String>,
     usual_modes: UsualModes,
 }
 
@@ -37,6 +40,7 @@ impl Checkpoints<'_> {
             v: 1,
             head: checkpoint.head.clone(),
             elsewhere: checkpoint.elsewhere.clone(),
+            symbolic: checkpoint.symbolic.clone(),
             usual_modes: checkpoint.modes.usual,
         };
         let branches: String = (checkpoint.branches.iter()).map(|(name, id)| format!("{id} {name}\n")).collect();
@@ -90,6 +94,7 @@ impl Checkpoints<'_> {
         Ok(Checkpoint {
             head: about.head,
             elsewhere: about.elsewhere,
+            symbolic: about.symbolic,
             branches: parse_branches(&blob("branches")?)?,
             stash: lines::<StashEntry>(&blob("stash")?)?,
             index: IndexState {
@@ -192,6 +197,7 @@ mod tests {
             commit in prop::option::of(any_id()),
             through in prop::option::of("refs/heads/[a-z\u{e9}]{1,5}"),
             branches in prop::collection::btree_map("refs/heads/[a-z/\u{0}\u{e9}]{1,8}", any_id(), 0..4),
+            symbolic in prop::collection::btree_map("refs/heads/[a-z]{1,3}", "refs/[a-z\u{0}]{1,5}", 0..3),
             elsewhere in prop::collection::btree_set("refs/heads/[a-z]{1,3}", 0..3),
             stash in prop::collection::vec((any_id(), any::<[String; 4]>()), 0..3),
             (sparse, directories) in (prop::collection::btree_set(any_path(), 0..3), prop::collection::btree_set(any_path(), 0..4)),
@@ -205,6 +211,7 @@ mod tests {
                 head: Head { branch, commit, through },
                 branches,
                 elsewhere,
+                symbolic,
                 stash: stash.into_iter().map(entry).collect(),
                 index: IndexState { tree, sparse, special },
                 worktree: tree,

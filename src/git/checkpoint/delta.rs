@@ -7,7 +7,7 @@ use crate::git::scan::ignore::{Ignored, rules_of};
 use crate::git::scan::nested::own_state;
 use crate::git::worktree::names::is_storable;
 use crate::model::checkpoint::{
-    Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change,
+    Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change, symbolic_changes,
 };
 use crate::model::path::{all_parents, is_at_or_below, parents};
 use crate::model::plan::AsideMove;
@@ -34,6 +34,7 @@ impl Checkpoints<'_> {
             aside: self.moved_beyond_limits(turn, before, after)?,
             index: self.index_changes(before, after)?,
             branches: branch_changes(before, after),
+            symbolic: symbolic_changes(before, after),
             head: (before.head != after.head).then(|| Change::new(before.head.clone(), after.head.clone())),
             stash: stash_change(before, after),
         })
@@ -251,6 +252,7 @@ mod tests {
         Checkpoint {
             head: Head { branch: Some("refs/heads/main".into()), commit: Some(commit), through: None },
             branches: [("refs/heads/main".to_owned(), commit)].into(),
+            symbolic: BTreeMap::new(),
             ..f.checkpoint(tree)
         }
     }

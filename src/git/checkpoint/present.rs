@@ -19,6 +19,7 @@ impl Checkpoints<'_> {
     pub fn present(&self, turns: &[TurnDelta], now: &Checkpoint, index: &gix::index::State) -> Result<Present> {
         let mut present = Present {
             branches: now.branches.clone(),
+            symbolic: now.symbolic.clone(),
             head: now.head.clone(),
             stash: now.stash.clone(),
             ..Present::default()

@@ -4,7 +4,7 @@ use crate::error::Refusal;
 use crate::git::refs::transaction::Edit;
 use crate::git::refs::{Refs, full_name, moved_meanwhile};
 use crate::model::checkpoint::Head;
-use crate::model::plan::Plan;
+use crate::model::plan::{BranchMove, Plan, SymbolicMove};
 use anyhow::{Result, bail};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -46,7 +46,11 @@ fn named(done: Result<()>, what: impl FnOnce() -> String) -> Result<()> {
 
 fn ref_edits(plan: &Plan) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
-    for branch in &plan.branches {
+    for symbolic in &plan.symbolic {
+        edits.push(symbolic_edit(symbolic, plan)?);
+    }
+    let is_symbolic = |branch: &&BranchMove| plan.symbolic.iter().any(|symbolic| symbolic.name == branch.name);
+    for branch in plan.branches.iter().filter(|branch| !is_symbolic(branch)) {
         edits.push(edit(&branch.name, branch.from, branch.to)?);
         let current = plan.head.from.branch.as_ref() == Some(&branch.name);
         if let Some(to) = branch.to.filter(|_| current && !plan.moves_head()) {
@@ -77,6 +81,18 @@ fn head_edit(plan: &Plan) -> Result<Edit> {
     Ok(Edit { name: full_name("HEAD")?, from, to, logged, always_logged: false })
 }
 
+/// What becomes of a branch that stands for another ref, or is to: it may be one of its own on the other side.
+fn symbolic_edit(symbolic: &SymbolicMove, plan: &Plan) -> Result<Edit> {
+    let own = plan.branches.iter().find(|branch| branch.name == symbolic.name);
+    let target = |other: &Option<String>, id: Option<ObjectId>| match other {
+        Some(other) => Ok::<_, anyhow::Error>(Some(Target::Symbolic(full_name(other)?))),
+        None => Ok(id.map(Target::Object)),
+    };
+    let from = target(&symbolic.from, own.and_then(|own| own.from))?;
+    let to = target(&symbolic.to, own.and_then(|own| own.to))?;
+    Ok(Edit { name: full_name(&symbolic.name)?, from, to, logged: None, always_logged: false })
+}
+
 /// Whether the name of a deleted ref is a directory of a new one's name, or the other way round.
 fn nests(gone: &[Edit], moved: &[Edit]) -> bool {
     let below = |a: &Edit, b: &Edit| {
@@ -98,7 +114,7 @@ mod tests {
     use crate::error::Code;
     use crate::git::repo::testing::Fixture;
     use crate::model::checkpoint;
-    use crate::model::plan::{BranchMove, Op};
+    use crate::model::plan::Op;
 
     fn state(f: &Fixture) -> Vec<String> {
         let mut all = f.lines(&["for-each-ref", "--format=%(refname) %(objectname)"]);

@@ -13,6 +13,20 @@ use gix::refs::Target;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// How often HEAD and the branches may move while they are read.
+const MOMENTS: u32 = 5;
+
+/// HEAD and the branches at one moment.
+#[derive(Debug)]
+pub struct Moment {
+    /// HEAD.
+    pub head: Head,
+    /// Every branch and where it points.
+    pub branches: BTreeMap<String, ObjectId>,
+    /// The branches that stand for another ref, and for which.
+    pub symbolic: BTreeMap<String, String>,
+}
+
 /// Every ref of oxundo's.
 pub const REFS: [&str; 2] = ["refs/oxundo", "refs/notes/oxundo"];
 
@@ -54,10 +68,42 @@ impl Refs<'_> {
         }
     }
 
+    /// HEAD and all branches at one moment: read in one order, until HEAD and its branch are still the same at the end.
+    pub fn moment(&self) -> Result<Moment> {
+        let mut tries = 0..MOMENTS;
+        loop {
+            let head = self.head()?;
+            let (branches, symbolic) = self.all_branches()?;
+            let tip = head.branch.as_ref().map_or(head.commit, |branch| branches.get(branch).copied());
+            let is_one = head.is_on_other_ref() || tip == head.commit;
+            if tries.next().is_none() || is_one && self.head()? == head {
+                return Ok(Moment { head, branches, symbolic });
+            }
+        }
+    }
+
     /// Every branch and where it points. One that stands for another is none.
     pub fn branches(&self) -> Result<BTreeMap<String, ObjectId>> {
-        let all = self.repo.refs_below("refs/heads/")?.into_iter();
-        Ok(all.filter_map(|(name, id)| Some((lossless::encode(name.as_bstr()), id?))).collect())
+        Ok(self.all_branches()?.0)
+    }
+
+    /// Every branch that stands for another ref, and for which.
+    pub fn symbolic(&self) -> Result<BTreeMap<String, String>> {
+        Ok(self.all_branches()?.1)
+    }
+
+    /// The branches, and those that stand for others.
+    fn all_branches(&self) -> Result<(BTreeMap<String, ObjectId>, BTreeMap<String, String>)> {
+        let (mut branches, mut symbolic) = (BTreeMap::new(), BTreeMap::new());
+        for (full, id) in self.repo.refs_below("refs/heads/")? {
+            let name = lossless::encode(full.as_bstr());
+            if let Some(id) = id {
+                branches.insert(name, id);
+            } else if let Some(Target::Symbolic(other)) = refs::value(&self.repo.gix.refs, full.as_ref())? {
+                symbolic.insert(name, lossless::encode(other.as_bstr()));
+            }
+        }
+        Ok((branches, symbolic))
     }
 
     /// Where a ref points; `None` when there is no such ref.

@@ -132,6 +132,7 @@ impl Fixture {
         Checkpoint {
             head: Head::default(),
             branches: BTreeMap::new(),
+            symbolic: BTreeMap::new(),
             elsewhere: BTreeSet::new(),
             stash: Vec::new(),
             index: IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() },
