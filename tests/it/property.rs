@@ -103,6 +103,12 @@ fn line() -> impl Strategy<Value = Line> {
         1 => Just("git reset -q HEAD~1".to_owned()),
         1 => (0..3u8).prop_map(|n| format!("git branch b{n}")),
         1 => (0..3u8).prop_map(|n| format!("git branch -qD b{n}")),
+        // Names and words that are not UTF-8, and branches that stand for others.
+        1 => (1..4u8).prop_map(|n| format!("git branch \"b$(printf '\\35{n}')\"")),
+        1 => (1..4u8).prop_map(|n| format!("git branch -qD \"b$(printf '\\35{n}')\"")),
+        1 => (0..3u8).prop_map(|n| format!("git symbolic-ref refs/heads/alias{n} refs/heads/main")),
+        1 => (0..3u8).prop_map(|n| format!("git symbolic-ref -d refs/heads/alias{n}")),
+        1 => Just("GIT_AUTHOR_NAME=$n9 git commit -qam \"$n9\"".to_owned()),
     ];
     let wild = prop::sample::select(vec![
         "git reset -q --hard",
