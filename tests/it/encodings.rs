@@ -83,3 +83,34 @@ fn commits_in_another_encoding_come_and_go() {
         repo.there_and_back(mode, "echo two >>README.txt; git commit -qam \"$(printf 'd\\351j\\340 vu')\"; echo x >x");
     }
 }
+
+#[test]
+fn worktrees_whose_names_are_not_utf8_have_a_timeline_each() {
+    let repo = Sandbox::new();
+    let inside = |n: u8, script: &str| repo.sh(&format!("cd \"../$(printf 'wt\\35{n}')\"; {script}"));
+    repo.git(["config", "oxundo.maxFileSize", "1k"]);
+    for n in [1, 2] {
+        repo.sh(&format!("git worktree add -q -b w{n} \"../$(printf 'wt\\35{n}')\""));
+        inside(n, &format!("oxundo run -- sh -c 'echo {n} >>README.txt; head -c 2000 /dev/zero >big'"));
+    }
+    assert_eq!(repo.sh("git for-each-ref refs/oxundo/worktrees | wc -l"), "2", "each has a ref of its own");
+    let changed = |n| inside(n, "git status --porcelain; git log --format=%s -1; ls big || :");
+    let second = changed(2);
+    inside(1, "oxundo undo");
+    assert_eq!(changed(2), second, "the other is as it was");
+    inside(1, "oxundo redo; test -e big");
+    let log: serde_json::Value = serde_json::from_str(&inside(1, "oxundo log --json")).expect("it is JSON");
+    assert_eq!((log["turns"].as_array().map(Vec::len), &log["worktree"]), (Some(1), &"\"wt\\351\"".into()), "{log}");
+    repo.sh("git worktree remove --force \"../$(printf 'wt\\351')\"");
+    repo.oxundo(["log", "--all"]).says("removed worktree \"wt\\351\"");
+}
+
+#[test]
+fn a_remote_that_is_not_utf8_is_named_as_git_quotes_it() {
+    let repo = Sandbox::new();
+    repo.sh("git init -q --bare ../remote; git remote add \"$(printf 'r\\351')\" ../remote");
+    repo.agent("echo two >>README.txt");
+    repo.sh("git push -q \"$(printf 'r\\351')\" main");
+    let error = repo.refuses(&["undo"], "published");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("r\\351/main")), "{error}");
+}

@@ -107,3 +107,61 @@ fn a_branch_that_was_led_elsewhere_since_is_not_moved() {
     repo.sh("git symbolic-ref refs/heads/alias refs/heads/elsewhere");
     repo.refuses(&["undo"], "branch");
 }
+
+/// Others commit at an instant of oxundo's look.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod moments {
+    use crate::sandbox::{Sandbox, announce};
+    use crate::tracer::{LAUNCH, interrupt_at_opening};
+    use std::cell::Cell;
+
+    /// HEAD's commit and that of its branch, as each checkpoint in the timeline has them.
+    fn recorded(repo: &Sandbox) -> Vec<(String, String)> {
+        let trees = repo.sh("git ls-tree -rd --full-tree refs/oxundo/timeline | cut -f2");
+        let mut all = Vec::new();
+        for tree in trees.lines() {
+            let place = format!("refs/oxundo/timeline:{tree}");
+            let about = repo.try_git(["show", &format!("{place}/checkpoint.json")]);
+            if about.code != 0 {
+                continue;
+            }
+            let about: serde_json::Value = serde_json::from_str(&about.out()).expect("it is JSON");
+            let branches = repo.git(["show", &format!("{place}/branches")]);
+            let main = branches.lines().find_map(|line| line.strip_suffix(" refs/heads/main")).unwrap_or_default();
+            all.push((about["head"]["commit"].as_str().unwrap_or_default().to_owned(), main.to_owned()));
+        }
+        all
+    }
+
+    #[test]
+    fn head_and_the_branches_are_of_one_moment_whenever_somebody_commits() {
+        let repo = Sandbox::new();
+        repo.sh("git branch other; git pack-refs --all; git commit -q --allow-empty -m loose");
+        let mut met = 0;
+        for place in ["/HEAD", "refs/heads/main", "packed-refs"] {
+            for often in 0..12 {
+                let copy = repo.copy();
+                let done = Cell::new(false);
+                let commits = || {
+                    done.set(true);
+                    copy.git(["commit", "-q", "--allow-empty", "-m", "meanwhile"]);
+                };
+                let mut command = copy.launched_command(LAUNCH, &["checkpoint", "one"]);
+                let Ok(_) = interrupt_at_opening(&mut command, place, often, &commits) else {
+                    announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+                    return;
+                };
+                if !done.get() {
+                    break;
+                }
+                met += 1;
+                let states = recorded(&copy);
+                assert!(!states.is_empty(), "a checkpoint is made");
+                for (head, main) in states {
+                    assert_eq!(head, main, "a commit before '{place}' is opened, {often} times before");
+                }
+            }
+        }
+        assert!(met > 6, "somebody commits in between: {met}");
+    }
+}

@@ -33,11 +33,11 @@ const FIRST: &str = "
 echo more >>edit.txt; echo more >>untracked.txt; mkdir -p new/deep; echo new >new/deep/file; rm gone.txt
 chmod 600 mode.sh; git commit -qam own; rm swap.txt; mkdir swap.txt; echo in >swap.txt/in
 rm link; echo plain >link; rm -r void; mkdir hollow; head -c 5000 /dev/zero >big.bin
-echo more >>both.txt; git add both.txt; git branch made; echo later >>edit.txt; chmod 644 private; echo k >.env";
+echo more >>both.txt; git add both.txt; git branch made; git symbolic-ref refs/heads/alias refs/heads/made; echo later >>edit.txt; chmod 644 private; echo k >.env";
 
 /// A turn that leaves the branch and puts something on the stash.
 const SECOND: &str = "
-git checkout -q -b topic; echo second >>staged.txt; echo stashed >>edit.txt; git stash -q; echo s >second.txt
+git checkout -q -b topic; git update-ref --no-deref refs/heads/alias main; echo second >>staged.txt; echo stashed >>edit.txt; git stash -q; echo s >second.txt
 rm -r swap.txt; echo file >swap.txt; git mv new/deep/file moved";
 
 /// Something that is killed, with all that it takes to judge what is left of it.
