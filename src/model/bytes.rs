@@ -3,7 +3,7 @@
 
 use gix::bstr::{BStr, BString, ByteSlice};
 
-/// A path as git prints it: as it is, or C-quoted where it is not UTF-8.
+/// A path as git prints it: as it is, or C-quoted where it is not UTF-8 or begins with a quotation mark.
 ///
 /// # Examples
 ///
@@ -14,12 +14,13 @@ use gix::bstr::{BStr, BString, ByteSlice};
 /// ```
 pub fn quoted(path: &BStr) -> String {
     match path.to_str() {
-        Ok(text) => text.to_owned(),
-        Err(_) => c_quoted(path),
+        // A mark in front is what shows that a path is quoted.
+        Ok(text) if !text.starts_with('"') => text.to_owned(),
+        _ => c_quoted(path),
     }
 }
 
-/// The path that is not UTF-8 and that [`quoted`] gives this text for; none where the text is the path.
+/// The path that is not UTF-8, or begins with a quotation mark, and that [`quoted`] gives this text for; none where the text is the path.
 pub fn unquoted(text: &str) -> Option<BString> {
     let mut rest = text.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
     let mut path = Vec::new();
@@ -45,7 +46,7 @@ pub fn unquoted(text: &str) -> Option<BString> {
 /// A path fit for a terminal: C-quoted where it holds control characters or is not UTF-8.
 pub fn shown(path: &BStr) -> String {
     match path.to_str() {
-        Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
+        Ok(text) if !text.starts_with('"') && !text.chars().any(char::is_control) => text.to_owned(),
         _ => c_quoted(path),
     }
 }
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_is_quoted_can_be_read_back() {
-        for path in [b"\xff\xfe".as_slice(), b"caf\xe9/\n\t\r\"\\\x01", b"\xe9"] {
+        for path in [b"\xff\xfe".as_slice(), b"caf\xe9/\n\t\r\"\\\x01", b"\xe9", b"\"caf\\351\"", b"\""] {
             assert_eq!(unquoted(&quoted(path.as_bstr())), Some(BString::from(path)));
         }
         for plain in ["a b", "\"", "\"a\"", "\"\\351", "\"\\9\"", "\"\\+51\\351\"", "\"\\141\\351\"", "caf\u{e9}"] {
