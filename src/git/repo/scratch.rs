@@ -141,7 +141,12 @@ pub fn checksum(record: &[u8]) -> [u8; 8] {
 /// Puts a record into the scratch directory. Without it the next scan takes a little longer.
 pub fn write_record(repo: &Repo, name: &str, record: &[u8]) {
     let Ok(scratch) = repo.scratch() else { return };
-    let _ = replace(&scratch.join(name), &[&checksum(record), record].concat());
+    let _ = replace(&scratch.join(name), &whole(record));
+}
+
+/// A record as it is in its file: by its checksum it shows that it is whole.
+pub fn whole(record: &[u8]) -> Vec<u8> {
+    [&checksum(record), record].concat()
 }
 
 /// Adds a line to a file of the scratch directory, in one write: others may add theirs at the same time.

@@ -3,11 +3,14 @@
 //! bytes than its blob. So each file is read once, and is known for as long as its stat data are the same.
 
 use crate::git::repo::Repo;
-use crate::git::repo::scratch::{take_number, verify, write_record};
+use crate::git::repo::scratch::{replace, take_number, verify, whole, write_record};
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The name of the record in the scratch directory.
 const RECORD: &str = "read";
@@ -25,10 +28,18 @@ pub struct ReadFile {
     read: Option<u64>,
 }
 
+/// Where there is much to read, what was read is written down so often: a hook that gives up before the end has a successor
+/// that goes on from there.
+const WRITTEN_DOWN: Duration = Duration::from_secs(4);
+
 /// What is known of tracked files.
 #[derive(Debug)]
 pub struct ReadFiles {
     hash: gix::hash::Kind,
+    /// Where the record is.
+    record: PathBuf,
+    /// When what was read was last written down, and what came since the beginning.
+    read: Mutex<(Instant, Vec<ReadFile>)>,
     /// Files whose bytes are their entries', sorted.
     plain: Vec<u64>,
     /// Files that hold something else.
@@ -60,7 +71,8 @@ impl ReadFiles {
         let record = std::fs::read(repo.scratch_path(RECORD)).ok();
         let hash = repo.hash_kind();
         let (plain, others) = record.and_then(|record| parse(&record, hash)).unwrap_or_default();
-        Self { hash, plain, others }
+        let read = Mutex::new((Instant::now(), Vec::new()));
+        Self { hash, record: repo.scratch_path(RECORD), read, plain, others }
     }
 
     /// The kind of hash that content is named by.
@@ -77,16 +89,32 @@ impl ReadFiles {
         }
     }
 
+    /// Takes in a file that was read now.
+    pub fn add(&self, file: ReadFile) {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.1.push(file);
+        if read.0.elapsed() >= WRITTEN_DOWN {
+            // Without it, nothing is lost but time.
+            let _ = replace(&self.record, &whole(&self.all(&read.1, true)));
+            read.0 = Instant::now();
+        }
+    }
+
     /// Writes what a scan has found. Where it passed over directories, what was known of their files stays known.
     pub fn save(&self, repo: &Repo, found: &[ReadFile], passed_over: bool) {
         let sizes: Vec<u64> = found.iter().filter_map(|file| file.read).collect();
         if sizes.len() < WORTHWHILE.0 && sizes.iter().sum::<u64>() < WORTHWHILE.1 {
             return;
         }
+        write_record(repo, RECORD, &self.all(found, passed_over));
+    }
+
+    /// A record of these files, and of those that were known where they are kept.
+    fn all(&self, found: &[ReadFile], kept: bool) -> Vec<u8> {
         let mut plain: Vec<u64> = found.iter().filter(|file| file.other.is_none()).map(|file| file.key).collect();
         let mut others: HashMap<u64, ObjectId> =
             found.iter().filter_map(|file| Some((file.key, file.other?))).collect();
-        if passed_over {
+        if kept {
             plain.extend(&self.plain);
             others.extend(&self.others);
         }
@@ -98,7 +126,7 @@ impl ReadFiles {
             record.extend(key.to_be_bytes());
             record.extend_from_slice(id.as_bytes());
         }
-        write_record(repo, RECORD, &record);
+        record
     }
 }
 
@@ -161,6 +189,19 @@ mod tests {
             let record = std::fs::read(f.repo.scratch_path(RECORD)).expect("read the record");
             assert!(parse(&record, f.repo.hash_kind()).is_none(), "{nonsense:?}");
         }
+    }
+
+    #[test]
+    fn what_was_read_is_known_to_the_next_though_the_end_was_not_reached() {
+        let f = Fixture::new();
+        f.repo.scratch().expect("make the directory");
+        let mut first = ReadFiles::load(&f.repo);
+        first.add(files(Some(3))[1]);
+        assert!(!f.repo.scratch_path(RECORD).exists(), "not so soon");
+        first.read.get_mut().expect("a lock").0 = Instant::now().checked_sub(WRITTEN_DOWN).expect("a time");
+        first.add(files(Some(3))[4]);
+        let known = ReadFiles::load(&f.repo);
+        assert_eq!([1, 4, 5].map(|key| known.find(key)), [Some(files(None)[1]), Some(files(None)[4]), None]);
     }
 
     #[test]

@@ -128,7 +128,9 @@ impl Scanner<'_> {
         let seen = if is_closed { None } else { look(file, files.hash()).ok().flatten() }?;
         let holds = seen.state?.id;
         if let Some(key) = key.filter(|_| stamp_of(&seen.stat) == stamp) {
-            found.read.push(ReadFile::now(key, holds, blob, size_of(stat)));
+            let read = ReadFile::now(key, holds, blob, size_of(stat));
+            files.add(read);
+            found.read.push(read);
         }
         Some(holds)
     }
