@@ -98,6 +98,22 @@ fn what_is_beside_a_git_that_is_no_repository_is_captured() {
 }
 
 #[test]
+fn a_repository_with_files_that_are_tracked_outside_is_named_and_what_else_is_in_it_stays() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.commit("sub/tracked", "one\n");
+        repo.sh("git init -q sub; echo mine >sub/mine; echo mine >sub/other");
+        let before = repo.state();
+        let output = repo.turn(mode, "echo agent >sub/mine; echo two >>sub/tracked; git update-index --add sub/other");
+        output.warns("the turn changed 'sub', which undo does not cover");
+        repo.undo();
+        repo.assert_file("sub/mine", "agent\n", "it is not covered");
+        repo.sh("echo mine >sub/mine");
+        repo.state().assert_is(&before, "the user's own file is not deleted since the agent tracked it");
+    }
+}
+
+#[test]
 fn a_repository_in_a_files_place_is_in_the_way_and_stays() {
     let repo = Sandbox::new();
     repo.commit("sub", "a file\n");

@@ -118,14 +118,14 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
             let scanner = self.scanner;
             at = self.in_both(at, scanner.component(self.job, at));
         }
-        self.nested = self.is_nested(unknown);
+        self.look_for_repository(unknown);
         for name in unknown {
             self.only_on_disk(name);
         }
     }
 
     fn run(&mut self, names: &[Name]) {
-        self.nested = self.is_nested(names);
+        self.look_for_repository(names);
         let (mut at, mut k) = (self.job.from, 0);
         while at < self.job.to || k < names.len() {
             if k < names.len() && names[k].0 == b".git" {
@@ -159,8 +159,13 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
         }
     }
 
-    fn is_nested(&self, names: &[Name]) -> bool {
-        !self.job.path.is_empty() && self.fd.is_some_and(|fd| is_repository(fd, names))
+    /// Of a directory that is a repository of its own, only what is tracked here is taken in.
+    fn look_for_repository(&mut self, names: &[Name]) {
+        self.nested = !self.job.path.is_empty() && self.fd.is_some_and(|fd| is_repository(fd, names));
+        if self.nested {
+            let path = self.job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
+            self.found.skipped.push(skipped(path, Reason::Repository, 0));
+        }
     }
 
     fn component(&self, at: usize) -> &[u8] {

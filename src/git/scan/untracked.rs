@@ -137,6 +137,12 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             unchanged_dirs: found.unchanged_dirs,
             ..Scan::default()
         };
+        // With tracked files in them.
+        for at in 0..self.scan.skipped.len() {
+            if self.scan.skipped[at].reason == Reason::Repository {
+                self.scan.skipped[at] = self.repository(self.scan.skipped[at].path.as_bstr());
+            }
+        }
         unknown.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let submodules: HashSet<&BStr> = (self.scanner.index.entries().iter())
             .filter(|entry| entry.mode == Mode::COMMIT)
