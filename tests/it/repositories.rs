@@ -109,6 +109,31 @@ fn replaced_objects() {
     });
 }
 
+/// Blobs, trees and commits that an agent has git see others for: what it is told is no part of the turn, what was there is.
+#[test]
+fn objects_that_are_replaced_in_a_turn() {
+    let other = "$(echo other | git hash-object -w --stdin)";
+    let empty = "$(git hash-object -t tree -w /dev/null)";
+    let told = [
+        "git replace HEAD^{tree} $(git rev-parse HEAD~^{tree})".to_owned(),
+        format!("git replace HEAD^{{tree}} {empty}"),
+        format!("git replace HEAD:in/a.txt {other}"),
+        format!("git replace HEAD $(git commit-tree -m other {empty})"),
+        "git rev-parse HEAD >.git/shallow".to_owned(),
+    ];
+    let cases = told.iter().flat_map(|told| Mode::BOTH.map(|mode| (format!("{told} {mode:?}"), (told, mode))));
+    check_all(cases, |(told, mode)| {
+        let repo = filled();
+        let before = repo.files();
+        repo.turn(*mode, &format!("{told}; echo two >>in/a.txt; rm README.txt; echo new >new"));
+        let after = repo.files();
+        for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+            repo.oxundo([op]).success();
+            repo.files().assert_is(wanted, op);
+        }
+    });
+}
+
 #[test]
 fn other_peoples_history_that_git_is_told_to_see_below_a_turn_is_not_the_turns() {
     let others = "git switch -q --orphan others; git commit -q --allow-empty -m 1; git commit -q --allow-empty -m 2
