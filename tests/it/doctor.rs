@@ -248,3 +248,18 @@ fn tracked_files_that_look_like_secrets_are_named_and_no_new_one_is_committed() 
     let names = repo.git(["show", "--format=", "--name-only", "HEAD"]);
     assert_eq!(names.lines().collect::<Vec<_>>(), [".env.sample", "id_rsa.pub", "more.tfvars"]);
 }
+
+#[test]
+fn the_timeline_of_another_worktree_is_not_one_that_was_lost_here() {
+    let repo = Sandbox::new();
+    let linked = repo.linked("linked");
+    linked.agent("echo two >>README.txt");
+    linked.undo();
+    for removed in [false, true] {
+        if removed {
+            repo.git(["worktree", "remove", "--force", "../linked"]);
+        }
+        let (_, found) = repo.json(["doctor"]);
+        assert!(!found.to_string().contains("objects of a timeline"), "removed: {removed}: {found}");
+    }
+}

@@ -45,7 +45,9 @@ impl Timelines<'_> {
         let printed = printed.ask()?.1;
         let ids =
             printed.lines().filter_map(|line| ObjectId::from_hex(line.strip_prefix(b"unreachable commit ")?).ok());
+        let others = self.logged_elsewhere()?;
         let mut found: Vec<_> = ids
+            .filter(|id| !others.contains(id))
             .filter_map(|id| {
                 let state = self.timeline_at(id).ok()?.state;
                 // Several can have the same second.
@@ -55,6 +57,19 @@ impl Timelines<'_> {
             .collect();
         found.sort_by(|(a, _), (b, _)| b.cmp(a));
         Ok(found.into_iter().map(|(_, operation)| operation).collect())
+    }
+
+    /// What the timelines of other worktrees have been, by their reflogs.
+    fn logged_elsewhere(&self) -> Result<HashSet<ObjectId>> {
+        let refs = Refs::new(self.repo);
+        let own = refs.own_ref(OwnRef::Timeline);
+        let mut logged = HashSet::new();
+        for name in refs.own_refs()?.into_iter().filter(|name| *name != own && name.ends_with("/timeline")) {
+            let log = std::fs::read(refs.log_file(&name)).unwrap_or_default();
+            let ids = log.lines().flat_map(|line| line.split_str(" ").take(2));
+            logged.extend(ids.filter_map(|id| ObjectId::from_hex(id).ok()));
+        }
+        Ok(logged)
     }
 
     /// Reads all that is in a tree, however deep, but for what is known to be sound.
