@@ -169,7 +169,7 @@ impl Checkpoints<'_> {
         };
         let scan = scan::scan(&scanner, rules, same_turn.as_ref(), &knows)?;
         directories.save(self.repo, &scan.listed);
-        read.save(self.repo, &scan.read, monitor.is_some());
+        read.save(self.repo, &scan.read, index.entries().len(), monitor.is_some());
         if let Some(monitor) = monitor {
             monitor.save(self.repo, &scan.unchanged_dirs);
         }

@@ -100,13 +100,15 @@ impl ReadFiles {
         }
     }
 
-    /// Writes what a scan has found. Where it passed over directories, what was known of their files stays known.
-    pub fn save(&self, repo: &Repo, found: &[ReadFile], passed_over: bool) {
+    /// Writes what a scan of so many tracked files has found. Where it passed over directories, what was known of their files
+    /// stays known, until there is much that may be of files that are gone.
+    pub fn save(&self, repo: &Repo, found: &[ReadFile], files: usize, passed_over: bool) {
         let sizes: Vec<u64> = found.iter().filter_map(|file| file.read).collect();
         if sizes.len() < WORTHWHILE.0 && sizes.iter().sum::<u64>() < WORTHWHILE.1 {
             return;
         }
-        write_record(repo, RECORD, &self.all(found, passed_over));
+        let kept = passed_over && self.plain.len() <= 2 * files + WORTHWHILE.0;
+        write_record(repo, RECORD, &self.all(found, kept));
     }
 
     /// A record of these files, and of those that were known where they are kept.
@@ -160,25 +162,30 @@ mod tests {
     #[test]
     fn what_was_read_is_known_until_a_later_scan_does_not_meet_it() {
         let f = Fixture::new();
-        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3))[1..], false);
+        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3))[1..], 0, false);
         assert!(!f.repo.scratch_path(RECORD).exists(), "so few are not worth it");
-        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3)), false);
+        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3)), 0, false);
         let known = ReadFiles::load(&f.repo);
         let found: Vec<_> = (0..WORTHWHILE.0 as u64).filter_map(|key| known.find(key)).collect();
         assert_eq!(found, files(None));
         assert_eq!(known.find(1000), None);
         let large = ReadFile { key: 1000, other: None, read: Some(WORTHWHILE.1) };
-        known.save(&f.repo, &[large], true);
+        known.save(&f.repo, &[large], 0, true);
         let known = ReadFiles::load(&f.repo);
         assert!(known.find(1000).is_some() && known.find(4) == Some(files(None)[4]), "passed over, and kept");
-        known.save(&f.repo, &[large], false);
+        known.save(&f.repo, &[large], 0, false);
         assert_eq!(ReadFiles::load(&f.repo).find(4), None, "it is not there any more");
+        let many = ReadFiles { plain: (0..100).collect(), ..ReadFiles::load(&f.repo) };
+        for (files, kept) in [(40, true), (20, false)] {
+            many.save(&f.repo, &[large], files, true);
+            assert_eq!(ReadFiles::load(&f.repo).find(50).is_some(), kept, "a hundred for {files} files");
+        }
     }
 
     #[test]
     fn a_record_that_is_damaged_says_nothing() {
         let f = Fixture::new();
-        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3)), false);
+        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3)), 0, false);
         let whole = std::fs::read(f.repo.scratch_path(RECORD)).expect("read the record");
         assert!(parse(&whole, f.repo.hash_kind()).is_some());
         for at in 0..whole.len() {
