@@ -159,3 +159,14 @@ fn new_files_in_a_directory_that_the_agent_untracked_go() {
         }
     }
 }
+
+#[test]
+fn the_branch_that_a_bare_repository_names_is_checked_out_nowhere_else() {
+    let repo = Sandbox::new();
+    repo.sh("git clone -q --bare . ../bare.git; git -C ../bare.git remote remove origin; git -C ../bare.git worktree add -q ../tree main");
+    let tree = repo.beside("tree");
+    tree.sh("git config user.name U; git config user.email u@e");
+    for mode in Mode::BOTH {
+        tree.there_and_back(mode, "echo two >>README.txt; git commit -qam two; echo new >new");
+    }
+}

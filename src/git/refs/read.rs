@@ -123,6 +123,10 @@ impl Refs<'_> {
             if is_same_place(other.git_dir(), &self.repo.git_dir) {
                 continue;
             }
+            // A bare repository has a HEAD, and nothing is checked out there.
+            if other.workdir().is_none() && other.config_snapshot().boolean("core.bare") == Some(true) {
+                continue;
+            }
             let head = refs::value(&other.refs, full_name("HEAD")?.as_ref());
             let Ok(Some(Target::Symbolic(given))) = head else { continue };
             let (name, _) = refs::resolved(&other.refs, given)?;
