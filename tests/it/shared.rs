@@ -81,7 +81,10 @@ fn each_takes_back_and_brings_again_what_the_other_has_done_in_one_worktree() {
     one.sh("chmod g+ws .");
     let files = |state: &Sandbox| state.state().only(|fact| fact.starts_with("on disk "));
     let before = files(&one);
-    one.oxundo(["run", "--", "sh", "-c", "umask 002; mkdir d; echo 1 >d/new; echo more >>base.txt"]).success();
+    // Some of it is over the limits, so that it is moved aside.
+    let work = "umask 002; mkdir d; echo 1 >d/new; echo more >>base.txt; head -c 11000000 /dev/zero >big
+        mkdir -p node_modules/a; echo 1 >node_modules/a/x";
+    one.oxundo(["run", "--", "sh", "-c", work]).success();
     let after = files(&one);
     for _ in 0..2 {
         two.oxundo(["undo"]).success();

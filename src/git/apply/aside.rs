@@ -48,6 +48,11 @@ impl<'a> Aside<'a> {
 
     /// Moves it.
     pub fn carry_out(&self) -> Result<()> {
+        if self.planned.out
+            && let Some(parent) = self.store.parent()
+        {
+            self.repo.make_private(parent)?;
+        }
         match self.worktree().move_aside(self.path(), &self.store, self.planned.out) {
             Err(error) if error.downcast_ref::<Errno>() == Some(&Errno::XDEV) => {
                 if self.planned.out {
@@ -112,9 +117,6 @@ impl<'a> Aside<'a> {
     fn copy_from_beside(&self) -> Result<Reached> {
         let from = self.beside()?.context("it is there")?;
         let before = across::stamp(&from.path)?;
-        if let Some(parent) = self.store.parent() {
-            std::fs::create_dir_all(parent).with_context(|| format!("make '{}'", parent.display()))?;
-        }
         across::copy(&from.path, &self.half())?;
         if !across::is_same(&from.path, &self.half())? || across::stamp(&from.path)? != before {
             return Err(changed_meanwhile(self.path()));

@@ -19,11 +19,9 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::DirBuilder;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 /// Files, by device and inode.
@@ -103,7 +101,7 @@ impl<'a> Outs<'a> {
     fn make_directory(&mut self) -> Result<()> {
         if !self.is_made {
             self.repo.scratch()?;
-            make_private(&self.directory()).with_context(|| format!("make '{}'", self.directory().display()))?;
+            self.repo.make_private(&self.directory())?;
             self.is_made = true;
         }
         Ok(())
@@ -275,7 +273,7 @@ impl<'a> Outs<'a> {
     /// Gives the directory of what is out a name that no other operation has.
     fn set_aside(&mut self) -> std::io::Result<()> {
         let all = self.repo.scratch_path(REPLACED);
-        make_private(&all)?;
+        self.repo.sharing().make_private(&all)?;
         let mut tried = Ok(());
         for number in 0..100 {
             tried = std::fs::rename(self.directory(), all.join(format!("{}-{number}", self.journal)));
@@ -350,7 +348,7 @@ impl<'a> Outs<'a> {
         for number in 1..1000 {
             let place = self.repo.scratch_path(&format!("{KEPT}/{id}-{number}")).join(OsStr::from_bytes(path));
             let parent = place.parent().unwrap_or(&place);
-            match make_private(parent) {
+            match self.repo.sharing().make_private(parent) {
                 Ok(()) if place.symlink_metadata().is_err() => return Ok(place),
                 // Taken, or a file is in the way.
                 Ok(()) => {}
@@ -366,9 +364,4 @@ impl Taken {
     fn is_beside(&self) -> bool {
         matches!(self.spot, Spot::Beside(_))
     }
-}
-
-/// Makes a directory, and those above it that are not there, for its owner alone.
-fn make_private(path: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

@@ -36,7 +36,7 @@ impl Durable<'_> {
         }
         let path = index.index_path();
         let kept = self.repo.scratch_path(KEPT).join("index");
-        kept.parent().map_or(Ok(()), std::fs::create_dir_all).context("make a directory")?;
+        kept.parent().map_or(Ok(()), |above| self.repo.make_private(above))?;
         std::fs::rename(&path, &kept).with_context(|| format!("write '{}'", kept.display()))?;
         let wanted = self.entries(&self.last_index(entries)?)?;
         let moves: Vec<_> = wanted.into_iter().map(|(path, to)| IndexMove { path, from: Vec::new(), to }).collect();

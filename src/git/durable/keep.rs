@@ -23,7 +23,7 @@ impl Durable<'_> {
             return Ok(());
         }
         let logs = self.logs();
-        self.repo.sharing().make_directories(&logs).with_context(|| format!("make '{}'", logs.display()))?;
+        self.repo.make_private(&logs)?;
         let mut log = Log::open(self.own_log())?;
         log.append(&[], boot_time())?;
         log.sync()?;

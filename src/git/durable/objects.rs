@@ -89,7 +89,7 @@ impl Durable<'_> {
     /// Moves the file of an object to where git does not find it.
     fn put_away(&self, file: &LooseFile) -> Result<()> {
         let kept = self.repo.scratch_path(KEPT).join("objects").join(&file.name);
-        kept.parent().map_or(Ok(()), std::fs::create_dir_all).context("make a directory")?;
+        kept.parent().map_or(Ok(()), |above| self.repo.make_private(above))?;
         match std::fs::rename(&file.path, &kept) {
             // git has removed it meanwhile.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -161,7 +161,7 @@ impl Objects<'_> {
         if added.is_empty() {
             return Ok(());
         }
-        self.repo.sharing().make_directories(&self.repo.common_dir.join("oxundo"))?;
+        self.repo.make_private(&self.repo.common_dir.join("oxundo"))?;
         let mut file = std::fs::File::options().create(true).append(true).open(&path)?;
         self.repo.sharing().share(&path)?;
         Ok(file.write_all(&added)?)

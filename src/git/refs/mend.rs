@@ -61,7 +61,7 @@ impl Refs<'_> {
         let file = self.ref_file(name);
         if file.metadata().is_ok_and(|about| about.size() > 0) {
             let kept = self.repo.scratch_path(KEPT).join(OsStr::from_bytes(&lossless::decode(name)));
-            kept.parent().map_or(Ok(()), std::fs::create_dir_all).context("make a directory")?;
+            kept.parent().map_or(Ok(()), |above| self.repo.make_private(above))?;
             std::fs::copy(&file, &kept).with_context(|| format!("write '{}'", kept.display()))?;
         }
         remove_if_there(&file)

@@ -200,9 +200,20 @@ impl Repo {
 
     /// The directory for locks, logs and other scratch; made when first needed.
     pub fn scratch(&self) -> Result<&Path> {
-        let made = self.sharing().make_directories(&self.scratch);
-        made.with_context(|| format!("make '{}'", self.scratch.display()))?;
+        match self.scratch.is_dir() {
+            true => self.sharing().close(&self.scratch),
+            false => self.make_private(&self.scratch)?,
+        }
         Ok(&self.scratch)
+    }
+
+    /// Makes a directory below that one, or below that of all worktrees.
+    pub fn make_private(&self, path: &Path) -> Result<()> {
+        let common = self.common_dir.join("oxundo");
+        if !path.starts_with(&self.scratch) {
+            self.sharing().close(&common);
+        }
+        self.sharing().make_private(path).with_context(|| format!("make '{}'", path.display()))
     }
 
     /// A path below the scratch directory.

@@ -3,9 +3,9 @@
 
 use gix::bstr::{BStr, ByteSlice};
 use gix::config::Boolean;
-use std::fs::Permissions;
+use std::fs::{DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// What the group may do in a repository that it shares.
@@ -13,6 +13,9 @@ const GROUP: u32 = 0o660;
 
 /// What all may do in one that everybody reads.
 const EVERYBODY: u32 = 0o664;
+
+/// What a directory is made with in which nobody else looks.
+const PRIVATE: u32 = 0o700;
 
 /// New files in a directory with this bit belong to the directory's group.
 const SET_GROUP: u32 = 0o2000;
@@ -86,6 +89,43 @@ impl Sharing {
         std::fs::create_dir_all(path)?;
         missing.iter().rev().try_for_each(|made| self.share(made))
     }
+
+    /// Makes a directory of oxundo's own, and those above it that are not there: for its owner alone, and for the group where
+    /// one shares the repository, but for nobody else. What is in there may be closed to them in the worktree.
+    pub fn make_private(self, path: &Path) -> io::Result<()> {
+        let missing: Vec<PathBuf> = match self {
+            Self::Own => Vec::new(),
+            _ => path.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect(),
+        };
+        DirBuilder::new().recursive(true).mode(PRIVATE).create(path)?;
+        missing.iter().rev().try_for_each(|made| self.among_members().share(made))
+    }
+
+    /// Closes such a directory to others that an earlier version has made. Another user's is theirs to close.
+    pub fn close(self, path: &Path) {
+        let Ok(about) = path.symlink_metadata() else { return };
+        let is_own = about.is_dir() && about.uid() == rustix::process::geteuid().as_raw();
+        let mode = about.mode() & 0o7777;
+        let closed = if self == Self::Own { mode & !0o077 } else { mode & !0o007 };
+        if is_own && mode != closed {
+            // What cannot be closed is as it was.
+            let _ = std::fs::set_permissions(path, Permissions::from_mode(closed));
+        }
+    }
+
+    /// Whether all may read.
+    pub fn is_with_everybody(self) -> bool {
+        matches!(self, Self::Also(mode) | Self::Exactly(mode) if mode & 0o004 != 0)
+    }
+
+    /// Without those who are in no group that works here.
+    fn among_members(self) -> Self {
+        match self {
+            Self::Own => self,
+            Self::Also(mode) => Self::Also(mode & !0o007),
+            Self::Exactly(mode) => Self::Exactly(mode & !0o007),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -118,6 +158,28 @@ mod tests {
         assert!(["group", "true", "1", "yes"].iter().all(|value| of(value) == Sharing::Also(GROUP)));
         assert!(["all", "world", "everybody", "2"].iter().all(|value| of(value) == Sharing::Also(EVERYBODY)));
         assert_eq!((of("0660"), of("0775")), (Sharing::Exactly(0o660), Sharing::Exactly(0o664)));
+    }
+
+    #[test]
+    fn what_is_oxundos_own_is_for_members_at_most() {
+        let f = Fixture::new();
+        for (sharing, wanted) in [
+            (Sharing::Own, 0o700),
+            (Sharing::Also(GROUP), 0o2770),
+            (Sharing::Also(EVERYBODY), 0o2770),
+            (Sharing::Exactly(0o640), 0o2750),
+            (Sharing::Exactly(0o600), 0o700),
+        ] {
+            let top = f.outside().join(format!("{sharing:?}"));
+            sharing.make_private(&top.join("in/deep")).expect("make directories");
+            let mode = |path: &Path| path.metadata().expect("look at it").permissions().mode() & 0o7777;
+            let modes = ["", "in", "in/deep"].map(|below| mode(&top.join(below)));
+            assert_eq!(modes, [wanted; 3], "{sharing:?}: {modes:?}");
+            std::fs::set_permissions(&top, Permissions::from_mode(0o755)).expect("open it");
+            sharing.close(&top);
+            let closed = if sharing == Sharing::Own { 0o700 } else { 0o750 };
+            assert_eq!(mode(&top), closed, "as an earlier version made it: {sharing:?}");
+        }
     }
 
     #[test]

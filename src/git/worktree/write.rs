@@ -147,9 +147,6 @@ impl Worktree<'_> {
         let Place::In(directory, name) = self.place(path)? else {
             bail!("'{path}' has no directory to be in");
         };
-        if let Some(parent) = store.parent() {
-            std::fs::create_dir_all(parent).with_context(|| format!("make '{}'", parent.display()))?;
-        }
         let moved = if out {
             rename_away((directory.as_fd(), name), (rustix::fs::CWD, store.as_os_str()))
         } else {
@@ -522,6 +519,7 @@ mod tests {
         f.write("d/big/inner", "one");
         f.write("taken", "two");
         let store = f.outside().join("aside/1/0");
+        std::fs::create_dir_all(f.outside().join("aside/1")).expect("make a directory");
         worktree.move_aside("d/big".into(), &store, true).expect("move a directory");
         assert_eq!((names(&f.path("d")), names(&store)), (vec![], vec!["inner".to_owned()]));
         worktree.move_aside("taken".into(), &store, true).expect_err("its place is taken");

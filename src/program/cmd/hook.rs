@@ -301,7 +301,7 @@ fn note(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: Option<&anyh
 
 fn write_note(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: Option<&anyhow::Error>) -> Result<()> {
     let fired = repo.scratch()?.join("fired");
-    std::fs::create_dir_all(&fired)?;
+    repo.make_private(&fired)?;
     File::create(fired.join(adapter.name))?;
     let Some(error) = error else { return Ok(()) };
     let path = repo.scratch()?.join("hooks.log");
