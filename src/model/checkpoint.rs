@@ -218,6 +218,8 @@ pub enum Reason {
     TooMuch,
     /// A directory with more files than fit into `oxundo.maxCaptureFiles`.
     TooMany,
+    /// A file or directory that others cannot read, though they could read what git has of it.
+    Private,
 }
 
 /// Something that exists in the worktree but was not captured.
@@ -240,7 +242,7 @@ impl Skipped {
     /// Whether a turn that makes such a thing can have it moved aside and back.
     pub fn is_movable(&self) -> bool {
         use Reason as R;
-        matches!(self.reason, R::Large | R::SkipDir | R::Excluded | R::Deep | R::TooMuch | R::TooMany)
+        matches!(self.reason, R::Large | R::SkipDir | R::Excluded | R::Deep | R::TooMuch | R::TooMany | R::Private)
     }
 }
 

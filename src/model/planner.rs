@@ -112,6 +112,7 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         files: BTreeMap::new(),
         directories: BTreeMap::new(),
         aside: BTreeMap::new(),
+        replaced: BTreeSet::new(),
         index: BTreeMap::new(),
         branches: BTreeMap::new(),
         symbolic: BTreeMap::new(),
@@ -142,6 +143,8 @@ struct Planner<'a, 'm> {
     files: BTreeMap<BString, Option<FileState>>,
     directories: BTreeMap<BString, Option<u32>>,
     aside: BTreeMap<BString, AsideMove>,
+    /// Where what is there is moved aside, and a file comes into its place.
+    replaced: BTreeSet<BString>,
     index: BTreeMap<BString, Vec<IndexEntry>>,
     branches: BTreeMap<String, Option<ObjectId>>,
     symbolic: BTreeMap<String, Option<String>>,
@@ -185,6 +188,13 @@ impl Planner<'_, '_> {
             }
             self.index.insert(path.clone(), next);
         }
+        // What goes aside makes way for a file, and what comes back finds its place free where one goes.
+        for (path, change) in &turn.delta.aside {
+            let file = turn.delta.files.get(path);
+            if !self.aside(path, change, file, &turn.returns) {
+                way_back.absent.push(exact::encode(path));
+            }
+        }
         let moved = self.moved_edits(turn);
         self.went_along.extend(moved.iter().filter(|(_, next)| next.is_some()).map(|(path, _)| path.clone()));
         for (path, change) in &turn.delta.files {
@@ -215,11 +225,6 @@ impl Planner<'_, '_> {
                 way_back.directories.push(DirectoryMove { path: path.clone(), from: next, to: now });
             }
             self.directories.insert(path.clone(), next);
-        }
-        for (path, change) in &turn.delta.aside {
-            if !self.aside(path, change, &turn.returns) {
-                way_back.absent.push(exact::encode(path));
-            }
         }
         self.refs(&turn.delta);
         Ok(way_back)
@@ -292,7 +297,12 @@ impl Planner<'_, '_> {
 
     /// The file at a path, where the walk is now.
     fn file_at(&self, path: &BString) -> Option<FileState> {
-        self.files.get(path).copied().unwrap_or_else(|| self.occupant(path).file())
+        self.files.get(path).copied().unwrap_or_else(|| self.found_at(path))
+    }
+
+    /// The file that was found at a path, unless it is moved aside.
+    fn found_at(&self, path: &BString) -> Option<FileState> {
+        if self.replaced.contains(path) { None } else { self.occupant(path).file() }
     }
 
     fn entries_at(&self, path: &BString) -> Vec<IndexEntry> {
@@ -419,10 +429,17 @@ impl Planner<'_, '_> {
 
     /// Moves aside what is still as the turn left it, and moves back what was kept aside where nothing else has
     /// taken its place. Says whether it is anywhere; what is kept nowhere, though it was, is lost.
-    fn aside(&mut self, path: &BString, change: &Change<Option<Aside>>, returns: &ReturnState) -> bool {
+    fn aside(
+        &mut self,
+        path: &BString,
+        change: &Change<Option<Aside>>,
+        file: Option<&Change<Option<FileState>>>,
+        returns: &ReturnState,
+    ) -> bool {
         let (standing, kept) = self.present.aside.get(path).cloned().unwrap_or_default();
         let moved = self.aside.get(path).map(|aside| aside.out);
-        let there = moved.map_or(standing != Standing::Nothing, |out| !out);
+        let file_goes = file.is_some_and(|file| file.from.is_some() && file.to.is_none());
+        let there = moved.map_or(standing != Standing::Nothing, |out| !out) && !file_goes;
         match (&change.from, &change.to) {
             (Some(left), None) if there => {
                 if moved.is_none() && standing != Standing::Something(left.state.clone()) {
@@ -430,6 +447,9 @@ impl Planner<'_, '_> {
                 } else {
                     let store = left.store.clone();
                     self.aside.insert(path.clone(), AsideMove { path: path.clone(), store, out: true });
+                    if file.is_some() && moved.is_none() {
+                        self.replaced.insert(path.clone());
+                    }
                 }
             }
             (None, Some(_)) if there => self.note(path, Cause::InTheWay),
@@ -488,12 +508,11 @@ impl Planner<'_, '_> {
             return Err(conflict(&self.overlaps, op, self.edits));
         }
         let present = self.present;
+        let files: Vec<_> = (self.files.iter())
+            .map(|(path, to)| FileMove { path: path.clone(), from: self.found_at(path), to: *to })
+            .filter(|file| file.from != file.to)
+            .collect();
         let kept_edits = kept_edits(present, &self.files, self.went_along);
-        let files = self.files.into_iter().filter_map(|(path, to)| {
-            let from = present.files.get(&path).and_then(Occupant::file);
-            (from != to).then_some(FileMove { path, from, to })
-        });
-        let files: Vec<_> = files.collect();
         let directories = self.directories.into_iter().filter_map(|(path, to)| {
             let from = present.directories.get(&path).copied();
             (from != to).then_some(DirectoryMove { path, from, to })

@@ -73,6 +73,7 @@ mod payloads;
 mod plugins;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod power;
+mod private;
 mod prompts;
 mod property;
 mod reach;

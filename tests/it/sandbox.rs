@@ -36,8 +36,8 @@ pub(crate) struct Sandbox {
     cwd: PathBuf,
     /// What is in every program's environment besides.
     variables: Vec<(&'static str, OsString)>,
-    /// The user as whom programs run, where it is another than the test's.
-    user: Option<u32>,
+    /// The user as whom programs run, and the group, where it is another than the test's.
+    user: Option<(u32, u32)>,
 }
 
 /// Nobody's number, where the tests are the superuser's.
@@ -91,6 +91,8 @@ impl Sandbox {
     fn empty() -> Self {
         crate::hermetic::ensure();
         let dir = copies::directory();
+        // As homes are closed on most systems: nothing in it is private from anybody who could read what git has.
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).expect("close it");
         let base = fs::canonicalize(dir.path()).expect("resolve the temporary directory");
         let root = base.join("repo");
         Self { dir: Arc::new(dir), cwd: root.clone(), root, variables: Vec::new(), user: None }
@@ -260,8 +262,8 @@ impl Sandbox {
             .env("LC_ALL", "C")
             .envs(self.variables.iter().cloned())
             .stdin(Stdio::null());
-        if let Some(user) = self.user {
-            command.uid(user).gid(NOBODY);
+        if let Some((user, group)) = self.user {
+            command.uid(user).gid(group);
         }
         command
     }
@@ -273,7 +275,7 @@ impl Sandbox {
             let owner = format!("{NOBODY}:{NOBODY}");
             let chown = Command::new("chown").args(["-R", &owner]).arg(&all).status();
             assert!(chown.is_ok_and(|status| status.success()), "give it all away");
-            self.user = Some(NOBODY);
+            self.user = Some((NOBODY, NOBODY));
         }
         self
     }
@@ -281,8 +283,15 @@ impl Sandbox {
     /// Another member of nobody's group, with the same home, who trusts what is the others'.
     pub(crate) fn member(&self, number: u32) -> Self {
         let mut member = self.clone();
-        member.user = Some(NOBODY - number);
+        member.user = Some((NOBODY - number, NOBODY));
         member
+    }
+
+    /// Somebody who is in no group with nobody.
+    pub(crate) fn stranger(&self) -> Self {
+        let mut stranger = self.clone();
+        stranger.user = Some((NOBODY - 9, NOBODY - 9));
+        stranger
     }
 
     /// A program with which the test itself builds and judges: git leaves out what only costs time there. oxundo and its

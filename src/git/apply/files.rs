@@ -107,12 +107,16 @@ impl<'a> Files<'a> {
             self.sweep(plan)?;
         }
         for (number, file) in plan.files.iter().enumerate().filter(|(_, file)| file.to.is_none()) {
-            self.delete(number, file)?;
+            if !self.has_come_back(plan, file) {
+                self.delete(number, file)?;
+            }
             underway.advance(1);
         }
         self.look_again()?;
         for (number, aside) in plan.aside.iter().enumerate().filter(|(_, aside)| aside.out) {
-            self.move_aside(number, aside)?;
+            if !self.is_replaced(plan, aside)? {
+                self.move_aside(number, aside)?;
+            }
         }
         for directory in plan.directories.iter().rev().filter(|directory| directory.to.is_none()) {
             self.worktree().remove_empty_directory(directory.path.as_bstr())?;
@@ -303,6 +307,23 @@ impl<'a> Files<'a> {
             }
         }
         Ok(now.is_none() && matches!(self.worktree().find(path)?, Lookup::Absent))
+    }
+
+    fn is_kept(&self, aside: &AsideMove) -> bool {
+        self.repo.aside_path(&aside.store).symlink_metadata().is_ok()
+    }
+
+    /// Whether the place of a file that goes has been taken already by what was kept aside of the same path.
+    fn has_come_back(&self, plan: &Plan, file: &FileMove) -> bool {
+        let comes = |aside: &AsideMove| !aside.out && aside.path == file.path;
+        self.lenient && plan.aside.iter().any(|aside| comes(aside) && !self.is_kept(aside))
+    }
+
+    /// Whether what goes aside has gone, and the file that comes into its place has come.
+    fn is_replaced(&self, plan: &Plan, aside: &AsideMove) -> Result<bool> {
+        let Some(file) = plan.files.iter().find(|file| file.path == aside.path) else { return Ok(false) };
+        let is_kept = self.lenient && self.is_kept(aside);
+        Ok(is_kept && self.worktree().state(file.path.as_bstr(), self.repo.hash_kind())? == file.to)
     }
 
     fn move_aside(&mut self, number: usize, aside: &AsideMove) -> Result<()> {

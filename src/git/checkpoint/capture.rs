@@ -17,6 +17,7 @@ use crate::git::scan::ignore::{Rules, shared_rules};
 use crate::git::scan::read::ReadFiles;
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::Worktree;
+use crate::git::worktree::privacy::Privacy;
 use crate::model::checkpoint::{Checkpoint, Modes, UsualModes};
 use crate::model::limits::Limits;
 use crate::model::path::{all_parents, is_at_or_below};
@@ -82,7 +83,7 @@ impl Checkpoints<'_> {
             Some(earlier) => !earlier.skipped.iter().any(|old| is_at_or_below(path, old.path.as_bstr())),
             None => scan.unusual.get(path).is_some_and(|mode| left_closed(path, *mode)),
         };
-        content.read_all(&scan, &may_open)?;
+        content.read_all(&scan, &may_open, earlier)?;
         let mut worktree = objects.edited_tree(state.tree, &content.changes)?;
         if let Some(earlier) = earlier {
             let missed = content.missed(earlier, worktree, usual)?;
@@ -167,7 +168,8 @@ impl Checkpoints<'_> {
             limits,
             underway: &underway,
         };
-        let scan = scan::scan(&scanner, rules, same_turn.as_ref(), &knows)?;
+        let privacy = Privacy::new(self.repo);
+        let scan = scan::scan(&scanner, rules, same_turn.as_ref(), &knows, Some(&privacy))?;
         directories.save(self.repo, &scan.listed);
         read.save(self.repo, &scan.read, index.entries().len(), monitor.is_some());
         if let Some(monitor) = monitor {

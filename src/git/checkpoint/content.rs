@@ -6,7 +6,8 @@ use crate::git::objects::tree::{TreeChange, entry_kind};
 use crate::git::repo::Repo;
 use crate::git::repo::large::{IN_MEMORY, file_id, is_shorter};
 use crate::git::scan::dircache::BlobCache;
-use crate::git::scan::found::{Candidate, Difference, Scan};
+use crate::git::scan::found::{Candidate, Difference, Scan, state_of};
+use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::{file_state, kind_of, mode_of, size_of};
 use crate::git::worktree::{Lookup, Worktree, is_denied};
 use crate::model::checkpoint::{Checkpoint, Kind, Reason, Skipped, UsualModes};
@@ -77,7 +78,12 @@ impl<'a> Content<'a> {
     }
 
     /// Reads all. `may_open` says of an untracked file whether it is read though not even its owner may.
-    pub fn read_all(&mut self, scan: &Scan, may_open: &dyn Fn(&BStr) -> bool) -> Result<()> {
+    pub fn read_all(
+        &mut self,
+        scan: &Scan,
+        may_open: &dyn Fn(&BStr) -> bool,
+        earlier: Option<&Checkpoint>,
+    ) -> Result<()> {
         for entry in self.index.entries() {
             if entry.mode == Mode::COMMIT || entry.mode == Mode::DIR {
                 let path = entry.path(self.index);
@@ -93,6 +99,12 @@ impl<'a> Content<'a> {
         }
         let mut known = BlobCache::load(self.repo, scan.untracked.len());
         for file in &scan.untracked {
+            if file.private {
+                let same =
+                    self.private(file, earlier)?.map(|id| (file.path.clone(), Some((entry_kind(file.kind), id))));
+                self.changes.extend(same);
+                continue;
+            }
             let found = known.find(self.repo, file);
             let unreadable = if may_open(file.path.as_bstr()) { Unreadable::IsOpened } else { Unreadable::Stays };
             let read = if found.is_none() { self.blob(file, unreadable)? } else { None };
@@ -104,6 +116,29 @@ impl<'a> Content<'a> {
             underway.advance(1);
         }
         known.save(self.repo)
+    }
+
+    /// A private file that was captured earlier in this turn: it still is where git has just this content of it. What is new
+    /// in it is left out.
+    fn private(&mut self, file: &Candidate, earlier: Option<&Checkpoint>) -> Result<Option<ObjectId>> {
+        let path = file.path.as_bstr();
+        let known = match earlier {
+            Some(earlier) => Objects::new(self.repo).tree_file(earlier.worktree, path)?,
+            None => None,
+        };
+        let now = match Worktree::new(self.repo).state(path, self.repo.hash_kind()) {
+            Err(error) if is_denied(&error) => None,
+            now => now?,
+        };
+        if let (Some(now), Some((kind, id))) = (now, known)
+            && now.id == id
+            && (now.kind == Kind::Symlink) == (kind == Kind::Symlink)
+        {
+            return Ok(Some(id));
+        }
+        let state = Worktree::new(self.repo).stat(path)?.and_then(|(stat, _)| state_of(Reason::Private, &stat));
+        self.skipped.push(Skipped { path: path.to_owned(), reason: Reason::Private, size: file.size, state });
+        Ok(None)
     }
 
     fn tracked(&mut self, at: usize, difference: &Difference) -> Result<()> {
@@ -172,7 +207,7 @@ impl<'a> Content<'a> {
     /// What was captured before the turn and is still there, though the index and the ignore rules no longer
     /// show it.
     pub fn missed(&mut self, earlier: &Checkpoint, worktree: ObjectId, usual: UsualModes) -> Result<Vec<TreeChange>> {
-        let mut missed = Vec::new();
+        let (mut missed, privacy) = (Vec::new(), Privacy::new(self.repo));
         for path in Objects::new(self.repo).removed_paths(earlier.worktree, worktree)? {
             if self.skipped.iter().any(|skipped| skipped.path == path) {
                 continue;
@@ -188,8 +223,11 @@ impl<'a> Content<'a> {
             let Lookup::There(stat) = found else { continue };
             let Some(kind) = kind_of(&stat) else { continue };
             let mode = mode_of(&stat);
-            let file = Candidate { path: path.clone(), kind, size: size_of(&stat), stamp: None };
-            if let Some(id) = self.blob(&file, Unreadable::IsOpened)? {
+            let private = privacy.hides(path.as_bstr(), &stat);
+            let file = Candidate { path: path.clone(), kind, size: size_of(&stat), stamp: None, private };
+            let read =
+                if private { self.private(&file, Some(earlier))? } else { self.blob(&file, Unreadable::IsOpened)? };
+            if let Some(id) = read {
                 if kind != Kind::Symlink && mode != usual.of(kind) {
                     self.unusual.insert(path.clone(), mode);
                 }

@@ -5,6 +5,7 @@ pub mod capture;
 pub mod codec;
 pub mod content;
 pub mod delta;
+pub mod exposed;
 pub mod merge;
 pub mod opened;
 pub mod present;

@@ -10,6 +10,7 @@ use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Reason};
 use crate::model::path::{all_parents, is_at_or_below};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta};
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +27,12 @@ impl Checkpoints<'_> {
         };
         let deltas = || turns.iter().map(|turn| &turn.delta);
         check_readable(now, deltas())?;
-        let files: BTreeSet<&BString> = deltas().flat_map(|delta| delta.files.keys()).collect();
-        for path in files {
-            present.files.insert(path.clone(), self.occupant(now, path.as_bstr())?);
+        let mut files: BTreeMap<&BString, BTreeSet<ObjectId>> = BTreeMap::new();
+        for (path, change) in deltas().flat_map(|delta| &delta.files) {
+            files.entry(path).or_default().extend(change.from.iter().chain(&change.to).map(|file| file.id));
+        }
+        for (path, known) in files {
+            present.files.insert(path.clone(), self.occupant(now, path.as_bstr(), &known)?);
         }
         for path in deltas().flat_map(|delta| delta.directories.keys()) {
             if let Lookup::There(stat) = Worktree::new(self.repo).find(path.as_bstr())?
@@ -93,7 +97,8 @@ impl Checkpoints<'_> {
         Worktree::new(self.repo).state(path, self.repo.hash_kind()).ok().flatten()
     }
 
-    fn occupant(&self, now: &Checkpoint, path: &BStr) -> Result<Occupant> {
+    /// What is at a path; these contents of it are in the records of turns.
+    fn occupant(&self, now: &Checkpoint, path: &BStr, known: &BTreeSet<ObjectId>) -> Result<Occupant> {
         if let Some(state) = self.captured_file(now, path)? {
             return Ok(Occupant::File(state));
         }
@@ -103,9 +108,11 @@ impl Checkpoints<'_> {
             Lookup::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
                 Occupant::Directory(Worktree::new(self.repo).list_below(path)?)
             }
-            // There, but not captured: ignored by now, or over a limit.
+            // There, but not captured: ignored by now, over a limit, or private.
             Lookup::There(stat) if kind_of(&stat).is_some() => {
                 match Worktree::new(self.repo).state(path, self.repo.hash_kind()) {
+                    // Closed to others since, for example: nothing in it could be lost.
+                    Ok(Some(state)) if known.contains(&state.id) => Occupant::File(state),
                     Ok(Some(state)) => Occupant::NotCaptured(state),
                     Ok(None) => Occupant::Absent,
                     Err(_) => Occupant::Other,

@@ -1,7 +1,9 @@
 //! A repository with its worktree: where it is, how git is called in it, what its configuration says.
 
 pub mod apart;
+pub mod audience;
 pub mod clock;
+pub mod closing;
 pub mod discover;
 pub mod environment;
 #[cfg(test)]
@@ -28,6 +30,7 @@ pub mod worktrees;
 pub mod written;
 
 use crate::git::repo::apart::Look;
+use crate::git::repo::audience::Audience;
 use crate::git::repo::sharing::Sharing;
 use crate::git::repo::ways::Ways;
 use crate::git::repo::written::Written;
@@ -67,6 +70,8 @@ pub struct Repo {
     patience: Duration,
     /// For whom the files in the git directory are, once that was asked.
     sharing: OnceCell<Sharing>,
+    /// Who can read what is in the git directory, once that was asked.
+    audience: RefCell<Option<Audience>>,
     /// About how many bytes of objects are in memory only.
     unwritten: Cell<usize>,
     /// What a look needs and has not written, while this is one.
@@ -183,6 +188,11 @@ impl Repo {
         &self.git_dir
     }
 
+    /// The git directory of all worktrees.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
     /// Where git looks for hooks.
     pub fn hooks(&self) -> PathBuf {
         let set = self.gix.config_snapshot().trusted_path("core.hooksPath").ok().flatten();
@@ -200,9 +210,10 @@ impl Repo {
 
     /// The directory for locks, logs and other scratch; made when first needed.
     pub fn scratch(&self) -> Result<&Path> {
-        match self.scratch.is_dir() {
-            true => self.sharing().close(&self.scratch),
-            false => self.make_private(&self.scratch)?,
+        if self.scratch.is_dir() {
+            self.sharing().close(&self.scratch);
+        } else {
+            self.make_private(&self.scratch)?;
         }
         Ok(&self.scratch)
     }

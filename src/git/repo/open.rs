@@ -124,6 +124,7 @@ impl Repo {
             attributes: OnceCell::default(),
             patience: PATIENCE,
             sharing: OnceCell::new(),
+            audience: RefCell::default(),
             unwritten: Cell::default(),
             look: Some(Look::default()).into(),
             power: Power::default(),

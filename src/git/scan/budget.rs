@@ -73,8 +73,13 @@ mod tests {
     use crate::model::checkpoint::Kind;
 
     fn left_out(files: &[(&str, u64)], directories: &[&str], budget: Amount) -> Vec<(String, u64)> {
-        let file =
-            |(path, size): &(&str, u64)| Candidate { path: (*path).into(), kind: Kind::File, size: *size, stamp: None };
+        let file = |(path, size): &(&str, u64)| Candidate {
+            path: (*path).into(),
+            kind: Kind::File,
+            size: *size,
+            stamp: None,
+            private: false,
+        };
         let files: Vec<_> = files.iter().map(file).collect();
         let directories: Vec<BString> = directories.iter().map(|path| (*path).into()).collect();
         let is_new = |file: &Candidate| !file.path.starts_with(b"known");

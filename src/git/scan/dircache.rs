@@ -241,7 +241,13 @@ mod tests {
     fn what_a_file_holds_is_known_by_its_stamp_and_only_while_git_has_it() {
         let f = Fixture::new();
         let (blob, gone) = (f.blob("one"), ObjectId::from_bytes_or_panic(&[7; 20]));
-        let file = |at: usize, stamp| Candidate { path: format!("f \n{at}").into(), kind: Kind::File, size: 0, stamp };
+        let file = |at: usize, stamp| Candidate {
+            path: format!("f \n{at}").into(),
+            kind: Kind::File,
+            size: 0,
+            stamp,
+            private: false,
+        };
         let mut cache = BlobCache::load(&f.repo, WORTHWHILE);
         for at in 0..WORTHWHILE {
             cache.insert(&file(at, Some(5)), if at == 1 { gone } else { blob });

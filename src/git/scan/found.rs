@@ -1,11 +1,12 @@
 //! The input and the results of a scan.
 
 use crate::git::scan::read::ReadFile;
+use crate::git::worktree::stat::{file_state, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString};
-use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Stat, statat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
@@ -39,6 +40,8 @@ pub struct Candidate {
     pub size: u64,
     /// A fingerprint of its stat data; `None` for a file that was changed just now.
     pub stamp: Option<u64>,
+    /// Whether others cannot read it, though they could read what git has: nothing new of it is for git.
+    pub private: bool,
 }
 
 /// How a tracked path differs from its index entry.
@@ -133,6 +136,12 @@ pub fn skipped(path: &BStr, reason: Reason, size: u64) -> Skipped {
 
 pub fn special(path: &BStr) -> Skipped {
     skipped(path, Reason::Special, 0)
+}
+
+/// A fingerprint of a file that is not captured. Of one that is not since it is private, its mode is part of that.
+pub fn state_of(reason: Reason, stat: &Stat) -> Option<String> {
+    let state = file_state(stat)?;
+    Some(if reason == Reason::Private { format!("{state} {:o}", mode_of(stat)) } else { state })
 }
 
 pub fn as_path(path: &BStr) -> &std::path::Path {

@@ -18,12 +18,19 @@ use crate::git::scan::found::{Earlier, Knows, Scan};
 use crate::git::scan::ignore::Rules;
 use crate::git::scan::scanner::Scanner;
 use crate::git::scan::untracked::UntrackedWalk;
+use crate::git::worktree::privacy::Privacy;
 use anyhow::Result;
 use gix::bstr::ByteSlice;
 
 /// Scans with `rules`. Without an `earlier` capture in the same turn, which froze them, the
 /// `.gitignore` files that the scan meets are added to them.
-pub fn scan(scanner: &Scanner<'_>, rules: &mut Rules, earlier: Option<&Earlier<'_>>, knows: Knows<'_>) -> Result<Scan> {
+pub fn scan<'b>(
+    scanner: &Scanner<'b>,
+    rules: &mut Rules,
+    earlier: Option<&Earlier<'b>>,
+    knows: Knows<'_>,
+    privacy: Option<&Privacy<'b>>,
+) -> Result<Scan> {
     let mut found = scanner.walk_tracked()?;
     if earlier.is_none() {
         for path in std::mem::take(&mut found.ignore_files) {
@@ -33,9 +40,10 @@ pub fn scan(scanner: &Scanner<'_>, rules: &mut Rules, earlier: Option<&Earlier<'
         }
     }
     // A repository in the worktree is scanned like the worktree itself.
-    let nested =
-        |path: &_, rules: &Rules| nested::repository_state(scanner, rules, path, &|s, r| scan(s, r, None, &|_| true));
-    let mut scan = UntrackedWalk::new(scanner, rules, earlier, &nested, knows).run(found)?;
+    let nested = |path: &_, rules: &Rules| {
+        nested::repository_state(scanner, rules, path, &|s, r| scan(s, r, None, &|_| true, None))
+    };
+    let mut scan = UntrackedWalk::new(scanner, rules, earlier, &nested, (knows, privacy)).run(found)?;
     scan.tracked.sort_by_key(|(at, _)| *at);
     Ok(scan)
 }

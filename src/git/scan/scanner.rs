@@ -96,7 +96,7 @@ impl Scanner<'_> {
             && !entry.flags.contains(Flags::INTENT_TO_ADD)
             && now.matches(&entry.stat, self.stat_options)
             && !now.is_racy(self.index.timestamp(), self.stat_options);
-        let candidate = || Candidate { path: path.to_owned(), kind, size: size_of(stat), stamp: None };
+        let candidate = || Candidate { path: path.to_owned(), kind, size: size_of(stat), stamp: None, private: false };
         if !clean {
             found.tracked.push((at, Difference::MaybeModified(candidate())));
         } else if let Some(holds) = self.content(path, entry.id, file, stat, found)

@@ -1,13 +1,16 @@
 //! The other half of a scan: names that are not in the index, matched with the ignore rules and the limits.
 
 use crate::git::scan::budget::over_budget;
-use crate::git::scan::found::{Candidate, Earlier, Findings, Knows, Name, Scan, as_path, names_in, skipped, special};
+use crate::git::scan::found::{
+    Candidate, Earlier, Findings, Knows, Name, Scan, as_path, names_in, skipped, special, state_of,
+};
 use crate::git::scan::ignore::Rules;
 use crate::git::scan::nested::{is_repository, tree_state};
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::descent::Descent;
 use crate::git::worktree::is_denied;
 use crate::git::worktree::names::is_storable;
+use crate::git::worktree::privacy::{Privacy, is_open, is_open_directory};
 use crate::git::worktree::stat::{file_state, kind_of, mode_of, size_of, stamp_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped};
 use crate::model::path::{is_at_or_below, parents};
@@ -25,6 +28,8 @@ pub struct UntrackedWalk<'a, 'b> {
     earlier: Option<&'a Earlier<'b>>,
     nested: &'a dyn Fn(&BStr, &Rules) -> Option<String>,
     knows: Knows<'a>,
+    /// Who can read what; nothing is hidden without.
+    privacy: Option<&'a Privacy<'b>>,
     scan: Scan,
     excluded: HashMap<BString, bool>,
     occupied: Vec<BString>,
@@ -32,6 +37,8 @@ pub struct UntrackedWalk<'a, 'b> {
     /// The untracked directories.
     directories: Vec<BString>,
     earlier_skips: BTreeMap<BString, Skipped>,
+    /// The tracked directories that are closed to somebody, and whether all may be.
+    closed: (HashSet<BString>, bool),
 }
 
 /// What was found below one untracked directory.
@@ -49,6 +56,8 @@ struct Level {
     names: std::vec::IntoIter<Name>,
     ignored: bool,
     mode: u32,
+    /// Whether it, or one above it, is closed to somebody.
+    closed: bool,
     below: Subtree,
 }
 
@@ -104,7 +113,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         rules: &'a mut Rules,
         earlier: Option<&'a Earlier<'b>>,
         nested: &'a dyn Fn(&BStr, &Rules) -> Option<String>,
-        knows: Knows<'a>,
+        (knows, privacy): (Knows<'a>, Option<&'a Privacy<'b>>),
     ) -> Self {
         let skips = earlier.iter().flat_map(|earlier| earlier.skipped);
         Self {
@@ -113,6 +122,8 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             earlier,
             nested,
             knows,
+            privacy,
+            closed: Default::default(),
             scan: Scan::default(),
             excluded: HashMap::new(),
             occupied: Vec::new(),
@@ -143,6 +154,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
                 self.scan.skipped[at] = self.repository(self.scan.skipped[at].path.as_bstr());
             }
         }
+        self.closed = self.closed_directories();
         unknown.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let submodules: HashSet<&BStr> = (self.scanner.index.entries().iter())
             .filter(|entry| entry.mode == Mode::COMMIT)
@@ -160,7 +172,8 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
                 None => {
                     let excluded = self.in_excluded(path.as_bstr());
                     let stat = || self.stat(path.as_bstr());
-                    self.file(path.as_bstr(), kind, excluded, stat)?
+                    let closed = self.is_in_closed(path.as_bstr());
+                    self.file(path.as_bstr(), kind, (excluded, closed), stat)?
                 }
             };
             self.keep(below);
@@ -228,6 +241,23 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         self.scan.directories = all.filter(|path| !occupied.contains(path.as_bstr())).cloned().collect();
     }
 
+    /// The directories that the index knows and that are closed to somebody.
+    fn closed_directories(&self) -> (HashSet<BString>, bool) {
+        let closed = self.scan.unusual.iter().filter(|(path, mode)| path.ends_with(b"/") && !is_open_directory(**mode));
+        let closed = closed.map(|(path, _)| path[..path.len() - 1].into()).collect();
+        let all = self.privacy.is_some_and(Privacy::hides_all) || !is_open_directory(self.scanner.usual.directory);
+        (closed, all)
+    }
+
+    fn hides(&self, path: &BStr, stat: &Stat) -> bool {
+        self.privacy.is_some_and(|privacy| privacy.hides(path, stat))
+    }
+
+    fn is_in_closed(&self, path: &BStr) -> bool {
+        let (closed, all) = &self.closed;
+        *all || (!closed.is_empty() && parents(path).any(|above| closed.contains(above)))
+    }
+
     /// Whether a directory above `path` is ignored.
     fn in_excluded(&mut self, path: &BStr) -> bool {
         let Some(parent) = parents(path).next() else { return false };
@@ -244,7 +274,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         &self,
         path: &BStr,
         kind: FileType,
-        excluded: bool,
+        (excluded, closed): (bool, bool),
         mut stat: impl FnMut() -> Result<Option<Stat>>,
     ) -> Result<Subtree> {
         self.scanner.underway.advance(1);
@@ -253,7 +283,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             return Ok(below);
         }
         if let Some(earlier) = self.earlier_skips.get(path) {
-            let state = stat()?.and_then(|stat| file_state(&stat));
+            let state = stat()?.and_then(|stat| state_of(earlier.reason, &stat));
             below.skipped.push(Skipped { state, ..earlier.clone() });
             return Ok(below);
         }
@@ -270,23 +300,26 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         let mode = mode_of(&stat);
         let size = size_of(&stat);
         let captured = self.earlier.is_some_and(|earlier| (earlier.captured)(path));
+        let private = (closed || !is_open(&stat)) && self.hides(path, &stat);
         let reason = if captured {
             None
         } else if !is_storable(path, true) {
             Some(Reason::Name)
         } else if self.scanner.limits.exclude.is_match(as_path(path)) {
             Some(Reason::Excluded)
+        } else if size > self.scanner.limits.max_file_size {
+            Some(Reason::Large)
         } else {
-            (size > self.scanner.limits.max_file_size).then_some(Reason::Large)
+            private.then_some(Reason::Private)
         };
         if let Some(reason) = reason {
-            below.skipped.push(Skipped { state: file_state(&stat), ..skipped(path, reason, size) });
+            below.skipped.push(Skipped { state: state_of(reason, &stat), ..skipped(path, reason, size) });
             return Ok(below);
         }
         if kind != Kind::Symlink && mode != self.scanner.usual.of(kind) {
             below.unusual.push((path.to_owned(), mode));
         }
-        below.files.push(Candidate { path: path.to_owned(), kind, size, stamp: stamp_of(&stat) });
+        below.files.push(Candidate { path: path.to_owned(), kind, size, stamp: stamp_of(&stat), private });
         Ok(below)
     }
 
@@ -362,7 +395,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         let Some(directory) = name.strip_suffix(b"/") else {
             let path = descent.inside(name);
             let stat = || stat_in(descent, name);
-            level.below.merge(self.file(path.as_bstr(), kind, level.ignored, stat)?);
+            level.below.merge(self.file(path.as_bstr(), kind, (level.ignored, level.closed), stat)?);
             return Ok(None);
         };
         let path = descent.inside(directory);
@@ -392,12 +425,19 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             }
             names => names?,
         };
-        let mode = mode_of(&rustix::fs::fstat(fd)?);
+        let stat = rustix::fs::fstat(fd)?;
+        let mode = mode_of(&stat);
         if is_repository(fd, &names) {
             return Ok(Some(if ignored { Subtree::default() } else { Subtree::skipped(self.repository(path)) }));
         }
         if path.find_iter(b"/").count() >= LEVELS {
             return Ok(Some(if ignored { Subtree::default() } else { self.whole(path, Reason::Deep, 0) }));
+        }
+        let closed = !is_open(&stat) || levels.last().map_or_else(|| self.is_in_closed(path), |above| above.closed);
+        // One that is new is moved as a whole: in it, what is in it stays closed.
+        let is_new = || self.earlier.is_some_and(|earlier| !(earlier.has_directory)(path));
+        if closed && !ignored && is_new() && self.hides(path, &stat) {
+            return Ok(Some(self.whole(path, Reason::Private, 0)));
         }
         if self.earlier.is_none() && !ignored && names.iter().any(|name| name.0 == b".gitignore") {
             let ignore_file = descent.inside(b".gitignore");
@@ -405,7 +445,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
                 self.rules.add(ignore_file, text);
             }
         }
-        levels.push(Level { names: names.into_iter(), ignored, mode, below: Subtree::default() });
+        levels.push(Level { names: names.into_iter(), ignored, mode, closed, below: Subtree::default() });
         Ok(None)
     }
 
@@ -420,7 +460,8 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         }
         below.directories.push(descent.path().clone());
         // The limit holds for what was there before the turn only.
-        let count = below.files.len() as u64;
+        let private = below.skipped.iter().filter(|skipped| skipped.reason == Reason::Private).count();
+        let count = (below.files.len() + private) as u64;
         if self.earlier.is_none() && count > self.scanner.limits.max_directory_entries {
             return self.whole(descent.path().as_bstr(), Reason::Many, count);
         }

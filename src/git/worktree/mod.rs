@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod filesystem;
 pub mod look;
 pub mod names;
+pub mod privacy;
 pub mod stat;
 pub mod write;
 

@@ -51,6 +51,12 @@ pub fn announce_skipped(view: &View<'_>, now: &Checkpoint) -> Result<()> {
     if let Some(largest) = new.iter().find(|skipped| is_over_budget(skipped)) {
         view.warn(ways_out(view, largest, &new)?);
     }
+    if let Some(closing) = view.repo.closing()
+        && new.iter().any(|skipped| skipped.reason == Reason::Private)
+    {
+        let directory = sanitized(&view.repo.common_dir().display().to_string());
+        view.warn(format!("to cover what is private: chmod {} '{directory}'", closing.words));
+    }
     Ok(())
 }
 
@@ -119,6 +125,7 @@ fn with_reason(skipped: &Skipped) -> String {
         R::Name => format!("{path} (a name git refuses)"),
         R::Deep => format!("{path}/ (too many directories in each other)"),
         R::TooMuch => format!("{path} ({}, over oxundo.maxCapture)", size(skipped.size)),
+        R::Private => format!("{path} (private, and others can read what git has)"),
         R::TooMany => format!("{path} ({} files, over oxundo.maxCaptureFiles)", skipped.size),
     }
 }

@@ -4,6 +4,7 @@ mod agents;
 mod finding;
 mod fix;
 mod journal;
+mod privacy;
 mod repair;
 mod repository;
 mod switches;
@@ -46,16 +47,18 @@ impl Diagnosis {
 
 /// Checks everything, after it has mended what it can if that is wanted.
 pub fn run(repo: &Repo, heard: Warn<'_>, args: &DoctorArgs) -> Result<Diagnosis> {
-    let (fixed, mut findings) = if args.fix { fix::fix(repo) } else { Default::default() };
+    let (mut fixed, mut findings) = if args.fix { fix::fix(repo) } else { Default::default() };
     mend(repo, heard)?;
     if args.fix {
         repair::repair(repo, heard)?;
+        fixed.extend(privacy::fix(repo)?);
     }
     let recovered = if args.finish { journal::finish(repo, heard)? } else { None };
     findings.extend(repair::check(repo)?);
     findings.extend(journal::check(repo, heard)?);
     findings.extend(timeline(repo)?);
     findings.extend(locks(repo));
+    findings.extend(privacy::check(repo)?);
     let mut about = Overview::default();
     findings.extend(repository::check(repo, &mut about));
     findings.extend(agents::check(repo, &mut about));

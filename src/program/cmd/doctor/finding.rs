@@ -44,10 +44,10 @@ impl Finding {
     }
 }
 
-/// A file of an agent's that was mended.
+/// A file of an agent's that was mended, or a directory of git's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fixed {
-    /// The agent.
+    /// The agent, or `git`.
     pub agent: &'static str,
     /// The file.
     pub path: String,
