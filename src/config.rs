@@ -231,6 +231,12 @@ impl Config<'_> {
         age(text).map(Some).ok_or_else(|| bad("keep", text, "an age, like 30d, 2 weeks, now or never,"))
     }
 
+    /// `oxundo.maxSize`: how many bytes oxundo takes at most; `None` for as many as it needs.
+    pub fn max_size(self) -> Result<Option<u64>> {
+        let is_never = self.text("maxSize").trim().eq_ignore_ascii_case("never");
+        if is_never { Ok(None) } else { self.number("maxSize").map(Some) }
+    }
+
     fn include(self) -> Result<Vec<String>> {
         let patterns = self.words("include");
         match patterns.iter().find(|pattern| pattern.split('/').any(|part| part == "..")) {

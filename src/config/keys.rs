@@ -217,6 +217,14 @@ pub const KEYS: &[Key] = &[
         ..ONE
     },
     Key {
+        name: "maxSize",
+        default: "never",
+        values: "bytes; k, m and g are understood; or never",
+        about: "Where all that oxundo keeps takes more, the oldest turns go before their time. The newest 50 of a branch stay all the same.",
+        example: "2g",
+        ..ONE
+    },
+    Key {
         name: "onUndo",
         values: "a shell command",
         about: "It is given what undo did as JSON on standard input: for a database, an index, a running server.",

@@ -4,7 +4,7 @@ use crate::git::apply::Apply;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::git::timeline::Timelines;
-use crate::model::bytes::quoted;
+use crate::model::bytes::{quoted, size};
 use crate::model::expiry::{Expiry, NEWEST, expiry};
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::Turn;
@@ -36,9 +36,17 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let limit = keep.map(|keep| unix_now().saturating_sub_unsigned(keep) + i64::from(keep == 0));
     let is_old = |time: &str| limit.is_some_and(|limit| parse_rfc3339(time).is_some_and(|time| time < limit));
     let turns = timeline.turns()?;
-    let expiry = expiry(&timeline.state, &turns, |turn| turn.ended_at.as_deref().is_some_and(is_old));
-    let rescues = old_rescues(view, limit)?;
+    let by_age = |turn: &Turn| turn.ended_at.as_deref().is_some_and(is_old);
+    let mut expiry = expiry(&timeline.state, &turns, by_age);
     let aside = Timelines::new(view.repo).aside()?;
+    let most = view.config().max_size()?;
+    // Nobody reads the automatic one's number, unless there is a limit; but the next status does.
+    let taken = Timelines::new(view.repo).space()?;
+    let is_over = most.is_some_and(|most| taken > most);
+    let rescues = old_rescues(view, if is_over { Some(i64::MAX) } else { limit })?;
+    if let Some(most) = most.filter(|_| is_over) {
+        expiry = within(view, &turns, &rescues, by_age, taken.saturating_sub(most))?;
+    }
     // What was moved aside of one turn may come back with another, which stays.
     let stays = |turn: &&Turn| !expiry.expired.contains(&turn.turn);
     let moved = turns.values().filter(stays).flat_map(|turn| &turn.moved);
@@ -57,12 +65,60 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
         is_over && !needed.contains(turn) && !unproven.contains(turn)
     };
     let (freed, held): (BTreeMap<u64, u64>, BTreeMap<u64, u64>) = aside.into_iter().partition(|(turn, _)| gone(turn));
-    let mut collection = Collection { turns, expiry, rescues, freed, held, released: 0 };
-    // Nobody reads the automatic one's numbers.
-    if effort == Effort::Asked {
-        collection.released = collection.released(view)?;
+    let released = released(view, &turns, &expiry.expired, &rescues)?;
+    let taken = taken.saturating_sub(released).saturating_sub(freed.values().sum());
+    if effort == Effort::Asked
+        && let Some(most) = most.filter(|most| taken > *most)
+    {
+        let (taken, most) = (size(taken), size(most));
+        view.warn(format!("oxundo takes {taken}, more than oxundo.maxSize, {most}: the newest turns stay, and what is not oxundo's to delete"));
     }
-    Ok(collection)
+    Ok(Collection { turns, expiry, rescues, freed, held, released, taken })
+}
+
+/// What goes where too much space is taken: the oldest turns, and no more of them than must.
+fn within(
+    view: &View<'_>,
+    turns: &BTreeMap<u64, Turn>,
+    rescues: &BTreeSet<u64>,
+    by_age: impl Fn(&Turn) -> bool,
+    excess: u64,
+) -> Result<Expiry> {
+    let state = &view.timeline.state;
+    let all: Vec<u64> = expiry(state, turns, |_| true).expired.into_iter().collect();
+    let aside = Timelines::new(view.repo).aside()?;
+    let oldest = |number: usize| {
+        let limit = number.checked_sub(1).and_then(|last| all.get(last)).copied().unwrap_or_default();
+        expiry(state, turns, |turn| by_age(turn) || turn.turn <= limit)
+    };
+    let (mut few, mut enough) = (0, all.len());
+    while few < enough {
+        let number = few.midpoint(enough);
+        let expired = oldest(number).expired;
+        let freed: u64 = expired.iter().filter_map(|turn| aside.get(turn)).sum();
+        if released(view, turns, &expired, rescues)? + freed >= excess { enough = number } else { few = number + 1 }
+    }
+    Ok(oldest(enough))
+}
+
+/// The bytes of the objects that nothing of oxundo's holds any more when these have gone.
+fn released(
+    view: &View<'_>,
+    turns: &BTreeMap<u64, Turn>,
+    expired: &BTreeSet<u64>,
+    rescues: &BTreeSet<u64>,
+) -> Result<u64> {
+    let timeline = &view.timeline;
+    let (mut go, mut stay) = (Vec::new(), Vec::new());
+    for turn in turns.keys() {
+        let list = if expired.contains(turn) { &mut go } else { &mut stay };
+        list.extend(timeline.turn_tree(*turn)?);
+    }
+    for rescue in timeline.rescue_numbers()? {
+        let list = if rescues.contains(&rescue) { &mut go } else { &mut stay };
+        list.extend(timeline.rescue_tree(rescue)?);
+    }
+    Timelines::new(view.repo).released(&go, &stay)
 }
 
 /// What goes, and what stays.
@@ -75,6 +131,8 @@ pub struct Collection {
     /// The bytes of what was moved aside and stays.
     held: BTreeMap<u64, u64>,
     released: u64,
+    /// The bytes that oxundo takes then.
+    taken: u64,
 }
 
 impl Collection {
@@ -86,6 +144,7 @@ impl Collection {
             freed: self.freed.values().sum(),
             aside: self.held.values().sum(),
             released: self.released,
+            taken: self.taken,
             expired: self.expiry.expired.iter().copied().collect(),
             dry_run: true,
             own: view.repo.is_shadow(),
@@ -99,21 +158,8 @@ impl Collection {
         self.record(locked)?;
         let timelines = Timelines::new(locked.repo);
         self.freed.keys().try_for_each(|turn| timelines.delete_aside(*turn))?;
+        locked.repo.remember_space(self.taken);
         Ok(collected)
-    }
-
-    fn released(&self, view: &View<'_>) -> Result<u64> {
-        let timeline = &view.timeline;
-        let (mut go, mut stay) = (Vec::new(), Vec::new());
-        for turn in self.turns.keys() {
-            let list = if self.expiry.expired.contains(turn) { &mut go } else { &mut stay };
-            list.extend(timeline.turn_tree(*turn)?);
-        }
-        for rescue in timeline.rescue_numbers()? {
-            let list = if self.rescues.contains(&rescue) { &mut go } else { &mut stay };
-            list.extend(timeline.rescue_tree(rescue)?);
-        }
-        Timelines::new(view.repo).released(&go, &stay)
     }
 
     fn record(&self, locked: &mut Locked<'_>) -> Result<()> {
@@ -216,6 +262,8 @@ pub struct Collected {
     pub aside: u64,
     /// The bytes of objects that nothing of oxundo's holds any more: git frees them.
     pub released: u64,
+    /// The bytes that oxundo takes when git has freed them.
+    pub taken: u64,
     /// Whether nothing was done.
     pub dry_run: bool,
     /// Whether the repository is oxundo's own.

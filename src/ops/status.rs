@@ -15,6 +15,7 @@ use crate::ops::undo::range::{Extent, reverted_last};
 use crate::ops::view::View;
 use anyhow::Result;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 /// The status of a worktree.
 pub struct Status {
@@ -36,6 +37,8 @@ pub struct Status {
     pub tracked_only: Option<String>,
     /// What is kept beside the worktree, that was not oxundo's to delete.
     pub kept: Vec<PathBuf>,
+    /// How many bytes oxundo took when somebody asked last, and when that was.
+    pub space: Option<(u64, SystemTime)>,
     /// What the last turn left uncovered.
     pub not_covered: Vec<Skipped>,
 }
@@ -69,6 +72,7 @@ pub fn status(view: &View<'_>) -> Result<Status> {
         undo,
         tracked_only: tracked_only(view),
         kept: view.repo.kept(),
+        space: view.repo.remembered_space(),
         not_covered,
     })
 }

@@ -181,3 +181,40 @@ fn old_turns_go_by_themselves_once_a_day() {
     repo.oxundo(["undo", "--steps", "50"]).success();
     repo.assert_sound();
 }
+
+#[test]
+fn over_the_size_that_is_allowed_the_oldest_turns_go_and_no_more_than_must() {
+    let repo = Sandbox::new();
+    repo.git(["config", "gc.auto", "0"]);
+    repo.oxundo(["gc"]).says("oxundo takes ");
+    // A mebibyte each, that nothing else has; the newest 50 always stay.
+    for _ in 0..4 {
+        repo.turn(Mode::Ghost, "head -c 1048576 /dev/urandom >random");
+    }
+    for n in 0..50 {
+        repo.turn(Mode::Ghost, &format!("echo {n} >random"));
+    }
+    let taken = |args: &[&str]| repo.json(args).1["taken_bytes"].as_u64().expect("it is told");
+    let all = taken(&["gc", "--dry-run"]);
+    assert!(all > 4 << 20, "each is there: {all}");
+    let most = all - (3 << 19);
+    repo.git(["config", "oxundo.maxSize", &most.to_string()]);
+    let (_, doctor) = repo.json(["doctor"]);
+    let said =
+        doctor["findings"].as_array().into_iter().flatten().any(|it| it["message"].to_string().contains("maxSize"));
+    assert!(said, "{doctor}");
+    assert_eq!(taken(&["status"]), doctor["about"]["taken_bytes"].as_u64().expect("it is told"));
+    // A turn's state before is the one after the turn below: of the first, nothing of its mebibyte goes.
+    let (_, gc) = repo.json(["gc", "--keep", "never"]);
+    assert_eq!((&gc["expired"], &gc["kept"]), (&serde_json::json!([1, 2, 3]), &51.into()), "{gc}");
+    let left = taken(&["status"]);
+    assert!((most - (1 << 20)..=most).contains(&left), "{left} of {most}");
+    repo.oxundo(["status"]).says("oxundo takes ");
+    repo.prune();
+    assert_eq!(repo.json(["doctor"]).1["about"]["taken_bytes"].as_u64().expect("it is told") >> 20, left >> 20);
+    repo.git(["config", "oxundo.maxSize", "1k"]);
+    repo.oxundo(["gc", "--keep", "never"]).warns("more than oxundo.maxSize, 1.0 KiB");
+    assert_eq!(repo.log().len(), 50, "the newest stay");
+    repo.oxundo(["undo", "--steps", "50"]).success();
+    repo.assert_sound();
+}

@@ -5,6 +5,7 @@ use gix::date::time::format::ISO8601_STRICT;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::LazyLock;
+use std::time::SystemTime;
 
 /// The time now, RFC 3339.
 pub fn rfc3339_now() -> String {
@@ -41,7 +42,16 @@ pub fn ago(time: &str) -> String {
     let Some(then) = parse_rfc3339(time) else {
         return crate::model::bytes::sanitized(time);
     };
-    let seconds = unix_now().saturating_sub(then).max(0);
+    seconds_ago(unix_now().saturating_sub(then).max(0))
+}
+
+/// How long ago a file's time was, in one unit.
+pub fn ago_of(time: SystemTime) -> String {
+    let seconds = time.elapsed().unwrap_or_default().as_secs();
+    seconds_ago(i64::try_from(seconds).unwrap_or(i64::MAX))
+}
+
+fn seconds_ago(seconds: i64) -> String {
     let (n, unit) = match seconds {
         0..60 => (seconds, "s"),
         60..3_600 => (seconds / 60, "min"),

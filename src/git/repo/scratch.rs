@@ -11,7 +11,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What is out of the worktree while a plan is carried out.
 pub const OUT: &str = "out";
@@ -21,6 +21,9 @@ pub const REPLACED: &str = "replaced";
 
 /// What other programs saved while their files were being replaced: the user's.
 pub const KEPT: &str = "kept";
+
+/// How much oxundo takes.
+const SPACE: &str = "space";
 
 /// What stays when all else is removed: nobody else may have it.
 pub const KEPT_AT_PURGE: [&str; 2] = [KEPT, REPLACED];
@@ -79,6 +82,19 @@ impl Repo {
     pub fn mark_collected(&self) -> Result<()> {
         let path = self.scratch()?.join("gc");
         std::fs::write(&path, "").with_context(|| format!("write {}", path.display()))
+    }
+
+    /// Remembers how much oxundo takes, for those who have no time to ask.
+    pub fn remember_space(&self, bytes: u64) {
+        // Where nothing was recorded yet, nothing is made.
+        let _ = replace(&self.scratch_path(SPACE), format!("{bytes}\n").as_bytes());
+    }
+
+    /// How much oxundo took when somebody asked last, and when that was.
+    pub fn remembered_space(&self) -> Option<(u64, SystemTime)> {
+        let path = self.scratch_path(SPACE);
+        let bytes = std::fs::read_to_string(&path).ok()?.trim().parse().ok()?;
+        Some((bytes, path.metadata().ok()?.modified().ok()?))
     }
 
     /// How long ago old turns were looked for last; `None` if never, or if that time is in the future.

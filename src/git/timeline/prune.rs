@@ -92,6 +92,15 @@ impl Timelines<'_> {
         printed.to_str()?.trim().parse().context("read what 'git rev-list --disk-usage' says")
     }
 
+    /// The disk space that oxundo takes: of the objects that only its refs hold, and of its own directories, of all worktrees.
+    pub fn space(&self) -> Result<u64> {
+        let own = "--glob=refs/oxundo/*";
+        let args = ["rev-list", "--objects", "--disk-usage", own, "--not", "--exclude=refs/oxundo/*", "--all"];
+        let printed = self.repo.git(args).run(b"")?;
+        let objects: u64 = printed.to_str()?.trim().parse().context("read what 'git rev-list --disk-usage' says")?;
+        Ok(objects + self.repo.scratches().iter().map(|scratch| disk_usage(scratch)).sum::<u64>())
+    }
+
     /// Removes the reflog entries of the timeline that are older than a time.
     pub fn expire_operations(&self, limit: i64) -> Result<()> {
         let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);

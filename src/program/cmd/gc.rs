@@ -43,7 +43,10 @@ fn is_due(view: &View<'_>) -> Result<bool> {
     if view.repo.since_collected().is_some_and(|age| age < DAY) {
         return Ok(false);
     }
-    let Some(keep) = view.config().keep(None)? else { return Ok(false) };
+    let (keep, most) = (view.config().keep(None)?, view.config().max_size()?);
+    if keep.is_none() && most.is_none() {
+        return Ok(false);
+    }
     let turns = view.timeline.turn_numbers()?;
     if turns.len() <= NEWEST {
         return Ok(false);
@@ -51,7 +54,9 @@ fn is_due(view: &View<'_>) -> Result<bool> {
     view.repo.mark_collected()?;
     let oldest = view.timeline.require_turn(turns[0])?;
     let ended = oldest.ended_at.as_deref().and_then(parse_rfc3339);
-    Ok(ended.is_some_and(|ended| ended <= unix_now().saturating_sub_unsigned(keep)))
+    // How much it takes is found out in the background.
+    let is_old = |keep: u64| ended.is_some_and(|ended| ended <= unix_now().saturating_sub_unsigned(keep));
+    Ok(most.is_some() || keep.is_some_and(is_old))
 }
 
 fn start(repo: &Repo) -> Result<()> {
@@ -73,6 +78,7 @@ impl Answer for Collected {
             "freed_bytes": self.freed,
             "aside_bytes": self.aside,
             "released_bytes": self.released,
+            "taken_bytes": self.taken,
         }))
     }
 
@@ -88,6 +94,7 @@ impl Answer for Collected {
             let whose = if self.own { "" } else { ", which 'git gc' frees once nothing else needs them" };
             text.push_str(&format!("objects: {}{whose}\n", size(self.released)));
         }
+        text.push_str(&format!("oxundo takes {}\n", size(self.taken)));
         text
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::error::Refusal;
 use crate::git::repo::Repo;
-use crate::model::bytes::{quoted, sanitized, shown};
+use crate::git::repo::clock::ago_of;
+use crate::model::bytes::{quoted, sanitized, shown, size};
 use crate::model::checkpoint::short_branch;
 use crate::ops::outcome::Outcome;
 use crate::ops::status::{self as ops, Short, Status};
@@ -51,6 +52,7 @@ impl Answer for Status {
             "refusal": refusal(self),
             "undo": planned(self).map(Outcome::json),
             "not_covered": not_covered,
+            "taken_bytes": self.space.map(|(bytes, _)| bytes),
             "kept": self.kept.iter().map(|path| quoted(path.as_os_str().as_bytes().as_bstr())).collect::<Vec<_>>(),
         }))
     }
@@ -93,6 +95,9 @@ impl Answer for Status {
         }
         for skipped in &self.not_covered {
             text.push_str(&format!("not covered: {}\n", shown(skipped.path.as_bstr())));
+        }
+        if let Some((bytes, at)) = self.space {
+            text.push_str(&format!("oxundo takes {}, as of {}\n", size(bytes), ago_of(at)));
         }
         text
     }

@@ -2,7 +2,7 @@
 
 use crate::agents::setup;
 use crate::git::repo::clock::ago;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{sanitized, size};
 use serde::Serialize;
 use std::path::Path;
 
@@ -72,6 +72,8 @@ pub struct Overview {
     pub turns: u64,
     /// How much oxundo keeps outside git's objects.
     pub scratch_bytes: u64,
+    /// How much oxundo takes in all.
+    pub taken_bytes: u64,
     /// The agents that are installed or set up.
     pub agents: Vec<serde_json::Value>,
 }
@@ -88,6 +90,7 @@ impl Overview {
             };
             format!("{}: {state}\n", setup::title(&word("agent").unwrap_or_default()))
         };
-        self.agents.iter().map(line).collect()
+        let taken = format!("oxundo takes {}\n", size(self.taken_bytes));
+        self.agents.iter().map(line).chain([taken]).collect()
     }
 }

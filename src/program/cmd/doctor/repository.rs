@@ -7,7 +7,7 @@ use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{KEPT, disk_usage};
 use crate::git::timeline::Timelines;
-use crate::model::bytes::{quoted, sanitized};
+use crate::model::bytes::{quoted, sanitized, size};
 use crate::program::cmd::doctor::finding::{Finding, Overview, Severity, quoted_word};
 use gix::bstr::BStr;
 use std::collections::BTreeSet;
@@ -29,6 +29,9 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
     let version = repo.git_version();
     about.git.clone_from(&version);
     about.scratch_bytes = repo.scratches().iter().map(|scratch| disk_usage(scratch)).sum();
+    // Where that cannot be said, it is a finding of its own.
+    about.taken_bytes = Timelines::new(repo).space().unwrap_or(about.scratch_bytes);
+    repo.remember_space(about.taken_bytes);
     about.turns = Timelines::new(repo).timeline().map_or(0, |stored| stored.state.next.saturating_sub(1));
     [
         old_git(version.as_deref()),
@@ -37,6 +40,7 @@ pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
         signing(repo),
         in_progress(repo),
         large(about.scratch_bytes),
+        over_size(repo, about.taken_bytes),
     ]
     .into_iter()
     .flatten()
@@ -130,6 +134,12 @@ fn kept(repo: &Repo) -> Option<Finding> {
     let details = all.iter().take(NAMED).map(|path| quoted(path.as_os_str().as_bytes().into())).chain(more).collect();
     let mend = format!("move away what you need of it, then: rm -r {}", quoted_word(directory));
     Some(Finding { details, ..Finding::new(Severity::Warning, what) }.mend(mend))
+}
+
+fn over_size(repo: &Repo, taken: u64) -> Option<Finding> {
+    let most = Config(repo).max_size().ok().flatten().filter(|most| taken > *most)?;
+    let what = format!("oxundo takes {}, more than oxundo.maxSize, {}", size(taken), size(most));
+    Some(Finding::new(Severity::Warning, what).mend("oxundo gc"))
 }
 
 fn large(bytes: u64) -> Option<Finding> {
