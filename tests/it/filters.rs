@@ -1,7 +1,7 @@
 //! What stands between a file and its blob: line ends, encodings, filters. Undo and redo give back the
 //! very bytes of every captured file, tracked or not.
 
-use crate::sandbox::{Mode, Sandbox, announce, check_all};
+use crate::sandbox::{Mode, Sandbox, announce, check_all, in_both_modes};
 use std::process::Command;
 
 /// A repository with attributes and settings, and files in every state: clean, dirty, staged, untracked.
@@ -140,6 +140,25 @@ fn a_filter_that_fails_or_is_missing_does_not_lose_the_turn() {
     output.warns("not committed");
     repo.undo();
     repo.state().assert_is(&before, "the turn was recorded, and is undone");
+}
+
+#[test]
+fn a_required_filter_that_is_gone_by_then_stands_in_no_way() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.sh("git config filter.turn.clean 'tr a-z b-za'; git config filter.turn.smudge 'tr b-za a-z'
+            git config filter.turn.required true; echo '*.x filter=turn' >.gitattributes; echo abc >a.x; echo abc >b.x
+            git add -A; git commit -qm x; echo mine >>b.x");
+        let before = repo.state();
+        repo.turn(mode, "echo more >>a.x; echo more >>b.x; echo new >c.x; git add a.x; echo 2 >README.txt");
+        let after = repo.state();
+        for (args, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+            repo.sh("for which in clean smudge; do git config filter.turn.$which /nowhere/filter; done");
+            repo.oxundo([args]).success();
+            repo.sh("git config filter.turn.clean 'tr a-z b-za'; git config filter.turn.smudge 'tr b-za a-z'");
+            repo.state().assert_is(wanted, args);
+        }
+    });
 }
 
 /// Git's long-running filter protocol, in a shell's neighbour: it turns the case of letters.

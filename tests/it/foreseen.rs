@@ -2,7 +2,9 @@
 //! cannot be completed.
 
 use crate::kill_points::{killed_at, points_of};
-use crate::sandbox::{Mode, Sandbox, announce, check_all, in_both_modes};
+use crate::sandbox::{Mode, Output, Sandbox, announce, check_all, in_both_modes};
+use std::os::unix::fs::PermissionsExt;
+use std::panic::AssertUnwindSafe;
 
 /// Nothing where no process can be traced, said aloud.
 fn can_trace() -> bool {
@@ -165,4 +167,88 @@ fn a_look_works_while_a_journal_cannot_be_dealt_with_and_doctor_says_what_stands
     killed.chmod("b.txt", 0o644);
     killed.oxundo(["status"]).warns("rolled back an interrupted operation");
     killed.files().assert_is(&after, "then all is as it was");
+}
+
+/// A turn that changes, makes and deletes.
+const TURN: &str =
+    "echo more >>b.txt; echo more >>src/lib.rs; rm src/deep/x; echo n >src/n; head -c 12000000 /dev/zero >big";
+
+#[test]
+fn what_nobody_may_change_is_seen_before_anything_is_changed() {
+    for (path, flag, word) in [
+        ("b.txt", 'i', "immutable"),
+        ("b.txt", 'a', "append-only"),
+        ("src", 'i', "immutable"),
+        ("src/deep", 'a', "append-only"),
+        ("src/n", 'i', "immutable"),
+        ("big", 'i', "immutable"),
+        (".", 'i', "immutable"),
+    ] {
+        let repo = filled();
+        let before = repo.state();
+        repo.turn(Mode::Commit, TURN);
+        let set = |sign: char| Output::of(&mut repo.shell(&format!("chattr {sign}{flag} {path}")));
+        if set('+').code != 0 {
+            return announce("SKIPPED, NOTHING IS PROVED: no file can be made immutable here");
+        }
+        let refused = std::panic::catch_unwind(AssertUnwindSafe(|| repo.refuses(&["undo"], "io")));
+        set('-').success();
+        let refused = refused.unwrap_or_else(|_| panic!("{path}, {flag}"));
+        let words = |key: &str| refused[key].to_string();
+        assert!(words("message").contains(&format!("'{path}' is {word}")), "{refused}");
+        assert!(words("hints").contains(&format!("chattr -{flag} {path}")), "{refused}");
+        repo.undo();
+        repo.state().assert_is(&before, "then it is undone");
+    }
+}
+
+#[test]
+fn what_is_anothers_is_seen_before_anything_is_changed() {
+    if !rustix::process::geteuid().is_root() {
+        return announce("SKIPPED, NOTHING IS PROVED: only the superuser can give a file away");
+    }
+    for (path, script, said) in [
+        ("src/lib.rs", "chmod 1777 src; chmod 666 src/lib.rs; chown root src src/lib.rs", "only they may remove"),
+        ("src", "chown root src; chmod 755 src", "nothing in it may be changed"),
+        ("b.txt", "chown root b.txt", "who alone can change its mode"),
+    ] {
+        let repo = filled().unprivileged();
+        let turn = if path == "b.txt" { "echo 2 >README.txt; chmod 600 b.txt" } else { TURN };
+        repo.turn(Mode::Ghost, turn);
+        let as_root = |script: &str| {
+            let done = std::process::Command::new("sh").args(["-ec", script]).current_dir(repo.root()).status();
+            assert!(done.is_ok_and(|done| done.success()), "{script}");
+        };
+        let mode = repo.path("src").metadata().expect("it is there").permissions().mode();
+        as_root(script);
+        let refused = repo.refuses(&["undo"], "io");
+        assert!(refused["message"].to_string().contains(said), "{refused}");
+        as_root(&format!("chown -R 65534:65534 src b.txt; chmod {:o} src", mode & 0o7777));
+        repo.undo();
+    }
+}
+
+#[test]
+fn a_disk_that_is_too_full_is_seen_before_anything_is_changed() {
+    let repo = Sandbox::new();
+    // The git directory is elsewhere: there is room for the records.
+    let script = "mkdir ../home/small; mount -t tmpfs -o size=2m small ../home/small || exit 77
+        git init -q --separate-git-dir ../home/git ../home/small/top; cd ../home/small/top; git config user.name a; git config user.email a@b
+        head -c 900000 /dev/urandom >big; echo a >a; git add -A; git commit -qm big
+        \"$OXUNDO\" run --ghost -- sh -c ': >big; echo b >a' 2>/dev/null
+        head -c 1900000 /dev/zero >../fill
+        for args in --dry-run -q; do \"$OXUNDO\" undo $args 2>&1 && exit 1; cat a; wc -c <big; done
+        git for-each-ref refs/oxundo/pending; rm ../fill; \"$OXUNDO\" undo -q; cat a; wc -c <big";
+    let mut shell = repo.shell("exec unshare -m sh -ec \"$SCRIPT\"");
+    let output = Output::of(shell.env("SCRIPT", script).env("OXUNDO", env!("CARGO_BIN_EXE_oxundo")));
+    if output.code == 77 || output.err().contains("unshare") {
+        return announce("SKIPPED, NOTHING IS PROVED: no file system can be mounted here");
+    }
+    output.success();
+    let said = output.out();
+    let lines: Vec<_> = said.lines().filter(|line| !line.starts_with("hint: ") && !line.starts_with("Undid")).collect();
+    let [first, "b", "0", second, "b", "0", "a", "900000"] = lines[..] else { panic!("{output:?}") };
+    for error in [first, second] {
+        assert!(error.starts_with("error: there is not enough space: "), "{error}");
+    }
 }

@@ -4,6 +4,7 @@ use crate::error::Refusal;
 use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
 use crate::git::apply::files::{Files, Obstacles};
+use crate::git::apply::foresee;
 use crate::git::apply::index::IndexWork;
 use crate::git::apply::refusals::interrupted;
 use crate::git::durable::{Durable, When};
@@ -43,6 +44,7 @@ impl Apply<'_> {
             self.record_alone(plan, record)?;
             return conclude();
         }
+        foresee::check(self.repo, plan)?;
         let pending = self.write_journal(plan, record)?;
         let mut files = Files::strict(self.repo, pending);
         if let Err(error) = files.rehearse(plan) {

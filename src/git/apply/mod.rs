@@ -17,6 +17,7 @@
 pub mod aside;
 pub mod carry_out;
 pub mod files;
+pub mod foresee;
 pub mod index;
 pub mod journal;
 pub mod names;

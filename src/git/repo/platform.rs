@@ -43,6 +43,22 @@ pub fn open_beneath(_top: impl AsFd, _path: &BStr, _flags: OFlags) -> Option<Res
     None
 }
 
+/// The flag of a file, in a word and as `chattr` has it, for which nobody may change it, the superuser included.
+#[cfg(target_os = "linux")]
+pub fn fixed_by(directory: impl AsFd, name: &OsStr) -> Option<(&'static str, char)> {
+    use rustix::fs::{StatxAttributes, StatxFlags, statx};
+    let about = statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty()).ok()?;
+    [(StatxAttributes::IMMUTABLE, ("immutable", 'i')), (StatxAttributes::APPEND, ("append-only", 'a'))]
+        .into_iter()
+        .find_map(|(flag, words)| about.stx_attributes.contains(flag).then_some(words))
+}
+
+/// Where there is no such flag, or no such call, the change itself says so.
+#[cfg(not(target_os = "linux"))]
+pub fn fixed_by(_directory: impl AsFd, _name: &OsStr) -> Option<(&'static str, char)> {
+    None
+}
+
 /// The system's number for the kind of file system that this is on; `None` where it has no such number.
 #[cfg(target_os = "linux")]
 pub fn file_system(file: impl AsFd) -> Option<u64> {

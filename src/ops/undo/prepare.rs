@@ -1,7 +1,7 @@
 //! The plan of a walk over turns, with every check made.
 
 use crate::error::{Code, Refusal};
-use crate::git::apply::Apply;
+use crate::git::apply::{Apply, foresee};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
@@ -79,6 +79,10 @@ impl Prepared {
         check_head_moves(op, &plan)?;
         Apply::check_names(&plan)?;
         check_elsewhere(view, &plan)?;
+        // Whoever carries it out looks again.
+        if view.is_preview {
+            foresee::check(view.repo, &plan)?;
+        }
         if !plan.index.is_empty() {
             Index::new(view.repo).check_index_is_free(view.config().lock_timeout()?)?;
         }

@@ -1,0 +1,166 @@
+//! What would stop a plan in the middle, and a look can tell before anything is changed: what may not be changed, by its flags,
+//! its owner or its directory, and a disk that is too full.
+
+use crate::error::{Code, Refusal};
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::repo::platform::fixed_by;
+use crate::git::worktree::stat::mode_of;
+use crate::git::worktree::{Worktree, is_denied};
+use crate::model::bytes::{quoted, size};
+use crate::model::path::parents;
+use crate::model::plan::{FileMove, Plan};
+use anyhow::Result;
+use gix::bstr::{BStr, BString, ByteSlice};
+use rustix::fs::{Access, AtFlags, Stat, accessat, fstat, fstatvfs};
+use rustix::io::Errno;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+
+/// In a directory with this bit, a file is its owner's to remove, and the directory's owner's.
+const STICKY: u32 = 0o1000;
+
+/// Where so much is free, nobody counts how much is written.
+const PLENTY: u64 = 8 << 30;
+
+/// Refuses a plan that could not be carried out to its end.
+pub fn check(repo: &Repo, plan: &Plan) -> Result<()> {
+    let mut foresight = Foresight { repo, user: rustix::process::geteuid().as_raw(), looked: HashSet::new() };
+    for file in &plan.files {
+        foresight.file(file)?;
+    }
+    for directory in plan.directories.iter().filter(|directory| directory.from.is_none() != directory.to.is_none()) {
+        foresight.entry(directory.path.as_bstr())?;
+    }
+    for aside in &plan.aside {
+        foresight.entry(aside.path.as_bstr())?;
+    }
+    foresight.space(plan)
+}
+
+struct Foresight<'a> {
+    repo: &'a Repo,
+    user: u32,
+    /// The directories that may be changed.
+    looked: HashSet<BString>,
+}
+
+impl Foresight<'_> {
+    fn is_foreign(&self, stat: &Stat) -> bool {
+        self.user != 0 && stat.st_uid != self.user
+    }
+
+    fn file(&mut self, file: &FileMove) -> Result<()> {
+        let path = file.path.as_bstr();
+        let found = self.entry(path)?;
+        if file.action() == "mode" && found.is_some_and(|stat| self.is_foreign(&stat)) {
+            let message = format!("'{}' is another user's, who alone can change its mode", quoted(path));
+            return Err(refusal(
+                path,
+                message,
+                "ask its owner, or leave its mode as it is: run 'oxundo diff' to see it",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether something may come to a path, or go from there; gives what is there.
+    fn entry(&mut self, path: &BStr) -> Result<Option<Stat>> {
+        // What is in a directory that is closed is seen when it is open.
+        let found = match Worktree::new(self.repo).stat(path) {
+            Err(error) if is_denied(&error) => return Ok(None),
+            found => found?,
+        };
+        if let Some((stat, directory)) = &found {
+            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            check_fixed(path, directory, OsStr::from_bytes(name))?;
+            let above = fstat(directory)?;
+            if mode_of(&above) & STICKY != 0 && self.is_foreign(&above) && self.is_foreign(stat) {
+                let (shown, above) = (quoted(path), shown_directory(parents(path).next()));
+                let message =
+                    format!("'{shown}' is another user's, and only they may remove what is theirs from '{above}'");
+                return Err(refusal(
+                    path,
+                    message,
+                    &format!("have its owner run 'chmod -t {above}', then run the same command again"),
+                ));
+            }
+        }
+        self.directory(path)?;
+        Ok(found.map(|(stat, _)| stat))
+    }
+
+    /// Whether what is in the nearest directory above a path may be changed.
+    fn directory(&mut self, path: &BStr) -> Result<()> {
+        for above in parents(path).chain([BStr::new("")]) {
+            if self.looked.contains(above) {
+                return Ok(());
+            }
+            let opened = match Worktree::new(self.repo).open_directory(above) {
+                Err(error) if is_denied(&error) => return Ok(()),
+                opened => opened?,
+            };
+            let Some(directory) = opened else { continue };
+            check_fixed(above, &directory, OsStr::new("."))?;
+            // One's own is opened for as long as it takes.
+            if self.is_foreign(&fstat(&directory)?)
+                && accessat(&directory, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty())
+                    == Err(Errno::ACCESS)
+            {
+                let above = shown_directory(Some(above));
+                let message = format!("'{above}' is another user's, and nothing in it may be changed");
+                return Err(refusal(
+                    path,
+                    message,
+                    &format!("have its owner run 'chmod o+w {above}', then run the same command again"),
+                ));
+            }
+            self.looked.insert(above.to_owned());
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Whether there is room for all that is written: what is there goes only when that is in its place.
+    fn space(&self, plan: &Plan) -> Result<()> {
+        let Ok(about) = fstatvfs(&self.repo.opened().fd) else { return Ok(()) };
+        let blocks = if self.user == 0 { about.f_bfree } else { about.f_bavail };
+        let (block, free) = (about.f_frsize.max(1), blocks.saturating_mul(about.f_frsize));
+        // Where a file system does not say, it has no size either.
+        if free >= PLENTY || about.f_blocks == 0 {
+            return Ok(());
+        }
+        let mut needed = 0_u64;
+        for file in plan.files.iter().filter(|file| file.action() == "write") {
+            if let Some(to) = &file.to {
+                needed += Objects::new(self.repo).size(to.id)?.div_ceil(block) * block;
+            }
+        }
+        if needed <= free {
+            return Ok(());
+        }
+        let message =
+            format!("there is not enough space: {} are to be written, and {} are free", size(needed), size(free));
+        Err(Refusal::new(Code::Io, message).hint("free some space, then run the same command again").into())
+    }
+}
+
+fn check_fixed(path: &BStr, directory: &OwnedFd, name: &OsStr) -> Result<()> {
+    let Some((word, flag)) = fixed_by(directory, name) else { return Ok(()) };
+    let shown = shown_directory(Some(path));
+    let message = format!("'{shown}' is {word}: nothing may change it");
+    let hint = format!(
+        "run 'chattr -{flag} {shown}' at the top of the worktree, as the superuser, then the same command again"
+    );
+    Err(refusal(path, message, &hint))
+}
+
+fn shown_directory(path: Option<&BStr>) -> String {
+    path.filter(|path| !path.is_empty()).map_or_else(|| ".".to_owned(), quoted)
+}
+
+fn refusal(path: &BStr, message: String, hint: &str) -> anyhow::Error {
+    Refusal::new(Code::Io, message).hint(hint).paths([path.to_owned()]).into()
+}
