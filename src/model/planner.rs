@@ -58,9 +58,10 @@ pub enum Standing {
 pub struct Present {
     /// Files, by path.
     pub files: BTreeMap<BString, Occupant>,
-    /// What the turns made beyond the limits, where it is there, with its present state; and
-    /// whether it is kept aside.
-    pub aside: BTreeMap<BString, (Standing, bool)>,
+    /// What the turns made beyond the limits, or moved, where it is there, with its present state.
+    pub aside: BTreeMap<BString, Standing>,
+    /// The stores in which something is kept aside.
+    pub kept: BTreeSet<String>,
     /// The modes of the directories that exist.
     pub directories: BTreeMap<BString, u32>,
     /// The modes of directories above these whose permissions keep the owner from changing their content.
@@ -112,6 +113,7 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         files: BTreeMap::new(),
         directories: BTreeMap::new(),
         aside: BTreeMap::new(),
+        stores: BTreeMap::new(),
         replaced: BTreeSet::new(),
         index: BTreeMap::new(),
         branches: BTreeMap::new(),
@@ -143,6 +145,8 @@ struct Planner<'a, 'm> {
     files: BTreeMap<BString, Option<FileState>>,
     directories: BTreeMap<BString, Option<u32>>,
     aside: BTreeMap<BString, AsideMove>,
+    /// Where something is kept that one turn would move on to the next one's store, by that.
+    stores: BTreeMap<String, String>,
     /// Where what is there is moved aside, and a file comes into its place.
     replaced: BTreeSet<BString>,
     index: BTreeMap<BString, Vec<IndexEntry>>,
@@ -189,7 +193,9 @@ impl Planner<'_, '_> {
             self.index.insert(path.clone(), next);
         }
         // What goes aside makes way for a file, and what comes back finds its place free where one goes.
-        for (path, change) in &turn.delta.aside {
+        // What goes comes first: it may come back under another name.
+        let (out, back): (Vec<_>, Vec<_>) = turn.delta.aside.iter().partition(|(_, change)| change.to.is_none());
+        for (path, change) in out.into_iter().chain(back) {
             let file = turn.delta.files.get(path);
             if !self.aside(path, change, file, &turn.returns) {
                 way_back.absent.push(exact::encode(path));
@@ -436,7 +442,7 @@ impl Planner<'_, '_> {
         file: Option<&Change<Option<FileState>>>,
         returns: &ReturnState,
     ) -> bool {
-        let (standing, kept) = self.present.aside.get(path).cloned().unwrap_or_default();
+        let standing = self.present.aside.get(path).cloned().unwrap_or_default();
         let moved = self.aside.get(path).map(|aside| aside.out);
         let file_goes = file.is_some_and(|file| file.from.is_some() && file.to.is_none());
         let there = moved.map_or(standing != Standing::Nothing, |out| !out) && !file_goes;
@@ -444,6 +450,8 @@ impl Planner<'_, '_> {
             (Some(left), None) if there => {
                 if moved.is_none() && standing != Standing::Something(left.state.clone()) {
                     self.note(path, Cause::Changed);
+                } else if moved == Some(false) {
+                    self.goes_on(path, &left.store);
                 } else {
                     let store = left.store.clone();
                     self.aside.insert(path.clone(), AsideMove { path: path.clone(), store, out: true });
@@ -453,9 +461,8 @@ impl Planner<'_, '_> {
                 }
             }
             (None, Some(_)) if there => self.note(path, Cause::InTheWay),
-            (None, Some(back)) if kept => {
-                let store = back.store.clone();
-                self.aside.insert(path.clone(), AsideMove { path: path.clone(), store, out: false });
+            (None, Some(back)) if self.present.kept.contains(&back.store) || self.is_moved(&back.store) => {
+                self.comes_back(path, &back.store);
             }
             (None, Some(_)) if returns.was_absent(path.as_bstr()) => return false,
             (None, Some(_)) if self.edits != Edits::Overwrite => self.note(path, Cause::Lost),
@@ -463,6 +470,32 @@ impl Planner<'_, '_> {
             _ => {}
         }
         true
+    }
+
+    /// Something comes back from a store to a path.
+    fn comes_back(&mut self, path: &BString, store: &String) {
+        let store = self.stores.get(store).unwrap_or(store).clone();
+        match self.aside.get(path) {
+            // It went on and on, and comes to where it is.
+            Some(gone) if gone.out && gone.store == store => drop(self.aside.remove(path)),
+            Some(gone) if gone.out => self.note(path, Cause::InTheWay),
+            _ => drop(self.aside.insert(path.clone(), AsideMove { path: path.clone(), store, out: false })),
+        }
+    }
+
+    /// Whether something goes aside in this plan that is to come back under another name.
+    fn is_moved(&self, store: &String) -> bool {
+        self.stores.contains_key(store) || self.aside.values().any(|aside| aside.out && aside.store == *store)
+    }
+
+    /// What would come back to a path by one turn, and go from there to this store by the next, never comes there.
+    fn goes_on(&mut self, path: &BString, to: &str) {
+        let Some(came) = self.aside.remove(path) else { return };
+        match self.aside.values_mut().find(|aside| aside.out && aside.store == came.store) {
+            Some(first) => to.clone_into(&mut first.store),
+            // It is kept where the first turn has it.
+            None => drop(self.stores.insert(to.to_owned(), came.store)),
+        }
     }
 
     /// Notes an overlap where something that stays is in the place of a file to be written.
@@ -802,7 +835,12 @@ mod tests {
     fn what_was_made_beyond_the_limits_goes_aside_while_it_is_what_the_turn_left() {
         let left = Aside { store: "aside/1/0".into(), state: Some("1 2.3".into()) };
         let step = Delta { aside: [("big".into(), Change::new(Some(left.clone()), None))].into(), ..Delta::default() };
-        let now = |standing, kept| Present { aside: [("big".into(), (standing, kept))].into(), ..Present::default() };
+        let kept = |kept: bool| kept.then(|| "aside/1/0".to_owned()).into_iter().collect();
+        let now = |standing, is_kept| Present {
+            aside: [("big".into(), standing)].into(),
+            kept: kept(is_kept),
+            ..Present::default()
+        };
         let there = now(Standing::Something(left.state.clone()), false);
         let plan = plan_of(std::slice::from_ref(&step), &there).expect("no obstacle");
         assert_eq!(plan.aside, [AsideMove { path: "big".into(), store: "aside/1/0".into(), out: true }]);

@@ -169,3 +169,84 @@ fn purge_names_what_may_be_the_only_copy_and_deletes_it_only_where_that_is_said(
     repo.oxundo(["uninstall", "--purge", "--yes"]).success();
     repo.assert_absent(".git/oxundo", "all is gone");
 }
+
+/// What the user has that is over the limits.
+const LARGE: &str =
+    "head -c 11000000 /dev/urandom >big.bin; mkdir -p node_modules/a; echo code >node_modules/a/x; echo 1 >note";
+
+fn with_large_files() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.sh(LARGE);
+    repo
+}
+
+#[test]
+fn what_a_turn_moved_goes_back_to_where_it_was() {
+    in_both_modes(|mode| {
+        for work in [
+            "mv big.bin other.bin",
+            "mkdir -p data/in; mv big.bin data/in/; echo 2 >note",
+            "mkdir vendor; mv node_modules vendor/",
+            "mkdir vendor; mv node_modules vendor/; mv big.bin vendor/node_modules.bin; rm note",
+        ] {
+            let repo = with_large_files();
+            let said = repo.turn(mode, &format!("{work}; echo 2 >README.txt"));
+            assert!(!said.err().contains("does not cover"), "{said:?}");
+            repo.undo();
+            let inode = |repo: &Sandbox| repo.sh("stat -c '%i %Y' big.bin node_modules/a/x");
+            let was = inode(&repo);
+            repo.redo();
+            repo.there_and_back(mode, "echo 3 >README.txt");
+            repo.undo();
+            assert_eq!(inode(&repo), was, "it is the same file");
+        }
+        for work in ["mv big.bin other.bin", "mkdir d; mv node_modules big.bin d/"] {
+            with_large_files().there_and_back(mode, &format!("{work}; echo 2 >README.txt"));
+        }
+    });
+}
+
+#[test]
+fn what_turns_moved_on_and_on_comes_back_over_all_of_them() {
+    in_both_modes(|mode| {
+        let repo = with_large_files();
+        let mut states = vec![repo.files()];
+        for work in [
+            "mv big.bin b",
+            "mkdir d; mv b d/c; mv node_modules d/",
+            "mv d/c e; head -c 12000000 /dev/zero >f",
+            "mv f d/g; mv e big.bin",
+        ] {
+            repo.turn(mode, &format!("{work}; echo {} >>README.txt", states.len()));
+            states.push(repo.files());
+        }
+        let last = states.len() - 1;
+        for steps in 1..=last {
+            repo.oxundo(["undo", "--steps", &steps.to_string()]).success();
+            repo.files().assert_is(&states[last - steps], &format!("undo --steps {steps}"));
+            repo.oxundo(["redo", "--steps", &steps.to_string()]).success();
+            repo.files().assert_is(&states[last], &format!("redo --steps {steps}"));
+        }
+        for back in (0..last).rev() {
+            repo.undo();
+            repo.files().assert_is(&states[back], "undo");
+        }
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        repo.redo();
+        repo.files().assert_is(&states[3], "redo");
+        repo.oxundo(["undo", "--steps", "3"]).success();
+        repo.files().assert_is(&states[0], "undo");
+    });
+}
+
+#[test]
+fn what_was_moved_is_not_moved_back_over_what_is_there_or_where_it_was_changed() {
+    in_both_modes(|mode| {
+        for user in ["echo mine >big.bin", "echo more >>other.bin"] {
+            let repo = with_large_files();
+            repo.turn(mode, "mv big.bin other.bin; echo 2 >README.txt");
+            repo.sh(user);
+            repo.refuses(&["undo"], "conflict");
+        }
+    });
+}

@@ -115,6 +115,18 @@ fn what_a_turn_does_to_what_is_not_covered_is_named_and_not_taken_back() {
 }
 
 #[test]
+fn what_is_private_and_was_moved_goes_back_to_where_it_was() {
+    in_both_modes(|mode| {
+        let Some((repo, stranger)) = open_repository() else { return };
+        repo.there_and_back(
+            mode,
+            "mkdir d; mv key d/key2; mv closed/file closed/other; mv .env .env.bak; echo more >>tracked",
+        );
+        holds(&stranger, "there and back");
+    });
+}
+
+#[test]
 fn what_is_private_and_in_the_way_is_neither_overwritten_nor_copied() {
     in_both_modes(|mode| {
         let Some((repo, stranger)) = open_repository() else { return };
@@ -222,7 +234,7 @@ fn doctor_names_what_was_recorded_though_it_is_private() {
 fn killed_at_any_call_what_changes_places_with_what_is_aside_is_all_there() {
     let Some((repo, _)) = open_repository() else { return };
     let before = repo.files();
-    repo.turn(Mode::Ghost, "echo correct-horse >shut; chmod 600 shut; echo more >>tracked");
+    repo.turn(Mode::Ghost, "echo correct-horse >shut; chmod 600 shut; echo more >>tracked; mkdir d; mv key d/");
     let after = repo.files();
     for args in [["undo"], ["redo"]] {
         let Ok(points) = points_of(&repo, &args) else {

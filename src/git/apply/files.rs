@@ -114,7 +114,7 @@ impl<'a> Files<'a> {
         }
         self.look_again()?;
         for (number, aside) in plan.aside.iter().enumerate().filter(|(_, aside)| aside.out) {
-            if !self.is_replaced(plan, aside)? {
+            if !self.has_moved_on(plan, aside)? && !self.is_replaced(plan, aside)? {
                 self.move_aside(number, aside)?;
             }
         }
@@ -317,6 +317,17 @@ impl<'a> Files<'a> {
     fn has_come_back(&self, plan: &Plan, file: &FileMove) -> bool {
         let comes = |aside: &AsideMove| !aside.out && aside.path == file.path;
         self.lenient && plan.aside.iter().any(|aside| comes(aside) && !self.is_kept(aside))
+    }
+
+    /// Whether what goes aside, to come back under another name, has come there.
+    fn has_moved_on(&self, plan: &Plan, aside: &AsideMove) -> Result<bool> {
+        let comes = |other: &&AsideMove| !other.out && other.store == aside.store;
+        let Some(other) = plan.aside.iter().find(comes).filter(|_| self.lenient && !self.is_kept(aside)) else {
+            return Ok(false);
+        };
+        let is_there =
+            |path: &BString| -> Result<bool> { Ok(matches!(self.worktree().find(path.as_bstr())?, Lookup::There(_))) };
+        Ok(is_there(&other.path)? && !is_there(&aside.path)?)
     }
 
     /// Whether what goes aside has gone, and the file that comes into its place has come.

@@ -7,7 +7,8 @@ use crate::git::scan::ignore::{Ignored, rules_of};
 use crate::git::scan::nested::own_state;
 use crate::git::worktree::names::is_storable;
 use crate::model::checkpoint::{
-    Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, branch_changes, stash_change, symbolic_changes,
+    Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, Skipped, branch_changes, stash_change,
+    symbolic_changes,
 };
 use crate::model::path::{all_parents, is_at_or_below, parents};
 use crate::model::plan::AsideMove;
@@ -140,7 +141,45 @@ impl Checkpoints<'_> {
             let aside = Aside { store: format!("aside/{turn}/{number}"), state: own_state(skipped) };
             made.insert(skipped.path.clone(), Change::new(None, Some(aside)));
         }
+        for (old, new) in self.moves(before, after, &made)? {
+            // The way back leads through the place where such things are kept, from the new name to the old one.
+            let kept = made.get(&new).and_then(|change| change.to.clone());
+            made.insert(old, Change::new(kept, None));
+        }
         Ok(made)
+    }
+
+    /// What was there before and not captured, is gone, and is under another name that is new: its old name and the new one.
+    /// The sizes and the times to the nanosecond prove it, of a directory those of all that is in it, where nothing else has
+    /// the same.
+    fn moves(
+        &self,
+        before: &Checkpoint,
+        after: &Checkpoint,
+        made: &BTreeMap<BString, Change<Option<Aside>>>,
+    ) -> Result<Vec<(BString, BString)>> {
+        let mut gone: Vec<&Skipped> = Vec::new();
+        let has_stayed = |old: &Skipped| after.skipped.iter().any(|new| new.path == old.path);
+        for old in before.skipped.iter().filter(|old| old.is_movable() && old.state.is_some() && !has_stayed(old)) {
+            let path = old.path.as_bstr();
+            if self.captured_file(after, path)?.is_none() && self.captured_directory(after, path)?.is_none() {
+                gone.push(old);
+            }
+        }
+        if gone.is_empty() {
+            return Ok(Vec::new());
+        }
+        let new: Vec<&Skipped> = after.skipped.iter().filter(|new| made.contains_key(&new.path)).collect();
+        let alike = |all: &[&Skipped], one: &Skipped| -> Vec<BString> {
+            let same = |other: &&&Skipped| (other.reason, &other.state) == (one.reason, &one.state);
+            all.iter().filter(same).map(|other| other.path.clone()).collect()
+        };
+        let pairs = new.iter().map(|one| (alike(&gone, one), alike(&new, one)));
+        Ok(pairs
+            .filter_map(
+                |(mut old, mut new)| if old.len() == 1 && new.len() == 1 { old.pop().zip(new.pop()) } else { None },
+            )
+            .collect())
     }
 
     fn was_tracked(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<bool> {

@@ -51,13 +51,13 @@ impl Checkpoints<'_> {
             }
         }
         for (path, change) in deltas().flat_map(|delta| &delta.aside) {
-            let store = change.from.iter().chain(&change.to).map(|aside| self.repo.aside_path(&aside.store));
-            let kept = store.into_iter().any(|store| store.symlink_metadata().is_ok());
+            let stores = change.from.iter().chain(&change.to).map(|aside| &aside.store);
+            present.kept.extend(stores.filter(|store| self.repo.aside_path(store).symlink_metadata().is_ok()).cloned());
             let standing = match Worktree::new(self.repo).find(path.as_bstr())? {
                 Lookup::There(found) => Standing::Something(file_state(&found)),
                 Lookup::Absent | Lookup::Behind(_) => Standing::Nothing,
             };
-            present.aside.insert(path.clone(), (standing, kept));
+            present.aside.insert(path.clone(), standing);
         }
         for path in deltas().flat_map(|delta| delta.index.keys()) {
             let entries = Index::new(self.repo).index_entries(index, path.as_bstr())?;

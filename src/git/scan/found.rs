@@ -138,10 +138,12 @@ pub fn special(path: &BStr) -> Skipped {
     skipped(path, Reason::Special, 0)
 }
 
-/// A fingerprint of a file that is not captured. Of one that is not since it is private, its mode is part of that.
+/// A fingerprint of a file that is not captured: with its mode, to tell a change of that, and its inode, to know it under
+/// another name.
 pub fn state_of(reason: Reason, stat: &Stat) -> Option<String> {
     let state = file_state(stat)?;
-    Some(if reason == Reason::Private { format!("{state} {:o}", mode_of(stat)) } else { state })
+    // Of one that cannot be read, somebody else tells.
+    Some(if reason == Reason::Unreadable { state } else { format!("{state} {:o} {}", mode_of(stat), stat.st_ino) })
 }
 
 pub fn as_path(path: &BStr) -> &std::path::Path {

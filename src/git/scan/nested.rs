@@ -8,7 +8,7 @@ use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::descent::Descent;
 use crate::git::worktree::stat::file_state;
-use crate::model::checkpoint::{Reason, Skipped};
+use crate::model::checkpoint::Skipped;
 use anyhow::Result;
 use gix::bstr::{BStr, ByteSlice};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
@@ -136,8 +136,8 @@ pub fn tree_state(worktree: Worktree<'_>, path: &BStr) -> Option<String> {
 /// The part of a skipped item's state that must still be the same when it is moved aside: a directory is moved
 /// with everything in it.
 pub fn own_state(skipped: &Skipped) -> Option<String> {
-    let state = skipped.state.clone().filter(|state| !state.starts_with(TREE_STATE))?;
-    // Its mode says whether it was changed, and is no part of what is moved.
-    let own = state.rsplit_once(' ').filter(|_| skipped.reason == Reason::Private).map(|(own, _)| own.to_owned());
-    Some(own.unwrap_or(state))
+    let state = skipped.state.as_deref().filter(|state| !state.starts_with(TREE_STATE))?;
+    // What else is in it tells which file it is.
+    let own: Vec<&str> = state.split(' ').take(2).collect();
+    Some(own.join(" "))
 }

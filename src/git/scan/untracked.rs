@@ -11,7 +11,7 @@ use crate::git::worktree::descent::Descent;
 use crate::git::worktree::is_denied;
 use crate::git::worktree::names::is_storable;
 use crate::git::worktree::privacy::{Privacy, is_open, is_open_directory};
-use crate::git::worktree::stat::{file_state, kind_of, mode_of, size_of, stamp_of};
+use crate::git::worktree::stat::{kind_of, mode_of, size_of, stamp_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped};
 use crate::model::path::{is_at_or_below, parents};
 use anyhow::{Context, Result};
@@ -212,7 +212,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         let new_directories = || self.directories.iter().filter(|directory| !is_old(directory.as_bstr()));
         for (path, reason, size) in over_budget(&self.scan.untracked, budget, is_new, new_directories) {
             let stat = self.scanner.worktree.stat(path.as_bstr())?;
-            let state = match stat.as_ref().and_then(|(stat, _)| file_state(stat)) {
+            let state = match stat.as_ref().and_then(|(stat, _)| state_of(reason, stat)) {
                 Some(file) => Some(file),
                 None => tree_state(self.scanner.worktree, path.as_bstr()),
             };

@@ -106,7 +106,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
     let mut update = locked.timeline.update();
     let lock = commit(locked, &mut turn, &mut since, &changed, &mut plan, &mut update)?;
-    announce_uncovered(locked, &since.before, &since.capture.checkpoint);
+    announce_uncovered(locked, &since.before, &since.capture.checkpoint, &changed);
     put_ended(locked, &mut turn, &since, &mut update)?;
     let word = if ending.interrupted { "end (interrupted)" } else { "end" };
     let message = format!("{word} {} ({})", turn.turn, turn.label());

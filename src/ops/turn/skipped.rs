@@ -3,7 +3,7 @@
 use crate::git::checkpoint::capture::Capture;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized, shown, size};
-use crate::model::checkpoint::{Checkpoint, Reason, Skipped, uncovered_changes};
+use crate::model::checkpoint::{Checkpoint, Delta, Reason, Skipped, uncovered_changes};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
@@ -89,9 +89,10 @@ pub fn tracked_only(view: &View<'_>) -> Option<String> {
 }
 
 /// Says what a turn changed that is not captured.
-pub fn announce_uncovered(view: &View<'_>, before: &Checkpoint, after: &Checkpoint) {
+pub fn announce_uncovered(view: &View<'_>, before: &Checkpoint, after: &Checkpoint, changed: &Delta) {
     // Not for directories that tools fill again in every turn: undo says so when it matters.
-    for skipped in uncovered_changes(before, after).into_iter().filter(|old| old.reason != Reason::SkipDir) {
+    let named = |old: &&Skipped| old.reason != Reason::SkipDir && !changed.aside.contains_key(&old.path);
+    for skipped in uncovered_changes(before, after).into_iter().filter(named) {
         view.warn(format!("the turn changed '{}', which undo does not cover", shown(skipped.path.as_bstr())));
     }
 }

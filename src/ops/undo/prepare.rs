@@ -149,7 +149,8 @@ fn leg(
 ) -> Result<Leg> {
     let (before, after) = ends(view, direction, turn, is_last)?;
     let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?;
-    uncovered.extend(uncovered_changes(&before, &after).into_iter().map(|old| old.path.clone()));
+    let changed = uncovered_changes(&before, &after).into_iter().filter(|old| !delta.aside.contains_key(&old.path));
+    uncovered.extend(changed.map(|old| old.path.clone()));
     let returns = view.timeline.return_state(turn.turn)?;
     let (delta, start, goal) = match direction {
         Direction::Back => (delta.inverse(), after, before),
