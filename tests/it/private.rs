@@ -120,7 +120,7 @@ fn what_is_private_and_was_moved_goes_back_to_where_it_was() {
         let Some((repo, stranger)) = open_repository() else { return };
         repo.there_and_back(
             mode,
-            "mkdir d; mv key d/key2; mv closed/file closed/other; mv .env .env.bak; echo more >>tracked",
+            "mkdir d e; mv key d/key; mv closed/file closed/other; mv .env e/.env; echo more >>tracked",
         );
         holds(&stranger, "there and back");
     });

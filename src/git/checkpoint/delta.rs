@@ -170,16 +170,25 @@ impl Checkpoints<'_> {
             return Ok(Vec::new());
         }
         let new: Vec<&Skipped> = after.skipped.iter().filter(|new| made.contains_key(&new.path)).collect();
+        let same = |one: &Skipped, other: &Skipped| (one.reason, &one.state) == (other.reason, &other.state);
         let alike = |all: &[&Skipped], one: &Skipped| -> Vec<BString> {
-            let same = |other: &&&Skipped| (other.reason, &other.state) == (one.reason, &one.state);
-            all.iter().filter(same).map(|other| other.path.clone()).collect()
+            let mut alike: Vec<&&Skipped> = all.iter().filter(|other| same(one, other)).collect();
+            // Of several that were made at once, the one of the same name.
+            if alike.len() > 1 {
+                alike.retain(|other| file_name(&other.path) == file_name(&one.path));
+            }
+            alike.into_iter().map(|other| other.path.clone()).collect()
         };
-        let pairs = new.iter().map(|one| (alike(&gone, one), alike(&new, one)));
-        Ok(pairs
-            .filter_map(
-                |(mut old, mut new)| if old.len() == 1 && new.len() == 1 { old.pop().zip(new.pop()) } else { None },
-            )
-            .collect())
+        let mut moves = Vec::new();
+        for old in &gone {
+            if let [to] = &alike(&new, old)[..]
+                && let Some(found) = new.iter().find(|found| found.path == *to)
+                && alike(&gone, found) == [old.path.clone()]
+            {
+                moves.push((old.path.clone(), to.clone()));
+            }
+        }
+        Ok(moves)
     }
 
     fn was_tracked(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<bool> {
@@ -255,6 +264,10 @@ impl Checkpoints<'_> {
         });
         Ok(changes.filter(|(_, change)| change.from != change.to).collect())
     }
+}
+
+fn file_name(path: &BString) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 fn file_state(checkpoint: &Checkpoint, path: &BStr, (mode, id): (EntryMode, ObjectId)) -> Option<FileState> {

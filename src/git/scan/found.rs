@@ -138,12 +138,11 @@ pub fn special(path: &BStr) -> Skipped {
     skipped(path, Reason::Special, 0)
 }
 
-/// A fingerprint of a file that is not captured: with its mode, to tell a change of that, and its inode, to know it under
-/// another name.
+/// A fingerprint of a file that is not captured: with its mode, to tell a change of that.
 pub fn state_of(reason: Reason, stat: &Stat) -> Option<String> {
     let state = file_state(stat)?;
     // Of one that cannot be read, somebody else tells.
-    Some(if reason == Reason::Unreadable { state } else { format!("{state} {:o} {}", mode_of(stat), stat.st_ino) })
+    Some(if reason == Reason::Unreadable { state } else { format!("{state} {:o}", mode_of(stat)) })
 }
 
 pub fn as_path(path: &BStr) -> &std::path::Path {
