@@ -20,7 +20,7 @@ use crate::model::checkpoint::short_branch;
 use crate::model::plan::Op;
 use crate::model::session::Signal;
 use crate::model::turn;
-use crate::ops::list::{State, every, on_branch};
+use crate::ops::list::{State, every, here};
 use crate::ops::resolve::state_at;
 use crate::ops::status::{refusal_of, status};
 use crate::ops::turn::message_of_prompt;
@@ -231,7 +231,7 @@ impl Worktree {
     ///
     /// [`Code::Corrupt`] when the timeline cannot be read; [`Code::Io`].
     pub fn list(&self, most: usize) -> Result<Turns> {
-        self.turns(|view| on_branch(&view.timeline, view.head.stack(), most))
+        self.turns(|view| here(view, most))
     }
 
     /// The turns of all branches, newest first, also those that can be redone no more; at most so many.
@@ -240,7 +240,7 @@ impl Worktree {
     ///
     /// As for [`Self::list`].
     pub fn list_all(&self, most: usize) -> Result<Turns> {
-        self.turns(|view| every(&view.timeline, most))
+        self.turns(|view| every(&view.timeline, Some(view), most))
     }
 
     fn turns(&self, find: impl FnOnce(&View<'_>) -> anyhow::Result<Vec<(turn::Turn, State)>>) -> Result<Turns> {

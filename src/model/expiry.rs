@@ -2,7 +2,7 @@
 //! redone, nor one of the newest that can be undone.
 
 use crate::model::timeline::Timeline;
-use crate::model::turn::Turn;
+use crate::model::turn::{Footing, Turn};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// This many turns of each branch, and this many rescue checkpoints, never expire.
@@ -60,33 +60,40 @@ fn changed(turns: &BTreeMap<u64, Turn>, kept: &BTreeSet<u64>) -> Vec<Turn> {
         let previous = turn.previous.filter(|below| kept.contains(below));
         let depth = previous.and_then(|below| depths.get(&below)).map_or(1, |below| below + 1);
         depths.insert(turn.turn, depth);
-        if (previous, depth) != (turn.previous, turn.depth) {
-            changed.push(Turn { previous, depth, ..turn.clone() });
+        let footing = turn.footing.clone().map(|footing| standing(footing, kept));
+        if (previous, depth, &footing) != (turn.previous, turn.depth, &turn.footing) {
+            changed.push(Turn { previous, depth, footing, ..turn.clone() });
         }
     }
     changed
 }
 
+/// Below a turn that goes there is nothing.
+fn standing(footing: Footing, kept: &BTreeSet<u64>) -> Footing {
+    let there = |turn: u64| if kept.contains(&turn) { turn } else { 0 };
+    Footing { base: there(footing.base), back_to: footing.back_to.map(there), ..footing }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::timeline::Step;
+    use crate::model::timeline::Stack;
 
     /// Turns 1 to `count` on one branch, each on the one below it.
     fn line(count: u64) -> (Timeline, BTreeMap<u64, Turn>) {
-        let mut timeline = Timeline::default();
         let mut turns = BTreeMap::new();
+        let timeline = timeline(count, &[]);
         for number in 1..=count {
             let previous = (number > 1).then(|| number - 1);
-            timeline.push(&step(number, previous), false);
             let turn = Turn { turn: number, previous, depth: number, ended_at: Some(String::new()), ..Turn::default() };
             turns.insert(number, turn);
         }
         (timeline, turns)
     }
 
-    fn step(turn: u64, previous: Option<u64>) -> Step {
-        Step { turn, began_on: "main".into(), ended_on: "main".into(), previous }
+    fn timeline(top: u64, undone: &[u64]) -> Timeline {
+        let stack = Stack { top: Some(top), undone: undone.to_vec() };
+        Timeline { stacks: [("main".to_owned(), stack)].into(), ..Timeline::default() }
     }
 
     #[test]
@@ -109,10 +116,8 @@ mod tests {
 
     #[test]
     fn undone_turns_stay_and_dropped_ones_go_by_their_age() {
-        let (mut timeline, turns) = line(55);
-        for number in [55, 54] {
-            timeline.undo(&step(number, Some(number - 1)));
-        }
+        let (_, turns) = line(55);
+        let mut timeline = timeline(53, &[54, 55]);
         assert_eq!(expiry(&timeline, &turns, |_| true).expired, (1..=5).collect());
         timeline.stacks.entry("main".into()).or_default().undone.clear();
         let expired = expiry(&timeline, &turns, |turn| turn.turn != 54).expired;

@@ -10,6 +10,7 @@ pub mod leftover;
 pub mod limits;
 pub mod merge;
 pub mod path;
+pub mod place;
 pub mod plan;
 pub mod planner;
 pub mod record;

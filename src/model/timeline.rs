@@ -1,16 +1,15 @@
-//! Where the cursor is, and where it goes. Per branch: a chain of done turns,
-//! each knowing the one below it, and the undone turns that redo would bring back.
+//! The state of a timeline: for each branch on which turns were made, the last turn done there and the undone ones; and
+//! where HEAD was when that was written. Which of them counts where HEAD is now, [`super::place`] decides.
 //!
 //! ```text
 //!   undo  ◀──────────┐        ┌──────────▶  redo
 //!   1 ◀─ 2 ◀─ 3 = top          undone = [4, 5]   (next to redo first)
 //! ```
 //!
-//! A done turn is kept under the branch on which it ended, an undone one under
-//! the branch on which it began: each where HEAD is when its turn comes.
+//! A turn that others were made instead of is in no list, and still known by its number, until it expires.
 
-use crate::model::checkpoint::{UsualModes, hex};
-use crate::model::turn::Turn;
+use crate::model::checkpoint::{Head, UsualModes, hex, hex_option};
+use crate::model::place::{Place, Recorded};
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,6 +21,16 @@ pub struct Stack {
     pub top: Option<u64>,
     /// The undone turns, next to redo first.
     pub undone: Vec<u64>,
+}
+
+/// Where HEAD was when the timeline was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The name of the stack that says which turns are done there.
+    pub stack: String,
+    /// The commit.
+    #[serde(with = "hex_option")]
+    pub commit: Option<ObjectId>,
 }
 
 /// A commit that no branch holds any more and that a turn still needs.
@@ -54,6 +63,9 @@ pub struct Timeline {
     pub open: Option<u64>,
     /// By the full name of the branch, or `HEAD` when detached.
     pub stacks: BTreeMap<String, Stack>,
+    /// Where HEAD was when this was written; older releases did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Standing>,
     /// The usual permission bits, which checkpoints do not record for each file.
     pub usual_modes: Option<UsualModes>,
     /// The states that the user named.
@@ -77,37 +89,12 @@ impl Default for Timeline {
             next_rescue: 1,
             open: None,
             stacks: BTreeMap::new(),
+            at: None,
             usual_modes: None,
             named: BTreeMap::new(),
             pins: Vec::new(),
             held: Vec::new(),
             uncommitted: Vec::new(),
-        }
-    }
-}
-
-/// Which turn to walk over, with the branches that decide where it is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The turn.
-    pub turn: u64,
-    /// The stack of the branch on which it began.
-    pub began_on: String,
-    /// The stack of the branch on which it ended.
-    pub ended_on: String,
-    /// The turn below it.
-    pub previous: Option<u64>,
-}
-
-impl Step {
-    /// The step that a turn is.
-    pub fn of(turn: &Turn) -> Self {
-        let stack = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "HEAD".to_owned());
-        Self {
-            turn: turn.turn,
-            began_on: stack(&turn.began_on),
-            ended_on: stack(&turn.branch),
-            previous: turn.previous,
         }
     }
 }
@@ -123,11 +110,6 @@ impl Timeline {
         self.stacks.get(name)?.top
     }
 
-    /// The next turn that redo would bring back on a branch.
-    pub fn next_redo(&self, name: &str) -> Option<u64> {
-        self.stacks.get(name)?.undone.first().copied()
-    }
-
     /// The newest turn done on any branch, with the branch's stack name.
     pub fn newest_done(&self) -> Option<(u64, &str)> {
         self.stacks.iter().filter_map(|(name, stack)| Some((stack.top?, name.as_str()))).max()
@@ -138,36 +120,38 @@ impl Timeline {
         self.stacks.values().any(|stack| stack.undone.contains(&turn))
     }
 
-    /// Takes the turn off the done ones.
-    pub fn undo(&mut self, step: &Step) {
-        self.stacks.entry(step.ended_on.clone()).or_default().top = step.previous;
-        self.stacks.entry(step.began_on.clone()).or_default().undone.insert(0, step.turn);
-        self.tidy();
+    /// What is recorded of where the cursor was, for one who stands here.
+    pub fn recorded(&self, head: &Head) -> Recorded {
+        let name = head.stack();
+        let newest = || self.newest_done().map(|(_, name)| name);
+        let last = match &self.at {
+            Some(at) => at.stack.as_str(),
+            None if self.stacks.contains_key(name) => name,
+            None => newest().unwrap_or(name),
+        };
+        let others = self.stacks.iter().filter(|(other, _)| *other != name && *other != last);
+        let mut others: Vec<Stack> = others.map(|(_, stack)| stack.clone()).collect();
+        others.sort_by_key(|stack| std::cmp::Reverse(stack.top));
+        Recorded { last: self.stack(last), is_here: last == name, here: self.stacks.get(name).cloned(), others }
     }
 
-    /// Puts the turn back on the done ones.
-    pub fn redo(&mut self, step: &Step) {
-        let began = self.stacks.entry(step.began_on.clone()).or_default();
-        began.undone.retain(|turn| *turn != step.turn);
-        self.stacks.entry(step.ended_on.clone()).or_default().top = Some(step.turn);
+    /// HEAD stands here now, and this is done and undone.
+    pub fn stand(&mut self, head: &Head, place: &Place) {
+        let stack = Stack { top: place.top, undone: place.undone.clone() };
+        self.stacks.insert(head.stack().to_owned(), stack);
         self.tidy();
+        let at = || Standing { stack: head.stack().to_owned(), commit: head.commit };
+        self.at = (!self.stacks.is_empty()).then(at);
     }
 
-    /// Puts a new turn on its branch. Turns that are undone there can no longer be redone, unless this one
-    /// leaves that possible.
-    pub fn push(&mut self, step: &Step, keeps_redo: bool) {
-        if !keeps_redo {
-            self.stacks.entry(step.began_on.clone()).or_default().undone.clear();
-            self.stacks.entry(step.ended_on.clone()).or_default().undone.clear();
+    /// What stands above a commit has changed, and that goes for every branch that is there.
+    pub fn stand_everywhere(&mut self, was: &Place, now: &Place) {
+        for stack in self.stacks.values_mut().filter(|stack| stack.top == was.top) {
+            if stack.undone == was.undone {
+                stack.undone.clone_from(&now.undone);
+            }
+            stack.top = now.top;
         }
-        self.stacks.entry(step.ended_on.clone()).or_default().top = Some(step.turn);
-        self.tidy();
-    }
-
-    /// Removes a turn from the done ones for good: the turns that it took out are back.
-    pub fn drop_turn(&mut self, step: &Step) {
-        self.stacks.entry(step.ended_on.clone()).or_default().top = step.previous;
-        self.tidy();
     }
 
     /// Keeps a commit alive.
@@ -238,33 +222,48 @@ fn plain_number(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
-    fn step(turn: u64, previous: Option<u64>) -> Step {
-        Step { turn, began_on: "main".into(), ended_on: "main".into(), previous }
+    fn head(branch: &str, commit: u8) -> Head {
+        let commit = Some(ObjectId::from_bytes_or_panic(&[commit; 20]));
+        Head { branch: Some(format!("refs/heads/{branch}")), commit, through: None }
+    }
+
+    fn place(top: u64, undone: &[u64]) -> Place {
+        Place { top: Some(top), undone: undone.to_vec(), by_hand: 0 }
     }
 
     #[test]
-    fn a_new_turn_ends_redo() {
+    fn what_was_written_last_is_told_apart_from_what_is_known_of_heads_branch() {
         let mut timeline = Timeline::default();
-        timeline.push(&step(1, None), false);
-        timeline.push(&step(2, Some(1)), false);
-        timeline.undo(&step(2, Some(1)));
-        assert_eq!((timeline.top("main"), timeline.next_redo("main")), (Some(1), Some(2)));
-        timeline.push(&step(3, Some(1)), false);
-        assert_eq!((timeline.top("main"), timeline.next_redo("main")), (Some(3), None));
+        timeline.stand(&head("main", 1), &place(1, &[]));
+        timeline.stand(&head("feature", 2), &place(2, &[3]));
+        let recorded = timeline.recorded(&head("main", 1));
+        assert_eq!((recorded.last, recorded.is_here), (Stack { top: Some(2), undone: vec![3] }, false));
+        assert_eq!(recorded.here, Some(Stack { top: Some(1), undone: vec![] }));
+        assert!(timeline.recorded(&head("feature", 2)).is_here);
+        assert_eq!(timeline.recorded(&head("new", 2)).others.len(), 1, "main's");
     }
 
     #[test]
-    fn a_turn_that_changed_branch_is_undone_on_one_and_redone_on_the_other() {
+    fn a_timeline_of_the_first_release_says_what_its_branches_say() {
         let mut timeline = Timeline::default();
-        let switch = Step { turn: 1, began_on: "main".into(), ended_on: "feature".into(), previous: None };
-        timeline.push(&switch, false);
-        assert_eq!(timeline.top("feature"), Some(1));
-        timeline.undo(&switch);
-        assert_eq!((timeline.next_redo("main"), timeline.top("feature")), (Some(1), None));
-        timeline.redo(&switch);
-        assert_eq!((timeline.top("feature"), timeline.next_redo("main")), (Some(1), None));
+        timeline.stacks.insert("refs/heads/main".into(), Stack { top: Some(2), undone: vec![] });
+        timeline.stacks.insert("refs/heads/old".into(), Stack { top: Some(1), undone: vec![] });
+        let here = timeline.recorded(&head("old", 1));
+        assert_eq!((here.last.top, here.is_here), (Some(1), true));
+        let elsewhere = timeline.recorded(&head("new", 1));
+        assert_eq!((elsewhere.last.top, elsewhere.is_here), (Some(2), false), "the newest");
+    }
+
+    #[test]
+    fn what_stands_above_a_commit_changes_on_every_branch_that_is_there() {
+        let mut timeline = Timeline::default();
+        timeline.stand(&head("main", 1), &place(2, &[]));
+        timeline.stand(&head("new", 1), &place(2, &[]));
+        timeline.stand(&head("other", 3), &place(3, &[]));
+        timeline.stand_everywhere(&place(2, &[]), &place(1, &[2]));
+        assert_eq!(timeline.stack("refs/heads/main"), Stack { top: Some(1), undone: vec![2] });
+        assert_eq!(timeline.stack("refs/heads/other").top, Some(3));
     }
 
     #[test]
@@ -293,30 +292,6 @@ mod tests {
             ["", "c1", "HEADS", "head", "@home", "v1.2", "1.2.3", "1 2", "fix: it", "before:1", "a.b", "add a cache"]
         {
             assert!(!reads_otherwise(name), "{name:?} is a name");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn undo_and_redo_walk_the_same_line(total in 1_u64..12, walk in prop::collection::vec(any::<bool>(), 0..40)) {
-            let mut timeline = Timeline::default();
-            let previous = |turn: u64| (turn > 1).then(|| turn - 1);
-            for turn in 1..=total {
-                timeline.push(&step(turn, previous(turn)), false);
-            }
-            let mut cursor = total;
-            for back in walk {
-                if back && cursor > 0 {
-                    timeline.undo(&step(cursor, previous(cursor)));
-                    cursor -= 1;
-                } else if !back && cursor < total {
-                    prop_assert_eq!(timeline.next_redo("main"), Some(cursor + 1));
-                    cursor += 1;
-                    timeline.redo(&step(cursor, previous(cursor)));
-                }
-                prop_assert_eq!(timeline.top("main"), (cursor > 0).then_some(cursor));
-                prop_assert_eq!(timeline.stack("main").undone, (cursor + 1..=total).collect::<Vec<_>>());
-            }
         }
     }
 }

@@ -129,9 +129,9 @@ pub struct Turn {
     pub dirty_commit: Option<ObjectId>,
     /// Every commit that it made or found, oldest first.
     pub commits: Vec<TurnCommit>,
-    /// The turn below it on its branch when it ended.
+    /// The turn below it when it ended: the last one done where HEAD stood.
     pub previous: Option<u64>,
-    /// How many turns of its branch were done when it ended, itself included.
+    /// How many turns of its line were done when it ended, itself included.
     pub depth: u64,
     /// The totals of its changes.
     pub totals: Totals,
@@ -151,6 +151,26 @@ pub struct Turn {
     /// What it is, when oxundo made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
+    /// Where HEAD stood at its ends; older records do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footing: Option<Footing>,
+}
+
+/// Where HEAD stood at a turn's ends, and what that makes of its place on the timeline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Footing {
+    /// The commit before it.
+    #[serde(with = "hex_option")]
+    pub from: Option<ObjectId>,
+    /// The commit after it.
+    #[serde(with = "hex_option")]
+    pub to: Option<ObjectId>,
+    /// The last turn that moved HEAD among it and those below it; 0 for none.
+    pub base: u64,
+    /// The last turn done when it began, 0 for none, where that is another than the one below it: it has switched to
+    /// a branch that has turns of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_to: Option<u64>,
 }
 
 impl Turn {

@@ -13,8 +13,9 @@ use crate::model::turn::Made;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::{ended_turn, resolve, state_at};
 use crate::ops::turn::check_idle;
-use crate::ops::undo::prepare::{Prepared, RefMoves, head_moved};
-use crate::ops::undo::range::{Extent, TurnRange};
+use crate::ops::undo::legs::RefMoves;
+use crate::ops::undo::prepare::{Prepared, head_moved};
+use crate::ops::undo::range::{TurnRange, is_done};
 use crate::ops::view::View;
 use anyhow::Result;
 
@@ -53,20 +54,15 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
 
 /// The changes that make the worktree and the index what the turn left.
 fn walk_to(view: &View<'_>, turn: u64, edits: Option<Edits>) -> Result<(Plan, Capture)> {
-    let op = if view.timeline.state.is_undone(turn) { Op::Redo } else { Op::Undo };
-    let range = match TurnRange::find(view, op, &Extent::To(turn.to_string())) {
-        Ok(range) => range,
-        Err(error) if is_nothing(&error) => return at_the_top(view, turn),
-        Err(error) => return Err(error),
-    };
+    let op = if is_done(view, turn)? { Op::Undo } else { Op::Redo };
+    let range = TurnRange::to(view, op, turn)?;
+    if range.turns.is_empty() {
+        return at_the_top(view, turn);
+    }
     let edits = view.config().edits_or(edits)?;
     let Prepared { mut plan, capture, .. } = Prepared::new(view, op, &range, edits, RefMoves::Stay)?;
     plan.op = Op::Branch;
     Ok((plan, capture))
-}
-
-fn is_nothing(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::Nothing)
 }
 
 /// For the last turn done: nothing needs to change if HEAD is where it left it.

@@ -1,7 +1,9 @@
 //! The turns of a timeline, and where each of them stands.
 
 use crate::git::timeline::stored::Stored;
+use crate::model::place::Place;
 use crate::model::turn::Turn;
+use crate::ops::view::View;
 use anyhow::Result;
 use std::collections::BTreeSet;
 
@@ -13,10 +15,12 @@ pub enum State {
     Done,
     /// Undone: redo brings it back.
     Undone,
+    /// Undone by the user, with git: redo brings it back.
+    UndoneByHand,
     /// In progress.
     Open,
-    /// Neither: it was undone and another took its place, or it has gone from the stack.
-    Expired,
+    /// Neither: others were made instead of it. `redo --to` leads back to it.
+    Left,
 }
 
 impl State {
@@ -24,24 +28,30 @@ impl State {
     pub fn word(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Undone => "undone",
+            Self::Undone | Self::UndoneByHand => "undone",
             Self::Open => "open",
-            Self::Expired => "expired",
+            Self::Left => "left",
         }
     }
 }
 
-pub fn on_branch(timeline: &Stored<'_>, name: &str, most: usize) -> Result<Vec<(Turn, State)>> {
-    let stack = timeline.state.stack(name);
+/// The turns of the line on which HEAD stands, the newest first.
+pub fn here(view: &View<'_>, most: usize) -> Result<Vec<(Turn, State)>> {
+    along(&view.timeline, view.place()?, most)
+}
+
+/// The turns of the line of this place, the newest first.
+pub fn along(timeline: &Stored<'_>, place: &Place, most: usize) -> Result<Vec<(Turn, State)>> {
     let mut turns = Vec::new();
     if let Some(open) = timeline.state.open {
         turns.push((timeline.require_turn(open)?, State::Open));
     }
-    for number in stack.undone.iter().rev() {
-        turns.push((timeline.require_turn(*number)?, State::Undone));
+    for (at, number) in place.undone.iter().enumerate().rev() {
+        let state = if at < place.by_hand { State::UndoneByHand } else { State::Undone };
+        turns.push((timeline.require_turn(*number)?, state));
     }
     turns.truncate(most);
-    let mut at = stack.top;
+    let mut at = place.top;
     while let Some(number) = at
         && turns.len() < most
     {
@@ -52,32 +62,66 @@ pub fn on_branch(timeline: &Stored<'_>, name: &str, most: usize) -> Result<Vec<(
     Ok(turns)
 }
 
-pub fn every(timeline: &Stored<'_>, most: usize) -> Result<Vec<(Turn, State)>> {
-    let mut done = BTreeSet::new();
-    for stack in timeline.state.stacks.values() {
-        let mut at = stack.top;
-        while let Some(number) = at
-            && done.insert(number)
-        {
-            at = timeline.require_turn(number)?.previous;
+/// Where the turns of a timeline stand: those below some places are done, those above them undone.
+#[derive(Default)]
+struct States {
+    done: BTreeSet<u64>,
+    undone: BTreeSet<u64>,
+    by_hand: BTreeSet<u64>,
+}
+
+impl States {
+    fn of(timeline: &Stored<'_>, place: Option<&Place>) -> Result<Self> {
+        let mut states = Self::default();
+        let stacks = timeline.state.stacks.values().map(Place::of);
+        let at = timeline.state.at.as_ref().filter(|_| place.is_some());
+        // What is recorded of where HEAD was is not what counts where it is now.
+        let others =
+            stacks.zip(timeline.state.stacks.keys()).filter(|(_, name)| at.is_none_or(|at| at.stack != **name));
+        for place in place.cloned().into_iter().chain(others.map(|(place, _)| place)) {
+            let (by_hand, undone) = place.undone.split_at(place.by_hand);
+            states.by_hand.extend(by_hand);
+            states.undone.extend(undone);
+            let mut at = place.top;
+            while let Some(number) = at
+                && states.done.insert(number)
+            {
+                at = timeline.require_turn(number)?.previous;
+            }
+        }
+        Ok(states)
+    }
+
+    fn state(&self, timeline: &Stored<'_>, number: u64) -> State {
+        if timeline.state.open == Some(number) {
+            State::Open
+        } else if self.by_hand.contains(&number) {
+            State::UndoneByHand
+        } else if self.done.contains(&number) {
+            State::Done
+        } else if self.undone.contains(&number) {
+            State::Undone
+        } else {
+            State::Left
         }
     }
+}
+
+/// Every recorded turn, the newest first; by where HEAD stands, where the timeline is this worktree's.
+pub fn every(timeline: &Stored<'_>, view: Option<&View<'_>>, most: usize) -> Result<Vec<(Turn, State)>> {
+    let states = States::of(timeline, view.map(View::place).transpose()?)?;
     let mut turns = Vec::new();
     for number in timeline.turn_numbers()?.into_iter().rev() {
         if turns.len() == most {
             break;
         }
         let Some(turn) = timeline.find_turn(number)? else { continue };
-        let state = if timeline.state.open == Some(number) {
-            State::Open
-        } else if done.contains(&number) {
-            State::Done
-        } else if timeline.state.is_undone(number) {
-            State::Undone
-        } else {
-            State::Expired
-        };
-        turns.push((turn, state));
+        turns.push((turn, states.state(timeline, number)));
     }
     Ok(turns)
+}
+
+/// Whether a turn is done on any branch.
+pub fn is_done_anywhere(timeline: &Stored<'_>, number: u64) -> Result<bool> {
+    Ok(States::of(timeline, None)?.done.contains(&number))
 }

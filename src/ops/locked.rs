@@ -106,8 +106,7 @@ impl<'r> Locked<'r> {
 
     /// Updates the timeline and HEAD to what they are after a plan.
     pub fn became(&mut self, timeline: Stored<'r>, plan: &Plan) {
-        self.view.timeline = timeline;
-        self.view.head = plan.head.to.clone();
+        self.view.became(timeline, plan.head.to.clone());
     }
 
     /// Releases the lock, and keeps the view.

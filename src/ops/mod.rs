@@ -11,6 +11,7 @@ pub mod list;
 pub mod locked;
 pub mod made;
 pub mod outcome;
+pub mod place;
 pub mod resolve;
 pub mod restore;
 pub mod revert;

@@ -9,7 +9,7 @@ use crate::git::index::Index;
 use crate::git::index::pathspec::Selection;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{quoted, sanitized};
+use crate::model::bytes::{quoted, sanitized, shell_word, unquoted};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState};
 use crate::model::merge::{Edits, Merge};
 use crate::model::path::all_parents;
@@ -17,15 +17,16 @@ use crate::model::plan::{BranchMove, Op, Plan, ReturnState};
 use crate::model::planner::{TurnDelta, conflict, plan as planned};
 use crate::model::turn::{Made, Turn};
 use crate::ops::conversation;
+use crate::ops::list::is_done_anywhere;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
 use crate::ops::turn::{check_idle, with_dirty_commit};
-use crate::ops::undo::range::{Extent, TurnRange, nothing, replaced};
+use crate::ops::undo::range::{Extent, TurnRange, is_done, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 /// Which turns are taken out.
@@ -51,6 +52,7 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
     check_idle(view.repo)?;
     let turns = match which {
         Which::Only(words) => vec![on_this_branch(view, words)?],
+        Which::PartsOf(Extent::Steps(1)) => vec![last_with(view, pathspecs)?],
         Which::Last(extent) | Which::PartsOf(extent) => {
             let range = TurnRange::find(view, Op::Undo, extent)?;
             range.turns.into_iter().filter(|turn| !turn.is_part()).collect()
@@ -66,7 +68,8 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
         edits => edits,
     };
     let capture = view.present()?;
-    let revert = Revert { view, turns: &turns, capture: &capture, edits };
+    let taken = Taken::above(view, turns.iter().map(|turn| turn.turn).min().unwrap_or(u64::MAX))?;
+    let revert = Revert { view, turns: &turns, taken: &taken, capture: &capture, edits };
     let plan = revert.plan(pathspecs).map_err(|error| revert.with_later_turns(error, which))?;
     Ok(named(&turns, plan, capture, pathspecs))
 }
@@ -103,21 +106,12 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
 fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     let wanted = resolve(view, words)?;
     let timeline = &view.timeline;
-    let mut at = view.top();
-    while let Some(number) = at {
-        let turn = timeline.require_turn(number)?;
-        if number == wanted {
-            return Ok(turn);
-        }
-        at = turn.previous;
-    }
-    let is_undone = timeline.state.is_undone(wanted);
-    if !is_undone && timeline.find_turn(wanted)?.is_some_and(|turn| turn.branch == view.head.branch) {
-        return Err(replaced(wanted).into());
+    if wanted != 0 && (is_done(view, wanted)? || is_merged(view, wanted)?) {
+        return timeline.require_turn(wanted);
     }
     let refusal = if wanted == 0 {
         Refusal::new(Code::Usage, "0 is the state before the first turn, not a turn")
-    } else if is_undone {
+    } else if view.place()?.undone.contains(&wanted) || !is_done_anywhere(&view.timeline, wanted)? {
         Refusal::new(Code::Nothing, format!("turn {wanted} is undone already"))
     } else {
         Refusal::new(Code::Branch, format!("turn {wanted} is not among the turns of this branch"))
@@ -125,11 +119,104 @@ fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     Err(refusal.hint("run 'oxundo log --all' to see the turns").into())
 }
 
+/// The paths that turns on top have taken out of others, as records have them.
+#[derive(Default)]
+struct Taken(BTreeMap<u64, BTreeSet<String>>);
+
+impl Taken {
+    /// What the turns above this one took out.
+    fn above(view: &View<'_>, turn: u64) -> Result<Self> {
+        let mut taken = Self::default();
+        let mut at = view.top()?;
+        while let Some(number) = at.filter(|number| *number > turn) {
+            let above = view.timeline.require_turn(number)?;
+            taken.add(view, &above)?;
+            at = above.previous;
+        }
+        Ok(taken)
+    }
+
+    fn add(&mut self, view: &View<'_>, turn: &Turn) -> Result<()> {
+        for out in turn.takes_out() {
+            let files = view.timeline.turn_files(turn.turn)?;
+            self.0.entry(*out).or_default().extend(files.into_iter().map(|file| file.path));
+        }
+        Ok(())
+    }
+
+    fn has(&self, turn: u64, path: &str) -> bool {
+        self.0.get(&turn).is_some_and(|paths| paths.contains(path))
+    }
+}
+
+/// The turn to take these paths out of: the last one, or, where that was done before, the next one below that has
+/// changed any of them.
+fn last_with(view: &View<'_>, pathspecs: &[OsString]) -> Result<Turn> {
+    let mut selection = Index::new(view.repo).selection(pathspecs)?;
+    let mut taken = Taken::default();
+    let (mut last, mut was_taken) = (None, false);
+    let mut at = view.top()?;
+    while let Some(number) = at {
+        let turn = view.timeline.require_turn(number)?;
+        at = turn.previous;
+        taken.add(view, &turn)?;
+        if turn.is_part() {
+            continue;
+        }
+        let mut files = view.timeline.turn_files(number)?;
+        files.retain(|file| {
+            let path = unquoted(&file.path).unwrap_or_else(|| file.path.as_str().into());
+            selection.takes(path.as_bstr())
+        });
+        let is_first = last.is_none();
+        let last = *last.get_or_insert(number);
+        if files.iter().any(|file| !taken.has(number, &file.path)) {
+            return if is_first || was_taken {
+                Ok(turn)
+            } else {
+                Err(not_touched(last, Some(&turn), pathspecs).into())
+            };
+        }
+        was_taken |= !files.is_empty();
+    }
+    Err(match last {
+        Some(_) if was_taken => nothing(Op::Undo, "what the turns changed there is taken out already").into(),
+        Some(last) => not_touched(last, None, pathspecs).into(),
+        // It says why there is no turn.
+        None => TurnRange::find(view, Op::Undo, &Extent::Steps(1))
+            .err()
+            .unwrap_or_else(|| nothing(Op::Undo, "no turn is done").into()),
+    })
+}
+
+/// The refusal where the last turn did not touch these paths: it names the last one that did.
+fn not_touched(last: u64, other: Option<&Turn>, pathspecs: &[OsString]) -> Refusal {
+    let message = format!("turn {last} changed no file that the pathspec matches");
+    let Some(turn) = other else {
+        let message = format!("{message}, nor did any turn below it");
+        return Refusal::new(Code::NotFound, message)
+            .hint(format!("run 'oxundo show --stat {last}' to see the turn's files"));
+    };
+    let paths: Vec<_> = pathspecs.iter().map(|path| shell_word(&path.to_string_lossy())).collect();
+    Refusal::new(Code::NotFound, format!("{message}: turn {} ({}) did", turn.turn, sanitized(&turn.label())))
+        .hint(format!("run 'oxundo undo --only {} -- {}' to take that out", turn.turn, paths.join(" ")))
+}
+
 struct Revert<'a, 'r> {
     view: &'a View<'r>,
     turns: &'a [Turn],
+    taken: &'a Taken,
     capture: &'a Capture,
     edits: Edits,
+}
+
+/// Whether a turn of another line is in HEAD's history: its branch was merged.
+fn is_merged(view: &View<'_>, turn: u64) -> Result<bool> {
+    let node = view.timeline.node(turn)?;
+    match (node.to.filter(|_| node.moved()), view.head.commit) {
+        (Some(end), Some(head)) => Objects::new(view.repo).is_ancestor(end, head),
+        _ => Ok(false),
+    }
 }
 
 /// What a turn's commits did: the tree before them and the one after.
@@ -152,7 +239,9 @@ impl<'a> Revert<'a, '_> {
         for turn in self.turns {
             let (delta, commits) = self.inverse(turn)?;
             let delta = if let Some(selection) = &mut selection {
-                restricted(delta, selection)
+                let mut delta = restricted(delta, selection);
+                delta.files.retain(|path, _| !self.taken.has(turn.turn, &quoted(path.as_bstr())));
+                delta
             } else {
                 committed.push(commits);
                 delta
@@ -197,7 +286,7 @@ impl<'a> Revert<'a, '_> {
 
     /// What the user edited since the last turn.
     fn edited(&self, now: &Checkpoint) -> Result<BTreeMap<BString, Change<Option<FileState>>>> {
-        let Some(top) = self.view.last_whole()? else { return Ok(BTreeMap::new()) };
+        let Some(top) = self.view.top()? else { return Ok(BTreeMap::new()) };
         let last = self.view.timeline.checkpoint(top, Side::After)?;
         Checkpoints::new(self.view.repo).edited(&[(&last, now)], now, &last)
     }
@@ -240,7 +329,7 @@ impl<'a> Revert<'a, '_> {
         let paths: Vec<_> = refusal.paths.iter().map(|path| quoted(path.as_bstr())).collect();
         let timeline = &self.view.timeline;
         let oldest = self.turns.iter().map(|turn| turn.turn).min().unwrap_or_default();
-        let mut at = timeline.state.top(self.capture.checkpoint.head.stack());
+        let mut at = self.view.top().ok().flatten();
         while let Some(number) = at.filter(|number| *number > oldest) {
             let Ok(turn) = timeline.require_turn(number) else { break };
             let files = timeline.turn_files(number).unwrap_or_default();

@@ -58,7 +58,7 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
     };
     let hidden: Vec<_> = base.commit.into_iter().collect();
     let line = Objects::new(view.repo).commits_between(&hidden, tip)?;
-    guard::check(Op::Squash, head.stack(), &described(view, &turns, &line)?)?;
+    guard::check(Op::Squash, head.stack(), &described(view, Op::Squash, &turns, &line, &[])?)?;
     let squash = Squash { view, wish, turns: &turns, base: base.commit };
     let commit = squash.commit(&line, tip)?;
     if commit == tip {

@@ -54,10 +54,10 @@ impl Status {
 /// Reads the status, and changes nothing.
 pub fn status(view: &View<'_>) -> Result<Status> {
     let timeline = &view.timeline;
-    let top = view.top().map(|number| timeline.require_turn(number)).transpose()?;
+    let top = view.top()?.map(|number| timeline.require_turn(number)).transpose()?;
     // Undo closes the open turn first.
     let closed = as_if_ended(view, false)?;
-    let undo = closed.top().map(|_| would_do(view, &closed)).transpose()?;
+    let undo = closed.top()?.map(|_| would_do(view, &closed)).transpose()?;
     let not_covered = match &top {
         Some(turn) => timeline.checkpoint(turn.turn, Side::After)?.skipped,
         None => Vec::new(),
@@ -95,7 +95,7 @@ pub struct Short {
 
 /// Reads the status in short: no undo is planned, whatever the last turn changed.
 pub fn short(view: &View<'_>) -> Result<Short> {
-    let top = view.top().map(|number| view.timeline.require_turn(number)).transpose()?;
+    let top = view.top()?.map(|number| view.timeline.require_turn(number)).transpose()?;
     Ok(Short {
         branch: view.head.branch.clone(),
         turn: top.as_ref().map(|turn| turn.turn),
@@ -107,7 +107,7 @@ pub fn short(view: &View<'_>) -> Result<Short> {
 }
 
 fn redo_depth(view: &View<'_>) -> Result<usize> {
-    let undone = view.timeline.state.stack(view.head.stack()).undone.len();
+    let undone = view.place()?.undone.len();
     Ok(undone + usize::from(reverted_last(view)?.is_some()))
 }
 

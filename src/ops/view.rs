@@ -15,11 +15,13 @@ use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::stat::umask_modes;
 use crate::model::checkpoint::Head;
 use crate::model::limits::Limits;
+use crate::model::place::Place;
 use crate::model::turn::Turn;
+use crate::ops::place;
 use crate::warning::{Warn, Warning};
 use anyhow::Result;
 use gix::bstr::BStr;
-use std::cell::LazyCell;
+use std::cell::{LazyCell, OnceCell};
 
 /// A repository as a command sees it, as of the moment of reading.
 #[derive(Clone)]
@@ -36,6 +38,7 @@ pub struct View<'r> {
     pub as_if_present: Option<Capture>,
     /// Whether what is planned is only shown.
     pub is_preview: bool,
+    place: OnceCell<Place>,
     heard: Warn<'r>,
 }
 
@@ -51,6 +54,7 @@ impl<'r> View<'r> {
             as_if_ended: None,
             as_if_present: None,
             is_preview: false,
+            place: OnceCell::new(),
             heard,
         })
     }
@@ -64,7 +68,21 @@ impl<'r> View<'r> {
     pub fn refreshed(self) -> Result<Self> {
         let is_same = Timelines::new(self.repo).tip()? == self.timeline.commit;
         let timeline = if is_same { self.timeline } else { Timelines::new(self.repo).timeline()? };
-        Ok(Self { head: Refs::new(self.repo).head()?, timeline, ..self })
+        Ok(Self { head: Refs::new(self.repo).head()?, timeline, place: OnceCell::new(), ..self })
+    }
+
+    /// The timeline and HEAD are these from now on.
+    pub fn became(&mut self, timeline: Stored<'r>, head: Head) {
+        (self.timeline, self.head, self.place) = (timeline, head, OnceCell::new());
+    }
+
+    /// Where HEAD stands on the timeline.
+    pub fn place(&self) -> Result<&Place> {
+        if let Some(place) = self.place.get() {
+            return Ok(place);
+        }
+        let place = place::find(self.repo, &self.timeline, &self.head)?;
+        Ok(self.place.get_or_init(|| place))
     }
 
     /// The user's settings.
@@ -94,7 +112,7 @@ impl<'r> View<'r> {
         }
         let usual = self.timeline.state.usual_modes.unwrap_or_else(umask_modes);
         // What the last turn left is asked for only where something is closed.
-        let left = LazyCell::new(|| self.timeline.checkpoint(self.top()?, Side::After).ok());
+        let left = LazyCell::new(|| self.timeline.checkpoint(self.top().ok()??, Side::After).ok());
         let left_closed =
             |path: &BStr, mode: u32| left.as_ref().is_some_and(|left| left.modes.unusual.get(path) == Some(&mode));
         Checkpoints::new(self.repo).capture(usual, &self.limits()?, None, &left_closed)
@@ -115,13 +133,13 @@ impl<'r> View<'r> {
     }
 
     /// The last turn done where HEAD is.
-    pub fn top(&self) -> Option<u64> {
-        self.timeline.state.top(self.head.stack())
+    pub fn top(&self) -> Result<Option<u64>> {
+        Ok(self.place()?.top)
     }
 
     /// The last turn done where HEAD is, without turns that only took parts of others out.
     pub fn last_whole(&self) -> Result<Option<u64>> {
-        last_whole(&self.timeline, self.top())
+        last_whole(&self.timeline, self.top()?)
     }
 }
 

@@ -53,6 +53,12 @@ fn turns_on_a_branch_that_is_not_utf8_are_its_turns() {
         assert_eq!(status["branch"], "\"caf\\351\"", "as git quotes it");
         repo.oxundo(["status"]).says("\"caf\\351\"");
         repo.git(["switch", "-q", "main"]);
+        if mode == Mode::Ghost {
+            // It moved no ref, and goes with the worktree.
+            repo.undo();
+            repo.assert_absent("new", "the turn is undone");
+            continue;
+        }
         let error = repo.refuses(&["undo"], "branch");
         assert!(error["message"].as_str().is_some_and(|text| text.contains("\"caf\\351\"")), "{error}");
     }

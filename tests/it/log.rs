@@ -48,13 +48,12 @@ fn the_timeline_is_drawn_in_lanes() {
         "\
 o  8  ago  claude: go too far [undone]  1 file +1 -0
 *  7  ago  claude: do it well  1 file +1 -0
-| o  6  ago  claude: give it up [expired]  1 file +1 -0
+| o  6  ago  claude: give it up [left]  1 file +1 -0
 |/
 *  5  ago  claude: try it  1 file +1 -0
-
-*  4  ago  codex: more of it [on main]  1 file +1 -2
-| *  3  ago  claude: make it faster [on main]  1 file +1 -0
-* |  2  ago  codex: describe it [on main]  1 file +2 -0
+| *  4  ago  codex: more of it [on main]  1 file +1 -2
+* |  3  ago  claude: make it faster [on main]  1 file +1 -0
+| *  2  ago  codex: describe it [on main]  1 file +2 -0
 |/
 *  1  ago  claude: add a cache [on main]  1 file +1 -0"
     );
@@ -65,7 +64,12 @@ o  8  ago  claude: go too far [undone]  1 file +1 -0
         "\
 ○  8  ago  claude: go too far [undone]  1 file +1 -0
 ●  7  ago  claude: do it well  1 file +1 -0
-●  5  ago  claude: try it  1 file +1 -0"
+●  5  ago  claude: try it  1 file +1 -0
+│ ●  4  ago  codex: more of it [on main]  1 file +1 -2
+● │  3  ago  claude: make it faster [on main]  1 file +1 -0
+│ ●  2  ago  codex: describe it [on main]  1 file +2 -0
+├─╯
+●  1  ago  claude: add a cache [on main]  1 file +1 -0"
     );
 }
 
@@ -90,7 +94,7 @@ fn colours_tell_what_is_what() {
     let wanted = "\
 ^[2m8  ago  claude: go too far [undone]  1 file +1 -0^[0m
 ^[33m7^[0m^[2m  ago^[0m  ^[1mclaude^[0m: do it well^[2m  1 file ^[0m^[32m+1^[0m ^[31m-0^[0m
-^[2m6  ago  claude: give it up [expired]  1 file +1 -0^[0m
+^[2m6  ago  claude: give it up [left]  1 file +1 -0^[0m
 ^[33m5^[0m^[2m  ago^[0m  ^[1mclaude^[0m: try it^[2m  1 file ^[0m^[32m+1^[0m ^[31m-0^[0m
 ^[33m4^[0m^[2m  ago^[0m  ^[1mcodex^[0m: more of it [^[36mon main^[0m]^[2m  1 file ^[0m^[32m+1^[0m ^[31m-2^[0m";
     assert_eq!(shown, wanted);

@@ -30,10 +30,12 @@ mod failing_calls;
 #[cfg(target_os = "linux")]
 mod filesystems;
 mod filters;
-#[cfg(target_os = "linux")]
 mod find;
+mod follow;
+mod follow_property;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod foreseen;
+#[cfg(target_os = "linux")]
 mod fuse;
 mod gc;
 mod heads;

@@ -117,7 +117,7 @@ fn turns_are_reverted_where_undo_is_refused() {
     let obstacles = [
         ("published", "git remote add o ../o.git; git init -q --bare ../o.git; git push -q o main; git fetch -q o"),
         ("foreign", "echo own >own.txt; git add own.txt; git commit -qm own"),
-        ("foreign", "git commit -q --amend -m amended"),
+        ("foreign", "echo own >own.txt; git add own.txt; git commit -q --amend -m amended"),
         (
             "merge",
             "git checkout -q -b b HEAD~; echo b >b.txt; git add b.txt; git commit -qm b; git checkout -q main; git merge -q b -m merge",

@@ -237,9 +237,12 @@ fn a_rewritten_commit_is_foreign_and_says_its_turn() {
         ("amended message", "git commit -q --amend -m reworded"),
         (
             "amended with the note copied",
-            "git commit -q --amend -m reworded; git notes --ref=oxundo copy ORIG_HEAD HEAD",
+            "echo x >>a.txt; git commit -qa --amend -m x; git notes --ref=oxundo copy ORIG_HEAD HEAD",
         ),
-        ("amended with the note rewritten", "git -c notes.rewriteRef=refs/notes/oxundo commit -q --amend -m reworded"),
+        (
+            "amended with the note rewritten",
+            "echo x >>a.txt; git -c notes.rewriteRef=refs/notes/oxundo commit -qa --amend -m x",
+        ),
         ("rebased", "git checkout -q -b base HEAD~1; git commit -q --allow-empty -m base; git rebase -q base main"),
         (
             "cherry-picked",
@@ -260,11 +263,11 @@ fn a_rewritten_commit_is_foreign_and_says_its_turn() {
 #[test]
 fn an_amended_commit_says_which_turn_it_came_from() {
     for script in
-        ["git commit -q --amend -m reworded", "git -c notes.rewriteRef=refs/notes/oxundo commit -q --amend -m reworded"]
+        ["git commit -qa --amend --no-edit", "git -c notes.rewriteRef=refs/notes/oxundo commit -qa --amend -m x"]
     {
         let (repo, _) = with_turn();
         repo.agent("echo three >>a.txt");
-        repo.sh(script);
+        repo.sh(&format!("echo four >>a.txt; {script}"));
         let error = repo.refuses(&["undo"], "foreign");
         assert!(words(&error).contains("turn 2"), "it says which turn: {error}");
     }
@@ -333,8 +336,8 @@ fn a_branch_that_the_user_reset_below_the_turn_stays_there() {
 // Branch
 
 #[test]
-fn turns_of_another_branch_are_not_undone() {
-    for script in ["git checkout -q -b feature", "git checkout -q --detach", "git checkout -q -b feature HEAD~1"] {
+fn turns_that_are_not_in_heads_history_are_not_undone() {
+    for script in ["git checkout -q -b feature HEAD~1", "git checkout -q --orphan feature; git rm -rqf ."] {
         let (repo, _) = with_turn();
         repo.sh(script);
         let before = repo.everything();
@@ -655,13 +658,15 @@ fn a_commit_of_a_turn_that_ended_elsewhere_is_said_to_be_its() {
 }
 
 #[test]
-fn a_turn_that_later_ones_replaced_is_said_to_be_so() {
+fn a_turn_that_was_left_is_reached_by_redo_and_the_refusals_say_so() {
     let (repo, _) = with_turn();
+    let end = repo.state();
     repo.undo();
-    repo.agent("echo other >other.txt");
-    for args in [&["undo", "--to", "1"][..], &["undo", "--only", "1"], &["branch", "again", "1"]] {
-        let error = repo.refuses(args, "branch");
-        assert_eq!(error["message"], "turn 1 was undone, and later turns stand in its place");
-    }
-    repo.oxundo(["restore", "1"]).success();
+    repo.agent("echo other >other.txt")
+        .warns("warning: turn 1 is left beside turn 2: 'oxundo redo --to 1' goes back there");
+    let error = repo.refuses(&["undo", "--to", "1"], "branch");
+    assert_eq!(error["hints"][0], "run 'oxundo redo --to 1' to go to it: undo and redo lead there");
+    repo.refuses(&["undo", "--only", "1"], "nothing");
+    repo.oxundo(["redo", "--to", "1"]).success();
+    repo.state().assert_is(&end, "the way that it names works");
 }

@@ -75,6 +75,12 @@ impl Checkpoints<'_> {
         Ok(self.repo.gix.write_object(&Tree { entries })?.detach())
     }
 
+    /// Where HEAD was by the checkpoint that a tree holds; nothing else of it is read.
+    pub fn read_head(&self, tree: ObjectId) -> Result<Head> {
+        let about: Option<Header> = Objects::new(self.repo).json_at(tree, "checkpoint.json")?;
+        Ok(about.context("checkpoint.json is missing")?.head)
+    }
+
     /// The checkpoint that a tree holds.
     pub fn read_checkpoint(&self, tree: ObjectId) -> Result<Checkpoint> {
         let about: Header =

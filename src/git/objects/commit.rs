@@ -27,7 +27,41 @@ pub enum Sign {
     Within(Duration),
 }
 
+/// How far one commit is another one made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likeness {
+    /// It is not, as far as one can see.
+    None,
+    /// Amended, rebased or picked: by the same author at the same time, with the same message or the same content.
+    Copy,
+    /// Only the message was changed, or the signature: it has the same parents, content and author.
+    Reworded,
+}
+
 impl Objects<'_> {
+    /// What one commit is of another.
+    pub fn likeness(&self, original: ObjectId, other: ObjectId) -> Likeness {
+        let [original, other] = [original, other].map(|id| self.repo.gix.find_commit(id).ok());
+        let (Some(original), Some(other)) = (original, other) else { return Likeness::None };
+        let author = |commit: &gix::Commit<'_>| {
+            let author = commit.author().ok()?;
+            Some((author.name.to_owned(), author.email.to_owned(), author.time.trim().to_owned()))
+        };
+        let tree = |commit: &gix::Commit<'_>| commit.tree_id().ok().map(gix::Id::detach);
+        let message = |commit: &gix::Commit<'_>| commit.message_raw().ok().map(ToOwned::to_owned);
+        let parents = |commit: &gix::Commit<'_>| commit.parent_ids().map(gix::Id::detach).collect::<Vec<_>>();
+        // What was made on top of it is not made from it.
+        if author(&original).is_none() || author(&original) != author(&other) || parents(&other).contains(&original.id)
+        {
+            return Likeness::None;
+        }
+        let is_same_tree = tree(&original).is_some() && tree(&original) == tree(&other);
+        if is_same_tree && parents(&original) == parents(&other) {
+            return Likeness::Reworded;
+        }
+        if is_same_tree || message(&original) == message(&other) { Likeness::Copy } else { Likeness::None }
+    }
+
     /// Makes a commit by the configured user. No ref moves.
     pub fn make_commit(&self, tree: ObjectId, parents: &[ObjectId], message: &str, sign: Sign) -> Result<ObjectId> {
         self.make_commit_by(None, tree, parents, message, sign)

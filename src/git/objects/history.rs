@@ -5,10 +5,50 @@ use crate::git::objects::Objects;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
-use std::collections::HashSet;
+use std::collections::{BinaryHeap, HashSet};
 
 /// How many commits to follow one by one before walking history as a whole.
 const STRAIGHT: usize = 64;
+
+/// History from a commit down, the newest first, as far as one asks.
+pub struct Newest<'o, 'r> {
+    objects: &'o Objects<'r>,
+    next: BinaryHeap<(i64, ObjectId)>,
+    seen: HashSet<ObjectId>,
+}
+
+impl Newest<'_, '_> {
+    /// The next so many of them.
+    pub fn take(&mut self, most: usize) -> Result<Vec<ObjectId>> {
+        let mut taken = Vec::new();
+        while taken.len() < most
+            && let Some((_, id)) = self.next.pop()
+        {
+            for parent in self.objects.parents(id)? {
+                self.add(parent);
+            }
+            taken.push(id);
+        }
+        Ok(taken)
+    }
+
+    /// What a partial clone or damage has left out ends there.
+    fn add(&mut self, id: ObjectId) {
+        let time = self.objects.repo.gix.find_commit(id).ok().and_then(|commit| Some(commit.time().ok()?.seconds));
+        if let Some(time) = time.filter(|_| self.seen.insert(id)) {
+            self.next.push((time, id));
+        }
+    }
+}
+
+impl<'r> Objects<'r> {
+    /// History from a commit down.
+    pub fn newest_first<'o>(&'o self, from: ObjectId) -> Newest<'o, 'r> {
+        let mut newest = Newest { objects: self, next: BinaryHeap::new(), seen: HashSet::new() };
+        newest.add(from);
+        newest
+    }
+}
 
 impl Objects<'_> {
     /// The commits that `from` reaches and `hidden` does not, newest first.

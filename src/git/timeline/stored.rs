@@ -6,6 +6,7 @@
 //! turns/00/00/17/turn.json        the record
 //!                files            a line of JSON for each file changed
 //!                calls            a line of JSON for each call of a tool
+//!                above            the turns made on top of it, but for the one with the next number
 //!                before/ after/   the checkpoints
 //!                carried/         what undo and redo did with the user's edits
 //! named/00/00/02/                 a checkpoint that the user named
@@ -21,6 +22,7 @@ use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::model::checkpoint::Checkpoint;
+use crate::model::place::Node;
 use crate::model::plan::ReturnState;
 use crate::model::timeline::Timeline;
 use crate::model::turn::{FileChange, Turn};
@@ -153,6 +155,44 @@ impl<'r> Stored<'r> {
             .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", error_chain(&error))))
     }
 
+    /// What of a turn matters for where HEAD stands. Older records do not say it: their checkpoints do.
+    pub fn node(&self, number: u64) -> Result<Node> {
+        let turn = self.require_turn(number)?;
+        let (from, to) = match &turn.footing {
+            Some(footing) => (footing.from, footing.to),
+            None => (self.commit_at(number, Side::Before)?, self.commit_at(number, Side::After)?),
+        };
+        let base = turn.footing.as_ref().map(|footing| footing.base);
+        Ok(Node { turn: number, previous: turn.previous, from, to, base })
+    }
+
+    /// The turns that were made right above one, or above none. Only those are listed that do not have the next number.
+    pub fn above(&self, turn: Option<u64>) -> Result<Vec<u64>> {
+        let path = above_file(turn);
+        let listed: Option<Vec<u64>> = Objects::new(self.repo)
+            .json_at(self.tree, &path)
+            .map_err(|error| Timelines::new(self.repo).corrupt(&format!("{path}: {}", error_chain(&error))))?;
+        let next = turn.unwrap_or(0) + 1;
+        let mut above = Vec::new();
+        for number in listed.unwrap_or_default().into_iter().chain([next]) {
+            if self.find_turn(number)?.is_some_and(|above| above.previous == turn && above.ended_at.is_some()) {
+                above.push(number);
+            }
+        }
+        Ok(above)
+    }
+
+    /// The commit that HEAD was at, at one of a turn's ends.
+    pub fn commit_at(&self, number: u64, side: Side) -> Result<Option<ObjectId>> {
+        let read = || {
+            let tree = self.checkpoint_id(number, side)?.context("a checkpoint is missing")?;
+            Checkpoints::new(self.repo).read_head(tree)
+        };
+        let head = read()
+            .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", error_chain(&error))))?;
+        Ok(head.commit)
+    }
+
     /// A checkpoint that the user named.
     pub fn named_checkpoint(&self, number: u64) -> Result<Checkpoint> {
         let path = named_directory(number);
@@ -251,6 +291,11 @@ fn fan(number: u64) -> String {
 /// Where a timeline's tree has a turn.
 pub fn turn_directory(number: u64) -> String {
     format!("turns/{}", fan(number))
+}
+
+/// Where a timeline's tree lists the turns right above one, or above none.
+pub fn above_file(turn: Option<u64>) -> String {
+    turn.map_or_else(|| "above".to_owned(), |turn| format!("{}/above", turn_directory(turn)))
 }
 
 pub fn named_directory(number: u64) -> String {

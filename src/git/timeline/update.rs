@@ -4,7 +4,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::codec::json_lines;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::timeline::stored::{Side, Stored, named_directory, rescue_directory, turn_directory};
+use crate::git::timeline::stored::{Side, Stored, above_file, named_directory, rescue_directory, turn_directory};
 use crate::model::call::ToolCall;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::ReturnState;
@@ -43,6 +43,17 @@ impl<'repo> Update<'repo> {
             return Ok(());
         }
         self.put(format!("{}/calls", turn_directory(number)), json_lines(calls)?)
+    }
+
+    /// Notes that a turn was made on top of the one below it, where their numbers do not say so.
+    pub fn put_above(&mut self, turn: &Turn) -> Result<()> {
+        let below = turn.previous.unwrap_or(0);
+        if below + 1 == turn.turn {
+            return Ok(());
+        }
+        let mut above = self.base.above(turn.previous)?;
+        above.push(turn.turn);
+        self.put(above_file(turn.previous), serde_json::to_vec(&above)?)
     }
 
     /// Adds one of a turn's checkpoints.

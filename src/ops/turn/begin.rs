@@ -13,6 +13,7 @@ use crate::model::timeline::Pin;
 use crate::model::turn::{Bounds, CommitKind, Made, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
 use crate::ops::turn::commit::{dirty_commit, has_uncommitted};
+use crate::ops::turn::pins::pin_by_hand;
 use crate::ops::turn::skipped::{announce_skipped, note_torn};
 use crate::ops::turn::{Who, advance, check_idle, check_on_branch, notes};
 use crate::ops::turn::{calls, leftover};
@@ -119,6 +120,8 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
     let mut update = locked.timeline.update();
     update.state.next = number + 1;
     update.state.open = Some(number);
+    pin_by_hand(locked, &mut update.state)?;
+    update.state.stand(&plan.head.to, locked.place()?);
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     update.state.held = held(&capture.checkpoint, &turn);
     update.put_turn(&turn)?;
@@ -165,6 +168,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         wrote: BTreeSet::new(),
         moved: Vec::new(),
         made: None,
+        footing: None,
     }
 }
 

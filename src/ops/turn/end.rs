@@ -15,12 +15,14 @@ use crate::git::timeline::stored::{Side, Stored};
 use crate::git::timeline::update::Update;
 use crate::model::checkpoint::{Checkpoint, Delta, branch_changes};
 use crate::model::merge::{Cause, Edits, Merged};
+use crate::model::place::{Place, base_of};
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{TurnDelta, plan};
 use crate::model::record::Record;
-use crate::model::timeline::{Step, Timeline};
-use crate::model::turn::{CommitKind, FileChange, Mode, Totals, Turn, TurnCommit};
+use crate::model::timeline::Timeline;
+use crate::model::turn::{CommitKind, FileChange, Footing, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
+use crate::ops::place::find;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
 use crate::ops::turn::pins::pin_displaced;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
@@ -107,14 +109,27 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     let mut update = locked.timeline.update();
     let lock = commit(locked, &mut turn, &mut since, &changed, &mut plan, &mut update)?;
     announce_uncovered(locked, &since.before, &since.capture.checkpoint, &changed);
+    let undone = locked.place()?.undone.clone();
     put_ended(locked, &mut turn, &since, &mut update)?;
     let word = if ending.interrupted { "end (interrupted)" } else { "end" };
     let message = format!("{word} {} ({})", turn.turn, turn.label());
     let notes = notes(locked.repo, &turn);
     locked.carry_out(&plan, update, message, notes, lock)?;
+    announce_left(locked, &turn, &undone);
     // Else the next turn does it as it begins.
     let _ = calls::forget(locked.repo);
     Ok(Some(turn))
+}
+
+/// Says once which turns a new one was made instead of.
+fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64]) {
+    let (Some(last), false) = (undone.last(), turn.keeps_redo()) else { return };
+    let (left, are) = match undone {
+        [one] => (format!("turn {one}"), "is"),
+        [first, .., last] => (format!("turns {first} to {last}"), "are"),
+        [] => return,
+    };
+    view.warn(format!("{left} {are} left beside turn {}: 'oxundo redo --to {last}' goes back there", turn.turn));
 }
 
 /// Puts what is known of a turn at its end into the next timeline.
@@ -126,13 +141,13 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let whole = Checkpoints::new(view.repo).delta(turn, before, after)?;
     let files = Checkpoints::new(view.repo).file_stats(&whole)?;
     turn.totals = totals(&files);
-    place_on_stack(&view.timeline, turn, after)?;
+    place_on_timeline(view, turn, before, after, &mut update.state)?;
     update.state.open = None;
     update.state.held.clear();
     pin_displaced(view.repo, &mut update.state, &whole)?;
-    update.state.push(&Step::of(turn), turn.keeps_redo());
     leftover::note(view, &mut update.state, turn, &whole, capture)?;
     update.put_turn(turn)?;
+    update.put_above(turn)?;
     update.put_files(turn.turn, &files)?;
     update.put_calls(turn.turn, &calls::in_open_turn(view.repo))?;
     update.put_checkpoint(turn.turn, Side::After, after)
@@ -152,6 +167,7 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
         }
         update.state.open = None;
         update.state.held.clear();
+        update.state.stand(taken_back.as_ref().map_or(&head, |before| &before.checkpoint.head), view.place()?);
         update.remove_turn(turn.turn);
     } else {
         turn.ended_at = Some(rfc3339_now());
@@ -166,11 +182,10 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
     }
     let (_, timeline) = update.into_record(String::new(), Vec::new())?;
     let mut ended = view.clone();
-    (ended.timeline, ended.head, ended.as_if_ended) = (timeline, head, Some(turn.turn));
-    if let Some(before) = taken_back {
-        ended.head = before.checkpoint.head.clone();
-        ended.as_if_present = Some(before);
-    }
+    ended.as_if_ended = Some(turn.turn);
+    let head = taken_back.as_ref().map_or(head, |before| before.checkpoint.head.clone());
+    ended.became(timeline, head);
+    ended.as_if_present = taken_back;
     Ok(ended)
 }
 
@@ -228,15 +243,44 @@ fn totals(files: &[FileChange]) -> Totals {
     }
 }
 
-/// Where the turn stands among those of the branch that it ended on.
-fn place_on_stack(timeline: &Stored<'_>, turn: &mut Turn, after: &Checkpoint) -> Result<()> {
-    turn.previous = timeline.state.top(after.head.stack());
-    let below = match turn.previous {
-        Some(previous) => timeline.require_turn(previous)?.depth,
-        None => 0,
-    };
-    turn.depth = below.saturating_add(u64::from(!turn.is_part()));
+/// Where the turn stands: above the last one done when it began, or, where it has switched to other history, above
+/// the last one done there.
+fn place_on_timeline(
+    view: &View<'_>,
+    turn: &mut Turn,
+    before: &Checkpoint,
+    after: &Checkpoint,
+    state: &mut Timeline,
+) -> Result<()> {
+    let began = view.place()?.clone();
+    let mut place = began.clone();
+    let (from, to) = (before.head.commit, after.head.commit);
+    let switched = before.head.branch != after.head.branch;
+    if switched && !goes_on(view.repo, from, to)? {
+        let closed = Timeline { open: None, at: None, ..state.clone() };
+        place = find(view.repo, &Stored { state: closed, ..view.timeline.clone() }, &after.head)?;
+    }
+    let node = |number| view.timeline.node(number);
+    let base = if from == to { base_of(place.top, &node)?.unwrap_or(0) } else { turn.turn };
+    turn.previous = place.top;
+    turn.footing = Some(Footing { from, to, base, back_to: switched.then(|| began.top.unwrap_or(0)) });
+    let below = place.top.map(|below| view.timeline.require_turn(below)).transpose()?;
+    turn.depth = below.map_or(0, |below| below.depth).saturating_add(u64::from(!turn.is_part()));
+    let undone = if turn.keeps_redo() { began.undone.clone() } else { Vec::new() };
+    let now = Place { top: Some(turn.turn), undone, by_hand: 0 };
+    if from == to && !switched {
+        state.stand_everywhere(&began, &now);
+    }
+    state.stand(&after.head, &now);
     Ok(())
+}
+
+/// Whether the history of one commit goes on to the other.
+fn goes_on(repo: &Repo, from: Option<ObjectId>, to: Option<ObjectId>) -> Result<bool> {
+    match (from, to) {
+        (Some(from), Some(to)) => Objects::new(repo).is_ancestor(from, to),
+        (from, _) => Ok(from.is_none()),
+    }
 }
 
 /// Takes back the record of the open turn and its dirty commit. What changed since it began
@@ -259,6 +303,7 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     update.state.open = None;
     update.state.held.clear();
     update.state.next = number;
+    update.state.stand(&plan.head.to, locked.place()?);
     update.remove_turn(number);
     let message = format!("drop {number}, which changed nothing");
     // The notes first: if this is interrupted, the turn is still open and the next command tries again.

@@ -5,6 +5,7 @@ use crate::git::repo::Repo;
 use crate::model::checkpoint::{Change, Delta, Head};
 use crate::model::plan::Plan;
 use crate::model::timeline::Timeline;
+use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use std::collections::BTreeMap;
@@ -38,6 +39,22 @@ pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result
     }
     for id in restored {
         state.unpin(id);
+    }
+    Ok(())
+}
+
+/// Keeps alive what the user has taken off the refs with git, so that redo finds it.
+pub fn pin_by_hand(view: &View<'_>, state: &mut Timeline) -> Result<()> {
+    let place = view.place()?;
+    let objects = Objects::new(view.repo);
+    let mut above: Option<ObjectId> = None;
+    for turn in place.undone[..place.by_hand].iter().rev() {
+        let Some(end) = view.timeline.node(*turn)?.to.filter(|end| objects.has_commit(*end)) else { continue };
+        let is_held = above.map(|above| objects.is_ancestor(end, above)).transpose()?.unwrap_or(false);
+        if !is_held {
+            state.pin(end);
+            above = Some(end);
+        }
     }
     Ok(())
 }

@@ -154,7 +154,7 @@ fn as_first_end(call: &SignalCall, open: Option<&Turn>) -> SignalCall {
 /// recorded or undone since, and no other session had a part in it.
 fn turn_of_first_end(view: &View<'_>, call: &SignalCall) -> Result<Option<Turn>> {
     let number = view.timeline.state.next.saturating_sub(1);
-    if view.top() != Some(number) {
+    if view.top()? != Some(number) {
         return Ok(None);
     }
     // Undone and redone, or followed by a turn that changed nothing, it is the last one again.

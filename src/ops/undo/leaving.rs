@@ -2,14 +2,15 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
+use crate::git::objects::commit::Likeness;
 use crate::git::refs::Refs;
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::plan::{Op, Plan};
-use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
-use crate::ops::undo::range::{Direction, TurnRange};
+use crate::ops::undo::legs::{Leg, Reworded};
+use crate::ops::undo::range::TurnRange;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -20,40 +21,71 @@ pub fn check_commits(
     view: &View<'_>,
     op: Op,
     range: &TurnRange,
-    deltas: &[TurnDelta],
-    start: &Checkpoint,
+    legs: &[Leg],
     now: &Checkpoint,
+    reworded: &[Reworded],
 ) -> Result<()> {
-    if now.head.branch != start.head.branch {
-        let wanted = start.head.branch.as_deref().map_or("a detached HEAD".into(), short_branch);
-        let message = format!("turn {} belongs to '{wanted}', and HEAD is not on it", range.turns[0].turn);
-        return Err(Refusal::new(Code::Branch, message).hint(format!("run 'git switch {wanted}' first")).into());
+    let (back, forward) = legs.split_at(range.back);
+    let known: Vec<ObjectId> = reworded.iter().map(|commit| commit.to).collect();
+    let check = |name: &str, hidden: &[ObjectId], at: ObjectId| -> Result<()> {
+        let leaving = Objects::new(view.repo).commits_between(hidden, at)?;
+        Ok(guard::check(op, name, &described(view, op, &range.turns, &leaving, &known)?)?)
+    };
+    let mut then = now.clone();
+    for (name, at, goal) in moving_tips(back, now) {
+        // A deleted branch: commits that are still on other branches do not count as leaving.
+        let hidden = goal.map_or_else(|| staying_tips(back, now), |goal| vec![goal]);
+        check(&name, &hidden, at)?;
+        walk_tip(&mut then, &name, goal);
     }
-    for (name, at, goal) in moving_tips(deltas, start, now) {
-        let from = match range.direction {
-            Direction::Back => goal,
-            // Commits that the turn itself took off a branch may leave it again; only later commits count.
-            Direction::Forward => start.branches.get(&name).copied().or(start.head.commit),
-        };
-        let hidden = match from {
-            Some(from) => vec![from],
-            // A deleted branch: commits that are still on other branches do not count as leaving.
-            None => staying_tips(deltas, now),
-        };
-        let leaving = Objects::new(view.repo).commits_between(&hidden, at)?;
-        guard::check(op, &name, &described(view, &range.turns, &leaving)?)?;
+    for (name, at, goal) in moving_tips(forward, &then) {
+        let begins_at =
+            forward.first().and_then(|leg| leg.start.branches.get(&name).copied().or(leg.start.head.commit));
+        // Commits that the turn itself took off a branch may leave it again; only later commits count.
+        let hidden = begins_at.map_or_else(|| staying_tips(forward, &then), |from| vec![from]);
+        check(&name, &hidden, at)?;
+        check_begins(view, &range.turns[range.back], &name, begins_at, at)?;
+        check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
     Ok(())
 }
 
+/// Where a branch, or a detached HEAD, is after the first legs.
+fn walk_tip(state: &mut Checkpoint, name: &str, goal: Option<ObjectId>) {
+    match goal {
+        Some(goal) => drop(state.branches.insert(name.to_owned(), goal)),
+        None => drop(state.branches.remove(name)),
+    }
+    if state.head.stack() == name {
+        state.head.commit = goal;
+    }
+}
+
+/// Refuses to redo a turn that began on top of commits that the user has taken off the branch.
+fn check_begins(view: &View<'_>, turn: &Turn, name: &str, from: Option<ObjectId>, at: ObjectId) -> Result<()> {
+    let Some(from) = from.filter(|from| *from != at) else { return Ok(()) };
+    let objects = Objects::new(view.repo);
+    if !objects.has_commit(from) || !objects.is_ancestor(at, from)? {
+        return Ok(());
+    }
+    let (id, name) = (from.to_hex_with_len(7), short_branch(name));
+    let subject = objects.commit_subject(from)?;
+    let message = format!("turn {} began at commit {id} ({subject}), which '{name}' does not have now", turn.turn);
+    Err(Refusal::new(Code::Branch, message).hint(format!("run 'git merge --ff-only {id}' first")).into())
+}
+
+/// Refuses to bring commits back that git has deleted.
+fn check_is_there(view: &View<'_>, turn: &Turn, goal: Option<ObjectId>) -> Result<()> {
+    let Some(goal) = goal.filter(|goal| !Objects::new(view.repo).has_commit(*goal)) else { return Ok(()) };
+    let message = format!("commit {} of turn {} is gone: git has deleted it", goal.to_hex_with_len(7), turn.turn);
+    let hint = format!("run 'oxundo restore {}' to bring the turn's files back", turn.turn);
+    Err(Refusal::new(Code::Branch, message).hint(hint).into())
+}
+
 /// Every branch that the walk moves, and a detached HEAD: where it is, and where it would go.
-fn moving_tips(
-    deltas: &[TurnDelta],
-    start: &Checkpoint,
-    now: &Checkpoint,
-) -> Vec<(String, ObjectId, Option<ObjectId>)> {
+fn moving_tips(legs: &[Leg], now: &Checkpoint) -> Vec<(String, ObjectId, Option<ObjectId>)> {
     let mut goals = BTreeMap::new();
-    for TurnDelta { delta, .. } in deltas {
+    for delta in legs.iter().map(|leg| &leg.delta.delta) {
         for (name, change) in &delta.branches {
             goals.insert(name.clone(), change.to);
         }
@@ -62,11 +94,6 @@ fn moving_tips(
         {
             goals.insert("HEAD".to_owned(), change.to.commit);
         }
-    }
-    if let Some(branch) = &now.head.branch
-        && now.head.commit != start.head.commit
-    {
-        goals.entry(branch.clone()).or_insert(start.head.commit);
     }
     let at = |name: &str| match name {
         "HEAD" if now.head.branch.is_none() => now.head.commit,
@@ -80,11 +107,11 @@ fn moving_tips(
 }
 
 /// The tips of all branches, and of HEAD, as they are after the walk.
-fn staying_tips(deltas: &[TurnDelta], now: &Checkpoint) -> Vec<ObjectId> {
+fn staying_tips(legs: &[Leg], now: &Checkpoint) -> Vec<ObjectId> {
     let mut tips = now.branches.clone();
-    let last = deltas.iter().rev().find_map(|turn| turn.delta.head.as_ref());
+    let last = legs.iter().rev().find_map(|leg| leg.delta.delta.head.as_ref());
     let head = last.map_or(now.head.commit, |change| change.to.commit);
-    for TurnDelta { delta, .. } in deltas {
+    for delta in legs.iter().map(|leg| &leg.delta.delta) {
         for (name, change) in &delta.branches {
             match change.to {
                 Some(to) => tips.insert(name.clone(), to),
@@ -96,7 +123,13 @@ fn staying_tips(deltas: &[TurnDelta], now: &Checkpoint) -> Vec<ObjectId> {
 }
 
 /// What the guard wants to know of these commits.
-pub fn described(view: &View<'_>, turns: &[Turn], commits: &[ObjectId]) -> Result<Vec<Leaving>> {
+pub fn described(
+    view: &View<'_>,
+    op: Op,
+    turns: &[Turn],
+    commits: &[ObjectId],
+    reworded: &[ObjectId],
+) -> Result<Vec<Leaving>> {
     let objects = Objects::new(view.repo);
     let published = objects.published(commits)?;
     let notes = Refs::new(view.repo).notes_on(commits)?;
@@ -109,12 +142,15 @@ pub fn described(view: &View<'_>, turns: &[Turn], commits: &[ObjectId]) -> Resul
                 || notes.iter().any(|note| note.commit == *id && note.turn == turn.turn && note.worktree == worktree)
         };
         let origin = match turn {
+            _ if reworded.contains(id) => CommitOrigin::Recorded,
             Some(turn) if own(turn) => CommitOrigin::Recorded,
             Some(turn) => CommitOrigin::NoteMissing(turn.turn),
             None => match notes.iter().find(|note| note.commit != *id) {
                 Some(copy) => CommitOrigin::Copied(copy.turn, copy.commit),
                 None => match notes.iter().find(|note| note.worktree == worktree) {
                     Some(note) => of_other_turn(view, *id, note.turn)?,
+                    // A turn that is undone has no commits that anyone could have rewritten.
+                    None if op == Op::Redo => CommitOrigin::Unknown,
                     None => rewritten_from(view, turns, *id)?,
                 },
             },
@@ -142,14 +178,12 @@ fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOri
     })
 }
 
-/// Whether a commit without a note is an amended commit of a turn: it has the same parents as a commit of the turn
-/// that is no longer on the branch.
+/// Whether a commit without a note is one of a turn's, amended, rebased or picked.
 fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<CommitOrigin> {
     let objects = Objects::new(view.repo);
-    let parents = objects.parents(id)?;
     for turn in turns {
         for commit in &turn.commits {
-            if objects.has_commit(commit.id) && objects.parents(commit.id)? == parents {
+            if objects.likeness(commit.id, id) != Likeness::None {
                 return Ok(CommitOrigin::Copied(turn.turn, commit.id));
             }
         }

@@ -1,20 +1,24 @@
 //! Undo and redo: both move the timeline's cursor and apply the difference.
 
 pub mod leaving;
+pub mod legs;
 pub mod prepare;
 pub mod range;
 
+use crate::git::timeline::stored::Side;
+use crate::git::timeline::update::Update;
 use crate::model::bytes::{sanitized, shown};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
-use crate::model::turn::Turn;
+use crate::model::turn::{Note, Turn};
 use crate::ops::conversation;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
-use crate::ops::turn::check_idle;
-use crate::ops::turn::pins::{pin_displaced, refs_delta};
-use crate::ops::undo::prepare::{Prepared, RefMoves};
-use crate::ops::undo::range::{Direction, Extent, TurnRange, changed_since};
+use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
+use crate::ops::turn::{check_idle, notes};
+use crate::ops::undo::legs::{RefMoves, Reworded, reword};
+use crate::ops::undo::prepare::Prepared;
+use crate::ops::undo::range::{Extent, TurnRange, changed_since};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -61,7 +65,13 @@ impl PlannedUndo {
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
         let plan = &self.prepared.plan;
         let mut update = locked.timeline.update();
-        update.state.stacks.clone_from(&self.range.state.stacks);
+        pin_by_hand(locked, &mut update.state)?;
+        let was = locked.place()?;
+        if plan.head.from.commit == plan.head.to.commit {
+            update.state.stand_everywhere(was, &self.range.place);
+        }
+        update.state.stand(&plan.head.to, &self.range.place);
+        let notes = self.reword(locked, &mut update)?;
         let rescue = update.put_rescue(&self.prepared.capture.checkpoint)?;
         for (turn, state) in &plan.returns {
             update.put_return_state(*turn, state)?;
@@ -70,8 +80,26 @@ impl PlannedUndo {
         let label = |turn: &Turn| format!("{} ({})", turn.turn, turn.label());
         let labels: Vec<String> = self.range.turns.iter().map(label).collect();
         let message = format!("{} {}", plan.op.word(), labels.join(", "));
-        locked.carry_out(plan, update, message, Vec::new(), None)?;
+        locked.carry_out(plan, update, message, notes, None)?;
         Ok(outcome(self.op, &self.range, self.prepared.plan, Some(rescue)))
+    }
+
+    /// Records the commits whose message the user has changed as those of their turns; gives the notes on them.
+    fn reword(&self, view: &View<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
+        let mut made = Vec::new();
+        for Reworded { turn, from, to } in &self.prepared.reworded {
+            let mut after = view.timeline.checkpoint(*turn, Side::After)?;
+            let mut turn = view.timeline.require_turn(*turn)?;
+            reword(&mut after, *from, *to);
+            turn.commits.iter_mut().filter(|commit| commit.id == *from).for_each(|commit| commit.id = *to);
+            if let Some(footing) = &mut turn.footing {
+                footing.to = Some(*to);
+            }
+            made.extend(notes(view.repo, &turn).into_iter().filter(|note| note.commit == *to));
+            update.put_checkpoint(turn.turn, Side::After, &after)?;
+            update.put_turn(&turn)?;
+        }
+        Ok(made)
     }
 }
 
@@ -79,7 +107,7 @@ impl PlannedUndo {
 fn outcome(op: Op, range: &TurnRange, plan: Plan, rescue: Option<ObjectId>) -> Outcome {
     let dry_run = rescue.is_none();
     let whole: Vec<&Turn> = range.turns.iter().filter(|turn| !turn.is_part()).collect();
-    let brings_back = op == Op::Redo && range.direction == Direction::Back;
+    let brings_back = range.brings_back;
     let shown: Vec<&Turn> = if whole.is_empty() { range.turns.iter().collect() } else { whole };
     let what = match &shown[..] {
         [turn] => format!("turn {} ({})", turn.turn, sanitized(&turn.label())),

@@ -7,28 +7,18 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
-use crate::model::checkpoint::{Checkpoint, short_branch, uncovered_changes};
+use crate::model::checkpoint::{Change, Checkpoint, FileState, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
-use crate::model::planner::{Present, TurnDelta, plan};
-use crate::model::turn::Turn;
-use crate::ops::turn::with_dirty_commit;
+use crate::model::planner::{Occupant, Present, TurnDelta, plan};
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
-use crate::ops::undo::range::{Direction, TurnRange, nothing, passed};
+use crate::ops::undo::legs::{Leg, Legs, RefMoves, Reworded};
+use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What becomes of the refs that the turns moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefMoves {
-    /// They move as the turns moved them.
-    Move,
-    /// They stay, and no commit leaves a branch.
-    Stay,
-}
 
 /// A checked plan, the present state that it was made for, and the paths that the turns
 /// changed and that are not covered.
@@ -39,24 +29,14 @@ pub struct Prepared {
     pub capture: Capture,
     /// The paths.
     pub uncovered: BTreeSet<BString>,
-}
-
-/// One turn of a walk: the state that the walk enters it from, the state that it leaves it in, and the difference.
-struct Leg {
-    start: Checkpoint,
-    goal: Checkpoint,
-    delta: TurnDelta,
+    /// The turns whose last commit has another message now.
+    pub reworded: Vec<Reworded>,
 }
 
 impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
-        let mut uncovered = BTreeSet::new();
-        let mut legs = Vec::new();
-        for (at, turn) in range.turns.iter().enumerate() {
-            let is_last = at + 1 == range.turns.len();
-            legs.push(leg(view, range.direction, turn, is_last, &mut uncovered)?);
-        }
+        let Legs { legs, uncovered, reworded } = Legs::of(view, range, refs)?;
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
         };
@@ -64,15 +44,23 @@ impl Prepared {
         let capture = view.present()?;
         let now = &capture.checkpoint;
         match refs {
-            RefMoves::Move => check_commits(view, op, range, &deltas, start, now)?,
-            RefMoves::Stay if now.head != start.head => return Err(head_moved(range.turns[0].turn).into()),
+            RefMoves::Move => check_commits(view, op, range, &legs, now, &reworded)?,
+            RefMoves::Stay if now.head.commit != start.head.commit => {
+                return Err(head_moved(range.turns[0].turn).into());
+            }
             RefMoves::Stay => deltas.iter_mut().for_each(TurnDelta::leave_refs),
         }
         let between = legs.windows(2).map(|pair| (&pair[0].goal, &pair[1].start));
         let gaps: Vec<_> = between.chain([(start, now)]).collect();
         let checkpoints = Checkpoints::new(view.repo);
-        let edited = checkpoints.edited(&gaps, now, goal)?;
+        let mut edited = checkpoints.edited(&gaps, now, goal)?;
+        if gaps.iter().any(|(left, found)| left.head.commit != found.head.commit) {
+            leave_committed(view, &mut edited, &deltas, now)?;
+        }
         let present = checkpoints.present(&deltas, now, &capture.index)?;
+        if op == Op::Redo && view.place()?.by_hand > 0 {
+            leave_reached(&mut deltas, &present);
+        }
         let left = left(view, op, &deltas, &present)?;
         let present = Present { left, edited, ..present };
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge))?;
@@ -88,8 +76,50 @@ impl Prepared {
         }
         // Whoever carries the plan out opens them as it says.
         capture.opened.close();
-        Ok(Self { plan, capture, uncovered })
+        Ok(Self { plan, capture, uncovered, reworded })
     }
+}
+
+/// Where the user took turns off with git and kept their files, these are where redo leads to already, however many turns
+/// changed them on the way.
+fn leave_reached(deltas: &mut [TurnDelta], present: &Present) {
+    let (mut files, mut entries) = (BTreeMap::new(), BTreeMap::new());
+    for turn in deltas.iter() {
+        files.extend(turn.delta.files.iter().map(|(path, change)| (path.clone(), change.to)));
+        entries.extend(turn.delta.index.iter().map(|(path, change)| (path.clone(), change.to.clone())));
+    }
+    let file = |path: &BString| match present.files.get(path) {
+        Some(Occupant::File(state)) => Some(Some(*state)),
+        None | Some(Occupant::Absent) => Some(None),
+        _ => None,
+    };
+    let none = Vec::new();
+    files.retain(|path, to| file(path) == Some(*to));
+    entries.retain(|path, to| present.index.get(path).unwrap_or(&none) == to);
+    for turn in deltas {
+        turn.delta.files.retain(|path, _| !files.contains_key(path));
+        turn.delta.index.retain(|path, _| !entries.contains_key(path));
+    }
+}
+
+/// What the user committed beside the turns is no edit that a walk keeps: it stays in any case.
+fn leave_committed(
+    view: &View<'_>,
+    edited: &mut BTreeMap<BString, Change<Option<FileState>>>,
+    deltas: &[TurnDelta],
+    now: &Checkpoint,
+) -> Result<()> {
+    let objects = Objects::new(view.repo);
+    let head = objects.head_tree(&now.head)?;
+    let mut committed = BTreeSet::new();
+    for path in edited.keys() {
+        let is_touched = deltas.iter().any(|turn| turn.delta.files.contains_key(path));
+        if !is_touched && objects.tree_file(head, path.as_bstr())? == objects.tree_file(now.worktree, path.as_bstr())? {
+            committed.insert(path.clone());
+        }
+    }
+    edited.retain(|path, _| !committed.contains(path));
+    Ok(())
 }
 
 /// How many turns beside the walk are looked at for what somebody staged.
@@ -138,42 +168,4 @@ fn check_head_moves(op: Op, plan: &Plan) -> Result<()> {
     Err(Refusal::new(Code::Branch, format!("{op} would move HEAD, and '{name}', where it was, is no branch"))
         .hint(format!("run 'oxundo restore {turn}:before' to bring the files back alone"))
         .into())
-}
-
-fn leg(
-    view: &View<'_>,
-    direction: Direction,
-    turn: &Turn,
-    is_last: bool,
-    uncovered: &mut BTreeSet<BString>,
-) -> Result<Leg> {
-    let (before, after) = ends(view, direction, turn, is_last)?;
-    let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?;
-    let changed = uncovered_changes(&before, &after).into_iter().filter(|old| !delta.aside.contains_key(&old.path));
-    uncovered.extend(changed.map(|old| old.path.clone()));
-    let returns = view.timeline.return_state(turn.turn)?;
-    let (delta, start, goal) = match direction {
-        Direction::Back => (delta.inverse(), after, before),
-        Direction::Forward => (delta, before, after),
-    };
-    Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns } })
-}
-
-/// A turn's two ends. The dirty commit stays when it was published, or is to be kept; then
-/// the turn begins on it.
-fn ends(view: &View<'_>, direction: Direction, turn: &Turn, is_last: bool) -> Result<(Checkpoint, Checkpoint)> {
-    let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
-    let after = view.timeline.checkpoint(turn.turn, Side::After)?;
-    let Some(dirty) = turn.dirty_commit else {
-        return Ok((before, after));
-    };
-    let stays = match direction {
-        Direction::Back => {
-            is_last && (view.config().keep_dirty()? || !Objects::new(view.repo).published(&[dirty])?.is_empty())
-        }
-        // The dirty commit stayed if HEAD is on it.
-        Direction::Forward => view.head.commit == Some(dirty),
-    };
-    let before = if stays { with_dirty_commit(view.repo, &before, Some(dirty))? } else { before };
-    Ok((before, after))
 }

@@ -1,9 +1,11 @@
-//! Which turns an undo or a redo walks over, by the branch's stack.
+//! Which turns an undo or a redo walks over: from where HEAD stands down the turns below, up those that are undone, or
+//! down and up again to a turn of another line.
 
 use crate::error::{Code, Refusal};
+use crate::git::refs::Refs;
 use crate::model::checkpoint::short_branch;
+use crate::model::place::{Place, way};
 use crate::model::plan::Op;
-use crate::model::timeline::{Step, Timeline};
 use crate::model::turn::Turn;
 use crate::ops::resolve::resolve;
 use crate::ops::view::{View, last_whole};
@@ -27,50 +29,83 @@ pub enum Direction {
     Forward,
 }
 
-/// The turns to walk over, in walking order, and the stacks as they are after it.
+/// The turns to walk over, in walking order, and the place that this leads to.
 pub struct TurnRange {
     /// The turns.
     pub turns: Vec<Turn>,
-    /// Which way.
-    pub direction: Direction,
-    /// The stack as it is when that is done.
-    pub state: Timeline,
+    /// How many of them, the first ones, are walked back over; the others forward.
+    pub back: usize,
+    /// What is done and undone after it.
+    pub place: Place,
+    /// Whether it brings back what the last turn took out.
+    pub brings_back: bool,
 }
 
 impl TurnRange {
     /// Finds the turns.
     pub fn find(view: &View<'_>, op: Op, extent: &Extent) -> Result<Self> {
-        if op == Op::Redo
-            && let Extent::Steps(steps) = extent
-            && let Some(turn) = reverted_last(view)?
-        {
-            return Self::over_revert(view, turn, *steps);
-        }
-        let goal = match extent {
-            Extent::To(words) => Some(goal(view, op, words)?),
-            Extent::Steps(_) => None,
+        let range = match extent {
+            Extent::Steps(steps) => match reverted_last(view)?.filter(|_| op == Op::Redo) {
+                Some(turn) => return Self::over_revert(view, turn, *steps),
+                None => Self::steps(view, op, *steps)?,
+            },
+            Extent::To(words) => Self::to(view, op, goal(view, op, words)?)?,
         };
-        let mut walk = StackWalk::from(view, op);
-        loop {
-            let there = match (extent, goal) {
-                (_, Some(goal)) => last_whole(&view.timeline, walk.range.state.top(&walk.stack))?.unwrap_or(0) == goal,
-                (Extent::Steps(wanted), _) => walk.whole == *wanted,
-                (Extent::To(_), None) => true,
-            };
-            let next = walk.next()?;
-            // A turn that took parts of this one out is walked over with it.
-            if there && !(op == Op::Redo && next.as_ref().is_some_and(Turn::is_part)) {
-                break;
-            }
-            match next {
-                Some(turn) => walk.over(turn),
-                None => return Err(walk.exhausted(extent, goal)?.into()),
-            }
-        }
-        if walk.range.turns.is_empty() {
+        if range.turns.is_empty() {
             return Err(nothing(op, "that turn is the last one done").into());
         }
-        Ok(walk.range)
+        Ok(range)
+    }
+
+    /// Which way a turn of it is walked over.
+    pub fn direction(&self, at: usize) -> Direction {
+        if at < self.back { Direction::Back } else { Direction::Forward }
+    }
+
+    fn steps(view: &View<'_>, op: Op, wanted: u64) -> Result<Self> {
+        let mut walk = LineWalk::from(view, op)?;
+        while walk.whole < wanted || walk.goes_on()? {
+            match walk.next()? {
+                Some(turn) => walk.over(turn)?,
+                None => return Err(walk.exhausted(wanted)?.into()),
+            }
+        }
+        Ok(walk.into_range())
+    }
+
+    /// To where a turn is the last one done, whatever line it is on.
+    pub fn to(view: &View<'_>, op: Op, goal: u64) -> Result<Self> {
+        let mut walk = LineWalk::from(view, op)?;
+        if op == Op::Redo && walk.place.undone.contains(&goal) {
+            while walk.last_whole()? != goal || walk.goes_on()? {
+                let Some(turn) = walk.next()? else { break };
+                walk.over(turn)?;
+            }
+            return Ok(walk.into_range());
+        }
+        if walk.last_whole()? == goal {
+            return Ok(walk.into_range());
+        }
+        let top = view.top()?.unwrap_or(0);
+        let (back, forward) = way(top, goal, |turn| Ok(below(view, &view.timeline.require_turn(turn)?).unwrap_or(0)))?;
+        if !forward.is_empty() && op == Op::Undo {
+            return Err(not_below(view, goal)?.into());
+        }
+        walk.op = Op::Undo;
+        for turn in back {
+            // What stands above it took only parts of it out.
+            if walk.last_whole()? == goal {
+                break;
+            }
+            walk.over(view.timeline.require_turn(turn)?)?;
+        }
+        if !forward.is_empty() {
+            (walk.op, walk.place.undone) = (Op::Redo, forward.clone());
+            for turn in forward {
+                walk.over(view.timeline.require_turn(turn)?)?;
+            }
+        }
+        Ok(walk.into_range())
     }
 
     /// Redo right after turns were taken out brings back these, and no others.
@@ -79,69 +114,74 @@ impl TurnRange {
             let message = format!("redo first brings back what turn {} took out, and that alone", turn.turn);
             return Err(Refusal::new(Code::Usage, message).hint("run 'oxundo redo' first, without --steps").into());
         }
-        let mut state = view.timeline.state.clone();
-        state.drop_turn(&Step::of(&turn));
-        Ok(Self { turns: vec![turn], direction: Direction::Back, state })
+        let place = Place { top: turn.previous, ..view.place()?.clone() };
+        Ok(Self { turns: vec![turn], back: 1, place, brings_back: true })
     }
 }
 
-/// A walk from turn to turn, along the stacks of the branches that they were made on.
-struct StackWalk<'v, 'r> {
+/// A walk from turn to turn.
+struct LineWalk<'v, 'r> {
     view: &'v View<'r>,
     op: Op,
-    /// The stack at this point.
-    stack: String,
-    range: TurnRange,
-    /// How many turns were walked over, not counting those that took parts of others out.
+    turns: Vec<Turn>,
+    back: usize,
+    place: Place,
+    /// Turns that only took parts of others out are walked over together with the next one.
     whole: u64,
 }
 
-impl<'v, 'r> StackWalk<'v, 'r> {
-    fn from(view: &'v View<'r>, op: Op) -> Self {
-        let direction = if op == Op::Redo { Direction::Forward } else { Direction::Back };
-        let range = TurnRange { turns: Vec::new(), direction, state: view.timeline.state.clone() };
-        Self { view, op, stack: view.head.stack().to_owned(), range, whole: 0 }
+impl<'v, 'r> LineWalk<'v, 'r> {
+    fn from(view: &'v View<'r>, op: Op) -> Result<Self> {
+        let mut place = view.place()?.clone();
+        if op == Op::Redo && place.undone.is_empty() {
+            place.undone = line_above(view, place.top)?;
+        }
+        Ok(Self { view, op, turns: Vec::new(), back: 0, place, whole: 0 })
     }
 
     fn next(&self) -> Result<Option<Turn>> {
-        let next = match self.op {
-            Op::Redo => self.range.state.next_redo(&self.stack),
-            _ => self.range.state.top(&self.stack),
-        };
+        let next = if self.op == Op::Redo { self.place.undone.first().copied() } else { self.place.top };
         next.map(|number| self.view.timeline.require_turn(number)).transpose()
     }
 
-    fn over(&mut self, turn: Turn) {
-        let step = Step::of(&turn);
+    fn over(&mut self, turn: Turn) -> Result<()> {
         if self.op == Op::Redo {
-            self.range.state.redo(&step);
-            self.stack = step.ended_on;
+            self.place.top = Some(turn.turn);
+            self.place.undone.retain(|undone| *undone != turn.turn);
         } else {
-            self.range.state.undo(&step);
-            self.stack = step.began_on;
+            self.place.top = below(self.view, &turn);
+            self.place.undone.insert(0, turn.turn);
+            self.back += 1;
         }
         self.whole += u64::from(!turn.is_part());
-        self.range.turns.push(turn);
+        self.turns.push(turn);
+        Ok(())
+    }
+
+    /// The last turn done, without those that only took parts of others out; 0 for none.
+    fn last_whole(&self) -> Result<u64> {
+        Ok(last_whole(&self.view.timeline, self.place.top)?.unwrap_or(0))
+    }
+
+    /// Whether the next turn took parts of the last one out: it is walked over with it.
+    fn goes_on(&self) -> Result<bool> {
+        Ok(self.op == Op::Redo && self.next()?.is_some_and(|turn| turn.is_part()))
+    }
+
+    fn into_range(self) -> TurnRange {
+        let place = Place { by_hand: 0, ..self.place };
+        TurnRange { turns: self.turns, back: self.back, place, brings_back: false }
     }
 
     /// Why there are no more turns to walk over.
-    fn exhausted(&self, extent: &Extent, goal: Option<u64>) -> Result<Refusal> {
+    fn exhausted(&self, wanted: u64) -> Result<Refusal> {
         let (view, op) = (self.view, self.op);
         let branch = short_branch(view.head.stack());
-        if let Some(goal) = goal {
-            if view.timeline.find_turn(goal)?.is_some_and(|turn| turn.branch == view.head.branch) {
-                return Ok(replaced(goal));
-            }
-            return Ok(Refusal::new(Code::Branch, format!("turn {goal} is not among the turns of '{branch}'"))
-                .hint("run 'oxundo log --all' to see which branch it belongs to"));
-        }
         if self.whole == 0
             && op == Op::Undo
-            && let Some((turn, other)) = view.timeline.state.newest_done()
+            && let Some(refusal) = made_elsewhere(view)?
         {
-            let other = short_branch(other);
-            let message = format!("'{branch}' has no turns: turn {turn}, the last one, was made on '{other}'");
-            return Ok(Refusal::new(Code::Branch, message).hint(format!("run 'git switch {other}' first")));
+            return Ok(refusal);
         }
         if view.timeline.commit.is_none() {
             let message = format!("nothing to {}: no turn is recorded here", op.word());
@@ -149,7 +189,6 @@ impl<'v, 'r> StackWalk<'v, 'r> {
                 "run 'oxundo run -- COMMAND' to make one, or 'oxundo init' to have an agent's prompts be turns",
             ));
         }
-        let wanted = if let Extent::Steps(wanted) = extent { *wanted } else { 1 };
         Ok(nothing(
             op,
             &match (op, self.whole) {
@@ -164,18 +203,66 @@ impl<'v, 'r> StackWalk<'v, 'r> {
     }
 }
 
+/// The turn that undoing one leads to.
+pub fn below(view: &View<'_>, turn: &Turn) -> Option<u64> {
+    match &turn.footing {
+        Some(footing) => footing.back_to.map_or(turn.previous, |back| Some(back).filter(|back| *back != 0)),
+        // The first release kept a line for each branch.
+        None if turn.began_on != turn.branch => {
+            let stack = turn.began_on.as_deref().unwrap_or("HEAD");
+            view.timeline.state.top(stack).filter(|top| *top < turn.turn)
+        }
+        None => turn.previous,
+    }
+}
+
+/// The newest line of turns above one, the next one first, where the cursor does not know it: HEAD was moved there by
+/// the user.
+pub fn line_above(view: &View<'_>, top: Option<u64>) -> Result<Vec<u64>> {
+    let (mut line, mut at) = (Vec::new(), top);
+    while let Some(next) = view.timeline.above(at)?.into_iter().max() {
+        let turn = view.timeline.require_turn(next)?;
+        if !turn.takes_out().is_empty() || view.timeline.state.open == Some(next) {
+            break;
+        }
+        line.push(next);
+        at = Some(next);
+    }
+    Ok(line)
+}
+
+/// The refusal that no turn is done here, where some are elsewhere.
+fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
+    let here = short_branch(view.head.stack()).into_owned();
+    let last = view.timeline.state.recorded(&view.head).last.top;
+    let newest = last.or_else(|| view.timeline.state.newest_done().map(|(turn, _)| turn));
+    let Some(turn) = newest.map(|turn| view.timeline.require_turn(turn)).transpose()? else { return Ok(None) };
+    let number = turn.turn;
+    // What was taken off this branch is undone, by whatever means.
+    if turn.branch == view.head.branch && view.place()?.undone.contains(&number) {
+        return Ok(None);
+    }
+    let place = turn.branch_name().map_or("a detached HEAD".into(), |name| format!("'{name}'"));
+    let message = format!("'{here}' has no turns: turn {number}, the last one, was made on {place}");
+    let is_there = match &turn.branch {
+        Some(name) if *name != view.head.stack() => Refs::new(view.repo).ref_id(name)?.is_some(),
+        _ => false,
+    };
+    let hint = match turn.branch_name().filter(|_| is_there) {
+        Some(name) => format!("run 'git switch {name}' first"),
+        None => format!("run 'oxundo redo --to {number}' to bring it here, or 'oxundo log --all' to see all turns"),
+    };
+    Ok(Some(Refusal::new(Code::Branch, message).hint(hint)))
+}
+
 fn goal(view: &View<'_>, op: Op, words: &str) -> Result<u64> {
     let goal = resolve(view, words)?;
-    if view.last_whole()? == Some(goal) {
-        return Ok(goal);
-    }
-    let is_undone = view.timeline.state.is_undone(goal);
-    if is_undone && op == Op::Undo {
+    if op == Op::Undo && view.place()?.undone.contains(&goal) {
         return Err(Refusal::new(Code::Usage, format!("turn {goal} is undone already"))
             .hint(format!("run 'oxundo redo --to {goal}' to go forward to it"))
             .into());
     }
-    if !is_undone && op == Op::Redo {
+    if op == Op::Redo && view.last_whole()? != Some(goal) && is_done(view, goal)? {
         return Err(Refusal::new(Code::Usage, format!("turn {goal} is not undone"))
             .hint(format!("run 'oxundo undo --to {goal}' to go back to it"))
             .into());
@@ -183,24 +270,41 @@ fn goal(view: &View<'_>, op: Op, words: &str) -> Result<u64> {
     Ok(goal)
 }
 
+/// Whether a turn is done where HEAD stands; 0, the state before all turns, always is.
+pub fn is_done(view: &View<'_>, turn: u64) -> Result<bool> {
+    let mut at = view.top()?;
+    while let Some(number) = at.filter(|number| *number > turn) {
+        at = view.timeline.require_turn(number)?.previous;
+    }
+    Ok(turn == 0 || at == Some(turn))
+}
+
+/// The refusal to go back to a turn that is not below the last one done.
+fn not_below(view: &View<'_>, goal: u64) -> Result<Refusal> {
+    let branch = short_branch(view.head.stack()).into_owned();
+    let message = format!("turn {goal} is not among the turns of '{branch}'");
+    let refusal = Refusal::new(Code::Branch, message);
+    Ok(refusal.hint(format!("run 'oxundo redo --to {goal}' to go to it: undo and redo lead there")))
+}
+
 /// The turns on the other side of where this walk begins, at most so many, the nearest first: undone ones for an
 /// undo, done ones for a redo.
 pub fn passed(view: &View<'_>, op: Op, most: usize) -> Result<Vec<Turn>> {
-    let mut walk = StackWalk::from(view, if op == Op::Redo { Op::Undo } else { Op::Redo });
-    while walk.range.turns.len() < most
+    let mut walk = LineWalk::from(view, if op == Op::Redo { Op::Undo } else { Op::Redo })?;
+    while walk.turns.len() < most
         && let Some(turn) = walk.next()?
     {
-        walk.over(turn);
+        walk.over(turn)?;
     }
-    Ok(walk.range.turns)
+    Ok(walk.turns)
 }
 
 /// The last turn done, if it took other turns out and is newer than all undone turns: redo first brings back what it
 /// took out.
 pub fn reverted_last(view: &View<'_>) -> Result<Option<Turn>> {
-    let Some(top) = view.top() else { return Ok(None) };
+    let Some(top) = view.top()? else { return Ok(None) };
     let turn = view.timeline.require_turn(top)?;
-    let is_newest = view.timeline.state.next_redo(view.head.stack()).is_none_or(|undone| undone < top);
+    let is_newest = view.place()?.undone.first().is_none_or(|undone| *undone < top);
     Ok(Some(turn).filter(|turn| is_newest && !turn.takes_out().is_empty()))
 }
 
@@ -213,10 +317,4 @@ pub fn nothing(op: Op, why: &str) -> Refusal {
 pub fn changed_since(op: Op) -> Refusal {
     let message = format!("something has changed since this {} was planned", op.word());
     Refusal::new(Code::Conflict, message).hint("look at the plan again")
-}
-
-/// The refusal for a turn that is recorded, but is neither done nor can be redone.
-pub fn replaced(turn: u64) -> Refusal {
-    Refusal::new(Code::Branch, format!("turn {turn} was undone, and later turns stand in its place"))
-        .hint(format!("run 'oxundo restore {turn}' to bring its files back"))
 }

@@ -10,7 +10,8 @@ use crate::git::repo::clock::ago;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::turn::Turn;
-use crate::ops::list::{State, on_branch};
+use crate::ops::list::{State, along};
+use crate::ops::place;
 use crate::program::args::{Cli, Command, CompleteArgs};
 use crate::program::cmd::man;
 use anyhow::Result;
@@ -121,7 +122,8 @@ fn turns(word: &OsStr, wanted: Option<State>, names: bool) -> Vec<CompletionCand
 fn read_turns(word: &OsStr, wanted: Option<State>, names: bool) -> Result<Vec<(String, String)>> {
     let repo = Repo::open(Path::new("."))?;
     let stored = Timelines::new(&repo).timeline()?;
-    let known = on_branch(&stored, Refs::new(&repo).head()?.stack(), MOST)?;
+    let place = place::find(&repo, &stored, &Refs::new(&repo).head()?)?;
+    let known = along(&stored, &place, MOST)?;
     let about = |turn: &Turn, state: State| {
         let age = ago(turn.ended_at.as_deref().unwrap_or(&turn.began_at));
         let mark = if state == State::Done { String::new() } else { format!(", {}", state.word()) };
@@ -136,7 +138,7 @@ fn read_turns(word: &OsStr, wanted: Option<State>, names: bool) -> Result<Vec<(S
         }
         return Ok(all);
     }
-    let fits = |state: State| wanted.is_none_or(|wanted| state == wanted);
+    let fits = |state: State| wanted.is_none_or(|wanted| state.word() == wanted.word());
     all.extend(
         known
             .iter()

@@ -5,7 +5,7 @@ use crate::git::repo::clock::{ago, parse_rfc3339};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::model::turn::Turn;
-use crate::ops::list::{State, every, on_branch};
+use crate::ops::list::{State, every, here};
 use crate::ops::status::status;
 use crate::ops::turn::session::look;
 use crate::program::args::LogArgs;
@@ -39,9 +39,8 @@ const LAST: usize = 5;
 pub fn overview(repo: &Repo, ui: &Ui) -> Result<Overview> {
     let heard = ui.heard();
     let view = look(repo, &heard, "status")?;
-    let here = InWorktree { id: repo.worktree_id(), here: true, removed: false };
-    let turns = on_branch(&view.timeline, view.head.stack(), LAST + 1)?;
-    let mut lines = described(&view.timeline, here, turns)?;
+    let place = InWorktree { id: repo.worktree_id(), here: true, removed: false };
+    let mut lines = described(&view.timeline, place, here(&view, LAST + 1)?)?;
     let more = lines.len() > LAST;
     lines.truncate(LAST);
     let log =
@@ -61,12 +60,12 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let most = args.number.unwrap_or(USUAL);
     let timeline = &view.timeline;
     let worktree = repo.worktree_id();
-    let turns = if args.all { every(timeline, most)? } else { on_branch(timeline, view.head.stack(), most)? };
+    let turns = if args.all { every(timeline, Some(&view), most)? } else { here(&view, most)? };
     let here = InWorktree { id: worktree.clone(), here: true, removed: false };
     let mut lines = described(timeline, here, turns)?;
     if args.all {
         for other in Timelines::new(repo).other_timelines()? {
-            let read = other.stored.and_then(|stored| Ok((every(&stored, most)?, stored)));
+            let read = other.stored.and_then(|stored| Ok((every(&stored, None, most)?, stored)));
             let place = InWorktree { id: other.worktree, here: false, removed: other.removed };
             match read.and_then(|(turns, stored)| described(&stored, place, turns)) {
                 Ok(theirs) => lines = merged(lines, theirs),

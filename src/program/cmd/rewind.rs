@@ -8,7 +8,7 @@ use crate::model::bytes::sanitized;
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::turn::Turn;
-use crate::ops::list::{State, on_branch};
+use crate::ops::list::{State, here};
 use crate::ops::turn::session::look;
 use crate::ops::undo::range::nothing;
 use crate::program::args::Distance;
@@ -38,7 +38,7 @@ pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
     let heard = ui.heard();
     let view = look(repo, &heard, "rewind")?;
     let top = view.last_whole()?.unwrap_or_default();
-    let turns = on_branch(&view.timeline, view.head.stack(), usize::MAX)?;
+    let turns = here(&view, usize::MAX)?;
     let goals = goals(&turns, top, Ui::width());
     if goals.len() < 2 {
         return Err(nothing(Op::Undo, "no turn is recorded here").into());

@@ -55,7 +55,7 @@ fn glyph(state: State, look: Look) -> &'static str {
         (State::Done, false) => "*",
         (State::Open, true) => "◉",
         (State::Open, false) => "@",
-        (State::Undone | State::Expired, true) => "○",
-        (State::Undone | State::Expired, false) => "o",
+        (State::Undone | State::UndoneByHand | State::Left, true) => "○",
+        (State::Undone | State::UndoneByHand | State::Left, false) => "o",
     }
 }

@@ -119,7 +119,8 @@ impl Log {
         match line.state {
             State::Done => {}
             State::Open => marks.push(Mark::Live("open".to_owned())),
-            State::Undone | State::Expired => marks.push(Mark::Plain(line.state.word().to_owned())),
+            State::Undone | State::Left => marks.push(Mark::Plain(line.state.word().to_owned())),
+            State::UndoneByHand => marks.push(Mark::Plain("undone by hand".to_owned())),
         }
         if turn.interrupted {
             marks.push(Mark::Alert("interrupted".to_owned()));
@@ -147,7 +148,7 @@ impl Log {
             agent: sanitized(&turn.agent),
             marks,
             changes: turn.ended_at.is_some().then_some((totals.files, totals.insertions, totals.deletions)),
-            dim: matches!(line.state, State::Undone | State::Expired),
+            dim: matches!(line.state, State::Undone | State::UndoneByHand | State::Left),
         }
     }
 }

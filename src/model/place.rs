@@ -1,0 +1,320 @@
+//! Where HEAD stands on the timeline: the last turn done there, and those that redo would bring back. Commits decide,
+//! not the branch's name. A turn that moved HEAD is done where the commit that it ended on is in HEAD's history; turns
+//! that moved no ref stand directly above the last such turn below them, and go with it. Files never decide.
+//!
+//! ```text
+//!          1 ◀── 2 ◀── g ◀── 3        each turn knows the one below it; g moved no ref
+//!   c0 ── c1 ── c2 ───────── c3        the commits that they ended on
+//!
+//!   HEAD at c3, on whatever branch        3 is done, and so are g, 2 and 1
+//!   own commits on top of c3              the same: c3 is in HEAD's history
+//!   at c2, after a reset of the user's    g is done, as it goes with 2; 3 was undone by hand
+//!   at c3 again                           3 is done again
+//! ```
+//!
+//! What was recorded last is asked first ([`Recorded`]): the commits only say which turn's end is the nearest in HEAD's
+//! history ([`Found`]), not what was done with those that moved no ref.
+
+use crate::model::timeline::Stack;
+use anyhow::Result;
+use gix::ObjectId;
+
+/// How many turns the recorded line is followed down.
+const FAR: usize = 1024;
+
+/// A turn, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// Its number.
+    pub turn: u64,
+    /// The turn below it.
+    pub previous: Option<u64>,
+    /// The commit that HEAD was at when it began.
+    pub from: Option<ObjectId>,
+    /// The commit that HEAD was at when it ended.
+    pub to: Option<ObjectId>,
+    /// The last turn that moved HEAD among this one and those below it, 0 for none; older records do not have it.
+    pub base: Option<u64>,
+}
+
+impl Node {
+    /// Whether it moved HEAD to another commit.
+    pub fn moved(&self) -> bool {
+        self.from != self.to
+    }
+}
+
+/// Reads a turn.
+pub type Read<'a> = dyn Fn(u64) -> Result<Node> + 'a;
+
+/// The nearest end of a turn in HEAD's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The turn.
+    pub turn: u64,
+    /// The commit.
+    pub commit: ObjectId,
+}
+
+/// What the timeline says of where the cursor was.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    /// The line of turns that was walked last.
+    pub last: Stack,
+    /// Whether that was on the branch that HEAD is on.
+    pub is_here: bool,
+    /// What is recorded of the branch that HEAD is on.
+    pub here: Option<Stack>,
+    /// What is recorded of other branches.
+    pub others: Vec<Stack>,
+}
+
+/// Where HEAD stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The last turn done.
+    pub top: Option<u64>,
+    /// The turns that redo would bring back, the next one first.
+    pub undone: Vec<u64>,
+    /// How many of these, the first ones, the user took off with git.
+    pub by_hand: usize,
+}
+
+impl Place {
+    /// As it was recorded.
+    pub fn of(stack: &Stack) -> Self {
+        Self { top: stack.top, undone: stack.undone.clone(), by_hand: 0 }
+    }
+}
+
+/// The last turn that moved HEAD among a turn and those below it.
+pub fn base_of(top: Option<u64>, read: &Read<'_>) -> Result<Option<u64>> {
+    let mut at = top;
+    while let Some(turn) = at {
+        let node = read(turn)?;
+        if node.moved() {
+            return Ok(Some(turn));
+        }
+        if let Some(base) = node.base {
+            return Ok(Some(base).filter(|base| *base != 0));
+        }
+        at = node.previous;
+    }
+    Ok(None)
+}
+
+/// Decides where HEAD stands, by the nearest end of a turn in its history.
+pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read: &Read<'_>) -> Result<Place> {
+    let Recorded { last, is_here, here, others } = recorded;
+    let base = |stack: &Stack| base_of(stack.top, read);
+    let fits = |stack: &Stack| fits(base(stack)?, found, read);
+    let own = here.as_ref().filter(|_| !is_here);
+    if fits(last)? {
+        // The branch has a line of its own; what stands above the same commit is the same on every branch.
+        let Some(own) = own else { return Ok(Place::of(last)) };
+        let is_its = if base(own)? == base(last)? { own.top == last.top } else { fits(own)? };
+        return Ok(Place::of(if is_its { own } else { last }));
+    }
+    if let Some(own) = own
+        && fits(own)?
+    {
+        return Ok(Place::of(own));
+    }
+    if let Some(place) = along(recorded, head, found, read)? {
+        return Ok(place);
+    }
+    for other in others {
+        if fits(other)? {
+            return Ok(Place::of(other));
+        }
+    }
+    Ok(Place { top: found.map(|found| found.turn), ..Place::default() })
+}
+
+/// Whether this is the last turn that moved HEAD, by what was found in HEAD's history.
+fn fits(base: Option<u64>, found: Option<Found>, read: &Read<'_>) -> Result<bool> {
+    Ok(match (base, found) {
+        (None, None) => true,
+        (Some(base), Some(found)) => base == found.turn || read(base)?.to == Some(found.commit),
+        _ => false,
+    })
+}
+
+/// A place on the line that was walked last: the user has moved HEAD along it.
+fn along(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read: &Read<'_>) -> Result<Option<Place>> {
+    let last = &recorded.last;
+    if let Some(found) = found
+        && let Some(at) = last.undone.iter().position(|turn| *turn == found.turn)
+    {
+        return Ok(Some(Place { top: Some(found.turn), undone: last.undone[at + 1..].to_vec(), by_hand: 0 }));
+    }
+    let is_there = |node: &Node| {
+        found.is_some_and(|found| node.turn == found.turn || (node.moved() && node.to == Some(found.commit)))
+    };
+    let (mut above, mut at) = (Vec::new(), last.top);
+    while let Some(turn) = at {
+        let node = read(turn)?;
+        if is_there(&node) {
+            break;
+        }
+        if above.len() == FAR {
+            return Ok(None);
+        }
+        at = node.previous;
+        above.push(node);
+    }
+    if at.is_none() && found.is_some() {
+        return Ok(None);
+    }
+    // What moved no ref goes with the turn below it.
+    while let Some(node) = above.pop_if(|node| !node.moved()) {
+        at = Some(node.turn);
+    }
+    // On a branch where no turn was ever made, and that only shares older history with this line, none was undone.
+    let is_by_hand = found.is_some() || recorded.is_here || above.last().is_some_and(|next| next.from == head);
+    let by_hand: Vec<u64> = if is_by_hand { above.iter().rev().map(|node| node.turn).collect() } else { Vec::new() };
+    let count = by_hand.len();
+    let rest = if is_by_hand { last.undone.clone() } else { Vec::new() };
+    Ok(Some(Place { top: at, undone: [by_hand, rest].concat(), by_hand: count }))
+}
+
+/// The way from one turn to another, through the last turn that is below both: those to undo, the last one first, and
+/// those to redo. `below` gives the turn that undoing one leads to. 0 is the state before all turns.
+pub fn way(from: u64, to: u64, below: impl Fn(u64) -> Result<u64>) -> Result<(Vec<u64>, Vec<u64>)> {
+    let (mut back, mut forward) = (Vec::new(), Vec::new());
+    let (mut from, mut to) = (from, to);
+    while from != to {
+        // A turn is above turns of smaller numbers only.
+        let (at, turns) = if from > to { (&mut from, &mut back) } else { (&mut to, &mut forward) };
+        turns.push(*at);
+        *at = below(*at)?;
+    }
+    forward.reverse();
+    Ok((back, forward))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn commit(n: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[n; 20])
+    }
+
+    /// 1 and 2 moved HEAD, 3 did not, 4 did; 5 moved HEAD from where 2 had left it; 6 stands above 5.
+    fn read(turn: u64) -> Result<Node> {
+        let node =
+            |previous, from, to| Node { turn, previous, from: Some(commit(from)), to: Some(commit(to)), base: None };
+        Ok(match turn {
+            1 => node(None, 100, 1),
+            2 => node(Some(1), 1, 2),
+            3 => node(Some(2), 2, 2),
+            4 => node(Some(3), 2, 4),
+            5 => node(Some(2), 2, 5),
+            _ => node(Some(5), 5, 5),
+        })
+    }
+
+    fn stack(top: u64, undone: &[u64]) -> Stack {
+        Stack { top: Some(top).filter(|top| *top != 0), undone: undone.to_vec() }
+    }
+
+    fn on_its_branch(last: Stack) -> Recorded {
+        Recorded { here: Some(last.clone()), last, is_here: true, others: Vec::new() }
+    }
+
+    fn on_another(last: Stack, here: Option<Stack>) -> Recorded {
+        Recorded { last, is_here: false, here, others: Vec::new() }
+    }
+
+    /// The last turn done, those undone, and how many of them by hand.
+    fn told(recorded: &Recorded, head: u8, found: Option<u64>) -> (u64, Vec<u64>, usize) {
+        let end = |turn| Found { turn, commit: read(turn).expect("read it").to.expect("a commit") };
+        let place = decide(recorded, Some(commit(head)), found.map(end), &read).expect("decide");
+        (place.top.unwrap_or(0), place.undone, place.by_hand)
+    }
+
+    #[test]
+    fn the_recorded_place_stays_where_its_last_commit_is_in_heads_history() {
+        for name in [on_its_branch(stack(4, &[])), on_another(stack(4, &[]), None)] {
+            assert_eq!(told(&name, 4, Some(4)), (4, vec![], 0));
+            assert_eq!(told(&name, 50, Some(4)), (4, vec![], 0), "own commits are on top");
+        }
+        assert_eq!(told(&on_its_branch(stack(2, &[3])), 2, Some(2)), (2, vec![3], 0), "3 moved nothing, and is undone");
+        assert_eq!(told(&on_its_branch(stack(0, &[1, 2])), 100, None), (0, vec![1, 2], 0));
+    }
+
+    #[test]
+    fn what_the_user_took_off_is_undone_by_hand_and_what_moved_no_ref_goes_with_the_turn_below() {
+        assert_eq!(told(&on_its_branch(stack(4, &[])), 2, Some(2)), (3, vec![4], 1));
+        assert_eq!(told(&on_its_branch(stack(4, &[])), 1, Some(1)), (1, vec![2, 3, 4], 3));
+        assert_eq!(told(&on_its_branch(stack(3, &[4])), 100, None), (0, vec![1, 2, 3, 4], 3));
+        assert_eq!(told(&on_its_branch(stack(2, &[3, 4])), 4, Some(4)), (4, vec![], 0), "and forward again");
+    }
+
+    #[test]
+    fn a_branch_that_only_shares_older_history_has_no_turns() {
+        assert_eq!(told(&on_another(stack(4, &[]), None), 99, None), (0, vec![], 0));
+        assert_eq!(told(&on_another(stack(4, &[]), None), 100, None), (0, vec![1, 2, 3, 4], 4), "1 began there");
+        assert_eq!(told(&on_another(stack(4, &[]), None), 1, Some(1)), (1, vec![2, 3, 4], 3));
+    }
+
+    #[test]
+    fn a_branch_has_its_own_line_where_that_is_in_its_history() {
+        let other = on_another(stack(6, &[]), Some(stack(4, &[])));
+        assert_eq!(told(&other, 4, Some(4)), (4, vec![], 0));
+        let other = on_another(stack(6, &[]), Some(stack(2, &[3, 4])));
+        assert_eq!(told(&other, 2, Some(2)), (2, vec![3, 4], 0), "its own undone turns, not 5 and 6");
+        let gone = Recorded { others: vec![stack(6, &[])], ..on_another(stack(4, &[]), None) };
+        assert_eq!(told(&gone, 5, Some(5)), (6, vec![], 0), "what stands above 5 is known from another branch");
+    }
+
+    #[test]
+    fn what_stands_above_a_commit_is_the_same_on_every_branch() {
+        let undone_elsewhere = on_another(stack(2, &[3]), Some(stack(3, &[])));
+        assert_eq!(told(&undone_elsewhere, 2, Some(2)), (2, vec![3], 0));
+    }
+
+    #[test]
+    fn a_line_without_ends_in_heads_history_is_not_followed_for_ever() {
+        let long = |turn: u64| -> Result<Node> {
+            let at = |turn: u64| Some(ObjectId::from_bytes_or_panic(&[&[0; 12][..], &turn.to_be_bytes()].concat()));
+            Ok(Node { turn, previous: (turn > 1).then(|| turn - 1), from: at(turn - 1), to: at(turn), base: None })
+        };
+        let place = decide(&on_its_branch(stack(100_000, &[])), Some(commit(9)), None, &long).expect("decide");
+        assert_eq!(place, Place::default());
+    }
+
+    #[test]
+    fn the_way_leads_through_the_last_turn_below_both() {
+        let below = |turn| Ok(read(turn)?.previous.unwrap_or(0));
+        assert_eq!(way(4, 2, below).expect("a way"), (vec![4, 3], vec![]));
+        assert_eq!(way(4, 6, below).expect("a way"), (vec![4, 3], vec![5, 6]));
+        assert_eq!(way(6, 0, below).expect("a way"), (vec![6, 5, 2, 1], vec![]));
+        assert_eq!(way(3, 3, below).expect("a way"), (vec![], vec![]));
+    }
+
+    proptest! {
+        #[test]
+        fn the_way_ends_where_it_is_to_and_never_passes_a_turn_twice(
+            tree in prop::collection::vec(any::<prop::sample::Index>(), 1..20), from: prop::sample::Index, to: prop::sample::Index,
+        ) {
+            let below: Vec<u64> = tree.iter().enumerate().map(|(at, below)| below.index(at + 1) as u64).collect();
+            let (from, to) = (from.index(below.len() + 1) as u64, to.index(below.len() + 1) as u64);
+            let under = |turn: u64| below[usize::try_from(turn).expect("small") - 1];
+            let (back, forward) = way(from, to, |turn| Ok(under(turn))).expect("a way");
+            let mut at = from;
+            for turn in &back {
+                prop_assert_eq!(at, *turn);
+                at = under(at);
+            }
+            for turn in &forward {
+                prop_assert_eq!(at, under(*turn));
+                at = *turn;
+            }
+            prop_assert_eq!(at, to);
+            prop_assert!(back.iter().all(|turn| !forward.contains(turn)));
+        }
+    }
+}

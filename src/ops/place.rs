@@ -1,0 +1,130 @@
+//! Where HEAD stands on the timeline: [`model::place`](crate::model::place) decides, here is looked at what it needs. Where HEAD has not
+//! moved since the timeline was written, that is nothing.
+
+use crate::git::objects::Objects;
+use crate::git::objects::commit::Likeness;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use crate::git::timeline::stored::{Side, Stored};
+use crate::model::checkpoint::Head;
+use crate::model::place::{Found, Place, Recorded, decide};
+use crate::model::turn::Note;
+use anyhow::Result;
+use gix::ObjectId;
+
+/// How many commits are looked at, from HEAD down: the first few, and then more at once.
+const NEAR: [usize; 4] = [2, 14, 48, 192];
+
+/// How many turns of the recorded line are looked at for commits that were rewritten or copied.
+const NEAR_TURNS: usize = 32;
+
+/// Finds where HEAD stands.
+pub fn find(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<Place> {
+    let state = &timeline.state;
+    if state.stacks.is_empty() {
+        return Ok(Place::default());
+    }
+    let recorded = state.recorded(head);
+    let is_open = state.open.is_some() && state.at.is_some();
+    if is_open || (recorded.is_here && is_where_recorded(timeline, &recorded, head)?) {
+        return Ok(Place::of(&recorded.last));
+    }
+    let found = head.commit.map(|commit| nearest(repo, timeline, &recorded, commit)).transpose()?.flatten();
+    decide(&recorded, head.commit, found, &|turn| timeline.node(turn))
+}
+
+/// Whether HEAD is at the commit at which it was when the timeline was written; older timelines do not say it, but their
+/// last turn does.
+fn is_where_recorded(timeline: &Stored<'_>, recorded: &Recorded, head: &Head) -> Result<bool> {
+    if let Some(at) = &timeline.state.at {
+        return Ok(at.commit == head.commit);
+    }
+    let commit = match (recorded.last.top, recorded.last.undone.first()) {
+        (Some(top), _) => timeline.commit_at(top, Side::After)?,
+        (None, Some(next)) => timeline.commit_at(*next, Side::Before)?,
+        (None, None) => return Ok(false),
+    };
+    Ok(commit == head.commit)
+}
+
+/// The nearest end of a turn in a commit's history: what the notes say of its commits, and where that is nothing, what
+/// the turns of the recorded line do.
+fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: ObjectId) -> Result<Option<Found>> {
+    let objects = Objects::new(repo);
+    let ends = ends(timeline, recorded)?;
+    let mut history = objects.newest_first(from);
+    for many in NEAR {
+        let commits = history.take(many)?;
+        let notes = Refs::new(repo).notes_on(&commits)?;
+        for (commit, notes) in commits.iter().zip(notes) {
+            let found = match end_of(repo, timeline, &notes)? {
+                Some(found) => Some(found),
+                None => ends.iter().find_map(|end| is_like(&objects, end, *commit).then_some(*end)),
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+    far(&objects, &ends, from)
+}
+
+/// Beyond what was looked at one by one, git is asked for the recorded line's ends.
+fn far(objects: &Objects<'_>, ends: &[Found], from: ObjectId) -> Result<Option<Found>> {
+    for end in ends {
+        if objects.is_ancestor(end.commit, from)? {
+            return Ok(Some(*end));
+        }
+    }
+    Ok(None)
+}
+
+/// The turn that ended on a commit, or on the one that this is a copy of, by its notes.
+fn end_of(repo: &Repo, timeline: &Stored<'_>, notes: &[Note]) -> Result<Option<Found>> {
+    let worktree = repo.worktree_id();
+    let mut numbers: Vec<u64> = notes.iter().filter(|note| note.worktree == worktree).map(|note| note.turn).collect();
+    numbers.sort_unstable();
+    for number in numbers.into_iter().rev() {
+        let Some(turn) = timeline.find_turn(number)? else { continue };
+        let node = timeline.node(number)?;
+        let ended_on = |id: ObjectId| node.moved() && node.to == Some(id) && turn.knows(&id);
+        let original = notes.iter().find(|note| note.turn == number && ended_on(note.commit));
+        if let Some(original) = original {
+            return Ok(Some(Found { turn: number, commit: original.commit }));
+        }
+    }
+    Ok(None)
+}
+
+/// The ends of the recorded line's turns, the newest first: those that are done, and those that are undone.
+fn ends(timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<Found>> {
+    let mut ends = Vec::new();
+    let mut add = |turn: u64| -> Result<Option<u64>> {
+        let node = timeline.node(turn)?;
+        ends.extend(node.to.filter(|_| node.moved()).map(|commit| Found { turn, commit }));
+        Ok(match node.base {
+            // What stands above the same commit need not be read.
+            Some(base) if base < turn => Some(base).filter(|base| *base != 0),
+            _ => node.previous,
+        })
+    };
+    for turn in recorded.last.undone.iter().take(NEAR_TURNS) {
+        add(*turn)?;
+    }
+    let (mut at, mut left) = (recorded.last.top, NEAR_TURNS);
+    while let Some(turn) = at.filter(|_| left > 0) {
+        at = add(turn)?;
+        left -= 1;
+    }
+    for other in recorded.here.iter().chain(&recorded.others).filter_map(|stack| stack.top).take(NEAR_TURNS) {
+        add(other)?;
+    }
+    ends.sort_by_key(|end| std::cmp::Reverse(end.turn));
+    ends.dedup();
+    Ok(ends)
+}
+
+/// Whether a commit is the one that a turn ended on, or that one amended, rebased or picked.
+fn is_like(objects: &Objects<'_>, end: &Found, commit: ObjectId) -> bool {
+    end.commit == commit || objects.likeness(end.commit, commit) != Likeness::None
+}

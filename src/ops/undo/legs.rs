@@ -1,0 +1,169 @@
+//! The turns of a walk, each as the walk goes over it: from which state to which, on the branch that HEAD is on now.
+
+use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
+use crate::git::objects::commit::Likeness;
+use crate::git::timeline::stored::Side;
+use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};
+use crate::model::planner::TurnDelta;
+use crate::model::turn::Turn;
+use crate::ops::turn::with_dirty_commit;
+use crate::ops::undo::range::{Direction, TurnRange};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::BString;
+use std::collections::BTreeSet;
+
+/// What becomes of the refs that the turns moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefMoves {
+    /// They move as the turns moved them.
+    Move,
+    /// They stay, and no commit leaves a branch.
+    Stay,
+}
+
+/// One turn of a walk: the state that the walk enters it from, the state that it leaves it in, and the difference.
+pub struct Leg {
+    /// The state that the walk comes from.
+    pub start: Checkpoint,
+    /// The state that it leads to.
+    pub goal: Checkpoint,
+    /// The difference.
+    pub delta: TurnDelta,
+}
+
+/// The commit that a turn ended on, of which the user has changed the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reworded {
+    /// The turn.
+    pub turn: u64,
+    /// The commit that it ended on.
+    pub from: ObjectId,
+    /// The commit that stands in its place.
+    pub to: ObjectId,
+}
+
+/// The legs of a walk.
+#[derive(Default)]
+pub struct Legs {
+    /// In walking order.
+    pub legs: Vec<Leg>,
+    /// The paths that the turns changed and that are not covered.
+    pub uncovered: BTreeSet<BString>,
+    /// The turns whose last commit has another message now.
+    pub reworded: Vec<Reworded>,
+}
+
+impl Legs {
+    /// Reads the turns of a range.
+    pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves) -> Result<Self> {
+        let mut legs = Self::default();
+        let mut head = view.head.clone();
+        for (at, turn) in range.turns.iter().enumerate() {
+            let is_last = at + 1 == range.turns.len();
+            let leg = legs.leg(view, turn, range.direction(at), is_last, &head)?;
+            if leg.delta.delta.head.is_some() {
+                if refs == RefMoves::Move && leg.start.head.branch != head.branch {
+                    return Err(on_other_branch(turn, &leg.start.head).into());
+                }
+                head = leg.goal.head.clone();
+            }
+            legs.legs.push(leg);
+        }
+        Ok(legs)
+    }
+
+    fn leg(&mut self, view: &View<'_>, turn: &Turn, direction: Direction, is_last: bool, head: &Head) -> Result<Leg> {
+        let (mut before, mut after) = ends(view, direction, turn, is_last)?;
+        let uncovered: Vec<BString> = uncovered_changes(&before, &after).iter().map(|old| old.path.clone()).collect();
+        move_to_branch(&mut before, &mut after, head);
+        if direction == Direction::Back {
+            self.reworded.extend(reworded(view, turn, &mut after, head));
+        }
+        let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?;
+        self.uncovered.extend(uncovered.into_iter().filter(|path| !delta.aside.contains_key(path)));
+        let returns = view.timeline.return_state(turn.turn)?;
+        let (delta, start, goal) = match direction {
+            Direction::Back => (delta.inverse(), after, before),
+            Direction::Forward => (delta, before, after),
+        };
+        Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns } })
+    }
+}
+
+/// The refusal for a turn that has switched branches, where HEAD is not on the one on which the walk enters it.
+fn on_other_branch(turn: &Turn, start: &Head) -> Refusal {
+    let wanted = start.branch.as_deref().map_or("a detached HEAD".into(), short_branch);
+    let message = format!("turn {} switched branches, and HEAD is not on '{wanted}', where it is to be", turn.turn);
+    let hint = match &start.branch {
+        Some(name) => format!("run 'git switch {}' first", short_branch(name)),
+        None => "run 'git switch --detach' first".to_owned(),
+    };
+    Refusal::new(Code::Branch, message).hint(hint)
+}
+
+/// A turn goes with the commits, whatever branch holds them now: what it did to the branch that it was made on is done
+/// to the one that HEAD is on.
+fn move_to_branch(before: &mut Checkpoint, after: &mut Checkpoint, head: &Head) {
+    let made_on = before.head.branch.clone();
+    if made_on != after.head.branch || made_on == head.branch {
+        return;
+    }
+    // What the turn itself did to this branch would be lost.
+    let own = |state: &Checkpoint| head.branch.as_ref().and_then(|name| state.branches.get(name)).copied();
+    if before.head == after.head || own(before) != own(after) {
+        return;
+    }
+    for state in [before, after] {
+        if let Some(name) = &made_on {
+            state.branches.remove(name);
+        }
+        if let (Some(name), Some(commit)) = (&head.branch, state.head.commit) {
+            state.branches.insert(name.clone(), commit);
+        }
+        state.head.branch.clone_from(&head.branch);
+        state.head.through.clone_from(&head.through);
+    }
+}
+
+/// Whether the user has changed nothing but the message of the commit that a turn ended on; then the state after it has
+/// the new one.
+fn reworded(view: &View<'_>, turn: &Turn, after: &mut Checkpoint, head: &Head) -> Option<Reworded> {
+    let (from, to) = (after.head.commit?, head.commit?);
+    if from == to || !turn.knows(&from) || Objects::new(view.repo).likeness(from, to) != Likeness::Reworded {
+        return None;
+    }
+    reword(after, from, to);
+    Some(Reworded { turn: turn.turn, from, to })
+}
+
+/// Puts one commit in the place of another where HEAD is.
+pub fn reword(state: &mut Checkpoint, from: ObjectId, to: ObjectId) {
+    state.head.commit = Some(to);
+    let tip = state.head.branch.as_ref().and_then(|name| state.branches.get_mut(name));
+    if let Some(tip) = tip.filter(|tip| **tip == from) {
+        *tip = to;
+    }
+}
+
+/// A turn's two ends. The dirty commit stays when it was published, or is to be kept; then
+/// the turn begins on it.
+fn ends(view: &View<'_>, direction: Direction, turn: &Turn, is_last: bool) -> Result<(Checkpoint, Checkpoint)> {
+    let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
+    let after = view.timeline.checkpoint(turn.turn, Side::After)?;
+    let Some(dirty) = turn.dirty_commit else {
+        return Ok((before, after));
+    };
+    let stays = match direction {
+        Direction::Back => {
+            is_last && (view.config().keep_dirty()? || !Objects::new(view.repo).published(&[dirty])?.is_empty())
+        }
+        // The dirty commit stayed if HEAD is on it.
+        Direction::Forward => view.head.commit == Some(dirty),
+    };
+    let before = if stays { with_dirty_commit(view.repo, &before, Some(dirty))? } else { before };
+    Ok((before, after))
+}

@@ -1,0 +1,476 @@
+//! The timeline follows the commits: whatever the user does with git's own commands between the turns, where HEAD stands
+//! decides which are done. Real git makes the states that undo and redo must come to.
+
+use crate::sandbox::{Mode, Sandbox, State, check_all, in_both_modes};
+use serde_json::Value;
+
+/// A turn that ends on a commit of its own, whatever the mode.
+fn turn(repo: &Sandbox, mode: Mode, script: &str) {
+    let commits = match mode {
+        Mode::Commit => String::new(),
+        Mode::Ghost => "; git add -A; git commit -qm \"ghost's\"".to_owned(),
+    };
+    repo.turn(mode, &format!("{script}{commits}"));
+}
+
+/// Two turns with commits, and at last a ghost turn; and a copy of each state, the first one first.
+fn with_turns(mode: Mode) -> (Sandbox, Vec<Sandbox>) {
+    let repo = Sandbox::new();
+    let mut states = vec![repo.copy()];
+    turn(&repo, mode, "echo one >>README.txt; echo one >one.txt");
+    states.push(repo.copy());
+    turn(&repo, mode, "echo two >>one.txt; mkdir d; echo two >d/two.txt");
+    states.push(repo.copy());
+    repo.turn(Mode::Ghost, "echo three >three.txt; echo three >>README.txt");
+    states.push(repo.copy());
+    (repo, states)
+}
+
+/// The numbers and words of `log`'s turns, newest first.
+fn told(repo: &Sandbox) -> Vec<String> {
+    repo.log().iter().map(|turn| format!("{} {}", turn["turn"], turn["state"].as_str().unwrap_or_default())).collect()
+}
+
+/// A state, without what the user's own git commands alone leave behind.
+fn seen(repo: &Sandbox) -> State {
+    repo.state()
+}
+
+#[track_caller]
+fn at(repo: &Sandbox, wanted: &State, what: &str) {
+    seen(repo).assert_is(wanted, what);
+}
+
+#[test]
+fn undo_and_redo_go_on_wherever_the_commits_are_taken() {
+    // What the user does, and how git makes the same of each earlier state; TIP is the last turn's commit.
+    let ways = [
+        ("renamed", "git branch -m trunk", "git branch -m trunk"),
+        ("a new branch", "git switch -qc feature", "git branch -m feature; git branch main TIP"),
+        ("detached", "git switch -q --detach", "git switch -q --detach; git branch -f main TIP"),
+        ("the old branch is gone", "git switch -qc feature; git branch -qD main", "git branch -m feature"),
+        (
+            "fast-forwarded",
+            "git switch -qc old BASE; git merge -q --ff-only main",
+            "git branch -m old; git branch main TIP",
+        ),
+        ("packed", "git pack-refs --all; git switch -qc feature; git branch -qM main", "true"),
+    ];
+    in_both_modes(|mode| {
+        check_all(ways.map(|(name, git, same)| (name.to_owned(), (git, same))), |(git, same)| {
+            let (repo, states) = with_turns(mode);
+            // The ghost turn's files would be in the way of a switch to an older state.
+            let moved = git.contains("BASE");
+            let top = if moved { 2 } else { 3 };
+            let repo = if moved { states[2].copy() } else { repo };
+            let [tip, base] = ["HEAD", "HEAD~2"].map(|rev| repo.git(["rev-parse", rev]).trim().to_owned());
+            repo.sh(&git.replace("BASE", &base));
+            let wanted: Vec<State> = states[..=top]
+                .iter()
+                .map(|state| {
+                    // git gives that commit to each of them.
+                    state.sh(&format!("git fetch -q '{}' {tip}", repo.root().display()));
+                    state.sh("rm -f .git/FETCH_HEAD");
+                    state.sh(&same.replace("TIP", &tip));
+                    seen(state)
+                })
+                .collect();
+            at(&repo, &wanted[top], "the user's own command and its double agree");
+            assert_eq!(told(&repo).len(), top, "log tells of all turns: {:?}", told(&repo));
+            for (place, wanted) in wanted[..top].iter().enumerate().rev() {
+                repo.undo();
+                at(&repo, wanted, &format!("undo leads to the state after turn {place} ({mode:?})"));
+            }
+            for wanted in &wanted[1..] {
+                repo.redo();
+                at(&repo, wanted, &format!("redo leads back ({mode:?})"));
+            }
+            repo.oxundo(["undo", "--steps", &top.to_string()]).success();
+            at(&repo, &wanted[0], "all at once");
+            repo.oxundo(["redo", "--to", &top.to_string()]).success();
+            at(&repo, &wanted[top], "and back");
+            repo.assert_sound();
+        });
+    });
+}
+
+#[test]
+fn the_other_forms_of_undo_go_along() {
+    check_all(
+        ["git branch -m trunk", "git switch -qc feature", "git switch -q --detach"].map(|git| (git.to_owned(), git)),
+        |git| {
+            for args in [&["undo", "--revert"][..], &["undo", "--only", "1"], &["undo", "--", "d"]] {
+                let repo = Sandbox::new();
+                repo.agent("echo one >one.txt");
+                repo.agent("mkdir d; echo two >d/two.txt");
+                repo.sh(git);
+                repo.oxundo(args).success();
+                let gone = if args.contains(&"--only") { "one.txt" } else { "d/two.txt" };
+                repo.assert_absent(gone, &format!("{args:?} takes it out after {git}"));
+                repo.oxundo(["redo"]).success();
+                assert!(repo.exists(gone), "redo brings it back");
+            }
+        },
+    );
+}
+
+#[test]
+fn a_turn_that_the_user_took_off_is_undone_by_hand_and_redo_brings_it_back() {
+    in_both_modes(|mode| {
+        let (_, states) = with_turns(mode);
+        let resets = [("hard", 1, 1), ("hard", 2, 0), ("soft", 1, 1), ("mixed", 2, 0), ("keep", 1, 1)];
+        check_all(resets.map(|case| (format!("{case:?}"), case)), |(how, many, place)| {
+            let repo = states[2].copy();
+            let end = repo.state();
+            repo.sh(&format!("git reset -q --{how} HEAD~{many}"));
+            let after = repo.state();
+            let mut words: Vec<String> = (place + 1..=2).rev().map(|turn| format!("{turn} undone")).collect();
+            words.extend((1..=*place).rev().map(|turn| format!("{turn} done")));
+            assert_eq!(told(&repo), words);
+            repo.oxundo(["log"]).says("[undone by hand]");
+            repo.oxundo(["redo", "--steps", &many.to_string()]).success();
+            repo.state().assert_is(&end, &format!("redo brings back what reset --{how} took off ({mode:?})"));
+            repo.oxundo(["undo", "--steps", &many.to_string()]).success();
+            if *how == "hard" || *how == "keep" {
+                repo.state().assert_is(&after, "and undo takes it off again");
+            }
+            repo.assert_sound();
+        });
+    });
+}
+
+#[test]
+fn undo_goes_on_below_what_the_user_took_off() {
+    in_both_modes(|mode| {
+        let (_, states) = with_turns(mode);
+        let repo = states[2].copy();
+        repo.sh("git reset -q --hard HEAD~1");
+        repo.undo();
+        repo.state().assert_is(&states[0].state(), "the turn below is undone");
+        repo.oxundo(["redo", "--to", "2"]).success();
+        repo.state().assert_is(&states[2].state(), "redo brings both back");
+    });
+}
+
+#[test]
+fn a_reset_forward_again_is_followed() {
+    in_both_modes(|mode| {
+        let (_, states) = with_turns(mode);
+        let repo = states[2].copy();
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        let last = states[2].head();
+        repo.sh(&format!("git reset -q --hard {}", last.trim()));
+        assert_eq!(told(&repo), ["2 done", "1 done"]);
+        repo.state().assert_is(&states[2].state(), "git's own reset leads to the same");
+        repo.undo();
+        repo.state().assert_is(&states[1].state(), "undo takes the last turn off again");
+        repo.sh("git reset -q --hard HEAD~1");
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        repo.state().assert_is(&states[2].state(), "redo goes on from there");
+    });
+}
+
+#[test]
+fn commits_that_git_alone_took_off_are_kept_as_soon_as_oxundo_writes() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    let end = repo.state();
+    repo.sh("git reset -q --hard HEAD~1");
+    repo.turn(Mode::Ghost, "echo two >two.txt");
+    repo.prune();
+    repo.oxundo(["redo", "--to", "1"]).success();
+    repo.state().assert_is(&end, "the commit that the user took off is there");
+}
+
+#[test]
+fn what_was_rebased_or_picked_is_recognised_and_reverted() {
+    let cases = [
+        (
+            "rebased",
+            "git switch -qc new HEAD~1; git commit -q --allow-empty -m new; git switch -q main; git rebase -q new",
+        ),
+        ("picked", "git switch -qc new HEAD~1; git commit -q --allow-empty -m new; git cherry-pick main >/dev/null"),
+        ("amended", "echo mine >>one.txt; git commit -qa --amend --no-edit"),
+    ];
+    check_all(cases.map(|(name, git)| (name.to_owned(), git)), |git| {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one.txt");
+        repo.sh(git);
+        let before = repo.state();
+        let error = repo.refuses(&["undo"], "foreign");
+        assert!(message(&error).contains("turn 1"), "it says whose it was: {error}");
+        assert!(error["hints"].to_string().contains("undo --revert"), "{error}");
+        if !git.contains("mine") {
+            repo.oxundo(["undo", "--revert"]).success();
+            repo.assert_absent("one.txt", "the turn is taken out by a commit on top");
+            repo.undo();
+            repo.state().assert_is(&before, "which can be undone");
+        }
+    });
+}
+
+fn message(error: &Value) -> &str {
+    error["message"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_merge_of_the_branch_is_refused_and_reverted() {
+    let repo = Sandbox::new();
+    repo.git(["switch", "-q", "-c", "feature"]);
+    repo.agent("echo one >one.txt");
+    repo.sh("git switch -q main; git commit -q --allow-empty -m other; git merge -q --no-edit feature");
+    assert_eq!(told(&repo), ["1 done"]);
+    repo.refuses(&["undo"], "merge");
+    repo.oxundo(["undo", "--revert"]).success();
+    repo.assert_absent("one.txt", "it is taken out on top of the merge");
+}
+
+#[test]
+fn own_commits_after_an_undo_are_called_own_commits() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.agent("echo two >two.txt");
+    repo.undo();
+    repo.commit("own.txt", "own\n");
+    let error = repo.refuses(&["redo"], "foreign");
+    assert!(message(&error).ends_with("was not made by a turn"), "nothing was rewritten: {error}");
+    repo.sh("git reset -q --hard HEAD~1");
+    repo.redo();
+    repo.assert_file("two.txt", "two\n", "redo works once it is gone");
+}
+
+#[test]
+fn a_branch_without_turns_says_where_they_are() {
+    let repo = Sandbox::new();
+    repo.sh("git branch other; git switch -q other; git commit -q --allow-empty -m other; git switch -q main");
+    repo.agent("echo one >one.txt");
+    repo.sh("git switch -q other");
+    let error = repo.refuses(&["undo"], "branch");
+    assert_eq!(message(&error), "'other' has no turns: turn 1, the last one, was made on 'main'");
+    assert_eq!(error["hints"][0], "run 'git switch main' first");
+    repo.sh("git branch -qm main trunk");
+    let error = repo.refuses(&["undo"], "branch");
+    assert!(!error["hints"].to_string().contains("switch main"), "no hint names a branch that is gone: {error}");
+}
+
+#[test]
+fn ghost_turns_need_no_permission_from_history() {
+    let others = [
+        ("committed", "echo own >>own.txt; git add own.txt; git commit -qm own"),
+        ("committed all", "git add -A; git commit -qm all"),
+        ("committed and went on", "git commit -q --allow-empty -m own; git switch -qc feature"),
+        ("pulled", "git fetch -q up; git merge -q --ff-only up/main"),
+        ("merged", "git fetch -q up; git commit -q --allow-empty -m own; git merge -q --no-edit up/main"),
+    ];
+    check_all(others.map(|(name, git)| (name.to_owned(), git)), |git| {
+        let repo = Sandbox::new();
+        repo.write("shared.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n").sh("git add -A; git commit -qm shared");
+        repo.remote("up").sh("git push -q up main");
+        repo.sh(
+            "sed -i 's/^9$/nine/' shared.txt; git commit -qam upstream; git push -q up main; git reset -q --hard HEAD~1
+                 git update-ref -d refs/remotes/up/main",
+        );
+        repo.turn(Mode::Ghost, "echo new >new.txt; echo more >>README.txt");
+        repo.sh(git);
+        let (head, shared) = (repo.head(), repo.read("shared.txt"));
+        let new = repo.read("new.txt");
+        repo.undo();
+        repo.assert_absent("new.txt", "what the turn made is gone");
+        repo.assert_file("README.txt", "readme\n", "what it changed is back");
+        assert_eq!((repo.head(), repo.read("shared.txt")), (head.clone(), shared), "nothing of the user's has moved");
+        repo.redo();
+        assert_eq!((repo.head(), repo.read("new.txt")), (head, new), "redo brings it back");
+        repo.commit("later.txt", "later\n");
+        repo.undo();
+        repo.commit("latest.txt", "latest\n");
+        repo.redo();
+        repo.assert_file("new.txt", "new\n", "over commits in between as well");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn a_ghost_turn_and_the_users_commit_of_the_same_file_are_merged() {
+    let repo = Sandbox::new();
+    repo.write("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n").sh("git add -A; git commit -qm f");
+    repo.turn(Mode::Ghost, "sed -i 's/^1$/one/' f");
+    repo.sh("sed -i 's/^9$/nine/' f; git commit -qam own");
+    let (code, undone) = repo.json(["undo"]);
+    assert_eq!((code, &undone["kept_edits"]), (0, &serde_json::json!(["f"])), "{undone}");
+    repo.assert_file("f", "1\n2\n3\n4\n5\n6\n7\n8\nnine\n", "the turn's line is back, the user's stays");
+    repo.redo();
+    repo.assert_file("f", "one\n2\n3\n4\n5\n6\n7\n8\nnine\n", "and the turn's is there again");
+    repo.sh("sed -i 's/^one$/eins/' f; git commit -qam own");
+    repo.refuses(&["undo"], "conflict");
+}
+
+#[test]
+fn a_commit_with_another_message_is_still_the_turns() {
+    in_both_modes(|mode| {
+        let (_, states) = with_turns(mode);
+        let repo = states[2].copy();
+        repo.sh("git commit -q --amend -m 'a better message'");
+        let reworded = repo.state();
+        assert_eq!(told(&repo), ["2 done", "1 done"]);
+        repo.undo();
+        repo.state().assert_is(&states[1].state(), "it is undone");
+        repo.redo();
+        repo.state().assert_is(&reworded, "redo brings the changed message back");
+        assert_eq!(repo.git(["log", "-1", "--format=%s"]).trim(), "a better message");
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        repo.state().assert_is(&states[0].state(), "with the turn below");
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        repo.state().assert_is(&reworded, "and back");
+        repo.prune();
+        repo.undo();
+        repo.prune();
+        repo.redo();
+        repo.state().assert_is(&reworded, "git prunes nothing of it");
+    });
+}
+
+#[test]
+fn a_changed_message_below_another_turn_is_known_too() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    repo.agent("echo one >one.txt");
+    repo.sh("git commit -q --amend -m better");
+    let reworded = repo.state();
+    repo.agent("echo two >two.txt");
+    let end = repo.state();
+    repo.undo();
+    repo.state().assert_is(&reworded, "the turn on top is undone");
+    repo.redo();
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.state().assert_is(&before, "both are");
+    repo.oxundo(["redo", "--steps", "2"]).success();
+    repo.state().assert_is(&end, "and both are back");
+}
+
+#[test]
+fn a_new_message_under_an_undone_turn_is_not_lost_by_redo() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.agent("echo two >two.txt");
+    repo.undo();
+    repo.sh("git commit -q --amend -m better");
+    repo.refuses_any(&["redo"], &["foreign", "branch"]);
+}
+
+#[test]
+fn a_turn_that_began_on_commits_that_are_gone_says_how_to_get_them_back() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.commit("own.txt", "own\n");
+    repo.agent("echo two >two.txt");
+    let end = repo.state();
+    repo.sh("git reset -q --hard HEAD~2");
+    assert_eq!(told(&repo), ["2 undone", "1 done"]);
+    let error = repo.refuses(&["redo"], "branch");
+    let hint = error["hints"][0].as_str().unwrap_or_default().to_owned();
+    let command = hint.split('\'').nth(1).unwrap_or_default().to_owned();
+    repo.sh(&format!("{command} >/dev/null"));
+    repo.redo();
+    repo.state().assert_is(&end, "the hint works as it stands");
+}
+
+#[test]
+fn nothing_drops_out_of_the_tree() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        let base = repo.state();
+        turn(&repo, mode, "echo one >one.txt");
+        let one = repo.state();
+        turn(&repo, mode, "echo two >one.txt");
+        turn(&repo, mode, "echo three >one.txt");
+        let three = repo.state();
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        let output = repo.turn(mode, "echo four >four.txt; git add -A; git commit -qm four");
+        output.warns("warning: turns 2 to 3 are left beside turn 4: 'oxundo redo --to 3' goes back there");
+        let four = repo.state();
+        turn(&repo, mode, "echo five >one.txt");
+        assert!(!repo.oxundo(["log"]).err().contains("left beside"), "it is said once");
+        let five = repo.state();
+        let (_, log) = repo.json(["log", "--all"]);
+        let words: Vec<_> = log["turns"].as_array().expect("turns").iter().map(|turn| turn["state"].clone()).collect();
+        assert_eq!(words, ["done", "done", "left", "left", "done"]);
+        let (code, plan) = repo.json(["redo", "--to", "3", "--dry-run"]);
+        assert_eq!((code, &plan["turns"]), (0, &serde_json::json!([5, 4, 2, 3])), "the plan has the way: {plan}");
+        repo.oxundo(["redo", "--to", "3"]).success();
+        repo.state().assert_is(&three, "down and up again");
+        repo.oxundo(["redo", "--to", "5"]).success();
+        repo.state().assert_is(&five, "and back");
+        repo.oxundo(["branch", "old", "3"]).success();
+        repo.assert_file("one.txt", "three\n", "a branch starts at any turn");
+        repo.undo();
+        repo.state().assert_is(&five, "undo takes the branch away");
+        repo.undo();
+        repo.state().assert_is(&four, "down the newest line");
+        repo.undo();
+        repo.state().assert_is(&one, "to where the lines part");
+        repo.redo();
+        repo.state().assert_is(&four, "redo alone takes the line that was undone last");
+        repo.oxundo(["undo", "--to", "0"]).success();
+        repo.state().assert_is(&base, "all of it");
+        repo.prune();
+        repo.oxundo(["redo", "--to", "3"]).success();
+        repo.state().assert_is(&three, "git prunes nothing of it");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn after_a_reset_of_the_users_redo_takes_the_newest_line() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.agent("echo two >two.txt");
+    repo.agent("echo three >three.txt");
+    let three = repo.state();
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.agent("echo four >four.txt");
+    let second = repo.log().first().map(|turn| turn["turn"].clone());
+    assert_eq!(second, Some(4.into()));
+    let (_, shown) = repo.json(["show", "2"]);
+    let commit = shown["commits"][0]["id"].as_str().expect("a commit").to_owned();
+    repo.git(["reset", "-q", "--hard", &commit]);
+    repo.redo();
+    repo.state().assert_is(&three, "the line goes on from there");
+}
+
+#[test]
+fn paths_are_taken_out_step_by_step() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.write("f", "0\n").sh("git add -A; git commit -qm f");
+        for number in 1..=3 {
+            repo.turn(mode, &format!("echo {number} >f; echo {number} >g{number}"));
+        }
+        repo.turn(mode, "echo other >other");
+        let end = repo.state();
+        let (_, answer) = repo.json(["undo", "--", "f"]);
+        let error = &answer["error"];
+        assert_eq!(error["code"], "not_found");
+        assert!(message(error).contains("turn 3 ("), "it names the last turn that did: {error}");
+        assert_eq!(error["hints"][0], "run 'oxundo undo --only 3 -- f' to take that out");
+        repo.oxundo(["undo", "--only", "3", "--", "f"]).success();
+        repo.assert_file("f", "2\n", "the hint works");
+        for number in [1, 0] {
+            let output = repo.oxundo(["undo", "--", "f"]);
+            output.success();
+            assert!(!output.out().contains("Kept your edits"), "they are nobody's edits: {}", output.out());
+            repo.assert_file("f", format!("{number}\n"), "each goes further back");
+        }
+        repo.refuses(&["undo", "--", "f"], "nothing");
+        for number in 1..=3 {
+            repo.redo();
+            repo.assert_file("f", format!("{number}\n"), "redo goes forth again");
+        }
+        repo.state().assert_is(&end, "all is back");
+        for steps in ["2", "4"] {
+            repo.oxundo(["undo", "--steps", steps, "--", "f"]).success();
+        }
+        repo.assert_file("f", "0\n", "what is out already is no conflict");
+        repo.oxundo(["undo", "--steps", "4"]).success();
+        repo.assert_file("f", "0\n", "a whole undo goes over it");
+    });
+}
