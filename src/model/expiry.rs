@@ -32,6 +32,7 @@ pub fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(
             at = turn.previous.and_then(|below| turns.get(&below));
         }
     }
+    kept.extend(turns.values().filter(|turn| turn.kept).map(|turn| turn.turn));
     let stacked = stacked(timeline, turns);
     kept.extend(turns.values().filter(|turn| !stacked.contains(&turn.turn) && !is_old(turn)).map(|turn| turn.turn));
     Expiry {
@@ -60,8 +61,8 @@ fn changed(turns: &BTreeMap<u64, Turn>, kept: &BTreeSet<u64>) -> Vec<Turn> {
         let previous = turn.previous.filter(|below| kept.contains(below));
         let depth = previous.and_then(|below| depths.get(&below)).map_or(1, |below| below + 1);
         depths.insert(turn.turn, depth);
-        let footing = turn.footing.clone().map(|footing| standing(footing, kept));
-        if (previous, depth, &footing) != (turn.previous, turn.depth, &turn.footing) {
+        let footing = turn.footing.map(|footing| standing(footing, kept));
+        if (previous, depth, footing) != (turn.previous, turn.depth, turn.footing) {
             changed.push(Turn { previous, depth, footing, ..turn.clone() });
         }
     }
@@ -77,7 +78,7 @@ fn standing(footing: Footing, kept: &BTreeSet<u64>) -> Footing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::timeline::Stack;
+    use crate::model::place::Stack;
 
     /// Turns 1 to `count` on one branch, each on the one below it.
     fn line(count: u64) -> (Timeline, BTreeMap<u64, Turn>) {
@@ -112,6 +113,16 @@ mod tests {
         let odd = expiry(&timeline, &turns, |turn| turn.turn == 20);
         assert_eq!(odd.expired, (1..=20).collect(), "a chain has no gaps");
         assert_eq!(expiry(&timeline, &turns, |_| false), Expiry::default());
+    }
+
+    #[test]
+    fn what_is_to_be_kept_stays_without_those_below_it() {
+        let (timeline, mut turns) = line(60);
+        turns.get_mut(&5).expect("it is there").kept = true;
+        let expiry = expiry(&timeline, &turns, |_| true);
+        assert_eq!(expiry.expired, (1..=10).filter(|turn| *turn != 5).collect());
+        let fifth = expiry.changed.iter().find(|turn| turn.turn == 5).map(|turn| (turn.previous, turn.depth));
+        assert_eq!(fifth, Some((None, 1)));
     }
 
     #[test]

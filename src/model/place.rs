@@ -15,12 +15,21 @@
 //! What was recorded last is asked first ([`Recorded`]): the commits only say which turn's end is the nearest in HEAD's
 //! history ([`Found`]), not what was done with those that moved no ref.
 
-use crate::model::timeline::Stack;
 use anyhow::Result;
 use gix::ObjectId;
+use serde::{Deserialize, Serialize};
 
 /// How many turns the recorded line is followed down.
 const FAR: usize = 1024;
+
+/// The turns of one branch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack {
+    /// The last turn done.
+    pub top: Option<u64>,
+    /// The undone turns, next to redo first.
+    pub undone: Vec<u64>,
+}
 
 /// A turn, as far as it matters here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -212,7 +221,8 @@ mod tests {
             3 => node(Some(2), 2, 2),
             4 => node(Some(3), 2, 4),
             5 => node(Some(2), 2, 5),
-            _ => node(Some(5), 5, 5),
+            6 => node(Some(5), 5, 5),
+            _ => anyhow::bail!("there is no turn {turn}"),
         })
     }
 

@@ -9,19 +9,10 @@
 //! A turn that others were made instead of is in no list, and still known by its number, until it expires.
 
 use crate::model::checkpoint::{Head, UsualModes, hex, hex_option};
-use crate::model::place::{Place, Recorded};
+use crate::model::place::{Place, Recorded, Stack};
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// The turns of one branch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stack {
-    /// The last turn done.
-    pub top: Option<u64>,
-    /// The undone turns, next to redo first.
-    pub undone: Vec<u64>,
-}
 
 /// Where HEAD was when the timeline was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -151,13 +151,16 @@ pub struct Turn {
     /// What it is, when oxundo made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
+    /// Whether it is never to expire.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
     /// Where HEAD stood at its ends; older records do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footing: Option<Footing>,
 }
 
 /// Where HEAD stood at a turn's ends, and what that makes of its place on the timeline.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footing {
     /// The commit before it.
     #[serde(with = "hex_option")]

@@ -119,6 +119,7 @@ impl PlannedTurn {
         Outcome {
             plan: self.plan,
             turns: self.turns,
+            undone: Vec::new(),
             turn: None,
             what: format!("{verb} {}", self.object),
             hints: vec![self.hint],

@@ -4,6 +4,7 @@
 pub mod branch;
 pub mod checkpoint;
 pub mod conversation;
+pub mod describe;
 pub mod diff;
 pub mod find;
 pub mod gc;

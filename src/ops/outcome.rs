@@ -13,6 +13,8 @@ pub struct Outcome {
     pub plan: Plan,
     /// The turns it is about.
     pub turns: Vec<u64>,
+    /// Those of them that were undone.
+    pub undone: Vec<u64>,
     /// The turn that it was recorded as, where it was.
     pub turn: Option<u64>,
     /// What was done, in a few words.
@@ -43,6 +45,7 @@ impl Outcome {
             "op": plan.op.word(),
             "dry_run": self.dry_run,
             "turns": self.turns,
+            "undone": self.undone,
             "turn": self.turn,
             "head": {
                 "from": id(plan.head.from.commit),

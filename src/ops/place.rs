@@ -59,7 +59,7 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
         for (commit, notes) in commits.iter().zip(notes) {
             let found = match end_of(repo, timeline, &notes)? {
                 Some(found) => Some(found),
-                None => ends.iter().find_map(|end| is_like(&objects, end, *commit).then_some(*end)),
+                None => ends.iter().find_map(|end| end.is_like(&objects, *commit).then_some(end.found)),
             };
             if found.is_some() {
                 return Ok(found);
@@ -70,10 +70,10 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
 }
 
 /// Beyond what was looked at one by one, git is asked for the recorded line's ends.
-fn far(objects: &Objects<'_>, ends: &[Found], from: ObjectId) -> Result<Option<Found>> {
-    for end in ends {
-        if objects.is_ancestor(end.commit, from)? {
-            return Ok(Some(*end));
+fn far(objects: &Objects<'_>, ends: &[End], from: ObjectId) -> Result<Option<Found>> {
+    for End { found, .. } in ends {
+        if objects.is_ancestor(found.commit, from)? {
+            return Ok(Some(*found));
         }
     }
     Ok(None)
@@ -96,12 +96,32 @@ fn end_of(repo: &Repo, timeline: &Stored<'_>, notes: &[Note]) -> Result<Option<F
     Ok(None)
 }
 
+/// The end of a turn of the recorded line.
+struct End {
+    found: Found,
+    /// Whether it may be amended: it is done, and HEAD is on the branch where it was.
+    is_amendable: bool,
+}
+
+impl End {
+    /// Whether a commit is the one that the turn ended on, or that one amended, rebased or picked.
+    fn is_like(&self, objects: &Objects<'_>, commit: ObjectId) -> bool {
+        self.found.commit == commit
+            || match objects.likeness(self.found.commit, commit) {
+                Likeness::None => false,
+                Likeness::Beside => self.is_amendable,
+                Likeness::Copy | Likeness::Reworded => true,
+            }
+    }
+}
+
 /// The ends of the recorded line's turns, the newest first: those that are done, and those that are undone.
-fn ends(timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<Found>> {
+fn ends(timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<End>> {
     let mut ends = Vec::new();
-    let mut add = |turn: u64| -> Result<Option<u64>> {
+    let mut add = |turn: u64, is_amendable: bool| -> Result<Option<u64>> {
         let node = timeline.node(turn)?;
-        ends.extend(node.to.filter(|_| node.moved()).map(|commit| Found { turn, commit }));
+        let commit = node.to.filter(|_| node.moved());
+        ends.extend(commit.map(|commit| End { found: Found { turn, commit }, is_amendable }));
         Ok(match node.base {
             // What stands above the same commit need not be read.
             Some(base) if base < turn => Some(base).filter(|base| *base != 0),
@@ -109,22 +129,16 @@ fn ends(timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<Found>> {
         })
     };
     for turn in recorded.last.undone.iter().take(NEAR_TURNS) {
-        add(*turn)?;
+        add(*turn, false)?;
     }
     let (mut at, mut left) = (recorded.last.top, NEAR_TURNS);
     while let Some(turn) = at.filter(|_| left > 0) {
-        at = add(turn)?;
+        at = add(turn, recorded.is_here)?;
         left -= 1;
     }
     for other in recorded.here.iter().chain(&recorded.others).filter_map(|stack| stack.top).take(NEAR_TURNS) {
-        add(other)?;
+        add(other, false)?;
     }
-    ends.sort_by_key(|end| std::cmp::Reverse(end.turn));
-    ends.dedup();
+    ends.sort_by_key(|end| std::cmp::Reverse(end.found.turn));
     Ok(ends)
-}
-
-/// Whether a commit is the one that a turn ended on, or that one amended, rebased or picked.
-fn is_like(objects: &Objects<'_>, end: &Found, commit: ObjectId) -> bool {
-    end.commit == commit || objects.likeness(end.commit, commit) != Likeness::None
 }

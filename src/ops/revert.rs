@@ -191,15 +191,19 @@ fn last_with(view: &View<'_>, pathspecs: &[OsString]) -> Result<Turn> {
 
 /// The refusal where the last turn did not touch these paths: it names the last one that did.
 fn not_touched(last: u64, other: Option<&Turn>, pathspecs: &[OsString]) -> Refusal {
-    let message = format!("turn {last} changed no file that the pathspec matches");
     let Some(turn) = other else {
-        let message = format!("{message}, nor did any turn below it");
+        let message = format!("turn {last} changed no file that the pathspec matches, nor did any turn below it");
         return Refusal::new(Code::NotFound, message)
             .hint(format!("run 'oxundo show --stat {last}' to see the turn's files"));
     };
     let paths: Vec<_> = pathspecs.iter().map(|path| shell_word(&path.to_string_lossy())).collect();
-    Refusal::new(Code::NotFound, format!("{message}: turn {} ({}) did", turn.turn, sanitized(&turn.label())))
-        .hint(format!("run 'oxundo undo --only {} -- {}' to take that out", turn.turn, paths.join(" ")))
+    let (number, label) = (turn.turn, sanitized(&turn.label()));
+    let message = format!("turn {last} changed no file that the pathspec matches: turn {number} ({label}) did");
+    Refusal::new(Code::NotFound, message).hint(format!(
+        "run 'oxundo undo --only {} -- {}' to take that out",
+        turn.turn,
+        paths.join(" ")
+    ))
 }
 
 struct Revert<'a, 'r> {

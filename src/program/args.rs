@@ -109,6 +109,16 @@ pub enum Command {
     /// checkpoint is kept until it is deleted.
     #[command(after_long_help = include_str!("help/checkpoint.txt"))]
     Checkpoint(CheckpointArgs),
+    /// Say what a turn was about
+    ///
+    /// The message is what log, show and the list of rewind have. That of the turn's commits stays.
+    #[command(after_long_help = include_str!("help/describe.txt"))]
+    Describe(DescribeArgs),
+    /// Keep a turn from expiring
+    ///
+    /// Neither gc nor age takes it, nor what its states have. --off lets it go again.
+    #[command(after_long_help = include_str!("help/keep.txt"))]
+    Keep(KeepArgs),
     /// Bring files of any turn or checkpoint into the worktree
     ///
     /// Only the worktree changes; HEAD and index stay. What restore did is a turn of its own, which undo takes back.
@@ -387,6 +397,28 @@ pub struct CheckpointArgs {
     /// List all of them
     #[arg(long, conflicts_with_all = ["name", "message", "delete"])]
     pub list: bool,
+}
+
+/// Arguments of `describe`.
+#[derive(Args, Debug)]
+pub struct DescribeArgs {
+    /// The turn
+    #[arg(value_name = "TURN")]
+    pub turn: String,
+    /// What it was about
+    #[arg(short, long, value_name = "MSG")]
+    pub message: String,
+}
+
+/// Arguments of `keep`.
+#[derive(Args, Debug)]
+pub struct KeepArgs {
+    /// The turn
+    #[arg(value_name = "TURN")]
+    pub turn: String,
+    /// Let it expire as others do
+    #[arg(long)]
+    pub off: bool,
 }
 
 /// Arguments of `branch`.

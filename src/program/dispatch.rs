@@ -141,6 +141,8 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         Command::Undo(args) => ui.answer(&cmd::undo::undo(repo, ui, args)?)?,
         Command::Redo(args) => ui.answer(&cmd::undo::walk(repo, ui, Op::Redo, &args.distance)?)?,
         Command::Checkpoint(args) => ui.answer(&*cmd::checkpoint::run(repo, ui, args)?)?,
+        Command::Describe(args) => ui.answer(&cmd::describe::run(repo, ui, args)?)?,
+        Command::Keep(args) => ui.answer(&cmd::describe::keep(repo, ui, args)?)?,
         Command::Restore(args) => ui.answer(&cmd::restore::run(repo, ui, args)?)?,
         Command::Find(args) => ui.answer(&cmd::find::run(repo, ui, args)?)?,
         Command::Branch(args) => ui.answer(&cmd::branch::run(repo, ui, args)?)?,

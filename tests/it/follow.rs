@@ -396,7 +396,10 @@ fn nothing_drops_out_of_the_tree() {
         assert_eq!(words, ["done", "done", "left", "left", "done"]);
         let (code, plan) = repo.json(["redo", "--to", "3", "--dry-run"]);
         assert_eq!((code, &plan["turns"]), (0, &serde_json::json!([5, 4, 2, 3])), "the plan has the way: {plan}");
-        repo.oxundo(["redo", "--to", "3"]).success();
+        assert_eq!(plan["undone"], serde_json::json!([5, 4]));
+        let output = repo.oxundo(["redo", "--to", "3"]);
+        output.says("Undid turns 5, 4 and redid turns 2, 3: ");
+        output.warns("hint: 'oxundo redo --to 5' goes back");
         repo.state().assert_is(&three, "down and up again");
         repo.oxundo(["redo", "--to", "5"]).success();
         repo.state().assert_is(&five, "and back");
@@ -472,5 +475,77 @@ fn paths_are_taken_out_step_by_step() {
         repo.assert_file("f", "0\n", "what is out already is no conflict");
         repo.oxundo(["undo", "--steps", "4"]).success();
         repo.assert_file("f", "0\n", "a whole undo goes over it");
+    });
+}
+
+#[test]
+fn a_reset_that_took_the_dirty_commit_too_is_redone_with_it() {
+    check_all([("hard", 2), ("soft", 2), ("hard", 1)].map(|case| (format!("{case:?}"), case)), |(how, many)| {
+        let repo = Sandbox::new();
+        repo.write("f", "1\n2\n3\n").write("g", "g\n").sh("git add -A; git commit -qm files");
+        repo.write("f", "one\n2\n3\n").write("g", "mine\n").write("new", "new\n").sh("git add g");
+        let before = repo.state();
+        repo.agent("echo 4 >>f");
+        let end = repo.state();
+        repo.sh(&format!("git reset -q --{how} HEAD~{many}"));
+        repo.redo();
+        repo.state().assert_is(&end, "what the dirty commit had saved is back as well");
+        repo.undo();
+        repo.state().assert_is(&before, "and undo leads to where the turn began");
+    });
+}
+
+/// Makes of the timeline what the first release would have written.
+fn as_of_the_first_release(repo: &Sandbox) {
+    let name = "refs/oxundo/timeline";
+    let old = repo.clone().with_variable("GIT_INDEX_FILE", repo.path(".git/old"));
+    old.git(["read-tree", name]);
+    for path in repo.git(["ls-tree", "-r", "--name-only", name]).lines() {
+        if path.ends_with("above") {
+            old.git(["update-index", "--force-remove", path]);
+        }
+        if !path.ends_with("state.json") && !path.ends_with("turn.json") {
+            continue;
+        }
+        let mut record: Value = serde_json::from_str(&repo.git(["show", &format!("{name}:{path}")])).expect("a record");
+        let keys = record.as_object_mut().expect("an object");
+        for key in ["at", "footing", "kept"] {
+            keys.remove(key);
+        }
+        let id = repo.git_fed(&["hash-object", "-w", "--stdin"], record.to_string().as_bytes());
+        old.git(["update-index", "--cacheinfo", &format!("100644,{},{path}", id.trim())]);
+    }
+    let tree = old.git(["write-tree"]);
+    let parents = repo.git(["log", "-1", "--format=%P", name]);
+    let parents: String = parents.split_whitespace().map(|parent| format!(" -p {parent}")).collect();
+    repo.sh(&format!("rm .git/old; git update-ref -m old {name} $(git commit-tree {} {parents} -m old)", tree.trim()));
+}
+
+#[test]
+fn timelines_of_the_first_release_are_followed_as_well() {
+    let ways =
+        ["true", "git branch -m trunk", "git switch -qc feature; git branch -qD main", "git reset -q --hard HEAD~1"];
+    in_both_modes(|mode| {
+        check_all(ways.map(|git| (git.to_owned(), git)), |git| {
+            let (_, states) = with_turns(mode);
+            let repo = states[2].copy();
+            repo.undo();
+            repo.redo();
+            as_of_the_first_release(&repo);
+            repo.sh(git);
+            let is_reset = git.contains("reset");
+            assert_eq!(told(&repo), [if is_reset { "2 undone" } else { "2 done" }, "1 done"]);
+            let only_files = |state: &State| state.clone().only(|fact| fact.starts_with("on disk "));
+            if is_reset {
+                repo.redo();
+            }
+            only_files(&repo.state()).assert_is(&only_files(&states[2].state()), "the last turn is done");
+            repo.oxundo(["undo", "--steps", "2"]).success();
+            only_files(&repo.state()).assert_is(&only_files(&states[0].state()), "both are undone");
+            turn(&repo, mode, "echo new >new.txt");
+            repo.oxundo(["redo", "--to", "2"]).success();
+            only_files(&repo.state()).assert_is(&only_files(&states[2].state()), "and redone, past a new one");
+            repo.assert_sound();
+        });
     });
 }

@@ -284,7 +284,7 @@ fn every_error_has_its_code() {
     let error = worktree.undo(Undo::last(1)).expect_err("a commit of the user's");
     assert_eq!((error.code, error.commits.len()), (Code::Foreign, 1), "{error} {mine}");
     assert_eq!(error.commits[0].to_string(), repo.head());
-    repo.git(["switch", "-q", "-c", "other"]);
+    repo.git(["switch", "-q", "-c", "other", "HEAD~2"]);
     assert_eq!(codes(Undo::last(1)), Err(Code::Branch));
     repo.sh("git switch -q main; git reset -q --hard HEAD~; git update-ref refs/remotes/origin/main HEAD");
     assert_eq!(codes(Undo::last(1)), Err(Code::Published));

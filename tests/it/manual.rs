@@ -195,6 +195,8 @@ fn see_also(name: &str) -> String {
         "oxundo-show" => &["oxundo-diff(1)", "oxundo-log(1)"],
         "oxundo-diff" => &["oxundo-show(1)", "git-diff(1)"],
         "oxundo-checkpoint" => &["oxundo-restore(1)", "oxundo-undo(1)"],
+        "oxundo-describe" => &["oxundo-log(1)", "oxundo-show(1)"],
+        "oxundo-keep" => &["oxundo-gc(1)", "oxundo-checkpoint(1)"],
         "oxundo-restore" => &["oxundo-show(1)", "oxundo-undo(1)"],
         "oxundo-init" => &["oxundo-uninstall(1)", "oxundo-hook(1)", "oxundo-doctor(1)"],
         "oxundo-uninstall" => &["oxundo-init(1)"],
@@ -472,6 +474,8 @@ fn every_key_of_the_json_is_in_the_manual() {
     let commands: &[&[&str]] = &[
         &["checkpoint", "here"],
         &["checkpoint", "--list"],
+        &["describe", "1", "-m", "the first"],
+        &["keep", "1"],
         &["status"],
         &["log"],
         &["log", "--ops"],

@@ -234,7 +234,6 @@ fn a_commit_of_the_user_in_the_middle_is_foreign() {
 fn a_rewritten_commit_is_foreign_and_says_its_turn() {
     let cases = [
         ("amended content", "echo mine >>a.txt; git commit -qa --amend --no-edit"),
-        ("amended message", "git commit -q --amend -m reworded"),
         (
             "amended with the note copied",
             "echo x >>a.txt; git commit -qa --amend -m x; git notes --ref=oxundo copy ORIG_HEAD HEAD",

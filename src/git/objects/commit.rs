@@ -32,6 +32,8 @@ pub enum Sign {
 pub enum Likeness {
     /// It is not, as far as one can see.
     None,
+    /// It has the same parents and author, as an amended one has, and one made right after a reset may have too.
+    Beside,
     /// Amended, rebased or picked: by the same author at the same time, with the same message or the same content.
     Copy,
     /// Only the message was changed, or the signature: it has the same parents, content and author.
@@ -56,10 +58,13 @@ impl Objects<'_> {
             return Likeness::None;
         }
         let is_same_tree = tree(&original).is_some() && tree(&original) == tree(&other);
-        if is_same_tree && parents(&original) == parents(&other) {
-            return Likeness::Reworded;
+        let is_beside = parents(&original) == parents(&other);
+        match (is_same_tree || message(&original) == message(&other), is_beside) {
+            (_, true) if is_same_tree => Likeness::Reworded,
+            (true, _) => Likeness::Copy,
+            (_, true) => Likeness::Beside,
+            _ => Likeness::None,
         }
-        if is_same_tree || message(&original) == message(&other) { Likeness::Copy } else { Likeness::None }
     }
 
     /// Makes a commit by the configured user. No ref moves.

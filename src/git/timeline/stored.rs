@@ -310,7 +310,7 @@ pub fn rescue_directory(number: u64) -> String {
 mod tests {
     use super::*;
     use crate::git::repo::testing::Fixture;
-    use crate::model::timeline::Stack;
+    use crate::model::place::Stack;
     use gix::objs::tree::EntryKind;
 
     #[test]

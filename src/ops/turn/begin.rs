@@ -168,6 +168,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         wrote: BTreeSet::new(),
         moved: Vec::new(),
         made: None,
+        kept: false,
         footing: None,
     }
 }

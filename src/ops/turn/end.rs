@@ -121,9 +121,10 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     Ok(Some(turn))
 }
 
-/// Says once which turns a new one was made instead of.
+/// Says once which turns a new one was made instead of. Hooks say nothing of what has gone well.
 fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64]) {
-    let (Some(last), false) = (undone.last(), turn.keeps_redo()) else { return };
+    let is_quiet = turn.keeps_redo() || turn.origin.by_hooks;
+    let Some(last) = undone.last().filter(|_| !is_quiet) else { return };
     let (left, are) = match undone {
         [one] => (format!("turn {one}"), "is"),
         [first, .., last] => (format!("turns {first} to {last}"), "are"),
@@ -266,7 +267,8 @@ fn place_on_timeline(
     turn.footing = Some(Footing { from, to, base, back_to: switched.then(|| began.top.unwrap_or(0)) });
     let below = place.top.map(|below| view.timeline.require_turn(below)).transpose()?;
     turn.depth = below.map_or(0, |below| below.depth).saturating_add(u64::from(!turn.is_part()));
-    let undone = if turn.keeps_redo() { began.undone.clone() } else { Vec::new() };
+    // On a new branch nothing is undone; the old one keeps what is.
+    let undone = if turn.is_part() { began.undone.clone() } else { Vec::new() };
     let now = Place { top: Some(turn.turn), undone, by_hand: 0 };
     if from == to && !switched {
         state.stand_everywhere(&began, &now);

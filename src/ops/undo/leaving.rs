@@ -151,7 +151,7 @@ pub fn described(
                     Some(note) => of_other_turn(view, *id, note.turn)?,
                     // A turn that is undone has no commits that anyone could have rewritten.
                     None if op == Op::Redo => CommitOrigin::Unknown,
-                    None => rewritten_from(view, turns, *id)?,
+                    None => rewritten_from(view, turns, *id),
                 },
             },
         };
@@ -179,16 +179,16 @@ fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOri
 }
 
 /// Whether a commit without a note is one of a turn's, amended, rebased or picked.
-fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<CommitOrigin> {
+fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> CommitOrigin {
     let objects = Objects::new(view.repo);
     for turn in turns {
         for commit in &turn.commits {
             if objects.likeness(commit.id, id) != Likeness::None {
-                return Ok(CommitOrigin::Copied(turn.turn, commit.id));
+                return CommitOrigin::Copied(turn.turn, commit.id);
             }
         }
     }
-    Ok(CommitOrigin::Unknown)
+    CommitOrigin::Unknown
 }
 
 /// Refuses to move a branch that another worktree has checked out.

@@ -13,7 +13,7 @@ use crate::ops::undo::range::{Direction, TurnRange};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::BString;
+use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeSet;
 
 /// What becomes of the refs that the turns moved.
@@ -48,7 +48,7 @@ pub struct Reworded {
 
 /// The legs of a walk.
 #[derive(Default)]
-pub struct Legs {
+pub struct Way {
     /// In walking order.
     pub legs: Vec<Leg>,
     /// The paths that the turns changed and that are not covered.
@@ -57,14 +57,18 @@ pub struct Legs {
     pub reworded: Vec<Reworded>,
 }
 
-impl Legs {
+impl Way {
     /// Reads the turns of a range.
-    pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves) -> Result<Self> {
+    pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves, now: &Checkpoint) -> Result<Self> {
         let mut legs = Self::default();
         let mut head = view.head.clone();
         for (at, turn) in range.turns.iter().enumerate() {
             let is_last = at + 1 == range.turns.len();
-            let leg = legs.leg(view, turn, range.direction(at), is_last, &head)?;
+            let (mut before, after) = ends(view, range.direction(at), turn, is_last)?;
+            if at == 0 && range.back == 0 {
+                take_reset(view, turn, &mut before, now)?;
+            }
+            let leg = legs.leg(view, turn, range.direction(at), (before, after), &head)?;
             if leg.delta.delta.head.is_some() {
                 if refs == RefMoves::Move && leg.start.head.branch != head.branch {
                     return Err(on_other_branch(turn, &leg.start.head).into());
@@ -76,8 +80,14 @@ impl Legs {
         Ok(legs)
     }
 
-    fn leg(&mut self, view: &View<'_>, turn: &Turn, direction: Direction, is_last: bool, head: &Head) -> Result<Leg> {
-        let (mut before, mut after) = ends(view, direction, turn, is_last)?;
+    fn leg(
+        &mut self,
+        view: &View<'_>,
+        turn: &Turn,
+        direction: Direction,
+        (mut before, mut after): (Checkpoint, Checkpoint),
+        head: &Head,
+    ) -> Result<Leg> {
         let uncovered: Vec<BString> = uncovered_changes(&before, &after).iter().map(|old| old.path.clone()).collect();
         move_to_branch(&mut before, &mut after, head);
         if direction == Direction::Back {
@@ -147,6 +157,27 @@ pub fn reword(state: &mut Checkpoint, from: ObjectId, to: ObjectId) {
     if let Some(tip) = tip.filter(|tip| **tip == from) {
         *tip = to;
     }
+}
+
+/// Where the user took the turn and its dirty commit off with git, and with them the uncommitted work that this had
+/// saved: the walk begins without that work, and brings it back as the turn left it.
+fn take_reset(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, now: &Checkpoint) -> Result<()> {
+    let is_by_hand = view.place()?.by_hand > 0 && now.head.commit == before.head.commit;
+    let Some(dirty) = turn.dirty_commit.filter(|_| is_by_hand) else { return Ok(()) };
+    let objects = Objects::new(view.repo);
+    let base = objects.head_tree(&now.head)?;
+    let mut reset = Vec::new();
+    for path in objects.changed_paths(base, objects.commit_tree(dirty)?)? {
+        let committed = objects.tree_entry(base, path.as_bstr())?;
+        let is_reset = |tree: ObjectId| Ok::<_, anyhow::Error>(objects.tree_entry(tree, path.as_bstr())? == committed);
+        if is_reset(now.worktree)? && is_reset(now.index.tree)? && !now.index.special.contains_key(&path) {
+            before.index.special.remove(&path);
+            reset.push((path, committed));
+        }
+    }
+    before.worktree = objects.edited_tree(before.worktree, &reset)?;
+    before.index.tree = objects.edited_tree(before.index.tree, &reset)?;
+    Ok(())
 }
 
 /// A turn's two ends. The dirty commit stays when it was published, or is to be kept; then

@@ -78,8 +78,13 @@ impl PlannedUndo {
         }
         pin_displaced(locked.repo, &mut update.state, &refs_delta(plan))?;
         let label = |turn: &Turn| format!("{} ({})", turn.turn, turn.label());
-        let labels: Vec<String> = self.range.turns.iter().map(label).collect();
-        let message = format!("{} {}", plan.op.word(), labels.join(", "));
+        let labels = |turns: &[Turn]| turns.iter().map(label).collect::<Vec<_>>().join(", ");
+        let message = match self.range.turns.split_at(self.range.back) {
+            (back, forward) if !back.is_empty() && !forward.is_empty() => {
+                format!("undo {}; redo {}", labels(back), labels(forward))
+            }
+            _ => format!("{} {}", plan.op.word(), labels(&self.range.turns)),
+        };
         locked.carry_out(plan, update, message, notes, None)?;
         Ok(outcome(self.op, &self.range, self.prepared.plan, Some(rescue)))
     }
@@ -105,15 +110,44 @@ impl PlannedUndo {
 
 /// The answer: what was done if there is a rescue checkpoint, else what would be.
 fn outcome(op: Op, range: &TurnRange, plan: Plan, rescue: Option<ObjectId>) -> Outcome {
-    let dry_run = rescue.is_none();
-    let whole: Vec<&Turn> = range.turns.iter().filter(|turn| !turn.is_part()).collect();
-    let brings_back = range.brings_back;
-    let shown: Vec<&Turn> = if whole.is_empty() { range.turns.iter().collect() } else { whole };
-    let what = match &shown[..] {
+    let (back, forward) = range.turns.split_at(range.back);
+    let rewinds = if op == Op::Redo { Vec::new() } else { conversation::hints(back) };
+    let undone = whole(back).iter().map(|turn| turn.turn).collect();
+    Outcome {
+        turns: whole(back).into_iter().chain(whole(forward)).map(|turn| turn.turn).collect(),
+        undone,
+        turn: None,
+        what: told(op, range, rescue.is_none()),
+        hints: way_back(op, range).into_iter().chain(rewinds).collect(),
+        conversations: conversation::described(&range.turns),
+        plan,
+        rescue,
+        dry_run: rescue.is_none(),
+    }
+}
+
+/// The turns without those that only took parts of others out, where there are any.
+fn whole(turns: &[Turn]) -> Vec<&Turn> {
+    let whole: Vec<&Turn> = turns.iter().filter(|turn| !turn.is_part()).collect();
+    if whole.is_empty() { turns.iter().collect() } else { whole }
+}
+
+fn told(op: Op, range: &TurnRange, dry_run: bool) -> String {
+    let named = |turns: &[Turn]| match &whole(turns)[..] {
         [turn] => format!("turn {} ({})", turn.turn, sanitized(&turn.label())),
         turns => format!("turns {}", turns.iter().map(|turn| turn.turn.to_string()).collect::<Vec<_>>().join(", ")),
     };
-    let words = match (brings_back, dry_run, op) {
+    let (back, forward) = range.turns.split_at(range.back);
+    if op == Op::Redo && !range.brings_back && !back.is_empty() {
+        let (back, forward) = (named(back), named(forward));
+        return match (dry_run, range.turns.len() == range.back) {
+            (true, true) => format!("Would undo {back}"),
+            (false, true) => format!("Undid {back}"),
+            (true, false) => format!("Would undo {back} and redo {forward}"),
+            (false, false) => format!("Undid {back} and redid {forward}"),
+        };
+    }
+    let words = match (range.brings_back, dry_run, op) {
         (true, false, _) => "Brought back what was taken out by",
         (true, true, _) => "Would bring back what was taken out by",
         (_, false, Op::Redo) => "Redid",
@@ -121,24 +155,25 @@ fn outcome(op: Op, range: &TurnRange, plan: Plan, rescue: Option<ObjectId>) -> O
         (_, true, Op::Redo) => "Would redo",
         (_, true, _) => "Would undo",
     };
-    let (steps, it) = match shown.len() {
+    format!("{words} {}", named(&range.turns))
+}
+
+/// How to go back to where the walk began.
+fn way_back(op: Op, range: &TurnRange) -> Option<String> {
+    if range.brings_back {
+        return None;
+    }
+    if op == Op::Redo
+        && let Some(top) = range.turns[..range.back].first()
+    {
+        return Some(format!("'oxundo redo --to {}' goes back", top.turn));
+    }
+    let (steps, it) = match whole(&range.turns).len() {
         1 => (String::new(), "it"),
         n => (format!(" --steps {n}"), "them"),
     };
-    let hint = match op {
-        Op::Redo if brings_back => None,
-        Op::Redo => Some(format!("'oxundo undo{steps}' takes {it} back")),
-        _ => Some(format!("'oxundo redo{steps}' brings {it} back")),
-    };
-    let rewinds = if op == Op::Redo { Vec::new() } else { conversation::hints(&range.turns) };
-    Outcome {
-        turns: shown.iter().map(|turn| turn.turn).collect(),
-        turn: None,
-        what: format!("{words} {what}"),
-        hints: hint.into_iter().chain(rewinds).collect(),
-        conversations: conversation::described(&range.turns),
-        plan,
-        rescue,
-        dry_run,
-    }
+    Some(match op {
+        Op::Redo => format!("'oxundo undo{steps}' takes {it} back"),
+        _ => format!("'oxundo redo{steps}' brings {it} back"),
+    })
 }

@@ -12,7 +12,7 @@ use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{Occupant, Present, TurnDelta, plan};
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
-use crate::ops::undo::legs::{Leg, Legs, RefMoves, Reworded};
+use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -36,12 +36,12 @@ pub struct Prepared {
 impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
-        let Legs { legs, uncovered, reworded } = Legs::of(view, range, refs)?;
+        let capture = view.present()?;
+        let Way { legs, uncovered, reworded } = Way::of(view, range, refs, &capture.checkpoint)?;
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
         };
         let mut deltas: Vec<TurnDelta> = legs.iter().map(|leg| leg.delta.clone()).collect();
-        let capture = view.present()?;
         let now = &capture.checkpoint;
         match refs {
             RefMoves::Move => check_commits(view, op, range, &legs, now, &reworded)?,

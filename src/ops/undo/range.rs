@@ -89,7 +89,7 @@ impl TurnRange {
         let top = view.top()?.unwrap_or(0);
         let (back, forward) = way(top, goal, |turn| Ok(below(view, &view.timeline.require_turn(turn)?).unwrap_or(0)))?;
         if !forward.is_empty() && op == Op::Undo {
-            return Err(not_below(view, goal)?.into());
+            return Err(not_below(view, goal).into());
         }
         walk.op = Op::Undo;
         for turn in back {
@@ -148,8 +148,19 @@ impl<'v, 'r> LineWalk<'v, 'r> {
         if self.op == Op::Redo {
             self.place.top = Some(turn.turn);
             self.place.undone.retain(|undone| *undone != turn.turn);
+            let next = self.place.undone.first().map(|next| self.view.timeline.require_turn(*next)).transpose()?;
+            // What is undone on the branch that it leaves stays there.
+            if turn.began_on != turn.branch && next.is_some_and(|next| next.previous != Some(turn.turn)) {
+                self.place.undone.clear();
+            }
         } else {
             self.place.top = below(self.view, &turn);
+            if turn.began_on != turn.branch && self.place.undone.is_empty() {
+                let stack = self.view.timeline.state.stack(turn.began_on.as_deref().unwrap_or("HEAD"));
+                let is_there = stack.top == self.place.top;
+                self.place.undone =
+                    stack.undone.into_iter().filter(|undone| is_there && *undone != turn.turn).collect();
+            }
             self.place.undone.insert(0, turn.turn);
             self.back += 1;
         }
@@ -280,11 +291,11 @@ pub fn is_done(view: &View<'_>, turn: u64) -> Result<bool> {
 }
 
 /// The refusal to go back to a turn that is not below the last one done.
-fn not_below(view: &View<'_>, goal: u64) -> Result<Refusal> {
+fn not_below(view: &View<'_>, goal: u64) -> Refusal {
     let branch = short_branch(view.head.stack()).into_owned();
     let message = format!("turn {goal} is not among the turns of '{branch}'");
     let refusal = Refusal::new(Code::Branch, message);
-    Ok(refusal.hint(format!("run 'oxundo redo --to {goal}' to go to it: undo and redo lead there")))
+    refusal.hint(format!("run 'oxundo redo --to {goal}' to go to it: undo and redo lead there"))
 }
 
 /// The turns on the other side of where this walk begins, at most so many, the nearest first: undone ones for an

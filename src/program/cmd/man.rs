@@ -30,6 +30,8 @@ pub const PAGES: &[(&str, &str)] = pages![
     "oxundo-show.1"
     "oxundo-diff.1"
     "oxundo-checkpoint.1"
+    "oxundo-describe.1"
+    "oxundo-keep.1"
     "oxundo-restore.1"
     "oxundo-branch.1"
     "oxundo-squash.1"

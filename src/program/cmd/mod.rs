@@ -4,6 +4,7 @@ pub mod branch;
 pub mod checkpoint;
 pub mod complete;
 pub mod completions;
+pub mod describe;
 pub mod diff;
 pub mod doctor;
 pub mod find;

@@ -81,6 +81,8 @@ impl Answer for Log {
                     "interrupted": turn.interrupted,
                     "shared": turn.origin.shared,
                     "partial": turn.origin.partial,
+                    "by_hand": line.state == State::UndoneByHand,
+                    "kept": turn.kept,
                     "model": turn.origin.parts.iter().find_map(|part| part.model.clone()),
                     "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
                     "commits": commits,
@@ -121,6 +123,9 @@ impl Log {
             State::Open => marks.push(Mark::Live("open".to_owned())),
             State::Undone | State::Left => marks.push(Mark::Plain(line.state.word().to_owned())),
             State::UndoneByHand => marks.push(Mark::Plain("undone by hand".to_owned())),
+        }
+        if turn.kept {
+            marks.push(Mark::Plain("kept".to_owned()));
         }
         if turn.interrupted {
             marks.push(Mark::Alert("interrupted".to_owned()));
