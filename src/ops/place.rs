@@ -11,6 +11,7 @@ use crate::model::place::{Found, Place, Recorded, decide};
 use crate::model::turn::Note;
 use anyhow::Result;
 use gix::ObjectId;
+use gix::bstr::BString;
 
 /// How many commits are looked at, from HEAD down: the first few, and then more at once.
 const NEAR: [usize; 4] = [2, 14, 48, 192];
@@ -51,7 +52,7 @@ fn is_where_recorded(timeline: &Stored<'_>, recorded: &Recorded, head: &Head) ->
 /// the turns of the recorded line do.
 fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: ObjectId) -> Result<Option<Found>> {
     let objects = Objects::new(repo);
-    let ends = ends(timeline, recorded)?;
+    let ends = ends(&objects, timeline, recorded)?;
     let mut history = objects.newest_first(from);
     for many in NEAR {
         let commits = history.take(many)?;
@@ -59,24 +60,25 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
         for (commit, notes) in commits.iter().zip(notes) {
             let found = match end_of(repo, timeline, &notes)? {
                 Some(found) => Some(found),
-                None => ends.iter().find_map(|end| end.is_like(&objects, *commit).then_some(end.found)),
+                None => end_like(&objects, &ends, *commit),
             };
             if found.is_some() {
                 return Ok(found);
             }
         }
+        if commits.len() < many {
+            return Ok(None);
+        }
     }
     far(&objects, &ends, from)
 }
 
-/// Beyond what was looked at one by one, git is asked for the recorded line's ends.
+/// Beyond what was looked at one by one, git is asked for the recorded line's ends, for all of them at once.
 fn far(objects: &Objects<'_>, ends: &[End], from: ObjectId) -> Result<Option<Found>> {
-    for End { found, .. } in ends {
-        if objects.is_ancestor(found.commit, from)? {
-            return Ok(Some(*found));
-        }
-    }
-    Ok(None)
+    let there: Vec<&End> = ends.iter().filter(|end| objects.has_commit(end.found.commit)).collect();
+    let commits: Vec<ObjectId> = there.iter().map(|end| end.found.commit).collect();
+    let reached = objects.reachable_from(&[from], &commits)?;
+    Ok(there.iter().map(|end| end.found).find(|found| reached.contains(&found.commit)))
 }
 
 /// The turn that ended on a commit, or on the one that this is a copy of, by its notes.
@@ -101,27 +103,37 @@ struct End {
     found: Found,
     /// Whether it may be amended: it is done, and HEAD is on the branch where it was.
     is_amendable: bool,
+    /// Who wrote the commit, and when.
+    author: Option<BString>,
 }
 
-impl End {
-    /// Whether a commit is the one that the turn ended on, or that one amended, rebased or picked.
-    fn is_like(&self, objects: &Objects<'_>, commit: ObjectId) -> bool {
-        self.found.commit == commit
-            || match objects.likeness(self.found.commit, commit) {
+/// The turn whose last commit this is, or of which it was amended, rebased or picked.
+fn end_like(objects: &Objects<'_>, ends: &[End], commit: ObjectId) -> Option<Found> {
+    if let Some(end) = ends.iter().find(|end| end.found.commit == commit) {
+        return Some(end.found);
+    }
+    let author = objects.author_line(commit)?;
+    let is_it = |end: &&End| {
+        end.author.as_ref() == Some(&author)
+            && match objects.likeness(end.found.commit, commit) {
                 Likeness::None => false,
-                Likeness::Beside => self.is_amendable,
+                Likeness::Beside => end.is_amendable,
                 Likeness::Copy | Likeness::Reworded => true,
             }
-    }
+    };
+    ends.iter().find(is_it).map(|end| end.found)
 }
 
 /// The ends of the recorded line's turns, the newest first: those that are done, and those that are undone.
-fn ends(timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<End>> {
+fn ends(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<End>> {
     let mut ends = Vec::new();
     let mut add = |turn: u64, is_amendable: bool| -> Result<Option<u64>> {
         let node = timeline.node(turn)?;
         let commit = node.to.filter(|_| node.moved());
-        ends.extend(commit.map(|commit| End { found: Found { turn, commit }, is_amendable }));
+        ends.extend(commit.map(|commit| {
+            let author = objects.author_line(commit);
+            End { found: Found { turn, commit }, is_amendable, author }
+        }));
         Ok(match node.base {
             // What stands above the same commit need not be read.
             Some(base) if base < turn => Some(base).filter(|base| *base != 0),

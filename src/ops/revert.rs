@@ -21,6 +21,7 @@ use crate::ops::list::is_done_anywhere;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
 use crate::ops::turn::{check_idle, with_dirty_commit};
+use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::range::{Extent, TurnRange, is_done, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -345,7 +346,7 @@ impl<'a> Revert<'a, '_> {
             }
             at = turn.previous;
         }
-        refusal.into()
+        leading_on(self.view, refusal.into(), &self.capture.checkpoint, oldest)
     }
 }
 

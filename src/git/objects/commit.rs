@@ -4,7 +4,7 @@
 use crate::git::objects::Objects;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
 use gix::date::parse::TimeBuf;
 use std::time::Duration;
 
@@ -41,20 +41,24 @@ pub enum Likeness {
 }
 
 impl Objects<'_> {
+    /// Who wrote a commit, and when, in one line; none where it cannot be read.
+    pub fn author_line(&self, id: ObjectId) -> Option<BString> {
+        let commit = self.repo.gix.find_commit(id).ok()?;
+        let author = commit.author().ok()?;
+        let parts: [&[u8]; 3] = [author.name, author.email, author.time.trim().as_bytes()];
+        Some(parts.join(&b'\n').into())
+    }
+
     /// What one commit is of another.
     pub fn likeness(&self, original: ObjectId, other: ObjectId) -> Likeness {
         let [original, other] = [original, other].map(|id| self.repo.gix.find_commit(id).ok());
         let (Some(original), Some(other)) = (original, other) else { return Likeness::None };
-        let author = |commit: &gix::Commit<'_>| {
-            let author = commit.author().ok()?;
-            Some((author.name.to_owned(), author.email.to_owned(), author.time.trim().to_owned()))
-        };
         let tree = |commit: &gix::Commit<'_>| commit.tree_id().ok().map(gix::Id::detach);
         let message = |commit: &gix::Commit<'_>| commit.message_raw().ok().map(ToOwned::to_owned);
         let parents = |commit: &gix::Commit<'_>| commit.parent_ids().map(gix::Id::detach).collect::<Vec<_>>();
+        let author = self.author_line(original.id);
         // What was made on top of it is not made from it.
-        if author(&original).is_none() || author(&original) != author(&other) || parents(&other).contains(&original.id)
-        {
+        if author.is_none() || author != self.author_line(other.id) || parents(&other).contains(&original.id) {
             return Likeness::None;
         }
         let is_same_tree = tree(&original).is_some() && tree(&original) == tree(&other);

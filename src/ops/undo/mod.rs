@@ -1,5 +1,6 @@
 //! Undo and redo: both move the timeline's cursor and apply the difference.
 
+pub mod conflict;
 pub mod leaving;
 pub mod legs;
 pub mod prepare;

@@ -11,6 +11,7 @@ use crate::model::checkpoint::{Change, Checkpoint, FileState, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{Occupant, Present, TurnDelta, plan};
+use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
 use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
@@ -63,7 +64,9 @@ impl Prepared {
         }
         let left = left(view, op, &deltas, &present)?;
         let present = Present { left, edited, ..present };
-        let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge))?;
+        let oldest = range.turns[range.turns.len() - 1].turn;
+        let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
+        let plan = plan.map_err(|error| if op == Op::Undo { leading_on(view, error, now, oldest) } else { error })?;
         check_head_moves(op, &plan)?;
         Apply::check_names(&plan)?;
         check_elsewhere(view, &plan)?;

@@ -1,0 +1,51 @@
+//! What leads on from a conflict: what is in the way may be committed by now, where no stash takes it out of the way.
+
+use crate::error::{Code, Refusal};
+use crate::git::objects::Objects;
+use crate::git::timeline::stored::Side;
+use crate::model::bytes::shell_word;
+use crate::model::checkpoint::Checkpoint;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::bstr::{BString, ByteSlice};
+
+/// A refusal with hints that fit what is in the way of undoing this turn; another error as it is.
+pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, turn: u64) -> anyhow::Error {
+    let refusal = match error.downcast::<Refusal>() {
+        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => refusal,
+        Ok(refusal) => return refusal.into(),
+        Err(error) => return error,
+    };
+    match is_committed(view, &refusal.paths, now) {
+        Ok(true) => with_restore(view, refusal, turn).into(),
+        Ok(false) => refusal.into(),
+        Err(error) => error,
+    }
+}
+
+/// Whether all of these files are as HEAD has them.
+fn is_committed(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Result<bool> {
+    let objects = Objects::new(view.repo);
+    let head = objects.head_tree(&now.head)?;
+    for path in paths {
+        let committed = objects.tree_file(head, path.as_bstr())?;
+        if committed.is_none() || committed != objects.tree_file(now.worktree, path.as_bstr())? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// No stash moves committed changes away; the files that were there before the turn can be brought back whole.
+fn with_restore(view: &View<'_>, mut refusal: Refusal, turn: u64) -> Refusal {
+    refusal.hints.retain(|hint| !hint.starts_with("stash"));
+    let Ok(before) = view.timeline.checkpoint(turn, Side::Before) else { return refusal };
+    let objects = Objects::new(view.repo);
+    let was_there = |path: &&BString| objects.tree_has_entry(before.worktree, path.as_bstr()).unwrap_or(false);
+    let paths: Vec<String> =
+        refusal.paths.iter().filter(was_there).map(|path| shell_word(&path.to_str_lossy())).collect();
+    if paths.is_empty() {
+        return refusal;
+    }
+    refusal.hint(format!("or run 'oxundo restore {turn}:before -- {}' to have the files of then", paths.join(" ")))
+}
