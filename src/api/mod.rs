@@ -225,7 +225,7 @@ impl Worktree {
         Ok((open, Ended { turn, warnings }))
     }
 
-    /// The turns of this branch, newest first, the undone ones and the open one included; at most so many.
+    /// The turns of the line on which HEAD stands, newest first, the undone ones and the open one included; at most so many.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ fn is_where_recorded(timeline: &Stored<'_>, recorded: &Recorded, head: &Head) ->
 /// the turns of the recorded line do.
 fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: ObjectId) -> Result<Option<Found>> {
     let objects = Objects::new(repo);
-    let ends = ends(&objects, timeline, recorded)?;
+    let mut ends = ends(&objects, timeline, recorded)?;
     let mut history = objects.newest_first(from);
     for many in NEAR {
         let commits = history.take(many)?;
@@ -70,15 +70,15 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
             return Ok(None);
         }
     }
+    ends.retain(|end| history.may_have(end.found.commit));
     far(&objects, &ends, from)
 }
 
 /// Beyond what was looked at one by one, git is asked for the recorded line's ends, for all of them at once.
 fn far(objects: &Objects<'_>, ends: &[End], from: ObjectId) -> Result<Option<Found>> {
-    let there: Vec<&End> = ends.iter().filter(|end| objects.has_commit(end.found.commit)).collect();
-    let commits: Vec<ObjectId> = there.iter().map(|end| end.found.commit).collect();
+    let commits: Vec<ObjectId> = ends.iter().map(|end| end.found.commit).collect();
     let reached = objects.reachable_from(&[from], &commits)?;
-    Ok(there.iter().map(|end| end.found).find(|found| reached.contains(&found.commit)))
+    Ok(ends.iter().map(|end| end.found).find(|found| reached.contains(&found.commit)))
 }
 
 /// The turn that ended on a commit, or on the one that this is a copy of, by its notes.

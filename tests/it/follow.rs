@@ -577,3 +577,27 @@ fn timelines_of_the_first_release_are_followed_as_well() {
         });
     });
 }
+
+#[test]
+fn turns_far_below_own_commits_are_found_and_those_of_another_history_are_not() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.agent("echo two >two.txt");
+    let stream = |name: &str, from: &str, time: u64| {
+        let commits = (0..400).map(|n| {
+            let from = if n == 0 { from.to_owned() } else { String::new() };
+            format!("commit refs/heads/{name}\ncommitter U <u@example.com> {} +0000\ndata 2\nc\n{from}\n", time + n)
+        });
+        repo.git_fed(&["fast-import", "--quiet"], commits.collect::<String>().as_bytes());
+    };
+    stream("long", "from refs/heads/main\n", 4_000_000_000);
+    stream("other", "", 1_000_000_000);
+    repo.git(["switch", "-q", "long"]);
+    assert_eq!(told(&repo), ["2 done", "1 done"]);
+    repo.refuses(&["undo"], "foreign");
+    repo.oxundo(["undo", "--revert"]).success();
+    repo.assert_absent("two.txt", "it is taken out on top");
+    repo.sh("git switch -q -f other");
+    assert!(told(&repo).is_empty(), "none of them is in its history");
+    repo.refuses(&["undo"], "branch");
+}

@@ -10,6 +10,9 @@ use std::collections::{BinaryHeap, HashSet};
 /// How many commits to follow one by one before walking history as a whole.
 const STRAIGHT: usize = 64;
 
+/// How far, in seconds, one commit's clock may be behind that of another made on top of it.
+const SKEW: i64 = 24 * 60 * 60;
+
 /// History from a commit down, the newest first, as far as one asks.
 pub struct Newest<'o, 'r> {
     objects: &'o Objects<'r>,
@@ -18,6 +21,17 @@ pub struct Newest<'o, 'r> {
 }
 
 impl Newest<'_, '_> {
+    /// Whether a commit may be among those that are left: it is no newer than the newest of them, but for a clock that is
+    /// wrong by a day.
+    pub fn may_have(&self, id: ObjectId) -> bool {
+        let newest = self.next.peek().map(|(time, _)| *time);
+        self.time(id).is_some_and(|time| newest.is_some_and(|newest| time <= newest.saturating_add(SKEW)))
+    }
+
+    fn time(&self, id: ObjectId) -> Option<i64> {
+        Some(self.objects.repo.gix.find_commit(id).ok()?.time().ok()?.seconds)
+    }
+
     /// The next so many of them.
     pub fn take(&mut self, most: usize) -> Result<Vec<ObjectId>> {
         let mut taken = Vec::new();
@@ -34,8 +48,7 @@ impl Newest<'_, '_> {
 
     /// What a partial clone or damage has left out ends there.
     fn add(&mut self, id: ObjectId) {
-        let time = self.objects.repo.gix.find_commit(id).ok().and_then(|commit| Some(commit.time().ok()?.seconds));
-        if let Some(time) = time.filter(|_| self.seen.insert(id)) {
+        if let Some(time) = self.time(id).filter(|_| self.seen.insert(id)) {
             self.next.push((time, id));
         }
     }
