@@ -1,5 +1,6 @@
 //! The turns of a timeline, and where each of them stands.
 
+use crate::git::refs::Refs;
 use crate::git::timeline::stored::Stored;
 use crate::model::place::Place;
 use crate::model::turn::Turn;
@@ -71,25 +72,43 @@ struct States {
 }
 
 impl States {
-    fn of(timeline: &Stored<'_>, place: Option<&Place>) -> Result<Self> {
+    fn of(timeline: &Stored<'_>, view: Option<&View<'_>>) -> Result<Self> {
         let mut states = Self::default();
-        let stacks = timeline.state.stacks.values().map(Place::of);
-        let at = timeline.state.at.as_ref().filter(|_| place.is_some());
-        // What is recorded of where HEAD was is not what counts where it is now.
-        let others =
-            stacks.zip(timeline.state.stacks.keys()).filter(|(_, name)| at.is_none_or(|at| at.stack != **name));
-        for place in place.cloned().into_iter().chain(others.map(|(place, _)| place)) {
-            let (by_hand, undone) = place.undone.split_at(place.by_hand);
-            states.by_hand.extend(by_hand);
-            states.undone.extend(undone);
-            let mut at = place.top;
-            while let Some(number) = at
-                && states.done.insert(number)
-            {
-                at = timeline.require_turn(number)?.previous;
+        if let Some(view) = view {
+            states.add(timeline, view.place()?)?;
+        }
+        let here = states.done.clone();
+        let branches = Refs::new(timeline.repo).branches()?;
+        for (name, stack) in &timeline.state.stacks {
+            let tip = branches.get(name).copied();
+            let is_gone = name.starts_with("refs/heads/") && tip.is_none();
+            // The branch was moved since.
+            let is_moved = timeline.state.at.as_ref().is_some_and(|at| at.stack == *name && at.commit != tip);
+            let is_here = view.is_some_and(|view| view.head.stack() == name);
+            if is_here || is_gone || (is_moved && view.is_some()) {
+                continue;
             }
+            let mut place = Place::of(stack);
+            // Where this line goes on, what is undone on another branch was left.
+            if !here.is_empty() && place.top.is_none_or(|top| here.contains(&top)) {
+                place.undone.clear();
+            }
+            states.add(timeline, &place)?;
         }
         Ok(states)
+    }
+
+    fn add(&mut self, timeline: &Stored<'_>, place: &Place) -> Result<()> {
+        let (by_hand, undone) = place.undone.split_at(place.by_hand);
+        self.by_hand.extend(by_hand);
+        self.undone.extend(undone);
+        let mut at = place.top;
+        while let Some(number) = at
+            && self.done.insert(number)
+        {
+            at = timeline.require_turn(number)?.previous;
+        }
+        Ok(())
     }
 
     fn state(&self, timeline: &Stored<'_>, number: u64) -> State {
@@ -109,7 +128,7 @@ impl States {
 
 /// Every recorded turn, the newest first; by where HEAD stands, where the timeline is this worktree's.
 pub fn every(timeline: &Stored<'_>, view: Option<&View<'_>>, most: usize) -> Result<Vec<(Turn, State)>> {
-    let states = States::of(timeline, view.map(View::place).transpose()?)?;
+    let states = States::of(timeline, view)?;
     let mut turns = Vec::new();
     for number in timeline.turn_numbers()?.into_iter().rev() {
         if turns.len() == most {

@@ -245,6 +245,7 @@ fn a_branch_without_turns_says_where_they_are() {
     repo.sh("git branch other; git switch -q other; git commit -q --allow-empty -m other; git switch -q main");
     repo.agent("echo one >one.txt");
     repo.sh("git switch -q other");
+    repo.oxundo(["log"]).says("no turns here");
     let error = repo.refuses(&["undo"], "branch");
     assert_eq!(message(&error), "'other' has no turns: turn 1, the last one, was made on 'main'");
     assert_eq!(error["hints"][0], "run 'git switch main' first");
@@ -600,4 +601,29 @@ fn turns_far_below_own_commits_are_found_and_those_of_another_history_are_not() 
     repo.sh("git switch -q -f other");
     assert!(told(&repo).is_empty(), "none of them is in its history");
     repo.refuses(&["undo"], "branch");
+}
+
+/// The numbers and words of all turns, newest first.
+fn told_of_all(repo: &Sandbox) -> Vec<String> {
+    let (_, log) = repo.json(["log", "--all"]);
+    let turns = log["turns"].as_array().expect("turns");
+    turns.iter().map(|turn| format!("{} {}", turn["turn"], turn["state"].as_str().unwrap_or_default())).collect()
+}
+
+#[test]
+fn what_was_left_is_told_apart_from_what_is_undone_and_what_is_done_elsewhere() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.turn(Mode::Ghost, "echo two >two.txt");
+    repo.undo();
+    repo.git(["switch", "-q", "-c", "feature"]);
+    assert_eq!(told_of_all(&repo), ["2 undone", "1 done"]);
+    repo.agent("echo three >three.txt");
+    assert_eq!(told_of_all(&repo), ["3 done", "2 left", "1 done"]);
+    repo.git(["switch", "-q", "main"]);
+    assert_eq!(told_of_all(&repo), ["3 done", "2 undone", "1 done"], "3 is done on its branch");
+    repo.git(["branch", "-q", "-D", "feature"]);
+    assert_eq!(told_of_all(&repo), ["3 left", "2 undone", "1 done"]);
+    repo.oxundo(["redo", "--to", "3"]).success();
+    repo.assert_file("three.txt", "three\n", "git has not deleted it yet");
 }

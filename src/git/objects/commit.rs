@@ -175,3 +175,38 @@ impl Objects<'_> {
         Ok(id.detach())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+
+    #[test]
+    fn a_commit_that_was_made_anew_is_told_from_others() {
+        let f = Fixture::new();
+        f.commit("base", "base");
+        let original = f.commit("a", "one");
+        let head = || f.id(&["rev-parse", "HEAD"]);
+        let likeness = |other| Objects::new(&f.repo).likeness(original, other);
+        f.git(&["commit", "-q", "--amend", "-m", "better"]);
+        assert_eq!(likeness(head()), Likeness::Reworded);
+        f.write("a", "two");
+        f.git(&["commit", "-qa", "--amend", "-m", "another"]);
+        assert_eq!(likeness(head()), Likeness::Beside, "all but the author and the parents is another");
+        f.git(&["reset", "-q", "--hard", &original.to_string()]);
+        f.write("a", "two");
+        f.git(&["commit", "-qa", "--amend", "--no-edit"]);
+        assert_eq!(likeness(head()), Likeness::Copy, "the message is the same");
+        f.git(&["reset", "-q", "--hard", &format!("{original}~1")]);
+        f.git(&["commit", "-q", "--allow-empty", "-m", "between"]);
+        f.git(&["cherry-pick", &original.to_string()]);
+        assert_eq!(likeness(head()), Likeness::Copy, "it is on other parents");
+        f.git(&["reset", "-q", "--hard", &original.to_string()]);
+        f.git(&["commit", "-q", "--allow-empty", "-C", "HEAD"]);
+        assert_eq!(likeness(head()), Likeness::None, "it is on top of it");
+        f.git(&["commit", "-q", "--amend", "--allow-empty", "--author", "Else <else@example.com>", "--no-edit"]);
+        assert_eq!(likeness(head()), Likeness::None);
+        let gone = ObjectId::from_bytes_or_panic(&[7; 20]);
+        assert_eq!((likeness(gone), Objects::new(&f.repo).author_line(gone)), (Likeness::None, None));
+    }
+}

@@ -75,7 +75,8 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
         }
         lines.truncate(most);
     }
-    Ok(Box::new(Log { branch: view.head.branch.clone(), worktree, lines, graph: args.graph, look: Ui::look() }))
+    let (branch, recorded) = (view.head.branch.clone(), timeline.commit.is_some());
+    Ok(Box::new(Log { branch, worktree, lines, recorded, graph: args.graph, look: Ui::look() }))
 }
 
 fn described(timeline: &Stored<'_>, place: InWorktree, turns: Vec<(Turn, State)>) -> Result<Vec<Line>> {

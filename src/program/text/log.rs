@@ -18,6 +18,8 @@ pub struct Log {
     pub branch: Option<String>,
     pub worktree: String,
     pub lines: Vec<Line>,
+    /// Whether there are turns at all.
+    pub recorded: bool,
     pub graph: bool,
     pub look: Look,
 }
@@ -97,7 +99,7 @@ impl Answer for Log {
 
     fn text(&self) -> String {
         if self.lines.is_empty() {
-            return "no turns yet\n".to_owned();
+            return if self.recorded { "no turns here\n" } else { "no turns yet\n" }.to_owned();
         }
         let rows: Vec<Row> = self.lines.iter().map(|line| self.row(line)).collect();
         let graph: Vec<String> = if self.graph { graph::drawn(&self.lines, self.look) } else { Vec::new() };
