@@ -109,12 +109,12 @@ impl Durable<'_> {
 
     /// What may be the last state that was recorded, the likeliest first.
     fn checkpoints(&self, stored: &Stored<'_>) -> Vec<Checkpoint> {
-        let stack = Refs::new(self.repo).head().map(|head| head.stack().to_owned()).unwrap_or_default();
         let state = &stored.state;
+        let last = state.recorded(&Refs::new(self.repo).head().unwrap_or_default()).last;
         let at = |number: Option<u64>, side| number.and_then(|number| stored.checkpoint(number, side).ok());
         let open = at(state.open, Side::Before);
-        let top = at(state.top(&stack), Side::After);
-        let undone = at(state.stacks.get(&stack).and_then(|stack| stack.undone.first().copied()), Side::Before);
+        let top = at(last.top, Side::After);
+        let undone = at(last.undone.first().copied(), Side::Before);
         let rescue = state.next_rescue.checked_sub(1).and_then(|number| stored.rescue(number).ok());
         open.into_iter().chain(top).chain(undone).chain(rescue).collect()
     }
