@@ -627,3 +627,17 @@ fn what_was_left_is_told_apart_from_what_is_undone_and_what_is_done_elsewhere() 
     repo.oxundo(["redo", "--to", "3"]).success();
     repo.assert_file("three.txt", "three\n", "git has not deleted it yet");
 }
+
+#[test]
+fn own_commits_between_a_ghost_turn_and_the_next_one_are_in_nobodys_way() {
+    let repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "echo ghost >ghost.txt");
+    repo.commit("own.txt", "own\n");
+    repo.agent("echo two >two.txt");
+    let end = repo.state();
+    let (own, steps) = (repo.git(["rev-parse", "HEAD~1"]), ["--steps", "2"]);
+    repo.oxundo(["undo"].into_iter().chain(steps)).success();
+    assert_eq!(repo.git(["rev-parse", "HEAD"]), own, "the user's commit stays");
+    repo.oxundo(["redo"].into_iter().chain(steps)).success();
+    repo.state().assert_is(&end, "both are back");
+}

@@ -39,12 +39,16 @@ pub fn check_commits(
         walk_tip(&mut then, &name, goal);
     }
     for (name, at, goal) in moving_tips(forward, &then) {
-        let begins_at =
-            forward.first().and_then(|leg| leg.start.branches.get(&name).copied().or(leg.start.head.commit));
+        // Turns before it may have moved no ref, and own commits may have come between.
+        let Some((leg, turn)) = forward.iter().zip(&range.turns[range.back..]).find(|(leg, _)| moves(leg, &name))
+        else {
+            continue;
+        };
+        let begins_at = leg.start.branches.get(&name).copied().or(leg.start.head.commit);
         // Commits that the turn itself took off a branch may leave it again; only later commits count.
         let hidden = begins_at.map_or_else(|| staying_tips(forward, &then), |from| vec![from]);
         check(&name, &hidden, at)?;
-        check_begins(view, &range.turns[range.back], &name, begins_at, at)?;
+        check_begins(view, turn, &name, begins_at, at)?;
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
     Ok(())
@@ -80,6 +84,12 @@ fn check_is_there(view: &View<'_>, turn: &Turn, goal: Option<ObjectId>) -> Resul
     let message = format!("commit {} of turn {} is gone: git has deleted it", goal.to_hex_with_len(7), turn.turn);
     let hint = format!("run 'oxundo restore {}' to bring the turn's files back", turn.turn);
     Err(Refusal::new(Code::Branch, message).hint(hint).into())
+}
+
+/// Whether a leg moves a branch, or a detached HEAD.
+fn moves(leg: &Leg, name: &str) -> bool {
+    let delta = &leg.delta.delta;
+    delta.branches.contains_key(name) || (name == "HEAD" && delta.head.is_some())
 }
 
 /// Every branch that the walk moves, and a detached HEAD: where it is, and where it would go.
