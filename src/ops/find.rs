@@ -11,6 +11,7 @@ use crate::git::objects::tree::Level;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
+use crate::model::checkpoint::shown_name;
 use crate::ops::restore::aside_of;
 use crate::ops::view::View;
 use anyhow::{Context, Result};
@@ -90,7 +91,7 @@ pub fn find(
     for other in Timelines::new(view.repo).other_timelines()? {
         // What is damaged there must not hide what is here.
         let Ok(stored) = other.stored else { continue };
-        search.in_timeline(&stored, &format!("{}:", other.worktree))?;
+        search.in_timeline(&stored, &format!("{}:", shown_name(&other.worktree)))?;
     }
     search.beside()?;
     let mut found = search.found;

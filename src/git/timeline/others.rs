@@ -4,6 +4,7 @@ use crate::git::refs::Refs;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::model::bytes::lossless;
+use crate::model::checkpoint::shown_name;
 use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -44,8 +45,8 @@ impl<'r> Timelines<'r> {
         Ok(others)
     }
 
-    /// The timeline of the worktree that notes and refs call so.
+    /// The timeline of the worktree that people call so.
     pub fn other_timeline(&self, worktree: &str) -> Result<Option<Other<'r>>> {
-        Ok(self.other_timelines()?.into_iter().find(|other| other.worktree == worktree))
+        Ok(self.other_timelines()?.into_iter().find(|other| shown_name(&other.worktree) == worktree))
     }
 }

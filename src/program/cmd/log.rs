@@ -43,8 +43,8 @@ pub fn overview(repo: &Repo, ui: &Ui) -> Result<Overview> {
     let mut lines = described(&view.timeline, place, here(&view, LAST + 1)?)?;
     let more = lines.len() > LAST;
     lines.truncate(LAST);
-    let log =
-        Log { branch: view.head.branch.clone(), worktree: repo.worktree_id(), lines, graph: false, look: Ui::look() };
+    let (branch, recorded) = (view.head.branch.clone(), view.timeline.commit.is_some());
+    let log = Log { branch, worktree: repo.worktree_id(), lines, recorded, graph: false, look: Ui::look() };
     Ok(Overview { status: status(&view)?, log, more })
 }
 
