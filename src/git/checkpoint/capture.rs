@@ -171,7 +171,7 @@ impl Checkpoints<'_> {
         let privacy = Privacy::new(self.repo);
         let scan = scan::scan(&scanner, rules, same_turn.as_ref(), &knows, Some(&privacy))?;
         directories.save(self.repo, &scan.listed);
-        read.save(self.repo, &scan.read, index.entries().len(), monitor.is_some());
+        read.save(self.repo, index.entries().len(), monitor.is_some());
         if let Some(monitor) = monitor {
             monitor.save(self.repo, &scan.unchanged_dirs);
         }

@@ -1,6 +1,5 @@
 //! The input and the results of a scan.
 
-use crate::git::scan::read::ReadFile;
 use crate::git::worktree::stat::{file_state, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped};
 use anyhow::Result;
@@ -73,8 +72,6 @@ pub struct Scan {
     pub directories: BTreeSet<BString>,
     /// What exists but is not captured.
     pub skipped: Vec<Skipped>,
-    /// The tracked files whose bytes are known.
-    pub read: Vec<ReadFile>,
     /// The directories whose names are known, for the next scan's record.
     pub listed: Vec<Listing>,
     /// The fingerprints of directories in which nothing differs: the next scan only asks the monitor about them.
@@ -89,7 +86,6 @@ pub struct Findings {
     pub present_sparse: Vec<usize>,
     pub unusual: BTreeMap<BString, u32>,
     pub skipped: Vec<Skipped>,
-    pub read: Vec<ReadFile>,
     pub ignore_files: Vec<BString>,
     pub unknown: Vec<(BString, FileType)>,
     pub occupied: Vec<BString>,
@@ -107,7 +103,6 @@ impl Findings {
         self.present_sparse.extend(other.present_sparse);
         self.unusual.extend(other.unusual);
         self.skipped.extend(other.skipped);
-        self.read.extend(other.read);
         self.ignore_files.extend(other.ignore_files);
         self.unknown.extend(other.unknown);
         self.occupied.extend(other.occupied);

@@ -4,11 +4,14 @@
 
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{replace, take_number, verify, whole, write_record};
+use crate::git::worktree::stat::{just_now, stamp_before};
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
+use rustix::fs::Stat;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,19 +21,18 @@ const RECORD: &str = "read";
 /// So few files, and so few bytes, are read as fast as a record is written.
 const WORTHWHILE: (usize, u64) = (32, 1 << 20);
 
-/// A file that was read, or is known from an earlier time, by its path, its stat data and its entry's blob.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadFile {
-    key: u64,
-    /// Its raw bytes as a blob; `None` if they are the entry's.
-    other: Option<ObjectId>,
-    /// How many bytes were read now.
-    read: Option<u64>,
-}
-
 /// Where there is much to read, what was read is written down so often: a hook that gives up before the end has a successor
 /// that goes on from there.
 const WRITTEN_DOWN: Duration = Duration::from_secs(4);
+
+/// A file that was read now, by its path, its stat data and its entry's blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ReadFile {
+    key: u64,
+    /// Its raw bytes as a blob; `None` if they are the entry's.
+    other: Option<ObjectId>,
+    size: u64,
+}
 
 /// What is known of tracked files.
 #[derive(Debug)]
@@ -38,31 +40,14 @@ pub struct ReadFiles {
     hash: gix::hash::Kind,
     /// Where the record is.
     record: PathBuf,
+    /// What was changed since this second may change again without a sign.
+    limit: Option<i64>,
     /// When what was read was last written down, and what came since the beginning.
     read: Mutex<(Instant, Vec<ReadFile>)>,
-    /// Files whose bytes are their entries', sorted.
-    plain: Vec<u64>,
-    /// Files that hold something else.
-    others: HashMap<u64, ObjectId>,
-}
-
-/// By what a file is known whose stat data have this stamp.
-pub fn key_of(path: &BStr, stamp: u64, entry: ObjectId) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (path.as_bytes(), stamp, entry).hash(&mut hasher);
-    hasher.finish()
-}
-
-impl ReadFile {
-    /// One that was read now, and has so many bytes.
-    pub fn now(key: u64, holds: ObjectId, entry: ObjectId, size: u64) -> Self {
-        Self { key, other: (holds != entry).then_some(holds), read: Some(size) }
-    }
-
-    /// What it holds.
-    pub fn holds(&self, entry: ObjectId) -> ObjectId {
-        self.other.unwrap_or(entry)
-    }
+    /// Files whose bytes are their entries'.
+    plain: Keys,
+    /// Files that hold something else, and whether the scan has met them.
+    others: HashMap<u64, (ObjectId, AtomicBool)>,
 }
 
 impl ReadFiles {
@@ -71,8 +56,14 @@ impl ReadFiles {
         let record = std::fs::read(repo.scratch_path(RECORD)).ok();
         let hash = repo.hash_kind();
         let (plain, others) = record.and_then(|record| parse(&record, hash)).unwrap_or_default();
-        let read = Mutex::new((Instant::now(), Vec::new()));
-        Self { hash, record: repo.scratch_path(RECORD), read, plain, others }
+        Self {
+            hash,
+            record: repo.scratch_path(RECORD),
+            limit: just_now(),
+            read: Mutex::new((Instant::now(), Vec::new())),
+            plain: Keys::new(plain),
+            others: others.into_iter().map(|(key, id)| (key, (id, AtomicBool::new(false)))).collect(),
+        }
     }
 
     /// The kind of hash that content is named by.
@@ -80,19 +71,28 @@ impl ReadFiles {
         self.hash
     }
 
-    /// The file with this key, if it was read before.
-    pub fn find(&self, key: u64) -> Option<ReadFile> {
-        let known = |other| ReadFile { key, other, read: None };
-        match self.plain.binary_search(&key) {
-            Ok(_) => Some(known(None)),
-            Err(_) => self.others.get(&key).map(|id| known(Some(*id))),
+    /// By what a file is known that has these stat data; `None` for one that was changed just now.
+    pub fn key_of(&self, path: &BStr, stat: &Stat, entry: ObjectId) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        (path.as_bytes(), stamp_before(stat, self.limit?)?).hash(&mut hasher);
+        hasher.write(entry.as_bytes());
+        Some(hasher.finish())
+    }
+
+    /// What the file with this key holds, if it was read before.
+    pub fn find(&self, key: u64, entry: ObjectId) -> Option<ObjectId> {
+        if self.plain.meet(key) {
+            return Some(entry);
         }
+        let (id, met) = self.others.get(&key)?;
+        met.store(true, Ordering::Relaxed);
+        Some(*id)
     }
 
     /// Takes in a file that was read now.
-    pub fn add(&self, file: ReadFile) {
+    pub fn add(&self, key: u64, holds: ObjectId, entry: ObjectId, size: u64) {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.1.push(file);
+        read.1.push(ReadFile { key, other: (holds != entry).then_some(holds), size });
         if read.0.elapsed() >= WRITTEN_DOWN {
             // Without it, nothing is lost but time.
             let _ = replace(&self.record, &whole(&self.all(&read.1, true)));
@@ -102,24 +102,22 @@ impl ReadFiles {
 
     /// Writes what a scan of so many tracked files has found. Where it passed over directories, what was known of their files
     /// stays known, until there is much that may be of files that are gone.
-    pub fn save(&self, repo: &Repo, found: &[ReadFile], files: usize, passed_over: bool) {
-        let sizes: Vec<u64> = found.iter().filter_map(|file| file.read).collect();
-        if sizes.len() < WORTHWHILE.0 && sizes.iter().sum::<u64>() < WORTHWHILE.1 {
+    pub fn save(&self, repo: &Repo, files: usize, passed_over: bool) {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.1.len() < WORTHWHILE.0 && read.1.iter().map(|file| file.size).sum::<u64>() < WORTHWHILE.1 {
             return;
         }
-        let kept = passed_over && self.plain.len() <= 2 * files + WORTHWHILE.0;
-        write_record(repo, RECORD, &self.all(found, kept));
+        let kept = passed_over && self.plain.sorted.len() <= 2 * files + WORTHWHILE.0;
+        write_record(repo, RECORD, &self.all(&read.1, kept));
     }
 
-    /// A record of these files, and of those that were known where they are kept.
-    fn all(&self, found: &[ReadFile], kept: bool) -> Vec<u8> {
-        let mut plain: Vec<u64> = found.iter().filter(|file| file.other.is_none()).map(|file| file.key).collect();
-        let mut others: HashMap<u64, ObjectId> =
-            found.iter().filter_map(|file| Some((file.key, file.other?))).collect();
-        if kept {
-            plain.extend(&self.plain);
-            others.extend(&self.others);
-        }
+    /// A record of these files, and of those that were known: of all where they are kept, else of those that were met.
+    fn all(&self, read: &[ReadFile], kept: bool) -> Vec<u8> {
+        let mut plain: Vec<u64> = read.iter().filter(|file| file.other.is_none()).map(|file| file.key).collect();
+        let mut others: HashMap<u64, ObjectId> = read.iter().filter_map(|file| Some((file.key, file.other?))).collect();
+        let stays = |met: &AtomicBool| kept || met.load(Ordering::Relaxed);
+        plain.extend(self.plain.sorted.iter().zip(&self.plain.met).filter(|(_, met)| stays(met)).map(|(key, _)| key));
+        others.extend(self.others.iter().filter(|(_, (_, met))| stays(met)).map(|(key, (id, _))| (*key, *id)));
         plain.sort_unstable();
         plain.dedup();
         let mut record = (plain.len() as u64).to_be_bytes().to_vec();
@@ -129,6 +127,50 @@ impl ReadFiles {
             record.extend_from_slice(id.as_bytes());
         }
         record
+    }
+}
+
+/// Numbers that are spread evenly, as hashes are, and which of them were met.
+#[derive(Debug, Default)]
+struct Keys {
+    sorted: Vec<u64>,
+    met: Vec<AtomicBool>,
+    /// Where those begin that have the same first bits.
+    starts: Vec<usize>,
+}
+
+impl Keys {
+    fn new(sorted: Vec<u64>) -> Self {
+        let met = sorted.iter().map(|_| AtomicBool::new(false)).collect();
+        let keys = Self { sorted, met, starts: Vec::new() };
+        let parts = keys.part(u64::MAX) + 1;
+        let mut starts = vec![0; parts + 1];
+        for key in &keys.sorted {
+            starts[keys.part(*key) + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        Self { starts, ..keys }
+    }
+
+    /// About as many parts as there are numbers.
+    fn part(&self, key: u64) -> usize {
+        let bits = self.sorted.len().max(1).ilog2();
+        usize::try_from(key.checked_shr(u64::BITS - bits).unwrap_or(0)).unwrap_or(0)
+    }
+
+    /// Whether a number is among them; then it is met.
+    fn meet(&self, key: u64) -> bool {
+        let part = self.part(key);
+        let Some(&[from, to]) = self.starts.get(part..part + 2) else { return false };
+        match self.sorted[from..to].iter().position(|known| *known == key) {
+            Some(at) => {
+                self.met[from + at].store(true, Ordering::Relaxed);
+                true
+            }
+            None => false,
+        }
     }
 }
 
@@ -152,40 +194,97 @@ mod tests {
     use super::*;
     use crate::git::repo::testing::Fixture;
 
-    /// Enough files to be worth a record; each fourth holds something else.
-    fn files(read: Option<u64>) -> Vec<ReadFile> {
-        let id = ObjectId::from_bytes_or_panic(&[7; 20]);
-        let other = |key: u64| key.is_multiple_of(4).then_some(id);
-        (0..WORTHWHILE.0 as u64).map(|key| ReadFile { key, other: other(key), read }).collect()
+    const MANY: u64 = WORTHWHILE.0 as u64;
+
+    fn id(of: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[of; 20])
+    }
+
+    /// Spread as hashes are.
+    fn key(number: u64) -> u64 {
+        number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Each fourth holds something else than its entry.
+    fn content(number: u64) -> ObjectId {
+        id(if number.is_multiple_of(4) { 7 } else { 1 })
+    }
+
+    /// As if these files were read.
+    fn add(files: &ReadFiles, numbers: impl IntoIterator<Item = u64>) {
+        for number in numbers {
+            files.add(key(number), content(number), id(1), 3);
+        }
+    }
+
+    fn known(files: &ReadFiles, numbers: impl IntoIterator<Item = u64>) -> Vec<u64> {
+        let is_known = |number: &u64| {
+            let holds = files.find(key(*number), id(1));
+            assert!(holds.is_none_or(|holds| holds == content(*number)));
+            holds.is_some()
+        };
+        numbers.into_iter().filter(is_known).collect()
     }
 
     #[test]
     fn what_was_read_is_known_until_a_later_scan_does_not_meet_it() {
         let f = Fixture::new();
-        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3))[1..], 0, false);
+        let few = ReadFiles::load(&f.repo);
+        add(&few, 1..MANY);
+        few.save(&f.repo, 0, false);
         assert!(!f.repo.scratch_path(RECORD).exists(), "so few are not worth it");
-        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3)), 0, false);
-        let known = ReadFiles::load(&f.repo);
-        let found: Vec<_> = (0..WORTHWHILE.0 as u64).filter_map(|key| known.find(key)).collect();
-        assert_eq!(found, files(None));
-        assert_eq!(known.find(1000), None);
-        let large = ReadFile { key: 1000, other: None, read: Some(WORTHWHILE.1) };
-        known.save(&f.repo, &[large], 0, true);
-        let known = ReadFiles::load(&f.repo);
-        assert!(known.find(1000).is_some() && known.find(4) == Some(files(None)[4]), "passed over, and kept");
-        known.save(&f.repo, &[large], 0, false);
-        assert_eq!(ReadFiles::load(&f.repo).find(4), None, "it is not there any more");
-        let many = ReadFiles { plain: (0..100).collect(), ..ReadFiles::load(&f.repo) };
+        add(&few, [MANY]);
+        few.save(&f.repo, 0, false);
+        let scan = ReadFiles::load(&f.repo);
+        assert_eq!(known(&scan, 0..=2 * MANY), (1..=MANY).collect::<Vec<_>>());
+        scan.save(&f.repo, 0, false);
+        // Another meets some of them, and reads as many others.
+        let scan = ReadFiles::load(&f.repo);
+        known(&scan, [1, 4]);
+        add(&scan, 100..100 + MANY);
+        scan.save(&f.repo, 40, true);
+        assert_eq!(known(&ReadFiles::load(&f.repo), 1..=MANY).len(), WORTHWHILE.0, "passed over, and kept");
+        let scan = ReadFiles::load(&f.repo);
+        known(&scan, [1, 4]);
+        add(&scan, 200..200 + MANY);
+        scan.save(&f.repo, 40, false);
+        assert_eq!(known(&ReadFiles::load(&f.repo), 1..200), [1, 4], "the others are not there any more");
+    }
+
+    #[test]
+    fn a_record_does_not_grow_for_ever_where_a_monitor_passes_over_directories() {
+        let f = Fixture::new();
         for (files, kept) in [(40, true), (20, false)] {
-            many.save(&f.repo, &[large], files, true);
-            assert_eq!(ReadFiles::load(&f.repo).find(50).is_some(), kept, "a hundred for {files} files");
+            let many = ReadFiles::load(&f.repo);
+            add(&many, 1..=133);
+            many.save(&f.repo, 1000, true);
+            let scan = ReadFiles::load(&f.repo);
+            add(&scan, 1000..1000 + MANY);
+            scan.save(&f.repo, files, true);
+            assert_eq!(known(&ReadFiles::load(&f.repo), [50]).len(), usize::from(kept), "a hundred for {files} files");
+        }
+    }
+
+    #[test]
+    fn whatever_the_numbers_are_each_is_found_and_no_other() {
+        for count in [0, 1, 2, 3, 7, 64, 1000] {
+            for of in [key, |number| number, |number| u64::MAX - number] {
+                let mut sorted: Vec<u64> = (0..count).map(|number| of(2 * number)).collect();
+                sorted.sort_unstable();
+                let keys = Keys::new(sorted);
+                for number in 0..count {
+                    assert!(keys.meet(of(2 * number)) && !keys.meet(of(2 * number + 1)), "{number} of {count}");
+                }
+            }
         }
     }
 
     #[test]
     fn a_record_that_is_damaged_says_nothing() {
         let f = Fixture::new();
-        ReadFiles::load(&f.repo).save(&f.repo, &files(Some(3)), 0, false);
+        let files = ReadFiles::load(&f.repo);
+        add(&files, 0..MANY);
+        files.save(&f.repo, 0, false);
         let whole = std::fs::read(f.repo.scratch_path(RECORD)).expect("read the record");
         assert!(parse(&whole, f.repo.hash_kind()).is_some());
         for at in 0..whole.len() {
@@ -195,28 +294,6 @@ mod tests {
             write_record(&f.repo, RECORD, nonsense);
             let record = std::fs::read(f.repo.scratch_path(RECORD)).expect("read the record");
             assert!(parse(&record, f.repo.hash_kind()).is_none(), "{nonsense:?}");
-        }
-    }
-
-    #[test]
-    fn what_was_read_is_known_to_the_next_though_the_end_was_not_reached() {
-        let f = Fixture::new();
-        f.repo.scratch().expect("make the directory");
-        let mut first = ReadFiles::load(&f.repo);
-        first.add(files(Some(3))[1]);
-        assert!(!f.repo.scratch_path(RECORD).exists(), "not so soon");
-        first.read.get_mut().expect("a lock").0 = Instant::now().checked_sub(WRITTEN_DOWN).expect("a time");
-        first.add(files(Some(3))[4]);
-        let known = ReadFiles::load(&f.repo);
-        assert_eq!([1, 4, 5].map(|key| known.find(key)), [Some(files(None)[1]), Some(files(None)[4]), None]);
-    }
-
-    #[test]
-    fn a_file_is_known_by_all_three() {
-        let id = |byte| ObjectId::from_bytes_or_panic(&[byte; 20]);
-        let key = key_of("a".into(), 1, id(1));
-        for other in [key_of("b".into(), 1, id(1)), key_of("a".into(), 2, id(1)), key_of("a".into(), 1, id(2))] {
-            assert_ne!(key, other);
         }
     }
 }

@@ -4,10 +4,10 @@ use crate::git::repo::platform::At;
 use crate::git::scan::dircache::DirCache;
 use crate::git::scan::found::{Candidate, Difference, Findings, Job, special};
 use crate::git::scan::fsmonitor::Monitor;
-use crate::git::scan::read::{ReadFile, ReadFiles, key_of};
+use crate::git::scan::read::ReadFiles;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::look::look;
-use crate::git::worktree::stat::{index_stat, kind_of, mode_of, size_of, stamp_of};
+use crate::git::worktree::stat::{index_stat, kind_of, mode_of, size_of};
 use crate::model::checkpoint::{Kind, UsualModes};
 use crate::model::limits::Limits;
 use crate::progress::ProgressGuard;
@@ -99,7 +99,7 @@ impl Scanner<'_> {
         let candidate = || Candidate { path: path.to_owned(), kind, size: size_of(stat), stamp: None, private: false };
         if !clean {
             found.tracked.push((at, Difference::MaybeModified(candidate())));
-        } else if let Some(holds) = self.content(path, entry.id, file, stat, found)
+        } else if let Some(holds) = self.content(path, entry.id, file, stat)
             && holds != entry.id
         {
             found.tracked.push((at, Difference::Holds(candidate(), holds)));
@@ -108,29 +108,18 @@ impl Scanner<'_> {
 
     /// What a file holds that the index calls clean: known, or read now. `None` where the index is to be believed, which it
     /// is of a file that cannot be read.
-    fn content(
-        &self,
-        path: &BStr,
-        blob: ObjectId,
-        file: At<'_>,
-        stat: &rustix::fs::Stat,
-        found: &mut Findings,
-    ) -> Option<ObjectId> {
+    fn content(&self, path: &BStr, blob: ObjectId, file: At<'_>, stat: &rustix::fs::Stat) -> Option<ObjectId> {
         let files = self.read?;
-        let stamp = stamp_of(stat);
-        let key = stamp.map(|stamp| key_of(path, stamp, blob));
-        if let Some(known) = key.and_then(|key| files.find(key)) {
-            found.read.push(known);
-            return Some(known.holds(blob));
+        let key = files.key_of(path, stat, blob);
+        if let Some(known) = key.and_then(|key| files.find(key, blob)) {
+            return Some(known);
         }
         // To open a file that is closed would change its stat data.
         let is_closed = kind_of(stat) != Some(Kind::Symlink) && mode_of(stat) & 0o400 == 0;
         let seen = if is_closed { None } else { look(file, files.hash()).ok().flatten() }?;
         let holds = seen.state?.id;
-        if let Some(key) = key.filter(|_| stamp_of(&seen.stat) == stamp) {
-            let read = ReadFile::now(key, holds, blob, size_of(stat));
-            files.add(read);
-            found.read.push(read);
+        if let Some(key) = key.filter(|_| files.key_of(path, &seen.stat, blob) == key) {
+            files.add(key, holds, blob, size_of(stat));
         }
         Some(holds)
     }

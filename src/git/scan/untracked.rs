@@ -143,7 +143,6 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
             present_sparse: found.present_sparse,
             unusual: found.unusual,
             skipped: found.skipped,
-            read: found.read,
             listed: found.listed,
             unchanged_dirs: found.unchanged_dirs,
             ..Scan::default()

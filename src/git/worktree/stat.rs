@@ -76,8 +76,17 @@ pub fn file_state(stat: &rustix::fs::Stat) -> Option<String> {
 
 /// A fingerprint that changes whenever a file's content does; `None` for a file that was changed just now.
 pub fn stamp_of(stat: &rustix::fs::Stat) -> Option<u64> {
+    stamp_before(stat, just_now()?)
+}
+
+/// From which second on a file was changed just now.
+pub fn just_now() -> Option<i64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
-    let limit = i64::try_from(now).ok()? - COARSEST;
+    Some(i64::try_from(now).ok()? - COARSEST)
+}
+
+/// As [`stamp_of`], with the second that [`just_now`] gave some time ago.
+pub fn stamp_before(stat: &rustix::fs::Stat, limit: i64) -> Option<u64> {
     if stat.st_mtime >= limit || stat.st_ctime >= limit {
         return None;
     }
