@@ -639,7 +639,7 @@ pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Re
     let word = op.word();
     let refusal = Refusal::new(Code::Conflict, format!("{word} would overwrite changes in {}", list.join(", ")))
         .hint("run 'oxundo diff' to see what changed since the turn")
-        .hint(format!("stash these changes or move them away, then run 'oxundo {word}' again"));
+        .hint("stash these changes or move them away, then run the same command again");
     let refusal = match (op, edits) {
         // `restore` has no such flag: the user moves away what it would overwrite.
         (Op::Restore, _) | (_, Edits::Overwrite) => refusal,

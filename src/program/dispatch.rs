@@ -41,6 +41,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return code;
     }
     let directory = PathBuf::from(".");
+    let paths = matches!(command, Command::Undo(_) | Command::Restore(_));
+    if let Some(refusal) = usage::no_paths(&args).filter(|_| paths) {
+        ui.refuse(&refusal);
+        return ExitCode::from(refusal.code.exit());
+    }
     if let Command::Run(args) = command {
         return ExitCode::from(cmd::run::run(&directory, &mut ui, args));
     }

@@ -270,6 +270,15 @@ pub fn in_words(command: &OsString) -> Option<String> {
         .then(|| shown(&line(["run", "--"].map(str::to_owned).into_iter().chain(words))))
 }
 
+/// What is told of a command that ends with `--`: the paths behind it were to be some, and would be all.
+pub fn no_paths(args: &[OsString]) -> Option<Refusal> {
+    let first = args.iter().position(|arg| *arg == "--")?;
+    (first + 1 == args.len()).then(|| {
+        Refusal::new(Code::Usage, "there is no path behind '--'")
+            .hint("give the paths, or leave '--' out where all are meant")
+    })
+}
+
 /// `log -5` as `log -n 5`.
 pub fn spelled_out(args: Vec<OsString>) -> Vec<OsString> {
     let Some(log) = args.iter().position(|arg| arg == "log") else { return args };

@@ -18,6 +18,8 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("undo 'a b'", "'a b' is no number of turns", "oxundo undo --to 'a b'"),
     ("restore 1 README.txt", "'README.txt' is one word too many for 'restore'", "oxundo restore 1 -- README.txt"),
     ("show 1 a b", "'b' is one word too many for 'show'", "oxundo show -h"),
+    ("undo --", "there is no path behind '--'", ""),
+    ("restore 1 --", "there is no path behind '--'", ""),
     ("undo --force", "'undo' has no option '--force'", ""),
     ("redo --all", "'redo' has no option '--all'", "oxundo log"),
     ("undo --dry-rnu", "'undo' has no option '--dry-rnu'", "oxundo undo --dry-run"),

@@ -541,7 +541,7 @@ fn a_refused_restore_names_no_flag_that_it_has_not() {
     repo.write("README.txt/mine", "mine\n");
     let error = repo.refuses(&["restore", "1:before"], "conflict");
     let hints = error["hints"].to_string();
-    assert!(hints.contains("oxundo restore") && !hints.contains("--edits"), "{error}");
+    assert!(hints.contains("the same command again") && !hints.contains("--edits"), "{error}");
 }
 
 #[test]
