@@ -56,11 +56,23 @@ pub fn sanitized(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// A word as a shell's command line has it, in quotes where it needs them.
-pub fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
-    let text = sanitized(text);
-    if !text.is_empty() && text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+/// A word as a shell's command line has it, in quotes where it needs them. What a terminal cannot be shown, and what is not
+/// UTF-8, is written so that bash, zsh and their like read the very bytes.
+pub fn shell_word(word: impl AsRef<[u8]>) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:@%+,=~^".contains(byte);
+    let word = word.as_ref();
+    match word.to_str() {
+        Ok(text) if !word.is_empty() && !text.starts_with('~') && word.iter().all(is_plain) => text.to_owned(),
+        Ok(text) if !text.contains(char::is_control) => format!("'{}'", text.replace('\'', "'\\''")),
+        _ => {
+            let escaped = |byte: &u8| match byte {
+                b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+                b' '..=b'~' => char::from(*byte).to_string(),
+                byte => format!("\\{byte:03o}"),
+            };
+            format!("$'{}'", word.iter().map(escaped).collect::<String>())
+        }
+    }
 }
 
 /// A number of bytes as people say it.
@@ -160,6 +172,30 @@ pub mod lossless {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_reads_the_very_bytes_of_a_word() {
+        let words: [&[u8]; 11] = [
+            b"plain-1",
+            b"",
+            b"a b",
+            b"it's",
+            b"~home",
+            b"a=b",
+            b"$x`y`",
+            b"n\nl",
+            b"\xff\xfe",
+            b"\x1b[31m'\\",
+            "\u{e9}\u{9b}".as_bytes(),
+        ];
+        for word in words {
+            let line = format!("printf %s {}", shell_word(word));
+            let read = std::process::Command::new("bash").args(["-c", &line]).output().expect("run a shell");
+            assert_eq!(read.stdout, word, "{line}");
+            assert!(!line.contains(char::is_control), "{line:?}");
+        }
+        assert_eq!(shell_word("src/a.rs"), "src/a.rs");
+    }
 
     #[test]
     fn every_path_survives_its_record() {

@@ -197,7 +197,7 @@ fn not_touched(last: u64, other: Option<&Turn>, pathspecs: &[OsString]) -> Refus
         return Refusal::new(Code::NotFound, message)
             .hint(format!("run 'oxundo show --stat {last}' to see the turn's files"));
     };
-    let paths: Vec<_> = pathspecs.iter().map(|path| shell_word(&path.to_string_lossy())).collect();
+    let paths: Vec<_> = pathspecs.iter().map(|path| shell_word(path.as_encoded_bytes())).collect();
     let (number, label) = (turn.turn, sanitized(&turn.label()));
     let message = format!("turn {last} changed no file that the pathspec matches: turn {number} ({label}) did");
     Refusal::new(Code::NotFound, message).hint(format!(

@@ -3,6 +3,7 @@
 use crate::agents::adapters::adapter;
 use crate::agents::spawn;
 use crate::error::{Code, Refusal};
+use crate::model::bytes::shell_word;
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
@@ -240,16 +241,8 @@ fn named(what: &str) -> String {
 }
 
 /// A line that can be typed.
-pub fn line(words: impl IntoIterator<Item = String>) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./~^-".contains(&byte);
-    let quoted = |word: String| {
-        if !word.is_empty() && !word.starts_with('~') && word.bytes().all(is_plain) {
-            word
-        } else {
-            shell_words::quote(&word).into_owned()
-        }
-    };
-    let words: Vec<String> = words.into_iter().map(quoted).collect();
+pub fn line<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
+    let words: Vec<String> = words.into_iter().map(shell_word).collect();
     format!("oxundo {}", words.join(" "))
 }
 

@@ -220,3 +220,18 @@ fn from_a_directory_below_the_line_means_the_same_file() {
     comes_back(&repo, &["x.txt"], "sub/x.txt", "here");
     comes_back(&repo, &[":/x.txt"], "x.txt", "top");
 }
+
+#[test]
+fn a_name_that_no_terminal_can_show_comes_back_by_the_line_as_well() {
+    let repo = Sandbox::new();
+    let name = b"n\xff\n'\\x";
+    repo.write(name, "lost-name\n");
+    repo.turn(Mode::Ghost, "rm n*");
+    let all = found(&repo, &["-S", "lost-name"]);
+    let line = all[0]["command"].as_str().expect("a line");
+    assert!(line.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{line}");
+    let line = line.replacen("oxundo", env!("CARGO_BIN_EXE_oxundo"), 1);
+    repo.git(["config", "alias.typed", &format!("!bash -c {}", shell_words::quote(&line))]);
+    repo.git(["typed"]);
+    assert_eq!(repo.read(name), b"lost-name\n");
+}

@@ -42,8 +42,7 @@ fn with_restore(view: &View<'_>, mut refusal: Refusal, turn: u64) -> Refusal {
     let Ok(before) = view.timeline.checkpoint(turn, Side::Before) else { return refusal };
     let objects = Objects::new(view.repo);
     let was_there = |path: &&BString| objects.tree_has_entry(before.worktree, path.as_bstr()).unwrap_or(false);
-    let paths: Vec<String> =
-        refusal.paths.iter().filter(was_there).map(|path| shell_word(&path.to_str_lossy())).collect();
+    let paths: Vec<String> = refusal.paths.iter().filter(was_there).map(|path| shell_word(path.as_slice())).collect();
     if paths.is_empty() {
         return refusal;
     }

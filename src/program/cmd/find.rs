@@ -2,7 +2,7 @@
 
 use crate::git::repo::Repo;
 use crate::git::repo::clock::ago;
-use crate::model::bytes::{quoted, sanitized, shown, size};
+use crate::model::bytes::{quoted, shell_word, shown, size};
 use crate::ops::find::{Found, Needle, Place, find};
 use crate::ops::turn::session::look;
 use crate::program::args::FindArgs;
@@ -41,20 +41,19 @@ pub fn run(repo: &Repo, ui: &Ui, args: &FindArgs) -> Result<All> {
 impl All {
     /// The line that brings a content back.
     fn line(&self, found: &Found) -> String {
-        let restore =
-            |state: &str, path: &BStr| line(["restore", state, "--", &self.pathspec(path)].map(str::to_owned));
+        let restore = |state: &str, path| line([b"restore", state.as_bytes(), b"--", &self.pathspec(path)]);
         match &found.place {
             Place::State(state) => restore(state, found.path.as_bstr()),
             Place::Aside(turn, path) => restore(&turn.to_string(), path.as_bstr()),
-            Place::Kept(file) => format!("cp {}", shell_words::join([file.display().to_string(), ".".to_owned()])),
+            Place::Kept(file) => format!("cp {} .", shell_word(file.as_os_str().as_bytes())),
         }
     }
 
     /// A path as one that is meant literally, from wherever the command is called.
-    fn pathspec(&self, path: &BStr) -> String {
+    fn pathspec(&self, path: &BStr) -> Vec<u8> {
         let is_plain = |byte: &u8| !b"*?[\\".contains(byte);
-        let plain = self.at_top && !path.starts_with(b":") && path.iter().all(is_plain);
-        format!("{}{path}", if plain { "" } else { ":(top,literal)" })
+        let is_bare = self.at_top && !path.starts_with(b":") && path.iter().all(is_plain);
+        [if is_bare { b"".as_slice() } else { b":(top,literal)" }, path.as_bytes()].concat()
     }
 }
 
@@ -106,7 +105,7 @@ impl Answer for All {
             let path = shown(found.path.as_bstr());
             text.push_str(&format!("{place:first$}  {age:second$}  {size:>third$}  {path}{now}\n"));
             if !found.is_present {
-                text.push_str(&format!("{:first$}  {}\n", "", sanitized(&self.line(found))));
+                text.push_str(&format!("{:first$}  {}\n", "", self.line(found)));
             }
         }
         text
