@@ -74,6 +74,8 @@ pub struct Found {
     pub size: u64,
     /// Whether the worktree has the same now.
     pub is_present: bool,
+    /// What git knows the content by.
+    id: Option<ObjectId>,
 }
 
 /// Looks for files by their paths, their content, or both. Gives at most `most` of them, the newest first, and whether
@@ -99,6 +101,10 @@ pub fn find(
     found.sort_by(|a, b| (b.at.is_none(), &b.at).cmp(&(a.at.is_none(), &a.at)));
     let more = found.len() > most;
     found.truncate(most);
+    for one in &mut found {
+        let now = Worktree::new(view.repo).state(one.path.as_bstr(), view.repo.hash_kind()).ok().flatten();
+        one.is_present = one.id.is_some() && now.map(|now| now.id) == one.id;
+    }
     Ok((found, more))
 }
 
@@ -192,9 +198,14 @@ impl Search<'_, '_> {
             return Ok(());
         }
         let size = objects.size(id)?;
-        let now = Worktree::new(self.view.repo).state(path.as_bstr(), self.view.repo.hash_kind()).ok().flatten();
-        let is_present = now.is_some_and(|now| now.id == id);
-        self.found.push(Found { path, place: Place::Kept(PathBuf::new()), at: None, size, is_present });
+        self.found.push(Found {
+            path,
+            place: Place::Kept(PathBuf::new()),
+            at: None,
+            size,
+            is_present: false,
+            id: Some(id),
+        });
         Ok(())
     }
 
@@ -225,8 +236,14 @@ impl Search<'_, '_> {
         }
         let has_it = |needle: &Needle| std::fs::read(file).is_ok_and(|content| needle.is_in(&content));
         if self.selection.takes(path) && self.needle.is_none_or(has_it) {
-            let found =
-                Found { path: path.to_owned(), place: place.clone(), at: None, size: about.len(), is_present: false };
+            let found = Found {
+                path: path.to_owned(),
+                place: place.clone(),
+                at: None,
+                size: about.len(),
+                is_present: false,
+                id: None,
+            };
             self.found.push(found);
         }
         Ok(())
