@@ -85,7 +85,7 @@ fn overview(cli: &Cli, ui: &mut Ui) -> ExitCode {
     let answered = Repo::open_existing(Path::new(".")).and_then(|repo| {
         match repo {
             Some(mut repo) => {
-                cmd::apply_user_settings(&mut repo, ui);
+                meet(&mut repo, ui, false);
                 ui.answer(&cmd::log::overview(&repo, ui)?)?;
             }
             None if ui.json => drop(Repo::open(Path::new("."))?),
@@ -117,13 +117,18 @@ fn answer(command: &Command, directory: &Path, ui: &mut Ui) -> anyhow::Result<Ex
                 ui.answer(&told)?;
                 return Ok(ExitCode::SUCCESS);
             };
-            cmd::apply_user_settings(&mut repo, ui);
-            cmd::tell_of_earlier_store(&repo, ui);
-            cmd::tell_of_missed(&repo, ui, changes_something(command));
+            meet(&mut repo, ui, changes_something(command));
             return answer_in(&repo, ui, command);
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Talks as the user has configured it, and says what they have to know of the repository before anything else.
+fn meet(repo: &mut Repo, ui: &mut Ui, changes: bool) {
+    cmd::apply_user_settings(repo, ui);
+    cmd::tell_of_earlier_store(repo, ui);
+    cmd::tell_of_missed(repo, ui, changes);
 }
 
 /// Whether a command is there to change something.
