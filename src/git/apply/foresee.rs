@@ -43,7 +43,7 @@ pub fn check(repo: &Repo, plan: &Plan) -> Result<()> {
 struct Foresight<'a> {
     repo: &'a Repo,
     user: u32,
-    /// The directories that may be changed.
+    /// The directories that may be changed, and those that are still to come, in one that may.
     looked: HashSet<BString>,
 }
 
@@ -94,15 +94,19 @@ impl Foresight<'_> {
 
     /// Whether what is in the nearest directory above a path may be changed.
     fn directory(&mut self, path: &BStr) -> Result<()> {
+        let mut missing = Vec::new();
         for above in parents(path).chain([BStr::new("")]) {
             if self.looked.contains(above) {
-                return Ok(());
+                break;
             }
             let opened = match Worktree::new(self.repo).open_directory(above) {
                 Err(error) if is_denied(&error) => return Ok(()),
                 opened => opened?,
             };
-            let Some(directory) = opened else { continue };
+            let Some(directory) = opened else {
+                missing.push(above.to_owned());
+                continue;
+            };
             check_fixed(above, &directory, OsStr::new("."))?;
             // One's own is opened for as long as it takes.
             if self.is_foreign(&fstat(&directory)?)
@@ -118,8 +122,9 @@ impl Foresight<'_> {
                 ));
             }
             self.looked.insert(above.to_owned());
-            return Ok(());
+            break;
         }
+        self.looked.extend(missing);
         Ok(())
     }
 
