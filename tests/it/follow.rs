@@ -255,6 +255,17 @@ fn a_branch_without_turns_says_where_they_are() {
 }
 
 #[test]
+fn turns_that_led_to_another_branch_and_are_undone_are_not_elsewhere() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.agent("git switch -qc topic; echo two >two.txt");
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.refuses(&["undo"], "nothing");
+    repo.oxundo(["redo", "--steps", "2"]).success();
+    repo.assert_file("two.txt", "two\n", "redo leads there again");
+}
+
+#[test]
 fn ghost_turns_need_no_permission_from_history() {
     let others = [
         ("committed", "echo own >>own.txt; git add own.txt; git commit -qm own"),

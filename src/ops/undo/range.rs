@@ -250,7 +250,8 @@ fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
     let Some(turn) = newest.map(|turn| view.timeline.require_turn(turn)).transpose()? else { return Ok(None) };
     let number = turn.turn;
     // What was taken off this branch is undone, by whatever means.
-    if turn.branch == view.head.branch && view.place()?.undone.contains(&number) {
+    let is_of_here = turn.branch == view.head.branch || turn.began_on == view.head.branch;
+    if is_of_here && view.place()?.undone.contains(&number) {
         return Ok(None);
     }
     let place = turn.branch_name().map_or("a detached HEAD".into(), |name| format!("'{name}'"));
