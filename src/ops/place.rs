@@ -7,7 +7,7 @@ use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
-use crate::model::place::{Found, Place, Recorded, decide};
+use crate::model::place::{Found, Node, Place, Recorded, base_of, decide};
 use crate::model::turn::Note;
 use anyhow::Result;
 use gix::ObjectId;
@@ -48,30 +48,46 @@ fn is_where_recorded(timeline: &Stored<'_>, recorded: &Recorded, head: &Head) ->
     Ok(commit == head.commit)
 }
 
-/// The nearest end of a turn in a commit's history: what the notes say of its commits, and where that is nothing, what
-/// the turns of the recorded line do.
+/// The nearest end of a turn in a commit's history: what the notes say of its commits, and what those without notes are
+/// copies of.
 fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: ObjectId) -> Result<Option<Found>> {
     let objects = Objects::new(repo);
-    let mut ends = ends(&objects, timeline, recorded)?;
+    let standing = base_of(recorded.last.top, &|turn| timeline.node(turn))?;
+    let mut all = None;
     let mut history = objects.newest_first(from);
     for many in NEAR {
         let commits = history.take(many)?;
-        let notes = Refs::new(repo).notes_on(&commits)?;
-        for (commit, notes) in commits.iter().zip(notes) {
-            let found = match end_of(repo, timeline, &notes)? {
-                Some(found) => Some(found),
-                None => end_like(&objects, &ends, *commit),
-            };
-            if found.is_some() {
-                return Ok(found);
+        let (bare, noted) = until_noted(repo, timeline, &commits)?;
+        let like = |ends: &[End]| bare.iter().find_map(|commit| end_like(&objects, ends, *commit));
+        let found = match noted {
+            // All that is done is below: no commit above it is a copy of that.
+            Some(noted) if Some(noted.turn) == standing => like(&beside(&objects, timeline, recorded)?).or(Some(noted)),
+            noted => {
+                if all.is_none() && !bare.is_empty() {
+                    all = Some(ends(&objects, timeline, recorded)?);
+                }
+                like(all.as_deref().unwrap_or_default()).or(noted)
             }
-        }
-        if commits.len() < many {
-            return Ok(None);
+        };
+        if found.is_some() || commits.len() < many {
+            return Ok(found);
         }
     }
+    let mut ends = all.unwrap_or_default();
     ends.retain(|end| history.may_have(end.found.commit));
     far(&objects, &ends, from)
+}
+
+/// The commits of which the notes say nothing, down to the first of which they do, and the turn that ended there.
+fn until_noted(repo: &Repo, timeline: &Stored<'_>, commits: &[ObjectId]) -> Result<(Vec<ObjectId>, Option<Found>)> {
+    let mut bare = Vec::new();
+    for (commit, notes) in commits.iter().zip(Refs::new(repo).notes_on(commits)?) {
+        match end_of(repo, timeline, &notes)? {
+            Some(found) => return Ok((bare, Some(found))),
+            None => bare.push(*commit),
+        }
+    }
+    Ok((bare, None))
 }
 
 /// Beyond what was looked at one by one, git is asked for the recorded line's ends, for all of them at once.
@@ -124,33 +140,38 @@ fn end_like(objects: &Objects<'_>, ends: &[End], commit: ObjectId) -> Option<Fou
     ends.iter().find(is_it).map(|end| end.found)
 }
 
-/// The ends of the recorded line's turns, the newest first: those that are done, and those that are undone.
+/// The ends of all recorded turns that are near, the newest first.
 fn ends(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<End>> {
-    let mut ends = Vec::new();
-    let mut add = |turn: u64, is_amendable: bool| -> Result<Option<u64>> {
+    let mut ends = beside(objects, timeline, recorded)?;
+    let (mut at, mut left) = (recorded.last.top, NEAR_TURNS);
+    while let Some(turn) = at.filter(|_| left > 0) {
         let node = timeline.node(turn)?;
-        let commit = node.to.filter(|_| node.moved());
-        ends.extend(commit.map(|commit| {
-            let author = objects.author_line(commit);
-            End { found: Found { turn, commit }, is_amendable, author }
-        }));
-        Ok(match node.base {
+        ends.extend(end(objects, &node, recorded.is_here));
+        at = match node.base {
             // What stands above the same commit need not be read.
             Some(base) if base < turn => Some(base).filter(|base| *base != 0),
             _ => node.previous,
-        })
-    };
-    for turn in recorded.last.undone.iter().take(NEAR_TURNS) {
-        add(*turn, false)?;
-    }
-    let (mut at, mut left) = (recorded.last.top, NEAR_TURNS);
-    while let Some(turn) = at.filter(|_| left > 0) {
-        at = add(turn, recorded.is_here)?;
+        };
         left -= 1;
-    }
-    for other in recorded.here.iter().chain(&recorded.others).filter_map(|stack| stack.top).take(NEAR_TURNS) {
-        add(other, false)?;
     }
     ends.sort_by_key(|end| std::cmp::Reverse(end.found.turn));
     Ok(ends)
+}
+
+/// The ends of those that are not done here: undone ones, and the last ones of other lines; the newest first.
+fn beside(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<End>> {
+    let undone = recorded.last.undone.iter().copied().take(NEAR_TURNS);
+    let others = recorded.here.iter().chain(&recorded.others).filter_map(|stack| stack.top).take(NEAR_TURNS);
+    let mut ends = Vec::new();
+    for turn in undone.chain(others.filter(|top| Some(*top) != recorded.last.top)) {
+        ends.extend(end(objects, &timeline.node(turn)?, false));
+    }
+    ends.sort_by_key(|end| std::cmp::Reverse(end.found.turn));
+    Ok(ends)
+}
+
+/// Where a turn ended, if it moved HEAD.
+fn end(objects: &Objects<'_>, node: &Node, is_amendable: bool) -> Option<End> {
+    let commit = node.to.filter(|_| node.moved())?;
+    Some(End { found: Found { turn: node.turn, commit }, is_amendable, author: objects.author_line(commit) })
 }
