@@ -1,6 +1,7 @@
 //! A command opens the timeline once and looks at the worktree once, `run` twice: at the beginning and at the end.
 
 use crate::sandbox::Sandbox;
+use std::fs;
 
 /// How often a command opened the timeline, and looked at the worktree, by what it says with `-v`.
 fn counted(repo: &Sandbox, args: &[&str]) -> (usize, usize) {
@@ -84,6 +85,24 @@ fn what_is_known_without_a_look_is_what_a_look_finds() {
         repo.oxundo(["checkpoint", "--delete", "look"]).success();
         repo.undo();
     }
+}
+
+#[test]
+fn with_own_commits_on_top_nobody_reads_what_is_further_below() {
+    let repo = Sandbox::new();
+    for turn in 1..=3 {
+        repo.agent(&format!("echo {turn} >f"));
+    }
+    repo.commit("own", "own\n");
+    let record = repo.git(["rev-parse", &format!("refs/oxundo/timeline:turns/{}/turn.json", fan(1))]);
+    let object = repo.path(&format!(".git/objects/{}/{}", &record[..2], &record[2..]));
+    let away = object.with_extension("away");
+    fs::rename(&object, &away).expect("it is a loose one");
+    repo.oxundo(["status"]).success();
+    repo.agent("echo 4 >f");
+    fs::rename(&away, &object).expect("move it back");
+    repo.undo();
+    repo.refuses(&["undo"], "foreign");
 }
 
 fn fan(number: u64) -> String {
