@@ -239,3 +239,24 @@ fn git_lfs_files_come_back() {
         repo.there_and_back(mode, "printf 'over the pointer' >clean.bin");
     }
 }
+
+#[test]
+fn a_filter_that_is_gone_is_not_needed_for_files_that_stay() {
+    let repo = Sandbox::new();
+    repo.write("ga", "f2 filter=up\n").write("f2", "one\n");
+    repo.sh("git add .; git commit -qm files; git update-index --split-index");
+    let mut states = vec![repo.files()];
+    for work in [
+        "cp ga .gitattributes",
+        "git config core.autocrlf true; rm .gitattributes",
+        "printf 'x\\r\\ny1\\n' >f2; git config core.trustctime false; git config --unset core.autocrlf",
+    ] {
+        repo.turn(Mode::Commit, work);
+        states.push(repo.files());
+    }
+    repo.sh("git config filter.up.smudge false; git config filter.up.required true");
+    for state in states.iter().rev().skip(1) {
+        repo.undo();
+        repo.files().assert_is(state, "undo");
+    }
+}

@@ -100,9 +100,21 @@ impl IndexLock<'_> {
     fn collapse(&self) -> Result<()> {
         let index = self.read()?;
         let Some(inside) = Index::new(self.repo).path_to_collapse_by(&index)? else { return Ok(()) };
-        self.git(&["update-index", "-z", "--skip-worktree", "--stdin"])
-            .run(&nul_separated([inside.as_bstr()]))
-            .map(drop)
+        self.update(&["update-index", "-z", "--skip-worktree", "--stdin"], &nul_separated([inside.as_bstr()]))
+    }
+
+    /// Has git change entries without a look at their files. Where it writes an index, it still looks at other files that
+    /// were changed as late as that, and fails where a filter that these must have is not there: then it may do without.
+    fn update(&self, words: &[&str], input: &[u8]) -> Result<()> {
+        let Err(error) = self.git(words).run(input) else { return Ok(()) };
+        let optional: Vec<String> =
+            self.repo.subsections("filter").iter().map(|name| format!("filter.{name}.required=false")).collect();
+        if optional.is_empty() {
+            return Err(error);
+        }
+        self.unlock_copy()?;
+        let without = optional.iter().flat_map(|setting| ["-c", setting.as_str()]);
+        self.git(&without.chain(words.iter().copied()).collect::<Vec<_>>()).run(input).map(drop)
     }
 
     fn write_exactly(&self, moves: &[&IndexMove]) -> Result<()> {
@@ -124,7 +136,7 @@ impl IndexLock<'_> {
                 line(to.mode, to.id, to.stage, &entry.path);
             }
         }
-        self.git(&["update-index", "-z", "--index-info"]).run(&input)?;
+        self.update(&["update-index", "-z", "--index-info"], &input)?;
         let having = |flag: fn(&IndexEntry) -> bool| -> Vec<(&BStr, u32)> {
             let flagged = moves.iter().filter_map(|entry| {
                 let to = entry.to.iter().find(|to| flag(to))?;
@@ -139,7 +151,7 @@ impl IndexLock<'_> {
         ] {
             if !paths.is_empty() {
                 let input = nul_separated(paths.iter().map(|(path, _)| *path));
-                self.git(&["update-index", "-z", option, "--stdin"]).run(&input)?;
+                self.update(&["update-index", "-z", option, "--stdin"], &input)?;
             }
         }
         Ok(())

@@ -115,7 +115,7 @@ impl Git {
         S: AsRef<OsStr>,
     {
         let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
-        let at = if args.first().is_some_and(|arg| arg == "-c") { 2 } else { 0 };
+        let at = 2 * args.iter().step_by(2).take_while(|arg| *arg == "-c").count();
         let name = args.get(at);
         let name = name.map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
         let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
