@@ -309,3 +309,20 @@ fn a_run_in_another_repository_is_a_turn_there() {
     elsewhere.assert_file("e.txt", "1\n", "undone there");
     repo.assert_file("a.txt", "one\ntwo\n", "and not here");
 }
+
+#[test]
+fn a_git_directory_that_is_moved_or_made_anew_is_named_and_nothing_is_put_in_its_place() {
+    let repo = repo();
+    repo.turn(Mode::Commit, "echo two >>a.txt");
+    let output = repo.oxundo(["run", "--", "sh", "-ec", "mv .git ../gone; echo three >>a.txt"]);
+    output.exits(125);
+    assert!(output.err().contains("was moved away, removed or made anew meanwhile"), "{output:?}");
+    repo.assert_absent(".git", "nothing is made there");
+    repo.sh("mv ../gone .git");
+    repo.oxundo(["status"]).says("2 turns to undo");
+    repo.undo();
+    repo.assert_file("a.txt", "one\ntwo\n", "it was recorded when it was back");
+    let output = repo.oxundo(["run", "--", "sh", "-ec", "rm -rf .git; git init -q; exit 7"]);
+    output.exits(7);
+    assert!(output.err().contains("the records of earlier turns went with it"), "{output:?}");
+}

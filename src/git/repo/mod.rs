@@ -188,6 +188,17 @@ impl Repo {
         &self.git_dir
     }
 
+    /// Holds the git directory, so that its number is not used again; [`Self::is_at`] knows it by that.
+    pub fn hold(&self) -> Option<std::fs::File> {
+        std::fs::File::open(&self.common_dir).ok()
+    }
+
+    /// Whether the git directory is the one that is held, under the name that it had.
+    pub fn is_at(&self, held: &std::fs::File) -> bool {
+        let file = |about: std::fs::Metadata| (about.dev(), about.ino());
+        self.common_dir.metadata().ok().map(file) == held.metadata().ok().map(file)
+    }
+
     /// The git directory of all worktrees.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir

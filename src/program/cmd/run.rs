@@ -7,6 +7,7 @@ use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
 use crate::git::timeline::stored::Side;
+use crate::model::bytes::sanitized;
 use crate::model::turn::Mode;
 use crate::ops::locked::Locked;
 use crate::ops::turn::Who;
@@ -74,6 +75,7 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
         let status = spawn::run(program, &args.command, None)?;
         return Ok(spawn::exit_code(status));
     };
+    let held = repo.hold();
     let ended = match spawn::run(program, &args.command, Some(repo)) {
         Ok(status) => status,
         Err(error) => {
@@ -83,6 +85,10 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
         }
     };
     let code = spawn::exit_code(ended);
+    if held.is_some_and(|held| !repo.is_at(&held)) {
+        ui.refuse(&moved_away(repo));
+        return Ok(if code == 0 { FAILED } else { code });
+    }
     match end(repo, &heard, run, code, spawn::was_killed(ended)) {
         Err(error) => {
             ui.refuse(&to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it"));
@@ -122,6 +128,15 @@ fn begin(repo: &Repo, ui: &Ui, heard: Warn<'_>, args: &RunArgs, agent: String) -
         super::tell_of_earlier_store(repo, ui);
     }
     begin_run(view, who).map(Some)
+}
+
+/// The command took the git directory away, and the records with it: nothing is made in its place.
+fn moved_away(repo: &Repo) -> Refusal {
+    let place = sanitized(&repo.common_dir().display().to_string());
+    let message = format!("cannot record the turn: '{place}' was moved away, removed or made anew meanwhile");
+    Refusal::new(Code::Io, message)
+        .hint("if it was moved, move it back, then run 'oxundo status', which ends the turn")
+        .hint("if it was removed, the records of earlier turns went with it")
 }
 
 /// Ends the turn; gives what became of it.
