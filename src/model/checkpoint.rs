@@ -238,6 +238,15 @@ pub struct Skipped {
     pub state: Option<String>,
 }
 
+/// Something that was there before a turn and was not captured, ignored files among it: which file or directory it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uncaptured {
+    /// What tells it from every other, whatever it is called.
+    pub file: String,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
 impl Skipped {
     /// Whether a turn that makes such a thing can have it moved aside and back.
     pub fn is_movable(&self) -> bool {
@@ -286,13 +295,15 @@ pub fn stash_change(before: &Checkpoint, after: &Checkpoint) -> Option<Change<Ve
     (stash.from != stash.to).then_some(stash)
 }
 
-/// What existed but was not captured before a turn, and has changed or is gone after it.
-pub fn uncovered_changes<'a>(before: &'a Checkpoint, after: &Checkpoint) -> Vec<&'a Skipped> {
+/// What existed but was not captured before a turn, and has changed or is gone after it; and what is new, and cannot be moved.
+pub fn uncovered_changes<'a>(before: &'a Checkpoint, after: &'a Checkpoint) -> Vec<&'a Skipped> {
     let changed = |old: &&Skipped| {
         let now = after.skipped.iter().find(|new| new.path == old.path);
         now.is_none_or(|new| new.reason != old.reason || new.state != old.state)
     };
-    before.skipped.iter().filter(changed).collect()
+    let is_old = |new: &&Skipped| before.skipped.iter().any(|old| old.path == new.path);
+    let new = after.skipped.iter().filter(|new| !new.is_movable() && new.reason != Reason::Many && !is_old(new));
+    before.skipped.iter().filter(changed).chain(new).collect()
 }
 
 /// The whole state at one instant.
@@ -318,6 +329,8 @@ pub struct Checkpoint {
     pub directories: BTreeSet<BString>,
     /// What exists and was not captured.
     pub skipped: Vec<Skipped>,
+    /// What exists and was not captured, ignored or not, by path, as far as a turn may move it; only before a turn.
+    pub uncaptured: BTreeMap<BString, Uncaptured>,
     /// The ignore rules by which this was captured.
     pub rules: ObjectId,
 }

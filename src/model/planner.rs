@@ -196,8 +196,7 @@ impl Planner<'_, '_> {
         // What goes comes first: it may come back under another name.
         let (out, back): (Vec<_>, Vec<_>) = turn.delta.aside.iter().partition(|(_, change)| change.to.is_none());
         for (path, change) in out.into_iter().chain(back) {
-            let file = turn.delta.files.get(path);
-            if !self.aside(path, change, file, &turn.returns) {
+            if !self.aside(path, change, turn) {
                 way_back.absent.push(exact::encode(path));
             }
         }
@@ -435,20 +434,20 @@ impl Planner<'_, '_> {
 
     /// Moves aside what is still as the turn left it, and moves back what was kept aside where nothing else has
     /// taken its place. Says whether it is anywhere; what is kept nowhere, though it was, is lost.
-    fn aside(
-        &mut self,
-        path: &BString,
-        change: &Change<Option<Aside>>,
-        file: Option<&Change<Option<FileState>>>,
-        returns: &ReturnState,
-    ) -> bool {
+    fn aside(&mut self, path: &BString, change: &Change<Option<Aside>>, turn: &TurnDelta) -> bool {
+        let (file, returns) = (turn.delta.files.get(path), &turn.returns);
         let standing = self.present.aside.get(path).cloned().unwrap_or_default();
         let moved = self.aside.get(path).map(|aside| aside.out);
         let file_goes = file.is_some_and(|file| file.from.is_some() && file.to.is_none());
-        let there = moved.map_or(standing != Standing::Nothing, |out| !out) && !file_goes;
+        let directory_goes = turn.delta.directories.get(path).is_some_and(|directory| directory.to.is_none())
+            || self.directories.get(path) == Some(&None);
+        let goes = file_goes || (change.to.is_some() && directory_goes);
+        let there = moved.map_or(standing != Standing::Nothing, |out| !out) && !goes;
         match (&change.from, &change.to) {
             (Some(left), None) if there => {
-                if moved.is_none() && standing != Standing::Something(left.state.clone()) {
+                let changed = moved.is_none() && standing != Standing::Something(left.state.clone());
+                // As it is now it is kept, too.
+                if changed && self.edits != Edits::Overwrite {
                     self.note(path, Cause::Changed);
                 } else if moved == Some(false) {
                     self.goes_on(path, &left.store);
@@ -466,10 +465,23 @@ impl Planner<'_, '_> {
             }
             (None, Some(_)) if returns.was_absent(path.as_bstr()) => return false,
             (None, Some(_)) if self.edits != Edits::Overwrite => self.note(path, Cause::Lost),
-            (Some(_), None) => return false,
+            (Some(_), None) => {
+                self.leave_out_directories(path);
+                return false;
+            }
             _ => {}
         }
         true
+    }
+
+    /// What goes as a whole and is nowhere takes along the directories that the walk would make of it.
+    fn leave_out_directories(&mut self, path: &BString) {
+        let present = self.present;
+        for (directory, to) in &mut self.directories {
+            if is_at_or_below(directory.as_bstr(), path.as_bstr()) && !present.directories.contains_key(directory) {
+                *to = None;
+            }
+        }
     }
 
     /// Something comes back from a store to a path.

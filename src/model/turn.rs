@@ -1,13 +1,14 @@
 //! The record of one turn.
 
 use crate::model::bytes::exact;
-use crate::model::checkpoint::{hex, hex_option, short_branch};
+use crate::model::checkpoint::{FileState, hex, hex_option, short_branch};
+use crate::model::path::is_at_or_below;
 use crate::model::plan::AsideMove;
 use gix::ObjectId;
-use gix::bstr::BStr;
+use gix::bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a turn is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +88,7 @@ pub enum Made {
 
 /// Everything about a turn but its two checkpoints.
 #[allow(clippy::struct_field_names, reason = "`turn` is the key in the record; nobody is warned where it is public")]
+#[allow(clippy::struct_excessive_bools, reason = "each is seen by itself")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The version of this record's format.
@@ -148,6 +150,20 @@ pub struct Turn {
     /// What oxundo moved out of the worktree in it, or back into it, that other turns had made beyond the limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<AsideMove>,
+    /// What it moved to where it was found at its end, a file or a directory, from where it was before and not captured; both
+    /// as [`exact::encode`] has them. The old name is not known of what was elsewhere.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub came: BTreeMap<String, Option<String>>,
+    /// What it put into the stash list that was there before, not captured, and is gone: the files, by their paths as
+    /// [`exact::encode`] has them, as the list has them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stashed: BTreeMap<String, FileState>,
+    /// Whether it changed or deleted what the user had, and its state before may hold the only copy of that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sole: bool,
+    /// When it began by the clock of files, in nanoseconds since 1970: what is older it has not made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<u64>,
     /// What it is, when oxundo made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
@@ -236,7 +252,33 @@ impl Turn {
 
     /// Whether it is proven to have made this file, whatever the rules and limits of its beginning leave out.
     pub fn has_written(&self, path: &BStr) -> bool {
-        !self.wrote.is_empty() && self.wrote.contains(&exact::encode(path))
+        if self.wrote.is_empty() && self.came.is_empty() {
+            return false;
+        }
+        let name = exact::encode(path);
+        self.wrote.contains(&name) || self.came.get(&name).is_some_and(|old| old.as_ref() == Some(&name))
+    }
+
+    /// What it moved that was not captured before: each new name and the old one.
+    fn moves(&self) -> impl Iterator<Item = (BString, BString)> {
+        let moves =
+            self.came.iter().filter_map(|(new, old)| Some((exact::decode(new)?, exact::decode(old.as_ref()?)?)));
+        moves.filter(|(new, old)| new != old)
+    }
+
+    /// Whether it moved what was at this path before, or above it, to where undo finds it again.
+    pub fn has_moved(&self, path: &BStr) -> bool {
+        self.stashed.contains_key(&exact::encode(path))
+            || self.moves().any(|(_, old)| is_at_or_below(path, old.as_bstr()))
+    }
+
+    /// What a path was called before the turn, or is called after it, where the turn moved it.
+    pub fn other_names(&self, path: &BStr) -> Vec<BString> {
+        let other = |from: &BString, to: &BString| {
+            let is_in = is_at_or_below(path, from.as_bstr());
+            is_in.then(|| BString::from([to.as_slice(), &path[from.len()..]].concat()))
+        };
+        self.moves().flat_map(|(new, old)| [other(&new, &old), other(&old, &new)]).flatten().collect()
     }
 
     /// Whether this turn made or found the commit.

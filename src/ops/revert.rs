@@ -10,7 +10,7 @@ use crate::git::index::pathspec::Selection;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized, shell_word, unquoted};
-use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState};
 use crate::model::merge::{Edits, Merge};
 use crate::model::path::all_parents;
 use crate::model::plan::{BranchMove, Op, Plan, ReturnState};
@@ -26,7 +26,7 @@ use crate::ops::undo::range::{Extent, TurnRange, is_done, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
@@ -244,7 +244,7 @@ impl<'a> Revert<'a, '_> {
         for turn in self.turns {
             let (delta, commits) = self.inverse(turn)?;
             let delta = if let Some(selection) = &mut selection {
-                let mut delta = restricted(delta, selection);
+                let mut delta = restricted(delta, selection, turn);
                 delta.files.retain(|path, _| !self.taken.has(turn.turn, &quoted(path.as_bstr())));
                 delta
             } else {
@@ -350,15 +350,21 @@ impl<'a> Revert<'a, '_> {
     }
 }
 
-/// Only what these pathspecs match of the worktree.
-fn restricted(mut delta: Delta, selection: &mut Selection<'_>) -> Delta {
+/// Only what these pathspecs match of the worktree. What the turn moved is one thing: both of its names, or neither.
+fn restricted(mut delta: Delta, selection: &mut Selection<'_>, turn: &Turn) -> Delta {
     delta.index.clear();
-    delta.files.retain(|path, _| selection.takes(path.as_bstr()));
-    delta.aside.retain(|path, _| selection.takes(path.as_bstr()));
+    let mut takes = |path: &BStr| {
+        selection.takes(path) || turn.other_names(path).iter().any(|other| selection.takes(other.as_bstr()))
+    };
+    delta.files.retain(|path, _| takes(path.as_bstr()));
+    let store = |change: &Change<Option<Aside>>| change.from.as_ref().or(change.to.as_ref()).map(|it| it.store.clone());
+    let matched = delta.aside.iter().filter(|(path, _)| takes(path.as_bstr()));
+    let stores: BTreeSet<Option<String>> = matched.map(|(_, change)| store(change)).collect();
+    delta.aside.retain(|_, change| stores.contains(&store(change)));
     let Delta { files, directories, .. } = &mut delta;
     // A directory goes with the files in it.
     let above = all_parents(files.keys().map(|file| file.as_bstr()));
-    directories.retain(|path, _| selection.takes(path.as_bstr()) || above.contains(path.as_bstr()));
+    directories.retain(|path, _| takes(path.as_bstr()) || above.contains(path.as_bstr()));
     delta
 }
 

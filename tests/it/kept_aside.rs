@@ -250,3 +250,201 @@ fn what_was_moved_is_not_moved_back_over_what_is_there_or_where_it_was_changed()
         }
     });
 }
+
+/// What the user has that no checkpoint holds: ignored, over the limits, skipped by name, private. In a git directory that
+/// others read.
+const NOT_CAPTURED: &str = "umask 022; chmod 755 .. . .git; printf '.env\\n*.log\\nout/\\n' >.gitignore; git add .; git commit -qm more
+    echo TOKEN >.env; chmod 640 .env; echo log >a.log; mkdir -p out/in out/empty; echo 1 >out/x; echo 2 >out/in/y; chmod 751 out/in
+    head -c 11000000 /dev/zero >big; mkdir -p node_modules/a; echo code >node_modules/a/x; echo key >key; chmod 600 key
+    mkdir -m700 safe; echo secret >safe/s";
+
+/// Ways to move that to where a scan finds it, or finds it and may not take it.
+const MOVES: [&str; 5] = [
+    "mv .env env.bak; mv out res; mv a.log d-log; mv key key2; chmod 644 key2",
+    "mv .env d; git add -f d; mkdir n; mv out n/res; git add n; git commit -qm theirs; mv node_modules nm",
+    "mv safe s2; mv big big2; mv a.log README.txt; mkdir -p x/y; mv key x/y/open; chmod 644 x/y/open",
+    "mv big kept.log2; mv .env big.env; mv out node_mods; echo new >node_mods/n; mkdir node_mods/made",
+    "mv out out2; git mv -k a.log t; git add -A; git commit -qm all; git reset -q --soft HEAD^",
+];
+
+#[test]
+fn what_was_not_captured_and_was_moved_to_where_it_is_goes_back() {
+    for (number, work) in MOVES.iter().enumerate() {
+        let mode = [Mode::Commit, Mode::Ghost][number % 2];
+        let repo = Sandbox::new();
+        repo.sh(NOT_CAPTURED);
+        let before = repo.files();
+        repo.turn(mode, &format!("{work}; echo 2 >tail"));
+        let after = repo.files();
+        for _ in 0..2 {
+            repo.undo();
+            repo.files().assert_is(&before, &format!("undo of {work}"));
+            repo.redo();
+            repo.files().assert_is(&after, &format!("redo of {work}"));
+        }
+    }
+}
+
+#[test]
+fn what_is_in_the_old_place_of_something_moved_is_neither_overwritten_nor_lost() {
+    let repo = Sandbox::new();
+    repo.sh(NOT_CAPTURED);
+    let before = repo.files();
+    repo.turn(Mode::Commit, "mv .env env.bak; echo 2 >tail");
+    let after = repo.files();
+    // Another program is as late as can be.
+    repo.sh("echo mine >.env");
+    repo.refuses(&["undo"], "conflict");
+    repo.refuses(&["undo", "--edits=overwrite"], "conflict");
+    repo.sh("rm .env");
+    repo.undo();
+    repo.files().assert_is(&before, "undo");
+    repo.sh("cp -p .env ../env; echo mine >>.env");
+    repo.refuses(&["redo"], "conflict");
+    repo.sh("mv ../env .env");
+    repo.redo();
+    repo.files().assert_is(&after, "redo");
+}
+
+#[test]
+fn what_is_older_than_the_turn_and_came_from_elsewhere_is_left_and_named() {
+    let repo = Sandbox::new();
+    repo.sh("echo photo >../photo");
+    let said = repo.turn(Mode::Commit, "mv ../photo photo; ln README.txt linked; echo new >new");
+    said.warns("'photo' is older than the turn, which moved it there: undo leaves it");
+    assert_eq!(repo.git(["show", "HEAD:photo"]), "photo", "it is committed as the agent had it");
+    repo.undo();
+    repo.assert_file("photo", "photo\n", "nothing proves that the turn made it");
+    repo.assert_absent("new", "this the turn has made");
+    repo.assert_absent("linked", "this is not the only name of a file");
+    repo.redo();
+    repo.assert_file("new", "new\n", "redo");
+    // A file that was captured is another matter, whatever became of it.
+    repo.there_and_back(Mode::Commit, "mv README.txt renamed; echo more >>renamed");
+}
+
+#[test]
+fn half_of_a_move_is_not_undone_without_the_other() {
+    let repo = Sandbox::new();
+    repo.sh(NOT_CAPTURED);
+    repo.sh("rmdir out/empty");
+    let before = repo.files();
+    repo.turn(Mode::Commit, "mkdir n; mv big n/big; mv .env n/env; mv out n/out2");
+    let after = repo.files();
+    for path in ["n", "big"] {
+        repo.oxundo(["undo", "--only", "1", "--", path]).success();
+        repo.assert_file("big", vec![0; 11_000_000], "both names, or neither");
+        if path == "n" {
+            repo.files().assert_is(&before, "all of it was moved there");
+        }
+        repo.redo();
+        repo.files().assert_is(&after, "redo");
+    }
+}
+
+#[test]
+fn a_private_directory_comes_and_goes_over_several_turns() {
+    for second in ["rm -r p", "mv p p9", "echo more >>p/q"] {
+        let repo = Sandbox::new().unprivileged();
+        repo.sh("chmod 755 .. . .git");
+        let before = repo.files();
+        repo.turn(Mode::Commit, "mkdir -m700 p; echo secret >p/q; echo 1 >tail");
+        repo.turn(Mode::Commit, &format!("{second}; echo 2 >tail"));
+        let after = repo.files();
+        let undone = repo.oxundo(["undo", "2"]);
+        undone.success();
+        repo.files().assert_is(&before, second);
+        repo.oxundo(["redo", "2"]).success();
+        repo.files().assert_is(&after, second);
+    }
+}
+
+#[test]
+fn something_private_that_a_later_turn_changed_goes_aside_at_the_users_word_as_it_is() {
+    let repo = Sandbox::new().unprivileged();
+    repo.sh("chmod 755 .. . .git");
+    let before = repo.files();
+    repo.turn(Mode::Commit, "echo 1 >tail; umask 077; echo one >s");
+    repo.turn(Mode::Commit, "echo two >>s; echo 2 >tail");
+    repo.undo();
+    repo.refuses(&["undo"], "conflict");
+    repo.oxundo(["undo", "--edits=overwrite"]).success();
+    repo.files().assert_is(&before, "undo");
+    repo.redo();
+    repo.assert_file("s", "one\ntwo\n", "nothing of it is lost");
+}
+
+#[test]
+fn what_is_moved_to_where_a_directory_or_a_file_was_goes_both_ways() {
+    let repo = Sandbox::new();
+    repo.sh("mkdir k; head -c 11000001 /dev/zero >k/big2; echo small >k/small; head -c 11000000 /dev/zero >big");
+    let before = repo.files();
+    repo.turn(Mode::Ghost, "mv k k9");
+    repo.turn(Mode::Ghost, "mv big k");
+    let after = repo.files();
+    for _ in 0..2 {
+        repo.oxundo(["undo", "2"]).success();
+        repo.files().assert_is(&before, "undo");
+        repo.oxundo(["redo", "2"]).success();
+        repo.files().assert_is(&after, "redo");
+    }
+    repo.oxundo(["undo", "2"]).success();
+    // A link is in the place of what the turn moved: neither is lost.
+    repo.turn(Mode::Ghost, "mkdir data; mv big data/big; ln -s data/big big");
+    let refusal = repo.refuses(&["undo"], "conflict");
+    assert_eq!(refusal["paths"], serde_json::json!(["big"]), "{refusal}");
+    repo.sh("rm big");
+    repo.undo();
+    repo.files().assert_is(&before, "undo");
+}
+
+#[test]
+fn what_the_stash_took_of_what_is_not_captured_comes_back() {
+    for (mode, work) in
+        [(Mode::Commit, "git stash -q -a"), (Mode::Ghost, "echo more >>README.txt; git stash -q -u -- big README.txt")]
+    {
+        let repo = Sandbox::new();
+        repo.sh(NOT_CAPTURED);
+        // git keeps no directory's mode, and none that is empty.
+        repo.sh("rmdir out/empty; chmod 755 out/in");
+        let before = repo.state();
+        repo.turn(mode, &format!("{work}; echo 2 >tail"));
+        let after = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, work);
+        repo.redo();
+        repo.state().assert_is(&after, work);
+    }
+    // What came out again is in the worktree, and nobody's to write over.
+    let repo = Sandbox::new();
+    repo.sh(NOT_CAPTURED);
+    repo.sh("rmdir out/empty; chmod 755 out/in; chmod 644 key .env");
+    repo.there_and_back(Mode::Commit, "git stash -q -a; git stash apply -q; echo 2 >tail");
+}
+
+#[test]
+fn what_a_turn_does_with_repositories_is_undone_or_named() {
+    let repo = Sandbox::new();
+    repo.sh("git init -q sub; git init -q other; echo k >sub/k");
+    let said = repo.turn(Mode::Commit, "rm -rf sub; mkdir sub; echo agent >sub/new; git init -q made; rm -rf other");
+    for path in ["sub", "made", "other"] {
+        said.warns(&format!("the turn changed '{path}', which undo does not cover"));
+    }
+    assert_eq!(repo.git(["show", "HEAD:sub/new"]), "agent", "it is the turn's");
+    repo.undo();
+    repo.assert_absent("sub/new", "the turn made it");
+    repo.redo();
+    repo.assert_file("sub/new", "agent\n", "redo");
+}
+
+#[test]
+fn a_turn_that_changes_only_what_is_not_covered_says_so() {
+    let repo = Sandbox::new();
+    repo.sh("head -c 11000000 /dev/zero >big");
+    let before = repo.everything();
+    let said = repo.turn(Mode::Commit, "rm big");
+    said.warns("the turn changed 'big', which undo does not cover");
+    assert_eq!(repo.log().len(), 0, "there is nothing to undo");
+    repo.sh("head -c 11000000 /dev/zero >big");
+    repo.everything().assert_is(&before, "and nothing is left");
+}

@@ -25,6 +25,7 @@ use crate::progress::Phase;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::cell::LazyCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A checkpoint and what was learnt while it was taken.
@@ -75,6 +76,7 @@ impl Checkpoints<'_> {
             scan = self.scan(&opened, usual, limits, &mut rules, earlier)?;
         }
         scan.unusual.extend(closed.modes());
+        let uncaptured = if before.is_none() { self.uncaptured(&scan) } else { BTreeMap::new() };
         let opened = index.with_present_entries(opened, &scan.present_sparse)?;
         let state = index.index_state(&opened, head_tree)?;
         let mut content = Content::new(self.repo, &opened);
@@ -111,6 +113,7 @@ impl Checkpoints<'_> {
             modes: Modes { usual, unusual },
             directories,
             skipped,
+            uncaptured,
             rules: self.repo.gix.write_blob(rules.to_record())?.detach(),
         };
         Ok(Capture { checkpoint, index: opened, changed, torn, opened: Arc::new(closed) })

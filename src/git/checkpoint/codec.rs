@@ -3,7 +3,9 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::model::bytes::exact;
-use crate::model::checkpoint::{Checkpoint, Head, IndexEntry, IndexState, Modes, Skipped, StashEntry, UsualModes};
+use crate::model::checkpoint::{
+    Checkpoint, Head, IndexEntry, IndexState, Modes, Skipped, StashEntry, Uncaptured, UsualModes,
+};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
@@ -68,6 +70,11 @@ impl Checkpoints<'_> {
             tree_entry("index", EntryKind::Tree, checkpoint.index.tree),
             tree_entry("worktree", EntryKind::Tree, checkpoint.worktree),
         ];
+        if !checkpoint.uncaptured.is_empty() {
+            let uncaptured: BTreeMap<String, &Uncaptured> =
+                checkpoint.uncaptured.iter().map(|(path, known)| (exact::encode(path), known)).collect();
+            entries.push(blob("uncaptured", serde_json::to_vec(&uncaptured)?)?);
+        }
         if !sparse.is_empty() {
             entries.push(blob("sparse", serde_json::to_vec(&sparse)?)?);
         }
@@ -96,6 +103,9 @@ impl Checkpoints<'_> {
         let special: Vec<Special> = lines(&blob("special")?)?;
         // Only a sparse checkout has it, and earlier records have none.
         let sparse: Vec<String> = Objects::new(self.repo).json_at(tree, "sparse")?.unwrap_or_default();
+        // Nothing may be there, and earlier records do not say.
+        let uncaptured: BTreeMap<String, Uncaptured> =
+            Objects::new(self.repo).json_at(tree, "uncaptured")?.unwrap_or_default();
         let path = |text: &str| exact::decode(text).context("a path is damaged");
         Ok(Checkpoint {
             head: about.head,
@@ -117,6 +127,7 @@ impl Checkpoints<'_> {
             },
             directories: directories.iter().map(|name| path(name)).collect::<Result<BTreeSet<_>>>()?,
             skipped: lines::<Skipped>(&blob("skipped")?)?,
+            uncaptured: uncaptured.into_iter().map(|(name, known)| Ok((path(&name)?, known))).collect::<Result<_>>()?,
             rules: id("rules")?,
         })
     }
@@ -210,6 +221,7 @@ mod tests {
             special in prop::collection::btree_map(any_path(), prop::collection::vec(any_entry(), 1..4), 0..4),
             unusual in prop::collection::btree_map(any_path(), 0..0o10000_u32, 0..5),
             usual in (0..0o10000_u32, 0..0o10000_u32, 0..0o10000_u32),
+            uncaptured in prop::collection::btree_map(any_path(), (any::<String>(), 0..0o10000_u32), 0..3),
             skipped in prop::collection::vec((any_path(), any_reason(), any::<u64>(), prop::option::of(any::<String>())), 0..4),
         ) -> Checkpoint {
             let entry = |(id, [name, email, date, message]): (ObjectId, [String; 4])| StashEntry { id, name, email, date, message };
@@ -224,6 +236,7 @@ mod tests {
                 modes: Modes { usual: UsualModes { file: usual.0, executable: usual.1, directory: usual.2 }, unusual },
                 directories,
                 skipped: skipped.into_iter().map(|(path, reason, size, state)| Skipped { path, reason, size, state }).collect(),
+                uncaptured: uncaptured.into_iter().map(|(path, (file, mode))| (path, Uncaptured { file, mode })).collect(),
                 rules: blob,
             }
         }

@@ -1,14 +1,14 @@
 //! What differs between two checkpoints.
 
 use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::captured::with_mode;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeSlot, file_kind, plain_entry};
 use crate::git::scan::ignore::{Ignored, rules_of};
 use crate::git::scan::nested::own_state;
 use crate::git::worktree::names::is_storable;
 use crate::model::checkpoint::{
-    Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Kind, Skipped, branch_changes, stash_change,
-    symbolic_changes,
+    Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Skipped, branch_changes, stash_change, symbolic_changes,
 };
 use crate::model::path::{all_parents, is_at_or_below, parents};
 use crate::model::plan::AsideMove;
@@ -16,7 +16,7 @@ use crate::model::turn::Turn;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::objs::tree::{EntryKind, EntryMode};
+use gix::objs::tree::EntryMode;
 use std::collections::btree_map::Entry::Vacant;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ impl Checkpoints<'_> {
         let unproven = self.left_out(before, new.filter(|path| !turn.has_written(path.as_bstr())))?;
         files.retain(|path, _| !unproven.contains(path));
         let directories = self.directory_changes(before, after, &files)?;
-        Ok(Delta {
+        let mut delta = Delta {
             files,
             directories,
             aside: self.moved_beyond_limits(turn, before, after)?,
@@ -38,7 +38,13 @@ impl Checkpoints<'_> {
             symbolic: symbolic_changes(before, after),
             head: (before.head != after.head).then(|| Change::new(before.head.clone(), after.head.clone())),
             stash: stash_change(before, after),
-        })
+        };
+        // What was moved as a whole takes its directories along.
+        let is_in_moved =
+            |path: &BString| turn.moved.iter().any(|it| is_at_or_below(path.as_bstr(), it.path.as_bstr()));
+        delta.directories.retain(|path, _| !is_in_moved(path));
+        self.give_back(turn, before, &mut delta)?;
+        Ok(delta)
     }
 
     /// The files that differ between two checkpoints, in content or mode.
@@ -68,12 +74,6 @@ impl Checkpoints<'_> {
         Ok(files)
     }
 
-    /// The file that a checkpoint captured at a path.
-    pub fn captured_file(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<Option<FileState>> {
-        let found = Objects::new(self.repo).tree_file(checkpoint.worktree, path)?;
-        Ok(found.map(|(kind, id)| with_mode(checkpoint, path, kind, id)))
-    }
-
     /// Those of these files that a state does not have and would not have if they had been there: its rules and limits
     /// leave them out.
     pub fn left_out<'p>(
@@ -90,7 +90,9 @@ impl Checkpoints<'_> {
         let mut ignored = Ignored::by(&rules);
         // A record can be forged: what git would not store is refused with the plan.
         for path in absent.filter(|path| is_storable(path.as_bstr(), false)) {
-            if self.was_tracked(state, path.as_bstr())? {
+            // Of a file that is tracked, too: its name may be all that git has.
+            let is_skipped = state.skipped.iter().any(|skipped| skipped.path == *path);
+            if !is_skipped && self.was_tracked(state, path.as_bstr())? {
                 continue;
             }
             let skipped = state.skipped.iter().any(|skipped| is_at_or_below(path.as_bstr(), skipped.path.as_bstr()));
@@ -111,15 +113,27 @@ impl Checkpoints<'_> {
         let mut moved = self.made_beyond_limits(turn.turn, before, after)?;
         for AsideMove { path, store, out } in &turn.moved {
             let [side, other] = if *out { [before, after] } else { [after, before] };
-            let found = |state: &Checkpoint| state.skipped.iter().position(|skipped| skipped.path == *path);
+            // Where it came from under another name: an ignored name is in no list.
+            let came = turn.moved.iter().find(|it| !out && it.out && it.store == *store);
+            let came = came.and_then(|it| Self::left_at(before, it.path.as_bstr()));
             // It was about to be moved, and was not: the command failed, and was rolled back.
-            let (Some(at), None) = (found(side), found(other)) else { continue };
-            let state = own_state(&side.skipped[at]);
+            let (Some(state), None) =
+                (Self::left_at(side, path.as_bstr()).or(came), Self::left_at(other, path.as_bstr()))
+            else {
+                continue;
+            };
             let aside = Some(Aside { store: store.clone(), state });
             let change = if *out { Change::new(aside, None) } else { Change::new(None, aside) };
             moved.insert(path.clone(), change);
         }
         Ok(moved)
+    }
+
+    /// The own state of what a checkpoint does not capture at a path, or of a directory in which it captured nothing, such as a
+    /// closed one.
+    fn left_at(checkpoint: &Checkpoint, path: &BStr) -> Option<Option<String>> {
+        let skipped = checkpoint.skipped.iter().find(|skipped| skipped.path == path);
+        skipped.map(own_state).or_else(|| checkpoint.directories.contains(path).then_some(None))
     }
 
     /// What is beyond the limits and new: the scan before the turn, by the same rules and limits, would have
@@ -141,7 +155,7 @@ impl Checkpoints<'_> {
             let aside = Aside { store: format!("aside/{turn}/{number}"), state: own_state(skipped) };
             made.insert(skipped.path.clone(), Change::new(None, Some(aside)));
         }
-        for (old, new) in self.moves(before, after, &made)? {
+        for (old, new) in Self::moves(before, after, &made) {
             // The way back leads through the place where such things are kept, from the new name to the old one.
             let kept = made.get(&new).and_then(|change| change.to.clone());
             made.insert(old, Change::new(kept, None));
@@ -153,21 +167,15 @@ impl Checkpoints<'_> {
     /// The sizes and the times to the nanosecond prove it, of a directory those of all that is in it, where nothing else has
     /// the same.
     fn moves(
-        &self,
         before: &Checkpoint,
         after: &Checkpoint,
         made: &BTreeMap<BString, Change<Option<Aside>>>,
-    ) -> Result<Vec<(BString, BString)>> {
-        let mut gone: Vec<&Skipped> = Vec::new();
+    ) -> Vec<(BString, BString)> {
         let has_stayed = |old: &Skipped| after.skipped.iter().any(|new| new.path == old.path);
-        for old in before.skipped.iter().filter(|old| old.is_movable() && old.state.is_some() && !has_stayed(old)) {
-            let path = old.path.as_bstr();
-            if self.captured_file(after, path)?.is_none() && self.captured_directory(after, path)?.is_none() {
-                gone.push(old);
-            }
-        }
+        let gone = before.skipped.iter().filter(|old| old.is_movable() && old.state.is_some() && !has_stayed(old));
+        let gone: Vec<&Skipped> = gone.collect();
         if gone.is_empty() {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let new: Vec<&Skipped> = after.skipped.iter().filter(|new| made.contains_key(&new.path)).collect();
         let same = |one: &Skipped, other: &Skipped| (one.reason, &one.state) == (other.reason, &other.state);
@@ -188,7 +196,7 @@ impl Checkpoints<'_> {
                 moves.push((old.path.clone(), to.clone()));
             }
         }
-        Ok(moves)
+        moves
     }
 
     fn was_tracked(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<bool> {
@@ -220,18 +228,6 @@ impl Checkpoints<'_> {
             }
         }
         Ok(directories)
-    }
-
-    /// The mode of a directory that was there when a checkpoint was taken.
-    pub fn captured_directory(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<Option<u32>> {
-        let exists = checkpoint.directories.contains(path)
-            || matches!(Objects::new(self.repo).tree_entry(checkpoint.worktree, path)?, Some((EntryKind::Tree, _)));
-        if !exists {
-            return Ok(None);
-        }
-        let key = BString::from([path.as_bytes(), b"/"].concat());
-        let modes = &checkpoint.modes;
-        Ok(Some(modes.unusual.get(&key).copied().unwrap_or(modes.usual.directory)))
     }
 
     fn index_changes(
@@ -272,16 +268,6 @@ fn file_name(path: &BString) -> &[u8] {
 
 fn file_state(checkpoint: &Checkpoint, path: &BStr, (mode, id): (EntryMode, ObjectId)) -> Option<FileState> {
     Some(with_mode(checkpoint, path, file_kind(mode.kind())?, id))
-}
-
-fn with_mode(checkpoint: &Checkpoint, path: &BStr, kind: Kind, id: ObjectId) -> FileState {
-    if kind == Kind::Symlink {
-        return FileState { kind, id, mode: 0 };
-    }
-    let recorded = checkpoint.modes.unusual.get(path).copied();
-    let mode = recorded.unwrap_or_else(|| checkpoint.modes.usual.of(kind));
-    // Without core.fileMode a tree has the index's kind, which the file may not have.
-    FileState { kind: Kind::of_mode(mode), id, mode }
 }
 
 fn changed_keys<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap<K, V>) -> Vec<K> {

@@ -2,6 +2,7 @@
 
 pub mod after;
 pub mod capture;
+pub mod captured;
 pub mod codec;
 pub mod content;
 pub mod delta;
@@ -10,6 +11,7 @@ pub mod merge;
 pub mod opened;
 pub mod present;
 pub mod stats;
+pub mod uncaptured;
 
 use crate::git::repo::Repo;
 

@@ -59,6 +59,27 @@ pub fn fixed_by(_directory: impl AsFd, _name: &OsStr) -> Option<(&'static str, c
     None
 }
 
+/// When a file was made, in nanoseconds since 1970; `None` where the file system does not say.
+#[cfg(target_os = "linux")]
+pub fn born((directory, name): At<'_>, _stat: &Stat) -> Option<u64> {
+    use rustix::fs::{StatxFlags, statx};
+    let about = statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
+    let says = StatxFlags::from_bits_retain(about.stx_mask).contains(StatxFlags::BTIME);
+    says.then(|| nanoseconds(about.stx_btime.tv_sec, about.stx_btime.tv_nsec.into()))
+}
+
+/// macOS says so with all else.
+#[cfg(target_os = "macos")]
+pub fn born(_file: At<'_>, stat: &Stat) -> Option<u64> {
+    Some(nanoseconds(stat.st_birthtime, stat.st_birthtime_nsec))
+}
+
+/// Nobody has looked how others say it.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn born(_file: At<'_>, _stat: &Stat) -> Option<u64> {
+    None
+}
+
 /// The system's number for the kind of file system that this is on; `None` where it has no such number.
 #[cfg(target_os = "linux")]
 pub fn file_system(file: impl AsFd) -> Option<u64> {

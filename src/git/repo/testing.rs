@@ -140,6 +140,7 @@ impl Fixture {
             modes: Modes { usual: UsualModes::from_umask(0o022), unusual: BTreeMap::new() },
             directories: BTreeSet::new(),
             skipped: Vec::new(),
+            uncaptured: BTreeMap::new(),
             rules: self.blob(""),
         }
     }

@@ -72,6 +72,8 @@ pub struct Scan {
     pub directories: BTreeSet<BString>,
     /// What exists but is not captured.
     pub skipped: Vec<Skipped>,
+    /// What is ignored; of a directory nothing that is in it.
+    pub ignored: Vec<BString>,
     /// The directories whose names are known, for the next scan's record.
     pub listed: Vec<Listing>,
     /// The fingerprints of directories in which nothing differs: the next scan only asks the monitor about them.

@@ -48,6 +48,7 @@ struct Subtree {
     unusual: Vec<(BString, u32)>,
     skipped: Vec<Skipped>,
     directories: Vec<BString>,
+    ignored: Vec<BString>,
 }
 
 /// A directory that is being walked over.
@@ -78,11 +79,16 @@ impl Subtree {
         Self { skipped: vec![skipped], ..Self::default() }
     }
 
+    fn ignored(path: &BStr) -> Self {
+        Self { ignored: vec![path.to_owned()], ..Self::default() }
+    }
+
     fn merge(&mut self, other: Self) {
         join(&mut self.files, other.files);
         join(&mut self.unusual, other.unusual);
         join(&mut self.skipped, other.skipped);
         join(&mut self.directories, other.directories);
+        join(&mut self.ignored, other.ignored);
     }
 }
 
@@ -199,6 +205,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         self.scan.unusual.extend(below.unusual);
         self.scan.skipped.extend(below.skipped);
         self.directories.extend(below.directories);
+        self.scan.ignored.extend(below.ignored);
     }
 
     /// Leaves the largest directories out where there is too much to read.
@@ -279,7 +286,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
         self.scanner.underway.advance(1);
         let mut below = Subtree::default();
         if (excluded || self.rules.matches(path, false)) && !self.rules.includes(path, false) {
-            return Ok(below);
+            return Ok(Subtree::ignored(path));
         }
         if let Some(earlier) = self.earlier_skips.get(path) {
             let state = stat()?.and_then(|stat| state_of(earlier.reason, &stat));
@@ -359,7 +366,7 @@ impl<'a, 'b> UntrackedWalk<'a, 'b> {
     fn judge(&self, path: &BStr, excluded: bool) -> Found {
         if excluded || self.rules.matches(path, true) {
             let enters = self.rules.includes_below(path) && is_storable(path, true);
-            return if enters { Found::Inside(true) } else { Found::Whole(Subtree::default()) };
+            return if enters { Found::Inside(true) } else { Found::Whole(Subtree::ignored(path)) };
         }
         if let Some(earlier) = self.earlier_skips.get(path).filter(|skip| skip.reason != Reason::Repository) {
             let state = tree_state(self.scanner.worktree, path);

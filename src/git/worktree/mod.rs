@@ -7,6 +7,7 @@ pub mod across;
 pub mod descent;
 pub mod exchange;
 pub mod filesystem;
+pub mod identity;
 pub mod look;
 pub mod names;
 pub mod privacy;

@@ -5,6 +5,7 @@ use crate::error::Refusal;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::repo::clock::rfc3339_now;
+use crate::git::repo::platform::file_clock;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shown;
 use crate::model::checkpoint::{Checkpoint, Head};
@@ -19,7 +20,7 @@ use crate::ops::turn::{Who, advance, check_idle, check_on_branch, notes};
 use crate::ops::turn::{calls, leftover};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Why a turn makes no commits that could take along what is not its own.
@@ -167,6 +168,10 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         torn: Vec::new(),
         wrote: BTreeSet::new(),
         moved: Vec::new(),
+        came: BTreeMap::new(),
+        stashed: BTreeMap::new(),
+        sole: false,
+        began: Some(file_clock()),
         made: None,
         kept: false,
         footing: None,

@@ -27,11 +27,11 @@ use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_con
 use crate::ops::turn::pins::pin_displaced;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes, with_dirty_commit};
-use crate::ops::turn::{calls, leftover};
+use crate::ops::turn::{calls, leftover, sole};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How a turn ended.
@@ -51,6 +51,8 @@ pub struct Since {
     start: Checkpoint,
     /// The present, by the turn's rules.
     capture: Capture,
+    /// What it is proven to have made where a repository was.
+    made: BTreeMap<String, Option<String>>,
 }
 
 impl Since {
@@ -61,7 +63,8 @@ impl Since {
         let frozen = Before { checkpoint: &before, rules: rules_of(view.repo, &before)? };
         let limits = view.limits()?;
         let capture = Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen), &|_, _| false)?;
-        Ok(Self { before, start, capture })
+        let made = Checkpoints::new(view.repo).made_in_repositories(turn, &before, &capture.checkpoint)?;
+        Ok(Self { before, start, capture, made })
     }
 
     /// For a turn that oxundo makes: the state after it, computed from the plan that it has carried out. Scans the
@@ -75,12 +78,23 @@ impl Since {
         let index = Index::new(view.repo).read_index()?;
         let capture =
             Capture { checkpoint: after, index, changed: Vec::new(), torn: Vec::new(), opened: Arc::default() };
-        Ok(Self { start: before.checkpoint.clone(), before: before.checkpoint, capture })
+        let made = BTreeMap::new();
+        Ok(Self { start: before.checkpoint.clone(), before: before.checkpoint, capture, made })
+    }
+
+    /// Finds out what the turn moved that was not captured, for its record.
+    fn find_moves(&self, view: &View<'_>, turn: &mut Turn, changed: &Delta) -> Result<()> {
+        let checkpoints = Checkpoints::new(view.repo);
+        turn.came = checkpoints.came(turn, &self.before, changed)?;
+        turn.came.extend(self.made.clone());
+        turn.stashed = checkpoints.stashed(&self.before, changed)?;
+        Ok(())
     }
 
     /// What has changed since the turn began.
     pub fn changed(&self, view: &View<'_>, turn: &Turn) -> Result<Delta> {
-        Checkpoints::new(view.repo).delta(turn, &self.start, &self.capture.checkpoint)
+        let turn = Turn { came: self.made.clone(), ..turn.clone() };
+        Checkpoints::new(view.repo).delta(&turn, &self.start, &self.capture.checkpoint)
     }
 }
 
@@ -102,13 +116,15 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     turn.torn.extend(note_torn(locked, &since.capture));
     let changed = since.changed(locked, &turn)?;
     if changed.is_empty() {
+        announce_uncovered(locked, &turn, &since.before, &since.capture.checkpoint, &changed);
         take_back(locked, &turn, &since)?;
         return Ok(None);
     }
+    since.find_moves(locked, &mut turn, &changed)?;
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
     let mut update = locked.timeline.update();
     let lock = commit(locked, &mut turn, &mut since, &changed, &mut plan, &mut update)?;
-    announce_uncovered(locked, &since.before, &since.capture.checkpoint, &changed);
+    announce_uncovered(locked, &turn, &since.before, &since.capture.checkpoint, &changed);
     let undone = locked.place()?.undone.clone();
     put_ended(locked, &mut turn, &since, &mut update)?;
     let word = if ending.interrupted { "end (interrupted)" } else { "end" };
@@ -135,7 +151,7 @@ fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64]) {
 
 /// Puts what is known of a turn at its end into the next timeline.
 fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Update<'_>) -> Result<()> {
-    let Since { before, start, capture } = since;
+    let Since { before, start, capture, .. } = since;
     let after = &capture.checkpoint;
     turn.branch.clone_from(&after.head.branch);
     turn.commits.extend(commits_of(view.repo, start, after, turn.dirty_commit)?);
@@ -143,6 +159,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let files = Checkpoints::new(view.repo).file_stats(&whole)?;
     turn.totals = totals(&files);
     place_on_timeline(view, turn, before, after, &mut update.state)?;
+    turn.sole = sole::is_sole(view, turn, before, &whole)?;
     update.state.open = None;
     update.state.held.clear();
     pin_displaced(view.repo, &mut update.state, &whole)?;
@@ -172,6 +189,7 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
         update.remove_turn(turn.turn);
     } else {
         turn.ended_at = Some(rfc3339_now());
+        since.find_moves(view, &mut turn, &changed)?;
         if with_commit && turn.mode == Mode::Commit {
             let commit = as_if_committed(view, &turn, &since.start, &since.capture, &changed)?;
             if let Some(commit) = commit {

@@ -10,6 +10,7 @@ pub mod missed;
 pub mod pins;
 pub mod session;
 pub mod skipped;
+pub mod sole;
 
 use crate::config::Config;
 use crate::error::failure::to_refusal;

@@ -2,8 +2,9 @@
 
 use crate::git::checkpoint::capture::Capture;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{quoted, sanitized, shown, size};
+use crate::model::bytes::{exact, quoted, sanitized, shown, size};
 use crate::model::checkpoint::{Checkpoint, Delta, Reason, Skipped, uncovered_changes};
+use crate::model::turn::Turn;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
@@ -89,11 +90,16 @@ pub fn tracked_only(view: &View<'_>) -> Option<String> {
 }
 
 /// Says what a turn changed that is not captured.
-pub fn announce_uncovered(view: &View<'_>, before: &Checkpoint, after: &Checkpoint, changed: &Delta) {
+pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, after: &Checkpoint, changed: &Delta) {
+    let is_covered = |path: &BString| changed.aside.contains_key(path) || turn.has_moved(path.as_bstr());
     // Not for directories that tools fill again in every turn: undo says so when it matters.
-    let named = |old: &&Skipped| old.reason != Reason::SkipDir && !changed.aside.contains_key(&old.path);
+    let named = |old: &&Skipped| old.reason != Reason::SkipDir && !is_covered(&old.path);
     for skipped in uncovered_changes(before, after).into_iter().filter(named) {
         view.warn(format!("the turn changed '{}', which undo does not cover", shown(skipped.path.as_bstr())));
+    }
+    let older = turn.came.iter().filter(|(_, old)| old.is_none());
+    for path in older.filter_map(|(path, _)| exact::decode(path)) {
+        view.warn(format!("'{}' is older than the turn, which moved it there: undo leaves it", shown(path.as_bstr())));
     }
 }
 

@@ -94,7 +94,8 @@ impl Way {
             self.reworded.extend(reworded(view, turn, &mut after, head));
         }
         let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?;
-        self.uncovered.extend(uncovered.into_iter().filter(|path| !delta.aside.contains_key(path)));
+        let is_covered = |path: &BString| delta.aside.contains_key(path) || turn.has_moved(path.as_bstr());
+        self.uncovered.extend(uncovered.into_iter().filter(|path| !is_covered(path)));
         let returns = view.timeline.return_state(turn.turn)?;
         let (delta, start, goal) = match direction {
             Direction::Back => (delta.inverse(), after, before),
