@@ -263,3 +263,20 @@ fn killed_at_any_call_what_changes_places_with_what_is_aside_is_all_there() {
         repo.oxundo(args).success();
     }
 }
+
+#[test]
+fn a_name_that_git_is_told_of_publishes_nothing() {
+    in_both_modes(|mode| {
+        let Some((repo, stranger)) = open_repository() else { return };
+        repo.sh("git add -N key");
+        let before = repo.state();
+        repo.turn(mode, "echo more >>tracked");
+        holds(&stranger, "a turn");
+        repo.undo();
+        repo.state().assert_is(&before, "undo");
+        // What the agent opens is not the turn's to delete.
+        repo.turn(mode, "chmod 644 key; echo more >>tracked");
+        repo.undo();
+        repo.assert_file("key", "correct-horse key\n", "it was there before");
+    });
+}

@@ -94,7 +94,7 @@ impl<'a> Content<'a> {
         self.changes.extend(scan.missing_sparse.iter().map(|(directory, _)| (directory.clone(), None)));
         let underway = self.repo.watch.begin(Phase::Read, scan.tracked.len() + scan.untracked.len());
         for (at, difference) in &scan.tracked {
-            self.tracked(*at, difference)?;
+            self.tracked(*at, difference, earlier)?;
             underway.advance(1);
         }
         let mut known = BlobCache::load(self.repo, scan.untracked.len());
@@ -141,9 +141,23 @@ impl<'a> Content<'a> {
         Ok(None)
     }
 
-    fn tracked(&mut self, at: usize, difference: &Difference) -> Result<()> {
+    fn is_private(&self, path: &BStr) -> Result<bool> {
+        let stat = Worktree::new(self.repo).stat(path)?;
+        Ok(stat.is_some_and(|(stat, _)| Privacy::new(self.repo).hides(path, &stat)))
+    }
+
+    fn tracked(&mut self, at: usize, difference: &Difference, earlier: Option<&Checkpoint>) -> Result<()> {
         let entry = &self.index.entries()[at];
         let path = entry.path(self.index).to_owned();
+        // Of 'git add -N' git has the name alone: what is private in it still is.
+        if let Difference::MaybeModified(file) = difference
+            && entry.flags.contains(Flags::INTENT_TO_ADD)
+            && self.is_private(path.as_bstr())?
+        {
+            let same = self.private(file, earlier)?.map(|id| (path, Some((entry_kind(file.kind), id))));
+            self.changes.extend(same);
+            return Ok(());
+        }
         // git takes no changes of these paths into a commit.
         let hidden = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
         let now = match difference {
