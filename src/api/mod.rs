@@ -391,7 +391,7 @@ impl Worktree {
         let (collected, warnings) = self.act(|repo, heard| {
             let mut locked = beside_turn(repo, heard, "gc")?;
             let keep = age(&locked, keep)?;
-            gc::collect(&mut locked, keep)
+            gc::collect(&mut locked, keep, gc::Effort::Asked)
         })?;
         Ok(Collected::of(collected, warnings))
     }

@@ -19,6 +19,16 @@ pub struct Expiry {
 
 /// Decides which turns go. `is_old` says whether a turn ended before the limit.
 pub fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(&Turn) -> bool) -> Expiry {
+    expiry_but(timeline, turns, is_old, |_| false)
+}
+
+/// As [`expiry`], but for turns that `is_held` names: they stay, however old they are.
+pub fn expiry_but(
+    timeline: &Timeline,
+    turns: &BTreeMap<u64, Turn>,
+    is_old: impl Fn(&Turn) -> bool,
+    is_held: impl Fn(&Turn) -> bool,
+) -> Expiry {
     let mut kept: BTreeSet<u64> = timeline.open.into_iter().collect();
     for stack in timeline.stacks.values() {
         kept.extend(&stack.undone);
@@ -32,7 +42,7 @@ pub fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(
             at = turn.previous.and_then(|below| turns.get(&below));
         }
     }
-    kept.extend(turns.values().filter(|turn| turn.kept).map(|turn| turn.turn));
+    kept.extend(turns.values().filter(|turn| turn.kept || is_held(turn)).map(|turn| turn.turn));
     let stacked = stacked(timeline, turns);
     kept.extend(turns.values().filter(|turn| !stacked.contains(&turn.turn) && !is_old(turn)).map(|turn| turn.turn));
     Expiry {

@@ -5,7 +5,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::{quoted, size};
-use crate::model::expiry::{Expiry, NEWEST, expiry};
+use crate::model::expiry::{Expiry, NEWEST, expiry, expiry_but};
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::Turn;
 use crate::ops::locked::Locked;
@@ -22,6 +22,8 @@ use std::os::unix::ffi::OsStrExt;
 pub enum Effort {
     /// As the user asked.
     Asked,
+    /// As the user asked, who gives up what only a turn's state before, or a rescue checkpoint, holds of theirs.
+    DropUser,
     /// Automatically, in the background: it waits for nobody, and nobody waits for it.
     Automatic,
 }
@@ -43,9 +45,12 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     // Nobody reads the automatic one's number, unless there is a limit; but the next status does.
     let taken = Timelines::new(view.repo).space()?;
     let is_over = most.is_some_and(|most| taken > most);
-    let rescues = old_rescues(view, if is_over { Some(i64::MAX) } else { limit })?;
+    let drops = effort == Effort::DropUser;
+    let rescues = old_rescues(view, if is_over && drops { Some(i64::MAX) } else { limit })?;
     if let Some(most) = most.filter(|_| is_over) {
-        expiry = within(view, &turns, &rescues, by_age, taken.saturating_sub(most))?;
+        // What may be the only copy of something of the user's goes by its age, or where they say so.
+        let is_held = |turn: &Turn| turn.sole && !drops && !by_age(turn);
+        expiry = within(view, (&turns, &rescues), by_age, is_held, taken.saturating_sub(most))?;
     }
     // What was moved aside of one turn may come back with another, which stays.
     let stays = |turn: &&Turn| !expiry.expired.contains(&turn.turn);
@@ -53,7 +58,7 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let needed: BTreeSet<u64> =
         moved.filter_map(|aside| aside.store.strip_prefix("aside/")?.split('/').next()?.parse().ok()).collect();
     let unproven = Timelines::new(view.repo).unproven_aside(&turns)?;
-    if effort == Effort::Asked {
+    if effort != Effort::Automatic {
         for turn in unproven.iter().filter(|turn| !turns.contains_key(turn) || expiry.expired.contains(turn)) {
             let place = view.repo.aside_path(&format!("aside/{turn}"));
             let place = quoted(place.as_os_str().as_bytes().as_bstr());
@@ -67,11 +72,14 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let (freed, held): (BTreeMap<u64, u64>, BTreeMap<u64, u64>) = aside.into_iter().partition(|(turn, _)| gone(turn));
     let released = released(view, &turns, &expiry.expired, &rescues)?;
     let taken = taken.saturating_sub(released).saturating_sub(freed.values().sum());
-    if effort == Effort::Asked
+    if effort != Effort::Automatic
         && let Some(most) = most.filter(|most| taken > *most)
     {
         let (taken, most) = (size(taken), size(most));
         view.warn(format!("oxundo takes {taken}, more than oxundo.maxSize, {most}: the newest turns stay, and what is not oxundo's to delete"));
+        if turns.values().any(|turn| turn.sole && !expiry.expired.contains(&turn.turn)) && !drops {
+            view.warn("older turns stay too that may hold the only copy of something of yours: 'oxundo gc --drop-user' lets them go");
+        }
     }
     Ok(Collection { turns, expiry, rescues, freed, held, released, taken })
 }
@@ -79,17 +87,17 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
 /// What goes where too much space is taken: the oldest turns, and no more of them than must.
 fn within(
     view: &View<'_>,
-    turns: &BTreeMap<u64, Turn>,
-    rescues: &BTreeSet<u64>,
+    (turns, rescues): (&BTreeMap<u64, Turn>, &BTreeSet<u64>),
     by_age: impl Fn(&Turn) -> bool,
+    is_held: impl Fn(&Turn) -> bool,
     excess: u64,
 ) -> Result<Expiry> {
     let state = &view.timeline.state;
-    let all: Vec<u64> = expiry(state, turns, |_| true).expired.into_iter().collect();
+    let all: Vec<u64> = expiry_but(state, turns, |_| true, &is_held).expired.into_iter().collect();
     let aside = Timelines::new(view.repo).aside()?;
     let oldest = |number: usize| {
         let limit = number.checked_sub(1).and_then(|last| all.get(last)).copied().unwrap_or_default();
-        expiry(state, turns, |turn| by_age(turn) || turn.turn <= limit)
+        expiry_but(state, turns, |turn| by_age(turn) || turn.turn <= limit, &is_held)
     };
     let (mut few, mut enough) = (0, all.len());
     while few < enough {
@@ -238,8 +246,8 @@ pub fn collect_automatically(repo: &Repo, heard: Warn<'_>) -> Result<Collected> 
 }
 
 /// Collects what is older than `keep` seconds, as the user asked.
-pub fn collect(locked: &mut Locked<'_>, keep: Keep) -> Result<Collected> {
-    let collected = plan(locked, keep, Effort::Asked)?.carry_out(locked)?;
+pub fn collect(locked: &mut Locked<'_>, keep: Keep, effort: Effort) -> Result<Collected> {
+    let collected = plan(locked, keep, effort)?.carry_out(locked)?;
     if locked.repo.is_shadow() {
         Timelines::new(locked.repo).collect_garbage()?;
     }

@@ -258,6 +258,7 @@ pub struct DoctorArgs {
 
 /// Arguments of `gc`.
 #[derive(Args, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct GcArgs {
     /// Let turns go that are older than this: `30d`, `2 weeks`, `now`, `never` [default: `oxundo.keep`, 30 days]
     #[arg(long, value_name = "AGE")]
@@ -265,8 +266,11 @@ pub struct GcArgs {
     /// Change nothing, say what would go
     #[arg(long)]
     pub dry_run: bool,
+    /// Over `oxundo.maxSize`, let go too what may be the only copy of something of yours
+    #[arg(long)]
+    pub drop_user: bool,
     /// As a turn's end starts it by itself: wait for nobody, and let be what is busy
-    #[arg(long, hide = true, conflicts_with_all = ["keep", "dry_run", "stores"])]
+    #[arg(long, hide = true, conflicts_with_all = ["keep", "dry_run", "drop_user", "stores"])]
     pub auto: bool,
     /// List the stores of directories that are in no git repository
     #[arg(long, conflicts_with = "keep")]

@@ -26,10 +26,11 @@ pub fn run(repo: &Repo, ui: &Ui, args: &GcArgs) -> Result<Collected> {
     }
     let mut locked = beside_turn(repo, &heard, "gc")?;
     let keep = locked.config().keep(args.keep.as_deref())?;
+    let effort = if args.drop_user { Effort::DropUser } else { Effort::Asked };
     if args.dry_run {
-        return Ok(plan(&locked, keep, Effort::Asked)?.preview(&locked));
+        return Ok(plan(&locked, keep, effort)?.preview(&locked));
     }
-    collect(&mut locked, keep)
+    collect(&mut locked, keep, effort)
 }
 
 /// Starts it in the background where it is time: at most once a day, and only if there is a turn to let go.
