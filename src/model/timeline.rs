@@ -46,6 +46,9 @@ pub struct Named {
 pub struct Timeline {
     /// The version of this record's format.
     pub v: u32,
+    /// The number of the operation that wrote this, from 1 on; older releases did not count.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub operation: u64,
     /// The number that the next turn gets.
     pub next: u64,
     /// The number that the next rescue checkpoint gets.
@@ -72,10 +75,16 @@ pub struct Timeline {
     pub uncommitted: Vec<u64>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_none(number: &u64) -> bool {
+    *number == 0
+}
+
 impl Default for Timeline {
     fn default() -> Self {
         Self {
             v: 1,
+            operation: 0,
             next: 1,
             next_rescue: 1,
             open: None,
@@ -152,7 +161,12 @@ impl Timeline {
         }
     }
 
-    /// Lets go of a commit that a ref holds again.
+    /// Whether a commit is kept alive as such.
+    pub fn is_pinned(&self, id: ObjectId) -> bool {
+        self.pins.binary_search(&Pin(id)).is_ok()
+    }
+
+    /// Lets go of a commit that another one keeps alive.
     pub fn unpin(&mut self, id: ObjectId) {
         self.pins.retain(|pin| pin.0 != id);
     }
@@ -203,7 +217,8 @@ pub fn reads_otherwise(name: &str) -> bool {
     let is_head = ["HEAD", "@"].iter().any(|head| state.strip_prefix(head).is_some_and(goes_on));
     let is_number = |text| plain_number(text).is_some();
     let is_step = state.split_once('.').is_some_and(|(turn, step)| is_number(turn) && is_number(step));
-    name.contains("..") || is_head || is_step || TurnSpec::parse(state).is_ok()
+    let is_kept = ["op:", "rescue:"].iter().any(|word| name.starts_with(word)) || state == "@rescue";
+    name.contains("..") || is_head || is_step || is_kept || TurnSpec::parse(state).is_ok()
 }
 
 fn plain_number(text: &str) -> Option<u64> {

@@ -1,12 +1,14 @@
 //! Removing old turns, and freeing what was moved aside for them.
 
 use crate::git::apply::Apply;
+use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::{quoted, size};
 use crate::model::expiry::{Expiry, NEWEST, expiry, expiry_but};
 use crate::model::plan::{Op, Plan};
+use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::Turn;
 use crate::ops::locked::Locked;
 use crate::ops::view::View;
@@ -181,7 +183,7 @@ impl Collection {
         }
         let needed = self.needed(locked)?;
         let mut update = locked.timeline.update();
-        update.state.pins.retain(|pin| needed.contains(&pin.0));
+        repin(locked, &mut update.state, &needed)?;
         for turn in expired {
             update.remove_turn(*turn);
         }
@@ -215,6 +217,21 @@ impl Collection {
         }
         Ok(needed)
     }
+}
+
+/// Lets go of the commits that nobody needs, and keeps those alive that these alone have kept for others.
+fn repin(view: &View<'_>, state: &mut Timeline, needed: &BTreeSet<ObjectId>) -> Result<()> {
+    let (kept, gone): (Vec<Pin>, Vec<Pin>) = state.pins.iter().partition(|pin| needed.contains(&pin.0));
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let objects = Objects::new(view.repo);
+    let there: Vec<ObjectId> = needed.iter().copied().filter(|id| objects.has_commit(*id)).collect();
+    let [kept_tips, gone] = [&kept, &gone].map(|pins| pins.iter().map(|pin| pin.0).collect::<Vec<_>>());
+    let (lost, still) = (objects.reachable_from(&gone, &there)?, objects.reachable_from(&kept_tips, &there)?);
+    state.pins = kept;
+    lost.difference(&still).for_each(|id| state.pin(*id));
+    Ok(())
 }
 
 fn old_rescues(view: &View<'_>, limit: Option<i64>) -> Result<BTreeSet<u64>> {

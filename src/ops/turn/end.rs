@@ -24,7 +24,7 @@ use crate::model::turn::{CommitKind, FileChange, Footing, Mode, Totals, Turn, Tu
 use crate::ops::locked::Locked;
 use crate::ops::place::find;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
-use crate::ops::turn::pins::pin_displaced;
+use crate::ops::turn::pins::{pin_displaced, unpin_below};
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes, with_dirty_commit};
 use crate::ops::turn::{calls, leftover, sole};
@@ -163,6 +163,8 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     update.state.open = None;
     update.state.held.clear();
     pin_displaced(view.repo, &mut update.state, &whole)?;
+    let below = turn.previous.map(|below| view.timeline.node(below)).transpose()?;
+    unpin_below(view.repo, &mut update.state, below.and_then(|below| below.to), after.head.commit)?;
     leftover::note(view, &mut update.state, turn, &whole, capture)?;
     update.put_turn(turn)?;
     update.put_above(turn)?;
@@ -329,7 +331,7 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     // The notes first: if this is interrupted, the turn is still open and the next command tries again.
     let dirty: Vec<_> = turn.dirty_commit.into_iter().collect();
     Refs::new(locked.repo).remove_notes(&dirty)?;
-    let untouched = Timeline { usual_modes: None, ..update.state.clone() } == Timeline::default();
+    let untouched = Timeline { usual_modes: None, operation: 0, ..update.state.clone() } == Timeline::default();
     if !untouched {
         return locked.carry_out(&plan, update, message, Vec::new(), None);
     }

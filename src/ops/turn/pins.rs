@@ -10,7 +10,8 @@ use anyhow::Result;
 use gix::ObjectId;
 use std::collections::BTreeMap;
 
-/// Keeps alive what a change takes off the refs, and lets go of what it puts back.
+/// Keeps alive what a change takes off the refs, and what it brings there: git's own commands can take that off again, and
+/// leave it to the next `gc`.
 pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result<()> {
     let mut moves: Vec<(Option<ObjectId>, Option<ObjectId>)> =
         delta.branches.values().map(|change| (change.from, change.to)).collect();
@@ -26,19 +27,31 @@ pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result
         let came = to.iter().filter(|entry| !from.contains(entry));
         went.chain(came).for_each(|entry| state.pin(entry.id));
     }
-    let restored: Vec<ObjectId> = moves.iter().filter_map(|(_, to)| *to).collect();
+    let objects = Objects::new(repo);
+    let keeps = |above: ObjectId, below: ObjectId| objects.is_ancestor(below, above);
     for (from, to) in moves {
-        let Some(from) = from else { continue };
-        let held = match to {
-            Some(to) => Objects::new(repo).is_ancestor(from, to)?,
-            None => false,
-        };
-        if !held {
-            state.pin(from);
+        match (from, to) {
+            // The one that is made upon the other keeps it.
+            (Some(from), Some(to)) if keeps(from, to)? => state.pin(from),
+            (Some(from), Some(to)) if keeps(to, from)? => {
+                state.pin(to);
+                state.unpin(from);
+            }
+            (from, to) => from.into_iter().chain(to).for_each(|id| state.pin(id)),
         }
     }
-    for id in restored {
-        state.unpin(id);
+    Ok(())
+}
+
+/// Lets go of the end of the turn below where that of this one keeps it: the user may have committed between them.
+pub fn unpin_below(repo: &Repo, state: &mut Timeline, below: Option<ObjectId>, end: Option<ObjectId>) -> Result<()> {
+    if let (Some(below), Some(end)) = (below, end)
+        && below != end
+        && state.is_pinned(below)
+        && state.is_pinned(end)
+        && Objects::new(repo).is_ancestor(below, end)?
+    {
+        state.unpin(below);
     }
     Ok(())
 }
