@@ -3,38 +3,44 @@
 //! branch away and goes back.
 
 use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
+use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{sanitized, shell_word};
+use crate::model::checkpoint::Checkpoint;
 use crate::model::merge::Edits;
-use crate::model::plan::{BranchMove, Op, Plan};
-use crate::model::turn::Made;
+use crate::model::plan::{BranchMove, Op, Plan, ReturnState};
+use crate::model::planner::{Present, TurnDelta, plan as planned};
+use crate::model::turn::{Made, Turn};
 use crate::ops::made::PlannedTurn;
-use crate::ops::resolve::{ended_turn, resolve, state_at};
+use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
 use crate::ops::turn::check_idle;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::{Prepared, head_moved};
 use crate::ops::undo::range::{TurnRange, is_done};
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 
-/// Plans to start a branch of this name at the turn that these words mean.
+/// Plans to start a branch of this name at the turn, or the state, that these words mean.
 pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
     check_idle(view.repo)?;
     let full_name = Refs::new(view.repo).new_branch_name(name)?;
-    let turn = resolve(view, words)?;
-    let at = if turn == 0 {
-        state_at(view, "0")?.head
-    } else {
-        view.timeline.checkpoint(ended_turn(view, words)?, Side::After)?.head
+    let (turn, goal) = start(view, words)?;
+    let (mut plan, capture) = match turn.map(|turn| walk_to(view, turn, edits)) {
+        Some(Ok(walked)) => walked,
+        Some(Err(error)) if !starts_elsewhere(&error) => return Err(error),
+        _ => switch_to(view, &goal, edits)?,
     };
-    let (mut plan, capture) = walk_to(view, turn, edits)?;
-    let Some(commit) = at.commit else {
-        return Err(Refusal::new(Code::Branch, format!("there is no commit yet at turn {turn}"))
+    let what = turn.map_or_else(|| sanitized(words), |turn| format!("turn {turn}"));
+    let Some(commit) = goal.head.commit else {
+        return Err(Refusal::new(Code::Branch, format!("there is no commit yet at {what}"))
             .hint("give a later turn; 'oxundo log' shows them")
             .into());
     };
+    check_is_there(view, &what, commit, words)?;
     plan.head.to.branch = Some(full_name.clone());
     plan.head.to.commit = Some(commit);
     plan.head.from = view.head.clone();
@@ -43,13 +49,63 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         plan,
         capture,
         made: Made::Branch,
-        turns: vec![turn],
-        message: format!("branch {name} at turn {turn}"),
+        turns: turn.into_iter().collect(),
+        message: format!("branch {name} at {what}"),
         verbs: ["Started", "Would start"],
-        object: format!("branch '{}' at turn {turn}", sanitized(name)),
+        object: format!("branch '{}' at {what}", sanitized(name)),
         hint: "'oxundo undo' takes it away and goes back".to_owned(),
         conversations: Vec::new(),
     })
+}
+
+/// The turn that the branch starts after, where it is one, and the state then.
+fn start(view: &View<'_>, words: &str) -> Result<(Option<u64>, Checkpoint)> {
+    if words == "@rescue" || kept_prefix(words) > 0 {
+        return Ok((None, state_at(view, words)?));
+    }
+    let turn = resolve(view, words)?;
+    let state = match turn {
+        0 => state_at(view, "0")?,
+        _ => view.timeline.checkpoint(ended_turn(view, words)?, Side::After)?,
+    };
+    Ok((Some(turn), state))
+}
+
+/// Refuses a commit that git has deleted.
+fn check_is_there(view: &View<'_>, what: &str, commit: ObjectId, words: &str) -> Result<()> {
+    if Objects::new(view.repo).has_commit(commit) {
+        return Ok(());
+    }
+    let message = format!("commit {} of {what} is gone: git has deleted it", commit.to_hex_with_len(7));
+    let hint = format!("run 'oxundo restore {}' to bring the files back", shell_word(words.as_bytes()));
+    Err(Refusal::new(Code::Branch, message).hint(hint).into())
+}
+
+/// Whether the turns cannot be walked over from where HEAD is.
+fn starts_elsewhere(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Refusal>().is_some_and(|refusal| matches!(refusal.code, Code::Branch))
+}
+
+/// The changes that make the worktree and the index those of a state, from wherever HEAD is, as git's own switch does it:
+/// what differs from HEAD is the user's.
+fn switch_to(view: &View<'_>, goal: &Checkpoint, edits: Option<Edits>) -> Result<(Plan, Capture)> {
+    let capture = view.present()?;
+    let (checkpoints, now) = (Checkpoints::new(view.repo), &capture.checkpoint);
+    let committed = Objects::new(view.repo).head_tree(&now.head)?;
+    let mut start = Checkpoint { worktree: committed, ..now.clone() };
+    start.index.tree = committed;
+    start.index.special.clear();
+    let delta = checkpoints.delta(&Turn::default(), &start, goal)?;
+    let mut deltas = [TurnDelta { turn: 0, delta, returns: ReturnState::default() }];
+    deltas[0].leave_refs();
+    deltas[0].delta.aside.clear();
+    let present = checkpoints.present(&deltas, now, &capture.index)?;
+    let edited = checkpoints.edited(&[(&start, now)], now, goal)?;
+    let present = Present { edited, ..present };
+    let edits = view.config().edits_or(edits)?;
+    let mut plan = checkpoints.merging(|merge| planned(Op::Branch, &deltas, &present, edits, merge))?;
+    plan.turns.clear();
+    Ok((plan, capture))
 }
 
 /// The changes that make the worktree and the index what the turn left.

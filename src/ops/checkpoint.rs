@@ -21,6 +21,7 @@ pub fn name(locked: &mut Locked<'_>, given: Option<&str>) -> Result<(String, Nam
     let named = Named { number, stack, top: locked.last_whole()?, at: rfc3339_now() };
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     update.state.named.insert(name.clone(), named.clone());
+    capture.checkpoint.head.commit.into_iter().for_each(|commit| update.state.pin(commit));
     update.put_named(number, &capture.checkpoint)?;
     record(locked, update, format!("checkpoint {name}"))?;
     Ok((name, named))

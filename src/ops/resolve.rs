@@ -7,6 +7,7 @@ use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::timeline::TurnSpec;
+use crate::ops::operation::state_of;
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 
@@ -65,6 +66,12 @@ pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
         if let Some(rescue) = rescue_at(&view.timeline, words)? {
             return Ok(rescue);
         }
+        if let Some(number) = words.strip_prefix("op:") {
+            let found = number.parse().ok().map(|number| state_of(view, number)).transpose()?.flatten();
+            let message = format!("there is no operation '{words}' here that kept a state");
+            let refusal = Refusal::new(Code::NotFound, message).hint("run 'oxundo log --ops' to see them");
+            return found.ok_or_else(|| refusal.into());
+        }
         if let Some((worktree, rest)) = words.split_once(':')
             && let Some(other) = Timelines::new(view.repo).other_timeline(worktree)?
         {
@@ -84,6 +91,11 @@ pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
         }
         None => of_turn(sided.unwrap_or((words, Side::After))),
     }
+}
+
+/// How long the word is before a rescue's or an operation's number, with its colon; 0 where the words name neither.
+pub fn kept_prefix(words: &str) -> usize {
+    ["op:", "rescue:"].iter().find(|prefix| words.starts_with(**prefix)).map_or(0, |prefix| prefix.len())
 }
 
 /// A rescue, where the words mean one.

@@ -80,7 +80,7 @@ fn missing_files(
 }
 
 /// What the state has beyond the limits, and undo has moved aside.
-fn kept_aside(
+pub fn kept_aside(
     view: &View<'_>,
     goal: &Checkpoint,
     pathspecs: &[OsString],

@@ -121,7 +121,8 @@ pub enum Command {
     Keep(KeepArgs),
     /// Bring files of any turn or checkpoint into the worktree
     ///
-    /// Only the worktree changes; HEAD and index stay. What restore did is a turn of its own, which undo takes back.
+    /// Only the worktree changes; HEAD and index stay. What restore did is a turn of its own, which undo takes back. With --exact
+    /// all goes to that state: the index and where HEAD's branch points too, and what was made since goes.
     #[command(after_long_help = include_str!("help/restore.txt"))]
     Restore(RestoreArgs),
     /// Find a lost file or text in all that is recorded, with the command that brings it back
@@ -358,9 +359,12 @@ pub struct RewindArgs {
 /// Arguments of `restore`.
 #[derive(Args, Debug)]
 pub struct RestoreArgs {
-    /// A turn, as it ended; `17:before` as it began; or a checkpoint's name
+    /// A turn, as it ended; `17:before` as it began; a checkpoint's name; `@rescue`; or `op:12` of 'log --ops'
     #[arg(value_name = "TURN")]
     pub state: String,
+    /// Go to that state as a whole: HEAD's branch and the index too; what was made or edited since goes
+    #[arg(long, conflicts_with = "pathspecs")]
+    pub exact: bool,
     /// The paths, where not all are meant
     #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath)]
     pub pathspecs: Vec<OsString>,

@@ -4,6 +4,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::codec::json_lines;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored, above_file, named_directory, rescue_directory, turn_directory};
 use crate::model::call::ToolCall;
 use crate::model::checkpoint::Checkpoint;
@@ -117,6 +118,11 @@ impl<'repo> Update<'repo> {
     /// Writes the timeline's commit; gives the record by which an apply moves the ref to it, and the timeline as it
     /// is after that.
     pub fn into_record(mut self, message: String, notes: Vec<Note>) -> Result<(Record, Stored<'repo>)> {
+        self.state.operation = match (self.base.commit, self.state.operation) {
+            (None, _) => 1,
+            (Some(_), 0) => Timelines::new(self.repo).operations()?.len() as u64 + 1,
+            (Some(_), last) => last + 1,
+        };
         self.put("state.json".to_owned(), serde_json::to_vec_pretty(&self.state)?)?;
         let changes: Vec<_> = (self.entries.into_iter()).map(|(path, entry)| (path.into(), entry)).collect();
         let tree = Objects::new(self.repo).edited_tree(self.base.tree, &changes)?;

@@ -6,6 +6,7 @@ use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::model::turn::Turn;
 use crate::ops::list::{State, every, here};
+use crate::ops::operation::numbered;
 use crate::ops::status::status;
 use crate::ops::turn::session::look;
 use crate::program::args::LogArgs;
@@ -53,7 +54,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let heard = ui.heard();
     let view = look(repo, &heard, "log")?;
     if args.ops {
-        let mut operations = Timelines::new(repo).operations()?;
+        let mut operations = numbered(&view)?;
         operations.truncate(args.number.unwrap_or(usize::MAX));
         return Ok(Box::new(Operations(operations)));
     }

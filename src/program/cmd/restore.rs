@@ -2,6 +2,7 @@
 
 use crate::git::repo::Repo;
 use crate::model::plan::Op;
+use crate::ops::exact;
 use crate::ops::outcome::Outcome;
 use crate::ops::restore::plan;
 use crate::program::args::RestoreArgs;
@@ -11,5 +12,7 @@ use anyhow::Result;
 
 /// Brings files back.
 pub fn run(repo: &Repo, ui: &Ui, args: &RestoreArgs) -> Result<Outcome> {
-    make(repo, ui, Op::Restore, args.dry_run, |view| plan(view, &args.state, &args.pathspecs))
+    make(repo, ui, Op::Restore, args.dry_run, |view| {
+        if args.exact { exact::plan(view, &args.state) } else { plan(view, &args.state, &args.pathspecs) }
+    })
 }

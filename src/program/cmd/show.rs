@@ -7,7 +7,7 @@ use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized, shown};
 use crate::model::turn::{FileChange, Turn};
-use crate::ops::resolve::{ended_turn, state_at};
+use crate::ops::resolve::{ended_turn, kept_prefix, state_at};
 use crate::ops::turn::session::look;
 use crate::ops::view::View;
 use crate::program::args::ShowArgs;
@@ -31,12 +31,12 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     let whole = spec.to_str_lossy();
     // A name that the user gave may have a colon in it.
     let named = stored.state.named.contains_key(&*whole);
-    let (turn, rest) = match spec.find_byte(b':').filter(|_| !named) {
-        Some(colon) => (&spec[..colon], Some(&spec[colon + 1..])),
+    let (turn, rest) = match spec[kept_prefix(&whole)..].find_byte(b':').filter(|_| !named) {
+        Some(colon) => (&spec[..kept_prefix(&whole) + colon], Some(&spec[kept_prefix(&whole) + colon + 1..])),
         None => (spec, None),
     };
     let turn = turn.to_str_lossy().into_owned();
-    if rest.is_some() || stored.state.named.contains_key(&turn) {
+    if rest.is_some() || stored.state.named.contains_key(&turn) || turn == "@rescue" || kept_prefix(&turn) > 0 {
         let rest = rest.unwrap_or_default();
         let given = || args.path.as_deref().map(OsStr::as_bytes);
         let (side, path) = match rest {

@@ -55,8 +55,8 @@ impl Answer for Overview {
     }
 }
 
-/// The operations.
-pub struct Operations(pub Vec<Operation>);
+/// The operations, with their numbers.
+pub struct Operations(pub Vec<(u64, Operation)>);
 
 impl Answer for Log {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
@@ -163,7 +163,11 @@ impl Log {
 impl Answer for Operations {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         let operations: Vec<_> = (self.0.iter())
-            .map(|op| json!({"timeline": op.commit.to_string(), "at": op.at, "message": op.what}))
+            .map(|(number, op)| {
+                json!({
+                    "state": format!("op:{number}"), "timeline": op.commit.to_string(), "at": op.at, "message": op.what,
+                })
+            })
             .collect();
         Ok(json!({"operations": operations}))
     }
@@ -172,9 +176,9 @@ impl Answer for Operations {
         if self.0.is_empty() {
             return "no operations yet\n".to_owned();
         }
-        let line = |op: &Operation| {
-            let id = op.commit.to_hex_with_len(7);
-            format!("{}  {}  {}\n", style(id).yellow(), style(&op.at).dim(), sanitized(&op.what))
+        let line = |(number, op): &(u64, Operation)| {
+            let name = format!("op:{number}");
+            format!("{}  {}  {}\n", style(name).yellow(), style(&op.at).dim(), sanitized(&op.what))
         };
         self.0.iter().map(line).collect()
     }
