@@ -120,6 +120,13 @@ impl Refusal {
         self
     }
 
+    /// Adds what to do next, where there is something.
+    #[must_use]
+    pub fn hints(mut self, hints: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.hints.extend(hints.into_iter().map(Into::into));
+        self
+    }
+
     /// Names the commits in the way.
     #[must_use]
     pub fn commits<T: ToString>(mut self, commits: impl IntoIterator<Item = T>) -> Self {

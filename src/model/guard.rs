@@ -1,6 +1,7 @@
 //! What must not be undone: published, merge and foreign commits.
 
 use crate::error::{Code, Refusal};
+use crate::model::bytes::shell_word;
 use crate::model::checkpoint::short_branch;
 use crate::model::plan::Op;
 use gix::ObjectId;
@@ -42,12 +43,12 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
     if let Some(first) = leaving.iter().find(|commit| commit.published.is_some()) {
         let place = first.published.as_deref().unwrap_or_default();
         return Err(Refusal::new(Code::Published, format!("commit {} has been published ({place})", named(first)))
-            .hint(way_out(op))
+            .hints(way_out(op))
             .commits(ids(leaving, |commit| commit.published.is_some())));
     }
     if let Some(first) = leaving.iter().find(|commit| commit.parents > 1) {
         return Err(Refusal::new(Code::Merge, format!("commit {} is a merge", named(first)))
-            .hint(way_out(op))
+            .hints(way_out(op))
             .commits(ids(leaving, |commit| commit.parents > 1)));
     }
     let foreign = |commit: &Leaving| commit.origin != CommitOrigin::Recorded;
@@ -70,23 +71,21 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
             format!("commit {} on '{branch}' was not made by a turn", named(first))
         }
     };
-    let hint = match &first.origin {
-        CommitOrigin::Elsewhere(_, other) => {
-            format!("run 'git switch {}' and undo that turn first", short_branch(other))
-        }
-        _ => {
-            format!("run 'git log --notes=oxundo {branch}' to see it; {word} does not take back what no turn recorded")
-        }
+    let hint = if let CommitOrigin::Elsewhere(_, other) = &first.origin {
+        format!("run 'git switch {}' and undo that turn first", shell_word(short_branch(other).as_bytes()))
+    } else {
+        let name = shell_word(branch.as_bytes());
+        format!("run 'git log --notes=oxundo {name}' to see it; {word} does not take back what no turn recorded")
     };
-    Err(Refusal::new(Code::Foreign, message).hint(hint).hint(way_out(op)).commits(ids(leaving, foreign)))
+    Err(Refusal::new(Code::Foreign, message).hint(hint).hints(way_out(op)).commits(ids(leaving, foreign)))
 }
 
-/// The hint where commits must not leave their branch.
-fn way_out(op: Op) -> &'static str {
+/// The hint where commits must not leave their branch. Of other operations, their callers know what leads on.
+fn way_out(op: Op) -> Option<&'static str> {
     match op {
-        Op::Undo => "run 'oxundo undo --revert' to take the turn out by a commit on top, which rewrites nothing",
-        Op::Squash => "give a range of later turns: 'oxundo squash TURN..'",
-        _ => "put HEAD back to where it was with git, then run this again",
+        Op::Undo => Some("run 'oxundo undo --revert' to take the turn out by a commit on top, which rewrites nothing"),
+        Op::Squash => Some("give a range of later turns: 'oxundo squash TURN..'"),
+        _ => None,
     }
 }
 

@@ -296,12 +296,29 @@ pub struct ReturnState {
     /// What was made beyond the limits and was not there: it is not kept aside, and does not come back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<String>,
+    /// Branches that were not where the turn had left them: one that the user has deleted stays deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<BranchMove>,
+    /// The stash list, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stash: Option<Change<Vec<StashEntry>>>,
 }
 
 impl ReturnState {
     /// Whether the walk went exactly from one of the turn's states to the other.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.directories.is_empty() && self.index.is_empty() && self.absent.is_empty()
+        self.files.is_empty()
+            && self.directories.is_empty()
+            && self.index.is_empty()
+            && self.absent.is_empty()
+            && self.branches.is_empty()
+            && self.stash.is_none()
+    }
+
+    /// What is remembered of a branch.
+    pub fn branch(&self, name: &str) -> Option<Change<Option<ObjectId>>> {
+        let found = self.branches.iter().find(|branch| branch.name == name)?;
+        Some(Change::new(found.from, found.to))
     }
 
     /// Whether something beyond the limits was not there when the walk came by.

@@ -165,13 +165,21 @@ struct Planner<'a, 'm> {
 }
 
 /// The rule for the stash list: entries that the change removes go, those that it adds come on top, and every
-/// other entry stays.
-fn merged_stash(now: &[StashEntry], change: &Change<Vec<StashEntry>>) -> Vec<StashEntry> {
-    if now == change.from {
+/// other entry stays. What the user had dropped before the last walk stays dropped.
+fn merged_stash(
+    now: &[StashEntry],
+    change: &Change<Vec<StashEntry>>,
+    remembered: Option<&Change<Vec<StashEntry>>>,
+) -> Vec<StashEntry> {
+    if let Some(was) = remembered.filter(|was| now == was.from) {
+        return was.to.clone();
+    }
+    if now == change.from && remembered.is_none() {
         return change.to.clone();
     }
     let gone = |entry: &&StashEntry| change.from.contains(entry) && !change.to.contains(entry);
-    let back = |entry: &&StashEntry| !change.from.contains(entry) && !now.contains(entry);
+    let is_dropped = |entry: &StashEntry| remembered.is_some_and(|was| !was.to.contains(entry));
+    let back = |entry: &&StashEntry| !change.from.contains(entry) && !now.contains(entry) && !is_dropped(entry);
     let back = change.to.iter().filter(back);
     back.chain(now.iter().filter(|entry| !gone(entry))).cloned().collect()
 }
@@ -231,7 +239,7 @@ impl Planner<'_, '_> {
             }
             self.directories.insert(path.clone(), next);
         }
-        self.refs(&turn.delta);
+        self.refs(turn, &mut way_back);
         Ok(way_back)
     }
 
@@ -266,16 +274,23 @@ impl Planner<'_, '_> {
         moved
     }
 
-    fn refs(&mut self, delta: &Delta) {
+    fn refs(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) {
+        let delta = &turn.delta;
         for (name, change) in &delta.branches {
             let now = *self.branches.entry(name.clone()).or_insert_with(|| self.present.branches.get(name).copied());
             // HEAD's branch must be exactly where the turn left it: if it is back already, something other than
             // undo moved it.
             let current = self.present.head.branch.as_ref() == Some(name);
-            match resolve_trivially(&now, change).filter(|_| !current || now == change.from) {
-                Some(next) => drop(self.branches.insert(name.clone(), next)),
-                None => self.moved.push(name.clone()),
+            let remembered = turn.returns.branch(name).filter(|was| was.from == now && !current);
+            let next = remembered.map(|was| was.to).or_else(|| resolve_trivially(&now, change));
+            let Some(next) = next.filter(|_| !current || now == change.from) else {
+                self.moved.push(name.clone());
+                continue;
+            };
+            if (now, next) != (change.from, change.to) {
+                way_back.branches.push(BranchMove { name: name.clone(), from: next, to: now });
             }
+            self.branches.insert(name.clone(), next);
         }
         for (name, change) in &delta.symbolic {
             let now = self.symbolic.entry(name.clone()).or_insert_with(|| self.present.symbolic.get(name).cloned());
@@ -292,7 +307,11 @@ impl Planner<'_, '_> {
             }
         }
         if let Some(change) = &delta.stash {
-            self.stash = merged_stash(&self.stash, change);
+            let next = merged_stash(&self.stash, change, turn.returns.stash.as_ref());
+            let now = std::mem::replace(&mut self.stash, next.clone());
+            if (&now, &next) != (&change.from, &change.to) {
+                way_back.stash = Some(Change::new(next, now));
+            }
         }
     }
 
@@ -813,10 +832,10 @@ mod tests {
             message: format!("stash {n}"),
         };
         let change = Change::new(vec![entry(2), entry(1)], vec![entry(3), entry(1)]);
-        assert_eq!(merged_stash(&change.from, &change), change.to);
+        assert_eq!(merged_stash(&change.from, &change, None), change.to);
         let now = [entry(9), entry(2), entry(1)];
-        assert_eq!(merged_stash(&now, &change), [entry(3), entry(9), entry(1)]);
-        assert_eq!(merged_stash(&[], &change), [entry(3)], "what is gone already is no obstacle");
+        assert_eq!(merged_stash(&now, &change, None), [entry(3), entry(9), entry(1)]);
+        assert_eq!(merged_stash(&[], &change, None), [entry(3)], "what is gone already is no obstacle");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
 use crate::ops::turn::{check_idle, with_dirty_commit};
 use crate::ops::undo::conflict::leading_on;
+use crate::ops::undo::prepare::leave_committed;
 use crate::ops::undo::range::{Extent, TurnRange, is_done, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -261,7 +262,7 @@ impl<'a> Revert<'a, '_> {
         }
         let now = &self.capture.checkpoint;
         let mut present = checkpoints.present(&deltas, now, &self.capture.index)?;
-        present.edited = self.edited(now)?;
+        present.edited = self.edited(now, &deltas)?;
         checkpoints.merging(|merge| {
             let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
             self.commit(&mut plan, &committed, merge)?;
@@ -290,10 +291,14 @@ impl<'a> Revert<'a, '_> {
     }
 
     /// What the user edited since the last turn.
-    fn edited(&self, now: &Checkpoint) -> Result<BTreeMap<BString, Change<Option<FileState>>>> {
+    fn edited(&self, now: &Checkpoint, deltas: &[TurnDelta]) -> Result<BTreeMap<BString, Change<Option<FileState>>>> {
         let Some(top) = self.view.top()? else { return Ok(BTreeMap::new()) };
         let last = self.view.timeline.checkpoint(top, Side::After)?;
-        Checkpoints::new(self.view.repo).edited(&[(&last, now)], now, &last)
+        let mut edited = Checkpoints::new(self.view.repo).edited(&[(&last, now)], now, &last)?;
+        if last.head.commit != now.head.commit {
+            leave_committed(self.view, &mut edited, deltas, now)?;
+        }
+        Ok(edited)
     }
 
     /// A commit for each turn that made some, on top of HEAD.
@@ -346,7 +351,7 @@ impl<'a> Revert<'a, '_> {
             }
             at = turn.previous;
         }
-        leading_on(self.view, refusal.into(), &self.capture.checkpoint, oldest)
+        leading_on(self.view, refusal.into(), &self.capture.checkpoint, (Op::Undo, oldest))
     }
 }
 

@@ -85,6 +85,7 @@ mod recovery;
 mod refusals;
 mod replay;
 mod repositories;
+mod rewritten;
 mod roundtrip;
 mod run;
 mod sandbox;

@@ -32,7 +32,8 @@ pub enum Sign {
 pub enum Likeness {
     /// It is not, as far as one can see.
     None,
-    /// It has the same parents and author, as an amended one has, and one made right after a reset may have too.
+    /// It has the same parents and author and is about the same path, as an amended one, and one made right after a reset
+    /// may be too.
     Beside,
     /// Amended, rebased or picked: by the same author at the same time, with the same message or the same content.
     Copy,
@@ -57,8 +58,9 @@ impl Objects<'_> {
         let message = |commit: &gix::Commit<'_>| commit.message_raw().ok().map(ToOwned::to_owned);
         let parents = |commit: &gix::Commit<'_>| commit.parent_ids().map(gix::Id::detach).collect::<Vec<_>>();
         let author = self.author_line(original.id);
-        // What was made on top of it is not made from it.
-        if author.is_none() || author != self.author_line(other.id) || parents(&other).contains(&original.id) {
+        // What was made on top of it is not made from it, nor is what it was made on top of.
+        let is_between = parents(&other).contains(&original.id) || parents(&original).contains(&other.id);
+        if author.is_none() || author != self.author_line(other.id) || is_between {
             return Likeness::None;
         }
         let is_same_tree = tree(&original).is_some() && tree(&original) == tree(&other);
@@ -66,8 +68,24 @@ impl Objects<'_> {
         match (is_same_tree || message(&original) == message(&other), is_beside) {
             (_, true) if is_same_tree => Likeness::Reworded,
             (true, _) => Likeness::Copy,
-            (_, true) => Likeness::Beside,
+            // Two commits that were made in the same second have no more in common than that.
+            (_, true) if self.touch_the_same(original.id, other.id) => Likeness::Beside,
             _ => Likeness::None,
+        }
+    }
+
+    /// Whether two commits with the same parents changed a path that both changed.
+    fn touch_the_same(&self, one: ObjectId, other: ObjectId) -> bool {
+        let changed = |id| {
+            let below = match self.parents(id)?.first() {
+                Some(parent) => self.commit_tree(*parent)?,
+                None => self.write_empty_tree()?,
+            };
+            self.changed_paths(below, self.commit_tree(id)?)
+        };
+        match (changed(one), changed(other)) {
+            (Ok(one), Ok(other)) => one.iter().any(|path| other.contains(path)),
+            _ => false,
         }
     }
 

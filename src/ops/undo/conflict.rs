@@ -5,19 +5,20 @@ use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::Checkpoint;
+use crate::model::plan::Op;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
 
-/// A refusal with hints that fit what is in the way of undoing this turn; another error as it is.
-pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, turn: u64) -> anyhow::Error {
+/// A refusal with hints that fit what is in the way of undoing or redoing this turn; another error as it is.
+pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, turn): (Op, u64)) -> anyhow::Error {
     let refusal = match error.downcast::<Refusal>() {
         Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => refusal,
         Ok(refusal) => return refusal.into(),
         Err(error) => return error,
     };
     match is_committed(view, &refusal.paths, now) {
-        Ok(true) => with_restore(view, refusal, turn).into(),
+        Ok(true) => with_restore(view, refusal, op, turn).into(),
         Ok(false) => refusal.into(),
         Err(error) => error,
     }
@@ -36,15 +37,19 @@ fn is_committed(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Result<
     Ok(true)
 }
 
-/// No stash moves committed changes away; the files that were there before the turn can be brought back whole.
-fn with_restore(view: &View<'_>, mut refusal: Refusal, turn: u64) -> Refusal {
+/// No stash moves committed changes away; the files that were there on the turn's other side can be brought back whole.
+fn with_restore(view: &View<'_>, mut refusal: Refusal, op: Op, turn: u64) -> Refusal {
     refusal.hints.retain(|hint| !hint.starts_with("stash"));
-    let Ok(before) = view.timeline.checkpoint(turn, Side::Before) else { return refusal };
+    let (side, state) = match op {
+        Op::Redo => (Side::After, turn.to_string()),
+        _ => (Side::Before, format!("{turn}:before")),
+    };
+    let Ok(then) = view.timeline.checkpoint(turn, side) else { return refusal };
     let objects = Objects::new(view.repo);
-    let was_there = |path: &&BString| objects.tree_has_entry(before.worktree, path.as_bstr()).unwrap_or(false);
+    let was_there = |path: &&BString| objects.tree_has_entry(then.worktree, path.as_bstr()).unwrap_or(false);
     let paths: Vec<String> = refusal.paths.iter().filter(was_there).map(|path| shell_word(path.as_slice())).collect();
     if paths.is_empty() {
         return refusal;
     }
-    refusal.hint(format!("or run 'oxundo restore {turn}:before -- {}' to have the files of then", paths.join(" ")))
+    refusal.hint(format!("or run 'oxundo restore {state} -- {}' to have the files of then", paths.join(" ")))
 }

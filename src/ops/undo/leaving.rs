@@ -29,7 +29,8 @@ pub fn check_commits(
     let known: Vec<ObjectId> = reworded.iter().map(|commit| commit.to).collect();
     let check = |name: &str, hidden: &[ObjectId], at: ObjectId| -> Result<()> {
         let leaving = Objects::new(view.repo).commits_between(hidden, at)?;
-        Ok(guard::check(op, name, &described(view, op, &range.turns, &leaving, &known)?)?)
+        let checked = guard::check(op, name, &described(view, op, &range.turns, &leaving, &known)?);
+        Ok(checked.map_err(|refusal| if op == Op::Redo { with_branch(refusal, range) } else { refusal })?)
     };
     let mut then = now.clone();
     for (name, at, goal) in moving_tips(back, now) {
@@ -52,6 +53,12 @@ pub fn check_commits(
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
     Ok(())
+}
+
+/// What is on the branch stays there, and the turns come back on one of their own.
+fn with_branch(refusal: Refusal, range: &TurnRange) -> Refusal {
+    let Some(last) = range.turns.last().map(|turn| turn.turn) else { return refusal };
+    refusal.hint(format!("run 'oxundo branch turn-{last} {last}' to have the turn on a branch of its own"))
 }
 
 /// Where a branch, or a detached HEAD, is after the first legs.

@@ -46,6 +46,15 @@ pub struct Reworded {
     pub to: ObjectId,
 }
 
+/// The branch that a turn ended on, where the user has given it another name, or has gone on without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renamed {
+    /// The turn.
+    pub turn: u64,
+    /// The branch that stands in its place.
+    pub to: String,
+}
+
 /// The legs of a walk.
 #[derive(Default)]
 pub struct Way {
@@ -55,6 +64,8 @@ pub struct Way {
     pub uncovered: BTreeSet<BString>,
     /// The turns whose last commit has another message now.
     pub reworded: Vec<Reworded>,
+    /// The turn whose branch has another name now.
+    pub renamed: Option<Renamed>,
 }
 
 impl Way {
@@ -63,10 +74,13 @@ impl Way {
         let mut legs = Self::default();
         let mut head = view.head.clone();
         for (at, turn) in range.turns.iter().enumerate() {
-            let is_last = at + 1 == range.turns.len();
-            let (mut before, after) = ends(view, range.direction(at), turn, is_last)?;
+            let (mut before, mut after) = ends(view, range, at, &head)?;
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
+            } else if at == 0
+                && let Some(renamed) = renamed(turn, &mut after, now)
+            {
+                legs.renamed = Some(renamed);
             }
             let leg = legs.leg(view, turn, range.direction(at), (before, after), &head)?;
             if leg.delta.delta.head.is_some() {
@@ -140,6 +154,26 @@ fn move_to_branch(before: &mut Checkpoint, after: &mut Checkpoint, head: &Head) 
     }
 }
 
+/// Whether the branch that a turn switched to is gone, and HEAD is where it was, on another; then that is the one.
+fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Renamed> {
+    let (was, to) = (after.head.branch.clone()?, now.head.branch.clone()?);
+    let is_there = after.head.commit == now.head.commit && now.branches.get(&to).copied() == now.head.commit;
+    if turn.began_on == turn.branch || !is_there || was == to || now.branches.contains_key(&was) {
+        return None;
+    }
+    rename(after, &to);
+    Some(Renamed { turn: turn.turn, to })
+}
+
+/// Puts another branch in the place of the one that HEAD is on.
+pub fn rename(state: &mut Checkpoint, to: &str) {
+    let was = state.head.branch.replace(to.to_owned());
+    state.head.through = None;
+    if let Some(tip) = was.and_then(|was| state.branches.remove(&was)).or(state.head.commit) {
+        state.branches.insert(to.to_owned(), tip);
+    }
+}
+
 /// Whether the user has changed nothing but the message of the commit that a turn ended on; then the state after it has
 /// the new one.
 fn reworded(view: &View<'_>, turn: &Turn, after: &mut Checkpoint, head: &Head) -> Option<Reworded> {
@@ -160,41 +194,55 @@ pub fn reword(state: &mut Checkpoint, from: ObjectId, to: ObjectId) {
     }
 }
 
-/// Where the user took the turn and its dirty commit off with git, and with them the uncommitted work that this had
-/// saved: the walk begins without that work, and brings it back as the turn left it.
+/// Where the user took the turn off with git, in part or with its dirty commit: the walk begins at the commit that HEAD
+/// is at, with what of it is there, and brings back the rest as the turn left it.
 fn take_reset(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, now: &Checkpoint) -> Result<()> {
-    let is_by_hand = view.place()?.by_hand > 0 && now.head.commit == before.head.commit;
-    let Some(dirty) = turn.dirty_commit.filter(|_| is_by_hand) else { return Ok(()) };
     let objects = Objects::new(view.repo);
+    let is_middle = |commit: &ObjectId| turn.knows(commit) && before.head.commit != Some(*commit);
+    let middle = now.head.commit.filter(is_middle);
+    let dirty = turn.dirty_commit.filter(|_| now.head.commit == before.head.commit);
+    let Some(reset) = middle.or(dirty).filter(|_| view.place().is_ok_and(|place| place.by_hand > 0)) else {
+        return Ok(());
+    };
     let base = objects.head_tree(&now.head)?;
-    let mut reset = Vec::new();
-    for path in objects.changed_paths(base, objects.commit_tree(dirty)?)? {
+    let (mut files, mut staged) = (Vec::new(), Vec::new());
+    for path in objects.changed_paths(objects.head_tree(&before.head)?, objects.commit_tree(reset)?)? {
         let committed = objects.tree_entry(base, path.as_bstr())?;
-        let is_reset = |tree: ObjectId| Ok::<_, anyhow::Error>(objects.tree_entry(tree, path.as_bstr())? == committed);
-        if is_reset(now.worktree)? && is_reset(now.index.tree)? && !now.index.special.contains_key(&path) {
+        let is_there = |tree: ObjectId| Ok::<_, anyhow::Error>(objects.tree_entry(tree, path.as_bstr())? == committed);
+        if is_there(now.worktree)? {
+            files.push((path.clone(), committed));
+        }
+        if is_there(now.index.tree)? && !now.index.special.contains_key(&path) {
             before.index.special.remove(&path);
-            reset.push((path, committed));
+            staged.push((path, committed));
         }
     }
-    before.worktree = objects.edited_tree(before.worktree, &reset)?;
-    before.index.tree = objects.edited_tree(before.index.tree, &reset)?;
+    before.worktree = objects.edited_tree(before.worktree, &files)?;
+    before.index.tree = objects.edited_tree(before.index.tree, &staged)?;
+    if let Some(middle) = middle {
+        before.advance(middle);
+    }
     Ok(())
 }
 
-/// A turn's two ends. The dirty commit stays when it was published, or is to be kept; then
-/// the turn begins on it.
-fn ends(view: &View<'_>, direction: Direction, turn: &Turn, is_last: bool) -> Result<(Checkpoint, Checkpoint)> {
+/// A turn's two ends. Where the dirty commit stays, it begins on that.
+fn ends(view: &View<'_>, range: &TurnRange, at: usize, head: &Head) -> Result<(Checkpoint, Checkpoint)> {
+    let turn = &range.turns[at];
     let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
     let after = view.timeline.checkpoint(turn.turn, Side::After)?;
     let Some(dirty) = turn.dirty_commit else {
         return Ok((before, after));
     };
-    let stays = match direction {
-        Direction::Back => {
-            is_last && (view.config().keep_dirty()? || !Objects::new(view.repo).published(&[dirty])?.is_empty())
+    let stays = match range.direction(at) {
+        // It was published, or is to be kept.
+        Direction::Back if at + 1 == range.turns.len() => {
+            view.config().keep_dirty()? || !Objects::new(view.repo).published(&[dirty])?.is_empty()
         }
+        // The turn of another line that comes next stands on it.
+        Direction::Back if at + 1 == range.back => view.timeline.node(range.turns[at + 1].turn)?.from == Some(dirty),
+        Direction::Back => false,
         // The dirty commit stayed if HEAD is on it.
-        Direction::Forward => view.head.commit == Some(dirty),
+        Direction::Forward => head.commit == Some(dirty),
     };
     let before = if stays { with_dirty_commit(view.repo, &before, Some(dirty))? } else { before };
     Ok((before, after))

@@ -17,7 +17,7 @@ use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
 use crate::ops::turn::{check_idle, notes};
-use crate::ops::undo::legs::{RefMoves, Reworded, reword};
+use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
 use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{Extent, TurnRange, changed_since};
 use crate::ops::view::View;
@@ -93,6 +93,12 @@ impl PlannedUndo {
     /// Records the commits whose message the user has changed as those of their turns; gives the notes on them.
     fn reword(&self, view: &View<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
         let mut made = Vec::new();
+        if let Some(Renamed { turn, to }) = &self.prepared.renamed {
+            let mut after = view.timeline.checkpoint(*turn, Side::After)?;
+            rename(&mut after, to);
+            update.put_checkpoint(*turn, Side::After, &after)?;
+            update.put_turn(&Turn { branch: Some(to.clone()), ..view.timeline.require_turn(*turn)? })?;
+        }
         for Reworded { turn, from, to } in &self.prepared.reworded {
             let mut after = view.timeline.checkpoint(*turn, Side::After)?;
             let mut turn = view.timeline.require_turn(*turn)?;

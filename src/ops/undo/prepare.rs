@@ -13,7 +13,7 @@ use crate::model::plan::{Op, Plan};
 use crate::model::planner::{Occupant, Present, TurnDelta, plan};
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
-use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way};
+use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -32,13 +32,15 @@ pub struct Prepared {
     pub uncovered: BTreeSet<BString>,
     /// The turns whose last commit has another message now.
     pub reworded: Vec<Reworded>,
+    /// The turn whose branch has another name now.
+    pub renamed: Option<Renamed>,
 }
 
 impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
         let capture = view.present()?;
-        let Way { legs, uncovered, reworded } = Way::of(view, range, refs, &capture.checkpoint)?;
+        let Way { legs, uncovered, reworded, renamed } = Way::of(view, range, refs, &capture.checkpoint)?;
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
         };
@@ -66,7 +68,7 @@ impl Prepared {
         let present = Present { left, edited, ..present };
         let oldest = range.turns[range.turns.len() - 1].turn;
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
-        let plan = plan.map_err(|error| if op == Op::Undo { leading_on(view, error, now, oldest) } else { error })?;
+        let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)))?;
         check_head_moves(op, &plan)?;
         Apply::check_names(&plan)?;
         check_elsewhere(view, &plan)?;
@@ -79,7 +81,7 @@ impl Prepared {
         }
         // Whoever carries the plan out opens them as it says.
         capture.opened.close();
-        Ok(Self { plan, capture, uncovered, reworded })
+        Ok(Self { plan, capture, uncovered, reworded, renamed })
     }
 }
 
@@ -106,7 +108,7 @@ fn leave_reached(deltas: &mut [TurnDelta], present: &Present) {
 }
 
 /// What the user committed beside the turns is no edit that a walk keeps: it stays in any case.
-fn leave_committed(
+pub fn leave_committed(
     view: &View<'_>,
     edited: &mut BTreeMap<BString, Change<Option<FileState>>>,
     deltas: &[TurnDelta],

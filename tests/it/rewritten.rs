@@ -1,0 +1,242 @@
+//! What the user's git has rewritten, collected, renamed or deleted between the turns: nothing that a turn needs is lost, what
+//! the user did stays done, and where a turn begins or ends is known all the same.
+
+use crate::sandbox::{Mode, Sandbox, check_all};
+
+#[test]
+fn what_was_rewritten_and_collected_before_the_next_command_is_there_all_the_same() {
+    let ways = [
+        ("amended", "git commit -q --amend -m better", "undo"),
+        ("amended, and taken out", "git commit -q --amend -m better", "undo --only 1"),
+        ("amended with more", "echo mine >mine.txt; git add -A; git commit -q --amend -m better", "undo --revert"),
+        ("taken off with its dirty commit", "git reset -q --hard HEAD~2", "redo"),
+        ("on a branch of its own", "git reset -q --hard HEAD~2", "branch back 1"),
+    ];
+    check_all(ways.map(|(name, git, command)| (name.to_owned(), (git, command))), |&(git, command)| {
+        let repo = Sandbox::new();
+        repo.write("README.txt", "mine\n");
+        repo.agent("echo one >one.txt");
+        repo.sh(git);
+        repo.prune();
+        repo.oxundo(command.split(' ')).success();
+        assert_eq!(repo.exists("one.txt"), !command.starts_with("undo"), "'{command}' works");
+        let after = repo.state();
+        let back = if command.starts_with("undo") { "redo" } else { "undo" };
+        repo.oxundo([back]).success();
+        if command == "undo" || command == "redo" {
+            repo.oxundo([command]).success();
+            repo.state().assert_is(&after, "there and back");
+        }
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn the_ends_of_turns_are_kept_by_one_commit_however_many_there_are_and_gc_lets_go_of_them() {
+    let repo = Sandbox::new();
+    let parents = || repo.git(["log", "-1", "--format=%P", "refs/oxundo/timeline"]).split_whitespace().count();
+    repo.agent("echo one >one.txt");
+    repo.oxundo(["keep", "1"]).success();
+    for number in 0..3 {
+        repo.commit(&format!("own{number}"), "own\n");
+        repo.agent(&format!("echo {number} >file"));
+    }
+    assert_eq!(parents(), 1, "the last one keeps those below it");
+    assert_eq!(
+        repo.git(["rev-list", "--count", "--exclude=refs/notes/*", "--all", "--not", "main"]).trim(),
+        "1",
+        "the timeline's own commit"
+    );
+    repo.undo();
+    assert_eq!(parents(), 1, "what is undone keeps them too");
+    repo.sh("git reset -q --hard HEAD~3; git commit -q --allow-empty -m other");
+    repo.prune();
+    repo.oxundo(["branch", "old", "4"]).success();
+    repo.assert_file("file", "2\n", "none of them is lost");
+}
+
+#[test]
+fn what_only_an_expired_turn_kept_alive_is_kept_for_those_that_stay() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    let one = repo.state();
+    repo.oxundo(["keep", "1"]).success();
+    repo.agent("echo two >two.txt");
+    repo.git(["reset", "-q", "--hard", "HEAD~2"]);
+    repo.agent("echo three >three.txt");
+    repo.oxundo(["gc", "--keep", "0"]).says("1 turn");
+    repo.prune();
+    repo.oxundo(["redo", "--to", "1"]).success();
+    repo.state().assert_is(&one, "the turn that is kept is whole");
+}
+
+#[test]
+fn a_branch_or_a_stash_entry_that_the_user_deleted_stays_so() {
+    let repo = Sandbox::new();
+    repo.agent("git branch theirs; echo x >>README.txt; git stash -q; echo one >one.txt");
+    repo.git(["branch", "-m", "theirs", "mine"]);
+    repo.git(["stash", "drop", "-q"]);
+    let end = repo.state();
+    repo.undo();
+    repo.redo();
+    repo.state().assert_is(&end, "redo makes neither of them again");
+    repo.undo();
+    repo.redo();
+    repo.state().assert_is(&end, "nor the second time");
+
+    let repo = Sandbox::new();
+    repo.agent("echo x >>README.txt; git stash -q; echo one >one.txt");
+    repo.sh("echo mine >>README.txt; git stash -q");
+    let end = repo.state();
+    repo.undo();
+    repo.redo();
+    repo.state().assert_is(&end, "entries come back where they were in the list");
+}
+
+#[test]
+fn a_turn_goes_along_with_its_branch_under_another_name() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    repo.agent("git switch -qc theirs; echo one >one.txt");
+    repo.git(["branch", "-m", "nice"]);
+    let end = repo.state();
+    repo.undo();
+    repo.state().assert_is(&before, "the branch is gone by whatever name");
+    repo.redo();
+    repo.state().assert_is(&end, "and has the user's name for it");
+
+    repo.sh("git switch -q main; git merge -q nice; git branch -qd nice");
+    repo.undo();
+    repo.state().assert_is(&before, "what was merged and deleted is undone on the branch that has it");
+    repo.redo();
+    repo.assert_file("one.txt", "one\n", "and redone");
+    assert_eq!(repo.git(["branch", "--format=%(refname:short)"]).trim(), "main");
+}
+
+#[test]
+fn a_branch_that_oxundo_started_is_undone_after_a_rename() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    let before = repo.state();
+    repo.oxundo(["branch", "br", "1"]).success();
+    repo.git(["branch", "-m", "br2"]);
+    repo.undo();
+    repo.state().assert_is(&before, "it is taken away, and HEAD is back");
+}
+
+#[test]
+fn only_a_commit_about_the_same_is_an_amended_one() {
+    let repo = Sandbox::new();
+    let at = "export GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'";
+    repo.git(["switch", "-q", "-c", "w"]);
+    let repo = repo.with_variable("GIT_AUTHOR_DATE", "1700000000 +0000");
+    repo.agent("echo one >one.txt");
+    repo.sh(&format!(
+        "{at}; git switch -q main; git branch -qD w; echo q >q; git add q; git commit -qm own; git switch -qc w"
+    ));
+    assert_eq!(repo.log()[0]["state"], "undone", "the user's own commit is no copy of the turn's");
+    repo.oxundo(["branch", "back", "1"]).success();
+    repo.assert_file("one.txt", "one\n", "its work is there");
+
+    let repo = Sandbox::new();
+    repo.agent("git commit -q --allow-empty -m empty");
+    repo.git(["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(repo.log()[0]["state"], "undone", "nor is the commit that it was made on top of");
+    repo.redo();
+    assert_eq!(repo.git(["log", "-1", "--format=%s"]).trim(), "empty");
+}
+
+#[test]
+fn a_reset_into_the_middle_of_a_turn_is_redone_from_there() {
+    let repo = Sandbox::new();
+    repo.write("mine.txt", "mine\n").sh("git add mine.txt");
+    let before = repo.state();
+    repo.agent("echo 1 >one.txt; git add -A; git commit -qm one; echo 2 >two.txt; echo 2 >>one.txt");
+    let end = repo.state();
+    for how in ["hard", "soft", "mixed"] {
+        repo.git(["reset", "-q", &format!("--{how}"), "HEAD~1"]);
+        repo.redo();
+        repo.state().assert_is(&end, &format!("redo goes on from there after reset --{how}"));
+    }
+    repo.undo();
+    repo.state().assert_is(&before, "undo takes all of it back");
+}
+
+#[test]
+fn a_mixed_reset_below_staged_work_is_no_edit() {
+    let repo = Sandbox::new();
+    repo.write("a", "1\n2\n3\n").write("b", "b\n").sh("git add -A; git commit -qm files");
+    repo.write("a", "one\n2\n3\n").sh("git add a");
+    repo.write("b", "mine\n");
+    let before = repo.state();
+    repo.agent("echo 4 >>a; echo v >f1");
+    let end = repo.state();
+    repo.git(["reset", "-q", "HEAD~2"]);
+    repo.redo();
+    repo.state().assert_is(&end, "nothing is in the way");
+    repo.undo();
+    repo.state().assert_is(&before, "and undo leads to where it began");
+}
+
+#[test]
+fn a_turn_beside_one_that_stands_on_the_same_dirty_commit_is_gone_to() {
+    let repo = Sandbox::new();
+    repo.write("README.txt", "mine\n");
+    repo.agent("echo one >one.txt");
+    let one = repo.state();
+    repo.git(["reset", "-q", "--hard", "HEAD~1"]);
+    repo.agent("echo two >two.txt").warns("'oxundo redo --to 1' goes back there");
+    let two = repo.state();
+    repo.oxundo(["redo", "--to", "1"]).success();
+    repo.state().assert_is(&one, "the warning's own line works");
+    repo.oxundo(["redo", "--to", "2"]).success();
+    repo.state().assert_is(&two, "and back");
+}
+
+#[test]
+fn a_branch_starts_at_a_turn_from_wherever_head_is() {
+    let repo = Sandbox::new();
+    repo.write("f", "1\n2\n3\n4\n5\n").write("skip.me", "").sh("git add -A; git commit -qm files");
+    repo.agent("echo one >one.txt; sed -i s/1/one/ f");
+    let one = repo.state();
+    repo.undo();
+    repo.commit("own.txt", "own\n");
+    let own = repo.state();
+    let elsewhere = repo.copy();
+    let error = repo.refuses(&["redo"], "foreign");
+    assert!(error["hints"].to_string().contains("oxundo branch turn-1 1"), "{error}");
+    repo.oxundo(["branch", "turn-1", "1"]).success();
+    let files = |state: &crate::sandbox::State| state.clone().only(|fact| fact.starts_with("on disk "));
+    files(&repo.state()).assert_is(&files(&one), "the files are the turn's");
+    assert_eq!(repo.git(["status", "--porcelain"]), "", "and nothing is uncommitted");
+    repo.undo();
+    repo.state().assert_is(&own, "undo goes back");
+    elsewhere.write("f", "1\n2\n3\n4\nfive\n").write("new", "new\n");
+    elsewhere.oxundo(["branch", "turn-1", "1"]).success();
+    elsewhere.assert_file("f", "one\n2\n3\n4\nfive\n", "what is uncommitted goes along");
+    elsewhere.assert_file("new", "new\n", "and what is untracked");
+}
+
+#[test]
+fn what_nobody_edited_is_named_by_nobody() {
+    let repo = Sandbox::new();
+    repo.git(["switch", "-q", "-c", "w"]);
+    repo.agent("echo one >one.txt");
+    repo.sh("git switch -q main; echo m >m; git add m; git commit -qm m; git merge -q --no-edit w");
+    let (code, answer) = repo.json(["undo", "--revert"]);
+    assert_eq!((code, &answer["kept_edits"]), (0, &serde_json::json!([])), "{answer}");
+}
+
+#[test]
+fn a_redo_over_what_was_committed_leads_on() {
+    let repo = Sandbox::new();
+    repo.write("f", "1\n").sh("git add -A; git commit -qm f");
+    repo.turn(Mode::Ghost, "echo 2 >f");
+    repo.undo();
+    repo.commit("f", "mine\n");
+    let error = repo.refuses(&["redo"], "conflict");
+    let hints = error["hints"].to_string();
+    assert!(!hints.contains("stash") && hints.contains("oxundo restore 1 -- f"), "{hints}");
+    repo.oxundo(["restore", "1", "--", "f"]).success();
+    repo.assert_file("f", "2\n", "the hint leads on");
+}
