@@ -25,6 +25,7 @@ mod enabled;
 mod encodings;
 mod environment;
 mod evidence;
+mod exact;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod failing_calls;
 #[cfg(target_os = "linux")]

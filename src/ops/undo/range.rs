@@ -3,6 +3,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::refs::Refs;
+use crate::model::bytes::shell_word;
 use crate::model::checkpoint::short_branch;
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
@@ -52,7 +53,14 @@ impl TurnRange {
             Extent::To(words) => Self::to(view, op, goal(view, op, words)?)?,
         };
         if range.turns.is_empty() {
-            return Err(nothing(op, "that turn is the last one done").into());
+            let refusal = nothing(op, "that turn is the last one done");
+            return Err(match extent {
+                Extent::To(words) if view.timeline.state.named.contains_key(words) => {
+                    let name = shell_word(words.as_bytes());
+                    refusal.hint(format!("run 'oxundo restore --exact {name}' to go to that state itself")).into()
+                }
+                _ => refusal.into(),
+            });
         }
         Ok(range)
     }

@@ -1,0 +1,140 @@
+//! `restore --exact`: any recorded state as a whole, by its own states and real git's; and the names of operations.
+
+use crate::sandbox::{Mode, Sandbox, State, in_both_modes};
+use serde_json::Value;
+
+/// Goes to a state, back and forth again.
+#[track_caller]
+fn goes(repo: &Sandbox, words: &str, wanted: &State) {
+    let before = repo.state();
+    let unchanged = repo.everything();
+    repo.oxundo(["restore", "--exact", words, "--dry-run"]).success();
+    repo.everything().assert_is(&unchanged, "a look changes nothing");
+    repo.oxundo(["restore", "--exact", words]).success();
+    repo.state().assert_is(wanted, &format!("restore --exact {words}"));
+    repo.undo();
+    repo.state().assert_is(&before, &format!("undo of restore --exact {words}"));
+    repo.redo();
+    repo.state().assert_is(wanted, &format!("redo of restore --exact {words}"));
+    repo.undo();
+}
+
+#[test]
+fn each_recorded_state_is_gone_to_as_a_whole() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.write("kept", "kept\n").write("gone", "gone\n").sh("git add -A; git commit -qm files");
+        repo.write("README.txt", "mine\n").sh("git add README.txt");
+        repo.write("kept", "unstaged\n").write("new.txt", "new\n").sh("mkdir empty; chmod 600 new.txt");
+        let mine = repo.state();
+        repo.oxundo(["checkpoint", "-m", "before it"]).success();
+        repo.turn(mode, "echo one >one.txt; rm gone; rmdir empty; chmod +x kept; mkdir void");
+        let one = repo.state();
+        repo.turn(mode, "echo two >one.txt; mkdir d; ln -s ../kept d/link; git rm -q --cached kept");
+        let two = repo.state();
+        repo.write("later.txt", "later\n").sh("echo edited >>README.txt; git add later.txt; mkdir later");
+        for (words, wanted) in [("1", &one), ("2", &two), ("1:before", &mine), ("before it", &mine), ("0", &mine)] {
+            goes(&repo, words, wanted);
+        }
+        let edited = repo.state();
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        goes(&repo, "@rescue", &edited);
+        let error = repo.refuses(&["undo", "--to", "before it"], "nothing");
+        assert!(error["hints"].to_string().contains("oxundo restore --exact 'before it'"), "{error}");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn operations_have_names_that_all_forms_take() {
+    let repo = Sandbox::new();
+    let base = repo.state();
+    repo.agent("echo one >one.txt");
+    let one = repo.state();
+    repo.oxundo(["checkpoint", "-m", "here"]).success();
+    repo.write("one.txt", "mine\n");
+    let edited = repo.state();
+    repo.oxundo(["undo", "--edits=overwrite"]).success();
+    let (_, log) = repo.json(["log", "--ops"]);
+    let told = |log: &Value| -> Vec<String> {
+        let operations = log["operations"].as_array().expect("operations").iter();
+        operations.map(|op| format!("{} {}", op["state"], op["message"]).replace('"', "")).collect()
+    };
+    let wanted = ["op:4 undo 1 (sh)", "op:3 checkpoint here", "op:2 end 1 (sh)", "op:1 begin 1 (sh)"];
+    assert_eq!(told(&log), wanted);
+    repo.oxundo(["log", "--ops"]).says("op:4  ");
+    for (words, wanted) in [("op:4", &edited), ("op:3", &one), ("op:2", &one)] {
+        goes(&repo.copy(), words, wanted);
+    }
+    repo.state().assert_is(&base, "it is undone");
+    repo.refuses(&["restore", "--exact", "op:1"], "nothing");
+    repo.sh("git reflog expire --expire=now --all");
+    repo.oxundo(["diff", "op:2"]).warns("error: there is no operation 'op:2' here that kept a state");
+    repo.agent("echo two >two.txt");
+    let (_, log) = repo.json(["log", "--ops"]);
+    assert_eq!(told(&log), ["op:6 end 2 (sh)", "op:5 begin 2 (sh)"], "the numbers stay when old ones expire");
+    repo.oxundo(["show", "op:6:two.txt"]).says("two");
+    repo.oxundo(["show", "op:6"]).says("two.txt");
+    repo.oxundo(["show", "@rescue"]).says("one.txt");
+    repo.oxundo(["show", "rescue:1:one.txt"]).says("mine");
+    repo.oxundo(["diff", "op:5", "op:6"]).says("+two");
+    repo.oxundo(["restore", "op:5"]).exits(4);
+    repo.oxundo(["branch", "then", "op:5"]).success();
+    repo.assert_absent("two.txt", "the branch starts there");
+    repo.undo();
+    repo.oxundo(["branch", "rescued", "rescue:1"]).success();
+    repo.assert_file("one.txt", "mine\n", "and with what was rescued");
+    repo.oxundo(["checkpoint", "-m", "op:7"]).exits(2);
+}
+
+#[test]
+fn commits_that_may_not_leave_keep_a_state_from_being_gone_to() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    let one = repo.state();
+    repo.agent("echo two >two.txt");
+    let two = repo.copy();
+    repo.commit("own.txt", "own\n");
+    let before = repo.everything();
+    let error = repo.refuses(&["restore", "--exact", "1"], "foreign");
+    assert!(error["hints"].to_string().contains("run 'oxundo restore 1' to bring the files back alone"), "{error}");
+    repo.everything().assert_is(&before, "nothing is changed");
+    two.remote("up").sh("git push -q up main");
+    two.refuses(&["restore", "--exact", "1"], "published");
+    let forward = repo.copy();
+    forward.sh("git reset -q --hard HEAD~2");
+    repo.sh("git reset -q --hard HEAD~1");
+    goes(&repo, "1", &one);
+    // Where a turn ended may lie ahead as well.
+    forward.oxundo(["restore", "--exact", "2"]).success();
+    forward.assert_file("two.txt", "two\n", "it goes forth");
+
+    let repo = Sandbox::new();
+    repo.agent("git switch -qc other; echo one >one.txt");
+    let other = repo.state();
+    repo.git(["switch", "-q", "main"]);
+    let error = repo.refuses(&["restore", "--exact", "1"], "branch");
+    assert_eq!(error["hints"][0], "run 'git switch other' first");
+    repo.git(["switch", "-q", "other"]);
+    repo.write("one.txt", "mine\n");
+    goes(&repo, "1", &other);
+}
+
+#[test]
+fn what_no_checkpoint_holds_stays_where_it_is() {
+    let repo = Sandbox::new();
+    repo.write(".gitignore", "*.log\n").write("old.log", "log\n").sh("git add .gitignore; git commit -qm ignore");
+    repo.turn(Mode::Ghost, "echo one >one.txt");
+    repo.git(["config", "oxundo.maxFileSize", "100"]);
+    repo.write("large", "x".repeat(200)).write("new.log", "log\n").write("small", "small\n");
+    repo.sh("echo '*.tmp' >.gitignore");
+    repo.oxundo(["restore", "--exact", "1"]).success();
+    repo.assert_absent("small", "it is new, and goes");
+    repo.assert_file(".gitignore", "*.log\n", "it is back");
+    repo.assert_file("old.log", "log\n", "it was ignored then: nobody knows whether it was there");
+    repo.assert_file("new.log", "log\n", "likewise");
+    repo.assert_file("large", "x".repeat(200), "no rescue holds it");
+    repo.undo();
+    repo.assert_file("small", "small\n", "it is back");
+    repo.assert_file(".gitignore", "*.tmp\n", "so is this");
+}
