@@ -228,7 +228,13 @@ impl Config<'_> {
         if text.trim().eq_ignore_ascii_case("never") {
             return Ok(None);
         }
-        age(text).map(Some).ok_or_else(|| bad("keep", text, "an age, like 30d, 2 weeks, now or never,"))
+        let wrong = || match given {
+            Some(text) => Refusal::new(Code::Usage, format!("'{text}' is no age"))
+                .hint("run 'oxundo gc --keep 30d'; '2 weeks', 'now' and 'never' are ages too")
+                .into(),
+            None => bad("keep", text, "an age, like 30d, 2 weeks, now or never,"),
+        };
+        age(text).map(Some).ok_or_else(wrong)
     }
 
     /// `oxundo.maxSize`: how many bytes oxundo takes at most; `None` for as many as it needs.

@@ -4,7 +4,7 @@
 //! changed is ever in a plan, so all else stays as it is.
 
 use crate::error::{Code, Refusal};
-use crate::model::bytes::{exact, shown};
+use crate::model::bytes::{exact, shell_word, shown};
 use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
@@ -161,7 +161,8 @@ struct Planner<'a, 'm> {
     went_along: BTreeSet<BString>,
     overwritten: BTreeSet<BString>,
     overlaps: BTreeMap<BString, Cause>,
-    moved: Vec<String>,
+    /// The refs that are not where the turns left them, and where that was.
+    moved: Vec<(String, Option<ObjectId>)>,
 }
 
 /// The rule for the stash list: entries that the change removes go, those that it adds come on top, and every
@@ -284,7 +285,7 @@ impl Planner<'_, '_> {
             let remembered = turn.returns.branch(name).filter(|was| was.from == now && !current);
             let next = remembered.map(|was| was.to).or_else(|| resolve_trivially(&now, change));
             let Some(next) = next.filter(|_| !current || now == change.from) else {
-                self.moved.push(name.clone());
+                self.moved.push((name.clone(), change.from));
                 continue;
             };
             if (now, next) != (change.from, change.to) {
@@ -296,14 +297,14 @@ impl Planner<'_, '_> {
             let now = self.symbolic.entry(name.clone()).or_insert_with(|| self.present.symbolic.get(name).cloned());
             match resolve_trivially(now, change) {
                 Some(next) => *now = next,
-                None => self.moved.push(name.clone()),
+                None => self.moved.push((name.clone(), None)),
             }
         }
         if let Some(change) = &delta.head {
             if self.head == change.from {
                 self.head = change.to.clone();
             } else {
-                self.moved.push(self.head.stack().to_owned());
+                self.moved.push((self.head.stack().to_owned(), change.from.commit));
             }
         }
         if let Some(change) = &delta.stash {
@@ -565,8 +566,8 @@ impl Planner<'_, '_> {
     }
 
     fn finish(self, op: Op) -> Result<Plan, Refusal> {
-        if let Some(name) = self.moved.first() {
-            return Err(moved_ref(name, op));
+        if let Some((name, left)) = self.moved.first() {
+            return Err(moved_ref(name, *left, self.present.head.stack() == name));
         }
         if !self.overlaps.is_empty() {
             return Err(conflict(&self.overlaps, op, self.edits));
@@ -650,14 +651,41 @@ fn kept_edits(
     all.into_iter().collect()
 }
 
-fn moved_ref(name: &str, op: Op) -> Refusal {
+fn moved_ref(name: &str, left: Option<ObjectId>, is_here: bool) -> Refusal {
     let shown = short_branch(name);
+    let [word, kept] = [shown.to_string(), format!("{shown}-kept")].map(|name| shell_word(name.as_bytes()));
+    let line = match left.map(|left| left.to_hex_with_len(10).to_string()) {
+        Some(left) if is_here => format!("git reset --keep {left}"),
+        Some(left) => format!("git branch -m {word} {kept} && git branch {word} {left}"),
+        None => format!("git branch -m {word} {kept}"),
+    };
     Refusal::new(Code::Branch, format!("'{shown}' is not where the turn left it"))
-        .hint(format!("run 'oxundo log' to see the turns, and put '{shown}' back to {} with git", op.word()))
+        .hint(format!("run '{line}' to put it there, then the same command again"))
 }
 
 /// How many paths one line of a message names.
 const NAMED: usize = 3;
+
+/// More paths than these are not listed in a line to type.
+const LISTED: usize = 8;
+
+/// What takes the user's changes out of the way. A stash takes all that is not ignored.
+fn out_of_the_way(overlaps: &BTreeMap<BString, Cause>) -> String {
+    let is_stashed = |cause: &Cause| !matches!(cause, Cause::NotCaptured | Cause::InTheWay | Cause::Lost);
+    if !overlaps.values().all(is_stashed) {
+        return "move what is in the way somewhere else, then run the same command again".to_owned();
+    }
+    let from_the_top = |path: &BString| {
+        let is_plain = !path.iter().any(|byte| b"*?[\\".contains(byte));
+        let magic: &[u8] = if is_plain { b":/" } else { b":(top,literal)" };
+        shell_word([magic, path.as_slice()].concat())
+    };
+    let paths = match overlaps.len() {
+        0..=LISTED => overlaps.keys().map(from_the_top).collect::<Vec<_>>().join(" "),
+        _ => ":/".to_owned(),
+    };
+    format!("run 'git stash push -u -- {paths}' to put these changes away, then the same command again")
+}
 
 /// The refusal that names what overlaps.
 pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Refusal {
@@ -670,7 +698,7 @@ pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Re
     let word = op.word();
     let refusal = Refusal::new(Code::Conflict, format!("{word} would overwrite changes in {}", list.join(", ")))
         .hint("run 'oxundo diff' to see what changed since the turn")
-        .hint("stash these changes or move them away, then run the same command again");
+        .hint(out_of_the_way(overlaps));
     let refusal = match (op, edits) {
         // `restore` has no such flag: the user moves away what it would overwrite.
         (Op::Restore, _) | (_, Edits::Overwrite) => refusal,

@@ -27,7 +27,7 @@ use gix::ObjectId;
 /// Plans to start a branch of this name at the turn, or the state, that these words mean.
 pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
     check_idle(view.repo)?;
-    let full_name = Refs::new(view.repo).new_branch_name(name)?;
+    let full_name = new_name(view, name, words)?;
     let (turn, goal) = start(view, words)?;
     let (mut plan, capture) = match turn.map(|turn| walk_to(view, turn, edits)) {
         Some(Ok(walked)) => walked,
@@ -56,6 +56,21 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         hint: "'oxundo undo' takes it away and goes back".to_owned(),
         conversations: Vec::new(),
     })
+}
+
+/// The name in full of the new branch; where there is one of it already, another is named that is free.
+fn new_name(view: &View<'_>, name: &str, words: &str) -> Result<String> {
+    let refs = Refs::new(view.repo);
+    let taken = match refs.new_branch_name(name) {
+        Err(error) if error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::Branch) => error,
+        named => return named,
+    };
+    let free =
+        (2..100).map(|n| format!("{}-{n}", name.replace('/', "-"))).find(|free| refs.new_branch_name(free).is_ok());
+    let refusal = taken.downcast::<Refusal>()?;
+    let line =
+        |free: String| format!("run 'oxundo branch {} {}'", shell_word(free.as_bytes()), shell_word(words.as_bytes()));
+    Err(refusal.hints(free.map(line)).into())
 }
 
 /// The turn that the branch starts after, where it is one, and the state then.

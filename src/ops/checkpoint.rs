@@ -5,11 +5,14 @@ use crate::error::{Code, Refusal};
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Stored;
 use crate::git::timeline::update::Update;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{sanitized, shell_word};
 use crate::model::plan::{Op, Plan};
 use crate::model::timeline::{Named, reads_otherwise};
 use crate::ops::locked::Locked;
 use anyhow::Result;
+
+/// Where a name is none.
+const UNNAMED: &str = "run 'oxundo checkpoint': it gives a name itself";
 
 /// Names the present state; gives the name and its record. The default is the next free of `c1`, `c2` and so on.
 pub fn name(locked: &mut Locked<'_>, given: Option<&str>) -> Result<(String, Named)> {
@@ -59,16 +62,14 @@ fn new_name(stored: &Stored<'_>, given: Option<&str>) -> Result<String> {
         Err(Refusal::new(Code::Usage, format!("'{}' {why}", sanitized(name))).hint(hint).into())
     };
     if name.is_empty() || name.starts_with('-') || name.contains(char::is_control) {
-        return bad("cannot be a checkpoint's name", "give it a name in words");
+        return bad("cannot be a checkpoint's name", UNNAMED);
     }
     if reads_otherwise(name) || reads(name) {
-        return bad("would be taken for a turn, a commit, a range, or what is in a state", "give it a name in words");
+        return bad("would be taken for a turn, a commit, a range, or what is in a state", UNNAMED);
     }
     if named.contains_key(name) {
-        return bad(
-            "is a checkpoint already",
-            "give another name, or run 'oxundo checkpoint --delete' on this one first",
-        );
+        let line = format!("run 'oxundo checkpoint --delete {}' first", shell_word(name.as_bytes()));
+        return bad("is a checkpoint already", &line);
     }
     Ok(name.to_owned())
 }

@@ -111,12 +111,13 @@ fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     if wanted != 0 && (is_done(view, wanted)? || is_merged(view, wanted)?) {
         return timeline.require_turn(wanted);
     }
+    let to = format!("run 'oxundo redo --to {wanted}' to go to where it is done");
     let refusal = if wanted == 0 {
         Refusal::new(Code::Usage, "0 is the state before the first turn, not a turn")
     } else if view.place()?.undone.contains(&wanted) || !is_done_anywhere(&view.timeline, wanted)? {
         Refusal::new(Code::Nothing, format!("turn {wanted} is undone already"))
     } else {
-        Refusal::new(Code::Branch, format!("turn {wanted} is not among the turns of this branch"))
+        Refusal::new(Code::Branch, format!("turn {wanted} is not among the turns of this branch")).hint(to)
     };
     Err(refusal.hint("run 'oxundo log --all' to see the turns").into())
 }

@@ -25,6 +25,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Err(error) => return usage(&error, &args),
     };
+    Ui::was_typed(&args);
     let mut ui = Ui { json: cli.json, quiet: cli.quiet, verbose: cli.verbose, hints: true, color: cli.color };
     ui.colors(None);
     let Some(command) = &cli.command else { return overview(&cli, &mut ui) };

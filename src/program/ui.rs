@@ -5,16 +5,21 @@ use crate::git::objects::print::{DiffForm, DiffStyle};
 use crate::model::bytes::sanitized;
 use crate::ops::outcome::versioned;
 use crate::program::args::Color;
+use crate::program::usage::as_typed;
 use crate::progress::{Phase, Progress, ProgressSink};
 use crate::warning::Warning;
 use anyhow::Result;
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use std::ffi::OsString;
 use std::io;
 use std::io::{IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+
+/// The line that was typed, which hints speak of.
+static TYPED: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// How to talk to the user.
 #[derive(Clone, Copy, Debug, Default)]
@@ -222,8 +227,15 @@ impl Ui {
         let _ = writeln!(io::stderr(), "oxundo: {}", text.trim_end());
     }
 
+    /// Remembers the line that was typed.
+    pub fn was_typed(line: &[OsString]) {
+        let _ = TYPED.set(line.to_vec());
+    }
+
     /// Reports an error or refusal.
     pub fn refuse(&self, refusal: &Refusal) {
+        let typed = TYPED.get().map_or(&[][..], Vec::as_slice);
+        let refusal = &as_typed(refusal.clone(), typed);
         if self.json {
             #[derive(Serialize)]
             struct Report<'a> {

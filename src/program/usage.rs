@@ -32,6 +32,24 @@ const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
     (&["log", "show", "diff"], &["-p", "--patch"], "'oxundo show TURN' and 'oxundo diff' show what changed"),
 ];
 
+/// Words that others have for what is something else here.
+const SYNONYMS: &[(&str, &[&str])] = &[
+    ("checkout", &["restore", "--exact"]),
+    ("goto", &["restore", "--exact"]),
+    ("reset", &["undo", "--to"]),
+    ("revert", &["undo", "--revert", "--to"]),
+    ("rollback", &["undo"]),
+    ("back", &["undo"]),
+    ("forward", &["redo"]),
+    ("list", &["log"]),
+    ("history", &["log"]),
+    ("snapshot", &["checkpoint", "-m"]),
+    ("save", &["checkpoint", "-m"]),
+    ("tag", &["checkpoint", "-m"]),
+    ("clean", &["gc"]),
+    ("prune", &["gc"]),
+];
+
 /// What a wrong command line is told.
 pub fn refusal(error: &Error, args: &[OsString]) -> Refusal {
     let typed = Typed::new(error, args);
@@ -56,9 +74,7 @@ struct Typed<'a> {
 impl<'a> Typed<'a> {
     fn new(error: &'a Error, args: &[OsString]) -> Self {
         let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let takes_value = |word: &str| word == "-C" || word == "--color";
-        let is_option = |at: usize| words[at].starts_with('-') || (at > 0 && takes_value(&words[at - 1]));
-        let command = (0..words.len()).find(|at| !is_option(*at));
+        let command = command_at(&words.iter().map(String::as_bytes).collect::<Vec<_>>());
         Self { error, words, command }
     }
 
@@ -110,11 +126,26 @@ impl<'a> Typed<'a> {
             .command
             .map(|at| line(["run".to_owned(), "--".to_owned()].into_iter().chain(self.words[at..].to_vec())));
         let is_program = adapter(&name).is_some() || spawn::find(name.as_ref()).is_ok();
+        if let Some(meant) = self.synonym() {
+            return refusal.hint(run(&meant));
+        }
         match (self.context(ContextKind::SuggestedSubcommand), agents) {
             (Some(near), _) if !is_program => refusal.hint(run(&self.with(&name, &near))),
             (_, Some(agents)) if is_program => refusal.hint(format!("to run it as an agent: {}", shown(&agents))),
             _ => refusal.hint("run 'oxundo -h' to see the commands"),
         }
+    }
+
+    /// The line with the command that is meant by another's name.
+    fn synonym(&self) -> Option<String> {
+        let at = self.command?;
+        let (_, meant) = SYNONYMS.iter().find(|(name, _)| *name == self.words[at])?;
+        // An option that takes what follows needs something.
+        let is_bare = self.words.len() == at + 1;
+        let meant = meant.iter().filter(|word| !(is_bare && word.starts_with('-')));
+        let [before, after] = [&self.words[..at], &self.words[at + 1..]];
+        let words = before.iter().map(String::as_str).chain(meant.copied()).chain(after.iter().map(String::as_str));
+        Some(line(words))
     }
 
     fn unknown(&self) -> Refusal {
@@ -261,6 +292,53 @@ pub fn in_words(command: &OsString) -> Option<String> {
     spawn::find(words[0].as_ref())
         .is_ok()
         .then(|| shown(&line(["run", "--"].map(str::to_owned).into_iter().chain(words))))
+}
+
+/// A refusal whose hints have the line that was typed, with its options, where they speak of it.
+pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
+    // Whoever types it wants to read what it says.
+    let words: Vec<&[u8]> =
+        args.iter().skip(1).filter(|arg| *arg != "--json").map(|arg| arg.as_encoded_bytes()).collect();
+    for hint in &mut refusal.hints {
+        *hint = typed_hint(hint, &words);
+    }
+    refusal
+}
+
+/// A hint with the line that was typed in the place of the words for it.
+pub fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
+    for (spoken, option) in
+        [("pass --edits=overwrite", "--edits=overwrite"), ("pass --ghost", "--ghost"), ("pass --all", "--all")]
+    {
+        if hint.contains(spoken) {
+            return hint.replace(spoken, &run(&with_option(words, option)));
+        }
+    }
+    let is_undo = command_at(words).is_some_and(|at| words[at] == b"undo");
+    if hint.contains("'oxundo undo --revert'") && is_undo {
+        return hint.replace("'oxundo undo --revert'", &shown(&with_option(words, "--revert")));
+    }
+    let again = shown(&line(words));
+    hint.replace("run the same command again", &format!("run {again} again"))
+        .replace("then the same command again", &format!("then {again} again"))
+        .replace("run this again", &format!("run {again} again"))
+}
+
+/// Where the command is in a line.
+fn command_at(words: &[&[u8]]) -> Option<usize> {
+    let is_value = |at: usize| at > 0 && [&b"-C"[..], b"--color"].contains(&words[at - 1]);
+    (0..words.len()).find(|at| !words[*at].starts_with(b"-") && !is_value(*at))
+}
+
+/// The line with an option right behind its command, in the place of what was said with `--edits`.
+fn with_option(words: &[&[u8]], option: &str) -> String {
+    let end = words.iter().position(|word| *word == b"--").unwrap_or(words.len());
+    let is_edits =
+        |at: usize| at < end && (words[at].starts_with(b"--edits") || (at > 0 && words[at - 1] == b"--edits"));
+    let mut kept: Vec<&[u8]> = (0..words.len()).filter(|at| !is_edits(*at)).map(|at| words[at]).collect();
+    let command = command_at(&kept).map_or(0, |at| at + 1);
+    kept.insert(command, option.as_bytes());
+    line(kept)
 }
 
 /// What is told of a command that ends with `--`: the paths behind it were to be some, and would be all.

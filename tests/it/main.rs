@@ -42,6 +42,7 @@ mod gc;
 mod heads;
 #[path = "../../src/git/repo/hermetic.rs"]
 mod hermetic;
+mod hints;
 mod hooks;
 mod hostile;
 mod house;

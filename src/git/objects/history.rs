@@ -5,6 +5,7 @@ use crate::git::objects::Objects;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 /// How many commits to follow one by one before walking history as a whole.
@@ -16,7 +17,8 @@ const SKEW: i64 = 24 * 60 * 60;
 /// History from a commit down, the newest first, as far as one asks.
 pub struct Newest<'o, 'r> {
     objects: &'o Objects<'r>,
-    next: BinaryHeap<(i64, ObjectId)>,
+    /// By time; of one second, the one that was met first comes first.
+    next: BinaryHeap<(i64, Reverse<usize>, ObjectId)>,
     seen: HashSet<ObjectId>,
 }
 
@@ -24,7 +26,7 @@ impl Newest<'_, '_> {
     /// Whether a commit may be among those that are left: it is no newer than the newest of them, but for a clock that is
     /// wrong by a day.
     pub fn may_have(&self, id: ObjectId) -> bool {
-        let newest = self.next.peek().map(|(time, _)| *time);
+        let newest = self.next.peek().map(|(time, ..)| *time);
         self.time(id).is_some_and(|time| newest.is_some_and(|newest| time <= newest.saturating_add(SKEW)))
     }
 
@@ -36,7 +38,7 @@ impl Newest<'_, '_> {
     pub fn take(&mut self, most: usize) -> Result<Vec<ObjectId>> {
         let mut taken = Vec::new();
         while taken.len() < most
-            && let Some((_, id)) = self.next.pop()
+            && let Some((.., id)) = self.next.pop()
         {
             for parent in self.objects.parents(id)? {
                 self.add(parent);
@@ -49,7 +51,7 @@ impl Newest<'_, '_> {
     /// What a partial clone or damage has left out ends there.
     fn add(&mut self, id: ObjectId) {
         if let Some(time) = self.time(id).filter(|_| self.seen.insert(id)) {
-            self.next.push((time, id));
+            self.next.push((time, Reverse(self.seen.len()), id));
         }
     }
 }

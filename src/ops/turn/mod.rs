@@ -55,13 +55,16 @@ pub fn message_of_prompt(config: Config<'_>, prompt: &str, heard: Warn<'_>) -> O
 
 /// Checks that git is not in the middle of something.
 pub fn check_idle(repo: &Repo) -> Result<()> {
-    let what = match (repo.in_progress(), Index::new(repo).first_unmerged()?) {
-        (Some(what), _) => format!("a {what} is in progress"),
-        (None, Some(path)) => format!("'{}' is unmerged", shown(path.as_bstr())),
+    let (what, line) = match (repo.in_progress(), Index::new(repo).first_unmerged()?) {
+        (Some("bisect"), _) => ("a bisect is in progress".to_owned(), "git bisect reset".to_owned()),
+        (Some(what), _) => (format!("a {what} is in progress"), format!("git {what} --abort")),
+        (None, Some(path)) => (format!("'{}' is unmerged", shown(path.as_bstr())), "git reset --merge".to_owned()),
         (None, None) => return Ok(()),
     };
-    let refusal = Refusal::new(Code::InProgress, what);
-    Err(refusal.hint("finish or abort it first: 'git status' says how").into())
+    Err(Refusal::new(Code::InProgress, what)
+        .hint("run 'git status': it says how to finish it")
+        .hint(format!("or run '{line}' to give it up"))
+        .into())
 }
 
 /// Checks that HEAD is on a branch, or detached. git lets it be on any ref, and a commit moves that; oxundo moves no
@@ -72,7 +75,7 @@ pub fn check_on_branch(head: &Head) -> Result<()> {
             Code::Branch,
             format!("HEAD is on '{}', which is no branch", short_branch(head.stack())),
         )
-        .hint("run 'git switch BRANCH' first, or 'git switch --detach'")
+        .hint("run 'git switch --detach' first")
         .into());
     }
     Ok(())

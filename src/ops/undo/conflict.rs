@@ -13,6 +13,12 @@ use gix::bstr::{BString, ByteSlice};
 /// A refusal with hints that fit what is in the way of undoing or redoing this turn; another error as it is.
 pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, turn): (Op, u64)) -> anyhow::Error {
     let refusal = match error.downcast::<Refusal>() {
+        Ok(mut refusal) if view.repo.is_shadow() => {
+            for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint)) {
+                "move these changes away, then run the same command again".clone_into(hint);
+            }
+            return refusal.into();
+        }
         Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => refusal,
         Ok(refusal) => return refusal.into(),
         Err(error) => return error,
@@ -22,6 +28,10 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
         Ok(false) => refusal.into(),
         Err(error) => error,
     }
+}
+
+fn is_stash(hint: &str) -> bool {
+    hint.starts_with("run 'git stash")
 }
 
 /// Whether all of these files are as HEAD has them.
@@ -39,17 +49,24 @@ fn is_committed(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Result<
 
 /// No stash moves committed changes away; the files that were there on the turn's other side can be brought back whole.
 fn with_restore(view: &View<'_>, mut refusal: Refusal, op: Op, turn: u64) -> Refusal {
-    refusal.hints.retain(|hint| !hint.starts_with("stash"));
+    refusal.hints.retain(|hint| !is_stash(hint));
     let (side, state) = match op {
         Op::Redo => (Side::After, turn.to_string()),
         _ => (Side::Before, format!("{turn}:before")),
     };
     let Ok(then) = view.timeline.checkpoint(turn, side) else { return refusal };
     let objects = Objects::new(view.repo);
-    let was_there = |path: &&BString| objects.tree_has_entry(then.worktree, path.as_bstr()).unwrap_or(false);
-    let paths: Vec<String> = refusal.paths.iter().filter(was_there).map(|path| shell_word(path.as_slice())).collect();
-    if paths.is_empty() {
-        return refusal;
+    let is_in = |path: &&BString| objects.tree_has_entry(then.worktree, path.as_bstr()).unwrap_or(false);
+    let (there, made): (Vec<&BString>, Vec<&BString>) = refusal.paths.iter().partition(is_in);
+    let listed = |paths: &[&BString], magic: &str| {
+        let words = paths.iter().map(|path| shell_word([magic.as_bytes(), path.as_slice()].concat()));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    if there.is_empty() {
+        let made = listed(&made, ":/");
+        let line = format!("git rm -q -- {made} && git commit -m \"delete what turn {turn} left\"");
+        return refusal.hint(format!("or run '{line}' to do without them, then the same command again"));
     }
-    refusal.hint(format!("or run 'oxundo restore {state} -- {}' to have the files of then", paths.join(" ")))
+    let there = listed(&there, "");
+    refusal.hint(format!("or run 'oxundo restore {state} -- {there}' to have the files of then"))
 }

@@ -4,6 +4,7 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::objects::commit::Likeness;
 use crate::git::refs::Refs;
+use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
@@ -222,6 +223,7 @@ pub fn check_elsewhere(view: &View<'_>, plan: &Plan) -> Result<()> {
     });
     let Some((name, place)) = taken else { return Ok(()) };
     let message = format!("'{name}' is checked out in another worktree, at '{place}'");
-    let hint = format!("switch that worktree to another branch, then run this again: 'git -C {place} switch BRANCH'");
+    let directory = shell_word(place.as_bytes());
+    let hint = format!("run 'git -C {directory} switch --detach' to free it, then the same command again");
     Err(Refusal::new(Code::Branch, message).hint(hint).into())
 }

@@ -160,7 +160,7 @@ fn left(view: &View<'_>, op: Op, deltas: &[TurnDelta], present: &Present) -> Res
 /// HEAD is not where the turn left it.
 pub fn head_moved(turn: u64) -> Refusal {
     Refusal::new(Code::Branch, format!("HEAD is not where turn {turn} left it"))
-        .hint("run 'git switch -c NAME COMMIT' to start a branch at any commit")
+        .hint(format!("run 'oxundo redo --to {turn}' first"))
 }
 
 /// Refuses to move HEAD, and what it is on, where that is no branch.

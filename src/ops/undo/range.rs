@@ -208,7 +208,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
                 "run 'oxundo run -- COMMAND' to make one, or 'oxundo init' to have an agent's prompts be turns",
             ));
         }
-        Ok(nothing(
+        let refusal = nothing(
             op,
             &match (op, self.whole) {
                 (Op::Redo, 0) => "no turn is undone".to_owned(),
@@ -218,7 +218,9 @@ impl<'v, 'r> LineWalk<'v, 'r> {
                 (_, 1) => format!("'{branch}' has 1 turn, {wanted} were asked for"),
                 (_, n) => format!("'{branch}' has {n} turns, {wanted} were asked for"),
             },
-        ))
+        );
+        let all = Some(self.whole).filter(|whole| *whole > 0);
+        Ok(refusal.hints(all.map(|all| format!("or run 'oxundo {} {all}' for all of them", op.word()))))
     }
 }
 
@@ -282,7 +284,7 @@ fn goal(view: &View<'_>, op: Op, words: &str) -> Result<u64> {
             .hint(format!("run 'oxundo redo --to {goal}' to go forward to it"))
             .into());
     }
-    if op == Op::Redo && view.last_whole()? != Some(goal) && is_done(view, goal)? {
+    if op == Op::Redo && view.last_whole()?.unwrap_or(0) != goal && is_done(view, goal)? {
         return Err(Refusal::new(Code::Usage, format!("turn {goal} is not undone"))
             .hint(format!("run 'oxundo undo --to {goal}' to go back to it"))
             .into());

@@ -10,6 +10,7 @@ use crate::ops::status::{self as ops, Short, Status};
 use crate::ops::turn::session::look;
 use crate::ops::view::View;
 use crate::program::ui::{Answer, Ui};
+use crate::program::usage::as_typed;
 use anyhow::Result;
 use gix::bstr::ByteSlice;
 use serde_json::json;
@@ -27,8 +28,10 @@ pub fn short(repo: &Repo, ui: &Ui) -> Result<Short> {
     ops::short(&View::open(repo, &heard)?)
 }
 
-fn refusal(status: &Status) -> Option<&Refusal> {
-    status.undo.as_ref()?.as_ref().err()
+/// What undo would be told.
+fn refusal(status: &Status) -> Option<Refusal> {
+    let refusal = status.undo.as_ref()?.as_ref().err()?;
+    Some(as_typed(refusal.clone(), &["oxundo".into(), "undo".into()]))
 }
 
 fn planned(status: &Status) -> Option<&Outcome> {
@@ -103,7 +106,7 @@ impl Answer for Status {
     }
 
     fn hints(&self) -> Vec<String> {
-        refusal(self).map(|refusal| refusal.hints.clone()).unwrap_or_default()
+        refusal(self).map(|refusal| refusal.hints).unwrap_or_default()
     }
 }
 
