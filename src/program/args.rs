@@ -82,10 +82,14 @@ pub enum Command {
     /// their files are still to be had by 'oxundo restore'.
     #[command(after_long_help = include_str!("help/redo.txt"))]
     Redo(RedoArgs),
-    /// Choose a turn from a list and go there, back or forward
+    /// Choose on the timeline screen where to go, back or forward
     ///
-    /// Type to search, Enter to choose. The files that would change are shown before you confirm.
-    #[command(after_long_help = include_str!("help/rewind.txt"))]
+    /// Shows the turns, undone and left ones and checkpoints too, and beside them what Enter would do now: the files that
+    /// would change with their difference, or why it is refused. One key each takes a single turn out, reverts, brings one
+    /// file back, starts a branch, names the present state or describes a turn; '?' lists them, '/' searches. Enter asks
+    /// before it does anything. To leave it without a choice exits 130. A terminal that shows lines only (TERM=dumb) gets a
+    /// numbered list.
+    #[command(visible_alias = "ui", after_long_help = include_str!("help/rewind.txt"))]
     Rewind(RewindArgs),
     /// Show the timeline, newest first
     ///
@@ -334,7 +338,7 @@ pub struct UndoArgs {
     /// How far
     #[command(flatten)]
     pub distance: Distance,
-    /// Choose the turn from a list, forward too; look at the files, then confirm
+    /// Choose on the timeline screen, as 'oxundo rewind' does
     #[arg(short, long, conflicts_with_all = ["number", "steps", "to", "dry_run", "only", "revert", "pathspecs"])]
     pub interactive: bool,
     /// Take this one turn out and leave later ones; in commit mode by a commit on top

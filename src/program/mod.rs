@@ -4,6 +4,7 @@ pub mod args;
 pub mod cmd;
 pub mod dispatch;
 mod interrupt;
+mod screen;
 pub mod text;
 pub mod ui;
 mod usage;

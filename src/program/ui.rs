@@ -186,31 +186,30 @@ impl Ui {
         !self.json && io::stdin().is_terminal() && Term::stderr().is_term()
     }
 
-    /// How wide the terminal is.
-    pub fn width() -> usize {
-        Term::stderr().size().1.into()
+    /// Where a screen is drawn: what is asked is no answer.
+    pub fn screen() -> io::Stderr {
+        io::stderr()
     }
 
-    /// Lets the user search a list and choose from it; `None` when they leave it.
-    pub fn choose(prompt: &str, lines: &[String], start: usize) -> Result<Option<usize>, dialoguer::Error> {
-        let theme = dialoguer::theme::ColorfulTheme::default();
-        let terminal = Term::stderr();
-        let rows = usize::from(terminal.size().0).saturating_sub(4).clamp(3, 20);
-        dialoguer::FuzzySelect::with_theme(&theme)
-            .with_prompt(prompt)
-            .items(lines)
-            .default(start)
-            .max_length(rows)
-            .highlight_matches(true)
-            .interact_on_opt(&terminal)
+    /// Whether a whole screen can be drawn on the terminal.
+    pub fn can_draw() -> bool {
+        std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb")
     }
 
-    /// Asks for a yes or no; `None` when the user leaves it open.
-    pub fn confirm(prompt: &str) -> Result<Option<bool>, dialoguer::Error> {
-        dialoguer::Confirm::new().with_prompt(prompt).default(true).interact_on_opt(&Term::stderr())
+    /// How a screen may look: whether in colours, and with more than ASCII.
+    pub fn screen_look() -> (bool, bool) {
+        (console::colors_enabled_stderr(), is_unicode(|name| std::env::var(name).ok()))
     }
 
-    /// The same, where yes is what cannot be taken back.
+    /// Asks for a line; `None` at the end of what is typed.
+    pub fn ask(prompt: &str) -> io::Result<Option<String>> {
+        Self::show(prompt);
+        let mut line = String::new();
+        let is_end = io::stdin().read_line(&mut line)? == 0;
+        Ok((!is_end).then(|| line.trim().to_owned()))
+    }
+
+    /// Asks for a yes or no, where yes is what cannot be taken back; `None` when the user leaves it open.
     pub fn confirm_loss(prompt: &str) -> Result<Option<bool>, dialoguer::Error> {
         dialoguer::Confirm::new().with_prompt(prompt).default(false).interact_on_opt(&Term::stderr())
     }

@@ -87,7 +87,8 @@ impl<'a> Typed<'a> {
         match self.error.get(kind)? {
             ContextValue::String(text) => Some(text.clone()),
             // The likeliest of what it suggests comes last.
-            ContextValue::Strings(texts) => texts.last().cloned(),
+            // One of two letters is like every word that has them.
+            ContextValue::Strings(texts) => texts.iter().rfind(|text| text.len() > 2).cloned(),
             ContextValue::StyledStrs(texts) => texts.last().map(ToString::to_string),
             ContextValue::StyledStr(text) => Some(text.to_string()),
             _ => None,

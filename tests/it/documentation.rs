@@ -88,8 +88,9 @@ fn named(text: &str, openings: &[&str]) -> BTreeSet<String> {
 #[test]
 fn every_command_that_a_hint_or_a_page_names_is_there() {
     let help = Sandbox::without_repository().oxundo(["help"]).out();
-    let known: BTreeSet<String> =
+    let mut known: BTreeSet<String> =
         help.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next().map(str::to_owned)).collect();
+    known.extend(help.lines().filter_map(|line| line.split_once("[alias: ")?.1.split(']').next()).map(str::to_owned));
     let mut seen = BTreeSet::new();
     for (file, code) in crate::house::code() {
         let words = named(&code, &["'oxundo "]);

@@ -93,6 +93,7 @@ mod run;
 mod sandbox;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod saves;
+mod screen;
 mod settings;
 mod shared;
 mod show_diff;

@@ -71,50 +71,6 @@ fn an_external_diff_and_a_pager_of_the_users_are_used() {
 }
 
 #[test]
-fn a_turn_is_chosen_from_a_list_back_and_forward() {
-    let repo = Sandbox::new();
-    repo.commit("a.txt", "0\n");
-    for n in 1..=12 {
-        let message =
-            format!("step {n} with quite a long description of all that the agent has been asked to do in it");
-        repo.oxundo(["run", "-m", &message, "--", "sh", "-c", &format!("echo {n} >a.txt")]).success();
-    }
-    let last = repo.state();
-    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
-    terminal.shows("Go to the state after turn").shows("12  ").shows("[now]");
-    terminal.types("step 3").shows("step 3").types("\r");
-    terminal.shows("Would undo turns 12, 11").shows("write  a.txt").shows("Go there?").types("n");
-    terminal.shows("Nothing is changed").shows_end();
-    repo.state().assert_is(&last, "a no changes nothing");
-
-    let mut terminal = Terminal::start(repo.oxundo_command(["undo", "-i"]));
-    terminal.shows("Go to the state").types("step 3").shows("step 3").types("\r");
-    terminal.shows("Go there?").types("y").shows("Undid turns").shows_end();
-    repo.assert_file("a.txt", "3\n", "back");
-
-    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
-    terminal.shows("Go to the state").types("step 12").shows("step 12").types("\r");
-    terminal.shows("Would redo").shows("Go there?").types("y").shows("Redid turns").shows_end();
-    repo.state().assert_is(&last, "and forward");
-
-    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
-    terminal.shows("Go to the state").types("\x1b").shows("Nothing is changed").shows_end();
-    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
-    terminal.shows("Go to the state").types("\x03").shows_end();
-    repo.state().assert_is(&last, "to leave the list changes nothing");
-}
-
-#[test]
-fn what_is_refused_is_said_before_the_question() {
-    let repo = two_turns();
-    repo.write("a.txt", "mine\n");
-    let before = repo.everything();
-    let mut terminal = Terminal::start(repo.oxundo_command(["rewind"]));
-    terminal.shows("Go to the state").types("\r").shows("undo would overwrite changes in 'a.txt' (").shows_end();
-    repo.everything().assert_is(&before, "nothing is changed");
-}
-
-#[test]
 fn without_a_terminal_the_flags_are_named() {
     for mode in Mode::BOTH {
         let repo = Sandbox::new();

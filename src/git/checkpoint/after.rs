@@ -13,6 +13,7 @@ use crate::model::path::all_parents;
 use crate::model::plan::{FileMove, Plan};
 use crate::model::turn::Turn;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
 use rustix::fs::FileType;
@@ -55,6 +56,11 @@ impl Checkpoints<'_> {
         directory_modes(&mut after, plan, &gone);
         after.directories = self.empty_directories(before, &after, plan, &gone)?;
         Ok(Some(after))
+    }
+
+    /// The tree of the worktree's files after a plan.
+    pub fn tree_after(&self, before: ObjectId, plan: &Plan) -> Result<ObjectId> {
+        Objects::new(self.repo).edited_tree(before, &changes(plan.files.iter()))
     }
 
     /// The files that a plan writes where nothing is and that the state before it leaves out, as a turn's record has

@@ -42,6 +42,14 @@ impl Objects<'_> {
         self.print(args)
     }
 
+    /// How two trees differ in one file, as the user's own diff command says it, or git's: without colours.
+    pub fn shown_diff(&self, from: ObjectId, to: ObjectId, path: &BStr) -> Result<Vec<u8>> {
+        let literal = OsString::from_vec([b":(top,literal)", path.as_bytes()].concat());
+        let mut args: Vec<OsString> = ["-c", "color.ui=never", "diff"].map(Into::into).into();
+        args.extend([from.to_string().into(), to.to_string().into(), "--".into(), literal]);
+        self.repo.git(args).run(b"")
+    }
+
     /// How two trees differ in one file, as a patch without colours, the user's programs and renames.
     pub fn patch(&self, from: ObjectId, to: ObjectId, path: &BStr) -> Result<Vec<u8>> {
         let literal = OsString::from_vec([b":(top,literal)", path.as_bytes()].concat());

@@ -9,6 +9,7 @@ pub mod range;
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
 use crate::model::bytes::{sanitized, shown};
+use crate::model::checkpoint::Checkpoint;
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::{Note, Turn};
@@ -55,6 +56,16 @@ impl PlannedUndo {
             return Ok(());
         }
         Err(changed_since(self.op).into())
+    }
+
+    /// What it changes.
+    pub fn plan(&self) -> &Plan {
+        &self.prepared.plan
+    }
+
+    /// The present that it is planned for.
+    pub fn present(&self) -> &Checkpoint {
+        &self.prepared.capture.checkpoint
     }
 
     /// What would be done.

@@ -1,0 +1,163 @@
+//! What can be done from the timeline screen: planned as its command plans it, and carried out only as it was shown.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::repo::Repo;
+use crate::model::bytes::shown;
+use crate::model::checkpoint::{Change, Delta};
+use crate::model::merge::Edits;
+use crate::model::plan::{Op, Plan};
+use crate::ops::conversation::hand_over;
+use crate::ops::made::PlannedTurn;
+use crate::ops::outcome::Outcome;
+use crate::ops::revert::Which;
+use crate::ops::turn::session::{Command, look_ahead, settled_for};
+use crate::ops::undo::PlannedUndo;
+use crate::ops::undo::range::Extent;
+use crate::ops::view::View;
+use crate::ops::{branch, restore, revert, undo};
+use crate::program::interrupt;
+use crate::warning::Warn;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+/// Of so many files the lines are counted.
+const COUNTED: usize = 200;
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Undo or redo until this is the last turn done.
+    Go { to: String, forward: bool },
+    /// Take one turn out.
+    Only(u64),
+    /// Take the turns above this one out by commits on top.
+    Revert(u64),
+    /// Bring one path back as it was then.
+    Path { state: String, path: BString },
+    /// Start a branch.
+    Branch { name: String, turn: String },
+}
+
+/// What to look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub deed: Deed,
+    /// The file whose difference is shown; of the first one where none is chosen.
+    pub path: Option<BString>,
+}
+
+/// A file that would change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    pub path: BString,
+    pub shown: String,
+    pub action: &'static str,
+    /// Lines that come and go, where they were counted.
+    pub lines: Option<(u64, u64)>,
+}
+
+/// What would be done now.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// In a few lines.
+    pub lines: Vec<String>,
+    pub files: Vec<Changed>,
+    pub plan: Plan,
+    /// The worktree's files before and after.
+    pub trees: [ObjectId; 2],
+}
+
+enum Planned {
+    Walk(Box<PlannedUndo>),
+    Made(Box<PlannedTurn>),
+}
+
+impl Deed {
+    /// Plans it, and changes nothing.
+    pub fn told<'r>(&self, repo: &'r Repo, heard: Warn<'r>, edits: Option<Edits>) -> Result<Told> {
+        look_ahead(repo, heard, self.command(), |view| {
+            let planned = self.plan(view, edits)?;
+            let (plan, before) = match &planned {
+                Planned::Walk(walk) => (walk.plan().clone(), walk.present().worktree),
+                Planned::Made(made) => (made.plan.clone(), made.capture.checkpoint.worktree),
+            };
+            let after = Checkpoints::new(view.repo).tree_after(before, &plan)?;
+            let files = changed(view, &plan)?;
+            let outcome = match planned {
+                Planned::Walk(walk) => walk.preview(),
+                Planned::Made(made) => made.preview(),
+            };
+            let lines = outcome.in_short().lines().map(str::to_owned).collect();
+            Ok(Told { lines, files, plan, trees: [before, after] })
+        })
+    }
+
+    /// Does it, if it is still what was shown.
+    pub fn done(&self, repo: &Repo, heard: Warn<'_>, edits: Option<Edits>, looked_at: &Plan) -> Result<Outcome> {
+        interrupt::watch(repo)?;
+        let plan = |view: &View<'_>| {
+            let planned = self.plan(view, edits)?;
+            match &planned {
+                Planned::Walk(walk) => walk.check_is(looked_at)?,
+                Planned::Made(made) => made.check_is(view, looked_at)?,
+            }
+            Ok(planned)
+        };
+        settled_for(repo, heard, self.command(), plan, |locked, planned, _| match planned {
+            Planned::Walk(walk) => {
+                walk.announce(locked);
+                let done = walk.carry_out(locked)?;
+                hand_over(locked, self.command().op, &done);
+                Ok(done)
+            }
+            Planned::Made(made) => made.carry_out(locked),
+        })
+    }
+
+    fn command(&self) -> Command {
+        let op = match self {
+            Self::Go { forward: true, .. } => Op::Redo,
+            Self::Go { .. } | Self::Only(_) | Self::Revert(_) => Op::Undo,
+            Self::Path { .. } => Op::Restore,
+            Self::Branch { .. } => Op::Branch,
+        };
+        Command { op, is_typed: true }
+    }
+
+    fn plan(&self, view: &View<'_>, edits: Option<Edits>) -> Result<Planned> {
+        let made = match self {
+            Self::Go { to, .. } => {
+                let walk = undo::plan(view, self.command().op, &Extent::To(to.clone()), edits)?;
+                return Ok(Planned::Walk(Box::new(walk)));
+            }
+            Self::Only(turn) => revert::plan(view, &Which::Only(turn.to_string()), &[], edits)?,
+            Self::Revert(turn) => revert::plan(view, &Which::Last(Extent::To(turn.to_string())), &[], edits)?,
+            Self::Path { state, path } => restore::plan(view, state, &[literal(path)])?,
+            Self::Branch { name, turn } => branch::plan(view, name, turn, edits)?,
+        };
+        Ok(Planned::Made(Box::new(made)))
+    }
+}
+
+/// The pathspec of this very path.
+pub fn literal(path: &BString) -> OsString {
+    OsString::from_vec([b":(top,literal)", path.as_slice()].concat())
+}
+
+fn changed(view: &View<'_>, plan: &Plan) -> Result<Vec<Changed>> {
+    let moves = plan.files.iter().take(COUNTED);
+    let files = moves.map(|file| (file.path.clone(), Change::new(file.from, file.to))).collect();
+    let delta = Delta { files, ..Delta::default() };
+    let counted = Checkpoints::new(view.repo).file_stats(&delta)?;
+    let lines: BTreeMap<&BString, (u64, u64)> =
+        delta.files.keys().zip(counted.iter().map(|file| (file.insertions, file.deletions))).collect();
+    let all = plan.actions().into_iter().map(|(path, action)| {
+        let lines = lines.get(path).copied();
+        Changed { path: path.clone(), shown: shown(path.as_bstr()), action, lines }
+    });
+    Ok(all.collect())
+}

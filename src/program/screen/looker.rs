@@ -1,0 +1,159 @@
+//! What is read and planned while the screen is drawn: two threads with a repository of their own each, one for the rows and
+//! one for what would be done.
+
+use crate::error::Refusal;
+use crate::error::failure::to_refusal;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::model::merge::Edits;
+use crate::program::screen::deed::{Deed, Told, Wanted, literal};
+use crate::program::screen::read;
+use crate::program::screen::row::{Timeline, harmless};
+use crate::program::ui::Ui;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+/// So many lines of a difference are shown.
+const DIFF_LINES: usize = 2000;
+
+/// What was found.
+pub enum News {
+    Timeline(Timeline),
+    Told(Deed, Result<Box<Told>, Refusal>),
+    Diff(Deed, BString, Vec<String>),
+    /// What could not be read, so that nothing can be chosen.
+    Failed(Refusal),
+    /// The pager was left.
+    Paged,
+}
+
+enum Job {
+    Look(Wanted),
+    Page(Wanted),
+}
+
+/// The two threads.
+pub struct Looker {
+    top: PathBuf,
+    jobs: Sender<Job>,
+    send: Sender<News>,
+    news: Receiver<News>,
+}
+
+impl Looker {
+    pub fn start(repo: &Repo, edits: Option<Edits>) -> Self {
+        let (send, news) = channel();
+        let (jobs, wanted) = channel();
+        let top = repo.top().join(repo.prefix());
+        let (at, told) = (top.clone(), send.clone());
+        thread::spawn(move || look(&at, edits, &wanted, &told));
+        let looker = Self { top, jobs, send, news };
+        looker.read();
+        looker
+    }
+
+    /// Reads the timeline, again too.
+    pub fn read(&self) {
+        let (top, send) = (self.top.clone(), self.send.clone());
+        thread::spawn(move || {
+            let tell = |timeline| drop(send.send(News::Timeline(timeline)));
+            if let Err(error) = read::timeline(&top, tell) {
+                let _ = send.send(News::Failed(to_refusal(&error)));
+            }
+        });
+    }
+
+    pub fn look(&self, wanted: Wanted) {
+        // A thread that has panicked is told of where its news are missing.
+        let _ = self.jobs.send(Job::Look(wanted));
+    }
+
+    /// Shows the difference in the user's pager, which has the terminal until it is left.
+    pub fn page(&self, wanted: Wanted) -> Result<()> {
+        self.jobs.send(Job::Page(wanted))?;
+        while !matches!(self.news.recv()?, News::Paged) {}
+        Ok(())
+    }
+
+    /// The next piece of news, if there is one within this time.
+    pub fn news(&self, within: Duration) -> Option<News> {
+        self.news.recv_timeout(within).ok()
+    }
+}
+
+/// Plans what is wanted last, until nobody wants anything.
+fn look(top: &Path, edits: Option<Edits>, jobs: &Receiver<Job>, send: &Sender<News>) {
+    let mut last: Option<Seen> = None;
+    while let Ok(mut job) = jobs.recv() {
+        while let (Job::Look(_), Ok(newer)) = (&job, jobs.try_recv()) {
+            job = newer;
+        }
+        let (Job::Look(wanted) | Job::Page(wanted)) = &job;
+        if last.as_ref().is_none_or(|seen| seen.deed != wanted.deed) {
+            last = None;
+            match Seen::of(top, edits, &wanted.deed) {
+                Ok((seen, told)) => {
+                    last = Some(seen);
+                    let _ = send.send(News::Told(wanted.deed.clone(), Ok(Box::new(told))));
+                }
+                Err(error) => drop(send.send(News::Told(wanted.deed.clone(), Err(to_refusal(&error))))),
+            }
+        }
+        let news = match (&job, &last) {
+            (Job::Look(wanted), Some(seen)) => seen.diff(wanted.path.as_ref()),
+            (Job::Page(wanted), Some(seen)) => {
+                // What git cannot show it says itself.
+                let _ = seen.page(wanted.path.as_ref());
+                Some(News::Paged)
+            }
+            (Job::Page(_), None) => Some(News::Paged),
+            (Job::Look(_), None) => None,
+        };
+        if news.is_some_and(|news| send.send(news).is_err()) {
+            return;
+        }
+    }
+}
+
+/// What was planned last, and the repository that has its contents.
+struct Seen {
+    repo: Repo,
+    deed: Deed,
+    trees: [ObjectId; 2],
+    first: Option<BString>,
+}
+
+impl Seen {
+    fn of(top: &Path, edits: Option<Edits>, deed: &Deed) -> Result<(Self, Told)> {
+        let repo = Repo::open(top)?;
+        let told = deed.told(&repo, &|_| {}, edits)?;
+        let first = told.files.first().map(|file| file.path.clone());
+        Ok((Self { repo, deed: deed.clone(), trees: told.trees, first }, told))
+    }
+
+    fn diff(&self, path: Option<&BString>) -> Option<News> {
+        let path = path.or(self.first.as_ref())?;
+        let [from, to] = self.trees;
+        let lines = match Objects::new(&self.repo).shown_diff(from, to, path.as_bstr()) {
+            Ok(text) => text.lines().take(DIFF_LINES).map(|line| plain(&line.to_str_lossy())).collect(),
+            Err(error) => vec![harmless(&error.to_string())],
+        };
+        Some(News::Diff(self.deed.clone(), path.clone(), lines))
+    }
+
+    fn page(&self, path: Option<&BString>) -> Result<()> {
+        let [from, to] = self.trees;
+        let paths: Vec<_> = path.map(literal).into_iter().collect();
+        Objects::new(&self.repo).print_diff(from, to, Ui::diff_style(false), &paths)
+    }
+}
+
+/// A line of a difference as cells: without tabs and what steers a terminal.
+fn plain(line: &str) -> String {
+    harmless(&line.replace('\t', "    "))
+}

@@ -1,0 +1,150 @@
+//! The terminal, taken for a whole screen and given back as it was: at the end, at a panic, at a signal, and for as long as
+//! a pager or the shell has it.
+
+use crate::program::ui::Ui;
+use anyhow::Result;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use rustix::process::{Signal, kill_current_process_group};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::flag;
+use signal_hook::low_level::emulate_default_handler;
+use std::io::Stderr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether a screen has the terminal.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// A terminal that a screen has.
+pub struct Taken {
+    pub terminal: Terminal<CrosstermBackend<Stderr>>,
+    signals: Signals,
+}
+
+/// What signals came.
+struct Signals {
+    ends: Vec<(i32, Arc<AtomicBool>)>,
+    suspends: Arc<AtomicBool>,
+    goes_on: Arc<AtomicBool>,
+    /// Whether it stops as every program does.
+    stops: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn watch() -> Result<Self> {
+        let stops = Arc::new(AtomicBool::new(false));
+        flag::register_conditional_default(SIGTSTP, Arc::clone(&stops))?;
+        let mut ends = Vec::new();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            ends.push((signal, watched(signal)?));
+        }
+        Ok(Self { ends, suspends: watched(SIGTSTP)?, goes_on: watched(SIGCONT)?, stops })
+    }
+}
+
+fn watched(signal: i32) -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    flag::register(signal, Arc::clone(&flag))?;
+    Ok(flag)
+}
+
+impl Taken {
+    /// Takes the terminal.
+    pub fn take() -> Result<Self> {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+        let signals = Signals::watch()?;
+        take()?;
+        // Where this fails, dropping it gives the terminal back.
+        let guard = Back;
+        let terminal = Terminal::new(CrosstermBackend::new(Ui::screen()))?;
+        std::mem::forget(guard);
+        Ok(Self { terminal, signals })
+    }
+
+    /// Lets others have it for a while.
+    pub fn lend(&mut self, to: impl FnOnce() -> Result<()>) -> Result<()> {
+        give_back();
+        let lent = to();
+        take()?;
+        // Nothing is known of what is there. To have it cleared, the terminal would be asked where its cursor is.
+        self.terminal = Terminal::new(CrosstermBackend::new(Ui::screen()))?;
+        lent
+    }
+
+    /// Stops until the shell has it go on, with all that was started with it, as the terminal's own key does.
+    pub fn suspend(&mut self) -> Result<()> {
+        let stops = Arc::clone(&self.signals.stops);
+        self.lend(|| {
+            stops.store(true, Ordering::Relaxed);
+            kill_current_process_group(Signal::TSTP)?;
+            stops.store(false, Ordering::Relaxed);
+            Ok(())
+        })?;
+        for came in [&self.signals.suspends, &self.signals.goes_on] {
+            came.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Heeds the signals that came; gives the one that ends the screen.
+    pub fn heed(&mut self) -> Result<Option<i32>> {
+        if let Some((signal, _)) = self.signals.ends.iter().find(|(_, came)| came.load(Ordering::Relaxed)) {
+            return Ok(Some(*signal));
+        }
+        if self.signals.suspends.swap(false, Ordering::Relaxed) {
+            self.suspend()?;
+        }
+        if self.signals.goes_on.swap(false, Ordering::Relaxed) {
+            // It was stopped by what nobody hears of: the shell has set the terminal up for itself.
+            self.lend(|| Ok(()))?;
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        give_back();
+        self.signals.stops.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Gives the terminal back when it is dropped.
+struct Back;
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Ends the process as the signal that ended the screen does.
+pub fn end_by(signal: i32) -> Result<()> {
+    Ok(emulate_default_handler(signal)?)
+}
+
+fn take() -> Result<()> {
+    enable_raw_mode()?;
+    TAKEN.store(true, Ordering::Relaxed);
+    execute!(Ui::screen(), EnterAlternateScreen, Clear(ClearType::All), EnableMouseCapture, EnableBracketedPaste)?;
+    Ok(())
+}
+
+fn give_back() {
+    if TAKEN.swap(false, Ordering::Relaxed) {
+        // With the terminal gone there is nothing left to give back.
+        let _ = execute!(Ui::screen(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+    }
+}

@@ -1,0 +1,137 @@
+//! The timeline screen in a terminal of its own, read as people see it.
+
+use crate::sandbox::Sandbox;
+use crate::terminal::{Terminal, Watched};
+use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
+use std::process::Command;
+
+/// Three turns, each of which writes a file.
+fn three_turns() -> Sandbox {
+    let repo = Sandbox::new();
+    for (n, message) in [(1, "add a cache"), (2, "\u{6f22}\u{5b57} \u{1f389}"), (3, "make it fast")] {
+        let script = format!("echo {n} >file{n}.txt");
+        repo.oxundo(["run", "--agent", "claude", "-m", message, "--", "sh", "-c", &script]).success();
+    }
+    repo
+}
+
+/// A command that says what the terminal is set up as before and after it.
+fn between(repo: &Sandbox, command: &str) -> Command {
+    repo.launched_command(&format!("stty -g; {command}; echo code $?; stty -g"), &[])
+}
+
+/// Everything on the terminal is as it was.
+fn assert_given_back(watched: &Watched) {
+    let screen = watched.screen();
+    assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
+    assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+    let text = screen.contents();
+    let settings: Vec<&str> = text.lines().filter(|line| line.matches(':').count() > 10).collect();
+    assert!(settings.len() == 2 && settings[0] == settings[1], "{text}");
+}
+
+#[test]
+fn a_turn_is_chosen_on_the_screen_back_and_forward() {
+    let repo = three_turns();
+    let last = repo.state();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
+    screen.shows("Enter: undo turn 3 (claude: make it fast)").shows("delete +0 -1 file3.txt").shows("-3");
+    assert!(screen.screen().alternate_screen());
+    screen.types("n").shows("Enter: undo turn 3");
+    screen.types("/cache").shows("(1 found)").shows("Enter: undo turns 3, 2");
+    screen.types("\r\r").shows("do this?").types("n").shows("Enter go").types("\r\r").ends();
+    screen.shows("Undid turns 3, 2");
+    repo.assert_absent("file2.txt", "it is undone");
+    repo.assert_file("file1.txt", "1\n", "it is not");
+
+    let mut screen = Watched::start(repo.oxundo_command(["ui"]), 40, 10);
+    screen.shows("[undone]").types("g").shows("Enter: redo turns 2, 3").resize(80, 24).shows("write  +1 -0 file2.txt");
+    screen.types("\r\r").ends().shows("Redid turns 2, 3");
+    repo.state().assert_is(&last, "and forward");
+}
+
+#[test]
+fn what_is_refused_is_said_before_anything_is_chosen() {
+    let repo = three_turns();
+    repo.write("file3.txt", "mine\n");
+    let before = repo.everything();
+    let mut screen = Watched::start(repo.oxundo_command(["undo", "-i"]), 80, 24);
+    screen.shows("refused: undo would overwrite changes in 'file3.txt'").types("\r\r").shows("this cannot be done now");
+    screen.types("\x1b").shows("Enter go").types("q").ends();
+    repo.everything().assert_is(&before, "nothing is changed");
+}
+
+#[test]
+fn what_moved_since_it_was_shown_is_not_done() {
+    let repo = three_turns();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 80, 24);
+    screen.shows("Enter: undo turn 3").types("\r").shows("do this?");
+    repo.commit("theirs.txt", "theirs\n");
+    let before = repo.everything();
+    screen.types("\r").ends();
+    repo.everything().assert_is(&before, "what was shown is not what would be done now");
+}
+
+#[test]
+fn each_way_out_gives_the_terminal_back() {
+    let repo = three_turns();
+    let before = repo.state();
+    for (keys, code) in [("\x1b", 130), ("\x03", 130), ("q", 130), ("\rnq", 130)] {
+        let mut screen = Watched::start(between(&repo, "\"$0\" rewind"), 120, 30);
+        screen.shows("Enter: undo turn 3").types(keys).ends();
+        assert!(screen.screen().contents().contains(&format!("code {code}")), "{keys:?}");
+        assert_given_back(&screen);
+    }
+    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
+        let command = "sh -c 'echo $$ >../pid; exec \"$0\" rewind' \"$0\"";
+        let mut screen = Watched::start(between(&repo, command), 120, 30);
+        screen.shows("Enter: undo turn 3");
+        repo.sh(&format!("kill -{signal} $(cat ../pid)"));
+        screen.ends();
+        assert!(
+            screen.screen().contents().contains(&format!("code {code}")),
+            "{signal}: {}",
+            screen.screen().contents()
+        );
+        assert_given_back(&screen);
+    }
+    repo.state().assert_is(&before, "nothing is changed");
+}
+
+#[test]
+fn the_shell_has_the_terminal_while_the_screen_is_suspended() {
+    let repo = three_turns();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 80, 24);
+    screen.shows("Enter: undo turn 3").types("\x1a");
+    let (_, status) = waitpid(Some(screen.pid()), WaitOptions::UNTRACED).expect("wait").expect("it stops");
+    assert!(status.stopped());
+    screen.until("the terminal is given back", |screen| !screen.alternate_screen());
+    kill_process(screen.pid(), Signal::CONT).expect("have it go on");
+    screen.until("it is drawn again", |screen| screen.alternate_screen() && screen.contents().contains("Enter: undo"));
+    screen.types("q").ends();
+}
+
+#[test]
+fn the_difference_is_shown_in_the_users_pager() {
+    let repo = three_turns();
+    repo.sh("git config core.pager 'sed s/^/paged./; read key </dev/tty'");
+    let mut command = repo.oxundo_command(["rewind"]);
+    command.env_remove("GIT_PAGER").env_remove("PAGER");
+    let mut screen = Watched::start(command, 80, 24);
+    screen.shows("file3.txt").types("v").shows("paged.-3").types("\r").shows("Enter: undo turn 3");
+    screen.types("cgood\r").shows("checkpoint 'good'").types("dall of it\r").shows("claude: all of it");
+    screen.types("oy").ends().shows("Took out turn 2");
+    assert_eq!(repo.json(["checkpoint", "--list"]).1["checkpoints"][0]["name"], "good");
+}
+
+#[test]
+fn a_terminal_of_lines_gets_a_numbered_list() {
+    let repo = three_turns();
+    let mut terminal = Terminal::start_as(repo.oxundo_command(["rewind"]), "dumb");
+    terminal.shows("3  ").shows("[now]").shows("before the first turn").shows("Go to the state").types("2\r");
+    terminal.shows("Would undo turn 3").shows("Go there?").types("y\r").shows("Undid turn 3").shows_end();
+    let mut terminal = Terminal::start_as(repo.oxundo_command(["rewind"]), "dumb");
+    terminal.shows("[undone]").types("\r");
+    let all = terminal.all();
+    assert!(all.contains("Nothing is changed") && !all.contains('\x1b'), "{all:?}");
+}
