@@ -192,6 +192,11 @@ impl Config<'_> {
         self.flag("fsync")
     }
 
+    /// `oxundo.steps`: whether what changes around each call of an agent's tools is kept.
+    pub fn steps(self) -> Result<bool> {
+        self.choice("steps", &[("hooks", true), ("off", false)])
+    }
+
     /// `oxundo.hookTimeout`: for how many milliseconds an agent's hook works before it gives up; 25000 by default.
     pub fn hook_timeout(self) -> Result<Duration> {
         Ok(Duration::from_millis(self.number("hookTimeout")?))

@@ -14,6 +14,9 @@ const LONGEST: usize = 1 << 20;
 /// Ids and paths longer than this are ignored.
 const LONGEST_NAME: usize = 4 << 10;
 
+/// So many characters of a command line are kept.
+const LONGEST_COMMAND: usize = 200;
+
 const EVENT: &[&str] = &["hook_event_name", "hook_name", "event_name", "event", "type"];
 const PROMPT: &[&str] = &["submitted_prompt", "prompt", "user_prompt", "user_prompt_submit.prompt", "message"];
 const TRANSCRIPT: &[&str] = &["transcript_path", "session_file"];
@@ -38,6 +41,13 @@ const TOOL_PATH: &[&str] = &[
     "args.path",
     "pre_tool_use.parameters.path",
     "post_tool_use.parameters.path",
+];
+const TOOL_COMMAND: &[&str] = &[
+    "tool_input.command",
+    "tool_args.command",
+    "args.command",
+    "pre_tool_use.parameters.command",
+    "post_tool_use.parameters.command",
 ];
 const OUTCOME: &[&str] = &["status", "reason", "stop_reason"];
 
@@ -89,6 +99,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
             tool: name(TOOL).unwrap_or_default(),
             path: name(TOOL_PATH),
             id: name(TOOL_CALL),
+            command: text(payload, TOOL_COMMAND).filter(|_| name(TOOL_PATH).is_none()).map(|line| one_line(&line)),
         }),
         directory: name(DIRECTORY).map(PathBuf::from),
     })
@@ -155,6 +166,12 @@ fn field<'a>(payload: &'a Value, path: &str) -> Option<&'a Value> {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?),
         _ => None,
     })
+}
+
+/// The beginning of a command line, which is there to be recognised.
+fn one_line(text: &str) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().filter(|c| !c.is_control()).take(LONGEST_COMMAND).collect()
 }
 
 /// A prompt as it is recorded: without control characters, and of limited length.

@@ -248,7 +248,7 @@ fn made(made: turn::Made) -> Made {
         turn::Made::Restore => Made::Restore,
         turn::Made::Branch => Made::Branch,
         turn::Made::Squash => Made::Squash,
-        turn::Made::Revert(turns) => Made::Revert(turns),
+        turn::Made::Revert(turns) | turn::Made::BackTo { turns, .. } => Made::Revert(turns),
         turn::Made::PartialRevert(turns) => Made::PartialRevert(turns),
     }
 }

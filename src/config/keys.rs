@@ -158,6 +158,14 @@ pub const KEYS: &[Key] = &[
         ..ONE
     },
     Key {
+        name: "steps",
+        default: "hooks",
+        values: "hooks or off",
+        about: "Whether the steps of a turn are kept: what changed around each call of a tool that an agent's hooks tell of.",
+        example: "off",
+        ..ONE
+    },
+    Key {
         name: "maxFileSize",
         default: "10m",
         values: "bytes; k, m and g are understood",

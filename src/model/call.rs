@@ -1,5 +1,6 @@
 //! The calls of tools that agents' hooks tell of: evidence of when an agent was at work.
 
+use crate::model::checkpoint::FileState;
 use serde::{Deserialize, Serialize};
 
 /// What is told of a call.
@@ -11,6 +12,67 @@ pub struct ToolUse {
     pub path: Option<String>,
     /// The agent's own id of the call.
     pub id: Option<String>,
+    /// The command line, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// The tools of agents that write the file which they name and nothing else, as [`folded`] has them.
+const EDITORS: [&str; 14] = [
+    "edit",
+    "write",
+    "multiedit",
+    "notebookedit",
+    "writefile",
+    "replace",
+    "editfile",
+    "createfile",
+    "create",
+    "writetofile",
+    "replaceinfile",
+    "searchreplace",
+    "strreplace",
+    "strreplacebasededittool",
+];
+
+/// Those that write no file at all.
+const READERS: [&str; 19] = [
+    "read",
+    "readfile",
+    "readmanyfiles",
+    "view",
+    "grep",
+    "greptool",
+    "grepsearch",
+    "searchfilecontent",
+    "glob",
+    "globtool",
+    "ls",
+    "listdirectory",
+    "listdir",
+    "webfetch",
+    "websearch",
+    "todowrite",
+    "todoread",
+    "notebookread",
+    "askuserquestion",
+];
+
+/// A tool's name as agents agree on it: letters and digits alone, in lower case.
+fn folded(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+impl ToolUse {
+    /// The one file that it writes, as it names it; none where it may write any.
+    pub fn only_file(&self) -> Option<&str> {
+        self.path.as_deref().filter(|_| EDITORS.contains(&folded(&self.tool).as_str()))
+    }
+
+    /// Whether it writes no file.
+    pub fn only_reads(&self) -> bool {
+        READERS.contains(&folded(&self.tool).as_str())
+    }
 }
 
 /// A beginning or an end of a call, as it was told.
@@ -31,6 +93,27 @@ pub struct CallMark {
     /// The agent's processes at the beginning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<u32>,
+    /// The time that a file would have got which was changed then, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<i64>,
+    /// What the file held that it names, where somebody had changed that since the last look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<FileState>,
+    /// What was looked at after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked: Option<Looked>,
+}
+
+/// What was looked at after a call, for a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Looked {
+    /// The file that it names.
+    File,
+    /// All: what each call changed that was over is known.
+    All,
+    /// In vain: something that it started goes on.
+    GoesOn,
 }
 
 /// A call of a tool.
@@ -51,13 +134,28 @@ pub struct ToolCall {
     /// The agent's processes when it began.
     #[serde(skip)]
     pub beside: Vec<u32>,
+    /// The time of files when it began, in nanoseconds.
+    #[serde(skip)]
+    pub clock: Option<i64>,
+    /// What somebody else had left in the file that it names.
+    #[serde(skip)]
+    pub found: Option<FileState>,
+    /// Whether it is known what it changed.
+    #[serde(skip)]
+    pub is_known: bool,
+    /// Whether something that it started goes on.
+    #[serde(skip)]
+    pub goes_on: bool,
+    /// The place of its beginning among all that was told, and of its end.
+    #[serde(skip)]
+    pub told: (usize, Option<usize>),
 }
 
 impl CallMark {
     /// That a call began.
     pub fn of(call: ToolCall) -> Self {
-        let ToolCall { session, tool, began_at, since_boot, beside, .. } = call;
-        Self { session, tool, at: began_at, since_boot, ends: false, beside }
+        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, .. } = call;
+        Self { session, tool, at: began_at, since_boot, ends: false, beside, clock, found, looked: None }
     }
 }
 
@@ -65,6 +163,17 @@ impl CallMark {
 const OWN_WORK: i64 = 10;
 
 impl ToolCall {
+    fn end(&mut self, at: &str, place: usize) {
+        self.ended_at = Some(at.to_owned());
+        self.told.1 = Some(place);
+    }
+
+    /// Whether another one was in flight at some time of this one.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let begins_in = |one: &Self, other: &Self| other.told.1.is_none_or(|end| end > one.told.0);
+        begins_in(self, other) && begins_in(other, self)
+    }
+
     /// How old it is, in seconds, by these two clocks: the second one is never set, and only begins anew with the system,
     /// which no call outlasts.
     pub fn age(&self, since_began: Option<i64>, since_boot: i64) -> Option<i64> {
@@ -85,19 +194,57 @@ impl ToolCall {
 /// one that names no call is that of all of its session's.
 pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
-    for CallMark { session, tool, at, since_boot, ends, beside } in marks {
+    for (place, mark) in marks.into_iter().enumerate() {
+        let CallMark { session, tool, at, since_boot, ends, beside, clock, found, looked } = mark;
+        if let Some(looked) = looked {
+            looked_at(&mut calls, looked, session.as_deref(), &tool);
+            continue;
+        }
         if !ends {
-            calls.push(ToolCall { session, tool, began_at: at, ended_at: None, since_boot, beside });
+            let is_known = tool.only_reads();
+            let call = ToolCall {
+                session,
+                tool,
+                began_at: at,
+                ended_at: None,
+                since_boot,
+                beside,
+                clock,
+                found,
+                is_known,
+                goes_on: false,
+                told: (place, None),
+            };
+            calls.push(call);
             continue;
         }
         let mut begun = calls.iter_mut().filter(|call| call.ended_at.is_none() && call.session == session);
         if tool == ToolUse::default() {
-            begun.for_each(|call| call.ended_at = Some(at.clone()));
+            begun.for_each(|call| call.end(&at, place));
         } else if let Some(call) = begun.find(|call| is_same_call(&call.tool, &tool)) {
-            call.ended_at = Some(at);
+            call.end(&at, place);
         }
     }
     calls
+}
+
+/// The call that has just ended and of which it is not known yet what it changed.
+pub fn just_ended<'c>(calls: &'c [ToolCall], session: Option<&String>, tool: &ToolUse) -> Option<&'c ToolCall> {
+    let is_it = |call: &&ToolCall| call.session.as_ref() == session && is_same_call(&call.tool, tool);
+    calls.iter().filter(|call| call.ended_at.is_some() && !call.is_known).filter(is_it).max_by_key(|call| call.told.1)
+}
+
+/// Notes what was looked at after a call.
+fn looked_at(calls: &mut [ToolCall], looked: Looked, session: Option<&str>, tool: &ToolUse) {
+    let is_it = |call: &ToolCall| call.session.as_deref() == session && is_same_call(&call.tool, tool);
+    let ended = calls.iter_mut().filter(|call| call.ended_at.is_some() && is_it(call));
+    if let Some(call) = ended.max_by_key(|call| call.told.1) {
+        call.is_known = true;
+        call.goes_on = looked == Looked::GoesOn;
+    }
+    if looked != Looked::File {
+        calls.iter_mut().filter(|call| call.ended_at.is_some()).for_each(|call| call.is_known = true);
+    }
 }
 
 /// Whether an end is that of a beginning: by the agent's id of the call, where it has any.
@@ -113,7 +260,7 @@ mod tests {
     use super::*;
 
     fn mark(session: &str, tool: &str, id: Option<&str>, at: &str, ends: bool) -> CallMark {
-        let tool = ToolUse { tool: tool.to_owned(), path: None, id: id.map(str::to_owned) };
+        let tool = ToolUse { tool: tool.to_owned(), id: id.map(str::to_owned), ..ToolUse::default() };
         CallMark {
             session: Some(session.to_owned()),
             tool,
@@ -121,6 +268,9 @@ mod tests {
             since_boot: None,
             ends,
             beside: vec![7, 8],
+            clock: None,
+            found: None,
+            looked: None,
         }
     }
 

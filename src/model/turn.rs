@@ -84,6 +84,13 @@ pub enum Made {
     /// undo walks over this and the next one as one step, and redo brings the paths back.
     #[serde(rename = "part")]
     PartialRevert(Vec<u64>),
+    /// Back to a step of the last of these turns; of the others nothing is left.
+    BackTo {
+        /// The turns.
+        turns: Vec<u64>,
+        /// The step.
+        step: u64,
+    },
 }
 
 /// Everything about a turn but its two checkpoints.
@@ -233,13 +240,17 @@ impl Turn {
 
     /// Whether it only takes some paths of other turns out.
     pub fn is_part(&self) -> bool {
-        matches!(self.made, Some(Made::PartialRevert(_)))
+        match &self.made {
+            Some(Made::PartialRevert(_)) => true,
+            Some(Made::BackTo { turns, .. }) => turns.len() == 1,
+            _ => false,
+        }
     }
 
     /// The turns that it takes out, whole or in part: redo brings them back.
     pub fn takes_out(&self) -> &[u64] {
         match &self.made {
-            Some(Made::Revert(turns) | Made::PartialRevert(turns)) => turns,
+            Some(Made::Revert(turns) | Made::PartialRevert(turns) | Made::BackTo { turns, .. }) => turns,
             _ => &[],
         }
     }

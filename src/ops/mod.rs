@@ -20,6 +20,7 @@ pub mod restore;
 pub mod revert;
 pub mod squash;
 pub mod status;
+pub mod steps;
 pub mod turn;
 pub mod undo;
 pub mod view;

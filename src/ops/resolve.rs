@@ -6,8 +6,11 @@ use crate::git::refs::Refs;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Checkpoint;
+use crate::model::step::{Step, StepName};
 use crate::model::timeline::TurnSpec;
+use crate::model::turn::Turn;
 use crate::ops::operation::state_of;
+use crate::ops::turn::steps;
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 
@@ -83,7 +86,10 @@ pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
         Some((turn, "after")) => Some((turn, Side::After)),
         _ => None,
     };
-    let of_turn = |(turn, side)| state_of_turn(view, turn, side);
+    let of_turn = |(turn, side)| match StepName::parse(turn) {
+        Some(name) => state_of_step(view, &name, side),
+        None => state_of_turn(view, turn, side),
+    };
     match view.timeline.state.named.get(words) {
         // Older releases took `17:before` for a name.
         Some(named) => {
@@ -138,6 +144,27 @@ fn state_of_turn(view: &View<'_>, turn: &str, side: Side) -> Result<Checkpoint> 
         return timeline.checkpoint(first.turn, Side::Before);
     }
     timeline.checkpoint(ended_turn(view, turn)?, side)
+}
+
+fn state_of_step(view: &View<'_>, name: &StepName, side: Side) -> Result<Checkpoint> {
+    let (turn, step) = step_of(view, name)?;
+    match side {
+        Side::Before => steps::before(&view.timeline, &turn, step.step),
+        Side::After => steps::after(&view.timeline, &turn, step.step),
+    }
+}
+
+/// The step of this name, and its turn.
+pub fn step_of(view: &View<'_>, name: &StepName) -> Result<(Turn, Step)> {
+    let turn = resolve(view, &name.turn)?;
+    if let Some(step) = view.timeline.step(turn, name.step)? {
+        return Ok((view.timeline.require_turn(turn)?, step));
+    }
+    let why = match view.timeline.last_step(turn)? {
+        0 => format!("turn {turn} has no steps"),
+        last => format!("there is no step '{name}': the last one of turn {turn} is {turn}.{last}"),
+    };
+    Err(Refusal::new(Code::NotFound, why).hint("run 'oxundo log --steps' to see the steps").into())
 }
 
 /// The error for a turn that does not exist.

@@ -105,7 +105,7 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
 }
 
 /// The turn that these words mean; an error unless it is done on HEAD's branch.
-fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
+pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     let wanted = resolve(view, words)?;
     let timeline = &view.timeline;
     if wanted != 0 && (is_done(view, wanted)? || is_merged(view, wanted)?) {

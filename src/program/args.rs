@@ -17,7 +17,8 @@ const GLOBAL: &str = "Global options";
 /// stays, nothing is ever lost, and what must not be undone is refused, with nothing changed.
 ///
 /// TURN is a number, as `oxundo log` shows it; 0, the state before the first; @, the last one done, and @~2, the second
-/// before it; a checkpoint's name; or the id of a commit that a turn made.
+/// before it; a checkpoint's name; or the id of a commit that a turn made. TURN.STEP, as in 12.3, is the state after
+/// a step of a turn, as `oxundo log --steps` shows it.
 #[derive(Debug, Parser)]
 #[command(name = "oxundo", version, max_term_width = 100, infer_subcommands = false, after_long_help = include_str!("help/oxundo.txt"))]
 pub struct Cli {
@@ -480,6 +481,7 @@ pub struct RedoArgs {
 
 /// Arguments of `log`.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct LogArgs {
     /// Show at most this many [default: 50]
     #[arg(short = 'n', long, value_name = "N")]
@@ -490,6 +492,9 @@ pub struct LogArgs {
     /// Draw a lane for each branch, worktree and session beside the turns
     #[arg(long, conflicts_with = "ops")]
     pub graph: bool,
+    /// Show the steps of each turn: what changed around each call of the agent's tools
+    #[arg(long, conflicts_with_all = ["ops", "graph"])]
+    pub steps: bool,
     /// Show oxundo's operations instead of turns
     #[arg(long)]
     pub ops: bool,

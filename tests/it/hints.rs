@@ -52,8 +52,7 @@ fn leads_on(repo: &Sandbox, case: &Case, line: &str, left: usize) -> bool {
     let hints: Vec<String> =
         refused.err().lines().filter_map(|told| told.strip_prefix("hint: ")).map(str::to_owned).collect();
     assert!(!hints.is_empty(), "there is a hint: {refused:?}");
-    let reaches =
-        |repo: &Sandbox| case.wanted.is_none_or(|wanted| typed(repo, wanted).code == 0);
+    let reaches = |repo: &Sandbox| case.wanted.is_none_or(|wanted| typed(repo, wanted).code == 0);
     let mut is_reached = case.wanted.is_none();
     for hint in hints {
         let all = lines(&hint);

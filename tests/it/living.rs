@@ -666,15 +666,18 @@ fn the_calls_of_tools_are_in_the_turns_record() {
 }
 
 #[test]
-fn a_call_costs_no_look_at_the_worktree() {
+fn a_call_that_names_no_file_costs_one_look_at_the_worktree_and_one_that_does_none() {
     let repo = repo(Mode::Commit);
     hook(&repo, BEGIN, "1");
-    for event in [CALL, CALLED] {
-        let payload = json!({"hook_event_name": event, "session_id": "s", "tool_name": "Bash", "tool_use_id": "t"});
+    let steps = [(CALL, "Bash", 0), (CALLED, "Bash", 1), (CALL, "Edit", 0), (CALLED, "Edit", 0), (CALLED, "Read", 0)];
+    for (event, tool, scans) in steps {
+        repo.sh("echo more >>README.txt");
+        let payload = json!({"hook_event_name": event, "session_id": "s", "tool_name": tool, "tool_use_id": tool,
+            "tool_input": {"file_path": "README.txt"}});
         let output = Output::fired(&mut repo.oxundo_command(["-v", "hook", "claude"]), payload.to_string().as_bytes());
         let said = output.err();
         let count = |word: &str| said.lines().filter(|line| line.starts_with(word)).count();
-        assert_eq!((count("open: the timeline"), count("scan: ")), (1, 0), "{event}: {said}");
+        assert_eq!((count("open: the timeline"), count("scan: ")), (1, scans), "{event}: {said}");
     }
 }
 

@@ -100,6 +100,7 @@ mod show_diff;
 mod signals;
 mod sparse;
 mod special_files;
+mod steps;
 mod terminal;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;

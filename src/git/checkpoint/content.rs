@@ -10,7 +10,7 @@ use crate::git::scan::found::{Candidate, Difference, Scan, state_of};
 use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::{file_state, kind_of, mode_of, size_of};
 use crate::git::worktree::{Lookup, Worktree, is_denied};
-use crate::model::checkpoint::{Checkpoint, Kind, Reason, Skipped, UsualModes};
+use crate::model::checkpoint::{Checkpoint, FileState, Kind, Reason, Skipped, UsualModes};
 use crate::progress::Phase;
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -253,6 +253,15 @@ impl<'a> Content<'a> {
 }
 
 impl Checkpoints<'_> {
+    /// The file at a path, with its raw content as a blob. None where no file is, or one that cannot be read.
+    pub fn file_now(&self, path: &BStr) -> Result<Option<FileState>> {
+        let Some((stat, _)) = Worktree::new(self.repo).stat(path)? else { return Ok(None) };
+        let Some(kind) = kind_of(&stat) else { return Ok(None) };
+        let id = self.write_file(path, kind, Unreadable::Stays)?.id();
+        let mode = if kind == Kind::Symlink { 0 } else { mode_of(&stat) };
+        Ok(id.map(|id| FileState { kind, id, mode }))
+    }
+
     /// Writes a file's raw content, or a link's target, as a blob unless it is one already.
     fn write_file(&self, path: &BStr, kind: Kind, unreadable: Unreadable) -> Result<Written> {
         if kind == Kind::Symlink {

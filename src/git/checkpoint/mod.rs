@@ -12,6 +12,7 @@ pub mod opened;
 pub mod present;
 pub mod stats;
 pub mod uncaptured;
+pub mod with;
 
 use crate::git::repo::Repo;
 

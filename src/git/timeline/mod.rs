@@ -4,6 +4,7 @@ pub mod fsck;
 pub mod oplog;
 pub mod others;
 pub mod prune;
+pub mod steps;
 pub mod stored;
 pub mod update;
 

@@ -172,6 +172,7 @@ impl Stored<'_> {
         if turn.ended_at.is_some() {
             needed.extend(commits_in(&self.checkpoint(turn.turn, Side::After)?));
         }
+        needed.extend(self.steps(turn.turn)?.iter().filter_map(|step| step.head));
         Ok(needed)
     }
 

@@ -6,6 +6,7 @@
 //! turns/00/00/17/turn.json        the record
 //!                files            a line of JSON for each file changed
 //!                calls            a line of JSON for each call of a tool
+//!                steps/           what changed around each of these calls
 //!                above            the turns made on top of it, but for the one with the next number
 //!                before/ after/   the checkpoints
 //!                carried/         what undo and redo did with the user's edits
@@ -269,7 +270,8 @@ impl<'r> Timelines<'r> {
         Ok(Stored { repo: self.repo, commit: Some(commit), tree, state })
     }
 
-    fn corrupt(&self, what: &str) -> anyhow::Error {
+    /// The refusal that the timeline cannot be read.
+    pub fn corrupt(&self, what: &str) -> anyhow::Error {
         let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
         Refusal::new(Code::Corrupt, format!("the timeline in {name} cannot be read: {what}"))
             .hint("run 'oxundo doctor': it names the last good state and the command that brings it back")

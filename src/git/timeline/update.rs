@@ -59,8 +59,12 @@ impl<'repo> Update<'repo> {
 
     /// Adds one of a turn's checkpoints.
     pub fn put_checkpoint(&mut self, number: u64, side: Side, checkpoint: &Checkpoint) -> Result<()> {
+        self.put_state(format!("{}/{}", turn_directory(number), side.name()), checkpoint)
+    }
+
+    /// Adds a state at a path.
+    pub fn put_state(&mut self, path: String, checkpoint: &Checkpoint) -> Result<()> {
         let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
-        let path = format!("{}/{}", turn_directory(number), side.name());
         self.entries.push((path, Some((EntryKind::Tree, id))));
         Ok(())
     }
@@ -109,7 +113,8 @@ impl<'repo> Update<'repo> {
         self.entries.push((rescue_directory(number), None));
     }
 
-    fn put(&mut self, path: String, bytes: Vec<u8>) -> Result<()> {
+    /// Adds a file at a path.
+    pub fn put(&mut self, path: String, bytes: Vec<u8>) -> Result<()> {
         let id = self.repo.gix.write_blob(bytes)?.detach();
         self.entries.push((path, Some((EntryKind::Blob, id))));
         Ok(())

@@ -4,6 +4,7 @@
 //! change places with what is there, which is then looked at.
 
 pub mod across;
+pub mod age;
 pub mod descent;
 pub mod exchange;
 pub mod filesystem;

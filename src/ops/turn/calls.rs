@@ -6,8 +6,10 @@ use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, rfc3339_now, since_boot, unix_now};
 use crate::git::repo::scratch::{append_line, remove_if_there};
+use crate::git::worktree::age::file_clock;
 use crate::model::bytes::sanitized;
-use crate::model::call::{CallMark, ToolCall, ToolUse, calls};
+use crate::model::call::{CallMark, Looked, ToolCall, ToolUse, calls};
+use crate::model::checkpoint::FileState;
 use crate::model::turn::{Participant, Turn};
 use crate::ops::view::View;
 use anyhow::{Context, Result};
@@ -17,11 +19,37 @@ const FILE: &str = "calls";
 
 /// Adds what a hook tells of a call.
 pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Result<()> {
+    append(repo, &mark(part, tool, ends))
+}
+
+/// As [`record`], of a call that begins; with what somebody left in the file that it names.
+pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: Option<FileState>) -> Result<()> {
+    append(repo, &CallMark { found, ..mark(part, tool, false) })
+}
+
+/// Adds what was looked at after a call.
+pub fn record_look(repo: &Repo, part: &Participant, tool: &ToolUse, looked: Looked) -> Result<()> {
+    append(repo, &CallMark { looked: Some(looked), ..mark(part, tool, true) })
+}
+
+fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
     let beside = if ends { None } else { processes_of(caller().as_ref()) };
-    let (session, beside) = (part.session.clone(), beside.unwrap_or_default());
-    let mark =
-        CallMark { session, tool: tool.clone(), at: rfc3339_now(), since_boot: Some(since_boot()), ends, beside };
-    append(repo, &mark)
+    CallMark {
+        session: part.session.clone(),
+        tool: tool.clone(),
+        at: rfc3339_now(),
+        since_boot: Some(since_boot()),
+        ends,
+        beside: beside.unwrap_or_default(),
+        clock: (!ends).then(file_clock),
+        found: None,
+        looked: None,
+    }
+}
+
+/// Whether something that a call has started goes on after it.
+pub fn leaves_behind(part: &Participant, call: &ToolCall) -> bool {
+    others_of(part).is_some_and(|now| now.iter().any(|id| !call.beside.contains(id)))
 }
 
 fn append(repo: &Repo, mark: &CallMark) -> Result<()> {

@@ -19,7 +19,7 @@ use crate::model::place::{Place, base_of};
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{TurnDelta, plan};
 use crate::model::record::Record;
-use crate::model::timeline::Timeline;
+use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, FileChange, Footing, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
 use crate::ops::place::find;
@@ -89,6 +89,11 @@ impl Since {
         turn.came.extend(self.made.clone());
         turn.stashed = checkpoints.stashed(&self.before, changed)?;
         Ok(())
+    }
+
+    /// The present state.
+    pub fn into_state(self) -> Checkpoint {
+        self.capture.checkpoint
     }
 
     /// What has changed since the turn began.
@@ -161,16 +166,39 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     place_on_timeline(view, turn, before, after, &mut update.state)?;
     turn.sole = sole::is_sole(view, turn, before, &whole)?;
     update.state.open = None;
-    update.state.held.clear();
+    let held = std::mem::take(&mut update.state.held);
     pin_displaced(view.repo, &mut update.state, &whole)?;
     let below = turn.previous.map(|below| view.timeline.node(below)).transpose()?;
     unpin_below(view.repo, &mut update.state, below.and_then(|below| below.to), after.head.commit)?;
+    pin_steps(view, &mut update.state, held, before, after)?;
     leftover::note(view, &mut update.state, turn, &whole, capture)?;
     update.put_turn(turn)?;
     update.put_above(turn)?;
     update.put_files(turn.turn, &files)?;
     update.put_calls(turn.turn, &calls::in_open_turn(view.repo))?;
     update.put_checkpoint(turn.turn, Side::After, after)
+}
+
+/// Keeps alive the commits at which a step was, and which neither end of the turn holds.
+fn pin_steps(
+    view: &View<'_>,
+    state: &mut Timeline,
+    pins: Vec<Pin>,
+    before: &Checkpoint,
+    after: &Checkpoint,
+) -> Result<()> {
+    let ends = |id: &ObjectId| [before, after].into_iter().any(|end| end.branches.values().any(|tip| tip == id));
+    let stashed = |id: &ObjectId| before.stash.iter().any(|entry| entry.id == *id);
+    for Pin(id) in pins.into_iter().filter(|pin| !ends(&pin.0) && !stashed(&pin.0)) {
+        let is_held = match after.head.commit {
+            Some(head) => Objects::new(view.repo).is_ancestor(id, head)?,
+            None => false,
+        };
+        if !is_held {
+            state.pin(id);
+        }
+    }
+    Ok(())
 }
 
 /// The view as it would be if the open turn were ended now, with its commit or without: for a plan. No ref is moved.
@@ -256,7 +284,8 @@ fn commit<'r>(
     Ok(Some(made.lock))
 }
 
-fn totals(files: &[FileChange]) -> Totals {
+/// How much changed in these files.
+pub fn totals(files: &[FileChange]) -> Totals {
     Totals {
         files: files.len() as u64,
         insertions: files.iter().map(|file| file.insertions).sum(),

@@ -11,6 +11,7 @@ pub mod pins;
 pub mod session;
 pub mod skipped;
 pub mod sole;
+pub mod steps;
 
 use crate::config::Config;
 use crate::error::failure::to_refusal;

@@ -20,7 +20,7 @@ use crate::ops::locked::{Locked, check_no_run};
 use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::end::{Ending, Since, as_if_ended, drop_open, end, take_back};
-use crate::ops::turn::{calls, missed};
+use crate::ops::turn::{calls, missed, steps};
 use crate::ops::view::View;
 use crate::warning::Warn;
 use anyhow::Result;
@@ -91,7 +91,9 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
         (step, open) => take_step(&mut locked, call, step, open, running)?,
     };
     if let Some(tool) = call.tool.as_ref().filter(|_| step != SessionStep::Nothing) {
-        calls::record(repo, &call.part, tool, false)?;
+        // Evidence is less than the call.
+        let found = steps::found_before(&locked, tool).unwrap_or_default();
+        calls::record_begun(repo, &call.part, tool, found)?;
     }
     if outlasting.is_some() {
         // The user need not wait for it.
@@ -103,7 +105,8 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     Ok(Handled { step, closed, view: locked.into_view() })
 }
 
-/// Keeps the end of a call. It waits for no lock: an end that gets lost would leave its call in flight.
+/// Keeps the end of a call, without waiting for a lock: an end that gets lost would leave its call in flight. After that
+/// its step.
 fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<Handled<'r>> {
     let view = View::open(repo, heard)?;
     let open = view.open_turn()?;
@@ -120,6 +123,13 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
     let step = step(context, &call.part, call.signal);
     if let (SessionStep::Record, Some(tool)) = (step, &call.tool) {
         calls::record(repo, &call.part, tool, true)?;
+        if view.config().steps()? && !tool.only_reads() {
+            let who = format!("{}'s hook", call.part.agent);
+            let lock = repo.lock_beside_run(&who, call.patience)?;
+            let mut locked = Locked::from_view(view, lock)?;
+            steps::record(&mut locked, &call.part, tool)?;
+            return Ok(Handled { step, closed: None, view: locked.into_view() });
+        }
     }
     Ok(Handled { step, closed: None, view })
 }

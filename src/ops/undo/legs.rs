@@ -74,7 +74,11 @@ impl Way {
         let mut legs = Self::default();
         let mut head = view.head.clone();
         for (at, turn) in range.turns.iter().enumerate() {
+            let is_last = at + 1 == range.turns.len();
             let (mut before, mut after) = ends(view, range, at, &head)?;
+            if let Some(until) = range.until.as_ref().filter(|_| is_last) {
+                before = (**until).clone();
+            }
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
             } else if at == 0

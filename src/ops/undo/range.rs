@@ -4,7 +4,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::refs::Refs;
 use crate::model::bytes::shell_word;
-use crate::model::checkpoint::short_branch;
+use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
 use crate::model::turn::Turn;
@@ -40,6 +40,8 @@ pub struct TurnRange {
     pub place: Place,
     /// Whether it brings back what the last turn took out.
     pub brings_back: bool,
+    /// The state at which the last of them is left, where that is not its end.
+    pub until: Option<Box<Checkpoint>>,
 }
 
 impl TurnRange {
@@ -123,7 +125,7 @@ impl TurnRange {
             return Err(Refusal::new(Code::Usage, message).hint("run 'oxundo redo' first, without --steps").into());
         }
         let place = Place { top: turn.previous, ..view.place()?.clone() };
-        Ok(Self { turns: vec![turn], back: 1, place, brings_back: true })
+        Ok(Self { turns: vec![turn], back: 1, place, brings_back: true, until: None })
     }
 }
 
@@ -189,7 +191,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
 
     fn into_range(self) -> TurnRange {
         let place = Place { by_hand: 0, ..self.place };
-        TurnRange { turns: self.turns, back: self.back, place, brings_back: false }
+        TurnRange { turns: self.turns, back: self.back, place, brings_back: false, until: None }
     }
 
     /// Why there are no more turns to walk over.

@@ -130,6 +130,10 @@ fn read_turns(word: &OsStr, wanted: Option<State>, names: bool) -> Result<Vec<(S
         format!("{} ({age}{mark})", turn.label())
     };
     let mut all = Vec::new();
+    if let Some(turn) = word.to_str().and_then(|word| word.split_once('.')?.0.parse().ok()) {
+        let steps = stored.steps(turn)?;
+        return Ok(steps.into_iter().map(|step| (step.name().to_string(), step.label())).collect());
+    }
     if word.as_encoded_bytes().starts_with(b"@") {
         let done = known.iter().filter(|(turn, state)| *state == State::Done && !turn.is_part());
         for (below, (turn, state)) in done.enumerate() {

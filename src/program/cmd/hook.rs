@@ -15,6 +15,7 @@ use crate::git::repo::platform;
 use crate::git::repo::process::about_to_end;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
+use crate::model::call::ToolUse;
 use crate::model::session::Signal;
 use crate::ops::checkpoint;
 use crate::ops::turn::message_of_prompt;
@@ -206,12 +207,15 @@ fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
     let limit = Config(repo).hook_timeout()?;
     let listener = ui.heard();
     let message = heard.prompt.as_deref().and_then(|prompt| message_of_prompt(Config(repo), prompt, &listener));
+    // It may have a password in it.
+    let told = |line: String| message_of_prompt(Config(repo), &line, &listener);
+    let tool = heard.tool.map(|tool| ToolUse { command: tool.command.and_then(told), ..tool });
     let call = SignalCall {
         signal: heard.signal,
         part: heard.part,
         message,
         prompt: heard.prompt,
-        tool: heard.tool,
+        tool,
         inside: spawn::is_inside(repo),
         has_process: true,
         patience: patience.min(limit / 2),

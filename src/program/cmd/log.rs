@@ -4,13 +4,14 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::{ago, parse_rfc3339};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
-use crate::model::turn::Turn;
+use crate::model::step::Step;
+use crate::model::turn::{Made, Turn};
 use crate::ops::list::{State, every, here};
 use crate::ops::operation::numbered;
 use crate::ops::status::status;
 use crate::ops::turn::session::look;
 use crate::program::args::LogArgs;
-use crate::program::text::line::{InWorktree, Line, Taken};
+use crate::program::text::line::{InWorktree, Line, StepLine, Taken};
 use crate::program::text::log::{Log, Operations, Overview};
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
@@ -26,6 +27,8 @@ fn taken_out(turns: &[(Turn, State)]) -> BTreeMap<u64, Taken> {
     for (turn, _) in turns.iter().filter(|(_, state)| *state == State::Done) {
         let how = if turn.is_part() { Taken::Parts } else { Taken::All };
         for number in turn.takes_out() {
+            let is_left = matches!(&turn.made, Some(Made::BackTo { turns, .. }) if turns.last() == Some(number));
+            let how = if is_left { Taken::Parts } else { how };
             let known = taken.entry(*number).or_insert(how);
             *known = how.max(*known);
         }
@@ -76,6 +79,9 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
         }
         lines.truncate(most);
     }
+    if args.steps {
+        lines.iter_mut().filter(|line| line.place.here).try_for_each(|line| add_steps(timeline, line))?;
+    }
     let (branch, recorded) = (view.head.branch.clone(), timeline.commit.is_some());
     Ok(Box::new(Log { branch, worktree, lines, recorded, graph: args.graph, look: Ui::look() }))
 }
@@ -86,6 +92,7 @@ fn described(timeline: &Stored<'_>, place: InWorktree, turns: Vec<(Turn, State)>
     let line = |(turn, state): (Turn, State)| {
         Ok(Line {
             files: timeline.turn_files(turn.turn)?,
+            steps: None,
             taken_out: taken.get(&turn.turn).copied(),
             age: ago(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
             place: Rc::clone(&place),
@@ -94,6 +101,13 @@ fn described(timeline: &Stored<'_>, place: InWorktree, turns: Vec<(Turn, State)>
         })
     };
     turns.into_iter().map(line).collect()
+}
+
+fn add_steps(timeline: &Stored<'_>, line: &mut Line) -> Result<()> {
+    let number = line.turn.turn;
+    let with_files = |step: Step| Ok(StepLine { files: timeline.step_files(number, step.step)?, step });
+    line.steps = Some(timeline.steps(number)?.into_iter().map(with_files).collect::<Result<_>>()?);
+    Ok(())
 }
 
 /// Two lists in one, each in its own order, which is newest first by number: clocks jump.

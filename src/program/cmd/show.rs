@@ -6,11 +6,14 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized, shown};
+use crate::model::step::StepName;
 use crate::model::turn::{FileChange, Turn};
-use crate::ops::resolve::{ended_turn, kept_prefix, state_at};
+use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
 use crate::ops::turn::session::look;
+use crate::ops::turn::steps;
 use crate::ops::view::View;
 use crate::program::args::ShowArgs;
+use crate::program::text::line::StepLine;
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
 use gix::ObjectId;
@@ -54,6 +57,10 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
             None => Objects::new(repo).print_tree(tree).map(|()| None),
         };
     }
+    let paths: Vec<OsString> = args.path.iter().cloned().collect();
+    if let Some(name) = StepName::parse(&turn) {
+        return step(&view, ui, args.stat, &name, &paths);
+    }
     let number = ended_turn(&view, &turn)?;
     let turn = stored.require_turn(number)?;
     let files = stored.turn_files(number)?;
@@ -63,8 +70,24 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     Ui::raw(heading(&turn).as_bytes())?;
     let before = stored.checkpoint(number, Side::Before)?.worktree;
     let after = stored.checkpoint(number, Side::After)?.worktree;
-    let paths: Vec<OsString> = args.path.iter().cloned().collect();
     Objects::new(repo).print_diff(before, after, Ui::diff_style(args.stat), &paths)?;
+    Ok(None)
+}
+
+/// Shows what a step changed.
+fn step(view: &View<'_>, ui: &Ui, stat: bool, name: &StepName, paths: &[OsString]) -> Result<Option<Shown>> {
+    let (turn, step) = step_of(view, name)?;
+    let files = view.timeline.step_files(turn.turn, step.step)?;
+    let line = StepLine { step, files };
+    if ui.json {
+        return Ok(Some(Shown::Step(Box::new(line))));
+    }
+    let step = &line.step;
+    let what = sanitized(&format!("step {} ({}: {})", step.name(), step.agent, step.label()));
+    let when = sanitized(&format!("began {}, ended {}", step.began_at, step.ended_at));
+    Ui::raw(format!("{what}\n{when}\n\n").as_bytes())?;
+    let [before, after] = [steps::before, steps::after].map(|end| end(&view.timeline, &turn, step.step));
+    Objects::new(view.repo).print_diff(before?.worktree, after?.worktree, Ui::diff_style(stat), paths)?;
     Ok(None)
 }
 
@@ -135,6 +158,8 @@ fn harmless(text: &str) -> String {
 pub enum Shown {
     /// A turn and its files.
     Turn(Box<Turn>, Vec<FileChange>),
+    /// A step and its files.
+    Step(Box<StepLine>),
     /// A turn's number and its whole prompt.
     Prompt(u64, String),
     /// The files of a state.
@@ -153,6 +178,7 @@ impl Answer for Shown {
                 }
                 value
             }
+            Self::Step(line) => line.json()?,
             Self::Prompt(turn, prompt) => json!({"turn": turn, "prompt": prompt}),
             Self::Tree(paths) => {
                 json!({"paths": paths.iter().map(|path| quoted(path.as_bstr())).collect::<Vec<_>>()})

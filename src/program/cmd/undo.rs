@@ -7,10 +7,12 @@ use crate::error::{Code, Refusal, SilentHooks};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::ago;
 use crate::model::plan::Op;
+use crate::model::step::StepName;
 use crate::ops::conversation::hand_over;
 use crate::ops::outcome::Outcome;
 use crate::ops::revert;
 use crate::ops::revert::Which;
+use crate::ops::steps;
 use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::undo::plan;
 use crate::ops::undo::range::Extent;
@@ -23,10 +25,29 @@ use anyhow::{Error, Result};
 
 /// Undoes turns, whichever way.
 pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
+    if let Some(done) = by_steps(repo, ui, args) {
+        return done;
+    }
     if args.revert || args.only.is_some() || !args.pathspecs.is_empty() {
         return revert(repo, ui, args);
     }
     walk(repo, ui, Op::Undo, &args.distance).map_err(|error| with_silent_hooks(repo, error))
+}
+
+/// Undoes by steps, where that is what the words mean.
+fn by_steps(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Option<Result<Outcome>> {
+    let Distance { dry_run, edits, .. } = args.distance;
+    if let Some(name) = args.only.as_deref().and_then(StepName::parse) {
+        let plan = |view: &View<'_>| steps::plan_only(view, &name, &args.pathspecs, edits);
+        return Some(make(repo, ui, Op::Undo, dry_run, plan));
+    }
+    let name = args.distance.to.as_deref().and_then(StepName::parse)?;
+    if args.revert || !args.pathspecs.is_empty() {
+        let refusal = Refusal::new(Code::Usage, format!("'--to {name}' goes back to a step wholly"))
+            .hint(format!("run 'oxundo restore {name} -- PATHSPEC' for some paths of it"));
+        return Some(Err(refusal.into()));
+    }
+    Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| steps::plan_to(view, &name, edits)))
 }
 
 /// Where there is nothing to undo, it may be that no hook has told of what an agent did.

@@ -1,7 +1,10 @@
 //! What a line of the log is made of.
 
+use crate::model::bytes::sanitized;
+use crate::model::step::{Share, Step};
 use crate::model::turn::{FileChange, Turn};
 use crate::ops::list::State;
+use serde_json::{Value, json};
 use std::rc::Rc;
 
 /// A worktree whose turns are shown.
@@ -22,9 +25,42 @@ pub struct Line {
     pub state: State,
     pub files: Vec<FileChange>,
     pub age: String,
+    /// Its steps, where they are asked for.
+    pub steps: Option<Vec<StepLine>>,
     /// What later turns took out of it.
     pub taken_out: Option<Taken>,
     pub place: Rc<InWorktree>,
+}
+
+/// A step and the files that it changed.
+#[derive(Debug)]
+pub struct StepLine {
+    pub step: Step,
+    pub files: Vec<FileChange>,
+}
+
+impl StepLine {
+    pub fn json(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(&self.step)?;
+        value["files"] = json!(self.files);
+        value["step"] = json!(self.step.name().to_string());
+        Ok(value)
+    }
+
+    /// It in one line.
+    pub fn text(&self) -> String {
+        let Step { share, others, totals, .. } = &self.step;
+        let mark = match share {
+            Share::Shared => format!(" [shared with {}]", others.join(", ")),
+            Share::Named | Share::Claimed => String::new(),
+        };
+        let what = match totals.files {
+            1 => "1 file".to_owned(),
+            many => format!("{many} files"),
+        };
+        let (name, label) = (self.step.name(), self.step.label());
+        sanitized(&format!("{name}  {label}{mark}  {what} +{} -{}", totals.insertions, totals.deletions))
+    }
 }
 
 impl Line {

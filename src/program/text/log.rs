@@ -6,7 +6,7 @@ use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::turn::CommitKind;
 use crate::ops::list::State;
 use crate::ops::status::Status;
-use crate::program::text::line::{Line, Taken};
+use crate::program::text::line::{Line, StepLine, Taken};
 use crate::program::text::table::{Mark, Row};
 use crate::program::text::{graph, table};
 use crate::program::ui::{Answer, Look};
@@ -63,11 +63,12 @@ impl Answer for Log {
         let turns: Vec<_> = (self.lines.iter())
             .map(|line| {
                 let turn = &line.turn;
+                let steps = line.steps.iter().flatten().map(StepLine::json).collect::<serde_json::Result<Vec<_>>>()?;
                 let commits: Vec<_> = (turn.commits.iter())
                     .filter(|commit| commit.kind != CommitKind::Dirty)
                     .map(|commit| commit.id.to_string())
                     .collect();
-                json!({
+                let mut value = json!({
                     "turn": turn.turn,
                     "state": line.state.word(),
                     "agent": turn.agent,
@@ -90,9 +91,13 @@ impl Answer for Log {
                     "commits": commits,
                     "taken_out": line.taken_out.map(Taken::word),
                     "files": line.files,
-                })
+                });
+                if line.steps.is_some() {
+                    value["steps"] = steps.into();
+                }
+                Ok(value)
             })
-            .collect();
+            .collect::<serde_json::Result<_>>()?;
         let branch = self.branch.as_deref().map(short_branch);
         Ok(json!({"branch": branch, "worktree": shown_name(&self.worktree), "turns": turns}))
     }
@@ -103,7 +108,15 @@ impl Answer for Log {
         }
         let rows: Vec<Row> = self.lines.iter().map(|line| self.row(line)).collect();
         let graph: Vec<String> = if self.graph { graph::drawn(&self.lines, self.look) } else { Vec::new() };
-        table::text(&rows, &graph, self.look)
+        let text = table::text(&rows, &graph, self.look);
+        if self.lines.iter().all(|line| line.steps.is_none()) {
+            return text;
+        }
+        let with_steps = |(row, line): (&str, &Line)| {
+            let steps = line.steps.iter().flatten().map(|step| format!("      {}\n", step.text()));
+            format!("{row}\n{}", steps.collect::<String>())
+        };
+        text.lines().zip(&self.lines).map(with_steps).collect()
     }
 
     fn hints(&self) -> Vec<String> {

@@ -1,0 +1,109 @@
+//! The steps of turns: a directory each in the turn's, two digits a level, so that one more rewrites two small trees and
+//! the turn's end none.
+//!
+//! ```text
+//! turns/00/00/17/steps/00/03/step.json   the record
+//!                            files       a line of JSON for each file changed
+//!                            before/     the state before it, where the last step's is not that
+//!                            after/      the state after it
+//! ```
+
+use crate::error::failure::error_chain;
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::codec::{json_lines, lines};
+use crate::git::objects::Objects;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored, turn_directory};
+use crate::git::timeline::update::Update;
+use crate::model::checkpoint::Checkpoint;
+use crate::model::step::Step;
+use crate::model::turn::FileChange;
+use anyhow::{Context, Result};
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+
+/// Where a timeline's tree has the steps of a turn.
+fn directory(turn: u64) -> String {
+    format!("{}/steps", turn_directory(turn))
+}
+
+fn step_directory(turn: u64, step: u64) -> String {
+    format!("{}/{:02}/{:02}", directory(turn), step / 100, step % 100)
+}
+
+impl Stored<'_> {
+    /// The number of the last step of a turn; 0 where it has none.
+    pub fn last_step(&self, turn: u64) -> Result<u64> {
+        let objects = Objects::new(self.repo);
+        let Some((_, tree)) = objects.tree_entry(self.tree, directory(turn).as_str().into())? else { return Ok(0) };
+        let Some((hundreds, below)) = self.numbered(tree)?.into_iter().max() else { return Ok(0) };
+        let last = self.numbered(below)?.into_iter().max().map_or(0, |(number, _)| number);
+        Ok(hundreds * 100 + last)
+    }
+
+    /// What is in a tree, by its number.
+    fn numbered(&self, tree: ObjectId) -> Result<Vec<(u64, ObjectId)>> {
+        let entries = Objects::new(self.repo).level(tree)?;
+        let number = |name: &[u8]| name.to_str().ok().and_then(|name| name.parse::<u64>().ok());
+        Ok(entries.into_iter().filter_map(|(name, id, _)| Some((number(&name)?, id))).collect())
+    }
+
+    /// The steps of a turn, in order.
+    pub fn steps(&self, turn: u64) -> Result<Vec<Step>> {
+        let last = self.last_step(turn)?;
+        (1..=last).filter_map(|number| self.step(turn, number).transpose()).collect()
+    }
+
+    /// The record of a step; none where there is none of this number.
+    pub fn step(&self, turn: u64, number: u64) -> Result<Option<Step>> {
+        let path = format!("{}/step.json", step_directory(turn, number));
+        let damaged = |why: &str| Timelines::new(self.repo).corrupt(&format!("step {turn}.{number}: {why}"));
+        let step: Option<Step> =
+            Objects::new(self.repo).json_at(self.tree, &path).map_err(|error| damaged(&error_chain(&error)))?;
+        match step {
+            Some(step) if step.turn != turn || step.step != number => Err(damaged("its record contradicts itself")),
+            step => Ok(step),
+        }
+    }
+
+    /// The files that a step changed.
+    pub fn step_files(&self, turn: u64, number: u64) -> Result<Vec<FileChange>> {
+        let path = format!("{}/files", step_directory(turn, number));
+        let text = Objects::new(self.repo).blob_at(self.tree, &path)?.unwrap_or_default();
+        lines(&text).with_context(|| format!("step {turn}.{number}"))
+    }
+
+    /// The tree of the state at an end of a step. Before it, that is the state after the last one, or at the turn's
+    /// beginning, where the step has none of its own: then it is none.
+    pub fn step_tree(&self, turn: u64, number: u64, side: Side) -> Result<Option<ObjectId>> {
+        let path = format!("{}/{}", step_directory(turn, number), side.name());
+        Ok(Objects::new(self.repo).tree_entry(self.tree, path.as_str().into())?.map(|(_, id)| id))
+    }
+
+    /// The state that a step has of its own at one of its ends.
+    pub fn step_checkpoint(&self, turn: u64, number: u64, side: Side) -> Result<Option<Checkpoint>> {
+        let read = self.step_tree(turn, number, side)?.map(|tree| Checkpoints::new(self.repo).read_checkpoint(tree));
+        read.transpose().map_err(|error| {
+            Timelines::new(self.repo).corrupt(&format!("step {turn}.{number}: {}", error_chain(&error)))
+        })
+    }
+}
+
+impl Update<'_> {
+    /// Adds a step: its record, its files, the state before it where that is none that is known, and the one after it.
+    pub fn put_step(
+        &mut self,
+        step: &Step,
+        files: &[FileChange],
+        before: Option<&Checkpoint>,
+        after: &Checkpoint,
+    ) -> Result<()> {
+        let directory = step_directory(step.turn, step.step);
+        self.put(format!("{directory}/step.json"), serde_json::to_vec(step)?)?;
+        self.put(format!("{directory}/files"), json_lines(files)?)?;
+        if let Some(before) = before {
+            self.put_state(format!("{directory}/{}", Side::Before.name()), before)?;
+        }
+        self.put_state(format!("{directory}/{}", Side::After.name()), after)
+    }
+}

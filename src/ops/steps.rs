@@ -1,0 +1,106 @@
+//! Undo by steps: back to the state after one, or one taken out. Both are turns of oxundo's own, so that redo right after
+//! brings back what they took.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
+use crate::model::bytes::sanitized;
+use crate::model::checkpoint::Delta;
+use crate::model::merge::Edits;
+use crate::model::path::all_parents;
+use crate::model::plan::{Op, ReturnState};
+use crate::model::planner::{TurnDelta, plan as planned};
+use crate::model::step::{Step, StepName};
+use crate::model::turn::{Made, Turn};
+use crate::ops::conversation;
+use crate::ops::made::PlannedTurn;
+use crate::ops::resolve::step_of;
+use crate::ops::revert::on_this_branch;
+use crate::ops::turn::{check_idle, steps};
+use crate::ops::undo::legs::RefMoves;
+use crate::ops::undo::prepare::Prepared;
+use crate::ops::undo::range::{TurnRange, below, nothing};
+use crate::ops::view::{View, last_whole};
+use anyhow::Result;
+use gix::bstr::ByteSlice;
+use std::ffi::OsString;
+
+/// The step, if its turn is done here.
+fn done_here(view: &View<'_>, name: &StepName) -> Result<(Turn, Step)> {
+    let (turn, step) = step_of(view, name)?;
+    on_this_branch(view, &turn.turn.to_string())?;
+    Ok((turn, step))
+}
+
+/// Plans to go back to the state after a step.
+pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result<PlannedTurn> {
+    check_idle(view.repo)?;
+    let (turn, step) = done_here(view, name)?;
+    let goal = last_whole(&view.timeline, below(view, &turn))?.unwrap_or(0);
+    let mut range = TurnRange::to(view, Op::Undo, goal)?;
+    // What stands on the turn below took only parts of that out.
+    range.turns.truncate(range.turns.iter().position(|one| one.turn == turn.turn).map_or(usize::MAX, |at| at + 1));
+    range.back = range.turns.len();
+    range.until = Some(Box::new(steps::after(&view.timeline, &turn, step.step)?));
+    let edits = view.config().edits_or(edits)?;
+    let Prepared { plan, capture, .. } = Prepared::new(view, Op::Undo, &range, edits, RefMoves::Move)?;
+    if plan.is_empty() {
+        return Err(nothing(Op::Undo, &format!("it is as it was after step {}", step.name())).into());
+    }
+    let turns: Vec<u64> = range.turns.iter().filter(|turn| !turn.is_part()).map(|turn| turn.turn).collect();
+    Ok(PlannedTurn {
+        plan,
+        capture,
+        made: Made::BackTo { turns: turns.clone(), step: step.step },
+        turns,
+        message: format!("back to step {}", step.name()),
+        verbs: ["Went", "Would go"],
+        object: format!("back to step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),
+        hint: "'oxundo redo' goes on to where it was".to_owned(),
+        conversations: conversation::described(&range.turns),
+    })
+}
+
+/// Plans to take one step out of the worktree.
+pub fn plan_only(
+    view: &View<'_>,
+    name: &StepName,
+    pathspecs: &[OsString],
+    edits: Option<Edits>,
+) -> Result<PlannedTurn> {
+    check_idle(view.repo)?;
+    let (turn, step) = done_here(view, name)?;
+    let checkpoints = Checkpoints::new(view.repo);
+    let (before, after) =
+        (steps::before(&view.timeline, &turn, step.step)?, steps::after(&view.timeline, &turn, step.step)?);
+    let Delta { mut files, mut directories, .. } = checkpoints.delta(&turn, &before, &after)?.inverse();
+    if !pathspecs.is_empty() {
+        let mut selection = Index::new(view.repo).selection(pathspecs)?;
+        files.retain(|path, _| selection.takes(path.as_bstr()));
+        let above = all_parents(files.keys().map(|file| file.as_bstr()));
+        directories.retain(|path, _| above.contains(path.as_bstr()));
+    }
+    let delta = Delta { files, directories, ..Delta::default() };
+    let deltas = [TurnDelta { turn: turn.turn, delta, returns: ReturnState::default() }];
+    let capture = view.present()?;
+    let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
+    // Later steps stay.
+    let edits = match view.config().edits_or(edits)? {
+        Edits::Overwrite => Edits::Merge,
+        edits => edits,
+    };
+    let plan = checkpoints.merging(|merge| planned(Op::Undo, &deltas, &present, edits, merge))?;
+    if plan.is_empty() {
+        return Err(nothing(Op::Undo, "what the step changed is taken out already").into());
+    }
+    Ok(PlannedTurn {
+        plan,
+        capture,
+        made: Made::PartialRevert(vec![turn.turn]),
+        turns: vec![turn.turn],
+        message: format!("take out step {}", step.name()),
+        verbs: ["Took out", "Would take out"],
+        object: format!("step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),
+        hint: "'oxundo redo' brings it back".to_owned(),
+        conversations: Vec::new(),
+    })
+}

@@ -1,0 +1,275 @@
+//! The steps of the open turn: what changed around each call of a tool that an agent's hooks tell of. Where a call names the
+//! one file that it writes, only that is looked at; after any other, the worktree, once.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::repo::clock::rfc3339_now;
+use crate::git::timeline::stored::{Side, Stored};
+use crate::git::worktree::Worktree;
+use crate::git::worktree::names::is_storable;
+use crate::git::worktree::privacy::Privacy;
+use crate::git::worktree::stat::size_of;
+use crate::model::bytes::quoted;
+use crate::model::call::{Looked, ToolCall, ToolUse, just_ended};
+use crate::model::checkpoint::{Checkpoint, FileState};
+use crate::model::path::parents;
+use crate::model::plan::{Op, Plan};
+use crate::model::step::{Share, Step};
+use crate::model::timeline::Pin;
+use crate::model::turn::{FileChange, Participant, Turn};
+use crate::ops::locked::Locked;
+use crate::ops::turn::end::{Since, totals};
+use crate::ops::turn::{calls, with_dirty_commit};
+use crate::ops::view::View;
+use anyhow::{Context, Result};
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Where a call may write.
+#[derive(Debug, PartialEq, Eq)]
+enum Reach {
+    /// No file of this worktree.
+    Nowhere,
+    /// This one.
+    File(BString),
+    /// Any.
+    Anywhere,
+}
+
+impl Reach {
+    fn of(repo: &Repo, tool: &ToolUse) -> Self {
+        if tool.only_reads() {
+            return Self::Nowhere;
+        }
+        let Some(named) = tool.only_file() else { return Self::Anywhere };
+        let full = repo.top().join(repo.prefix()).join(Path::new(named));
+        // A link is not followed at the end of a path: a file may be written in its place.
+        let above = full.parent().and_then(|above| above.canonicalize().ok());
+        let (Some(above), Some(name), Ok(top)) = (above, full.file_name(), repo.top().canonicalize()) else {
+            return Self::Anywhere;
+        };
+        let Ok(below) = above.strip_prefix(&top) else { return Self::Nowhere };
+        let path = BString::from(below.join(name).as_os_str().as_bytes());
+        if is_storable(path.as_bstr(), true) { Self::File(path) } else { Self::Anywhere }
+    }
+}
+
+/// The state that is known last: after the last step, or as the turn began.
+fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
+    let number = view.timeline.last_step(turn.turn)?;
+    match view.timeline.step_checkpoint(turn.turn, number, Side::After)? {
+        Some(last) => Ok(last),
+        None => with_dirty_commit(view.repo, &view.timeline.checkpoint(turn.turn, Side::Before)?, turn.dirty_commit),
+    }
+}
+
+/// As a call begins that names the file which it writes: what somebody has changed there since the last step is not the
+/// call's. Nothing is written where nobody has.
+pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<Option<FileState>> {
+    if !view.config().steps()? {
+        return Ok(None);
+    }
+    let (Reach::File(path), Some(turn)) = (Reach::of(view.repo, tool), view.open_turn()?) else { return Ok(None) };
+    let last = last_known(view, &turn)?;
+    let known = Checkpoints::new(view.repo).captured_file(&last, path.as_bstr())?;
+    let now = Worktree::new(view.repo).state(path.as_bstr(), view.repo.hash_kind())?;
+    if now.is_none() || now == known || !is_covered(view, &last, path.as_bstr())? {
+        return Ok(None);
+    }
+    let found = Checkpoints::new(view.repo).file_now(path.as_bstr())?;
+    view.repo.flush()?;
+    Ok(found)
+}
+
+/// Whether a look at the whole worktree would take this file in, as far as that can be told from it alone.
+fn is_covered(view: &View<'_>, last: &Checkpoint, path: &BStr) -> Result<bool> {
+    let Some((stat, _)) = Worktree::new(view.repo).stat(path)? else { return Ok(false) };
+    if !last.index.sparse.is_empty() || Privacy::new(view.repo).hides(path, &stat) {
+        return Ok(false);
+    }
+    if Checkpoints::new(view.repo).captured_file(last, path)?.is_some() {
+        return Ok(true);
+    }
+    let is_known = match parents(path).next() {
+        // What is new may be a repository.
+        Some(directory) => Objects::new(view.repo).tree_has_entry(last.worktree, directory)?,
+        None => true,
+    };
+    let path = path.to_owned();
+    let is_left_out =
+        || Ok::<_, anyhow::Error>(!Checkpoints::new(view.repo).left_out(last, [&path].into_iter())?.is_empty());
+    Ok(is_known && size_of(&stat) <= view.limits()?.max_file_size && !is_left_out()?)
+}
+
+/// What a look after a call shows.
+struct Seen {
+    /// The state before the call, where that is not the last one known: somebody else changed something in between.
+    before: Option<Checkpoint>,
+    after: Checkpoint,
+    /// Whether it is the file that the call names.
+    is_named: bool,
+}
+
+/// Records the step of a call that has just ended, if it changed anything.
+pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Result<()> {
+    let Some(turn) = locked.open_turn()?.filter(|_| !tool.only_reads()) else { return Ok(()) };
+    if !locked.config().steps()? {
+        return Ok(());
+    }
+    let told = calls::in_open_turn(locked.repo);
+    let Some(call) = just_ended(&told, part.session.as_ref(), tool) else { return Ok(()) };
+    let last = last_known(locked, &turn)?;
+    let of_file = match Reach::of(locked.repo, &call.tool) {
+        Reach::Nowhere => return calls::record_look(locked.repo, part, tool, Looked::File),
+        Reach::File(path) => file(locked, &last, call, path)?,
+        Reach::Anywhere => None,
+    };
+    let extent = if of_file.is_some() { Looked::File } else { Looked::All };
+    let seen = of_file.map_or_else(|| all(locked, &turn, &last, &told, call), Ok)?;
+    let goes_on = calls::leaves_behind(part, call);
+    put(locked, &turn, &last, &told, (part, call), &seen)?;
+    calls::record_look(locked.repo, part, tool, if goes_on { Looked::GoesOn } else { extent })
+}
+
+/// Looks at the file that a call names; none where that does not tell all.
+fn file(view: &View<'_>, last: &Checkpoint, call: &ToolCall, path: BString) -> Result<Option<Seen>> {
+    if !is_covered(view, last, path.as_bstr())? {
+        return Ok(None);
+    }
+    let checkpoints = Checkpoints::new(view.repo);
+    let Some(now) = checkpoints.file_now(path.as_bstr())? else { return Ok(None) };
+    let found = call.found.filter(|found| Objects::new(view.repo).has_object(found.id));
+    let before = found.map(|found| checkpoints.with_files(last, &[(path.clone(), Some(found))])).transpose()?;
+    let after = checkpoints.with_files(last, &[(path, Some(now))])?;
+    Ok(Some(Seen { before, after, is_named: true }))
+}
+
+/// Looks at all.
+fn all(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall], call: &ToolCall) -> Result<Seen> {
+    let checkpoints = Checkpoints::new(view.repo);
+    let mut after = Since::look(view, turn)?.into_state();
+    // What another call is about to write is its own.
+    let others = told.iter().filter(|other| other.ended_at.is_none() && other.told != call.told);
+    let named = others.filter_map(|other| match Reach::of(view.repo, &other.tool) {
+        Reach::File(path) => Some(path),
+        _ => None,
+    });
+    let named: Vec<BString> = named.collect();
+    if !named.is_empty() {
+        after = checkpoints.with_paths_of(&after, last, &named)?;
+    }
+    let changed = checkpoints.file_changes(last, &after)?;
+    let began = first_unknown(told);
+    let is_older =
+        |path: &&BString| began.is_some_and(|began| Worktree::new(view.repo).is_older(path.as_bstr(), began));
+    let older: Vec<&BString> = changed.keys().filter(is_older).collect();
+    let before = if older.is_empty() { None } else { Some(checkpoints.with_paths_of(last, &after, older)?) };
+    Ok(Seen { before, after, is_named: false })
+}
+
+/// When the first call began, by the clock of files, of which it is not known what it changed.
+pub fn first_unknown(told: &[ToolCall]) -> Option<i64> {
+    let unknown = told.iter().filter(|call| !call.is_known || call.goes_on);
+    unknown.map(|call| call.clock.unwrap_or_default()).min()
+}
+
+/// Records a step.
+fn put(
+    locked: &mut Locked<'_>,
+    turn: &Turn,
+    last: &Checkpoint,
+    told: &[ToolCall],
+    (part, call): (&Participant, &ToolCall),
+    seen: &Seen,
+) -> Result<()> {
+    let checkpoints = Checkpoints::new(locked.repo);
+    let delta = checkpoints.delta(turn, seen.before.as_ref().unwrap_or(last), &seen.after)?;
+    if delta.is_empty() {
+        return Ok(());
+    }
+    let files = checkpoints.file_stats(&delta)?;
+    let others = others(locked.repo, told, call, &delta.files.into_keys().collect::<Vec<_>>());
+    let share = match (others.is_empty(), seen.is_named) {
+        (false, _) => Share::Shared,
+        (true, true) => Share::Named,
+        (true, false) => Share::Claimed,
+    };
+    let step = Step {
+        v: 1,
+        turn: turn.turn,
+        step: locked.timeline.last_step(turn.turn)? + 1,
+        agent: part.agent.clone(),
+        session: call.session.clone(),
+        tool: as_seen_from_top(locked.repo, &call.tool),
+        began_at: call.began_at.clone(),
+        ended_at: call.ended_at.clone().unwrap_or_else(rfc3339_now),
+        share,
+        others,
+        head: seen.after.head.commit,
+        totals: totals(&files),
+    };
+    let (before, after) = (seen.before.as_ref(), &seen.after);
+    write(locked, &step, &files, before, after)
+}
+
+/// The path in it as other paths are, where it is that of a file here.
+fn as_seen_from_top(repo: &Repo, tool: &ToolUse) -> ToolUse {
+    let path = match Reach::of(repo, tool) {
+        Reach::File(path) => Some(quoted(path.as_bstr())),
+        _ => tool.path.clone(),
+    };
+    ToolUse { path, ..tool.clone() }
+}
+
+fn write(
+    locked: &mut Locked<'_>,
+    step: &Step,
+    files: &[FileChange],
+    before: Option<&Checkpoint>,
+    after: &Checkpoint,
+) -> Result<()> {
+    let mut update = locked.timeline.update();
+    update.put_step(step, files, before, after)?;
+    // The agent may take its own commits off the branch again.
+    for commit in after.head.commit.into_iter().chain(after.branches.values().copied()).map(Pin) {
+        if !update.state.held.contains(&commit) {
+            update.state.held.push(commit);
+        }
+    }
+    let message = format!("step {} ({}: {})", step.name(), step.agent, step.label());
+    let plan = Plan::empty(Op::Begin, locked.head.clone());
+    locked.carry_out(&plan, update, message, Vec::new(), None)
+}
+
+/// The other sessions whose calls were in flight and may have written one of these files.
+fn others(repo: &Repo, told: &[ToolCall], call: &ToolCall, paths: &[BString]) -> Vec<String> {
+    let may_write = |other: &&ToolCall| match Reach::of(repo, &other.tool) {
+        Reach::Nowhere => false,
+        Reach::File(path) => paths.contains(&path),
+        Reach::Anywhere => true,
+    };
+    let others = told.iter().filter(|other| other.session != call.session && other.overlaps(call)).filter(may_write);
+    let mut names: Vec<String> = others.map(|other| other.session.clone().unwrap_or_default()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The state before a step: its own, or the one after the step below it, or at the turn's beginning.
+pub fn before(timeline: &Stored<'_>, turn: &Turn, step: u64) -> Result<Checkpoint> {
+    if let Some(own) = timeline.step_checkpoint(turn.turn, step, Side::Before)? {
+        return Ok(own);
+    }
+    match step.checked_sub(1).filter(|below| *below > 0) {
+        Some(below) => after(timeline, turn, below),
+        None => with_dirty_commit(timeline.repo, &timeline.checkpoint(turn.turn, Side::Before)?, turn.dirty_commit),
+    }
+}
+
+/// The state after a step.
+pub fn after(timeline: &Stored<'_>, turn: &Turn, step: u64) -> Result<Checkpoint> {
+    let state = timeline.step_checkpoint(turn.turn, step, Side::After)?;
+    state.with_context(|| format!("step {}.{step} has no state", turn.turn))
+}

@@ -1,0 +1,186 @@
+//! Steps: what changed around each call of an agent's tools, and undo by them.
+
+use crate::sandbox::{Mode, Output, Sandbox};
+use serde_json::{Value, json};
+
+/// Calls a hook of Claude Code's.
+#[track_caller]
+fn hook(repo: &Sandbox, session: &str, event: &str, more: &Value) {
+    let mut payload = json!({"hook_event_name": event, "session_id": session, "prompt": format!("work of {session}")});
+    for (key, value) in more.as_object().expect("an object") {
+        payload[key] = value.clone();
+    }
+    let output = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes());
+    output.success();
+    assert_eq!((output.out(), output.err()), (String::new(), String::new()));
+}
+
+/// A call of a tool, while which this happens.
+#[track_caller]
+fn call(repo: &Sandbox, session: &str, id: u32, tool: &str, input: &Value, script: &str) {
+    let about = json!({"tool_name": tool, "tool_use_id": format!("{session}{id}"), "tool_input": input});
+    hook(repo, session, "PreToolUse", &about);
+    repo.sh(script);
+    hook(repo, session, "PostToolUse", &about);
+}
+
+fn edit(repo: &Sandbox, id: u32, path: &str, script: &str) {
+    call(repo, "s", id, "Edit", &json!({"file_path": repo.path(path)}), script);
+}
+
+fn shell(repo: &Sandbox, id: u32, script: &str) {
+    call(repo, "s", id, "Bash", &json!({"command": script}), script);
+}
+
+fn steps_of(log: &Value) -> Vec<Value> {
+    let step = |step: &Value| {
+        let files = step["files"].as_array().expect("files").iter().map(|file| file["path"].clone());
+        json!([step["step"], step["tool"], step["share"], files.collect::<Vec<_>>()])
+    };
+    log["turns"][0]["steps"].as_array().expect("steps").iter().map(step).collect()
+}
+
+/// A turn of five steps, one of which makes a commit of its own.
+fn story(mode: Mode) -> Sandbox {
+    let repo = Sandbox::new();
+    repo.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n").write("b.txt", "b\n");
+    repo.sh("git add -A; git commit -qm files; echo mine >>b.txt; echo new >mine.txt; chmod 600 mine.txt");
+    if mode == Mode::Ghost {
+        repo.git(["config", "oxundo.mode", "ghost"]);
+    }
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    edit(&repo, 1, "a.txt", "sed -i s/1/one/ a.txt");
+    shell(&repo, 2, "echo two >two.txt; chmod +x two.txt; mkdir d; git add two.txt; git commit -qm own");
+    call(&repo, "s", 3, "Read", &json!({"file_path": "a.txt"}), "true");
+    shell(&repo, 4, "true");
+    edit(&repo, 5, "a.txt", "sed -i s/8/eight/ a.txt");
+    call(&repo, "s", 6, "Write", &json!({"file_path": repo.path("d/new.txt")}), "echo new >d/new.txt; rm mine.txt");
+    shell(&repo, 7, "rm b.txt; git stash list");
+    repo
+}
+
+#[test]
+fn each_call_that_changed_something_is_a_step_and_undo_goes_to_it_and_takes_it_out() {
+    for mode in Mode::BOTH {
+        let repo = story(mode);
+        // What it looked like while the turn was open is what it looks like after.
+        let open = steps_of(&repo.json(["log", "--steps"]).1);
+        hook(&repo, "s", "Stop", &json!({}));
+        let (_, log) = repo.json(["log", "--steps"]);
+        let wanted = [
+            json!(["1.1", "Edit", "named", ["a.txt"]]),
+            json!(["1.2", "Bash", "claimed", ["two.txt"]]),
+            json!(["1.3", "Edit", "named", ["a.txt"]]),
+            json!(["1.4", "Write", "claimed", ["d/new.txt", "mine.txt"]]),
+            json!(["1.5", "Bash", "claimed", ["b.txt"]]),
+        ];
+        assert_eq!((open, steps_of(&log)), (wanted.to_vec(), wanted.to_vec()));
+        let text = repo.oxundo(["log", "--steps"]).out();
+        assert!(text.contains("      1.3  Edit a.txt  1 file +1 -1\n"), "{text}");
+        forms(&repo);
+        there_and_back(&repo);
+        repo.assert_sound();
+    }
+}
+
+/// A step is a state, wherever a turn is.
+fn forms(repo: &Sandbox) {
+    let shown = repo.oxundo(["show", "1.3"]).out();
+    assert!(
+        shown.starts_with("step 1.3 (claude: Edit a.txt)") && shown.contains("\n-8\n+eight") && !shown.contains("+one"),
+        "{shown}"
+    );
+    assert_eq!(repo.json(["show", "1.3"]).1["step"], "1.3");
+    assert_eq!(repo.oxundo(["show", "1.1:a.txt"]).out(), "one\n2\n3\n4\n5\n6\n7\n8");
+    assert_eq!(repo.oxundo(["show", "1.1:before:a.txt"]).out(), "1\n2\n3\n4\n5\n6\n7\n8");
+    let (_, between) = repo.json(["diff", "1.2", "@.4"]);
+    let paths: Vec<_> = between["files"].as_array().expect("files").iter().map(|file| file["path"].clone()).collect();
+    assert_eq!(paths, ["a.txt", "d/new.txt", "mine.txt"]);
+    let after = repo.state();
+    repo.oxundo(["restore", "1.2", "--", "a.txt", "b.txt"]).success();
+    repo.assert_file("a.txt", "one\n2\n3\n4\n5\n6\n7\n8\n", "as it was after the step");
+    repo.assert_file("b.txt", "b\nmine\n", "as it was after the step");
+    repo.undo();
+    repo.state().assert_is(&after, "the files of a step were brought back, and taken back again");
+    for (words, why) in [("1.6", "the last one of turn 1 is 1.5"), ("7.1", "no turn '7'"), ("1.0", "not a turn")] {
+        let (code, refused) = repo.json(["show", words]);
+        assert_eq!((code, &refused["error"]["code"]), (1, &json!("not_found")), "{refused}");
+        assert!(refused["error"]["message"].as_str().is_some_and(|message| message.contains(why)), "{refused}");
+    }
+}
+
+/// To each step and on again, and each taken out and put back.
+fn there_and_back(repo: &Sandbox) {
+    let after = repo.state();
+    for (step, a) in [("1.1", "one\n2\n3\n4\n5\n6\n7\n8\n"), ("1.3", "one\n2\n3\n4\n5\n6\n7\neight\n")] {
+        let planned = repo.json(["undo", "--to", step, "--dry-run"]).1;
+        let done = repo.json(["undo", "--to", step]).1;
+        assert_eq!((&planned["files"], &planned["head"]), (&done["files"], &done["head"]), "{planned} {done}");
+        repo.assert_file("a.txt", a, step);
+        assert_eq!((repo.exists("two.txt"), repo.exists("d/new.txt")), (step != "1.1", false), "{step}");
+        repo.assert_file("b.txt", "b\nmine\n", step);
+        let there = repo.state();
+        repo.oxundo(["redo"]).success();
+        repo.state().assert_is(&after, &format!("{step}, and on again"));
+        repo.oxundo(["undo", "--to", step]).success();
+        repo.state().assert_is(&there, &format!("{step} once more"));
+        repo.oxundo(["redo"]).success();
+    }
+    for step in ["1.1", "1.3", "1.4"] {
+        repo.oxundo(["undo", "--only", step]).success();
+        repo.assert_file(
+            "a.txt",
+            ["1", "one"][usize::from(step != "1.1")].to_owned()
+                + "\n2\n3\n4\n5\n6\n7\n"
+                + ["8", "eight"][usize::from(step != "1.3")]
+                + "\n",
+            step,
+        );
+        assert_eq!(repo.exists("mine.txt"), step == "1.4", "{step}");
+        repo.oxundo(["redo"]).success();
+        repo.state().assert_is(&after, &format!("{step} taken out, and put back"));
+    }
+    repo.undo();
+    let before = repo.state();
+    repo.oxundo(["redo"]).success();
+    repo.state().assert_is(&after, "all of it");
+    repo.oxundo(["undo", "--to", "1.2"]).success();
+    let there = repo.state();
+    repo.undo();
+    repo.state().assert_is(&before, "from a step on, undo takes the rest back");
+    repo.oxundo(["redo"]).success();
+    repo.state().assert_is(&there, "and redo leads to the step again");
+    repo.oxundo(["redo"]).success();
+    repo.state().assert_is(&after, "and on");
+}
+
+#[test]
+fn git_collects_nothing_of_a_step() {
+    let repo = Sandbox::new();
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    shell(&repo, 1, "echo kept >one.txt; git add -A; git commit -qm first");
+    shell(&repo, 2, "git reset -q --hard HEAD~; echo other >two.txt");
+    let collect = "git reflog expire --expire=now --expire-unreachable=now --all; git gc -q --prune=now";
+    repo.sh(collect);
+    assert_eq!(repo.oxundo(["show", "1.1:one.txt"]).out(), "kept");
+    hook(&repo, "s", "Stop", &json!({}));
+    repo.sh(collect);
+    assert_eq!(repo.oxundo(["show", "1.1:one.txt"]).out(), "kept");
+    repo.oxundo(["undo", "--to", "1.1"]).success();
+    assert_eq!(repo.git(["log", "-1", "--format=%s"]), "first");
+    repo.oxundo(["gc", "--keep", "now"]).success();
+    repo.assert_sound();
+}
+
+#[test]
+fn switched_off_there_are_no_steps() {
+    let repo = Sandbox::new();
+    repo.git(["config", "oxundo.steps", "off"]);
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    shell(&repo, 1, "echo one >one.txt");
+    hook(&repo, "s", "Stop", &json!({}));
+    let (_, log) = repo.json(["log", "--steps"]);
+    assert_eq!(log["turns"][0]["steps"], json!([]));
+    let refused = repo.json(["undo", "--to", "1.1"]).1;
+    assert!(refused["error"]["message"].as_str().is_some_and(|why| why.contains("has no steps")), "{refused}");
+}
