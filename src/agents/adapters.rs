@@ -6,6 +6,7 @@ use Meaning::{Begin, Call, Called, Cut, End, Gone, Work};
 /// What is known of one agent's hooks. Names of events and fields are compared without regard
 /// to case and punctuation, so that `hook_event_name` is `hookEventName`.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Adapter {
     /// The name, as in `oxundo hook NAME`.
     pub name: &'static str,
@@ -58,6 +59,8 @@ pub struct Adapter {
     /// The event that a worktree is removed, and the field that says which. `init` never sets it up: Claude Code fires
     /// it only for what a hook of the user's has made, and takes a hook that succeeds for the removal itself.
     pub removal: Option<(&'static str, &'static str)>,
+    /// Whether it tells of each call of each of its tools: what changes outside of them is not its work.
+    pub all_calls: bool,
 }
 
 /// A setting that turns an agent's hooks off.
@@ -153,6 +156,7 @@ const PLAIN: Adapter = Adapter {
     form_since: None,
     shares_local_since: None,
     removal: None,
+    all_calls: false,
 };
 
 /// Claude Code's switch, which other agents have adopted.
@@ -193,6 +197,7 @@ pub const ADAPTERS: &[Adapter] = &[
         switches: &[disable_all(&[".claude/settings.local.json", ".claude/settings.json"], &["settings.json"])],
         shares_local_since: Some("2.1.330"),
         removal: Some(("WorktreeRemove", "worktree_path")),
+        all_calls: true,
         ..PLAIN
     },
     Adapter {
@@ -250,6 +255,7 @@ pub const ADAPTERS: &[Adapter] = &[
                 user: &["settings.json"],
             },
         ],
+        all_calls: true,
         ..PLAIN
     },
     Adapter {
@@ -308,6 +314,7 @@ pub const ADAPTERS: &[Adapter] = &[
         only_where_started: true,
         milliseconds: true,
         switches: &[disable_all(&[".qwen/settings.json"], &["settings.json"])],
+        all_calls: true,
         ..PLAIN
     },
     Adapter {
@@ -325,6 +332,7 @@ pub const ADAPTERS: &[Adapter] = &[
             user: &["settings.json"],
         }],
         form_since: Some("0.215.0"),
+        all_calls: true,
         ..PLAIN
     },
     Adapter { name: "goose", title: "Goose", programs: &["goose"], events: CLAUDES, ..PLAIN },

@@ -234,6 +234,12 @@ pub fn just_ended<'c>(calls: &'c [ToolCall], session: Option<&String>, tool: &To
     calls.iter().filter(|call| call.ended_at.is_some() && !call.is_known).filter(is_it).max_by_key(|call| call.told.1)
 }
 
+/// When the first call began, by the clock of files, of which it is not known what it changed.
+pub fn first_unknown(told: &[ToolCall]) -> Option<i64> {
+    let unknown = told.iter().filter(|call| !call.is_known || call.goes_on);
+    unknown.map(|call| call.clock.unwrap_or_default()).min()
+}
+
 /// Notes what was looked at after a call.
 fn looked_at(calls: &mut [ToolCall], looked: Looked, session: Option<&str>, tool: &ToolUse) {
     let is_it = |call: &ToolCall| call.session.as_deref() == session && is_same_call(&call.tool, tool);

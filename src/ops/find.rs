@@ -135,12 +135,27 @@ impl Search<'_, '_> {
             let turn = || timeline.require_turn(number);
             let after = timeline.checkpoint_id(number, Side::After)?;
             self.in_checkpoint(after, &|| Ok((format!("{whose}{number}"), turn()?.ended_at)))?;
+            self.in_steps(timeline, number, whose)?;
             let before = timeline.checkpoint_id(number, Side::Before)?;
             let below =
                 at.checked_sub(1).map(|below| timeline.checkpoint_id(numbers[below], Side::After)).transpose()?;
             // A state that the turn below left has that turn's name.
             if self.files_of(before)? != self.files_of(below.flatten())? {
                 self.in_checkpoint(before, &|| Ok((format!("{whose}{number}:before"), Some(turn()?.began_at))))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks through the steps of a turn, and what was there before them.
+    fn in_steps(&mut self, timeline: &Stored<'_>, turn: u64, whose: &str) -> Result<()> {
+        for step in (1..=timeline.last_step(turn)?).rev() {
+            for (side, end) in [(Side::After, ""), (Side::Before, ":before")] {
+                let tree = timeline.step_tree(turn, step, side)?;
+                self.in_checkpoint(tree, &|| {
+                    let at = timeline.step(turn, step)?.map(|step| step.ended_at);
+                    Ok((format!("{whose}{turn}.{step}{end}"), at))
+                })?;
             }
         }
         Ok(())

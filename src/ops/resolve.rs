@@ -10,7 +10,7 @@ use crate::model::step::{Step, StepName};
 use crate::model::timeline::TurnSpec;
 use crate::model::turn::Turn;
 use crate::ops::operation::state_of;
-use crate::ops::turn::steps;
+use crate::ops::turn::states;
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 
@@ -149,8 +149,8 @@ fn state_of_turn(view: &View<'_>, turn: &str, side: Side) -> Result<Checkpoint> 
 fn state_of_step(view: &View<'_>, name: &StepName, side: Side) -> Result<Checkpoint> {
     let (turn, step) = step_of(view, name)?;
     match side {
-        Side::Before => steps::before(&view.timeline, &turn, step.step),
-        Side::After => steps::after(&view.timeline, &turn, step.step),
+        Side::Before => states::before(&view.timeline, &turn, step.step),
+        Side::After => states::after(&view.timeline, &turn, step.step),
     }
 }
 

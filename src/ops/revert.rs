@@ -277,7 +277,7 @@ impl<'a> Revert<'a, '_> {
     /// The changes that take a turn out, apart from its commits; and the commits.
     fn inverse(&self, turn: &'a Turn) -> Result<(Delta, Committed<'a>)> {
         let (repo, timeline) = (self.view.repo, &self.view.timeline);
-        let before = timeline.checkpoint(turn.turn, Side::Before)?;
+        let before = timeline.undone_to(turn.turn)?;
         let after = timeline.checkpoint(turn.turn, Side::After)?;
         // The user's uncommitted work from before the turn is not the turn's.
         let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;

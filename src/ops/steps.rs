@@ -3,6 +3,7 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
+use crate::git::timeline::stored::Side;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::Delta;
 use crate::model::merge::Edits;
@@ -15,7 +16,7 @@ use crate::ops::conversation;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::step_of;
 use crate::ops::revert::on_this_branch;
-use crate::ops::turn::{check_idle, steps};
+use crate::ops::turn::{check_idle, meanwhile, states};
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{TurnRange, below, nothing};
@@ -40,7 +41,10 @@ pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result
     // What stands on the turn below took only parts of that out.
     range.turns.truncate(range.turns.iter().position(|one| one.turn == turn.turn).map_or(usize::MAX, |at| at + 1));
     range.back = range.turns.len();
-    range.until = Some(Box::new(steps::after(&view.timeline, &turn, step.step)?));
+    let after = states::after(&view.timeline, &turn, step.step)?;
+    let end = view.timeline.checkpoint(turn.turn, Side::After)?;
+    let saved = meanwhile::with_saved(view, &turn, &after, step.step, &end)?;
+    range.until = Some(Box::new(saved.unwrap_or(after)));
     let edits = view.config().edits_or(edits)?;
     let Prepared { plan, capture, .. } = Prepared::new(view, Op::Undo, &range, edits, RefMoves::Move)?;
     if plan.is_empty() {
@@ -71,7 +75,7 @@ pub fn plan_only(
     let (turn, step) = done_here(view, name)?;
     let checkpoints = Checkpoints::new(view.repo);
     let (before, after) =
-        (steps::before(&view.timeline, &turn, step.step)?, steps::after(&view.timeline, &turn, step.step)?);
+        (states::before(&view.timeline, &turn, step.step)?, states::after(&view.timeline, &turn, step.step)?);
     let Delta { mut files, mut directories, .. } = checkpoints.delta(&turn, &before, &after)?.inverse();
     if !pathspecs.is_empty() {
         let mut selection = Index::new(view.repo).selection(pathspecs)?;

@@ -161,6 +161,8 @@ impl Story {
         let repo = Sandbox::new();
         repo.write(TRACKED, ruled());
         repo.sh("git add -A; git commit -qm ruled");
+        // Where steps tell, what is written outside of an agent's calls is not the agent's.
+        repo.git(["config", "oxundo.steps", "off"]);
         if ghost {
             repo.git(["config", "oxundo.mode", "ghost"]);
         }

@@ -702,8 +702,8 @@ fn while_a_call_is_in_flight_the_users_commands_are_busy() {
         let repo = repo(Mode::Commit);
         let before = repo.state();
         hook(&repo, BEGIN, "1");
-        repo.sh("echo early >>README.txt");
         tool(&repo, CALL, "t0", "s");
+        repo.sh("echo early >>README.txt");
         tool(&repo, CALL, "t1", "s");
         tool(&repo, CALLED, "t0", "s");
         for command in commands {
@@ -827,7 +827,7 @@ fn a_call_after_a_command_is_its_agents_and_what_was_before_it_the_users() {
             repo.sh("echo users-own >>first.txt; echo users-own >own.txt");
             let users = repo.state();
             tool(&repo, CALL, "t1", "s");
-            repo.sh("echo late >late.txt; echo late >>README.txt");
+            repo.sh("echo late >>README.txt");
             repo.refuses(&["undo"], "busy");
             tool(&repo, CALLED, "t1", "s");
             hook(&repo, END, "1");

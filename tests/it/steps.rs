@@ -184,3 +184,96 @@ fn switched_off_there_are_no_steps() {
     let refused = repo.json(["undo", "--to", "1.1"]).1;
     assert!(refused["error"]["message"].as_str().is_some_and(|why| why.contains("has no steps")), "{refused}");
 }
+
+/// Waits until the clock by which files get their times has gone on.
+fn tick() {
+    use rustix::time::{ClockId, clock_gettime};
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::RealtimeCoarse;
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Realtime;
+    let seen = |clock| {
+        let now = clock_gettime(clock);
+        (now.tv_sec, now.tv_nsec)
+    };
+    let now = seen(ClockId::Realtime);
+    while seen(clock) <= now {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_the_user_saves_between_calls_is_no_steps_and_survives_undo() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.write("both.txt", "1\n2\n3\n4\n5\n6\n7\n8\n").write("shared.txt", "1\n2\n3\n4\n5\n6\n7\n8\n");
+        repo.write("g/gone.txt", "gone\n").write("g/stays.txt", "stays\n").write("d/one.txt", "one\n");
+        repo.sh("git add -A; git commit -qm files");
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        // An edit of a file that the user has just saved, a command of a shell, and something at the end.
+        repo.sh("sed -i s/8/mine/ both.txt");
+        edit(&repo, 1, "both.txt", "sed -i s/1/its/ both.txt");
+        repo.sh("echo mine >mine.txt; echo mine >>d/one.txt; rm g/gone.txt");
+        tick();
+        shell(&repo, 2, "sed -i s/1/its/ shared.txt; echo its >its.txt; mkdir e; echo its >e/its.txt");
+        repo.sh("sed -i s/4/late/ both.txt; echo late >late.txt");
+        hook(&repo, "s", "Stop", &json!({}));
+        let (_, log) = repo.json(["log", "--steps"]);
+        let wanted = [
+            json!(["1.1", "Edit", "named", ["both.txt"]]),
+            json!(["1.2", "Bash", "claimed", ["e/its.txt", "its.txt", "shared.txt"]]),
+        ];
+        assert_eq!(steps_of(&log), wanted, "{mode:?}");
+        let after = repo.state();
+        repo.undo();
+        let files = |words: [&str; 2]| {
+            repo.assert_file("both.txt", format!("{}\n2\n3\nlate\n5\n6\n7\nmine\n", words[0]), "merged");
+            repo.assert_file("shared.txt", format!("{}\n2\n3\n4\n5\n6\n7\n8\n", words[1]), "the agent's");
+            repo.assert_file("d/one.txt", "one\nmine\n", "the user's");
+            repo.assert_file("mine.txt", "mine\n", "the user's");
+            repo.assert_file("late.txt", "late\n", "the user's");
+            assert!(!repo.exists("g/gone.txt"), "the user has removed it");
+        };
+        files(["1", "1"]);
+        assert!(!repo.exists("its.txt") && !repo.exists("e"), "it was the agent's");
+        let before = repo.state();
+        repo.oxundo(["redo"]).success();
+        repo.state().assert_is(&after, "all of it");
+        repo.oxundo(["undo", "--to", "1.1"]).success();
+        files(["its", "1"]);
+        repo.oxundo(["redo"]).success();
+        repo.state().assert_is(&after, "and on");
+        repo.undo();
+        repo.state().assert_is(&before, "once more");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_an_agents_call_leaves_running_is_still_its_work() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    let told = |event: &str| {
+        let payload = json!({"hook_event_name": event, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_use_id": "1"});
+        format!("printf %s '{payload}' | '{}' hook claude", env!("CARGO_BIN_EXE_oxundo"))
+    };
+    let work =
+        "(until [ -e ../home/go ]; do sleep 0.01; done; echo its >its.txt; touch ../home/done) >/dev/null 2>&1 &";
+    let lines = [
+        &told("UserPromptSubmit"),
+        &told("PreToolUse"),
+        work,
+        &told("PostToolUse"),
+        "touch ../home/go; wait",
+        &told("Stop"),
+    ];
+    std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
+    // The agent is git.
+    repo.git(["-c", "alias.agent=!sh ../home/agent", "agent"]);
+    assert!(repo.exists("its.txt"));
+    repo.undo();
+    repo.state().assert_is(&before, "what it wrote after the call's end goes too");
+}

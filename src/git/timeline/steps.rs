@@ -31,6 +31,11 @@ fn step_directory(turn: u64, step: u64) -> String {
     format!("{}/{:02}/{:02}", directory(turn), step / 100, step % 100)
 }
 
+/// Where a timeline's tree has what undo of a turn leads to, where that is not the state before it.
+fn saved_directory(turn: u64) -> String {
+    format!("{}/saved", turn_directory(turn))
+}
+
 impl Stored<'_> {
     /// The number of the last step of a turn; 0 where it has none.
     pub fn last_step(&self, turn: u64) -> Result<u64> {
@@ -89,7 +94,25 @@ impl Stored<'_> {
     }
 }
 
+impl Stored<'_> {
+    /// The state that undo of a turn leads to: the one before it, with what the user saved while it was open.
+    pub fn undone_to(&self, turn: u64) -> Result<Checkpoint> {
+        let path = saved_directory(turn);
+        match Objects::new(self.repo).tree_entry(self.tree, path.as_str().into())? {
+            Some((_, tree)) => Checkpoints::new(self.repo)
+                .read_checkpoint(tree)
+                .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {turn}: {}", error_chain(&error)))),
+            None => self.checkpoint(turn, Side::Before),
+        }
+    }
+}
+
 impl Update<'_> {
+    /// Adds the state before a turn with what the user saved while it was open.
+    pub fn put_saved(&mut self, turn: u64, state: &Checkpoint) -> Result<()> {
+        self.put_state(saved_directory(turn), state)
+    }
+
     /// Adds a step: its record, its files, the state before it where that is none that is known, and the one after it.
     pub fn put_step(
         &mut self,

@@ -172,6 +172,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         stashed: BTreeMap::new(),
         sole: false,
         began: Some(file_clock()),
+        users_end: false,
         made: None,
         kept: false,
         footing: None,

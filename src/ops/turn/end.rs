@@ -27,7 +27,7 @@ use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_con
 use crate::ops::turn::pins::{pin_displaced, unpin_below};
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes, with_dirty_commit};
-use crate::ops::turn::{calls, leftover, sole};
+use crate::ops::turn::{calls, leftover, meanwhile, sole};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -172,10 +172,15 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     unpin_below(view.repo, &mut update.state, below.and_then(|below| below.to), after.head.commit)?;
     pin_steps(view, &mut update.state, held, before, after)?;
     leftover::note(view, &mut update.state, turn, &whole, capture)?;
+    let told = calls::in_open_turn(view.repo);
+    turn.users_end = meanwhile::is_users_end(turn, &told);
+    if let Some(saved) = meanwhile::with_saved(view, turn, before, 0, after)? {
+        update.put_saved(turn.turn, &saved)?;
+    }
     update.put_turn(turn)?;
     update.put_above(turn)?;
     update.put_files(turn.turn, &files)?;
-    update.put_calls(turn.turn, &calls::in_open_turn(view.repo))?;
+    update.put_calls(turn.turn, &told)?;
     update.put_checkpoint(turn.turn, Side::After, after)
 }
 

@@ -6,11 +6,13 @@ pub mod calls;
 pub mod commit;
 pub mod end;
 pub mod leftover;
+pub mod meanwhile;
 pub mod missed;
 pub mod pins;
 pub mod session;
 pub mod skipped;
 pub mod sole;
+pub mod states;
 pub mod steps;
 
 use crate::config::Config;

@@ -5,13 +5,12 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
-use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::names::is_storable;
 use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::size_of;
 use crate::model::bytes::quoted;
-use crate::model::call::{Looked, ToolCall, ToolUse, just_ended};
+use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended};
 use crate::model::checkpoint::{Checkpoint, FileState};
 use crate::model::path::parents;
 use crate::model::plan::{Op, Plan};
@@ -20,9 +19,9 @@ use crate::model::timeline::Pin;
 use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::end::{Since, totals};
-use crate::ops::turn::{calls, with_dirty_commit};
+use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -58,11 +57,7 @@ impl Reach {
 
 /// The state that is known last: after the last step, or as the turn began.
 fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
-    let number = view.timeline.last_step(turn.turn)?;
-    match view.timeline.step_checkpoint(turn.turn, number, Side::After)? {
-        Some(last) => Ok(last),
-        None => with_dirty_commit(view.repo, &view.timeline.checkpoint(turn.turn, Side::Before)?, turn.dirty_commit),
-    }
+    states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)
 }
 
 /// As a call begins that names the file which it writes: what somebody has changed there since the last step is not the
@@ -72,6 +67,10 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<Option<FileState>
         return Ok(None);
     }
     let (Reach::File(path), Some(turn)) = (Reach::of(view.repo, tool), view.open_turn()?) else { return Ok(None) };
+    let told = calls::in_open_turn(view.repo);
+    if may_write(view.repo, told.iter().filter(|call| call.ended_at.is_none()), &path) {
+        return Ok(None);
+    }
     let last = last_known(view, &turn)?;
     let known = Checkpoints::new(view.repo).captured_file(&last, path.as_bstr())?;
     let now = Worktree::new(view.repo).state(path.as_bstr(), view.repo.hash_kind())?;
@@ -81,6 +80,15 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<Option<FileState>
     let found = Checkpoints::new(view.repo).file_now(path.as_bstr())?;
     view.repo.flush()?;
     Ok(found)
+}
+
+/// Whether one of these calls may write a file.
+fn may_write<'c>(repo: &Repo, mut calls: impl Iterator<Item = &'c ToolCall>, path: &BString) -> bool {
+    calls.any(|call| match Reach::of(repo, &call.tool) {
+        Reach::Nowhere => false,
+        Reach::File(file) => file == *path,
+        Reach::Anywhere => true,
+    })
 }
 
 /// Whether a look at the whole worktree would take this file in, as far as that can be told from it alone.
@@ -128,7 +136,8 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     };
     let extent = if of_file.is_some() { Looked::File } else { Looked::All };
     let seen = of_file.map_or_else(|| all(locked, &turn, &last, &told, call), Ok)?;
-    let goes_on = calls::leaves_behind(part, call);
+    // Its process is known since it began its part.
+    let goes_on = turn.origin.part_of(part).is_some_and(|part| calls::leaves_behind(part, call));
     put(locked, &turn, &last, &told, (part, call), &seen)?;
     calls::record_look(locked.repo, part, tool, if goes_on { Looked::GoesOn } else { extent })
 }
@@ -167,12 +176,6 @@ fn all(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall], call:
     let older: Vec<&BString> = changed.keys().filter(is_older).collect();
     let before = if older.is_empty() { None } else { Some(checkpoints.with_paths_of(last, &after, older)?) };
     Ok(Seen { before, after, is_named: false })
-}
-
-/// When the first call began, by the clock of files, of which it is not known what it changed.
-pub fn first_unknown(told: &[ToolCall]) -> Option<i64> {
-    let unknown = told.iter().filter(|call| !call.is_known || call.goes_on);
-    unknown.map(|call| call.clock.unwrap_or_default()).min()
 }
 
 /// Records a step.
@@ -245,31 +248,10 @@ fn write(
 
 /// The other sessions whose calls were in flight and may have written one of these files.
 fn others(repo: &Repo, told: &[ToolCall], call: &ToolCall, paths: &[BString]) -> Vec<String> {
-    let may_write = |other: &&ToolCall| match Reach::of(repo, &other.tool) {
-        Reach::Nowhere => false,
-        Reach::File(path) => paths.contains(&path),
-        Reach::Anywhere => true,
-    };
-    let others = told.iter().filter(|other| other.session != call.session && other.overlaps(call)).filter(may_write);
+    let may_be_its = |other: &&ToolCall| paths.iter().any(|path| may_write(repo, std::iter::once(*other), path));
+    let others = told.iter().filter(|other| other.session != call.session && other.overlaps(call)).filter(may_be_its);
     let mut names: Vec<String> = others.map(|other| other.session.clone().unwrap_or_default()).collect();
     names.sort();
     names.dedup();
     names
-}
-
-/// The state before a step: its own, or the one after the step below it, or at the turn's beginning.
-pub fn before(timeline: &Stored<'_>, turn: &Turn, step: u64) -> Result<Checkpoint> {
-    if let Some(own) = timeline.step_checkpoint(turn.turn, step, Side::Before)? {
-        return Ok(own);
-    }
-    match step.checked_sub(1).filter(|below| *below > 0) {
-        Some(below) => after(timeline, turn, below),
-        None => with_dirty_commit(timeline.repo, &timeline.checkpoint(turn.turn, Side::Before)?, turn.dirty_commit),
-    }
-}
-
-/// The state after a step.
-pub fn after(timeline: &Stored<'_>, turn: &Turn, step: u64) -> Result<Checkpoint> {
-    let state = timeline.step_checkpoint(turn.turn, step, Side::After)?;
-    state.with_context(|| format!("step {}.{step} has no state", turn.turn))
 }

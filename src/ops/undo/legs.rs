@@ -232,7 +232,7 @@ fn take_reset(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, now: &Check
 /// A turn's two ends. Where the dirty commit stays, it begins on that.
 fn ends(view: &View<'_>, range: &TurnRange, at: usize, head: &Head) -> Result<(Checkpoint, Checkpoint)> {
     let turn = &range.turns[at];
-    let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
+    let before = view.timeline.undone_to(turn.turn)?;
     let after = view.timeline.checkpoint(turn.turn, Side::After)?;
     let Some(dirty) = turn.dirty_commit else {
         return Ok((before, after));

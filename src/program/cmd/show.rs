@@ -10,7 +10,7 @@ use crate::model::step::StepName;
 use crate::model::turn::{FileChange, Turn};
 use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
 use crate::ops::turn::session::look;
-use crate::ops::turn::steps;
+use crate::ops::turn::states;
 use crate::ops::view::View;
 use crate::program::args::ShowArgs;
 use crate::program::text::line::StepLine;
@@ -86,7 +86,7 @@ fn step(view: &View<'_>, ui: &Ui, stat: bool, name: &StepName, paths: &[OsString
     let what = sanitized(&format!("step {} ({}: {})", step.name(), step.agent, step.label()));
     let when = sanitized(&format!("began {}, ended {}", step.began_at, step.ended_at));
     Ui::raw(format!("{what}\n{when}\n\n").as_bytes())?;
-    let [before, after] = [steps::before, steps::after].map(|end| end(&view.timeline, &turn, step.step));
+    let [before, after] = [states::before, states::after].map(|end| end(&view.timeline, &turn, step.step));
     Objects::new(view.repo).print_diff(before?.worktree, after?.worktree, Ui::diff_style(stat), paths)?;
     Ok(None)
 }
