@@ -7,6 +7,7 @@ pub mod conversation;
 pub mod describe;
 pub mod diff;
 pub mod exact;
+pub mod filter;
 pub mod find;
 pub mod gc;
 pub mod list;

@@ -496,8 +496,26 @@ pub struct LogArgs {
     #[arg(long, conflicts_with_all = ["ops", "graph"])]
     pub steps: bool,
     /// Show oxundo's operations instead of turns
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["agent", "session", "since", "until", "grep", "pathspecs"])]
     pub ops: bool,
+    /// Only turns of this agent
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+    /// Only turns in which this session took part
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Only turns that ended since this date, in words as git has them: `2026-01-02`, `2 days ago`
+    #[arg(long, value_name = "DATE", alias = "after")]
+    pub since: Option<String>,
+    /// Only turns that ended until this date
+    #[arg(long, value_name = "DATE", alias = "before")]
+    pub until: Option<String>,
+    /// Only turns whose message or prompt this regular expression matches
+    #[arg(long, value_name = "REGEX")]
+    pub grep: Option<String>,
+    /// Only turns that changed one of these paths
+    #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath)]
+    pub pathspecs: Vec<OsString>,
 }
 
 /// Arguments of `show`.

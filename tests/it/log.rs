@@ -279,3 +279,30 @@ fn verbose_says_what_is_done_and_quiet_next_to_nothing() {
     assert!(shown.starts_with("Redid turn 1") || shown.starts_with('\x1b'), "nothing but the answer: {shown:?}");
     assert!(!shown.contains("scan"), "no bar for what is fast: {shown:?}");
 }
+
+#[test]
+fn turns_are_found_by_who_made_them_what_they_changed_when_and_what_for() {
+    let repo = busy();
+    let numbers = |args: &[&str]| {
+        let (code, log) = repo.json([&["log"][..], args].concat());
+        assert_eq!(code, 0, "{log}");
+        let turns = log["turns"].as_array().expect("turns").iter();
+        turns.map(|turn| turn["turn"].as_u64().expect("a number")).collect::<Vec<_>>()
+    };
+    for (args, wanted) in [
+        (&["--all", "--agent", "codex"][..], &[4, 2][..]),
+        (&["--all", "--session", "b"], &[4, 2]),
+        (&["--session", "a", "-2"], &[8, 7]),
+        (&["--grep", "^(do|give) it"], &[7]),
+        (&["--all", "--grep", "^(do|give) it"], &[7, 6]),
+        (&["--all", "--", "doc"], &[4, 2]),
+        (&["--all", "-n", "1", "--", "doc"], &[4]),
+        (&["--since", "1 hour ago", "--until", "2090-01-01", "--agent", "claude", "-1"], &[8]),
+        (&["--since", "2090-01-01"], &[]),
+        (&["--until", "2 days ago"], &[]),
+        (&["--agent", "nobody"], &[]),
+    ] {
+        assert_eq!(numbers(args), wanted, "{args:?}");
+    }
+    assert_eq!(repo.json(["log", "--grep", "("]).0, 2);
+}

@@ -4,6 +4,7 @@ pub mod apart;
 pub mod audience;
 pub mod clock;
 pub mod closing;
+pub mod date;
 pub mod discover;
 pub mod environment;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
+use crate::ops::filter::{Filter, Wanted};
 use crate::ops::list::{State, every, here};
 use crate::ops::operation::numbered;
 use crate::ops::status::status;
@@ -64,12 +65,18 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let most = args.number.unwrap_or(USUAL);
     let timeline = &view.timeline;
     let worktree = repo.worktree_id();
-    let turns = if args.all { every(timeline, Some(&view), most)? } else { here(&view, most)? };
+    let mut filter = Filter::of(repo, wanted(args))?;
+    let read = if filter.is_some() { usize::MAX } else { most };
+    let turns = if args.all { every(timeline, Some(&view), read)? } else { here(&view, read)? };
+    let turns = meant(timeline, filter.as_mut(), turns, most)?;
     let here = InWorktree { id: worktree.clone(), here: true, removed: false };
     let mut lines = described(timeline, here, turns)?;
     if args.all {
         for other in Timelines::new(repo).other_timelines()? {
-            let read = other.stored.and_then(|stored| Ok((every(&stored, None, most)?, stored)));
+            let read = other.stored.and_then(|stored| {
+                let turns = every(&stored, None, read)?;
+                Ok((meant(&stored, filter.as_mut(), turns, most)?, stored))
+            });
             let place = InWorktree { id: other.worktree, here: false, removed: other.removed };
             match read.and_then(|(turns, stored)| described(&stored, place, turns)) {
                 Ok(theirs) => lines = merged(lines, theirs),
@@ -101,6 +108,37 @@ fn described(timeline: &Stored<'_>, place: InWorktree, turns: Vec<(Turn, State)>
         })
     };
     turns.into_iter().map(line).collect()
+}
+
+fn wanted(args: &LogArgs) -> Wanted<'_> {
+    Wanted {
+        pathspecs: &args.pathspecs,
+        agent: args.agent.as_deref(),
+        session: args.session.as_deref(),
+        since: args.since.as_deref(),
+        until: args.until.as_deref(),
+        grep: args.grep.as_deref(),
+    }
+}
+
+/// The first of the turns that are meant.
+fn meant(
+    timeline: &Stored<'_>,
+    filter: Option<&mut Filter<'_, '_>>,
+    turns: Vec<(Turn, State)>,
+    most: usize,
+) -> Result<Vec<(Turn, State)>> {
+    let Some(filter) = filter else { return Ok(turns) };
+    let mut meant = Vec::new();
+    for (turn, state) in turns {
+        if meant.len() == most {
+            break;
+        }
+        if filter.takes(timeline, &turn)? {
+            meant.push((turn, state));
+        }
+    }
+    Ok(meant)
 }
 
 fn add_steps(timeline: &Stored<'_>, line: &mut Line) -> Result<()> {
