@@ -336,6 +336,12 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Without what only the end of a turn asks for: which files those are that it does not have.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        Self { uncaptured: BTreeMap::new(), ..self.clone() }
+    }
+
     /// HEAD, with its branch if it is on one, is at another commit.
     pub fn advance(&mut self, commit: ObjectId) {
         self.head.commit = Some(commit);

@@ -115,25 +115,22 @@ impl Checkpoints<'_> {
             let [side, other] = if *out { [before, after] } else { [after, before] };
             // Where it came from under another name: an ignored name is in no list.
             let came = turn.moved.iter().find(|it| !out && it.out && it.store == *store);
-            let came = came.and_then(|it| Self::left_at(before, it.path.as_bstr()));
+            let came = came.and_then(|it| Self::left_at(before, it.path.as_bstr(), store));
+            let [there, gone] = [side, other].map(|state| Self::left_at(state, path.as_bstr(), store));
             // It was about to be moved, and was not: the command failed, and was rolled back.
-            let (Some(state), None) =
-                (Self::left_at(side, path.as_bstr()).or(came), Self::left_at(other, path.as_bstr()))
-            else {
-                continue;
-            };
-            let aside = Some(Aside { store: store.clone(), state });
+            let (aside @ Some(_), None) = (there.or(came), gone) else { continue };
             let change = if *out { Change::new(aside, None) } else { Change::new(None, aside) };
             moved.insert(path.clone(), change);
         }
         Ok(moved)
     }
 
-    /// The own state of what a checkpoint does not capture at a path, or of a directory in which it captured nothing, such as a
-    /// closed one.
-    fn left_at(checkpoint: &Checkpoint, path: &BStr) -> Option<Option<String>> {
+    /// What a checkpoint does not capture at a path, or a directory in which it captured nothing, such as a closed one, as it
+    /// would be in this store.
+    fn left_at(checkpoint: &Checkpoint, path: &BStr, store: &str) -> Option<Aside> {
         let skipped = checkpoint.skipped.iter().find(|skipped| skipped.path == path);
-        skipped.map(own_state).or_else(|| checkpoint.directories.contains(path).then_some(None))
+        let is_there = skipped.is_some() || checkpoint.directories.contains(path);
+        is_there.then(|| Aside { store: store.to_owned(), state: skipped.and_then(own_state) })
     }
 
     /// What is beyond the limits and new: the scan before the turn, by the same rules and limits, would have
@@ -281,7 +278,7 @@ mod tests {
     use super::*;
     use crate::model::checkpoint::Kind;
     use crate::git::repo::testing::Fixture;
-    use crate::model::checkpoint::{Head, Reason, Skipped, StashEntry};
+    use crate::model::checkpoint::{Head, Kind, Reason, Skipped, StashEntry};
     use std::fmt::Debug;
 
     /// A checkpoint of what was committed last, and clean.

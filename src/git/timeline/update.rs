@@ -59,7 +59,12 @@ impl<'repo> Update<'repo> {
 
     /// Adds one of a turn's checkpoints.
     pub fn put_checkpoint(&mut self, number: u64, side: Side, checkpoint: &Checkpoint) -> Result<()> {
-        self.put_state(format!("{}/{}", turn_directory(number), side.name()), checkpoint)
+        let path = format!("{}/{}", turn_directory(number), side.name());
+        // Only of what was there before a turn does anybody ask where it is then.
+        match side {
+            Side::Before => self.put_state(path, checkpoint),
+            Side::After => self.put_state(path, &checkpoint.alone()),
+        }
     }
 
     /// Adds a state at a path.
@@ -71,7 +76,7 @@ impl<'repo> Update<'repo> {
 
     /// Adds a rescue checkpoint; gives its tree.
     pub fn put_rescue(&mut self, checkpoint: &Checkpoint) -> Result<ObjectId> {
-        let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
+        let id = Checkpoints::new(self.repo).write_checkpoint(&checkpoint.alone())?;
         let path = rescue_directory(self.state.next_rescue);
         self.state.next_rescue += 1;
         self.entries.push((path, Some((EntryKind::Tree, id))));
@@ -93,7 +98,7 @@ impl<'repo> Update<'repo> {
 
     /// Adds a checkpoint that the user named.
     pub fn put_named(&mut self, number: u64, checkpoint: &Checkpoint) -> Result<()> {
-        let id = Checkpoints::new(self.repo).write_checkpoint(checkpoint)?;
+        let id = Checkpoints::new(self.repo).write_checkpoint(&checkpoint.alone())?;
         self.entries.push((named_directory(number), Some((EntryKind::Tree, id))));
         Ok(())
     }
