@@ -12,6 +12,7 @@ use crate::model::checkpoint::{Head, UsualModes, hex, hex_option};
 use crate::model::place::{Place, Recorded, Stack};
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Where HEAD was when the timeline was written.
@@ -73,6 +74,9 @@ pub struct Timeline {
     /// The turns, oldest first, whose changes were not all committed when they ended, and may be uncommitted still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<u64>,
+    /// What a newer release says beside all this: it is left alone.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
@@ -95,6 +99,7 @@ impl Default for Timeline {
             pins: Vec::new(),
             held: Vec::new(),
             uncommitted: Vec::new(),
+            others: BTreeMap::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::model::plan::AsideMove;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,6 +184,9 @@ pub struct Turn {
     /// Where HEAD stood at its ends; older records do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footing: Option<Footing>,
+    /// What a newer release says beside all this: it is left alone.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
 }
 
 /// Where HEAD stood at a turn's ends, and what that makes of its place on the timeline.

@@ -94,7 +94,7 @@ pub fn begin_made(
 ) -> Result<u64> {
     let who =
         Who { agent: "oxundo".to_owned(), session: None, message: Some(message), prompt: None, mode: Mode::Ghost };
-    let turn = Turn { made: Some(made), wrote, moved, ..begun(locked, who, Bounds::default(), capture) };
+    let turn = Turn { made: Some(made), wrote, moved, began: None, ..begun(locked, who, Bounds::default(), capture) };
     let head = capture.checkpoint.head.clone();
     record(locked, turn, capture, head)
 }
@@ -126,7 +126,9 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     update.state.held = held(&capture.checkpoint, &turn);
     update.put_turn(&turn)?;
-    update.put_checkpoint(number, Side::Before, &capture.checkpoint)?;
+    let before = &capture.checkpoint;
+    let alone = turn.made.is_some().then(|| before.alone());
+    update.put_checkpoint(number, Side::Before, alone.as_ref().unwrap_or(before))?;
     let message = format!("begin {number} ({})", turn.label());
     let notes = notes(locked.repo, &turn);
     locked.carry_out(&plan, update, message, notes, lock)?;
@@ -176,6 +178,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         made: None,
         kept: false,
         footing: None,
+        others: BTreeMap::new(),
     }
 }
 
