@@ -1,11 +1,13 @@
 //! Running a command as an agent runs its hooks: with a payload on stdin, without a terminal, within a limit of time.
 
+use crate::git::repo::threads::start;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
+use std::thread::Builder;
 use std::time::Duration;
 
 /// How much is read of what a command says.
@@ -46,7 +48,7 @@ pub fn fire(mut command: Command, input: &[u8], limit: Duration) -> Result<Fired
     let (send, receive) = mpsc::channel();
     let input = input.to_vec();
     // Whoever has stopped waiting needs it no more.
-    std::thread::spawn(move || drop(send.send(ended(child, &input))));
+    start(move || drop(send.send(ended(child, &input))))?;
     let Ok(ended) = receive.recv_timeout(limit) else {
         // It may have ended at this instant.
         let _ = group.map(|group| kill_process_group(group, Signal::KILL));
@@ -59,10 +61,11 @@ fn ended(mut child: Child, input: &[u8]) -> Result<Fired> {
     let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (out, err) = std::thread::scope(|scope| {
         // A command that has read enough closes the pipe.
-        scope.spawn(move || stdin.map(|mut stdin| drop(stdin.write_all(input))));
-        let err = scope.spawn(move || beginning(err));
-        (beginning(out), err.join().unwrap_or_default())
-    });
+        Builder::new().spawn_scoped(scope, move || stdin.map(|mut stdin| drop(stdin.write_all(input))))?;
+        let err = Builder::new().spawn_scoped(scope, move || beginning(err))?;
+        std::io::Result::Ok((beginning(out), err.join().unwrap_or_default()))
+    })
+    .context("start a thread")?;
     let status = child.wait().context("wait for a hook's command")?;
     Ok(Fired::Ended { code: status.code(), out, err })
 }

@@ -78,7 +78,7 @@ pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<
     let child = agent.spawn().with_context(|| format!("start '{}'", program.display()))?;
     let pid = Pid::from_child(&child);
     let status = std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let passing_on = move || {
             for signal in signals.forever() {
                 let passed_on = match signal {
                     SIGTERM => Signal::TERM,
@@ -88,7 +88,9 @@ pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<
                 // An agent that has ended already needs no signal.
                 let _ = kill_process(pid, passed_on);
             }
-        });
+        };
+        // Where the system gives no thread, the agent is at work all the same.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, passing_on);
         let status = wait(pid);
         handle.close();
         status

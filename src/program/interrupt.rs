@@ -5,6 +5,7 @@ use crate::error::Code;
 use crate::git::index::Index;
 use crate::git::repo::Repo;
 use crate::git::repo::platform::descendants;
+use crate::git::repo::threads::start;
 use crate::program::ui::Ui;
 use crate::progress::Asked;
 use anyhow::{Context, Result};
@@ -18,7 +19,7 @@ pub fn watch(repo: &Repo) -> Result<()> {
     let Some(stop) = repo.stop_switch() else { return Ok(()) };
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("watch signals")?;
     let top = repo.top().to_owned();
-    std::thread::spawn(move || {
+    start(move || {
         let mut told = false;
         for signal in signals.forever() {
             match stop.ask() {
@@ -41,7 +42,7 @@ pub fn watch(repo: &Repo) -> Result<()> {
             }
             told = true;
         }
-    });
+    })?;
     Ok(())
 }
 

@@ -4,7 +4,10 @@
 
 use crate::sandbox::{Mode, Sandbox};
 use nix::libc::{self, c_int, c_long};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter,
+};
 
 /// What is missing, and how the kernel says so.
 type Lack = (&'static [c_long], c_int);
@@ -17,9 +20,13 @@ const LINKS: Lack = (&[libc::SYS_link, libc::SYS_linkat], libc::EPERM);
 /// Runs a test on a thread for which these calls fail, and for all that it starts.
 fn without(lacks: &[Lack], test: impl FnOnce() + Send) {
     let programs: Vec<BpfProgram> = lacks.iter().map(filter).collect();
+    filtered(&programs, test);
+}
+
+fn filtered(programs: &[BpfProgram], test: impl FnOnce() + Send) {
     let outcome = std::thread::scope(|scope| {
         let lacking = scope.spawn(|| {
-            for program in &programs {
+            for program in programs {
                 apply_filter(program).expect("the kernel filters calls");
             }
             test();
@@ -37,6 +44,27 @@ fn filter((calls, errno): &Lack) -> BpfProgram {
     let machine = std::env::consts::ARCH.try_into().expect("a machine that is known");
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, fails, machine).expect("a filter");
     filter.try_into().expect("a filter that the kernel takes")
+}
+
+/// No thread can be made, as where a user may have no more of them; processes can.
+fn without_threads(test: impl FnOnce() + Send) {
+    let flag = u64::try_from(libc::CLONE_THREAD).expect("a flag");
+    let is_thread = SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag), flag);
+    let rule = SeccompRule::new(vec![is_thread.expect("a condition")]).expect("a rule");
+    let machine = || std::env::consts::ARCH.try_into().expect("a machine that is known");
+    let errno = |errno: c_int| SeccompAction::Errno(u32::try_from(errno).expect("a number of an error"));
+    // What it is asked for is in memory, where no filter looks; the older call is tried then.
+    let newer =
+        SeccompFilter::new([(libc::SYS_clone3, vec![])].into(), SeccompAction::Allow, errno(libc::ENOSYS), machine());
+    let older = SeccompFilter::new(
+        [(libc::SYS_clone, vec![rule])].into(),
+        SeccompAction::Allow,
+        errno(libc::EAGAIN),
+        machine(),
+    );
+    let programs: Vec<BpfProgram> =
+        [newer, older].map(|filter| filter.expect("a filter").try_into().expect("the kernel takes it")).into();
+    filtered(&programs, test);
 }
 
 /// A repository with files and directories to edit, replace, move and delete.
@@ -150,4 +178,23 @@ fn without_hard_links_the_index_lock_of_a_killed_oxundo_is_known() {
         killed.state().assert_is(&before, "undo went on");
         killed.assert_sound();
     });
+}
+
+#[test]
+fn where_there_is_no_thread_nothing_panics_and_nothing_is_half_done() {
+    let repo = filled();
+    let before = repo.state();
+    without_threads(|| {
+        repo.turn(Mode::Commit, SCRIPT);
+        let after = repo.state();
+        // It cannot hear of Ctrl-C then, and does not begin.
+        let refused = repo.oxundo(["undo"]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.err().contains("start a thread"), "{refused:?}");
+        repo.state().assert_is(&after, "nothing is changed");
+        let heard = repo.oxundo(["hook", "claude"]);
+        assert!(!heard.err().contains("panicked"), "{heard:?}");
+    });
+    repo.undo();
+    repo.state().assert_is(&before, "once there are some");
 }

@@ -1,6 +1,7 @@
 //! The one door to the `git` binary, for what gix cannot do correctly.
 
 use crate::git::repo::Repo;
+use crate::git::repo::threads::start;
 use crate::progress::{Progress, StopSwitch};
 use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGINT, SIGQUIT};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Builder;
 use std::time::Duration;
 
 /// Variables that bind a git process to a repository; as `git rev-parse --local-env-vars`
@@ -265,6 +267,9 @@ pub fn git_uses_repository(directory: &Path) -> Result<bool> {
     Ok(output.status.success())
 }
 
+/// What any pipe takes at once, whether its other end is read or not.
+const PIPED: usize = 4096;
+
 /// A command that was started and waits for its input. One that is dropped gets none, and ends.
 #[derive(Debug)]
 pub struct Waiting {
@@ -283,12 +288,21 @@ impl Waiting {
     pub fn run(mut self, input: &[u8]) -> Result<Vec<u8>> {
         let mut child = self.child.take().context("it has run")?;
         let mut stdin = child.stdin.take().context("no way to its input")?;
-        let output = std::thread::scope(|scope| {
-            // A command that has read enough closes the pipe: its exit status decides.
-            scope.spawn(move || drop(stdin.write_all(input)));
+        // A command that has read enough closes the pipe: its exit status decides.
+        let output = if input.len() <= PIPED {
+            drop(stdin.write_all(input));
+            drop(stdin);
             child.wait_with_output()
-        })
-        .with_context(|| format!("run {}", self.name))?;
+        } else {
+            std::thread::scope(|scope| {
+                match Builder::new().spawn_scoped(scope, move || drop(stdin.write_all(input))) {
+                    Ok(_) => child.wait_with_output(),
+                    // It must not take what it has got for all of it.
+                    Err(error) => child.kill().and_then(|()| child.wait()).and(Err(error)),
+                }
+            })
+        };
+        let output = output.with_context(|| format!("run {}", self.name))?;
         succeeded(&output, &self.name)?;
         Ok(output.stdout)
     }
@@ -322,7 +336,7 @@ pub fn fed(command: Command, input: &[u8], name: &str) -> Result<Vec<u8>> {
 pub fn fed_within(command: Command, input: &[u8], name: &str, limit: Duration) -> Result<Vec<u8>> {
     let (input, told) = (input.to_vec(), name.to_owned());
     let (send, receive) = std::sync::mpsc::channel();
-    std::thread::spawn(move || send.send(fed(command, &input, &told)));
+    start(move || send.send(fed(command, &input, &told)))?;
     let Ok(outcome) = receive.recv_timeout(limit) else {
         bail!("{name}: no answer within {} s", limit.as_secs());
     };

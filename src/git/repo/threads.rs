@@ -1,7 +1,12 @@
-//! The same work in several threads.
+//! Threads, of which the system may have no more.
 
-use anyhow::{Result, anyhow};
-use std::thread::Builder;
+use anyhow::{Context, Result, anyhow};
+use std::thread::{Builder, JoinHandle};
+
+/// Starts a thread. Where the system gives none, that is an error like any other.
+pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
+    Builder::new().spawn(work).context("start a thread")
+}
 
 /// Does the same in several threads, of which this is one: each takes of the work until none is left.
 pub fn in_threads<T: Send>(threads: usize, work: impl Fn() -> Result<T> + Sync) -> Vec<Result<T>> {

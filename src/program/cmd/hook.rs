@@ -13,6 +13,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::repo::platform;
 use crate::git::repo::process::about_to_end;
+use crate::git::repo::threads::start;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::call::ToolUse;
@@ -258,7 +259,8 @@ fn give_up(
 /// Ends this process when it takes longer than that, as where a file blocks whoever reads it: the agent must not wait. The
 /// next command cleans up, as after any other end in the middle.
 fn watch(limit: Duration, note: impl FnOnce() + Send + 'static) {
-    std::thread::spawn(move || {
+    // Where the system gives no thread, nobody watches.
+    let _ = start(move || {
         std::thread::sleep(limit);
         note();
         // A git that waits for the same would wait for ever. What waits for it must not go on without it.
@@ -285,12 +287,12 @@ fn input() -> Result<Vec<u8>> {
         return Ok(Vec::new());
     }
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
+    start(move || {
         let mut text = Vec::new();
         let read = stdin.take(INPUT_SIZE).read_to_end(&mut text);
         // Whoever has stopped waiting needs it no more.
         drop(sender.send(read.map(|_| text)));
-    });
+    })?;
     match receiver.recv_timeout(INPUT_TIME) {
         Ok(text) => text.context("read stdin"),
         Err(_) => anyhow::bail!("nothing came on stdin for {} s", INPUT_TIME.as_secs()),
