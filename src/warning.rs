@@ -6,12 +6,19 @@
 pub struct Warning {
     /// The sentence. It may quote paths and prompts, with their control characters escaped.
     pub message: String,
+    /// Whether it says where something is that is nowhere else: who wants no warnings wants this one.
+    pub(crate) is_vital: bool,
 }
 
 impl Warning {
     /// With this message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self { message: message.into(), is_vital: false }
+    }
+
+    /// With this message, that nobody may miss.
+    pub(crate) fn vital(message: impl Into<String>) -> Self {
+        Self { message: message.into(), is_vital: true }
     }
 }
 

@@ -74,7 +74,7 @@ impl Ui {
 
     /// Who shows the warnings of an operation, as they come.
     pub fn heard(&self) -> impl Fn(Warning) + '_ {
-        |warning| self.warn(&warning.message)
+        |warning| if warning.is_vital { Self::note("warning", &warning.message) } else { self.warn(&warning.message) }
     }
 
     /// Sets the colours up. `configured` is git's `color.ui`.

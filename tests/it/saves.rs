@@ -557,3 +557,13 @@ fn what_was_kept_survives_a_purge() {
     assert_eq!(repo.sh("ls -A .git/oxundo"), "kept", "all else is gone");
     repo.agent("echo again >again");
 }
+
+#[test]
+fn who_wants_no_warnings_still_hears_where_the_only_copy_is() {
+    let repo = repo();
+    repo.write("big", vec![b'x'; 9 << 20]);
+    repo.oxundo(["run", "--ghost", "--", "sh", "-c", "echo more >>big"]).success();
+    let open = OpenOptions::new().append(true).open(repo.path("big")).expect("open it");
+    repo.oxundo(["-q", "undo"]).warns("is open in another program, which may write to it: kept as");
+    drop(open);
+}

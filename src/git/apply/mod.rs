@@ -56,7 +56,7 @@ impl<'r> Apply<'r> {
     /// Says where a file is kept that another program saved meanwhile, or may still save.
     fn tell_of(&self, kept: &[String]) {
         for kept in kept {
-            (self.heard)(Warning::new(kept));
+            (self.heard)(Warning::vital(kept));
         }
     }
 }
