@@ -448,3 +448,28 @@ fn a_turn_that_changes_only_what_is_not_covered_says_so() {
     repo.sh("head -c 11000000 /dev/zero >big");
     repo.everything().assert_is(&before, "and nothing is left");
 }
+
+#[test]
+fn a_worktree_that_is_removed_takes_nothing_with_it_that_others_saved() {
+    let repo = Sandbox::new();
+    repo.write("big", vec![b'x'; 9 << 20]);
+    repo.sh("echo small >small; git add .; git commit -qm files; git worktree add -q -b side wt");
+    let run = |args: &[&str]| repo.oxundo([&["-C", "wt"], args].concat());
+    let save = |path: &str, mark: &str| {
+        run(&["run", "--ghost", "--", "sh", "-c", &format!("echo agent >>{path}")]).success();
+        // Another program has it open, and saves when it is over.
+        let mut open = std::fs::OpenOptions::new().append(true).open(repo.path(format!("wt/{path}"))).expect("open it");
+        run(&["undo"]).success();
+        std::io::Write::write_all(&mut open, mark.as_bytes()).expect("save");
+    };
+    save("big", "saved into what was kept");
+    save("small", "saved into what was replaced");
+    repo.git(["worktree", "remove", "--force", "wt"]);
+    for mark in ["saved into what was kept", "saved into what was replaced"] {
+        assert_ne!(repo.sh(&format!("grep -rl '{mark}' .git")), "", "{mark}");
+    }
+    repo.oxundo(["uninstall", "--purge", "--yes"]).success();
+    for mark in ["saved into what was kept", "saved into what was replaced"] {
+        assert_ne!(repo.sh(&format!("grep -rl '{mark}' .git")), "", "{mark}, after a purge");
+    }
+}

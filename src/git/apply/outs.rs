@@ -8,6 +8,7 @@
 use crate::git::repo::Repo;
 use crate::git::repo::platform::open_for_writing;
 use crate::git::repo::scratch::{KEPT, OUT, REPLACED, TEMPORARY};
+use crate::git::repo::threads::start;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::exchange::Spot;
 use crate::git::worktree::look::Seen;
@@ -233,7 +234,7 @@ impl<'a> Outs<'a> {
     fn ask_now(&mut self) {
         let files: Inodes = self.taken.iter().map(|taken| taken.seen.file()).collect();
         if !files.is_empty() {
-            self.asked = Some(std::thread::spawn(move || open_for_writing(&files)));
+            self.asked = start(move || open_for_writing(&files)).ok();
         }
     }
 
@@ -272,7 +273,7 @@ impl<'a> Outs<'a> {
 
     /// Gives the directory of what is out a name that no other operation has.
     fn set_aside(&mut self) -> std::io::Result<()> {
-        let all = self.repo.scratch_path(REPLACED);
+        let all = self.repo.lasting_path(REPLACED);
         self.repo.sharing().make_private(&all)?;
         let mut tried = Ok(());
         for number in 0..100 {
@@ -312,7 +313,9 @@ impl<'a> Outs<'a> {
     }
 
     fn delete_all(&mut self) -> Result<()> {
-        let open = self.asked.take().and_then(|asked| asked.join().ok()).unwrap_or_default();
+        let answer = self.asked.take().and_then(|asked| asked.join().ok());
+        // Where nobody could be asked beside other work, it is done now.
+        let open = answer.unwrap_or_else(|| open_for_writing(&self.taken.iter().map(|it| it.seen.file()).collect()));
         for at in 0..self.taken.len() {
             let why = if self.is_unchanged(at)? { Why::Open } else { Why::Saved };
             let Taken { path, spot, seen } = &self.taken[at];
@@ -346,7 +349,7 @@ impl<'a> Outs<'a> {
     fn place_to_keep(&self, path: &BStr) -> Result<PathBuf> {
         let id = self.journal.to_hex_with_len(12);
         for number in 1..1000 {
-            let place = self.repo.scratch_path(&format!("{KEPT}/{id}-{number}")).join(OsStr::from_bytes(path));
+            let place = self.repo.lasting_path(&format!("{KEPT}/{id}-{number}")).join(OsStr::from_bytes(path));
             let parent = place.parent().unwrap_or(&place);
             match self.repo.sharing().make_private(parent) {
                 Ok(()) if place.symlink_metadata().is_err() => return Ok(place),

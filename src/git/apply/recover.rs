@@ -66,7 +66,12 @@ impl Apply<'_> {
     pub fn recover(&self) -> Result<Option<Recovered>> {
         self.clear_locks()?;
         let Some((pending, journal)) = self.pending()? else {
-            self.sweep_replaced(&self.repo.scratch_path(REPLACED), false);
+            // An earlier version had that of a linked worktree in its own directory.
+            let (own, lasting) = (self.repo.scratch_path(REPLACED), self.repo.lasting_path(REPLACED));
+            if own != lasting {
+                self.sweep_replaced(&own, false);
+            }
+            self.sweep_replaced(&lasting, false);
             return Ok(None);
         };
         if !is_own_journal(self.repo, pending)? {

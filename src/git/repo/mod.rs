@@ -256,6 +256,12 @@ impl Repo {
         }
     }
 
+    /// A file or directory of oxundo's that outlasts this worktree, where it is a linked one: its own goes with it.
+    pub fn lasting_path(&self, name: &str) -> PathBuf {
+        let lasting = |id| self.common_dir.join("oxundo/worktrees").join(id).join(name);
+        self.linked_name().map_or_else(|| self.scratch_path(name), lasting)
+    }
+
     /// The directories above a path, as far up as the git directory of all worktrees.
     pub fn above(&self, path: &Path) -> Vec<PathBuf> {
         let above = path.ancestors().skip(1).take_while(|above| above.starts_with(&self.common_dir));

@@ -45,9 +45,16 @@ impl Repo {
         all.map(|directory| directory.join("oxundo")).filter(|scratch| scratch.is_dir()).collect()
     }
 
+    /// Where something may be that must outlast all of oxundo's: in every scratch directory, and in what outlasts a linked
+    /// worktree's.
+    pub fn keeping(&self) -> Vec<PathBuf> {
+        let lasting = std::fs::read_dir(self.common_dir.join("oxundo/worktrees")).into_iter().flatten().flatten();
+        self.scratches().into_iter().chain(lasting.map(|entry| entry.path())).collect()
+    }
+
     /// What is kept that was not oxundo's to delete: other programs saved it, or it was in the way. Of all worktrees.
     pub fn kept(&self) -> Vec<PathBuf> {
-        let mut directories: Vec<PathBuf> = self.scratches().into_iter().map(|scratch| scratch.join(KEPT)).collect();
+        let mut directories: Vec<PathBuf> = self.keeping().into_iter().map(|place| place.join(KEPT)).collect();
         let mut kept = Vec::new();
         while let Some(directory) = directories.pop() {
             for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {

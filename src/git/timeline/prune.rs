@@ -21,12 +21,18 @@ use std::time::UNIX_EPOCH;
 
 /// Removes a scratch directory; what other programs saved stays.
 fn remove_all_but_kept(scratch: &Path) -> Result<()> {
-    if !KEPT_AT_PURGE.iter().any(|name| scratch.join(name).exists()) {
+    let linked = scratch.join("worktrees");
+    for entry in std::fs::read_dir(&linked).into_iter().flatten() {
+        remove_all_but_kept(&entry?.path())?;
+    }
+    // Where nothing is kept, it is empty.
+    let keeps_linked = linked.is_dir() && std::fs::remove_dir(&linked).is_err();
+    if !keeps_linked && !KEPT_AT_PURGE.iter().any(|name| scratch.join(name).exists()) {
         return remove_tree(scratch);
     }
     for entry in std::fs::read_dir(scratch)? {
         let entry = entry?;
-        if KEPT_AT_PURGE.iter().any(|name| entry.file_name() == *name) {
+        if KEPT_AT_PURGE.iter().any(|name| entry.file_name() == *name) || entry.path() == linked {
             continue;
         }
         remove_tree(&entry.path())?;

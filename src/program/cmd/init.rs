@@ -136,8 +136,8 @@ fn purge(repo: &Repo, ui: &Ui, args: &UninstallArgs, report: &mut SetupReport) -
     let (refs, scratches) = (Refs::new(repo).own_refs()?, repo.scratches());
     if let Some(locked) = &locked {
         let apply = locked.apply()?;
-        for scratch in &scratches {
-            apply.sweep_replaced(&scratch.join(REPLACED), true);
+        for place in repo.keeping() {
+            apply.sweep_replaced(&place.join(REPLACED), true);
         }
     }
     for name in &refs {
@@ -145,13 +145,10 @@ fn purge(repo: &Repo, ui: &Ui, args: &UninstallArgs, report: &mut SetupReport) -
     }
     for scratch in &scratches {
         report.say(&scratch.display().to_string(), "removed", "scratch");
-        for kept in KEPT_AT_PURGE.map(|name| scratch.join(name)).into_iter().filter(|kept| kept.exists()) {
-            report.say(
-                &kept.display().to_string(),
-                "kept",
-                "what other programs saved while oxundo replaced their files",
-            );
-        }
+    }
+    let kept = repo.keeping().into_iter().flat_map(|place| KEPT_AT_PURGE.map(|name| place.join(name)));
+    for kept in kept.filter(|kept| kept.exists()) {
+        report.say(&kept.display().to_string(), "kept", "what other programs saved while oxundo replaced their files");
     }
     if dry_run {
         return Ok(());
