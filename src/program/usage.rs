@@ -297,9 +297,9 @@ pub fn in_words(command: &OsString) -> Option<String> {
 
 /// A refusal whose hints have the line that was typed, with its options, where they speak of it.
 pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
-    // Whoever types it wants to read what it says.
-    let words: Vec<&[u8]> =
-        args.iter().skip(1).filter(|arg| *arg != "--json").map(|arg| arg.as_encoded_bytes()).collect();
+    // A look is told what the user would be, who wants to read what it says.
+    let is_said = |arg: &&OsString| *arg != "--json" && *arg != "--dry-run";
+    let words: Vec<&[u8]> = args.iter().skip(1).filter(is_said).map(|arg| arg.as_encoded_bytes()).collect();
     for hint in &mut refusal.hints {
         *hint = typed_hint(hint, &words);
     }

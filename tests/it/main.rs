@@ -32,6 +32,7 @@ mod failing_calls;
 mod filesystems;
 mod filters;
 mod find;
+mod first_release;
 mod follow;
 mod follow_property;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
