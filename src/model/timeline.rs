@@ -15,6 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// The version of a timeline that this oxundo writes; it reads those before it. The first one filed turns under branches:
+/// an oxundo that does so must not go on with one that follows the commits.
+pub const VERSION: u32 = 2;
+
 /// Where HEAD was when the timeline was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
@@ -87,7 +91,7 @@ fn is_none(number: &u64) -> bool {
 impl Default for Timeline {
     fn default() -> Self {
         Self {
-            v: 1,
+            v: VERSION,
             operation: 0,
             next: 1,
             next_rescue: 1,

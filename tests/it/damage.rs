@@ -79,7 +79,7 @@ fn a_spoiled_timeline_is_refused_and_brought_back_by_the_command_that_doctor_nam
 #[test]
 fn a_timeline_of_another_format_is_refused_and_says_which() {
     let repo = worked();
-    repo.sh("new=$(git cat-file -p refs/oxundo/timeline:state.json | sed 's/\"v\": 1/\"v\": 0/' | git hash-object -w --stdin)
+    repo.sh("new=$(git cat-file -p refs/oxundo/timeline:state.json | sed 's/\"v\": 2/\"v\": 0/' | git hash-object -w --stdin)
         export GIT_INDEX_FILE=.git/old; git read-tree refs/oxundo/timeline
         git update-index --cacheinfo 100644,$new,state.json
         git update-ref refs/oxundo/timeline $(git commit-tree -m old $(git write-tree)); rm $GIT_INDEX_FILE");

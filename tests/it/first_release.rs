@@ -71,3 +71,31 @@ fn what_the_first_release_recorded_is_undone_and_redone() {
     repo.oxundo(["log", "--ops"]).says("op:");
     repo.assert_sound();
 }
+
+#[test]
+fn a_newer_oxundo_timeline_is_refused_and_stays_as_it_is() {
+    let repo = recorded();
+    let state = |repo: &Sandbox| -> serde_json::Value {
+        serde_json::from_str(&repo.git(["show", "refs/oxundo/timeline:state.json"])).expect("a record")
+    };
+    assert_eq!(state(&repo)["v"], 1, "the first release's");
+    repo.undo();
+    assert_eq!(state(&repo)["v"], 2, "the first release refuses this");
+    let mut newer = state(&repo);
+    newer["v"] = 3.into();
+    let apart = repo.clone().with_variable("GIT_INDEX_FILE", repo.path(".git/apart"));
+    let id = repo.git_fed(&["hash-object", "-w", "--stdin"], newer.to_string().as_bytes());
+    apart.sh(&format!(
+        "git read-tree refs/oxundo/timeline; git update-index --cacheinfo 100644,{id},state.json
+         git update-ref refs/oxundo/timeline $(git commit-tree -m newer $(git write-tree)); rm .git/apart"
+    ));
+    let before = repo.everything();
+    for args in [&["undo"][..], &["log"], &["run", "true"], &["restore", "1"]] {
+        let output = repo.oxundo(args);
+        output.warns("version 3 was made by a newer oxundo");
+        assert_ne!(output.code, 0);
+    }
+    let told = repo.oxundo(["doctor"]);
+    assert!(!told.out().contains("update-ref"), "nothing of it is damaged: {told:?}");
+    repo.everything().assert_is(&before, "nothing is changed");
+}

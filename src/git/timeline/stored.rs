@@ -25,7 +25,7 @@ use crate::git::timeline::Timelines;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::place::Node;
 use crate::model::plan::ReturnState;
-use crate::model::timeline::Timeline;
+use crate::model::timeline::{Timeline, VERSION};
 use crate::model::turn::{FileChange, Turn};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
@@ -265,9 +265,17 @@ impl<'r> Timelines<'r> {
     pub fn timeline_at(&self, commit: ObjectId) -> Result<Stored<'r>> {
         let tree = Objects::new(self.repo).commit_tree(commit)?;
         let state: Timeline = Objects::new(self.repo).json_at(tree, "state.json")?.context("state.json is missing")?;
-        anyhow::ensure!(state.v == 1, "version {} is not known to this oxundo", state.v);
+        anyhow::ensure!(state.v > 0, "version {} is not known to this oxundo", state.v);
+        anyhow::ensure!(state.v <= VERSION, "version {} was made by a newer oxundo, which reads it", state.v);
         anyhow::ensure!(state.next.max(state.next_rescue) < BEYOND_COUNT, "a number is beyond counting");
         Ok(Stored { repo: self.repo, commit: Some(commit), tree, state })
+    }
+
+    /// Whether the timeline was made by a newer oxundo.
+    pub fn is_newer(&self) -> bool {
+        let objects = Objects::new(self.repo);
+        let read = || objects.json_at::<Version>(objects.commit_tree(self.tip()?.context("none")?)?, "state.json");
+        read().is_ok_and(|state| state.is_some_and(|state| state.v > VERSION))
     }
 
     /// The refusal that the timeline cannot be read.
@@ -283,6 +291,12 @@ impl<'r> Timelines<'r> {
         let (_, id) = entry.with_context(|| format!("{path} is missing"))?;
         Checkpoints::new(self.repo).read_checkpoint(id)
     }
+}
+
+/// What every version of `state.json` has.
+#[derive(serde::Deserialize)]
+struct Version {
+    v: u32,
 }
 
 /// Two digits a level, so that one more turn rewrites three small trees.
@@ -418,7 +432,7 @@ mod tests {
         for (content, what) in [
             (None, "state.json is missing"),
             (Some("[]".to_owned()), "read state.json"),
-            (Some(state(|state| state.v = 2)), "version 2"),
+            (Some(state(|state| state.v = VERSION + 1)), "version 3 was made by a newer oxundo"),
             (Some(state(|state| state.next = BEYOND_COUNT)), "beyond counting"),
             (Some(state(|state| state.next_rescue = u64::MAX)), "beyond counting"),
         ] {

@@ -10,7 +10,7 @@ use crate::model::call::ToolCall;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::ReturnState;
 use crate::model::record::Record;
-use crate::model::timeline::Timeline;
+use crate::model::timeline::{Timeline, VERSION};
 use crate::model::turn::{FileChange, Note, Turn};
 use anyhow::Result;
 use gix::ObjectId;
@@ -128,6 +128,7 @@ impl<'repo> Update<'repo> {
     /// Writes the timeline's commit; gives the record by which an apply moves the ref to it, and the timeline as it
     /// is after that.
     pub fn into_record(mut self, message: String, notes: Vec<Note>) -> Result<(Record, Stored<'repo>)> {
+        self.state.v = VERSION;
         self.state.operation = match (self.base.commit, self.state.operation) {
             (None, _) => 1,
             (Some(_), 0) => Timelines::new(self.repo).operations()?.len() as u64 + 1,

@@ -72,6 +72,10 @@ fn timeline(repo: &Repo) -> Result<Vec<Finding>> {
         Err(error) => {
             let Some(refusal) = error.downcast_ref::<Refusal>() else { return Err(error) };
             let finding = Finding::new(Severity::Error, &refusal.message);
+            // Nothing of it is damaged.
+            if Timelines::new(repo).is_newer() {
+                return Ok(vec![finding]);
+            }
             return Ok(vec![match Timelines::new(repo).last_good_timeline()? {
                 Some(good) => go_back(repo, finding, &good),
                 None => begin_anew(repo, finding),
