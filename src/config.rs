@@ -217,6 +217,11 @@ impl Config<'_> {
         Names::new("secret", &self.words("secret"))
     }
 
+    /// `oxundo.othersBranches`: globs of branches that other tools own.
+    pub fn others_branches(self) -> Result<Names> {
+        Names::new("othersBranches", &self.words("othersBranches"))
+    }
+
     /// `oxundo.secretText`: globs of words that git is never told of a prompt.
     pub fn secret_text(self) -> Result<GlobSet> {
         let mut set = GlobSetBuilder::new();

@@ -158,6 +158,13 @@ pub const KEYS: &[Key] = &[
         ..ONE
     },
     Key {
+        name: "othersBranches",
+        default: "entire/** gitbutler/**",
+        about: "Branches that other tools own. Undo leaves them where they are, whatever moved them during a turn, and on one of them turns make no commits.",
+        example: "mytool/**",
+        ..LIST
+    },
+    Key {
         name: "steps",
         default: "hooks",
         values: "hooks or off",

@@ -235,6 +235,20 @@ impl Turn {
         model.map_or_else(|| self.agent.clone(), |model| format!("{}:{model}", self.agent))
     }
 
+    /// As [`Self::assistant`], of every agent that took part, its own first.
+    pub fn assistants(&self) -> Vec<String> {
+        let mut all = vec![self.assistant()];
+        let others = self.origin.parts.iter().filter(|part| part.agent != self.agent && !part.inside);
+        for part in others {
+            let model = part.model.as_deref().and_then(model_name);
+            let name = model.map_or_else(|| part.agent.clone(), |model| format!("{}:{model}", part.agent));
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        all
+    }
+
     /// Whether it was to make commits.
     pub fn wanted_mode(&self) -> Mode {
         if self.mixed { Mode::Commit } else { self.mode }

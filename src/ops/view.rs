@@ -36,6 +36,8 @@ pub struct View<'r> {
     pub as_if_ended: Option<u64>,
     /// The present as it would be then, where that is another than what is there.
     pub as_if_present: Option<Capture>,
+    /// Whether undo and redo move the branches too that others have moved during a turn.
+    pub takes_all_branches: bool,
     /// Whether what is planned is only shown.
     pub is_preview: bool,
     place: OnceCell<Place>,
@@ -53,6 +55,7 @@ impl<'r> View<'r> {
             head: Refs::new(repo).head()?,
             as_if_ended: None,
             as_if_present: None,
+            takes_all_branches: false,
             is_preview: false,
             place: OnceCell::new(),
             heard,

@@ -321,9 +321,21 @@ pub struct Distance {
     /// What becomes of your own edits to what the turns changed [default: `oxundo.edits`, merge]
     #[arg(long, value_name = "HOW")]
     pub edits: Option<Edits>,
+    /// Which branches move: those that the turns moved, or those too that others moved during them [default: own]
+    #[arg(long, value_name = "WHICH")]
+    pub branches: Option<Branches>,
     /// Change nothing, print the plan
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// Which branches undo and redo move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Branches {
+    /// Those that the turns moved
+    Own,
+    /// Those too that others moved meanwhile
+    All,
 }
 
 impl Distance {

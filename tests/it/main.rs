@@ -72,6 +72,7 @@ mod monitor;
 mod no_repository;
 mod on_disk;
 mod once;
+mod others;
 mod packages;
 mod partial_undo;
 mod payloads;

@@ -276,8 +276,8 @@ fn changed_keys<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::checkpoint::Kind;
     use crate::git::repo::testing::Fixture;
+    use crate::model::checkpoint::Kind;
     use crate::model::checkpoint::{Head, Kind, Reason, Skipped, StashEntry};
     use std::fmt::Debug;
 

@@ -1,6 +1,7 @@
 //! Refs: HEAD, branches, the stash, notes, and oxundo's own.
 
 pub mod edit;
+pub mod evidence;
 pub mod lockfile;
 pub mod mend;
 pub mod notes;

@@ -17,7 +17,7 @@ use crate::ops::turn::commit::{dirty_commit, has_uncommitted};
 use crate::ops::turn::pins::pin_by_hand;
 use crate::ops::turn::skipped::{announce_skipped, note_torn};
 use crate::ops::turn::{Who, advance, check_idle, check_on_branch, notes};
-use crate::ops::turn::{calls, leftover};
+use crate::ops::turn::{branches, calls, leftover};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,6 +74,9 @@ pub fn begin_after(locked: &mut Locked<'_>, who: Who, origin: Bounds, last: &Tur
 /// Why work that is uncommitted can be saved in no commit of its own: where a command broke in, or between two prompts, an
 /// agent's commit could take the user's along; and where what a turn did is uncommitted, the user's the agent's.
 fn obstacle(locked: &Locked<'_>, origin: &Bounds, capture: &Capture) -> Result<Option<String>> {
+    if let Some(why) = branches::owned_by_others(locked.config(), &capture.checkpoint.head)? {
+        return Ok(Some(why));
+    }
     if origin.waiting && has_uncommitted(locked, capture)? {
         return Ok(Some(UNKNOWN.to_owned()));
     }

@@ -300,6 +300,7 @@ fn commit_message(locked: &Locked<'_>, turn: &Turn, start: &Checkpoint, after: &
     if trailer.trim().is_empty() {
         format!("{body}\n")
     } else {
-        format!("{body}\n\n{}: {}\n", trailer.trim(), turn.assistant())
+        let lines = turn.assistants().into_iter().map(|name| format!("{}: {name}\n", trailer.trim()));
+        format!("{body}\n\n{}", lines.collect::<String>())
     }
 }

@@ -27,7 +27,7 @@ use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_con
 use crate::ops::turn::pins::{pin_displaced, unpin_below};
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes, with_dirty_commit};
-use crate::ops::turn::{calls, leftover, meanwhile, sole};
+use crate::ops::turn::{branches, calls, leftover, meanwhile, sole};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -62,7 +62,10 @@ impl Since {
         let start = with_dirty_commit(view.repo, &before, turn.dirty_commit)?;
         let frozen = Before { checkpoint: &before, rules: rules_of(view.repo, &before)? };
         let limits = view.limits()?;
-        let capture = Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen), &|_, _| false)?;
+        let mut capture =
+            Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen), &|_, _| false)?;
+        let theirs = branches::moved_by_others(view, &before, &capture.checkpoint)?;
+        capture.checkpoint.elsewhere.extend(theirs);
         let made = Checkpoints::new(view.repo).made_in_repositories(turn, &before, &capture.checkpoint)?;
         Ok(Self { before, start, capture, made })
     }

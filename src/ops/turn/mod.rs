@@ -2,6 +2,7 @@
 //! way it ends.
 
 pub mod begin;
+pub mod branches;
 pub mod calls;
 pub mod commit;
 pub mod end;

@@ -4,6 +4,7 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::commit::Likeness;
+use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};
 use crate::model::planner::TurnDelta;
@@ -14,7 +15,7 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of the refs that the turns moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub struct Way {
     pub reworded: Vec<Reworded>,
     /// The turn whose branch has another name now.
     pub renamed: Option<Renamed>,
+    /// The branches that others have moved during a turn, and the turn: they stay.
+    pub beside: BTreeMap<String, u64>,
 }
 
 impl Way {
@@ -76,6 +79,7 @@ impl Way {
         for (at, turn) in range.turns.iter().enumerate() {
             let is_last = at + 1 == range.turns.len();
             let (mut before, mut after) = ends(view, range, at, &head)?;
+            legs.beside.extend(beside(view, turn, &mut before, &mut after)?);
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
             }
@@ -227,6 +231,26 @@ fn take_reset(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, now: &Check
         before.advance(middle);
     }
     Ok(())
+}
+
+/// The branches that others have moved during a turn, and that are checked out nowhere else now. They are as other branches
+/// where all are to be moved.
+fn beside(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, after: &mut Checkpoint) -> Result<Vec<(String, u64)>> {
+    let moved = |name: &String| before.branches.get(name) != after.branches.get(name);
+    let ours = [&before.head.branch, &after.head.branch].map(Clone::clone);
+    let beside = after.elsewhere.iter().filter(|name| moved(name) && !ours.contains(&Some((*name).clone())));
+    let beside: BTreeSet<String> = beside.cloned().collect();
+    if beside.is_empty() {
+        return Ok(Vec::new());
+    }
+    let used = Refs::new(view.repo).branches_elsewhere()?;
+    let beside = beside.into_iter().filter(|name| !used.contains_key(name) && !before.elsewhere.contains(name));
+    let beside: Vec<String> = beside.collect();
+    if view.takes_all_branches {
+        after.elsewhere.retain(|name| !beside.contains(name));
+        return Ok(Vec::new());
+    }
+    Ok(beside.into_iter().map(|name| (name, turn.turn)).collect())
 }
 
 /// A turn's two ends. Where the dirty commit stays, it begins on that.

@@ -9,7 +9,7 @@ pub mod range;
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
 use crate::model::bytes::{sanitized, shown};
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::{Note, Turn};
@@ -43,8 +43,14 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
 }
 
 impl PlannedUndo {
-    /// Warns of paths that the turns changed and that are not covered.
+    /// Warns of paths that the turns changed and that are not covered, and of branches that stay.
     pub fn announce(&self, view: &View<'_>) {
+        for (name, turn) in &self.prepared.beside {
+            let name = short_branch(name);
+            view.warn(format!(
+                "'{name}' moved during turn {turn}, not by it, and stays: '--branches=all' moves it too"
+            ));
+        }
         for path in &self.prepared.uncovered {
             view.warn(format!("'{}' was changed too, and is not covered", shown(path.as_bstr())));
         }

@@ -34,13 +34,15 @@ pub struct Prepared {
     pub reworded: Vec<Reworded>,
     /// The turn whose branch has another name now.
     pub renamed: Option<Renamed>,
+    /// The branches that others have moved during a turn, and the turn: they stay.
+    pub beside: BTreeMap<String, u64>,
 }
 
 impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
         let capture = view.present()?;
-        let Way { legs, uncovered, reworded, renamed } = Way::of(view, range, refs, &capture.checkpoint)?;
+        let Way { legs, uncovered, reworded, renamed, beside } = Way::of(view, range, refs, &capture.checkpoint)?;
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
         };
@@ -81,7 +83,7 @@ impl Prepared {
         }
         // Whoever carries the plan out opens them as it says.
         capture.opened.close();
-        Ok(Self { plan, capture, uncovered, reworded, renamed })
+        Ok(Self { plan, capture, uncovered, reworded, renamed, beside })
     }
 }
 

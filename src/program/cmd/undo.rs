@@ -17,7 +17,7 @@ use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::undo::plan;
 use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
-use crate::program::args::{Distance, UndoArgs};
+use crate::program::args::{Branches, Distance, UndoArgs};
 use crate::program::cmd::make;
 use crate::program::interrupt;
 use crate::program::ui::Ui;
@@ -78,7 +78,11 @@ fn hint_of(hooks: &SilentHooks) -> String {
 /// Moves the timeline's cursor.
 pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome> {
     let (heard, command) = (ui.heard(), Command { op, is_typed: true });
-    let plan = |view: &View<'_>| plan(view, op, &extent(distance), distance.edits);
+    let plan = |view: &View<'_>| {
+        let mut view = view.clone();
+        view.takes_all_branches = distance.branches == Some(Branches::All);
+        plan(&view, op, &extent(distance), distance.edits)
+    };
     if distance.dry_run {
         return look_ahead(repo, &heard, command, |view| {
             let planned = plan(view)?;
