@@ -1,6 +1,7 @@
 //! The calls of tools that agents' hooks tell of: evidence of when an agent was at work.
 
-use crate::model::checkpoint::FileState;
+use crate::model::checkpoint::{FileState, hex_option};
+use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 
 /// What is told of a call.
@@ -99,6 +100,9 @@ pub struct CallMark {
     /// What the file held that it names, where somebody had changed that since the last look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FileState>,
+    /// The state in which it found all, where that was looked at.
+    #[serde(default, with = "hex_option", skip_serializing_if = "Option::is_none")]
+    pub state: Option<ObjectId>,
     /// What was looked at after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
@@ -140,6 +144,9 @@ pub struct ToolCall {
     /// What somebody else had left in the file that it names.
     #[serde(skip)]
     pub found: Option<FileState>,
+    /// The state in which it found all, where that was looked at.
+    #[serde(skip)]
+    pub state: Option<ObjectId>,
     /// Whether it is known what it changed.
     #[serde(skip)]
     pub is_known: bool,
@@ -154,8 +161,8 @@ pub struct ToolCall {
 impl CallMark {
     /// That a call began.
     pub fn of(call: ToolCall) -> Self {
-        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, .. } = call;
-        Self { session, tool, at: began_at, since_boot, ends: false, beside, clock, found, looked: None }
+        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, state, .. } = call;
+        Self { session, tool, at: began_at, since_boot, ends: false, beside, clock, found, state, looked: None }
     }
 }
 
@@ -195,7 +202,7 @@ impl ToolCall {
 pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
     for (place, mark) in marks.into_iter().enumerate() {
-        let CallMark { session, tool, at, since_boot, ends, beside, clock, found, looked } = mark;
+        let CallMark { session, tool, at, since_boot, ends, beside, clock, found, state, looked } = mark;
         if let Some(looked) = looked {
             looked_at(&mut calls, looked, session.as_deref(), &tool);
             continue;
@@ -211,6 +218,7 @@ pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
                 beside,
                 clock,
                 found,
+                state,
                 is_known,
                 goes_on: false,
                 told: (place, None),
@@ -276,6 +284,7 @@ mod tests {
             beside: vec![7, 8],
             clock: None,
             found: None,
+            state: None,
             looked: None,
         }
     }

@@ -19,6 +19,7 @@ pub mod place;
 pub mod resolve;
 pub mod restore;
 pub mod revert;
+pub mod sessions;
 pub mod squash;
 pub mod status;
 pub mod steps;

@@ -357,6 +357,9 @@ pub struct UndoArgs {
     /// Take this one turn out and leave later ones; in commit mode by a commit on top
     #[arg(long, value_name = "TURN", conflicts_with_all = ["number", "steps", "to"])]
     pub only: Option<String>,
+    /// Take out what this session did in the last turn in which it took part, and leave what others did in it
+    #[arg(long, value_name = "ID", conflicts_with_all = ["number", "steps", "to", "only", "revert", "pathspecs"])]
+    pub session: Option<String>,
     /// Take the turns out by commits on top of HEAD, published or not; rewrite nothing
     #[arg(long)]
     pub revert: bool,

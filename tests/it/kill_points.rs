@@ -567,16 +567,18 @@ const HOOKS: [(&str, Told, &[Told]); 4] = [
     (
         "a call begins",
         ["PreToolUse", "1", ""],
-        &[["PostToolUse", "1", "echo agents-two >>first.txt"], ["Stop", "1", ""]],
+        // What no hook is of the call's.
+        &[["Notification", "1", "echo agents-two >>first.txt"], ["PostToolUse", "1", ""], ["Stop", "1", ""]],
     ),
     ("a call ends", ["PostToolUse", "1", ""], &[["PreToolUse", "1", "echo agents-two >>two.txt"], ["Stop", "1", ""]]),
     ("the end", ["Stop", "1", ""], &[["UserPromptSubmit", "2", "echo agents-two >>first.txt"], ["Stop", "2", ""]]),
 ];
 
-fn payload([event, prompt, _]: Told) -> String {
+fn payload([event, prompt, script]: Told) -> String {
+    let call = if script.contains("agents-one") { "first" } else { prompt };
     format!(
         r#"{{"hook_event_name": "{event}", "session_id": "s", "prompt_id": "{prompt}", "prompt": "p", "tool_name": "Bash",
-            "tool_use_id": "{prompt}"}}"#
+            "tool_use_id": "{call}"}}"#
     )
 }
 
@@ -631,7 +633,9 @@ fn a_hook_killed_at_any_call_loses_nothing_and_gives_nobodys_work_to_another() {
         let repo = Sandbox::new();
         repo.sh("echo one >first.txt; git add .; git commit -qm one; echo users-first >>README.txt");
         let before = repo.state();
-        tell(&repo, ["UserPromptSubmit", "1", "echo agents-one >>first.txt; echo agents-new >new.txt"]);
+        tell(&repo, ["UserPromptSubmit", "1", ""]);
+        tell(&repo, ["PreToolUse", "1", "echo agents-one >>first.txt; echo agents-new >new.txt"]);
+        tell(&repo, ["PostToolUse", "1", "true agents-one"]);
         if killed[0] == "PostToolUse" {
             tell(&repo, ["PreToolUse", "1", ""]);
         }

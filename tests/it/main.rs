@@ -98,6 +98,7 @@ mod saves;
 mod screen;
 mod settings;
 mod shared;
+mod shares;
 mod show_diff;
 mod signals;
 mod sparse;

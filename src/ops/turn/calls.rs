@@ -13,6 +13,7 @@ use crate::model::checkpoint::FileState;
 use crate::model::turn::{Participant, Turn};
 use crate::ops::view::View;
 use anyhow::{Context, Result};
+use gix::ObjectId;
 
 /// The file. One is enough: only one turn is open.
 const FILE: &str = "calls";
@@ -22,9 +23,30 @@ pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Re
     append(repo, &mark(part, tool, ends))
 }
 
-/// As [`record`], of a call that begins; with what somebody left in the file that it names.
-pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: Option<FileState>) -> Result<()> {
-    append(repo, &CallMark { found, ..mark(part, tool, false) })
+/// What a call finds as it begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FoundBefore {
+    /// What somebody has left in the file that it names.
+    pub file: Option<FileState>,
+    /// The state of all, as a tree.
+    pub state: Option<ObjectId>,
+}
+
+/// As [`record`], of a call that begins.
+pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: FoundBefore) -> Result<()> {
+    let FoundBefore { file, state } = found;
+    append(repo, &CallMark { found: file, state, ..mark(part, tool, false) })
+}
+
+/// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it.
+pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<()> {
+    let is_it = |call: &ToolCall| call.session == part.session && call.tool.id == tool.id;
+    if tool.id.is_none() || in_open_turn(repo).iter().any(is_it) {
+        return Ok(());
+    }
+    append(repo, &CallMark { clock: Some(0), ..mark(part, tool, false) })?;
+    record(repo, part, tool, true)?;
+    record_look(repo, part, tool, Looked::GoesOn)
 }
 
 /// Adds what was looked at after a call.
@@ -43,6 +65,7 @@ fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
         beside: beside.unwrap_or_default(),
         clock: (!ends).then(file_clock),
         found: None,
+        state: None,
         looked: None,
     }
 }

@@ -122,6 +122,7 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
     };
     let step = step(context, &call.part, call.signal);
     if let (SessionStep::Record, Some(tool)) = (step, &call.tool) {
+        calls::record_lost(repo, &call.part, tool)?;
         calls::record(repo, &call.part, tool, true)?;
         if view.config().steps()? && !tool.only_reads() {
             let who = format!("{}'s hook", call.part.agent);

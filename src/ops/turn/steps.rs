@@ -18,6 +18,7 @@ use crate::model::step::{Share, Step};
 use crate::model::timeline::Pin;
 use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
+use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Since, totals};
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
@@ -60,26 +61,41 @@ fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
     states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)
 }
 
-/// As a call begins that names the file which it writes: what somebody has changed there since the last step is not the
-/// call's. Nothing is written where nobody has.
-pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<Option<FileState>> {
+/// As a call begins: what somebody has changed since the last step is not the call's. Of a call that names the file which
+/// it writes, that is looked at; of any other, where several sessions are at work, all is.
+pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
+    let mut found = FoundBefore::default();
+    let Some(turn) = view.open_turn()?.filter(|_| !tool.only_reads()) else { return Ok(found) };
     if !view.config().steps()? {
-        return Ok(None);
+        return Ok(found);
     }
-    let (Reach::File(path), Some(turn)) = (Reach::of(view.repo, tool), view.open_turn()?) else { return Ok(None) };
     let told = calls::in_open_turn(view.repo);
-    if may_write(view.repo, told.iter().filter(|call| call.ended_at.is_none()), &path) {
-        return Ok(None);
-    }
     let last = last_known(view, &turn)?;
-    let known = Checkpoints::new(view.repo).captured_file(&last, path.as_bstr())?;
-    let now = Worktree::new(view.repo).state(path.as_bstr(), view.repo.hash_kind())?;
-    if now.is_none() || now == known || !is_covered(view, &last, path.as_bstr())? {
-        return Ok(None);
+    match Reach::of(view.repo, tool) {
+        Reach::File(path) => found.file = file_before(view, &told, &last, &path)?,
+        Reach::Anywhere if turn.origin.parts.len() > 1 && first_unknown(&told).is_none() => {
+            let now = Since::look(view, &turn)?.into_state();
+            if !Checkpoints::new(view.repo).file_changes(&last, &now)?.is_empty() {
+                found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
+            }
+        }
+        Reach::Anywhere | Reach::Nowhere => {}
     }
-    let found = Checkpoints::new(view.repo).file_now(path.as_bstr())?;
     view.repo.flush()?;
     Ok(found)
+}
+
+/// What a file holds that a call is about to write, if somebody has changed it since the last step.
+fn file_before(view: &View<'_>, told: &[ToolCall], last: &Checkpoint, path: &BString) -> Result<Option<FileState>> {
+    if may_write(view.repo, told.iter().filter(|call| call.ended_at.is_none()), path) {
+        return Ok(None);
+    }
+    let known = Checkpoints::new(view.repo).captured_file(last, path.as_bstr())?;
+    let now = Worktree::new(view.repo).state(path.as_bstr(), view.repo.hash_kind())?;
+    if now.is_none() || now == known || !is_covered(view, last, path.as_bstr())? {
+        return Ok(None);
+    }
+    Checkpoints::new(view.repo).file_now(path.as_bstr())
 }
 
 /// Whether one of these calls may write a file.
@@ -168,6 +184,10 @@ fn all(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall], call:
     let named: Vec<BString> = named.collect();
     if !named.is_empty() {
         after = checkpoints.with_paths_of(&after, last, &named)?;
+    }
+    let found = call.state.filter(|state| Objects::new(view.repo).has_object(*state));
+    if let Some(found) = found {
+        return Ok(Seen { before: Some(checkpoints.read_checkpoint(found)?), after, is_named: false });
     }
     let changed = checkpoints.file_changes(last, &after)?;
     let began = first_unknown(told);

@@ -12,11 +12,11 @@ use crate::ops::conversation::hand_over;
 use crate::ops::outcome::Outcome;
 use crate::ops::revert;
 use crate::ops::revert::Which;
-use crate::ops::steps;
 use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::undo::plan;
 use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
+use crate::ops::{sessions, steps};
 use crate::program::args::{Branches, Distance, UndoArgs};
 use crate::program::cmd::make;
 use crate::program::interrupt;
@@ -34,9 +34,12 @@ pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
     walk(repo, ui, Op::Undo, &args.distance).map_err(|error| with_silent_hooks(repo, error))
 }
 
-/// Undoes by steps, where that is what the words mean.
+/// Undoes by steps or by a session, where that is what the words mean.
 fn by_steps(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Option<Result<Outcome>> {
     let Distance { dry_run, edits, .. } = args.distance;
+    if let Some(session) = &args.session {
+        return Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| sessions::plan(view, session, edits)));
+    }
     if let Some(name) = args.only.as_deref().and_then(StepName::parse) {
         let plan = |view: &View<'_>| steps::plan_only(view, &name, &args.pathspecs, edits);
         return Some(make(repo, ui, Op::Undo, dry_run, plan));

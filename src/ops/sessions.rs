@@ -1,0 +1,123 @@
+//! Undo of one session's share of a turn in which several were at work: its steps are taken out, the last one first. What
+//! nobody can tell apart is refused.
+
+use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
+use crate::git::timeline::stored::Side;
+use crate::model::bytes::{sanitized, shown};
+use crate::model::checkpoint::Delta;
+use crate::model::merge::Edits;
+use crate::model::plan::{Op, ReturnState};
+use crate::model::planner::{TurnDelta, plan as planned};
+use crate::model::step::{Share, Step};
+use crate::model::turn::{Made, Turn};
+use crate::ops::made::PlannedTurn;
+use crate::ops::revert;
+use crate::ops::revert::Which;
+use crate::ops::turn::{check_idle, states};
+use crate::ops::undo::range::nothing;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::bstr::{BString, ByteSlice};
+
+/// Plans to take a session's share out of the last turn in which it took part.
+pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
+    check_idle(view.repo)?;
+    let turn = last_of(view, session)?;
+    let is_its = |its: Option<&str>| its == Some(session);
+    if turn.origin.parts.iter().all(|part| is_its(part.session.as_deref())) {
+        return revert::plan(view, &Which::Only(turn.turn.to_string()), &[], edits);
+    }
+    let steps = view.timeline.steps(turn.turn)?;
+    check_known(view, &turn, session, &steps)?;
+    let mut deltas = Vec::new();
+    for step in steps.iter().rev().filter(|step| is_its(step.session.as_deref())) {
+        deltas.push(TurnDelta { turn: turn.turn, delta: inverse(view, &turn, step)?, returns: ReturnState::default() });
+    }
+    if deltas.is_empty() {
+        return Err(nothing(Op::Undo, &format!("session '{session}' changed nothing in turn {}", turn.turn)).into());
+    }
+    let checkpoints = Checkpoints::new(view.repo);
+    let capture = view.present()?;
+    let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
+    // What others did stays.
+    let edits = match view.config().edits_or(edits)? {
+        Edits::Overwrite => Edits::Merge,
+        edits => edits,
+    };
+    let plan = checkpoints.merging(|merge| planned(Op::Undo, &deltas, &present, edits, merge))?;
+    if plan.is_empty() {
+        return Err(nothing(Op::Undo, "what the session changed is taken out already").into());
+    }
+    Ok(PlannedTurn {
+        plan,
+        capture,
+        made: Made::PartialRevert(vec![turn.turn]),
+        turns: vec![turn.turn],
+        message: format!("take out session {session} of turn {}", turn.turn),
+        verbs: ["Took out", "Would take out"],
+        object: format!("what session '{}' did in turn {}", sanitized(session), turn.turn),
+        hint: "'oxundo redo' brings it back".to_owned(),
+        conversations: Vec::new(),
+    })
+}
+
+/// The last turn done in which a session took part.
+fn last_of(view: &View<'_>, session: &str) -> Result<Turn> {
+    let mut at = view.top()?;
+    while let Some(number) = at {
+        let turn = view.timeline.require_turn(number)?;
+        if turn.origin.parts.iter().any(|part| part.session.as_deref() == Some(session)) {
+            return Ok(turn);
+        }
+        at = turn.previous;
+    }
+    let refusal = Refusal::new(Code::NotFound, format!("session '{}' has no turn here", sanitized(session)));
+    Err(refusal.hint("run 'oxundo log --all --json' to see the sessions of the turns").into())
+}
+
+/// Refuses where it is not known of each change whose it is.
+fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> Result<()> {
+    let checkpoints = Checkpoints::new(view.repo);
+    let is_in = |step: &&Step| {
+        let is_its = step.session.as_deref() == Some(session) || step.others.iter().any(|other| other == session);
+        is_its && step.share == Share::Shared
+    };
+    if let Some(step) = steps.iter().find(is_in) {
+        let paths: Vec<BString> = inverse(view, turn, step)?.files.into_keys().collect();
+        let whose = step.others.iter().chain(&step.session).map(|id| format!("'{}'", sanitized(id)));
+        let whose = whose.collect::<Vec<_>>().join(" and ");
+        let path = paths.first().map(|path| shown(path.as_bstr())).unwrap_or_default();
+        let message = format!("'{path}' changed while calls of {whose} were in flight: nobody can tell whose it is");
+        return Err(unknown(turn, message, paths));
+    }
+    let last = view.timeline.last_step(turn.turn)?;
+    let end = view.timeline.checkpoint(turn.turn, Side::After)?;
+    let rest = checkpoints.file_changes(&states::after(&view.timeline, turn, last)?, &end)?;
+    let paths: Vec<BString> = rest.into_keys().collect();
+    match paths.first().filter(|_| !turn.users_end) {
+        Some(path) => {
+            let path = shown(path.as_bstr());
+            let message = format!("'{path}' changed in turn {}, and no call tells whose it is", turn.turn);
+            Err(unknown(turn, message, paths))
+        }
+        None => Ok(()),
+    }
+}
+
+fn unknown(turn: &Turn, message: String, paths: Vec<BString>) -> anyhow::Error {
+    let mut refusal = Refusal::new(Code::Conflict, message).hint(format!(
+        "run 'oxundo log --steps' to see what each call changed, 'oxundo undo --only {}.N' to take one out",
+        turn.turn
+    ));
+    refusal.paths = paths;
+    refusal.into()
+}
+
+/// The changes of files that take a step out.
+fn inverse(view: &View<'_>, turn: &Turn, step: &Step) -> Result<Delta> {
+    let (before, after) =
+        (states::before(&view.timeline, turn, step.step)?, states::after(&view.timeline, turn, step.step)?);
+    let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?.inverse();
+    Ok(Delta { files: delta.files, directories: delta.directories, ..Delta::default() })
+}
