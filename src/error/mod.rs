@@ -27,6 +27,8 @@ pub enum Code {
     Busy,
     /// The command is the user's to give, and an agent at work gave it.
     Agent,
+    /// A plan would not do any more what it was to do when it was made.
+    Stale,
     /// The user's later changes overlap what would be restored.
     Conflict,
     /// There is nothing to undo or redo.
@@ -58,6 +60,7 @@ impl Code {
             | Self::InProgress
             | Self::Busy
             | Self::Agent
+            | Self::Stale
             | Self::Conflict
             | Self::Locked => 3,
             Self::Nothing => 4,

@@ -334,6 +334,26 @@ pub fn subject(message: Option<&str>, agent: &str, turn: u64) -> String {
     first_line(message).map_or_else(|| format!("{agent}: turn {turn}"), str::to_owned)
 }
 
+/// Numbers of turns as people read them: those that follow each other, up or down, as a range.
+pub fn listed(numbers: &[u64]) -> String {
+    let mut parts = Vec::new();
+    let mut rest = numbers;
+    while let Some((&first, _)) = rest.split_first() {
+        let run = |step: fn(u64) -> Option<u64>| {
+            1 + rest.windows(2).take_while(|pair| step(pair[0]) == Some(pair[1])).count()
+        };
+        let run = run(|number| number.checked_add(1)).max(run(|number| number.checked_sub(1)));
+        // Two or three are as short by themselves.
+        let (taken, after) = rest.split_at(if run > 3 { run } else { 1 });
+        parts.push(match taken {
+            [one] => one.to_string(),
+            many => format!("{first}..{}", many[many.len() - 1]),
+        });
+        rest = after;
+    }
+    parts.join(", ")
+}
+
 fn first_line(message: Option<&str>) -> Option<&str> {
     message?.lines().map(str::trim).find(|line| !line.is_empty())
 }
@@ -467,6 +487,21 @@ pub struct Note {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn turns_that_follow_each_other_are_a_range() {
+        let cases: [(&[u64], &str); 6] = [
+            (&[], ""),
+            (&[3, 2, 1], "3, 2, 1"),
+            (&[4, 3, 2, 1], "4..1"),
+            (&[1, 2, 3, 4, 9], "1..4, 9"),
+            (&[12, 9, 8, 7, 6, 5, 3, 4], "12, 9..5, 3, 4"),
+            (&[u64::MAX, 0], "18446744073709551615, 0"),
+        ];
+        for (numbers, text) in cases {
+            assert_eq!(listed(numbers), text);
+        }
+    }
 
     #[test]
     fn the_subject_is_the_first_line_that_says_something() {

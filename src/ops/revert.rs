@@ -15,7 +15,7 @@ use crate::model::merge::{Edits, Merge};
 use crate::model::path::all_parents;
 use crate::model::plan::{BranchMove, Op, Plan, ReturnState};
 use crate::model::planner::{TurnDelta, conflict, plan as planned};
-use crate::model::turn::{Made, Turn};
+use crate::model::turn::{Made, Turn, listed};
 use crate::ops::conversation;
 use crate::ops::list::is_done_anywhere;
 use crate::ops::made::PlannedTurn;
@@ -79,7 +79,7 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
 /// The planned turn, and what it is called.
 fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -> PlannedTurn {
     let numbers: Vec<u64> = turns.iter().map(|turn| turn.turn).collect();
-    let listed = numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let listed = listed(&numbers);
     let whose = match turns {
         [turn] => format!("turn {} ({})", turn.turn, sanitized(&turn.label())),
         _ => format!("turns {listed}"),

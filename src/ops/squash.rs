@@ -11,7 +11,7 @@ use crate::model::bytes::{quoted, sanitized};
 use crate::model::checkpoint::Head;
 use crate::model::guard;
 use crate::model::plan::{BranchMove, Op, Plan};
-use crate::model::turn::{CommitKind, Made, Turn};
+use crate::model::turn::{CommitKind, Made, Turn, listed};
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
 use crate::ops::turn::check_idle;
@@ -70,7 +70,7 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
         plan.branches.push(BranchMove { name: name.clone(), from: Some(tip), to: Some(commit) });
     }
     let numbers: Vec<u64> = turns.iter().rev().map(|turn| turn.turn).collect();
-    let listed = numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let listed = listed(&numbers);
     let hint = "'oxundo undo' takes it back; these turns can be undone after that, until the commit is published";
     Ok(PlannedTurn {
         plan,

@@ -119,6 +119,11 @@ pub enum Command {
     /// The message is what log, show and the list of rewind have. That of the turn's commits stays.
     #[command(after_long_help = include_str!("help/describe.txt"))]
     Describe(DescribeArgs),
+    /// Carry a plan of 'undo --plan' out, as it was shown or not at all
+    ///
+    /// Where it would not do the same any more, it is refused (stale). The same plan twice is done once.
+    #[command(after_long_help = include_str!("help/apply.txt"))]
+    Apply(ApplyArgs),
     /// Keep a turn from expiring
     ///
     /// Neither gc nor age takes it, nor what its states have. --off lets it go again.
@@ -224,7 +229,7 @@ pub struct CompletionsArgs {
 /// Arguments of `man`.
 #[derive(Args, Debug)]
 pub struct ManArgs {
-    /// A command, `config` or `storage` [default: oxundo]
+    /// A command, `config`, `json` or `storage` [default: oxundo]
     #[arg(value_name = "PAGE")]
     pub page: Option<String>,
     /// Install all pages below this directory [default: where man looks for yours, ~/.local/share/man]
@@ -301,6 +306,9 @@ pub struct RunArgs {
     /// Make no commits: keep checkpoints only
     #[arg(long)]
     pub ghost: bool,
+    /// Write at the end what became of the turn, as JSON, to this file; /dev/fd/3 is what was opened as that
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
     /// The agent and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
@@ -327,6 +335,9 @@ pub struct Distance {
     /// Change nothing, print the plan
     #[arg(long)]
     pub dry_run: bool,
+    /// Change nothing, print the plan and an id by which 'oxundo apply' carries out this very plan
+    #[arg(long, conflicts_with = "dry_run")]
+    pub plan: bool,
 }
 
 /// Which branches undo and redo move.
@@ -352,7 +363,7 @@ pub struct UndoArgs {
     #[command(flatten)]
     pub distance: Distance,
     /// Choose on the timeline screen, as 'oxundo rewind' does
-    #[arg(short, long, conflicts_with_all = ["number", "steps", "to", "dry_run", "only", "revert", "pathspecs"])]
+    #[arg(short, long, conflicts_with_all = ["number", "steps", "to", "dry_run", "plan", "only", "revert", "pathspecs"])]
     pub interactive: bool,
     /// Take this one turn out and leave later ones; in commit mode by a commit on top
     #[arg(long, value_name = "TURN", conflicts_with_all = ["number", "steps", "to"])]
@@ -364,7 +375,7 @@ pub struct UndoArgs {
     #[arg(long)]
     pub revert: bool,
     /// Take only these paths out, of the worktree alone
-    #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath, conflicts_with = "revert")]
+    #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath, conflicts_with_all = ["revert", "plan"])]
     pub pathspecs: Vec<OsString>,
 }
 
@@ -425,6 +436,14 @@ pub struct CheckpointArgs {
     /// List all of them
     #[arg(long, conflicts_with_all = ["name", "message", "delete"])]
     pub list: bool,
+}
+
+/// Arguments of `apply`.
+#[derive(Args, Debug)]
+pub struct ApplyArgs {
+    /// The plan's id
+    #[arg(value_name = "PLAN")]
+    pub plan: String,
 }
 
 /// Arguments of `describe`.

@@ -4,7 +4,7 @@ use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::model::plan::Op;
-use crate::program::args::{Cli, Command, TurnEnd};
+use crate::program::args::{Cli, Command, RedoArgs, TurnEnd, UndoArgs};
 use crate::program::cmd;
 use crate::program::ui::{Ui, Unanswered};
 use crate::program::usage;
@@ -135,11 +135,15 @@ fn meet(repo: &mut Repo, ui: &mut Ui, changes: bool) {
 /// Whether a command is there to change something.
 fn changes_something(command: &Command) -> bool {
     match command {
-        Command::Undo(args) => !args.distance.dry_run,
-        Command::Redo(args) => !args.distance.dry_run,
-        Command::Rewind(_) | Command::Checkpoint(_) | Command::Restore(_) | Command::Branch(_) | Command::Squash(_) => {
-            true
+        Command::Undo(UndoArgs { distance, .. }) | Command::Redo(RedoArgs { distance }) => {
+            !distance.dry_run && !distance.plan
         }
+        Command::Apply(_)
+        | Command::Rewind(_)
+        | Command::Checkpoint(_)
+        | Command::Restore(_)
+        | Command::Branch(_)
+        | Command::Squash(_) => true,
         _ => false,
     }
 }
@@ -149,6 +153,14 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
     match command {
         Command::Rewind(args) => return cmd::rewind::run(repo, ui, args.edits),
         Command::Undo(args) if args.interactive => return cmd::rewind::run(repo, ui, args.distance.edits),
+        Command::Undo(args) if args.distance.plan => {
+            let taken = (args.only.as_deref(), args.revert);
+            ui.answer(&cmd::apply::offer(repo, ui, false, &args.distance, taken)?)?;
+        }
+        Command::Redo(args) if args.distance.plan => {
+            ui.answer(&cmd::apply::offer(repo, ui, true, &args.distance, (None, false))?)?;
+        }
+        Command::Apply(args) => ui.answer(&cmd::apply::run(repo, ui, args)?)?,
         Command::Undo(args) => ui.answer(&cmd::undo::undo(repo, ui, args)?)?,
         Command::Redo(args) => ui.answer(&cmd::undo::walk(repo, ui, Op::Redo, &args.distance)?)?,
         Command::Checkpoint(args) => ui.answer(&*cmd::checkpoint::run(repo, ui, args)?)?,

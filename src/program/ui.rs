@@ -100,6 +100,12 @@ impl Ui {
         Look { width, unicode: is_unicode(|name| std::env::var(name).ok()) }
     }
 
+    /// How many lines a terminal shows; `None` where there is no end to them.
+    pub fn rows() -> Option<usize> {
+        let terminal = Term::stdout();
+        terminal.is_term().then(|| terminal.size().0.into())
+    }
+
     /// Prints an answer.
     ///
     /// # Errors

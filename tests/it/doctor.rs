@@ -196,6 +196,8 @@ fn gits_configuration_is_looked_at() {
           echo main >README.txt; git commit -qam main; ! git merge -q side",
             "a merge is in progress",
         ),
+        ("git config oxundo.maxFileSiz 1m", "'oxundo.maxFileSize' is one"),
+        ("git config oxundo.somethingElse 1", "which is no setting"),
         ("git config commit.gpgSign true", "no terminal to ask for a passphrase on"),
     ];
     for (spoil, words) in cases {

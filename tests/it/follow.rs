@@ -474,7 +474,7 @@ fn after_a_reset_of_the_users_redo_takes_the_newest_line() {
     let second = repo.log().first().map(|turn| turn["turn"].clone());
     assert_eq!(second, Some(4.into()));
     let (_, shown) = repo.json(["show", "2"]);
-    let commit = shown["commits"][0]["id"].as_str().expect("a commit").to_owned();
+    let commit = shown["commits"][0].as_str().expect("a commit").to_owned();
     repo.git(["reset", "-q", "--hard", &commit]);
     repo.redo();
     repo.state().assert_is(&three, "the line goes on from there");

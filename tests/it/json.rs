@@ -325,7 +325,7 @@ fn people_are_told_what_was_done_and_how_to_take_it_back() {
     let output = repo.oxundo(["undo"]);
     output.success();
     let line = format!("Undid turn 1 (claude: add a cache): 3 files, main {}..{}", &from[..7], &to[..7]);
-    assert_eq!(output.out(), line);
+    assert_eq!(output.out(), format!("{line}\nFiles: README.txt, n, o"));
     assert_eq!(output.err(), "hint: 'oxundo redo' brings it back");
     let output = repo.oxundo(["redo"]);
     output.success();

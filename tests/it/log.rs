@@ -20,7 +20,12 @@ fn ageless(text: &str) -> String {
             words[at - 1] = "";
         }
     }
-    words.concat()
+    let is_commit = |word: &str| word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let commitless = |line: &str| match line.rsplit_once("  ") {
+        Some((before, last)) if is_commit(last) => before.to_owned(),
+        _ => line.to_owned(),
+    };
+    words.concat().lines().map(commitless).collect::<Vec<_>>().join("\n")
 }
 
 /// Two branches and two sessions, with turns that are undone, given up and interrupted.
@@ -47,7 +52,7 @@ fn the_timeline_is_drawn_in_lanes() {
         ageless(&repo.oxundo(["log", "--all", "--graph"]).out()),
         "\
 o  8  ago  claude: go too far [undone]  1 file +1 -0
-*  7  ago  claude: do it well  1 file +1 -0
+*  7  ago  claude: do it well [you are here]  1 file +1 -0
 | o  6  ago  claude: give it up [left]  1 file +1 -0
 |/
 *  5  ago  claude: try it  1 file +1 -0
@@ -63,7 +68,7 @@ o  8  ago  claude: go too far [undone]  1 file +1 -0
         ageless(&output.out()),
         "\
 ○  8  ago  claude: go too far [undone]  1 file +1 -0
-●  7  ago  claude: do it well  1 file +1 -0
+●  7  ago  claude: do it well [you are here]  1 file +1 -0
 ●  5  ago  claude: try it  1 file +1 -0
 │ ●  4  ago  codex: more of it [on main]  1 file +1 -2
 ● │  3  ago  claude: make it faster [on main]  1 file +1 -0
@@ -90,13 +95,17 @@ fn an_open_and_an_interrupted_turn_are_marked() {
 fn colours_tell_what_is_what() {
     let repo = busy();
     let output = repo.oxundo(["log", "--all", "-n", "5", "--color=always"]);
-    let shown = ageless(&output.out()).replace('\x1b', "^");
+    let mut shown = ageless(&output.out()).replace('\x1b', "^");
+    for turn in repo.json(["log", "--all"]).1["turns"].as_array().expect("turns") {
+        let commit = turn["commits"][0].as_str().expect("each has one");
+        shown = shown.replace(&commit[..7], "COMMIT");
+    }
     let wanted = "\
-^[2m8  ago  claude: go too far [undone]  1 file +1 -0^[0m
-^[33m7^[0m^[2m  ago^[0m  ^[1mclaude^[0m: do it well^[2m  1 file ^[0m^[32m+1^[0m ^[31m-0^[0m
-^[2m6  ago  claude: give it up [left]  1 file +1 -0^[0m
-^[33m5^[0m^[2m  ago^[0m  ^[1mclaude^[0m: try it^[2m  1 file ^[0m^[32m+1^[0m ^[31m-0^[0m
-^[33m4^[0m^[2m  ago^[0m  ^[1mcodex^[0m: more of it [^[36mon main^[0m]^[2m  1 file ^[0m^[32m+1^[0m ^[31m-2^[0m";
+^[2m8  ago  claude: go too far [undone]  1 file +1 -0  COMMIT^[0m
+^[33m7^[0m^[2m  ago^[0m  ^[1mclaude^[0m: do it well [^[32myou are here^[0m]^[2m  1 file ^[0m^[32m+1^[0m ^[31m-0^[0m^[33m^[2m  COMMIT^[0m
+^[2m6  ago  claude: give it up [left]  1 file +1 -0  COMMIT^[0m
+^[33m5^[0m^[2m  ago^[0m  ^[1mclaude^[0m: try it^[2m  1 file ^[0m^[32m+1^[0m ^[31m-0^[0m^[33m^[2m  COMMIT^[0m
+^[33m4^[0m^[2m  ago^[0m  ^[1mcodex^[0m: more of it [^[36mon main^[0m]^[2m  1 file ^[0m^[32m+1^[0m ^[31m-2^[0m^[33m^[2m  COMMIT^[0m";
     assert_eq!(shown, wanted);
 }
 

@@ -6,6 +6,7 @@
 //! a disk.
 
 mod agent;
+mod apply;
 mod command_line;
 mod commits;
 mod completions;
@@ -95,6 +96,7 @@ mod run;
 mod sandbox;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod saves;
+mod schema;
 mod screen;
 mod settings;
 mod shared;

@@ -62,7 +62,8 @@ fn pages() -> BTreeMap<String, String> {
     for (name, number, about, text) in [
         ("git-oxundo", "1", "undo and redo for any coding agent, as a git command", roff(&section("git-oxundo"))),
         ("oxundo-config", "7", "the configuration of oxundo", keys(&section("config"))),
-        ("oxundo-storage", "7", "what oxundo keeps in git, and what it prints as JSON", roff(&section("storage"))),
+        ("oxundo-json", "7", "what oxundo prints as JSON", roff(&section("json"))),
+        ("oxundo-storage", "7", "what oxundo keeps in git", roff(&section("storage"))),
     ] {
         pages.insert(format!("{name}.{number}"), head(name, number, about) + &text + &see_also(name));
     }
@@ -202,10 +203,11 @@ fn see_also(name: &str) -> String {
         "oxundo-uninstall" => &["oxundo-init(1)"],
         "oxundo-hook" | "oxundo-turn" => &["oxundo-init(1)", "oxundo-run(1)"],
         "oxundo-storage" => &["git-notes(1)", "git-reflog(1)"],
+        "oxundo-json" => &["oxundo-log(1)", "oxundo-status(1)", "oxundo-undo(1)"],
         "oxundo-config" => &["git-config(1)"],
         _ => &[],
     };
-    let all = ["oxundo(1)", "oxundo-config(7)", "oxundo-storage(7)"];
+    let all = ["oxundo(1)", "oxundo-config(7)", "oxundo-json(7)", "oxundo-storage(7)"];
     let others = all.into_iter().filter(|other| !other.starts_with(&format!("{name}(")));
     let names: Vec<_> = near.iter().copied().chain(others).map(escaped).collect();
     format!(".SH SEE ALSO\n{}", wrapped(&names.join(", ")))
@@ -465,8 +467,7 @@ fn all_keys(value: &Value, found: &mut Vec<String>) {
 
 #[test]
 fn every_key_of_the_json_is_in_the_manual() {
-    let storage = section("storage");
-    let (_, json) = storage.split_once("\nJSON:\n").expect("it tells of the JSON");
+    let json = section("json");
     let repo = Sandbox::new();
     repo.write("README.txt", "dirty\n");
     repo.agent("echo 1 >one.txt");
@@ -507,7 +508,7 @@ fn every_key_of_the_json_is_in_the_manual() {
         let mut found = Vec::new();
         all_keys(&value, &mut found);
         for key in found {
-            assert!(json.contains(&format!("\"{key}\"")), "{args:?} prints {key:?}: it is in man/sections/storage.txt");
+            assert!(json.contains(&format!("\"{key}\"")), "{args:?} prints {key:?}: it is in man/sections/json.txt");
         }
     }
 }

@@ -116,6 +116,7 @@ fn every_code_is_in_the_table_with_its_exit_code() {
         Code::InProgress,
         Code::Busy,
         Code::Agent,
+        Code::Stale,
         Code::Conflict,
         Code::Nothing,
         Code::NotFound,

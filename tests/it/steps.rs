@@ -41,7 +41,7 @@ fn steps_of(log: &Value) -> Vec<Value> {
 }
 
 /// A turn of five steps, one of which makes a commit of its own.
-fn story(mode: Mode) -> Sandbox {
+pub(crate) fn story(mode: Mode) -> Sandbox {
     let repo = Sandbox::new();
     repo.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n").write("b.txt", "b\n");
     repo.sh("git add -A; git commit -qm files; echo mine >>b.txt; echo new >mine.txt; chmod 600 mine.txt");

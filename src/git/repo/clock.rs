@@ -1,7 +1,7 @@
 //! Times: in records as RFC 3339, in commits as git has them, in the log as how long ago.
 
 use gix::date::Time;
-use gix::date::time::format::ISO8601_STRICT;
+use gix::date::time::format::{ISO8601, ISO8601_STRICT};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::LazyLock;
@@ -35,6 +35,16 @@ pub fn since_boot() -> i64 {
 /// A recorded time in seconds since 1970.
 pub fn parse_rfc3339(time: &str) -> Option<i64> {
     time.parse().ok().map(Timestamp::as_second)
+}
+
+/// A recorded time as people read it, in the user's time zone.
+pub fn local(time: &str) -> String {
+    let Some(seconds) = parse_rfc3339(time) else {
+        return crate::model::bytes::sanitized(time);
+    };
+    let zone = if std::env::var_os("TZ").is_some() { &TimeZone::system() } else { system_zone() };
+    let offset = Timestamp::from_second(seconds).map_or(0, |then| zone.to_offset(then).seconds());
+    Time { seconds, offset }.format_or_unix(ISO8601)
 }
 
 /// How long ago a recorded time was, in git's short words.

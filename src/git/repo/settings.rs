@@ -64,6 +64,18 @@ impl Repo {
         names
     }
 
+    /// The names of all keys that a section of this kind has, each with the file that it stands in.
+    pub fn names_in(&self, section: &str) -> Vec<(String, Option<PathBuf>)> {
+        let snapshot = self.gix.config_snapshot();
+        let sections = snapshot.plumbing().sections_by_name(section).into_iter().flatten();
+        let plain = sections.filter(|section| section.header().subsection_name().is_none());
+        let named = |section: gix::config::file::SectionRef<'_>| {
+            let path = section.meta().path.clone();
+            section.value_names().map(|name| (name, path.clone())).collect::<Vec<_>>()
+        };
+        plain.flat_map(named).collect()
+    }
+
     /// Adds a value to a configuration key of this repository, or of the user's.
     pub fn add_setting(&self, user: bool, key: &str, value: &str) -> Result<()> {
         self.git(["config", scope(user), "--add", key, value]).run(b"").map(drop)

@@ -12,7 +12,7 @@ use crate::model::bytes::{sanitized, shown};
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
-use crate::model::turn::{Note, Turn};
+use crate::model::turn::{Note, Turn, listed};
 use crate::ops::conversation;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
@@ -25,6 +25,9 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+
+/// So many turns of a walk are named in the log of operations.
+const NAMED: usize = 5;
 
 /// An undo or a redo with all checks made.
 pub struct PlannedUndo {
@@ -96,7 +99,13 @@ impl PlannedUndo {
         }
         pin_displaced(locked.repo, &mut update.state, &refs_delta(plan))?;
         let label = |turn: &Turn| format!("{} ({})", turn.turn, turn.label());
-        let labels = |turns: &[Turn]| turns.iter().map(label).collect::<Vec<_>>().join(", ");
+        let labels = |turns: &[Turn]| {
+            let mut labels: Vec<String> = turns.iter().take(NAMED).map(label).collect();
+            if let Some(rest) = turns.get(NAMED..).filter(|rest| !rest.is_empty()) {
+                labels.push(format!("and {} more", rest.len()));
+            }
+            labels.join(", ")
+        };
         let message = match self.range.turns.split_at(self.range.back) {
             (back, forward) if !back.is_empty() && !forward.is_empty() => {
                 format!("undo {}; redo {}", labels(back), labels(forward))
@@ -159,7 +168,7 @@ fn whole(turns: &[Turn]) -> Vec<&Turn> {
 fn told(op: Op, range: &TurnRange, dry_run: bool) -> String {
     let named = |turns: &[Turn]| match &whole(turns)[..] {
         [turn] => format!("turn {} ({})", turn.turn, sanitized(&turn.label())),
-        turns => format!("turns {}", turns.iter().map(|turn| turn.turn.to_string()).collect::<Vec<_>>().join(", ")),
+        turns => format!("turns {}", listed(&turns.iter().map(|turn| turn.turn).collect::<Vec<_>>())),
     };
     let (back, forward) = range.turns.split_at(range.back);
     if op == Op::Redo && !range.brings_back && !back.is_empty() {

@@ -9,6 +9,7 @@ mod repair;
 mod repository;
 mod switches;
 mod trial;
+mod typos;
 mod versions;
 mod worktrees;
 
@@ -61,6 +62,7 @@ pub fn run(repo: &Repo, heard: Warn<'_>, args: &DoctorArgs) -> Result<Diagnosis>
     findings.extend(privacy::check(repo)?);
     let mut about = Overview::default();
     findings.extend(repository::check(repo, &mut about));
+    findings.extend(typos::check(repo));
     findings.extend(agents::check(repo, &mut about));
     findings.extend(worktrees::check(repo));
     Ok(Diagnosis { fixed, recovered, findings, about })

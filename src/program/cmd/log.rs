@@ -1,9 +1,11 @@
 //! `oxundo log`: the timeline, or the operations on it.
 
+use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{ago, parse_rfc3339};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
+use crate::model::checkpoint::short_branch;
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
 use crate::ops::filter::{Filter, Wanted};
@@ -11,11 +13,13 @@ use crate::ops::list::{State, every, here};
 use crate::ops::operation::numbered;
 use crate::ops::status::status;
 use crate::ops::turn::session::look;
+use crate::ops::view::View;
 use crate::program::args::LogArgs;
 use crate::program::text::line::{InWorktree, Line, StepLine, Taken};
 use crate::program::text::log::{Log, Operations, Overview};
 use crate::program::ui::{Answer, Ui};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use gix::ObjectId;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -45,12 +49,56 @@ pub fn overview(repo: &Repo, ui: &Ui) -> Result<Overview> {
     let heard = ui.heard();
     let view = look(repo, &heard, "status")?;
     let place = InWorktree { id: repo.worktree_id(), here: true, removed: false };
-    let mut lines = described(&view.timeline, place, here(&view, LAST + 1)?)?;
-    let more = lines.len() > LAST;
-    lines.truncate(LAST);
+    let mut turns = here(&view, LAST + 1)?;
+    let more = rest(&view, &mut turns, LAST)?;
+    let lines = described(&view.timeline, place, turns)?;
     let (branch, recorded) = (view.head.branch.clone(), view.timeline.commit.is_some());
-    let log = Log { branch, worktree: repo.worktree_id(), lines, recorded, graph: false, look: Ui::look() };
-    Ok(Overview { status: status(&view)?, log, more })
+    let (top, heads) = (view.last_whole()?, heads(&view)?);
+    let log = Log {
+        top,
+        heads,
+        branch,
+        worktree: repo.worktree_id(),
+        lines,
+        recorded,
+        graph: false,
+        look: Ui::look(),
+        more,
+        all: false,
+    };
+    Ok(Overview { status: status(&view)?, log })
+}
+
+/// Cuts the turns of the line on which HEAD stands off behind so many; gives how many more there are.
+fn rest(view: &View<'_>, turns: &mut Vec<(Turn, State)>, most: usize) -> Result<u64> {
+    if turns.len() <= most {
+        return Ok(0);
+    }
+    let below = turns.get(most).map_or(1, |(turn, state)| if *state == State::Done { turn.depth } else { 1 });
+    let done_above = turns[..most].iter().any(|(_, state)| *state == State::Done);
+    let place = view.place()?;
+    let undone = place.undone.len() + usize::from(view.timeline.state.open.is_some());
+    let undone_more = undone.saturating_sub(most) as u64;
+    turns.truncate(most);
+    let done = match place.top {
+        Some(top) if !done_above && undone_more > 0 => view.timeline.require_turn(top)?.depth,
+        _ if undone_more > 0 => 0,
+        _ => below,
+    };
+    // What has expired counted once.
+    let there = (view.timeline.turn_numbers()?.len() - turns.len()) as u64;
+    Ok((undone_more + done).min(there).max(1))
+}
+
+/// A turn as the log has it.
+pub fn line_of(view: &View<'_>, number: u64) -> Result<Line> {
+    let mut turns = every(&view.timeline, Some(view), usize::MAX)?;
+    let taken_out = taken_out(&turns).get(&number).copied();
+    turns.retain(|(turn, _)| turn.turn == number);
+    let place = InWorktree { id: view.repo.worktree_id(), here: true, removed: false };
+    let lines = described(&view.timeline, place, turns)?;
+    let line = lines.into_iter().next().with_context(|| format!("turn {number} is not there"))?;
+    Ok(Line { taken_out, ..line })
 }
 
 /// Reads the timeline, newest first.
@@ -58,24 +106,29 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let heard = ui.heard();
     let view = look(repo, &heard, "log")?;
     if args.ops {
-        let mut operations = numbered(&view)?;
-        operations.truncate(args.number.unwrap_or(usize::MAX));
-        return Ok(Box::new(Operations(operations)));
+        let mut list = numbered(&view)?;
+        let most = args.number.unwrap_or(usize::MAX);
+        let more = list.len() > most;
+        list.truncate(most);
+        return Ok(Box::new(Operations { list, more }));
     }
     let most = args.number.unwrap_or(USUAL);
     let timeline = &view.timeline;
     let worktree = repo.worktree_id();
     let mut filter = Filter::of(repo, wanted(args))?;
-    let read = if filter.is_some() { usize::MAX } else { most };
-    let turns = if args.all { every(timeline, Some(&view), read)? } else { here(&view, read)? };
-    let turns = meant(timeline, filter.as_mut(), turns, most)?;
+    let (turns, mut more) = if args.all {
+        of_all(timeline, Some(&view), filter.as_mut(), most)?
+    } else {
+        of_line(&view, filter.as_mut(), most)?
+    };
     let here = InWorktree { id: worktree.clone(), here: true, removed: false };
     let mut lines = described(timeline, here, turns)?;
     if args.all {
         for other in Timelines::new(repo).other_timelines()? {
             let read = other.stored.and_then(|stored| {
-                let turns = every(&stored, None, read)?;
-                Ok((meant(&stored, filter.as_mut(), turns, most)?, stored))
+                let (turns, count) = of_all(&stored, None, filter.as_mut(), most)?;
+                more += count;
+                Ok((turns, stored))
             });
             let place = InWorktree { id: other.worktree, here: false, removed: other.removed };
             match read.and_then(|(turns, stored)| described(&stored, place, turns)) {
@@ -85,12 +138,36 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
             }
         }
         lines.truncate(most);
+        more = more.saturating_sub(lines.len() as u64);
     }
     if args.steps {
         lines.iter_mut().filter(|line| line.place.here).try_for_each(|line| add_steps(timeline, line))?;
     }
     let (branch, recorded) = (view.head.branch.clone(), timeline.commit.is_some());
-    Ok(Box::new(Log { branch, worktree, lines, recorded, graph: args.graph, look: Ui::look() }))
+    let (top, heads) = (view.last_whole()?, heads(&view)?);
+    Ok(Box::new(Log {
+        top,
+        heads,
+        branch,
+        worktree,
+        lines,
+        recorded,
+        graph: args.graph,
+        look: Ui::look(),
+        more,
+        all: args.all,
+    }))
+}
+
+/// Where the branches stand that HEAD is not on.
+fn heads(view: &View<'_>) -> Result<BTreeMap<ObjectId, Vec<String>>> {
+    let mut heads: BTreeMap<ObjectId, Vec<String>> = BTreeMap::new();
+    for (name, tip) in Refs::new(view.repo).branches()? {
+        if view.head.branch.as_ref() != Some(&name) {
+            heads.entry(tip).or_default().push(short_branch(&name).into_owned());
+        }
+    }
+    Ok(heads)
 }
 
 fn described(timeline: &Stored<'_>, place: InWorktree, turns: Vec<(Turn, State)>) -> Result<Vec<Line>> {
@@ -121,19 +198,39 @@ fn wanted(args: &LogArgs) -> Wanted<'_> {
     }
 }
 
-/// The first of the turns that are meant.
-fn meant(
+/// The newest turns of a whole timeline that are meant, and how many there are.
+fn of_all(
     timeline: &Stored<'_>,
+    view: Option<&View<'_>>,
     filter: Option<&mut Filter<'_, '_>>,
-    turns: Vec<(Turn, State)>,
     most: usize,
-) -> Result<Vec<(Turn, State)>> {
-    let Some(filter) = filter else { return Ok(turns) };
+) -> Result<(Vec<(Turn, State)>, u64)> {
+    let Some(filter) = filter else {
+        return Ok((every(timeline, view, most)?, timeline.turn_numbers()?.len() as u64));
+    };
+    let mut turns = meant(timeline, filter, every(timeline, view, usize::MAX)?)?;
+    let count = turns.len() as u64;
+    turns.truncate(most);
+    Ok((turns, count))
+}
+
+/// The newest turns of the line on which HEAD stands that are meant, and how many more there are.
+fn of_line(view: &View<'_>, filter: Option<&mut Filter<'_, '_>>, most: usize) -> Result<(Vec<(Turn, State)>, u64)> {
+    let Some(filter) = filter else {
+        let mut turns = here(view, most.saturating_add(1))?;
+        let more = rest(view, &mut turns, most)?;
+        return Ok((turns, more));
+    };
+    let mut turns = meant(&view.timeline, filter, here(view, usize::MAX)?)?;
+    let more = turns.len().saturating_sub(most) as u64;
+    turns.truncate(most);
+    Ok((turns, more))
+}
+
+/// Those of the turns that are meant.
+fn meant(timeline: &Stored<'_>, filter: &mut Filter<'_, '_>, turns: Vec<(Turn, State)>) -> Result<Vec<(Turn, State)>> {
     let mut meant = Vec::new();
     for (turn, state) in turns {
-        if meant.len() == most {
-            break;
-        }
         if filter.takes(timeline, &turn)? {
             meant.push((turn, state));
         }

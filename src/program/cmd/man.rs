@@ -32,6 +32,7 @@ pub const PAGES: &[(&str, &str)] = pages![
     "oxundo-checkpoint.1"
     "oxundo-describe.1"
     "oxundo-keep.1"
+    "oxundo-apply.1"
     "oxundo-restore.1"
     "oxundo-branch.1"
     "oxundo-squash.1"
@@ -47,6 +48,7 @@ pub const PAGES: &[(&str, &str)] = pages![
     "oxundo-man.1"
     "git-oxundo.1"
     "oxundo-config.7"
+    "oxundo-json.7"
     "oxundo-storage.7"
 ];
 
@@ -85,6 +87,7 @@ fn text(name: &str, page: &str) -> String {
         }
         "git-oxundo" => of_text(name, page, include_str!("../../../man/sections/git-oxundo.txt")),
         "config" => of_text(name, page, &with_keys(include_str!("../../../man/sections/config.txt"))),
+        "json" => of_text(name, page, include_str!("../../../man/sections/json.txt")),
         "storage" => of_text(name, page, include_str!("../../../man/sections/storage.txt")),
         command => program.find_subcommand(command).cloned().unwrap_or(program),
     };

@@ -1,5 +1,6 @@
 //! A file a subcommand: arguments in, the operation called, an answer out.
 
+pub mod apply;
 pub mod branch;
 pub mod checkpoint;
 pub mod complete;

@@ -10,17 +10,20 @@ use crate::git::timeline::stored::Side;
 use crate::model::bytes::sanitized;
 use crate::model::turn::Mode;
 use crate::ops::locked::Locked;
+use crate::ops::outcome::versioned;
 use crate::ops::turn::Who;
 use crate::ops::turn::end::Ending;
 use crate::ops::turn::session::{RunEnd, begin_run, end_run, is_within};
 use crate::ops::view::View;
 use crate::program::args::RunArgs;
 use crate::program::cmd::gc::start_if_due;
+use crate::program::cmd::log::line_of;
 use crate::program::text::outcome::ended;
 use crate::program::ui::Ui;
 use crate::program::usage;
 use crate::warning::Warn;
 use anyhow::{Context, Result};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,27 +47,47 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
             super::apply_global_settings(ui);
             let refusal = Refusal::new(Code::NotFound, format!("'{name}': {what}"));
             let words = usage::in_words(&args.command[0]).filter(|_| args.command.len() == 1);
-            ui.refuse(&match words {
+            let refusal = match words {
                 Some(line) => refusal.hint(format!("nothing was recorded; word by word: {line}")),
                 None => refusal.hint("nothing was recorded; check the command's name and PATH"),
-            });
+            };
+            ui.refuse(&refusal);
+            report(ui, args, || Ok(json!({"error": refusal})));
             return code;
         }
     };
     match turn(directory, ui, args, &program) {
         Ok(code) => code,
         Err(error) => {
-            ui.refuse(&to_refusal(&error));
+            let refusal = to_refusal(&error);
+            ui.refuse(&refusal);
+            report(ui, args, || Ok(json!({"error": refusal})));
             FAILED
         }
     }
+}
+
+/// Writes the report that was asked for.
+fn report(ui: &Ui, args: &RunArgs, told: impl FnOnce() -> Result<Value>) {
+    let Some(file) = &args.report else { return };
+    let written = told().and_then(|told| Ok(std::fs::write(file, format!("{}\n", versioned(told)))?));
+    if let Err(error) = written {
+        ui.warn(&format!("the report cannot be written to '{}': {error:#}", file.display()));
+    }
+}
+
+/// What became of a turn: none where there is none.
+fn reported(became: &str, code: u8, turn: Option<Value>) -> Value {
+    json!({"op": "run", "became": became, "exit_code": code, "turn": turn})
 }
 
 fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result<u8> {
     let opened = super::open_to_record(directory).inspect_err(|_| super::apply_global_settings(ui))?;
     let Some(mut repo) = opened else {
         super::tell_of_no_record(ui);
-        return spawn::run(program, &args.command, None).map(spawn::exit_code);
+        let code = spawn::run(program, &args.command, None).map(spawn::exit_code)?;
+        report(ui, args, || Ok(reported("not_recorded", code, None)));
+        return Ok(code);
     };
     super::apply_user_settings(&mut repo, ui);
     let (repo, ui) = (&repo, &*ui);
@@ -72,8 +95,9 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
     let agent = args.agent.clone().unwrap_or_else(|| spawn::name_of(&args.command[0]));
     let Some(run) = begin(repo, ui, &heard, args, agent)? else {
         // Within a turn of this worktree: what this agent does is part of it.
-        let status = spawn::run(program, &args.command, None)?;
-        return Ok(spawn::exit_code(status));
+        let code = spawn::exit_code(spawn::run(program, &args.command, None)?);
+        report(ui, args, || Ok(reported("within", code, None)));
+        return Ok(code);
     };
     let held = repo.hold();
     let ended = match spawn::run(program, &args.command, Some(repo)) {
@@ -91,7 +115,9 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
     }
     match end(repo, &heard, run, code, spawn::was_killed(ended)) {
         Err(error) => {
-            ui.refuse(&to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it"));
+            let refusal = to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it");
+            ui.refuse(&refusal);
+            report(ui, args, || Ok(json!({"error": refusal})));
             Ok(if code == 0 { FAILED } else { code })
         }
         Ok((view, end)) => {
@@ -101,6 +127,7 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
             {
                 Ui::show(&line);
             }
+            report(ui, args, || became(&view, &end, code));
             Ok(code)
         }
     }
@@ -149,6 +176,16 @@ fn end<'r>(repo: &'r Repo, heard: Warn<'r>, run: Lock, exit_code: u8, interrupte
     drop(run);
     start_if_due(&view);
     Ok((view, end))
+}
+
+/// What the report says of the end.
+fn became(view: &View<'_>, end: &RunEnd, code: u8) -> Result<Value> {
+    Ok(match end {
+        RunEnd::Recorded(turn) => reported("recorded", code, Some(line_of(view, turn.turn)?.json()?)),
+        RunEnd::Nothing => reported("nothing_changed", code, None),
+        RunEnd::GoesOn(_) => reported("goes_on", code, None),
+        RunEnd::ByHooks => reported("by_hooks", code, None),
+    })
 }
 
 /// The line that a terminal is shown at the end.

@@ -4,16 +4,19 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
+use crate::git::repo::clock::local;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized, shown};
 use crate::model::step::StepName;
-use crate::model::turn::{FileChange, Turn};
+use crate::model::turn::Turn;
+use crate::ops::diff::changes;
 use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
 use crate::ops::turn::session::look;
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use crate::program::args::ShowArgs;
-use crate::program::text::line::StepLine;
+use crate::program::cmd::log::line_of;
+use crate::program::text::line::{Line, StepLine};
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
 use gix::ObjectId;
@@ -62,11 +65,16 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
         return step(&view, ui, args.stat, &name, &paths);
     }
     let number = ended_turn(&view, &turn)?;
-    let turn = stored.require_turn(number)?;
-    let files = stored.turn_files(number)?;
+    let paths: Vec<OsString> = args.path.iter().cloned().collect();
     if ui.json {
-        return Ok(Some(Shown::Turn(Box::new(turn), files)));
+        let mut line = line_of(&view, number)?;
+        if !paths.is_empty() {
+            let states = [stored.checkpoint(number, Side::Before)?, stored.checkpoint(number, Side::After)?];
+            line.files = changes(&view, &states, &paths)?.into_iter().map(|(_, change)| change).collect();
+        }
+        return Ok(Some(Shown::Turn(Box::new(line))));
     }
+    let turn = stored.require_turn(number)?;
     Ui::raw(heading(&turn).as_bytes())?;
     let before = stored.checkpoint(number, Side::Before)?.worktree;
     let after = stored.checkpoint(number, Side::After)?.worktree;
@@ -118,8 +126,8 @@ fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Resul
 
 fn heading(turn: &Turn) -> String {
     let mut text = format!("turn {} ({})\n", turn.turn, sanitized(&turn.label()));
-    let ended = turn.ended_at.as_deref().unwrap_or("still open");
-    text.push_str(&format!("began {}, ended {}\n", sanitized(&turn.began_at), sanitized(ended)));
+    let ended = turn.ended_at.as_deref().map_or_else(|| "still open".to_owned(), local);
+    text.push_str(&format!("began {}, ended {ended}\n", local(&turn.began_at)));
     for commit in &turn.commits {
         text.push_str(&format!("commit {} ({:?})\n", commit.id, commit.kind).to_lowercase());
     }
@@ -156,8 +164,8 @@ fn harmless(text: &str) -> String {
 
 /// What is shown, where git does not print it itself.
 pub enum Shown {
-    /// A turn and its files.
-    Turn(Box<Turn>, Vec<FileChange>),
+    /// A turn, its prompt and its record.
+    Turn(Box<Line>),
     /// A step and its files.
     Step(Box<StepLine>),
     /// A turn's number and its whole prompt.
@@ -171,11 +179,10 @@ pub enum Shown {
 impl Answer for Shown {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         Ok(match self {
-            Self::Turn(turn, files) => {
-                let mut value = serde_json::to_value(turn)?;
-                if let serde_json::Value::Object(keys) = &mut value {
-                    keys.insert("files".to_owned(), json!(files));
-                }
+            Self::Turn(line) => {
+                let mut value = line.json()?;
+                value["prompt"] = json!(line.turn.prompt);
+                value["record"] = serde_json::to_value(&line.turn)?;
                 value
             }
             Self::Step(line) => line.json()?,

@@ -6,12 +6,10 @@ use crate::model::bytes::shown;
 use crate::model::checkpoint::{Change, Delta};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
-use crate::ops::conversation::hand_over;
-use crate::ops::made::PlannedTurn;
 use crate::ops::outcome::Outcome;
+use crate::ops::planned::Planned;
 use crate::ops::revert::Which;
 use crate::ops::turn::session::{Command, look_ahead, settled_for};
-use crate::ops::undo::PlannedUndo;
 use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
 use crate::ops::{branch, restore, revert, undo};
@@ -71,27 +69,15 @@ pub struct Told {
     pub trees: [ObjectId; 2],
 }
 
-enum Planned {
-    Walk(Box<PlannedUndo>),
-    Made(Box<PlannedTurn>),
-}
-
 impl Deed {
     /// Plans it, and changes nothing.
     pub fn told<'r>(&self, repo: &'r Repo, heard: Warn<'r>, edits: Option<Edits>) -> Result<Told> {
         look_ahead(repo, heard, self.command(), |view| {
             let planned = self.plan(view, edits)?;
-            let (plan, before) = match &planned {
-                Planned::Walk(walk) => (walk.plan().clone(), walk.present().worktree),
-                Planned::Made(made) => (made.plan.clone(), made.capture.checkpoint.worktree),
-            };
+            let (plan, before) = (planned.plan().clone(), planned.present().worktree);
             let after = Checkpoints::new(view.repo).tree_after(before, &plan)?;
             let files = changed(view, &plan)?;
-            let outcome = match planned {
-                Planned::Walk(walk) => walk.preview(),
-                Planned::Made(made) => made.preview(),
-            };
-            let lines = outcome.in_short().lines().map(str::to_owned).collect();
+            let lines = planned.preview().in_short().lines().map(str::to_owned).collect();
             Ok(Told { lines, files, plan, trees: [before, after] })
         })
     }
@@ -101,21 +87,10 @@ impl Deed {
         interrupt::watch(repo)?;
         let plan = |view: &View<'_>| {
             let planned = self.plan(view, edits)?;
-            match &planned {
-                Planned::Walk(walk) => walk.check_is(looked_at)?,
-                Planned::Made(made) => made.check_is(view, looked_at)?,
-            }
+            planned.check_is(view, looked_at)?;
             Ok(planned)
         };
-        settled_for(repo, heard, self.command(), plan, |locked, planned, _| match planned {
-            Planned::Walk(walk) => {
-                walk.announce(locked);
-                let done = walk.carry_out(locked)?;
-                hand_over(locked, self.command().op, &done);
-                Ok(done)
-            }
-            Planned::Made(made) => made.carry_out(locked),
-        })
+        settled_for(repo, heard, self.command(), plan, |locked, planned, _| planned.carry_out(locked))
     }
 
     fn command(&self) -> Command {

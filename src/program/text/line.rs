@@ -1,8 +1,9 @@
 //! What a line of the log is made of.
 
 use crate::model::bytes::sanitized;
+use crate::model::checkpoint::shown_name;
 use crate::model::step::{Share, Step};
-use crate::model::turn::{FileChange, Turn};
+use crate::model::turn::{CommitKind, FileChange, Turn};
 use crate::ops::list::State;
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -66,6 +67,40 @@ impl StepLine {
 impl Line {
     pub fn worktree(&self) -> &str {
         &self.place.id
+    }
+
+    /// As JSON: what a turn is in every answer.
+    pub fn json(&self) -> serde_json::Result<Value> {
+        let turn = &self.turn;
+        let made = turn.commits.iter().filter(|commit| commit.kind != CommitKind::Dirty);
+        let mut value = json!({
+            "turn": turn.turn,
+            "state": self.state.word(),
+            "agent": turn.agent,
+            "session": turn.session,
+            "message": turn.title(),
+            "branch": turn.branch_name(),
+            "worktree": shown_name(self.worktree()),
+            "worktree_removed": self.place.removed,
+            "mode": turn.mode,
+            "began_at": turn.began_at,
+            "ended_at": turn.ended_at,
+            "exit_code": turn.exit_code,
+            "interrupted": turn.interrupted,
+            "shared": turn.origin.shared,
+            "partial": turn.origin.partial,
+            "by_hand": self.state == State::UndoneByHand,
+            "kept": turn.kept,
+            "model": turn.origin.parts.iter().find_map(|part| part.model.clone()),
+            "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
+            "commits": made.map(|commit| commit.id.to_string()).collect::<Vec<_>>(),
+            "taken_out": self.taken_out.map(Taken::word),
+            "files": self.files,
+        });
+        if let Some(steps) = &self.steps {
+            value["steps"] = steps.iter().map(StepLine::json).collect::<serde_json::Result<_>>()?;
+        }
+        Ok(value)
     }
 
     /// Whether they are of the same branch of the same worktree.

@@ -1,17 +1,20 @@
 //! The timeline, or the operations on it, as people and tools read it.
 
+use crate::git::repo::clock::local;
 use crate::git::timeline::oplog::Operation;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::turn::CommitKind;
 use crate::ops::list::State;
 use crate::ops::status::Status;
-use crate::program::text::line::{Line, StepLine, Taken};
+use crate::program::text::line::Line;
 use crate::program::text::table::{Mark, Row};
 use crate::program::text::{graph, table};
 use crate::program::ui::{Answer, Look};
 use console::style;
+use gix::ObjectId;
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// The log.
 pub struct Log {
@@ -22,21 +25,27 @@ pub struct Log {
     pub recorded: bool,
     pub graph: bool,
     pub look: Look,
+    /// How many turns there are besides.
+    pub more: u64,
+    /// Whether it is of every branch and worktree.
+    pub all: bool,
+    /// The last turn done where HEAD stands.
+    pub top: Option<u64>,
+    /// Where other branches stand.
+    pub heads: BTreeMap<ObjectId, Vec<String>>,
 }
 
 /// Where the timeline stands, and the last turns.
 pub struct Overview {
     pub status: Status,
     pub log: Log,
-    /// Whether there are more of them.
-    pub more: bool,
 }
 
 impl Answer for Overview {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         let mut all = self.status.json()?;
         all["turns"] = self.log.json()?["turns"].take();
-        all["more"] = self.more.into();
+        all["more"] = (self.log.more > 0).into();
         Ok(all)
     }
 
@@ -46,9 +55,10 @@ impl Answer for Overview {
 
     fn hints(&self) -> Vec<String> {
         let mut hints = self.status.hints();
-        hints.extend(self.log.hints());
-        if self.more {
+        if self.log.more > 0 {
             hints.push("'oxundo log' shows the others".to_owned());
+        } else {
+            hints.extend(self.log.hints());
         }
         hints.push("'oxundo -h' lists the commands".to_owned());
         hints
@@ -56,50 +66,19 @@ impl Answer for Overview {
 }
 
 /// The operations, with their numbers.
-pub struct Operations(pub Vec<(u64, Operation)>);
+pub struct Operations {
+    pub list: Vec<(u64, Operation)>,
+    /// Whether there are older ones.
+    pub more: bool,
+}
 
 impl Answer for Log {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
-        let turns: Vec<_> = (self.lines.iter())
-            .map(|line| {
-                let turn = &line.turn;
-                let steps = line.steps.iter().flatten().map(StepLine::json).collect::<serde_json::Result<Vec<_>>>()?;
-                let commits: Vec<_> = (turn.commits.iter())
-                    .filter(|commit| commit.kind != CommitKind::Dirty)
-                    .map(|commit| commit.id.to_string())
-                    .collect();
-                let mut value = json!({
-                    "turn": turn.turn,
-                    "state": line.state.word(),
-                    "agent": turn.agent,
-                    "session": turn.session,
-                    "message": turn.title(),
-                    "branch": turn.branch_name(),
-                    "worktree": shown_name(line.worktree()),
-                    "worktree_removed": line.place.removed,
-                    "mode": turn.mode,
-                    "began_at": turn.began_at,
-                    "ended_at": turn.ended_at,
-                    "exit_code": turn.exit_code,
-                    "interrupted": turn.interrupted,
-                    "shared": turn.origin.shared,
-                    "partial": turn.origin.partial,
-                    "by_hand": line.state == State::UndoneByHand,
-                    "kept": turn.kept,
-                    "model": turn.origin.parts.iter().find_map(|part| part.model.clone()),
-                    "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
-                    "commits": commits,
-                    "taken_out": line.taken_out.map(Taken::word),
-                    "files": line.files,
-                });
-                if line.steps.is_some() {
-                    value["steps"] = steps.into();
-                }
-                Ok(value)
-            })
-            .collect::<serde_json::Result<_>>()?;
+        let turns = self.lines.iter().map(Line::json).collect::<serde_json::Result<Vec<_>>>()?;
         let branch = self.branch.as_deref().map(short_branch);
-        Ok(json!({"branch": branch, "worktree": shown_name(&self.worktree), "turns": turns}))
+        Ok(
+            json!({"branch": branch, "worktree": shown_name(&self.worktree), "turn": self.top, "turns": turns, "more": self.more > 0}),
+        )
     }
 
     fn text(&self) -> String {
@@ -125,6 +104,11 @@ impl Answer for Log {
                 "'oxundo run -- COMMAND' makes one; 'oxundo log --all' shows those of other branches".to_owned(),
             ];
         }
+        if self.more > 0 {
+            let all = if self.all { "log --all" } else { "log" };
+            let total = self.lines.len() as u64 + self.more;
+            return vec![format!("{} more: 'oxundo {all} -n {total}' shows them too", self.more)];
+        }
         Vec::new()
     }
 }
@@ -139,11 +123,19 @@ impl Log {
             State::Undone | State::Left => marks.push(Mark::Plain(line.state.word().to_owned())),
             State::UndoneByHand => marks.push(Mark::Plain("undone by hand".to_owned())),
         }
+        // Where nothing is undone it goes without saying.
+        let is_undone = |line: &Line| matches!(line.state, State::Undone | State::UndoneByHand);
+        let is_first = !self.lines.iter().any(is_undone);
+        if line.place.here && self.top == Some(turn.turn) && !is_first {
+            marks.push(Mark::Live("you are here".to_owned()));
+        }
         if turn.kept {
             marks.push(Mark::Plain("kept".to_owned()));
         }
         if turn.interrupted {
             marks.push(Mark::Alert("interrupted".to_owned()));
+        } else if let Some(code) = turn.exit_code.filter(|code| *code != 0) {
+            marks.push(Mark::Alert(format!("exit {code}")));
         }
         marks.extend(line.taken_out.map(|taken| Mark::Plain(taken.word().to_owned())));
         if turn.origin.shared {
@@ -160,8 +152,14 @@ impl Log {
             let which = if line.place.removed { "removed worktree" } else { "worktree" };
             marks.push(Mark::Plain(format!("{which} {}", sanitized(&shown_name(line.worktree())))));
         }
+        let commit = turn.commits.iter().rfind(|commit| commit.kind != CommitKind::Dirty).map(|commit| commit.id);
+        let heads = commit.and_then(|commit| self.heads.get(&commit)).into_iter().flatten();
+        // Where the turn was made is told already.
+        let heads = heads.filter(|name| turn.branch_name().is_none_or(|own| own != **name));
+        marks.extend(heads.map(|name| Mark::Plain(format!("branch {}", sanitized(name)))));
         let totals = turn.totals;
         Row {
+            commit: commit.map(|id| id.to_hex_with_len(7).to_string()),
             number: turn.turn,
             age: line.age.clone(),
             label: sanitized(&turn.label()),
@@ -175,24 +173,24 @@ impl Log {
 
 impl Answer for Operations {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
-        let operations: Vec<_> = (self.0.iter())
+        let operations: Vec<_> = (self.list.iter())
             .map(|(number, op)| {
                 json!({
                     "state": format!("op:{number}"), "timeline": op.commit.to_string(), "at": op.at, "message": op.what,
                 })
             })
             .collect();
-        Ok(json!({"operations": operations}))
+        Ok(json!({"operations": operations, "more": self.more}))
     }
 
     fn text(&self) -> String {
-        if self.0.is_empty() {
+        if self.list.is_empty() {
             return "no operations yet\n".to_owned();
         }
         let line = |(number, op): &(u64, Operation)| {
             let name = format!("op:{number}");
-            format!("{}  {}  {}\n", style(name).yellow(), style(&op.at).dim(), sanitized(&op.what))
+            format!("{}  {}  {}\n", style(name).yellow(), style(local(&op.at)).dim(), sanitized(&op.what))
         };
-        self.0.iter().map(line).collect()
+        self.list.iter().map(line).collect()
     }
 }

@@ -4,7 +4,7 @@ use crate::model::bytes::{sanitized, shown};
 use crate::model::checkpoint::{Head, short_branch};
 use crate::model::turn::{Totals, Turn};
 use crate::ops::outcome::Outcome;
-use crate::program::ui::Answer;
+use crate::program::ui::{Answer, Ui};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 
@@ -74,10 +74,18 @@ impl Answer for Outcome {
         if let (Some(rescue), false) = (self.rescue, self.plan.overwritten.is_empty()) {
             text.push_str(&format!("They are in the rescue checkpoint {rescue}\n"));
         }
-        if self.dry_run {
-            for (path, action) in self.plan.actions() {
-                text.push_str(&format!("  {action:6} {}\n", shown(path.as_bstr())));
-            }
+        let actions = self.plan.actions();
+        if !self.dry_run {
+            let paths: Vec<BString> = actions.iter().map(|(path, _)| (*path).clone()).collect();
+            return text + &line("Files:", &paths);
+        }
+        // What was said before it, and the line that it is cut off with, stay on the screen.
+        let most = Ui::rows().map_or(usize::MAX, |rows| rows.saturating_sub(text.lines().count() + 3).max(NAMED));
+        for (path, action) in actions.iter().take(most) {
+            text.push_str(&format!("  {action:6} {}\n", shown(path.as_bstr())));
+        }
+        if actions.len() > most {
+            text.push_str(&format!("  and {} more; in a pipe, as to 'less', all are listed\n", actions.len() - most));
         }
         text
     }

@@ -25,6 +25,8 @@ pub struct Row {
     pub marks: Vec<Mark>,
     /// Files changed, lines added and removed, as far as that is known.
     pub changes: Option<(u64, u64, u64)>,
+    /// Its last commit, in short.
+    pub commit: Option<String>,
     /// Whether it is not done.
     pub dim: bool,
 }
@@ -57,15 +59,17 @@ impl Mark {
 }
 
 /// What is left out on a narrow terminal, the most dispensable first.
-const LEFT_OUT: [Layout; 4] = [
-    Layout { files: true, lines: true, age: true },
-    Layout { files: false, lines: true, age: true },
-    Layout { files: false, lines: false, age: true },
-    Layout { files: false, lines: false, age: false },
+const LEFT_OUT: [Layout; 5] = [
+    Layout { commit: true, files: true, lines: true, age: true },
+    Layout { commit: false, files: true, lines: true, age: true },
+    Layout { commit: false, files: false, lines: true, age: true },
+    Layout { commit: false, files: false, lines: false, age: true },
+    Layout { commit: false, files: false, lines: false, age: false },
 ];
 
 #[derive(Clone, Copy)]
 struct Layout {
+    commit: bool,
     files: bool,
     lines: bool,
     age: bool,
@@ -78,7 +82,7 @@ pub fn text(rows: &[Row], graph: &[String], look: Look) -> String {
     let indent = graph.iter().map(|drawn| indent(drawn)).max().unwrap_or_default();
     let widths = Widths { number, age, room: look.width.map(|width| width.saturating_sub(indent)) };
     let fits = |shown: &Layout| rows.iter().all(|row| row.room(*shown, widths) >= row.label_width().min(ROOM));
-    let shown = LEFT_OUT.into_iter().find(fits).unwrap_or(LEFT_OUT[3]);
+    let shown = LEFT_OUT.into_iter().find(fits).unwrap_or(LEFT_OUT[4]);
     let mut text = String::new();
     for (at, row) in rows.iter().enumerate() {
         let line = row.line(shown, widths, look);
@@ -129,10 +133,16 @@ impl Row {
         text
     }
 
+    fn commit(&self, shown: Layout) -> String {
+        let commit = self.commit.as_ref().filter(|_| shown.commit);
+        commit.map_or_else(String::new, |commit| format!("  {commit}"))
+    }
+
     /// The columns that are left for the label.
     fn room(&self, shown: Layout, widths: Widths) -> usize {
         let age = if shown.age { widths.age + 2 } else { 0 };
-        let taken = widths.number + 2 + age + measure_text_width(&self.mark()) + self.changes(shown).len();
+        let taken = widths.number + 2 + age + measure_text_width(&self.mark());
+        let taken = taken + self.changes(shown).len() + self.commit(shown).len();
         widths.room.map_or(usize::MAX, |room| room.saturating_sub(taken).max(LEAST))
     }
 
@@ -142,17 +152,19 @@ impl Row {
         let age = if shown.age { format!("  {}{:pad$}", self.age, "") } else { String::new() };
         let label = cut(&self.label, self.room(shown, widths), look);
         let line = if self.dim {
-            style(format!("{number}{age}  {label}{}{}", self.mark(), self.changes(shown))).dim().to_string()
+            let behind = self.changes(shown) + &self.commit(shown);
+            style(format!("{number}{age}  {label}{}{behind}", self.mark())).dim().to_string()
         } else {
             // What was cut may have less than the agent's name.
             let (agent, message) = label.split_at_checked(self.agent.len()).unwrap_or((&label, ""));
             format!(
-                "{}{}  {}{message}{}{}",
+                "{}{}  {}{message}{}{}{}",
                 style(number).yellow(),
                 if age.is_empty() { age } else { style(age).dim().to_string() },
                 style(agent).bold(),
                 self.coloured_marks(),
-                self.coloured_changes(shown)
+                self.coloured_changes(shown),
+                self.coloured_commit(shown)
             )
         };
         // Where even this is too much, the terminal would break it.
@@ -165,6 +177,11 @@ impl Row {
         }
         let marks: Vec<_> = self.marks.iter().map(|mark| mark.style().apply_to(mark.text()).to_string()).collect();
         format!(" [{}]", marks.join(", "))
+    }
+
+    fn coloured_commit(&self, shown: Layout) -> String {
+        let text = self.commit(shown);
+        if text.is_empty() { text } else { style(text).yellow().dim().to_string() }
     }
 
     fn coloured_changes(&self, shown: Layout) -> String {
@@ -198,6 +215,7 @@ mod tests {
             agent: agent.to_owned(),
             marks: Vec::new(),
             changes: Some((number % 4, number * 3, number)),
+            commit: None,
             dim: false,
         };
         vec![

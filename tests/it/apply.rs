@@ -1,0 +1,68 @@
+//! Plans that are carried out later: as they were shown, once, or not at all.
+
+use crate::sandbox::Sandbox;
+use serde_json::{Value, json};
+
+/// A plan's id, and the plan.
+fn plan(repo: &Sandbox, args: &[&str]) -> (String, Value) {
+    let before = repo.state();
+    let (code, plan) = repo.json(args);
+    assert_eq!(code, 0, "{plan}");
+    repo.state().assert_is(&before, "to plan changes nothing");
+    (plan["plan"].as_str().expect("it has an id").to_owned(), plan)
+}
+
+#[test]
+fn a_plan_is_carried_out_once() {
+    let repo = Sandbox::new();
+    let none = repo.state();
+    repo.agent("echo 1 >one.txt");
+    repo.agent("echo 2 >two.txt");
+    let done = repo.state();
+    let (id, told) = plan(&repo, &["undo", "--plan", "-n", "2"]);
+    assert_eq!((&told["turns"], &told["dry_run"]), (&json!([2, 1]), &json!(true)));
+    let (code, first) = repo.json(["apply", &id]);
+    assert_eq!((code, &first["dry_run"], &first["files"]), (0, &json!(false), &told["files"]));
+    repo.state().assert_is(&none, "both are undone");
+    let before = repo.everything();
+    assert_eq!(repo.json(["apply", &id]), (0, first), "the same again is the same undo");
+    repo.oxundo(["apply", &id]).says("Done before: Undid turns 2, 1");
+    repo.everything().assert_is(&before, "and changes nothing");
+    repo.oxundo(["redo", "-n", "2"]).success();
+    let (again, _) = plan(&repo, &["undo", "--plan", "-n", "2"]);
+    assert_ne!(again, id, "a plan of another time is another one");
+    repo.state().assert_is(&done, "redone");
+    let (only, _) = plan(&repo, &["undo", "--plan", "--only", "1"]);
+    repo.oxundo(["apply", &only]).says("Took out turn 1");
+    repo.assert_absent("one.txt", "it is taken out");
+    repo.refuses(&["apply", &again], "stale");
+    assert_eq!(repo.json(["apply", "no-such-plan"]).1["error"]["code"], "not_found");
+}
+
+#[test]
+fn a_plan_that_would_do_something_else_is_stale() {
+    let repo = Sandbox::new();
+    repo.agent("printf '1\\n2\\n3\\n4\\n5\\n' >one.txt");
+    repo.agent("sed -i s/1/one/ one.txt");
+    let changes: [&str; 3] = [
+        "sed -i s/5/five/ one.txt",
+        "git commit -q --allow-empty -m theirs",
+        "oxundo run -- sh -c 'echo 3 >three.txt'",
+    ];
+    for change in changes {
+        let repo = repo.copy();
+        let (id, _) = plan(&repo, &["undo", "--plan"]);
+        repo.sh(change);
+        repo.refuses(&["apply", &id], "stale");
+    }
+    // What no turn has to do with does not matter; an open turn is closed for it.
+    let (id, _) = plan(&repo, &["undo", "--plan"]);
+    repo.write("mine.txt", "mine\n");
+    repo.oxundo(["apply", &id]).success();
+    repo.assert_file("one.txt", "1\n2\n3\n4\n5\n", "undone");
+    repo.oxundo(["turn", "begin"]).success();
+    repo.write("one.txt", "now\n");
+    let (id, _) = plan(&repo, &["undo", "--plan"]);
+    repo.oxundo(["apply", &id]).success();
+    repo.assert_file("one.txt", "1\n2\n3\n4\n5\n", "the open turn is undone");
+}
