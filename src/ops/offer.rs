@@ -62,7 +62,7 @@ pub struct Done {
 /// What became of a plan.
 pub enum Applied {
     /// It was carried out.
-    Now(Outcome),
+    Now(Box<Outcome>),
     /// It had been before.
     Before(Done),
 }
@@ -128,7 +128,7 @@ pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str) -> Result<Applied> {
         let done = Done { what: outcome.what.clone(), json: outcome.json() };
         offers.iter_mut().filter(|offered| offered.id == id).for_each(|offered| offered.done = Some(done.clone()));
         remember(repo, &offers)?;
-        Ok(Applied::Now(outcome))
+        Ok(Applied::Now(Box::new(outcome)))
     })
 }
 

@@ -89,7 +89,8 @@ impl Planned {
             plan.branches.iter_mut().try_for_each(|branch| tree(&mut branch.from))?;
         }
         let stands = (Timelines::new(view.repo).tip()?, Refs::new(view.repo).head()?);
-        let told = (&plan.kept_edits, &plan.unstaged, &plan.overwritten, stands);
+        // The edits that it keeps are none of its business.
+        let told = (&plan.unstaged, &plan.overwritten, stands);
         let text = format!("{}\n{told:?}", serde_json::to_string(&plan)?);
         Ok(checksum(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
     }

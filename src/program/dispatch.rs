@@ -153,13 +153,8 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
     match command {
         Command::Rewind(args) => return cmd::rewind::run(repo, ui, args.edits),
         Command::Undo(args) if args.interactive => return cmd::rewind::run(repo, ui, args.distance.edits),
-        Command::Undo(args) if args.distance.plan => {
-            let taken = (args.only.as_deref(), args.revert);
-            ui.answer(&cmd::apply::offer(repo, ui, false, &args.distance, taken)?)?;
-        }
-        Command::Redo(args) if args.distance.plan => {
-            ui.answer(&cmd::apply::offer(repo, ui, true, &args.distance, (None, false))?)?;
-        }
+        Command::Undo(args) if args.distance.plan => ui.answer(&cmd::apply::offer_undo(repo, ui, args)?)?,
+        Command::Redo(args) if args.distance.plan => ui.answer(&cmd::apply::offer_redo(repo, ui, args)?)?,
         Command::Apply(args) => ui.answer(&cmd::apply::run(repo, ui, args)?)?,
         Command::Undo(args) => ui.answer(&cmd::undo::undo(repo, ui, args)?)?,
         Command::Redo(args) => ui.answer(&cmd::undo::walk(repo, ui, Op::Redo, &args.distance)?)?,

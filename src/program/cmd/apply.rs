@@ -4,7 +4,7 @@ use crate::git::repo::Repo;
 use crate::ops::offer;
 use crate::ops::offer::{Applied, Request};
 use crate::ops::outcome::Outcome;
-use crate::program::args::{ApplyArgs, Distance};
+use crate::program::args::{ApplyArgs, Distance, RedoArgs, UndoArgs};
 use crate::program::interrupt;
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
@@ -16,14 +16,24 @@ pub struct Offer {
     outcome: Outcome,
 }
 
-/// Makes a plan.
-pub fn offer(repo: &Repo, ui: &Ui, redo: bool, distance: &Distance, taken: (Option<&str>, bool)) -> Result<Offer> {
+/// Makes a plan for an undo.
+pub fn offer_undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Offer> {
+    offer(repo, ui, &Request { only: args.only.clone(), revert: args.revert, ..request(&args.distance) })
+}
+
+/// Makes a plan for a redo.
+pub fn offer_redo(repo: &Repo, ui: &Ui, args: &RedoArgs) -> Result<Offer> {
+    offer(repo, ui, &Request { redo: true, ..request(&args.distance) })
+}
+
+fn request(distance: &Distance) -> Request {
     let edits = distance.edits.and_then(|edits| Some(edits.to_possible_value()?.get_name().to_owned()));
-    let (only, revert) = (taken.0.map(str::to_owned), taken.1);
-    let steps = distance.steps().unwrap_or(1);
-    let request = Request { redo, to: distance.to.clone(), steps, only, revert, edits };
+    Request { to: distance.to.clone(), steps: distance.steps().unwrap_or(1), edits, ..Request::default() }
+}
+
+fn offer(repo: &Repo, ui: &Ui, request: &Request) -> Result<Offer> {
     let heard = ui.heard();
-    let (id, outcome) = offer::offer(repo, &heard, &request)?;
+    let (id, outcome) = offer::offer(repo, &heard, request)?;
     Ok(Offer { id, outcome })
 }
 

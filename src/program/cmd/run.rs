@@ -77,7 +77,7 @@ fn report(ui: &Ui, args: &RunArgs, told: impl FnOnce() -> Result<Value>) {
 }
 
 /// What became of a turn: none where there is none.
-fn reported(became: &str, code: u8, turn: Option<Value>) -> Value {
+fn reported(became: &str, code: u8, turn: Option<&Value>) -> Value {
     json!({"op": "run", "became": became, "exit_code": code, "turn": turn})
 }
 
@@ -181,7 +181,7 @@ fn end<'r>(repo: &'r Repo, heard: Warn<'r>, run: Lock, exit_code: u8, interrupte
 /// What the report says of the end.
 fn became(view: &View<'_>, end: &RunEnd, code: u8) -> Result<Value> {
     Ok(match end {
-        RunEnd::Recorded(turn) => reported("recorded", code, Some(line_of(view, turn.turn)?.json()?)),
+        RunEnd::Recorded(turn) => reported("recorded", code, Some(&line_of(view, turn.turn)?.json()?)),
         RunEnd::Nothing => reported("nothing_changed", code, None),
         RunEnd::GoesOn(_) => reported("goes_on", code, None),
         RunEnd::ByHooks => reported("by_hooks", code, None),

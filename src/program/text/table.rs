@@ -68,6 +68,7 @@ const LEFT_OUT: [Layout; 5] = [
 ];
 
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of its own")]
 struct Layout {
     commit: bool,
     files: bool,
