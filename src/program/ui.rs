@@ -313,6 +313,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What is going on.
 struct Current {
     name: &'static str,
+    /// What a bar says of it.
+    doing: &'static str,
     since: Instant,
     done: u64,
     files: u64,
@@ -322,20 +324,20 @@ struct Current {
 
 impl Current {
     fn new(work: Phase, files: u64, unicode: bool) -> Self {
-        let name = match work {
-            Phase::Scan => "scan",
-            Phase::Read => "read",
-            Phase::Apply => "apply",
+        let (name, doing) = match work {
+            Phase::Scan => ("scan", "looking at"),
+            Phase::Read => ("read", "reading"),
+            Phase::Apply => ("apply", "writing"),
         };
-        Self { name, since: Instant::now(), done: 0, files, unicode, bar: None }
+        Self { name, doing, since: Instant::now(), done: 0, files, unicode, bar: None }
     }
 
     fn advance(&mut self, files: u64, shown: bool) {
         self.done += files;
         if self.bar.is_none() && shown && self.since.elapsed() >= PATIENCE {
             let bar = ProgressBar::with_draw_target(Some(self.files), ProgressDrawTarget::hidden());
-            bar.set_style(self.style("{msg} {wide_bar} {human_pos}/{human_len} files"));
-            bar.set_message(self.name);
+            bar.set_style(self.style("{msg} {human_pos} of {human_len} files {wide_bar}"));
+            bar.set_message(self.doing);
             bar.set_position(self.done);
             bar.set_draw_target(ProgressDrawTarget::stderr());
             self.bar = Some(bar);
