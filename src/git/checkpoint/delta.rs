@@ -277,7 +277,6 @@ fn changed_keys<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &B
 mod tests {
     use super::*;
     use crate::git::repo::testing::Fixture;
-    use crate::model::checkpoint::Kind;
     use crate::model::checkpoint::{Head, Kind, Reason, Skipped, StashEntry};
     use std::fmt::Debug;
 
