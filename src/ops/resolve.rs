@@ -130,8 +130,21 @@ fn state_elsewhere(timeline: &Stored<'_>, words: &str, rest: &str) -> Result<Che
         Some((number, "after")) => (number, Side::After),
         _ => (rest, Side::After),
     };
+    let (number, step) = match StepName::parse(number) {
+        Some(name) => (name.turn, Some(name.step)),
+        None => (number.to_owned(), None),
+    };
     let turn = number.parse().ok().map(|number| timeline.find_turn(number)).transpose()?.flatten();
-    match turn.filter(|turn| turn.ended_at.is_some() || side == Side::Before) {
+    if let (Some(turn), Some(step)) = (&turn, step)
+        && timeline.step(turn.turn, step)?.is_some()
+    {
+        return if side == Side::Before {
+            states::before(timeline, turn, step)
+        } else {
+            states::after(timeline, turn, step)
+        };
+    }
+    match turn.filter(|_| step.is_none()).filter(|turn| turn.ended_at.is_some() || side == Side::Before) {
         Some(turn) => timeline.checkpoint(turn.turn, side),
         None => Err(missing(&format!("there is no state '{words}'")).into()),
     }

@@ -277,3 +277,27 @@ fn what_an_agents_call_leaves_running_is_still_its_work() {
     repo.undo();
     repo.state().assert_is(&before, "what it wrote after the call's end goes too");
 }
+
+#[test]
+fn the_turns_and_steps_of_a_removed_worktree_are_named_by_it() {
+    let repo = Sandbox::new();
+    let linked = repo.linked("tree");
+    hook(&linked, "s", "UserPromptSubmit", &json!({}));
+    shell(&linked, 1, "echo first >one.txt");
+    shell(&linked, 2, "echo second >one.txt");
+    hook(&linked, "s", "Stop", &json!({}));
+    repo.git(["worktree", "remove", "--force", "../tree"]);
+    let (_, shown) = repo.json(["show", "tree:1"]);
+    assert_eq!((&shown["turn"], &shown["files"][0]["path"]), (&json!(1), &json!("one.txt")), "{shown}");
+    assert!(repo.oxundo(["show", "tree:1.2"]).out().contains("-first\n+second"));
+    assert_eq!(repo.oxundo(["show", "tree:1", "--prompt"]).out(), "work of s");
+    for (words, content) in
+        [("tree:1:one.txt", "second"), ("tree:1.1:one.txt", "first"), ("tree:1.2:before:one.txt", "first")]
+    {
+        assert_eq!(repo.oxundo(["show", words]).out(), content, "{words}");
+    }
+    assert_eq!(repo.json(["diff", "tree:1.1", "tree:1"]).1["files"][0]["path"], "one.txt");
+    repo.oxundo(["restore", "tree:1.1", "--", "one.txt"]).success();
+    repo.assert_file("one.txt", "first\n", "it came back");
+    assert_eq!(repo.json(["show", "tree:1.3"]).1["error"]["code"], "not_found");
+}

@@ -261,8 +261,8 @@ fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
     let newest = last.or_else(|| view.timeline.state.newest_done().map(|(turn, _)| turn));
     let Some(turn) = newest.map(|turn| view.timeline.require_turn(turn)).transpose()? else { return Ok(None) };
     let number = turn.turn;
-    // What was taken off this branch is undone, by whatever means.
-    let is_of_here = turn.branch == view.head.branch || turn.began_on == view.head.branch;
+    // What was taken off this branch, or began on it, is undone, by whatever means.
+    let is_of_here = [&turn.branch, &turn.began_on].contains(&&view.head.branch);
     if is_of_here && view.place()?.undone.contains(&number) {
         return Ok(None);
     }

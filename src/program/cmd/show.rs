@@ -5,9 +5,11 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::local;
-use crate::git::timeline::stored::Side;
+use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::{quoted, sanitized, shown};
 use crate::model::step::StepName;
+use crate::model::timeline::TurnSpec;
 use crate::model::turn::Turn;
 use crate::ops::diff::changes;
 use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
@@ -28,12 +30,17 @@ use std::os::unix::ffi::OsStrExt;
 /// Shows a turn or a file. Gives what is to be answered, or nothing when git has printed it.
 pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     let heard = ui.heard();
-    let view = look(repo, &heard, "show")?;
+    let mut view = look(repo, &heard, "show")?;
+    let mut given = args.turn.as_bytes();
+    // A turn of another worktree's, be it one that was removed.
+    if let Some((other, rest)) = elsewhere(&view, given)? {
+        (view.timeline, given) = (other, rest);
+    }
     let stored = &view.timeline;
     if args.prompt {
-        return prompt(&view, &args.turn.to_string_lossy()).map(Some);
+        return prompt(&view, &given.to_str_lossy()).map(Some);
     }
-    let spec = args.turn.as_bytes();
+    let spec = given;
     let whole = spec.to_str_lossy();
     // A name that the user gave may have a colon in it.
     let named = stored.state.named.contains_key(&*whole);
@@ -43,29 +50,13 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     };
     let turn = turn.to_str_lossy().into_owned();
     if rest.is_some() || stored.state.named.contains_key(&turn) || turn == "@rescue" || kept_prefix(&turn) > 0 {
-        let rest = rest.unwrap_or_default();
-        let given = || args.path.as_deref().map(OsStr::as_bytes);
-        let (side, path) = match rest {
-            b"" | b"after" => ("", given()),
-            b"before" => (":before", given()),
-            _ => match rest.strip_prefix(b"before:") {
-                Some(path) => (":before", Some(path)),
-                None => ("", Some(rest.strip_prefix(b"after:").unwrap_or(rest))),
-            },
-        };
-        let tree = state_at(&view, &format!("{turn}{side}"))?.worktree;
-        return match path {
-            Some(path) => file(repo, ui, tree, from_prefix(repo, path)?.as_bstr(), &turn),
-            None if ui.json => Ok(Some(Shown::Tree(Objects::new(repo).paths_of(tree)?))),
-            None => Objects::new(repo).print_tree(tree).map(|()| None),
-        };
+        return content(&view, ui, args, &turn, rest.unwrap_or_default());
     }
     let paths: Vec<OsString> = args.path.iter().cloned().collect();
     if let Some(name) = StepName::parse(&turn) {
         return step(&view, ui, args.stat, &name, &paths);
     }
     let number = ended_turn(&view, &turn)?;
-    let paths: Vec<OsString> = args.path.iter().cloned().collect();
     if ui.json {
         let mut line = line_of(&view, number)?;
         if !paths.is_empty() {
@@ -80,6 +71,37 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     let after = stored.checkpoint(number, Side::After)?.worktree;
     Objects::new(repo).print_diff(before, after, Ui::diff_style(args.stat), &paths)?;
     Ok(None)
+}
+
+/// Shows what is in a state, or one of its files: what stands behind the name, or is given besides.
+fn content(view: &View<'_>, ui: &Ui, args: &ShowArgs, state: &str, rest: &[u8]) -> Result<Option<Shown>> {
+    let given = || args.path.as_deref().map(OsStr::as_bytes);
+    let (side, path) = match rest {
+        b"" | b"after" => ("", given()),
+        b"before" => (":before", given()),
+        _ => match rest.strip_prefix(b"before:") {
+            Some(path) => (":before", Some(path)),
+            None => ("", Some(rest.strip_prefix(b"after:").unwrap_or(rest))),
+        },
+    };
+    let tree = state_at(view, &format!("{state}{side}"))?.worktree;
+    match path {
+        Some(path) => file(view.repo, ui, tree, from_prefix(view.repo, path)?.as_bstr(), state),
+        None if ui.json => Ok(Some(Shown::Tree(Objects::new(view.repo).paths_of(tree)?))),
+        None => Objects::new(view.repo).print_tree(tree).map(|()| None),
+    }
+}
+
+/// The timeline of the worktree whose name stands before a colon, and what stands behind it.
+fn elsewhere<'r, 'w>(view: &View<'r>, words: &'w [u8]) -> Result<Option<(Stored<'r>, &'w [u8])>> {
+    let Some((name, rest)) = words.split_once_str(":") else { return Ok(None) };
+    let name = name.to_str_lossy();
+    let named = &view.timeline.state.named;
+    if named.contains_key(&*words.to_str_lossy()) || named.contains_key(&*name) || TurnSpec::parse(&name).is_ok() {
+        return Ok(None);
+    }
+    let other = Timelines::new(view.repo).other_timeline(&name)?;
+    other.map(|other| Ok((other.stored?, rest))).transpose()
 }
 
 /// Shows what a step changed.
