@@ -146,6 +146,7 @@ fn check(events: &[Event], mode: &str, whose: usize) -> bool {
 
 #[test]
 fn undo_of_a_session_takes_out_its_tokens_and_no_others_or_refuses() {
+    use Event::{Edits, Saves, Shell};
     let mut rng = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let many = std::env::var("OXUNDO_CASES").ok().and_then(|many| many.parse().ok()).unwrap_or(3);
     for case in 0..many {
@@ -155,7 +156,6 @@ fn undo_of_a_session_takes_out_its_tokens_and_no_others_or_refuses() {
         let checked = catch_unwind(AssertUnwindSafe(|| check(&events, mode, whose)));
         assert!(checked.is_ok(), "case {case}, {mode}, of {}: {events:?}", SESSIONS[whose]);
     }
-    use Event::{Edits, Saves, Shell};
     let plain =
         [Edits(0, 0), Saves(0, false), Edits(1, 0), Saves(1, true), Edits(0, 1), Shell(2, 1, false), Edits(2, 0)];
     assert!((0..3).all(|whose| check(&plain, "commit", whose)), "what is known is never refused");
