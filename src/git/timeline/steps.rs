@@ -110,7 +110,7 @@ impl Stored<'_> {
 impl Update<'_> {
     /// Adds the state before a turn with what the user saved while it was open.
     pub fn put_saved(&mut self, turn: u64, state: &Checkpoint) -> Result<()> {
-        self.put_state(saved_directory(turn), state)
+        self.put_state(saved_directory(turn), &state.alone())
     }
 
     /// Adds a step: its record, its files, the state before it where that is none that is known, and the one after it.
@@ -125,8 +125,8 @@ impl Update<'_> {
         self.put(format!("{directory}/step.json"), serde_json::to_vec(step)?)?;
         self.put(format!("{directory}/files"), json_lines(files)?)?;
         if let Some(before) = before {
-            self.put_state(format!("{directory}/{}", Side::Before.name()), before)?;
+            self.put_state(format!("{directory}/{}", Side::Before.name()), &before.alone())?;
         }
-        self.put_state(format!("{directory}/{}", Side::After.name()), after)
+        self.put_state(format!("{directory}/{}", Side::After.name()), &after.alone())
     }
 }
