@@ -248,6 +248,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_newer_release_says_beside_it_is_written_again() {
+        let newer = serde_json::json!({"later": {"key": [1]}});
+        let mut record = serde_json::to_value(Timeline::default()).expect("write it");
+        record["later"] = newer["later"].clone();
+        let read: Timeline = serde_json::from_value(record.clone()).expect("read it");
+        assert_eq!(serde_json::to_value(&read).expect("write it again"), record);
+        let turn = crate::model::turn::Turn { turn: 3, ..Default::default() };
+        let mut record = serde_json::to_value(turn).expect("write it");
+        record["later"] = newer["later"].clone();
+        let read: crate::model::turn::Turn = serde_json::from_value(record.clone()).expect("read it");
+        assert_eq!(serde_json::to_value(&read).expect("write it again"), record);
+    }
+
+    #[test]
     fn what_was_written_last_is_told_apart_from_what_is_known_of_heads_branch() {
         let mut timeline = Timeline::default();
         timeline.stand(&head("main", 1), &place(1, &[]));

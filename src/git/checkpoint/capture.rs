@@ -9,6 +9,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::tree::TreeChange;
 use crate::git::refs::Refs;
 use crate::git::refs::read::Moment;
+use crate::git::repo::platform::file_clock;
 use crate::git::scan;
 use crate::git::scan::dircache::{BlobCache, DirCache};
 use crate::git::scan::found::{Candidate, Earlier, Scan};
@@ -41,6 +42,8 @@ pub struct Capture {
     pub torn: Vec<BString>,
     /// The directories that were opened for it.
     pub opened: Arc<Opened>,
+    /// When the look began, by the clock of files: what is new later is younger. Of no look it is not known.
+    pub at: Option<u64>,
 }
 
 /// The checkpoint at the turn's beginning, whose rules hold at its end.
@@ -62,6 +65,7 @@ impl Checkpoints<'_> {
         left_closed: &dyn Fn(&BStr, u32) -> bool,
     ) -> Result<Capture> {
         let (refs, objects, index) = (Refs::new(self.repo), Objects::new(self.repo), Index::new(self.repo));
+        let at = Some(file_clock());
         let Moment { head, branches, symbolic } = refs.moment()?;
         let head_tree = objects.head_tree(&head)?;
         let opened = index.expanded_where_present(index.read_index()?)?;
@@ -116,7 +120,7 @@ impl Checkpoints<'_> {
             uncaptured,
             rules: self.repo.gix.write_blob(rules.to_record())?.detach(),
         };
-        Ok(Capture { checkpoint, index: opened, changed, torn, opened: Arc::new(closed) })
+        Ok(Capture { checkpoint, index: opened, changed, torn, opened: Arc::new(closed), at })
     }
 
     /// The ignore rules for the whole worktree, `oxundo.include`, and what is left alone.

@@ -5,7 +5,6 @@ use crate::error::Refusal;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::repo::clock::rfc3339_now;
-use crate::git::repo::platform::file_clock;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shown;
 use crate::model::checkpoint::{Checkpoint, Head};
@@ -60,7 +59,8 @@ pub fn begin_without_commits(locked: &mut Locked<'_>, who: Who, origin: Bounds, 
 pub fn begin_after(locked: &mut Locked<'_>, who: Who, origin: Bounds, last: &Turn) -> Result<u64> {
     let checkpoint = locked.timeline.checkpoint(last.turn, Side::After)?;
     let index = Index::new(locked.repo).read_index()?;
-    let capture = Capture { checkpoint, index, changed: Vec::new(), torn: Vec::new(), opened: Arc::default() };
+    let capture =
+        Capture { checkpoint, index, changed: Vec::new(), torn: Vec::new(), opened: Arc::default(), at: None };
     let obstacle = match who.mode {
         Mode::Ghost => None,
         Mode::Commit if last.mode != Mode::Commit => Some(format!("turn {} made none", last.turn)),
@@ -176,7 +176,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         came: BTreeMap::new(),
         stashed: BTreeMap::new(),
         sole: false,
-        began: Some(file_clock()),
+        began: capture.at,
         users_end: false,
         made: None,
         kept: false,

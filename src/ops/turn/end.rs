@@ -79,8 +79,14 @@ impl Since {
             return Ok(since);
         };
         let index = Index::new(view.repo).read_index()?;
-        let capture =
-            Capture { checkpoint: after, index, changed: Vec::new(), torn: Vec::new(), opened: Arc::default() };
+        let capture = Capture {
+            checkpoint: after,
+            index,
+            changed: Vec::new(),
+            torn: Vec::new(),
+            opened: Arc::default(),
+            at: None,
+        };
         let made = BTreeMap::new();
         Ok(Self { start: before.checkpoint.clone(), before: before.checkpoint, capture, made })
     }
@@ -252,7 +258,7 @@ fn as_before(view: &View<'_>, before: Checkpoint) -> Result<Capture> {
     let changed = Objects::new(view.repo).tree_changes(before.index.tree, before.worktree)?;
     // What is not in the index is not tracked.
     let changed = changed.into_iter().filter(|(_, change)| change.from.is_some()).map(|(path, _)| path).collect();
-    Ok(Capture { checkpoint: before, index, changed, torn: Vec::new(), opened: Arc::default() })
+    Ok(Capture { checkpoint: before, index, changed, torn: Vec::new(), opened: Arc::default(), at: None })
 }
 
 /// Makes the auto-commit, and puts it into the plan and into the state after the turn.
