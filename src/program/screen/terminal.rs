@@ -2,7 +2,7 @@
 //! a pager or the shell has it.
 
 use crate::program::ui::Ui;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether a screen has the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a thread has panicked: the terminal is given back, and nothing is to be drawn on it any more.
+static BROKEN: AtomicBool = AtomicBool::new(false);
 
 /// A terminal that a screen has.
 pub struct Taken {
@@ -60,6 +63,7 @@ impl Taken {
     pub fn take() -> Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
+            BROKEN.store(true, Ordering::Relaxed);
             give_back();
             before(panic);
         }));
@@ -99,6 +103,7 @@ impl Taken {
 
     /// Heeds the signals that came; gives the one that ends the screen.
     pub fn heed(&mut self) -> Result<Option<i32>> {
+        ensure!(!BROKEN.load(Ordering::Relaxed), "a thread of the screen has panicked");
         if let Some((signal, _)) = self.signals.ends.iter().find(|(_, came)| came.load(Ordering::Relaxed)) {
             return Ok(Some(*signal));
         }
