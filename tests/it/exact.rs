@@ -33,7 +33,10 @@ fn each_recorded_state_is_gone_to_as_a_whole() {
         repo.turn(mode, "echo two >one.txt; mkdir d; ln -s ../kept d/link; git rm -q --cached kept");
         let two = repo.state();
         repo.write("later.txt", "later\n").sh("echo edited >>README.txt; git add later.txt; mkdir later");
-        for (words, wanted) in [("1", &one), ("2", &two), ("1:before", &mine), ("before it", &mine), ("0", &mine)] {
+        let states = [("1", &one), ("1:before", &mine), ("2", &two), ("before it", &mine), ("0", &mine)];
+        // What is committed makes no difference to names.
+        let many = if mode == Mode::Commit { states.len() } else { 2 };
+        for (words, wanted) in &states[..many] {
             goes(&repo, words, wanted);
         }
         let edited = repo.state();
