@@ -8,15 +8,19 @@ use crate::model::checkpoint::Checkpoint;
 use crate::ops::view::View;
 use anyhow::Result;
 
-/// The operations with their numbers, the newest first. They are counted from the first one, also where the oldest have
-/// expired.
+/// The operations with their numbers, the newest first. Each has its own, but for what takes one back; the first release
+/// did not number them.
 pub fn numbered(view: &View<'_>) -> Result<Vec<(u64, Operation)>> {
-    let operations = Timelines::new(view.repo).operations()?;
-    let newest = match view.timeline.state.operation {
-        0 => operations.len() as u64,
-        newest => newest,
-    };
-    Ok((1..=newest).rev().zip(operations).collect())
+    let timelines = Timelines::new(view.repo);
+    let operations = timelines.operations()?;
+    let mut last = operations.len() as u64 + 1;
+    let mut numbered = Vec::new();
+    for operation in operations {
+        let known = timelines.timeline_at(operation.commit).map_or(0, |stored| stored.state.operation);
+        last = if known == 0 { last.saturating_sub(1) } else { known };
+        numbered.push((last, operation));
+    }
+    Ok(numbered)
 }
 
 /// The state that an operation kept; none where there is no such operation, or it kept none.

@@ -402,7 +402,11 @@ fn a_name_that_means_something_else_is_refused() {
         for args in [&["checkpoint", name][..], &["checkpoint", "-m", name]] {
             let (code, said) = repo.json(args);
             assert_eq!((code, &said["error"]["code"]), (2, &json!("usage")), "{name}: {said}");
-            assert_eq!(said["error"]["hints"], json!(["give it a name in words"]), "{name}: {said}");
+            assert_eq!(
+                said["error"]["hints"],
+                json!(["run 'oxundo checkpoint': it gives a name itself"]),
+                "{name}: {said}"
+            );
         }
     }
     repo.everything().assert_is(&before, "nothing is named");
@@ -541,7 +545,7 @@ fn a_refused_restore_names_no_flag_that_it_has_not() {
     repo.write("README.txt/mine", "mine\n");
     let error = repo.refuses(&["restore", "1:before"], "conflict");
     let hints = error["hints"].to_string();
-    assert!(hints.contains("the same command again") && !hints.contains("--edits"), "{error}");
+    assert!(hints.contains("then run 'oxundo restore 1:before' again") && !hints.contains("--edits"), "{error}");
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct Update<'repo> {
     base: Stored<'repo>,
     /// The state of the stack.
     pub state: Timeline,
+    /// Whether it takes the last operation back: it has no number of its own.
+    pub takes_back: bool,
     entries: Vec<(String, Option<(EntryKind, ObjectId)>)>,
 }
 
@@ -130,6 +132,7 @@ impl<'repo> Update<'repo> {
     pub fn into_record(mut self, message: String, notes: Vec<Note>) -> Result<(Record, Stored<'repo>)> {
         self.state.v = VERSION;
         self.state.operation = match (self.base.commit, self.state.operation) {
+            (Some(_), last) if self.takes_back => last.saturating_sub(1),
             (None, _) => 1,
             (Some(_), 0) => Timelines::new(self.repo).operations()?.len() as u64 + 1,
             (Some(_), last) => last + 1,
@@ -148,6 +151,12 @@ impl<'repo> Update<'repo> {
 impl<'r> Stored<'r> {
     /// Starts to change the timeline.
     pub fn update(&self) -> Update<'r> {
-        Update { repo: self.repo, base: self.clone(), state: self.state.clone(), entries: Vec::new() }
+        Update {
+            repo: self.repo,
+            base: self.clone(),
+            state: self.state.clone(),
+            takes_back: false,
+            entries: Vec::new(),
+        }
     }
 }

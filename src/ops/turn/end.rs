@@ -368,6 +368,7 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     update.state.open = None;
     update.state.held.clear();
     update.state.next = number;
+    update.takes_back = true;
     update.state.stand(&plan.head.to, locked.place()?);
     update.remove_turn(number);
     let message = format!("drop {number}, which changed nothing");
