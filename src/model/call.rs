@@ -96,7 +96,7 @@ pub struct CallMark {
     pub beside: Vec<u32>,
     /// The time that a file would have got which was changed then, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock: Option<i64>,
+    pub clock: Option<u64>,
     /// What the file held that it names, where somebody had changed that since the last look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FileState>,
@@ -140,7 +140,7 @@ pub struct ToolCall {
     pub beside: Vec<u32>,
     /// The time of files when it began, in nanoseconds.
     #[serde(skip)]
-    pub clock: Option<i64>,
+    pub clock: Option<u64>,
     /// What somebody else had left in the file that it names.
     #[serde(skip)]
     pub found: Option<FileState>,
@@ -243,7 +243,7 @@ pub fn just_ended<'c>(calls: &'c [ToolCall], session: Option<&String>, tool: &To
 }
 
 /// When the first call began, by the clock of files, of which it is not known what it changed.
-pub fn first_unknown(told: &[ToolCall]) -> Option<i64> {
+pub fn first_unknown(told: &[ToolCall]) -> Option<u64> {
     let unknown = told.iter().filter(|call| !call.is_known || call.goes_on);
     unknown.map(|call| call.clock.unwrap_or_default()).min()
 }

@@ -1,6 +1,7 @@
 //! What undo moved out of the worktree, since it is beyond the limits: it is never lost, and comes back.
 
 use crate::sandbox::{Mode, Output, Sandbox, announce, in_both_modes};
+use crate::steps::tick;
 
 /// Makes a large file and a directory that is not captured.
 const MAKE: &str = "head -c 11000000 /dev/zero >big; mkdir -p node_modules/a; echo code >node_modules/a/x; \
@@ -310,6 +311,7 @@ fn what_is_in_the_old_place_of_something_moved_is_neither_overwritten_nor_lost()
 fn what_is_older_than_the_turn_and_came_from_elsewhere_is_left_and_named() {
     let repo = Sandbox::new();
     repo.sh("echo photo >../photo");
+    tick();
     let said = repo.turn(Mode::Commit, "mv ../photo photo; ln README.txt linked; echo new >new");
     said.warns("'photo' is older than the turn, which moved it there: undo leaves it");
     assert_eq!(repo.git(["show", "HEAD:photo"]), "photo", "it is committed as the agent had it");

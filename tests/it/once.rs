@@ -95,7 +95,7 @@ fn with_own_commits_on_top_nobody_reads_what_is_further_below() {
     }
     repo.commit("own", "own\n");
     let record = repo.git(["rev-parse", &format!("refs/oxundo/timeline:turns/{}/turn.json", fan(1))]);
-    let object = repo.path(&format!(".git/objects/{}/{}", &record[..2], &record[2..]));
+    let object = repo.path(format!(".git/objects/{}/{}", &record[..2], &record[2..]));
     let away = object.with_extension("away");
     fs::rename(&object, &away).expect("it is a loose one");
     repo.oxundo(["status"]).success();

@@ -244,7 +244,7 @@ fn head_on_a_ref_that_is_no_branch_is_refused_before_the_agent_starts() {
     assert_eq!(output.code, 125, "{output:?}");
     output.warns("HEAD is on 'refs/foo/bar', which is no branch");
     output.warns("hint: run 'git switch --detach' first");
-    output.warns("hint: or pass --ghost");
+    output.warns("hint: or run `oxundo run --ghost -- sh -c 'echo two >>a.txt'`, which makes no commits");
     repo.everything().assert_is(&before, "nothing is recorded, and no agent was started");
     let output = repo.oxundo(["turn", "begin"]);
     output.warns("recorded without commits: HEAD is on 'refs/foo/bar', which is no branch");

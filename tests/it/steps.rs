@@ -186,7 +186,7 @@ fn switched_off_there_are_no_steps() {
 }
 
 /// Waits until the clock by which files get their times has gone on.
-fn tick() {
+pub(crate) fn tick() {
     use rustix::time::{ClockId, clock_gettime};
     #[cfg(target_os = "linux")]
     let clock = ClockId::RealtimeCoarse;

@@ -1,5 +1,6 @@
 //! Since when something is as it is, by what the file system says: evidence of what changed first.
 
+use crate::git::repo::platform::nanoseconds;
 use crate::git::worktree::Worktree;
 use crate::model::path::parents;
 use gix::bstr::{BStr, ByteSlice};
@@ -7,26 +8,10 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// Nanoseconds since 1970.
-fn nanoseconds(seconds: i64, rest: i64) -> i64 {
-    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
-}
-
-/// The time that a file would get which was changed now, in nanoseconds.
-pub fn file_clock() -> i64 {
-    use rustix::time::{ClockId, clock_gettime};
-    #[cfg(target_os = "linux")]
-    let clock = ClockId::RealtimeCoarse;
-    #[cfg(not(target_os = "linux"))]
-    let clock = ClockId::Realtime;
-    let now = clock_gettime(clock);
-    nanoseconds(now.tv_sec, now.tv_nsec)
-}
-
 impl Worktree<'_> {
-    /// Whether it is proven that a path has been as it is since before a time of [`file_clock`]: nothing was written to the
+    /// Whether it is proven that a path has been as it is since before a time of [`file_clock`](crate::git::repo::platform::file_clock): nothing was written to the
     /// file, it was not renamed, and no directory above it was, which leaves the file's own times as they are.
-    pub fn is_older(&self, path: &BStr, than: i64) -> bool {
+    pub fn is_older(&self, path: &BStr, than: u64) -> bool {
         // A network's file system goes by another clock.
         if self.local_device().is_none() {
             return false;
@@ -56,11 +41,12 @@ impl Worktree<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::repo::platform::file_clock;
     use crate::git::repo::testing::Fixture;
     use std::fs;
 
     /// Waits until files have got later times than any did before.
-    fn tick() -> i64 {
+    fn tick() -> u64 {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         while file_clock() <= nanoseconds(now.tv_sec, now.tv_nsec) {
             std::thread::yield_now();

@@ -5,8 +5,8 @@ use crate::agents::process::{at_work, caller, own_line, processes_below, process
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, rfc3339_now, since_boot, unix_now};
+use crate::git::repo::platform::file_clock;
 use crate::git::repo::scratch::{append_line, remove_if_there};
-use crate::git::worktree::age::file_clock;
 use crate::model::bytes::sanitized;
 use crate::model::call::{CallMark, Looked, ToolCall, ToolUse, calls};
 use crate::model::checkpoint::FileState;
