@@ -34,7 +34,7 @@ impl Apply<'_> {
         let files: Vec<DirEntry> = operations.iter().flat_map(|operation| entries(&operation.path())).collect();
         let inodes = files.iter().filter_map(|file| file.metadata().ok()).map(|about| (about.dev(), about.ino()));
         let inodes: Inodes = inodes.collect();
-        let open = if inodes.is_empty() { Inodes::new() } else { open_for_writing(&inodes) };
+        let open = open_for_writing(&inodes);
         for file in &files {
             if file.metadata().is_ok_and(|about| !open.contains(&(about.dev(), about.ino()))) {
                 self.conclude(file);
