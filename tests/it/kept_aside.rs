@@ -326,6 +326,20 @@ fn what_is_older_than_the_turn_and_came_from_elsewhere_is_left_and_named() {
 }
 
 #[test]
+fn what_was_captured_and_is_made_anew_leaves_no_copy_behind() {
+    let repo = Sandbox::new();
+    repo.write("a.txt", "a\n").commit("b.txt", "b\n");
+    tick();
+    for script in
+        ["sed -i.bak s/a/z/ a.txt", "mv a.txt a.orig; echo new >a.txt", "mv b.txt c; git checkout -q b.txt; echo 2 >d"]
+    {
+        for mode in Mode::BOTH {
+            repo.copy().there_and_back(mode, script);
+        }
+    }
+}
+
+#[test]
 fn half_of_a_move_is_not_undone_without_the_other() {
     let repo = Sandbox::new();
     repo.sh(NOT_CAPTURED);

@@ -12,9 +12,10 @@ use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind, Reaso
 use crate::model::path::{is_at_or_below, parents};
 use crate::model::turn::Turn;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::Dev;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Of no more than these it is known which they are, so that a look stays quick.
 const MOST: usize = 2000;
@@ -72,12 +73,22 @@ impl Checkpoints<'_> {
                 None => unknown.push(path),
             }
         }
+        let is_new = |path: &&BString| changed.files.get(*path).is_some_and(|change| change.from.is_none());
+        unknown.retain(|path| is_new(path) && movers.is_older(path.as_bstr()));
         if !unknown.is_empty() && is_all_explained(changed) {
-            let is_new = |path: &&&BString| changed.files.get(**path).is_some_and(|change| change.from.is_none());
-            let older = unknown.iter().filter(is_new).filter(|path| movers.is_older(path.as_bstr()));
-            came.extend(older.map(|path| (exact::encode(path), None)));
+            let captured = self.contents(before)?;
+            // What was captured under another name is in the record of the turn.
+            unknown.retain(|path| changed.files[*path].to.is_some_and(|to| !captured.contains(&to.id)));
+            came.extend(unknown.into_iter().map(|path| (exact::encode(path), None)));
         }
         Ok(came)
+    }
+
+    /// The contents of all files that were captured.
+    fn contents(&self, before: &Checkpoint) -> Result<HashSet<ObjectId>> {
+        let objects = Objects::new(self.repo);
+        let all = objects.tree_changes(objects.write_empty_tree()?, before.worktree)?;
+        Ok(all.into_values().filter_map(|change| Some(change.to?.1)).collect())
     }
 
     /// What a turn made where a repository was before, that is none any more: in a repository nothing is captured, so that age
