@@ -253,6 +253,24 @@ fn what_the_user_saves_between_calls_is_no_steps_and_survives_undo() {
 }
 
 #[test]
+fn what_the_user_stashes_between_calls_comes_back_when_undo_takes_the_entry() {
+    let repo = Sandbox::new();
+    repo.write("u.txt", "the user's\n");
+    repo.sh("echo mine >>README.txt");
+    let before = repo.state();
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    edit(&repo, 1, "one.txt", "echo one >one.txt");
+    repo.sh("git stash push -qu");
+    edit(&repo, 2, "two.txt", "echo two >two.txt");
+    hook(&repo, "s", "Stop", &json!({}));
+    let after = repo.state();
+    repo.undo();
+    repo.state().assert_is(&before, "nothing is only in an entry that is gone");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+}
+
+#[test]
 fn what_an_agents_call_leaves_running_is_still_its_work() {
     let repo = Sandbox::new();
     let before = repo.state();

@@ -5,7 +5,7 @@ use crate::agents::adapters::adapter;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
 use crate::model::call::{ToolCall, first_unknown};
-use crate::model::checkpoint::{Change, Checkpoint, FileState};
+use crate::model::checkpoint::{Change, Checkpoint, FileState, stash_change};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::turn::Turn;
 use crate::ops::turn::states;
@@ -35,6 +35,10 @@ pub fn with_saved(
     since: u64,
     after: &Checkpoint,
 ) -> Result<Option<Checkpoint>> {
+    // Undo takes a new entry off the stash list again: what that took from the worktree has to come back then.
+    if stash_change(base, after).is_some() {
+        return Ok(None);
+    }
     let gaps = gaps(view, turn, since, after)?;
     if gaps.is_empty() {
         return Ok(None);
