@@ -40,14 +40,6 @@ impl Planned {
         }
     }
 
-    /// Refuses a plan that is not the one that was looked at.
-    pub fn check_is(&self, view: &View<'_>, looked_at: &Plan) -> Result<()> {
-        match self {
-            Self::Walk(walk) => walk.check_is(looked_at),
-            Self::Made(made) => made.check_is(view, looked_at),
-        }
-    }
-
     /// What would be done.
     pub fn preview(self) -> Outcome {
         match self {

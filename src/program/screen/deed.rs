@@ -11,6 +11,7 @@ use crate::ops::planned::Planned;
 use crate::ops::revert::Which;
 use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::undo::range::Extent;
+use crate::ops::undo::range::changed_since;
 use crate::ops::view::View;
 use crate::ops::{branch, restore, revert, undo};
 use crate::program::interrupt;
@@ -64,7 +65,8 @@ pub struct Told {
     /// In a few lines.
     pub lines: Vec<String>,
     pub files: Vec<Changed>,
-    pub plan: Plan,
+    /// A word for what it does.
+    pub id: String,
     /// The worktree's files before and after.
     pub trees: [ObjectId; 2],
 }
@@ -74,21 +76,23 @@ impl Deed {
     pub fn told<'r>(&self, repo: &'r Repo, heard: Warn<'r>, edits: Option<Edits>) -> Result<Told> {
         look_ahead(repo, heard, self.command(), |view| {
             let planned = self.plan(view, edits)?;
-            let (plan, before) = (planned.plan().clone(), planned.present().worktree);
+            let (plan, before, id) = (planned.plan().clone(), planned.present().worktree, planned.digest(view)?);
             let after = Checkpoints::new(view.repo).tree_after(before, &plan)?;
             let files = changed(view, &plan)?;
             let lines = planned.preview().in_short().lines().map(str::to_owned).collect();
-            Ok(Told { lines, files, plan, trees: [before, after] })
+            Ok(Told { lines, files, id, trees: [before, after] })
         })
     }
 
     /// Does it, if it is still what was shown.
-    pub fn done(&self, repo: &Repo, heard: Warn<'_>, edits: Option<Edits>, looked_at: &Plan) -> Result<Outcome> {
+    pub fn done(&self, repo: &Repo, heard: Warn<'_>, edits: Option<Edits>, looked_at: &Told) -> Result<Outcome> {
         interrupt::watch(repo)?;
         let plan = |view: &View<'_>| {
             let planned = self.plan(view, edits)?;
-            planned.check_is(view, looked_at)?;
-            Ok(planned)
+            if planned.digest(view)? == looked_at.id {
+                return Ok(planned);
+            }
+            Err(changed_since(planned.plan().op).into())
         };
         settled_for(repo, heard, self.command(), plan, |locked, planned, _| planned.carry_out(locked))
     }

@@ -48,7 +48,7 @@ pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
         return Ok(ExitCode::from(LEFT));
     };
     let heard = ui.heard();
-    ui.answer(&deed.done(repo, &heard, edits, &told.plan)?)?;
+    ui.answer(&deed.done(repo, &heard, edits, &told)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -197,8 +197,6 @@ impl Shown {
 mod tests {
     use super::*;
     use crate::error::{Code, Refusal};
-    use crate::model::checkpoint::Head;
-    use crate::model::plan::{Op, Plan};
     use crate::ops::list::State;
     use crate::program::screen::deed::Changed;
     use crate::program::screen::row::{Checkpoint, Place, Recorded, Timeline};
@@ -250,7 +248,7 @@ mod tests {
                 "Would keep your edits in c.rs".into(),
             ],
             files: paths.iter().map(file).collect(),
-            plan: Plan::empty(Op::Undo, Head::default()),
+            id: String::new(),
             trees: [ObjectId::null(Kind::Sha1); 2],
         }
     }

@@ -12,7 +12,7 @@ use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use rustix::process::{Signal, kill_current_process_group};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 use std::io::Stderr;
@@ -45,7 +45,7 @@ impl Signals {
         let stops = Arc::new(AtomicBool::new(false));
         flag::register_conditional_default(SIGTSTP, Arc::clone(&stops))?;
         let mut ends = Vec::new();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
             ends.push((signal, watched(signal)?));
         }
         Ok(Self { ends, suspends: watched(SIGTSTP)?, goes_on: watched(SIGCONT)?, stops })
