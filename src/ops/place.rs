@@ -53,11 +53,17 @@ fn is_where_recorded(timeline: &Stored<'_>, recorded: &Recorded, head: &Head) ->
 fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: ObjectId) -> Result<Option<Found>> {
     let objects = Objects::new(repo);
     let standing = base_of(recorded.last.top, &|turn| timeline.node(turn))?;
-    let mut all = None;
+    let (mut all, mut bare) = (None, Vec::new());
     let mut history = objects.newest_first(from);
-    for many in NEAR {
+    for (round, many) in NEAR.into_iter().enumerate() {
         let commits = history.take(many)?;
-        let (bare, noted) = until_noted(repo, timeline, &commits)?;
+        let is_end = commits.len() < many;
+        let (above, noted) = until_noted(repo, timeline, &commits)?;
+        bare.extend(above);
+        // A few commits of one's own say nothing before it is known what is below them.
+        if noted.is_none() && round == 0 && !is_end {
+            continue;
+        }
         let like = |ends: &[End]| bare.iter().find_map(|commit| end_like(&objects, ends, *commit));
         let found = match noted {
             // All that is done is below: no commit above it is a copy of that.
@@ -69,9 +75,10 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
                 like(all.as_deref().unwrap_or_default()).or(noted)
             }
         };
-        if found.is_some() || commits.len() < many {
+        if found.is_some() || is_end {
             return Ok(found);
         }
+        bare.clear();
     }
     let mut ends = all.unwrap_or_default();
     ends.retain(|end| history.may_have(end.found.commit));
