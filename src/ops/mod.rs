@@ -18,6 +18,7 @@ pub mod operation;
 pub mod outcome;
 pub mod place;
 pub mod planned;
+pub mod purge;
 pub mod resolve;
 pub mod restore;
 pub mod revert;

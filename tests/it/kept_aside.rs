@@ -171,6 +171,24 @@ fn purge_names_what_may_be_the_only_copy_and_deletes_it_only_where_that_is_said(
     repo.assert_absent(".git/oxundo", "all is gone");
 }
 
+#[test]
+fn purge_asks_before_a_state_goes_that_alone_has_something_of_the_users() {
+    let repo = Sandbox::new();
+    repo.write("u.txt", "the user's\n");
+    repo.turn(Mode::Ghost, "rm u.txt");
+    let before = repo.everything();
+    repo.refuses(&["uninstall", "--purge"], "conflict");
+    repo.oxundo(["uninstall", "--purge"]).warns("may be in 1:before");
+    repo.everything().assert_is(&before, "nothing is changed");
+    repo.oxundo(["restore", "1:before", "--", "u.txt"]).success();
+    repo.oxundo(["run", "--ghost", "--", "sh", "-c", "echo agent >u.txt"]).success();
+    repo.write("u.txt", "edited\n");
+    repo.oxundo(["undo", "--edits=overwrite"]).success();
+    repo.oxundo(["uninstall", "--purge"]).warns("rescue:1");
+    repo.oxundo(["uninstall", "--purge", "--yes"]).success();
+    repo.assert_absent(".git/oxundo", "all is gone");
+}
+
 /// What the user has that is over the limits.
 const LARGE: &str =
     "head -c 11000000 /dev/urandom >big.bin; mkdir -p node_modules/a; echo code >node_modules/a/x; echo 1 >note";

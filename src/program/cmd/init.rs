@@ -15,6 +15,7 @@ use crate::git::repo::scratch::{KEPT_AT_PURGE, REPLACED};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::shown_name;
+use crate::ops::purge::only_copies;
 use crate::ops::turn::session::settled;
 use crate::program::args::{InitArgs, ScopeArgs, UninstallArgs};
 use crate::program::ui::{Answer, Ui};
@@ -22,7 +23,6 @@ use anyhow::Result;
 use dialoguer::MultiSelect;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
-use std::path::PathBuf;
 
 /// The notes that git shows and copies.
 const NOTES: &str = "refs/notes/oxundo";
@@ -70,7 +70,7 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
 pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<SetupReport> {
     let mut report = SetupReport::new("uninstall", args.dry_run);
     if args.purge && !args.dry_run && !args.yes {
-        check_wanted(ui, &repo.moved_aside())?;
+        check_wanted(ui, &only_copies(repo)?)?;
     }
     let scopes: &[Scope] = if args.user { &[Scope::User] } else { &[Scope::Local, Scope::Project] };
     for setup in if args.agents.is_empty() { SETUPS.iter().collect() } else { named(&args.agents)? } {
@@ -162,21 +162,21 @@ fn purge(repo: &Repo, ui: &Ui, args: &UninstallArgs, report: &mut SetupReport) -
 const NAMED: usize = 5;
 
 /// Asks whether what may be the only copies of something are to be deleted; refuses where nobody can be asked.
-fn check_wanted(ui: &Ui, copies: &[PathBuf]) -> Result<()> {
+fn check_wanted(ui: &Ui, copies: &[String]) -> Result<()> {
     if copies.is_empty() {
         return Ok(());
     }
-    let named: Vec<String> = copies.iter().take(NAMED).map(|copy| format!("'{}'", copy.display())).collect();
     let more = copies.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
-    let what = sanitized(&format!("{}{more}", named.join(", ")));
+    let what = sanitized(&format!("{}{more}", copies[..copies.len().min(NAMED)].join(", ")));
     if ui.can_ask()
-        && Ui::confirm_loss(&format!("Delete what undo moved aside, {what}? It may be the only copy."))? == Some(true)
+        && Ui::confirm_loss(&format!("Delete {what}? It may be the only copy of something of yours."))? == Some(true)
     {
         return Ok(());
     }
-    Err(Refusal::new(Code::Conflict, format!("undo moved {what} aside: it may be the only copy, and would be deleted"))
-        .hint("run 'oxundo redo' to bring it back, or move it away")
+    let message = format!("the only copy of something of yours may be in {what}, and would be deleted");
+    Err(Refusal::new(Code::Conflict, message)
+        .hint("run 'oxundo log' to see the turns: 'oxundo restore' and 'redo' bring back what is in them")
         .hint("or run 'oxundo uninstall --purge --yes'")
         .into())
 }
