@@ -23,7 +23,7 @@ use deed::{Deed, Told, Wanted};
 use draw::{Paint, draw};
 use glyphs::Glyphs;
 use looker::{Looker, News};
-use ratatui::crossterm::event::{poll, read as next_event};
+use ratatui::crossterm::event::{Event, poll, read as next_event};
 use ratatui::crossterm::terminal::size;
 use state::{Action, Screen};
 use std::process::ExitCode;
@@ -94,8 +94,13 @@ impl Shown {
                 return Ok(Ended::Signal(signal));
             }
             self.ask();
-            let (screen, paint) = (&self.screen, self.paint);
+            let (screen, paint) = (&mut self.screen, self.paint);
             taken.terminal.draw(|frame| {
+                // The event that tells of another size may still be on its way.
+                let area = frame.area();
+                if (area.width, area.height) != screen.size {
+                    keys::update(screen, &Event::Resize(area.width, area.height));
+                }
                 if let Some(cursor) = draw(screen, frame.buffer_mut(), paint) {
                     frame.set_cursor_position(cursor);
                 }
@@ -204,7 +209,7 @@ mod tests {
     use gix::ObjectId;
     use gix::hash::Kind;
     use ratatui::buffer::Buffer;
-    use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+    use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
     use ratatui::layout::Rect;
 
     fn turn(number: u64, previous: u64, state: State, label: &str) -> Recorded {
