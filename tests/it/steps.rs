@@ -271,6 +271,27 @@ fn what_the_user_stashes_between_calls_comes_back_when_undo_takes_the_entry() {
 }
 
 #[test]
+fn what_was_there_in_a_turn_that_took_all_of_it_back_is_found() {
+    let repo = Sandbox::new();
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    edit(&repo, 1, "one.txt", "echo one >one.txt");
+    repo.write("u.txt", "the user's\n");
+    tick();
+    shell(&repo, 2, "echo two >two.txt");
+    shell(&repo, 3, "git reset -q --hard; git clean -fdq");
+    let stop = json!({"hook_event_name": "Stop", "session_id": "s"}).to_string();
+    let told = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), stop.as_bytes());
+    told.warns("after its steps it was as in rescue:1 to rescue:4");
+    assert_eq!(repo.log().len(), 0, "nothing is left to undo");
+    repo.sh("git gc -q --prune=now");
+    let found = repo.json(["find", "u.txt"]).1;
+    let command = found["found"][0]["command"].as_str().unwrap_or_default().to_owned();
+    assert!(command.starts_with("oxundo restore rescue:"), "{found}");
+    repo.sh(&command.replacen("oxundo", &format!("'{}'", env!("CARGO_BIN_EXE_oxundo")), 1));
+    repo.assert_file("u.txt", "the user's\n", "it is back");
+}
+
+#[test]
 fn what_an_agents_call_leaves_running_is_still_its_work() {
     let repo = Sandbox::new();
     let before = repo.state();

@@ -369,6 +369,9 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     update.state.held.clear();
     update.state.next = number;
     update.takes_back = true;
+    if turn.ended_at.is_some() {
+        keep_steps(locked, number, &mut update)?;
+    }
     update.state.stand(&plan.head.to, locked.place()?);
     update.remove_turn(number);
     let message = format!("drop {number}, which changed nothing");
@@ -382,6 +385,30 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     let record = Record { timeline_from: locked.timeline.commit, timeline_to: None, notes: Vec::new(), message };
     locked.apply()?.apply(&plan, &record, None)?;
     locked.became(Stored::none(locked.repo), &plan);
+    Ok(())
+}
+
+/// Of how many steps the states are kept as rescues.
+const KEPT_STEPS: u64 = 50;
+
+/// Keeps what was there after the steps of a turn that changed nothing in the end: what the user saved meanwhile may be
+/// nowhere else.
+fn keep_steps(view: &View<'_>, number: u64, update: &mut Update<'_>) -> Result<()> {
+    let last = view.timeline.last_step(number)?;
+    let first = update.state.next_rescue;
+    for step in last.saturating_sub(KEPT_STEPS) + 1..=last {
+        for side in [Side::Before, Side::After] {
+            if let Some(state) = view.timeline.step_checkpoint(number, step, side)? {
+                update.put_rescue(&state)?;
+            }
+        }
+    }
+    if update.state.next_rescue > first {
+        let kept = update.state.next_rescue - 1;
+        view.warn(format!(
+            "nothing is left of what the turn changed: after its steps it was as in rescue:{first} to rescue:{kept}"
+        ));
+    }
     Ok(())
 }
 
