@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-const RECORDS: [&str; 12] = [
+const RECORDS: [&str; 13] = [
     "state.json",
     "turns/00/00/01/turn.json",
     "turns/00/00/01/files",
@@ -22,6 +22,7 @@ const RECORDS: [&str; 12] = [
     "turns/00/00/01/before/directories",
     "turns/00/00/01/before/skipped",
     "turns/00/00/01/before/rules",
+    "turns/00/00/01/before/uncaptured",
     "turns/00/00/01/after/skipped",
 ];
 
@@ -95,12 +96,12 @@ fn rewrite(worked: &Worked, record: &str, bytes: &[u8]) {
     let Ok(repo) = Repo::open(worked.path()) else { return };
     let Ok(view) = View::open(&repo, &|_| {}) else { return };
     let timeline = &view.timeline;
+    let _ = (timeline.turn_files(1), timeline.turn_numbers(), status(&view));
     if let Ok(Some(turn)) = timeline.find_turn(1) {
         let _ = (turn.label(), ago(&turn.began_at));
-    }
-    let _ = (timeline.turn_files(1), timeline.turn_numbers(), status(&view));
-    if let (Ok(before), Ok(after)) = (timeline.checkpoint(1, Side::Before), timeline.checkpoint(1, Side::After)) {
-        let _ = (rules_of(&repo, &before), Checkpoints::new(&repo).delta(1, &before, &after));
+        if let (Ok(before), Ok(after)) = (timeline.checkpoint(1, Side::Before), timeline.checkpoint(1, Side::After)) {
+            let _ = (rules_of(&repo, &before), Checkpoints::new(&repo).delta(&turn, &before, &after));
+        }
     }
     let _ = plan_undo(&view, Op::Undo, &Extent::Steps(1), None);
 }
