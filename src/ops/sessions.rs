@@ -8,12 +8,13 @@ use crate::model::bytes::{sanitized, shown};
 use crate::model::checkpoint::Delta;
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, ReturnState};
-use crate::model::planner::{TurnDelta, plan as planned};
+use crate::model::planner::TurnDelta;
 use crate::model::step::{Share, Step};
-use crate::model::turn::{Made, Turn};
+use crate::model::turn::Turn;
 use crate::ops::made::PlannedTurn;
 use crate::ops::revert;
 use crate::ops::revert::Which;
+use crate::ops::steps::{TakenOut, take_out};
 use crate::ops::turn::{check_idle, states};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
@@ -37,29 +38,12 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     if deltas.is_empty() {
         return Err(nothing(Op::Undo, &format!("session '{session}' changed nothing in turn {}", turn.turn)).into());
     }
-    let checkpoints = Checkpoints::new(view.repo);
-    let capture = view.present()?;
-    let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
-    // What others did stays.
-    let edits = match view.config().edits_or(edits)? {
-        Edits::Overwrite => Edits::Merge,
-        edits => edits,
-    };
-    let plan = checkpoints.merging(|merge| planned(Op::Undo, &deltas, &present, edits, merge))?;
-    if plan.is_empty() {
-        return Err(nothing(Op::Undo, "what the session changed is taken out already").into());
-    }
-    Ok(PlannedTurn {
-        plan,
-        capture,
-        made: Made::PartialRevert(vec![turn.turn]),
-        turns: vec![turn.turn],
+    let words = TakenOut {
         message: format!("take out session {session} of turn {}", turn.turn),
-        verbs: ["Took out", "Would take out"],
         object: format!("what session '{}' did in turn {}", sanitized(session), turn.turn),
-        hint: "'oxundo redo' brings it back".to_owned(),
-        conversations: Vec::new(),
-    })
+        changed: "what the session changed",
+    };
+    take_out(view, &turn, &deltas, edits, words)
 }
 
 /// The last turn done in which a session took part.

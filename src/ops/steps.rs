@@ -85,25 +85,51 @@ pub fn plan_only(
     }
     let delta = Delta { files, directories, ..Delta::default() };
     let deltas = [TurnDelta { turn: turn.turn, delta, returns: ReturnState::default() }];
+    let words = TakenOut {
+        message: format!("take out step {}", step.name()),
+        object: format!("step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),
+        changed: "what the step changed",
+    };
+    take_out(view, &turn, &deltas, edits, words)
+}
+
+/// How a part of a turn that is taken out is called.
+pub struct TakenOut {
+    /// In the record.
+    pub message: String,
+    /// To people.
+    pub object: String,
+    /// Where it is out already.
+    pub changed: &'static str,
+}
+
+/// Plans to take some changes of a turn out; all that was done since stays.
+pub fn take_out(
+    view: &View<'_>,
+    turn: &Turn,
+    deltas: &[TurnDelta],
+    edits: Option<Edits>,
+    words: TakenOut,
+) -> Result<PlannedTurn> {
+    let checkpoints = Checkpoints::new(view.repo);
     let capture = view.present()?;
-    let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
-    // Later steps stay.
+    let present = checkpoints.present(deltas, &capture.checkpoint, &capture.index)?;
     let edits = match view.config().edits_or(edits)? {
         Edits::Overwrite => Edits::Merge,
         edits => edits,
     };
-    let plan = checkpoints.merging(|merge| planned(Op::Undo, &deltas, &present, edits, merge))?;
+    let plan = checkpoints.merging(|merge| planned(Op::Undo, deltas, &present, edits, merge))?;
     if plan.is_empty() {
-        return Err(nothing(Op::Undo, "what the step changed is taken out already").into());
+        return Err(nothing(Op::Undo, &format!("{} is taken out already", words.changed)).into());
     }
     Ok(PlannedTurn {
         plan,
         capture,
         made: Made::PartialRevert(vec![turn.turn]),
         turns: vec![turn.turn],
-        message: format!("take out step {}", step.name()),
+        message: words.message,
         verbs: ["Took out", "Would take out"],
-        object: format!("step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),
+        object: words.object,
         hint: "'oxundo redo' brings it back".to_owned(),
         conversations: Vec::new(),
     })
