@@ -4,6 +4,8 @@ use gix::date::Time;
 use gix::date::time::format::{ISO8601, ISO8601_STRICT};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
@@ -42,8 +44,7 @@ pub fn local(time: &str) -> String {
     let Some(seconds) = parse_rfc3339(time) else {
         return crate::model::bytes::sanitized(time);
     };
-    let zone = if std::env::var_os("TZ").is_some() { &TimeZone::system() } else { system_zone() };
-    let offset = Timestamp::from_second(seconds).map_or(0, |then| zone.to_offset(then).seconds());
+    let offset = Timestamp::from_second(seconds).map_or(0, |then| zone().to_offset(then).seconds());
     Time { seconds, offset }.format_or_unix(ISO8601)
 }
 
@@ -74,18 +75,23 @@ fn seconds_ago(seconds: i64) -> String {
 /// The time now in the user's time zone.
 pub fn local_time() -> Time {
     let now = Timestamp::now();
-    let zone = if std::env::var_os("TZ").is_some() { &TimeZone::system() } else { system_zone() };
-    Time { seconds: now.as_second(), offset: zone.to_offset(now).seconds() }
+    Time { seconds: now.as_second(), offset: zone().to_offset(now).seconds() }
 }
 
-/// The system's time zone, without its name: to find the name, jiff would search all zone files, which takes
-/// longer than the rest of a start.
-fn system_zone() -> &'static TimeZone {
+/// The user's time zone, from its file alone: jiff would search all zone files, which takes longer than the rest of a start.
+fn zone() -> &'static TimeZone {
     static ZONE: LazyLock<TimeZone> = LazyLock::new(|| {
-        let zone = std::fs::read("/etc/localtime").ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
-        zone.unwrap_or(TimeZone::UTC)
+        let name = std::env::var_os("TZ");
+        let file = name.as_deref().map_or_else(|| PathBuf::from("/etc/localtime"), zone_file);
+        let zone = std::fs::read(file).ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
+        zone.unwrap_or_else(|| if name.is_some() { TimeZone::system() } else { TimeZone::UTC })
     });
     &ZONE
+}
+
+/// Where most systems have the zone of this name. A value that is no name (`CET-1CEST`, `:/etc/localtime`) is not there.
+fn zone_file(name: &OsStr) -> PathBuf {
+    Path::new("/usr/share/zoneinfo").join(name)
 }
 
 #[cfg(test)]
