@@ -82,9 +82,12 @@ impl Objects<'_> {
         self.walk(&[from], &hidden)
     }
 
-    /// All that is reached from some commits and not from the hidden ones, newest first. By git: gix stops to hide
-    /// commits too early where these are of one second.
+    /// All that is reached from some commits and not from the hidden ones, newest first. By git where it is no usual case: gix
+    /// stops to hide commits too early where these are of one second.
     fn walk(&self, from: &[ObjectId], hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
+        if let Some(told) = self.beyond(from, hidden) {
+            return Ok(told);
+        }
         let shown = from.iter().map(|id| format!("{id}\n"));
         let lines: String = shown.chain(hidden.iter().map(|id| format!("^{id}\n"))).collect();
         // Grafts are another way to look at it: git is told of a file of them that is not there.

@@ -1,5 +1,6 @@
 //! Objects: trees, blobs and commits, and what history says of them.
 
+mod beyond;
 pub mod blob;
 pub mod commit;
 pub mod edit;
