@@ -646,6 +646,9 @@ impl fmt::Debug for Output {
 /// Files of a git directory, with their bytes.
 type Stored = BTreeMap<PathBuf, Vec<u8>>;
 
+/// The largest index, in bytes, of which what git says is remembered.
+const MOST_REMEMBERED: usize = 1 << 16;
+
 /// What git said, by its arguments and the files that it read.
 type Said = BTreeMap<(String, Stored), Vec<u8>>;
 
@@ -683,7 +686,7 @@ impl Sandbox {
             }
         }
         facts.entry(STASH.to_owned()).or_default();
-        for entry in self.look(&["ls-files", "-s", "-v", "-z"]).split(|byte| *byte == 0) {
+        for entry in self.index_entries().split(|byte| *byte == 0) {
             let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
             let (meta, path) = (&entry[..tab], &entry[tab + 1..]);
             let stage = char::from(meta[tab - 1]);
@@ -691,6 +694,22 @@ impl Sandbox {
         }
         walk(&self.root, &mut Vec::new(), &mut facts);
         State(facts)
+    }
+
+    /// Every entry of the index, with its flags.
+    #[track_caller]
+    fn index_entries(&self) -> Vec<u8> {
+        let shared = |name: &OsStr| name.as_bytes().starts_with(b"sharedindex.");
+        self.said(&["ls-files", "-s", "-v", "-z"], || {
+            let git_dir = self.git_dir();
+            let names = fs::read_dir(&git_dir).ok()?.flatten().map(|entry| entry.file_name());
+            let is_whole =
+                !names.into_iter().any(|name| shared(&name)) && !git_dir.join("info/sparse-checkout").exists();
+            let config = fs::read(self.common_dir().join("config")).ok()?;
+            let index = fs::read(git_dir.join("index")).ok()?;
+            (is_whole && index.len() <= MOST_REMEMBERED)
+                .then(|| Stored::from([("config".into(), config), ("index".into(), index)]))
+        })
     }
 
     /// Every file and directory, `.git` at the top left out.
@@ -710,14 +729,21 @@ impl Sandbox {
         for (name, args) in [
             ("git diff --binary", &["diff", "--binary"] as &[_]),
             ("git diff --cached --binary", &["diff", "--cached", "--binary"]),
-            ("git status --porcelain=v2", &["status", "--porcelain=v2"]),
             ("git stash list -p", if has_stash { &stash } else { &[] }),
-            ("git symbolic-ref -q HEAD", &["symbolic-ref", "-q", "HEAD"]),
         ] {
             let print = || Output::of(self.git_command(args).env("GIT_OPTIONAL_LOCKS", "0")).stdout;
             state.0.insert(name.to_owned(), if args.is_empty() { Vec::new() } else { print() });
         }
-        state
+        state.with("HEAD", self.head_file())
+    }
+
+    /// What HEAD's file says, or its link.
+    fn head_file(&self) -> Vec<u8> {
+        let head = self.git_dir().join("HEAD");
+        match fs::read_link(&head) {
+            Ok(target) => [b"ref: ", target.as_os_str().as_bytes(), b"\n"].concat(),
+            Err(_) => fs::read(head).expect("read HEAD"),
+        }
     }
 
     /// The state, what git prints, and every ref there is.
@@ -808,10 +834,15 @@ impl Sandbox {
         Some(stored)
     }
 
+    /// The git directory of this worktree.
+    fn git_dir(&self) -> PathBuf {
+        let link = fs::read_to_string(self.root.join(".git")).unwrap_or_default();
+        self.root.join(link.strip_prefix("gitdir: ").unwrap_or(".git").trim_end())
+    }
+
     /// The git directory that has the branches and the stash of all worktrees.
     fn common_dir(&self) -> PathBuf {
-        let link = fs::read_to_string(self.root.join(".git")).unwrap_or_default();
-        let git_dir = self.root.join(link.strip_prefix("gitdir: ").unwrap_or(".git").trim_end());
+        let git_dir = self.git_dir();
         match fs::read_to_string(git_dir.join("commondir")) {
             Ok(common) => git_dir.join(common.trim_end()),
             Err(_) => git_dir,
