@@ -2,8 +2,13 @@
 
 use crate::sandbox::Sandbox;
 use crate::terminal::{Terminal, Watched};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
-use std::process::Command;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::process::{Command, Stdio};
 
 /// Three turns, each of which writes a file.
 fn three_turns() -> Sandbox {
@@ -96,6 +101,37 @@ fn each_way_out_gives_the_terminal_back() {
         assert_given_back(&screen);
     }
     repo.state().assert_is(&before, "nothing is changed");
+}
+
+/// Both ends of a new terminal that is nobody's.
+fn opened_terminal() -> io::Result<(File, File)> {
+    let outside = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    grantpt(&outside)?;
+    unlockpt(&outside)?;
+    tcsetwinsize(&outside, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 })?;
+    let name = ptsname(&outside, Vec::new())?;
+    let inside = openat(CWD, &name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty())?;
+    Ok((outside.into(), inside.into()))
+}
+
+#[test]
+fn it_ends_with_its_terminal_whether_or_not_anybody_tells_it() {
+    let repo = three_turns();
+    // Of a terminal that is not its own nobody tells.
+    let (mut outside, inside) = opened_terminal().expect("open a terminal");
+    let end = || Stdio::from(inside.try_clone().expect("one more end of the terminal"));
+    let mut command = repo.launched_command("exec timeout 60 \"$0\" rewind", &[]);
+    let mut child = command.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn().expect("start it");
+    drop((command, inside));
+    let mut shown = Vec::new();
+    while !String::from_utf8_lossy(&shown).contains("undo turn 3") {
+        let mut part = [0; 4096];
+        let n = outside.read(&mut part).expect("read what it shows");
+        shown.extend(&part[..n]);
+    }
+    drop(outside);
+    let status = child.wait().expect("wait");
+    assert_eq!(status.code(), Some(128 + Signal::HUP.as_raw()), "after a minute it would be 124: {status}");
 }
 
 #[test]

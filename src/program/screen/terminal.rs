@@ -11,6 +11,7 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
@@ -18,6 +19,7 @@ use signal_hook::low_level::emulate_default_handler;
 use std::io::Stderr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Whether a screen has the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -68,6 +70,7 @@ impl Taken {
             before(panic);
         }));
         let signals = Signals::watch()?;
+        std::thread::Builder::new().name("terminal".to_owned()).spawn(end_with_terminal)?;
         take()?;
         // Where this fails, dropping it gives the terminal back.
         let guard = Back;
@@ -132,6 +135,19 @@ impl Drop for Back {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// Waits until the terminal is gone, and ends the process if a screen has it then: crossterm would read the end of its file for
+/// ever, and hear of no signal.
+fn end_with_terminal() {
+    // Asked for nothing, the system tells of this alone.
+    let stdin = std::io::stdin();
+    let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
+    while !matches!(poll(&mut terminal, None), Ok(1..)) {}
+    while !TAKEN.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let _ = end_by(SIGHUP);
 }
 
 /// Ends the process as the signal that ended the screen does.
