@@ -1,7 +1,7 @@
 //! What the user's git has rewritten, collected, renamed or deleted between the turns: nothing that a turn needs is lost, what
 //! the user did stays done, and where a turn begins or ends is known all the same.
 
-use crate::sandbox::{Mode, Sandbox, check_all};
+use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
 
 #[test]
 fn what_was_rewritten_and_collected_before_the_next_command_is_there_all_the_same() {
@@ -239,4 +239,67 @@ fn a_redo_over_what_was_committed_leads_on() {
     assert!(!hints.contains("stash") && hints.contains("oxundo restore 1 -- f"), "{hints}");
     repo.oxundo(["restore", "1", "--", "f"]).success();
     repo.assert_file("f", "2\n", "the hint leads on");
+}
+
+#[test]
+fn redo_goes_on_above_a_commit_of_which_only_the_message_was_changed() {
+    in_both_modes(|mode| {
+        let own = if mode == Mode::Ghost { "; git add -A; git commit -qm own" } else { "" };
+        let repo = Sandbox::new();
+        repo.turn(mode, &format!("echo one >one.txt{own}"));
+        let first = repo.head();
+        let first = first.trim();
+        repo.write("mine.txt", "mine\n");
+        repo.turn(
+            mode,
+            &format!("echo a >a.txt; git add a.txt; git commit -qm a; git branch made; echo two >two.txt{own}"),
+        );
+        repo.turn(mode, &format!("echo three >three.txt{own}"));
+        let [one, two, three] = [first, "main~1", "main"].map(|end| repo.git(["rev-parse", end]).trim().to_owned());
+        let trees = repo.git(["log", "--format=%T %an %ad %s", "main"]);
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        repo.git(["commit", "-q", "--amend", "--only", "-m", "better"]);
+        repo.git(["config", "user.name", "Somebody Else"]);
+        let amended = repo.state();
+        let (_, plan) = repo.json(["redo", "--dry-run"]);
+        let after_two = repo.json(["redo"]).1;
+        assert_eq!(plan["head"], after_two["head"], "the plan is what is done");
+        let end_of_two = repo.state();
+        repo.undo();
+        repo.state().assert_is(&amended, &format!("undo leads back to the amended commit ({mode:?})"));
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        let end = repo.state();
+        let now = repo.git(["log", "--format=%T %an %ad %s", "main"]);
+        assert_eq!(now.lines().count(), trees.lines().count(), "no commit more or less");
+        for (new, old) in now.lines().zip(trees.lines()) {
+            assert!(new == old || new.ends_with(" better"), "only the message differs: {new}, {old}");
+        }
+        assert_eq!(repo.git(["rev-parse", "made"]), repo.git(["rev-parse", "main~2"]), "its branch goes along");
+        for (turn, old) in [(1, &one), (2, &two), (3, &three)] {
+            let line = repo.log().into_iter().find(|line| line["turn"] == turn).expect("it is there");
+            let commits: Vec<String> = line["commits"]
+                .as_array()
+                .expect("commits")
+                .iter()
+                .map(|id| id.as_str().expect("an id").to_owned())
+                .collect();
+            assert!(!commits.contains(old), "the log has the new commits");
+            for commit in &commits {
+                repo.git(["merge-base", "--is-ancestor", commit, "main"]);
+                let note = repo.git(["notes", "--ref=oxundo", "show", commit]);
+                assert!(note.contains(&format!("\"turn\":{turn},")), "and so do the notes: {note}");
+            }
+        }
+        repo.prune();
+        repo.undo();
+        repo.state().assert_is(&end_of_two, "one back");
+        repo.undo();
+        repo.state().assert_is(&amended, "and one more");
+        repo.oxundo(["redo", "--to", "3"]).success();
+        repo.state().assert_is(&end, "redo is exact");
+        repo.oxundo(["undo", "--to", "0"]).success();
+        repo.oxundo(["redo", "--to", "3"]).success();
+        repo.state().assert_is(&end, "also from below the amended one");
+        repo.assert_sound();
+    });
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use gix::date::parse::TimeBuf;
+use gix::objs::{Kind, Write as _};
 use std::time::Duration;
 
 /// Who wrote a commit, and when.
@@ -41,6 +42,33 @@ pub enum Likeness {
     Reworded,
 }
 
+/// How many commits are compared one by one, down from two that may differ in messages only.
+const DEEP: usize = 64;
+
+/// A commit as git stores it, with other parents and without a signature.
+fn with_parents(commit: &[u8], parents: &[ObjectId]) -> Vec<u8> {
+    let mut new = Vec::new();
+    let (mut is_head, mut is_dropped) = (true, false);
+    for line in commit.lines_with_terminator() {
+        if is_head {
+            // A line that begins with a space goes on with the one above it.
+            is_dropped = if line.starts_with(b" ") {
+                is_dropped
+            } else {
+                [&b"parent "[..], b"gpgsig ", b"gpgsig-sha256 "].iter().any(|key| line.starts_with(key))
+            };
+            is_head = line != b"\n";
+        }
+        if !(is_head && is_dropped) {
+            new.extend_from_slice(line);
+        }
+        if line.starts_with(b"tree ") && new.len() == line.len() {
+            new.extend(parents.iter().flat_map(|parent| format!("parent {parent}\n").into_bytes()));
+        }
+    }
+    new
+}
+
 impl Objects<'_> {
     /// Who wrote a commit, and when, in one line; none where it cannot be read.
     pub fn author_line(&self, id: ObjectId) -> Option<BString> {
@@ -72,6 +100,33 @@ impl Objects<'_> {
             (_, true) if self.touch_the_same(original.id, other.id) => Likeness::Beside,
             _ => Likeness::None,
         }
+    }
+
+    /// Whether a commit is another one made anew with nothing changed but messages: its own, or those of commits below it.
+    pub fn is_reworded(&self, original: ObjectId, other: ObjectId) -> bool {
+        let (mut original, mut other) = (original, other);
+        for _ in 0..DEEP {
+            match self.likeness(original, other) {
+                Likeness::Reworded => return true,
+                Likeness::Copy => {}
+                Likeness::None | Likeness::Beside => return false,
+            }
+            let tree = |id| self.commit_tree(id).ok();
+            let (Ok(below), Ok(beside)) = (self.parents(original), self.parents(other)) else { return false };
+            let ([first, rest @ ..], [others, others_rest @ ..]) = (&below[..], &beside[..]) else { return false };
+            if tree(original).is_none() || tree(original) != tree(other) || rest != others_rest {
+                return false;
+            }
+            (original, other) = (*first, *others);
+        }
+        false
+    }
+
+    /// Makes a commit anew upon other parents. All else stays, but for a signature, which would be wrong.
+    pub fn remake(&self, id: ObjectId, parents: &[ObjectId]) -> Result<ObjectId> {
+        let old = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        let new = with_parents(&old.data, parents);
+        self.repo.gix.objects.write_buf(Kind::Commit, &new).with_context(|| format!("make commit {id} anew"))
     }
 
     /// Whether two commits with the same parents changed a path that both changed.

@@ -97,13 +97,15 @@ impl Stored<'_> {
 impl Stored<'_> {
     /// The state that undo of a turn leads to: the one before it, with what the user saved while it was open.
     pub fn undone_to(&self, turn: u64) -> Result<Checkpoint> {
+        self.saved(turn)?.map_or_else(|| self.checkpoint(turn, Side::Before), Ok)
+    }
+
+    /// The state before a turn with what the user saved while it was open, where that was anything.
+    pub fn saved(&self, turn: u64) -> Result<Option<Checkpoint>> {
         let path = saved_directory(turn);
-        match Objects::new(self.repo).tree_entry(self.tree, path.as_str().into())? {
-            Some((_, tree)) => Checkpoints::new(self.repo)
-                .read_checkpoint(tree)
-                .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {turn}: {}", error_chain(&error)))),
-            None => self.checkpoint(turn, Side::Before),
-        }
+        let entry = Objects::new(self.repo).tree_entry(self.tree, path.as_str().into())?;
+        let read = entry.map(|(_, tree)| Checkpoints::new(self.repo).read_checkpoint(tree)).transpose();
+        read.map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {turn}: {}", error_chain(&error))))
     }
 }
 
@@ -111,6 +113,16 @@ impl Update<'_> {
     /// Adds the state before a turn with what the user saved while it was open.
     pub fn put_saved(&mut self, turn: u64, state: &Checkpoint) -> Result<()> {
         self.put_state(saved_directory(turn), &state.alone())
+    }
+
+    /// Puts another record in the place of a step's.
+    pub fn put_step_record(&mut self, step: &Step) -> Result<()> {
+        self.put(format!("{}/step.json", step_directory(step.turn, step.step)), serde_json::to_vec(step)?)
+    }
+
+    /// Puts another state at one end of a step.
+    pub fn put_step_state(&mut self, step: &Step, side: Side, state: &Checkpoint) -> Result<()> {
+        self.put_state(format!("{}/{}", step_directory(step.turn, step.step), side.name()), &state.alone())
     }
 
     /// Adds a step: its record, its files, the state before it where that is none that is known, and the one after it.
@@ -122,7 +134,7 @@ impl Update<'_> {
         after: &Checkpoint,
     ) -> Result<()> {
         let directory = step_directory(step.turn, step.step);
-        self.put(format!("{directory}/step.json"), serde_json::to_vec(step)?)?;
+        self.put_step_record(step)?;
         self.put(format!("{directory}/files"), json_lines(files)?)?;
         if let Some(before) = before {
             self.put_state(format!("{directory}/{}", Side::Before.name()), &before.alone())?;

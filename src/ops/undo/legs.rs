@@ -7,10 +7,12 @@ use crate::git::objects::commit::Likeness;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};
+use crate::model::place::base_of;
 use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
 use crate::ops::turn::with_dirty_commit;
 use crate::ops::undo::range::{Direction, TurnRange};
+use crate::ops::undo::remade::Remade;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -65,6 +67,8 @@ pub struct Way {
     pub uncovered: BTreeSet<BString>,
     /// The turns whose last commit has another message now.
     pub reworded: Vec<Reworded>,
+    /// The turns that are made anew upon a commit with another message.
+    pub remade: Vec<Remade>,
     /// The turn whose branch has another name now.
     pub renamed: Option<Renamed>,
     /// The branches that others have moved during a turn, and the turn: they stay.
@@ -89,6 +93,16 @@ impl Way {
                 && let Some(renamed) = renamed(turn, &mut after, now)
             {
                 legs.renamed = Some(renamed);
+            }
+            if refs == RefMoves::Move
+                && range.direction(at) == Direction::Forward
+                && let Some(remade) = Remade::of(view, turn, [&before, &after], head.commit)?
+            {
+                if legs.remade.is_empty() {
+                    legs.reworded.extend(below(view, &remade, &head)?);
+                }
+                remade.put_into(&mut before, &mut after);
+                legs.remade.push(remade);
             }
             let leg = legs.leg(view, turn, range.direction(at), (before, after), &head)?;
             if leg.delta.delta.head.is_some() {
@@ -193,6 +207,18 @@ fn reworded(view: &View<'_>, turn: &Turn, after: &mut Checkpoint, head: &Head) -
     Some(Reworded { turn: turn.turn, from, to })
 }
 
+/// The turn that ended on the commit upon which another turn's are made anew, where only the message of that has changed.
+fn below(view: &View<'_>, remade: &Remade, head: &Head) -> Result<Option<Reworded>> {
+    let read = |turn| view.timeline.node(turn);
+    let (Some(base), Some(to)) = (base_of(view.top()?, &read)?, head.commit) else { return Ok(None) };
+    let from = read(base)?.to.filter(|from| remade.commits.get(from) == Some(&to));
+    let is_its = |from: &ObjectId| Ok::<_, anyhow::Error>(view.timeline.require_turn(base)?.knows(from));
+    match from {
+        Some(from) if is_its(&from)? => Ok(Some(Reworded { turn: base, from, to })),
+        _ => Ok(None),
+    }
+}
+
 /// Puts one commit in the place of another where HEAD is.
 pub fn reword(state: &mut Checkpoint, from: ObjectId, to: ObjectId) {
     state.head.commit = Some(to);
@@ -269,8 +295,10 @@ fn ends(view: &View<'_>, range: &TurnRange, at: usize, head: &Head) -> Result<(C
         // The turn of another line that comes next stands on it.
         Direction::Back if at + 1 == range.back => view.timeline.node(range.turns[at + 1].turn)?.from == Some(dirty),
         Direction::Back => false,
-        // The dirty commit stayed if HEAD is on it.
-        Direction::Forward => head.commit == Some(dirty),
+        // The dirty commit stayed if HEAD is on it, by whatever message.
+        Direction::Forward => {
+            head.commit.is_some_and(|at| at == dirty || Objects::new(view.repo).is_reworded(dirty, at))
+        }
     };
     let before = if stays { with_dirty_commit(view.repo, &before, Some(dirty))? } else { before };
     Ok((before, after))

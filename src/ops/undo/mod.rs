@@ -5,6 +5,7 @@ pub mod leaving;
 pub mod legs;
 pub mod prepare;
 pub mod range;
+pub mod remade;
 
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
@@ -116,7 +117,8 @@ impl PlannedUndo {
         Ok(outcome(self.op, &self.range, self.prepared.plan, Some(rescue)))
     }
 
-    /// Records the commits whose message the user has changed as those of their turns; gives the notes on them.
+    /// Records the commits whose message the user has changed as those of their turns, and those that are made anew upon such
+    /// commits; gives the notes on them.
     fn reword(&self, view: &View<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
         let mut made = Vec::new();
         if let Some(Renamed { turn, to }) = &self.prepared.renamed {
@@ -136,6 +138,9 @@ impl PlannedUndo {
             made.extend(notes(view.repo, &turn).into_iter().filter(|note| note.commit == *to));
             update.put_checkpoint(turn.turn, Side::After, &after)?;
             update.put_turn(&turn)?;
+        }
+        for remade in &self.prepared.remade {
+            made.extend(remade.record(&view.timeline, update)?);
         }
         Ok(made)
     }

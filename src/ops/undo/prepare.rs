@@ -15,6 +15,7 @@ use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
 use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
+use crate::ops::undo::remade::Remade;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -32,6 +33,8 @@ pub struct Prepared {
     pub uncovered: BTreeSet<BString>,
     /// The turns whose last commit has another message now.
     pub reworded: Vec<Reworded>,
+    /// The turns that are made anew upon a commit with another message.
+    pub remade: Vec<Remade>,
     /// The turn whose branch has another name now.
     pub renamed: Option<Renamed>,
     /// The branches that others have moved during a turn, and the turn: they stay.
@@ -42,7 +45,8 @@ impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
         let capture = view.present()?;
-        let Way { legs, uncovered, reworded, renamed, beside } = Way::of(view, range, refs, &capture.checkpoint)?;
+        let Way { legs, uncovered, reworded, remade, renamed, beside } =
+            Way::of(view, range, refs, &capture.checkpoint)?;
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
         };
@@ -83,7 +87,7 @@ impl Prepared {
         }
         // Whoever carries the plan out opens them as it says.
         capture.opened.close();
-        Ok(Self { plan, capture, uncovered, reworded, renamed, beside })
+        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, beside })
     }
 }
 

@@ -1,0 +1,112 @@
+//! Turns that are redone where the user has changed nothing but messages of the commits below them: their commits are made
+//! anew upon those that are there now, and the record names the new ones.
+
+use crate::git::objects::Objects;
+use crate::git::timeline::stored::{Side, Stored};
+use crate::git::timeline::update::Update;
+use crate::model::checkpoint::Checkpoint;
+use crate::model::turn::{Note, Turn};
+use crate::ops::turn::notes;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+use std::collections::BTreeMap;
+
+/// How many commits of a turn are made anew, at most.
+const MOST: usize = 1000;
+
+/// A turn whose commits are made anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remade {
+    /// The turn.
+    pub turn: u64,
+    /// Each commit, and the one in its place; the one that the turn began at, too.
+    pub commits: BTreeMap<ObjectId, ObjectId>,
+}
+
+impl Remade {
+    /// Makes the commits of a turn anew, where HEAD is at a commit that differs from the one that it began at in nothing but
+    /// messages.
+    pub fn of(view: &View<'_>, turn: &Turn, ends: [&Checkpoint; 2], at: Option<ObjectId>) -> Result<Option<Self>> {
+        let [before, after] = ends;
+        let (Some(from), Some(to), Some(at)) = (before.head.commit, after.head.commit, at) else { return Ok(None) };
+        let objects = Objects::new(view.repo);
+        if from == at || from == to || !objects.is_reworded(from, at) || !objects.is_ancestor(from, to)? {
+            return Ok(None);
+        }
+        let made = objects.commits_between(&[from], to)?;
+        if made.len() > MOST {
+            return Ok(None);
+        }
+        let mut commits = BTreeMap::from([(from, at)]);
+        // The oldest first: each one's parents come before it.
+        for commit in made.into_iter().rev() {
+            let parents = objects.parents(commit)?;
+            let new: Vec<ObjectId> = parents.iter().map(|id| *commits.get(id).unwrap_or(id)).collect();
+            if new != parents {
+                commits.insert(commit, objects.remake(commit, &new)?);
+            }
+        }
+        Ok(Some(Self { turn: turn.turn, commits }))
+    }
+
+    fn new(&self, commit: ObjectId) -> ObjectId {
+        self.commits.get(&commit).copied().unwrap_or(commit)
+    }
+
+    /// Puts the new commits in the place of the old ones: where HEAD is, and on the branches that the turn moved.
+    pub fn put_into(&self, before: &mut Checkpoint, after: &mut Checkpoint) {
+        let moved: Vec<String> = after.branches.keys().cloned().collect();
+        let moved = moved.into_iter().filter(|name| before.branches.get(name) != after.branches.get(name));
+        for name in moved.collect::<Vec<_>>() {
+            after.branches.entry(name).and_modify(|tip| *tip = self.new(*tip));
+        }
+        for state in [before, after] {
+            self.put_into_head(state);
+        }
+    }
+
+    /// As [`Self::put_into`], for a state of which it is not known what the turn moved.
+    fn put_into_head(&self, state: &mut Checkpoint) {
+        let Some(commit) = state.head.commit else { return };
+        let new = self.new(commit);
+        state.head.commit = Some(new);
+        let tip = state.head.branch.as_ref().and_then(|name| state.branches.get_mut(name));
+        if let Some(tip) = tip.filter(|tip| **tip == commit) {
+            *tip = new;
+        }
+    }
+
+    /// Records it; gives the notes on the new commits.
+    pub fn record(&self, timeline: &Stored<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
+        let number = self.turn;
+        let (mut before, mut after) =
+            (timeline.checkpoint(number, Side::Before)?, timeline.checkpoint(number, Side::After)?);
+        self.put_into(&mut before, &mut after);
+        update.put_checkpoint(number, Side::Before, &before)?;
+        update.put_checkpoint(number, Side::After, &after)?;
+        if let Some(mut saved) = timeline.saved(number)? {
+            self.put_into_head(&mut saved);
+            update.put_saved(number, &saved)?;
+        }
+        for mut step in timeline.steps(number)? {
+            for side in [Side::Before, Side::After] {
+                if let Some(mut state) = timeline.step_checkpoint(number, step.step, side)? {
+                    self.put_into_head(&mut state);
+                    update.put_step_state(&step, side, &state)?;
+                }
+            }
+            step.head = step.head.map(|commit| self.new(commit));
+            update.put_step_record(&step)?;
+        }
+        let mut turn = timeline.require_turn(number)?;
+        turn.dirty_commit = turn.dirty_commit.map(|commit| self.new(commit));
+        turn.commits.iter_mut().for_each(|commit| commit.id = self.new(commit.id));
+        if let Some(footing) = &mut turn.footing {
+            (footing.from, footing.to) = (before.head.commit, after.head.commit);
+        }
+        update.put_turn(&turn)?;
+        let is_new = |note: &Note| self.commits.values().any(|new| *new == note.commit);
+        Ok(notes(timeline.repo, &turn).into_iter().filter(is_new).collect())
+    }
+}
