@@ -303,3 +303,39 @@ fn redo_goes_on_above_a_commit_of_which_only_the_message_was_changed() {
         repo.assert_sound();
     });
 }
+
+#[test]
+fn undo_after_a_redo_of_what_was_reset_takes_the_turn_out_and_leaves_what_was_edited_since() {
+    let edits = [
+        ("nothing", "true", "true"),
+        ("the turn's file", "sed -i s/9/nine/ f", "sed -i s/9/nine/ f"),
+        ("another file", "echo own >own.txt", "echo own >own.txt"),
+        ("staged", "sed -i s/9/nine/ f; git add f", "sed -i s/9/nine/ f; git add f"),
+    ];
+    in_both_modes(|mode| {
+        let own = if mode == Mode::Ghost { "; git add -A; git commit -qm own" } else { "" };
+        let done = Sandbox::new();
+        done.write("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n").write("gone", "gone\n").sh("git add -A; git commit -qm files");
+        let before = done.copy();
+        done.turn(mode, &format!("sed -i s/1/one/ f; rm gone; mkdir d; echo new >d/new{own}"));
+        let cases = ["soft", "mixed", "keep"].into_iter().flat_map(|how| {
+            edits.into_iter().map(move |(name, edit, same)| (format!("{how}, {name}, {mode:?}"), (how, edit, same)))
+        });
+        check_all(cases, |(how, edit, same)| {
+            let (repo, wanted) = (done.copy(), before.copy());
+            repo.sh(&format!("git reset -q --{how} HEAD~1; {edit}"));
+            let reset = repo.state();
+            repo.redo();
+            repo.undo();
+            wanted.sh(same);
+            let there = |repo: &Sandbox| repo.state().only(|fact| fact.starts_with("on disk "));
+            there(&repo).assert_is(&there(&wanted), "the turn is out, and the user's edit is there");
+            // What the reset had left is in the rescue that redo made; after --keep that is the same.
+            if *how != "keep" {
+                repo.oxundo(["restore", "--exact", "rescue:1"]).success();
+            }
+            repo.state().assert_is(&reset, "what was there after the reset can be gone to");
+            repo.assert_sound();
+        });
+    });
+}

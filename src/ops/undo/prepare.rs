@@ -9,7 +9,7 @@ use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{Change, Checkpoint, FileState, short_branch};
 use crate::model::merge::Edits;
-use crate::model::plan::{Op, Plan};
+use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, TurnDelta, plan};
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
@@ -67,14 +67,18 @@ impl Prepared {
             leave_committed(view, &mut edited, &deltas, now)?;
         }
         let present = checkpoints.present(&deltas, now, &capture.index)?;
-        if op == Op::Redo && view.place()?.by_hand > 0 {
+        let by_hand = if op == Op::Redo { view.place()?.by_hand } else { 0 };
+        if by_hand > 0 {
             leave_reached(&mut deltas, &present);
         }
         let left = left(view, op, &deltas, &present)?;
         let present = Present { left, edited, ..present };
         let oldest = range.turns[range.turns.len() - 1].turn;
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
-        let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)))?;
+        let mut plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)))?;
+        for (_, returns) in plan.returns.iter_mut().take(by_hand) {
+            forget_reached(returns);
+        }
         check_head_moves(op, &plan)?;
         Apply::check_names(&plan)?;
         check_elsewhere(view, &plan)?;
@@ -111,6 +115,14 @@ fn leave_reached(deltas: &mut [TurnDelta], present: &Present) {
         turn.delta.files.retain(|path, _| !files.contains_key(path));
         turn.delta.index.retain(|path, _| !entries.contains_key(path));
     }
+}
+
+/// What the user kept of a turn, and has edited since, stays as it is; the way back takes the turn's part out all the same, as
+/// it does where nothing was edited. Only what the walk changes has to be brought back to what it was.
+fn forget_reached(returns: &mut ReturnState) {
+    returns.files.retain(|file| file.from != file.to);
+    returns.index.retain(|entry| entry.from != entry.to);
+    returns.directories.retain(|directory| directory.from != directory.to);
 }
 
 /// What the user committed beside the turns is no edit that a walk keeps: it stays in any case.
