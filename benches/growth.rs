@@ -7,6 +7,8 @@
 
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
 
+use expectrl::session::OsSession;
+use expectrl::{Expect, Regex};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,6 +87,17 @@ impl Bench {
 
     fn oxundo(&self, args: &[&str]) -> Duration {
         time(self.command(OXUNDO).args(args))
+    }
+
+    /// Until the timeline screen shows turns; where there are none, until it has said so.
+    fn screen(&self) -> Duration {
+        let mut command = self.command(OXUNDO);
+        command.arg("rewind").env("TERM", "xterm-256color").stdin(Stdio::inherit());
+        command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        let start = Instant::now();
+        let mut session = OsSession::spawn(command).expect("start a program in a terminal");
+        session.expect(Regex("bench|no turn")).expect("it shows something");
+        start.elapsed()
     }
 
     /// A turn that changes so many files.
@@ -196,7 +209,25 @@ fn turns() {
         println!("{turns:>14} {run:>7.1} ms {undo:>7.1} ms {redo:>7.1} ms {log:>7.1} ms");
         let [a, b, c, d] = first.map(median);
         println!("{:>14} {:>10.2} {:>10.2} {:>10.2} {:>10.2}", "by none", run / a, undo / b, redo / c, log / d);
+        looks(&old);
     }
+}
+
+/// What only looks at the turns.
+fn looks(bench: &Bench) {
+    let commands: [&[&str]; 5] = [
+        &["log", "--all", "--graph"],
+        &["log", "--ops"],
+        &["status"],
+        &["undo", "--dry-run"],
+        &["show", "--json", "@"],
+    ];
+    let times = medians(|_| commands.map(|args| bench.oxundo(args)));
+    let [screen] = medians(|_| [bench.screen()]);
+    for (args, took) in commands.iter().zip(times) {
+        println!("{:>30} {took:>7.1} ms", args.join(" "));
+    }
+    println!("{:>30} {screen:>7.1} ms", "the screen, with its turns");
 }
 
 /// In milliseconds.

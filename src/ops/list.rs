@@ -63,17 +63,21 @@ pub fn along(timeline: &Stored<'_>, place: &Place, most: usize) -> Result<Vec<(T
     Ok(turns)
 }
 
-/// Where the turns of a timeline stand: those below some places are done, those above them undone.
+/// Where the turns of a timeline stand, from one number on: those below some places are done, those above them undone.
 #[derive(Default)]
 struct States {
+    lowest: u64,
     done: BTreeSet<u64>,
     undone: BTreeSet<u64>,
     by_hand: BTreeSet<u64>,
 }
 
 impl States {
-    fn of(timeline: &Stored<'_>, view: Option<&View<'_>>) -> Result<Self> {
-        let mut states = Self::default();
+    fn of(timeline: &Stored<'_>, view: Option<&View<'_>>, lowest: u64) -> Result<Self> {
+        // Whether what is undone on a branch was left is known by the turn below it.
+        let below = timeline.state.stacks.values().filter(|stack| stack.undone.iter().any(|undone| *undone >= lowest));
+        let lowest = below.filter_map(|stack| stack.top).fold(lowest, u64::min);
+        let mut states = Self { lowest, ..Self::default() };
         if let Some(view) = view {
             states.add(timeline, view.place()?)?;
         }
@@ -103,7 +107,7 @@ impl States {
         self.by_hand.extend(by_hand);
         self.undone.extend(undone);
         let mut at = place.top;
-        while let Some(number) = at
+        while let Some(number) = at.filter(|number| *number >= self.lowest)
             && self.done.insert(number)
         {
             at = timeline.require_turn(number)?.previous;
@@ -128,12 +132,20 @@ impl States {
 
 /// Every recorded turn, the newest first; by where HEAD stands, where the timeline is this worktree's.
 pub fn every(timeline: &Stored<'_>, view: Option<&View<'_>>, most: usize) -> Result<Vec<(Turn, State)>> {
-    let states = States::of(timeline, view)?;
+    listed(timeline, view, timeline.turn_numbers()?.into_iter().rev().take(most).collect())
+}
+
+/// The turns from one number on, the newest first.
+pub fn since(timeline: &Stored<'_>, view: &View<'_>, lowest: u64) -> Result<Vec<(Turn, State)>> {
+    let numbers = timeline.turn_numbers()?.into_iter().rev().take_while(|number| *number >= lowest);
+    listed(timeline, Some(view), numbers.collect())
+}
+
+/// The turns of these numbers, the last one of which is the lowest.
+fn listed(timeline: &Stored<'_>, view: Option<&View<'_>>, numbers: Vec<u64>) -> Result<Vec<(Turn, State)>> {
+    let states = States::of(timeline, view, numbers.last().copied().unwrap_or_default())?;
     let mut turns = Vec::new();
-    for number in timeline.turn_numbers()?.into_iter().rev() {
-        if turns.len() == most {
-            break;
-        }
+    for number in numbers {
         let Some(turn) = timeline.find_turn(number)? else { continue };
         turns.push((turn, states.state(timeline, number)));
     }
@@ -142,5 +154,5 @@ pub fn every(timeline: &Stored<'_>, view: Option<&View<'_>>, most: usize) -> Res
 
 /// Whether a turn is done on any branch.
 pub fn is_done_anywhere(timeline: &Stored<'_>, number: u64) -> Result<bool> {
-    Ok(States::of(timeline, None)?.done.contains(&number))
+    Ok(States::of(timeline, None, number)?.done.contains(&number))
 }

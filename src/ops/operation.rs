@@ -8,26 +8,56 @@ use crate::model::checkpoint::Checkpoint;
 use crate::ops::view::View;
 use anyhow::Result;
 
-/// The operations with their numbers, the newest first. Each has its own, but for what takes one back; the first release
-/// did not number them.
-pub fn numbered(view: &View<'_>) -> Result<Vec<(u64, Operation)>> {
+/// The operations with their numbers, the newest first, at most so many. Each has its own, but for what takes one back; the
+/// first release did not number them.
+pub fn numbered(view: &View<'_>, most: usize) -> Result<Vec<(u64, Operation)>> {
     let timelines = Timelines::new(view.repo);
-    let operations = timelines.operations()?;
-    let mut last = operations.len() as u64 + 1;
-    let mut numbered = Vec::new();
-    for operation in operations {
-        let known = timelines.timeline_at(operation.commit).map_or(0, |stored| stored.state.operation);
-        last = if known == 0 { last.saturating_sub(1) } else { known };
-        numbered.push((last, operation));
+    let mut operations = timelines.operations()?;
+    let all = operations.len() as u64;
+    operations.truncate(most);
+    let known = |at: usize| {
+        let operation: &Operation = &operations[at];
+        timelines.timeline_at(operation.commit).map_or(0, |stored| stored.state.operation)
+    };
+    let numbers = numbers(operations.len(), all, &known);
+    Ok(numbers.into_iter().zip(operations).collect())
+}
+
+/// The numbers of operations, the newest first, of which each says its own, or 0. Most are one more than the one below, and
+/// where two are as far apart as that makes them, all between are: these are not read.
+fn numbers(count: usize, all: u64, known: &dyn Fn(usize) -> u64) -> Vec<u64> {
+    let Some(end) = count.checked_sub(1) else { return Vec::new() };
+    let mut numbers = vec![0; count];
+    (numbers[0], numbers[end]) = (known(0), known(end));
+    let mut gaps = vec![(0, end)];
+    while let Some((new, old)) = gaps.pop() {
+        if old - new < 2 {
+            continue;
+        }
+        let (above, below) = (numbers[new], numbers[old]);
+        if below != 0 && above == below + (old - new) as u64 {
+            for (number, at) in (below..above).rev().zip(new + 1..old) {
+                numbers[at] = number;
+            }
+        } else if (above, below) != (0, 0) {
+            let middle = usize::midpoint(new, old);
+            numbers[middle] = known(middle);
+            gaps.extend([(new, middle), (middle, old)]);
+        }
     }
-    Ok(numbered)
+    let mut last = all + 1;
+    for number in &mut numbers {
+        last = if *number == 0 { last.saturating_sub(1) } else { *number };
+        *number = last;
+    }
+    numbers
 }
 
 /// The state that an operation kept; none where there is no such operation, or it kept none.
 pub fn state_of(view: &View<'_>, number: u64) -> Result<Option<Checkpoint>> {
     let timelines = Timelines::new(view.repo);
     let mut operations =
-        numbered(view)?.into_iter().skip_while(|(at, _)| *at != number).map(|(_, operation)| operation);
+        numbered(view, usize::MAX)?.into_iter().skip_while(|(at, _)| *at != number).map(|(_, operation)| operation);
     let read = |operation: Operation| timelines.timeline_at(operation.commit);
     let mut stored = operations.next().map(read).transpose()?;
     while let Some(at) = stored {
@@ -62,5 +92,55 @@ fn kept(stored: &Stored<'_>, before: Option<&Stored<'_>>) -> Result<Option<Check
     match now.named.values().find(|named| is_new(named.number)) {
         Some(named) => stored.named_checkpoint(named.number).map(Some),
         None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cell::Cell;
+
+    /// What reading each of them gives.
+    fn by_reading(all: &[u64]) -> Vec<u64> {
+        let mut last = all.len() as u64 + 1;
+        let number = |known: &u64| {
+            last = if *known == 0 { last.saturating_sub(1) } else { *known };
+            last
+        };
+        all.iter().map(number).collect()
+    }
+
+    fn told(all: &[u64], most: usize) -> (Vec<u64>, usize) {
+        let read = Cell::new(0);
+        let known = |at: usize| {
+            read.set(read.get() + 1);
+            all[at]
+        };
+        (numbers(all.len().min(most), all.len() as u64, &known), read.get())
+    }
+
+    #[test]
+    fn what_counts_up_is_read_at_its_ends_alone() {
+        let all: Vec<u64> = (1..=20_000).rev().collect();
+        assert_eq!(told(&all, usize::MAX), (all.clone(), 2));
+        assert_eq!(told(&all, 50), (all[..50].to_vec(), 2));
+        assert_eq!(told(&all[..1], usize::MAX).0, [20_000]);
+        assert_eq!(told(&[], usize::MAX).0, Vec::<u64>::new());
+    }
+
+    proptest! {
+        #[test]
+        fn the_numbers_are_those_that_reading_all_of_them_gives(first in 0_usize..6, taken in prop::collection::vec(prop::bool::weighted(0.2), 0..40)) {
+            // The first release numbered none; what takes the last one back has the number before it.
+            let mut all = vec![0; first];
+            let mut last = first as u64;
+            for is_taken in taken {
+                last = if is_taken && last > 1 { last - 1 } else { last + 1 };
+                all.push(last);
+            }
+            all.reverse();
+            prop_assert_eq!(told(&all, usize::MAX).0, by_reading(&all));
+        }
     }
 }

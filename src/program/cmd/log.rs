@@ -9,7 +9,7 @@ use crate::model::checkpoint::short_branch;
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
 use crate::ops::filter::{Filter, Wanted};
-use crate::ops::list::{State, every, here};
+use crate::ops::list::{State, every, here, since};
 use crate::ops::operation::numbered;
 use crate::ops::status::status;
 use crate::ops::turn::session::look;
@@ -92,7 +92,8 @@ fn rest(view: &View<'_>, turns: &mut Vec<(Turn, State)>, most: usize) -> Result<
 
 /// A turn as the log has it.
 pub fn line_of(view: &View<'_>, number: u64) -> Result<Line> {
-    let mut turns = every(&view.timeline, Some(view), usize::MAX)?;
+    // What takes it out is newer.
+    let mut turns = since(&view.timeline, view, number)?;
     let taken_out = taken_out(&turns).get(&number).copied();
     turns.retain(|(turn, _)| turn.turn == number);
     let place = InWorktree { id: view.repo.worktree_id(), here: true, removed: false };
@@ -106,8 +107,8 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let heard = ui.heard();
     let view = look(repo, &heard, "log")?;
     if args.ops {
-        let mut list = numbered(&view)?;
         let most = args.number.unwrap_or(usize::MAX);
+        let mut list = numbered(&view, most.saturating_add(1))?;
         let more = list.len() > most;
         list.truncate(most);
         return Ok(Box::new(Operations { list, more }));
