@@ -27,13 +27,13 @@ use crate::ops::turn::message_of_prompt;
 use crate::ops::turn::session::{
     SignalCall, beside_turn, check_not_busy, handle_signal, look, look_ahead, settled_for,
 };
-use crate::ops::undo::range::Extent;
+use crate::ops::undo::range::{Extent, changed_since};
 use crate::ops::view::View;
 use crate::ops::{checkpoint, diff, gc, undo};
 use crate::progress::{Progress, ProgressSink};
 use crate::warning::{Warn, Warning};
 use gix::bstr::ByteSlice;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -50,12 +50,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// It can be kept for long: each call sees the repository and its settings as they are then. Threads can share it: their
 /// calls take turns, as those of several processes do. A state is named in words, as on
 /// the command line: a turn's number for the state after it, `17:before`, `@~2`, `0` for the one before the first
-/// turn, a commit of a turn, or a checkpoint's name.
+/// turn, a step such as `17.3`, a commit of a turn, a checkpoint's name, `@rescue`, or an operation such as `op:12`.
 ///
 /// # Examples
 ///
 /// ```
-/// use oxundo::{Redo, TurnInfo, Undo, Worktree};
+/// use oxundo::{Redo, Restore, TurnInfo, Undo, Worktree};
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let setup = "cd \"$0\" && git init -q . && git config user.name me && git config user.email me@example.com &&
@@ -80,6 +80,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// worktree.redo(Redo::next(1))?;
 /// assert!(directory.join("cache").exists());
+///
+/// // Any recorded state as a whole, what is new since taken away; undo takes that back.
+/// std::fs::write(directory.join("notes"), "what came later")?;
+/// worktree.restore(Restore::exact("1:before"))?;
+/// assert!(!directory.join("cache").exists() && !directory.join("notes").exists());
+/// worktree.undo(Undo::last(1))?;
+/// assert!(directory.join("notes").exists());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -259,10 +266,14 @@ impl Worktree {
     /// The refusal that the operation itself would get.
     pub fn preview(&self, operation: impl Into<Operation>) -> Result<Preview> {
         let operation = operation.into();
-        let (answer, warnings) = self.act(|repo, heard| {
-            look_ahead(repo, heard, operation.command(), |view| Ok(operation.prepare(view)?.preview()))
+        let ((digest, answer), warnings) = self.act(|repo, heard| {
+            look_ahead(repo, heard, operation.command(), |view| {
+                let planned = operation.prepare(view)?;
+                planned.announce(view);
+                Ok((planned.digest(view)?, planned.preview()))
+            })
         })?;
-        Ok(Preview::of(operation, answer, warnings))
+        Ok(Preview::of(operation, digest, answer, warnings))
     }
 
     /// Does what was looked at, and only that.
@@ -308,12 +319,23 @@ impl Worktree {
 
     fn carry_out(&self, operation: &Operation, preview: Option<&Preview>) -> Result<Outcome> {
         let (answer, warnings) = self.act(|repo, heard| {
+            let looked_at = OnceCell::new();
             let prepare = |view: &View<'_>| {
-                let prepared = operation.prepare(view)?;
-                preview.map_or(Ok(()), |preview| prepared.check_is(view, &preview.looked_at))?;
-                Ok(prepared)
+                let planned = operation.prepare(view)?;
+                let Some(preview) = preview else { return Ok(planned) };
+                // When an open turn was closed for it, the timeline is another one, and the files are the same.
+                let files = &planned.plan().files;
+                let is_it = match looked_at.get() {
+                    Some(looked_at) => looked_at == files,
+                    None => planned.digest(view)? == preview.digest,
+                };
+                if !is_it {
+                    return Err(changed_since(planned.plan().op).into());
+                }
+                looked_at.get_or_init(|| files.clone());
+                Ok(planned)
             };
-            settled_for(repo, heard, operation.command(), prepare, |locked, prepared, _| prepared.carry_out(locked))
+            settled_for(repo, heard, operation.command(), prepare, |locked, planned, _| planned.carry_out(locked))
         })?;
         Ok(Outcome::of(answer, warnings))
     }

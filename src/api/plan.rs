@@ -1,19 +1,18 @@
 //! Operations, what they would change, and what they did.
 
 use crate::api::plain::{Change, Id, RelativePath};
+use crate::error::{Code, Refusal};
 use crate::model::checkpoint::{self, short_branch};
 use crate::model::merge;
 use crate::model::plan::{self, Op};
-use crate::ops::conversation::hand_over;
-use crate::ops::locked::Locked;
-use crate::ops::made::PlannedTurn;
+use crate::model::step::StepName;
 use crate::ops::outcome::Outcome as Answer;
+use crate::ops::planned::Planned;
 use crate::ops::revert::Which;
 use crate::ops::turn::session::Command;
-use crate::ops::undo::PlannedUndo;
 use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
-use crate::ops::{restore, revert, undo};
+use crate::ops::{exact, restore, revert, sessions, steps, undo};
 use crate::warning::Warning;
 use gix::bstr::BString;
 use std::ffi::OsString;
@@ -53,6 +52,7 @@ pub struct Undo {
 enum Back {
     Over(Extent),
     Only(String),
+    Session(String),
 }
 
 impl Undo {
@@ -65,14 +65,21 @@ impl Undo {
         Self::of(Back::Over(Extent::Steps(turns)))
     }
 
-    /// As many as it takes until this turn is the last one done: a number, `@~2`, a checkpoint's name or a commit.
+    /// As many as it takes until this turn is the last one done: a number, `@~2`, a checkpoint's name or a commit. A step,
+    /// `17.3`, is gone back to within its turn; that is a turn itself, of oxundo's own.
     pub fn to(turn: impl Into<String>) -> Self {
         Self::of(Back::Over(Extent::To(turn.into())))
     }
 
-    /// This turn alone, named likewise; later ones stay. It is a turn itself, of oxundo's own.
+    /// This turn alone, or this step, named likewise; later ones stay. It is a turn itself, of oxundo's own.
     pub fn only(turn: impl Into<String>) -> Self {
         Self::of(Back::Only(turn.into()))
+    }
+
+    /// What this session did in the last turn in which it took part; what others did there stays. It is a turn itself, of
+    /// oxundo's own.
+    pub fn session(session: impl Into<String>) -> Self {
+        Self::of(Back::Session(session.into()))
     }
 
     /// Only the paths that these pathspecs of git match, in the worktree alone: HEAD and the index stay. No
@@ -114,18 +121,26 @@ impl Redo {
     }
 }
 
-/// Which files of an earlier state to bring into the worktree. That deletes nothing, and is a turn itself that undo
+/// Which files of an earlier state to bring into the worktree, or a state to go to as a whole. It is a turn itself that undo
 /// takes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restore {
     state: String,
     pathspecs: Option<Vec<OsString>>,
+    exact: bool,
 }
 
 impl Restore {
-    /// All files of a state: a turn for the state after it, `17:before`, `0`, or a checkpoint's name.
+    /// All files of a state, and nothing is deleted: a turn for the state after it, `17:before`, a step, `0`, a checkpoint's
+    /// name, `@rescue`, or an operation such as `op:12`.
     pub fn of(state: impl Into<String>) -> Self {
-        Self { state: state.into(), pathspecs: None }
+        Self { state: state.into(), pathspecs: None, exact: false }
+    }
+
+    /// A state as a whole, named likewise: files, empty directories, the index, and where HEAD's branch points; what is new
+    /// since goes. Edits are overwritten: undo brings them back.
+    pub fn exact(state: impl Into<String>) -> Self {
+        Self { state: state.into(), pathspecs: None, exact: true }
     }
 
     /// Only those that these pathspecs of git match. No pathspec at all is refused, and does not mean everything.
@@ -177,72 +192,60 @@ impl Operation {
     }
 
     /// Makes every check.
-    pub(crate) fn prepare(&self, view: &View<'_>) -> anyhow::Result<Prepared> {
-        let prepared = match self {
-            Self::Undo(Undo { turns: Back::Over(extent), pathspecs: None, edits }) => {
-                Prepared::Walk(Op::Undo, Box::new(undo::plan(view, Op::Undo, extent, edits.map(Edits::model))?))
-            }
-            Self::Undo(Undo { turns, pathspecs, edits }) => {
-                let which = match turns {
-                    Back::Over(extent) => Which::PartsOf(extent.clone()),
-                    Back::Only(words) => Which::Only(words.clone()),
-                };
-                let pathspecs = given(Op::Undo, pathspecs.as_deref())?;
-                Prepared::Turn(Box::new(revert::plan(view, &which, pathspecs, edits.map(Edits::model))?))
-            }
+    pub(crate) fn prepare(&self, view: &View<'_>) -> anyhow::Result<Planned> {
+        let made = match self {
+            Self::Undo(undo) => undo.prepare(view)?,
             Self::Redo(Redo { extent, edits }) => {
-                Prepared::Walk(Op::Redo, Box::new(undo::plan(view, Op::Redo, extent, edits.map(Edits::model))?))
+                let walk = undo::plan(view, Op::Redo, extent, edits.map(Edits::model))?;
+                return Ok(Planned::Walk(Box::new(walk)));
             }
-            Self::Restore(Restore { state, pathspecs }) => {
-                let pathspecs = given(Op::Restore, pathspecs.as_deref())?;
-                Prepared::Turn(Box::new(restore::plan(view, state, pathspecs)?))
+            Self::Restore(Restore { state, pathspecs: None, exact: true }) => exact::plan(view, state)?.into(),
+            Self::Restore(Restore { exact: true, .. }) => {
+                return Err(as_a_whole("a state that is gone to exactly").into());
+            }
+            Self::Restore(Restore { state, pathspecs, .. }) => {
+                restore::plan(view, state, given(Op::Restore, pathspecs.as_deref())?)?.into()
             }
         };
-        if let Prepared::Walk(_, walk) = &prepared {
-            walk.announce(view);
-        }
-        Ok(prepared)
+        Ok(made)
     }
+}
+
+impl Undo {
+    fn prepare(&self, view: &View<'_>) -> anyhow::Result<Planned> {
+        let edits = self.edits.map(Edits::model);
+        let pathspecs = self.pathspecs.as_deref();
+        let step = match &self.turns {
+            Back::Over(Extent::To(words)) | Back::Only(words) => StepName::parse(words),
+            _ => None,
+        };
+        let which = match (&self.turns, step, pathspecs) {
+            (Back::Session(session), _, None) => return Ok(sessions::plan(view, session, edits)?.into()),
+            (Back::Session(_), ..) => return Err(as_a_whole("a session's share").into()),
+            (Back::Over(_), Some(step), None) => return Ok(steps::plan_to(view, &step, edits)?.into()),
+            (Back::Over(_), Some(_), Some(_)) => return Err(as_a_whole("a step that is gone back to").into()),
+            (Back::Only(_), Some(step), _) => {
+                return Ok(steps::plan_only(view, &step, given(Op::Undo, pathspecs)?, edits)?.into());
+            }
+            (Back::Over(extent), None, None) => {
+                return Ok(Planned::Walk(Box::new(undo::plan(view, Op::Undo, extent, edits)?)));
+            }
+            (Back::Over(extent), None, Some(_)) => Which::PartsOf(extent.clone()),
+            (Back::Only(words), None, _) => Which::Only(words.clone()),
+        };
+        Ok(revert::plan(view, &which, given(Op::Undo, pathspecs)?, edits)?.into())
+    }
+}
+
+/// The refusal to take paths of what goes as a whole.
+fn as_a_whole(what: &str) -> Refusal {
+    Refusal::new(Code::Usage, format!("{what} has no paths: it goes as a whole")).hint("leave the paths out")
 }
 
 fn given(op: Op, pathspecs: Option<&[OsString]>) -> anyhow::Result<&[OsString]> {
     match pathspecs {
         Some([]) => Err(nothing(op, "no path was asked for").into()),
         pathspecs => Ok(pathspecs.unwrap_or_default()),
-    }
-}
-
-/// An operation with every check made.
-pub(crate) enum Prepared {
-    Walk(Op, Box<PlannedUndo>),
-    Turn(Box<PlannedTurn>),
-}
-
-impl Prepared {
-    /// Refuses what is not what was looked at.
-    pub(crate) fn check_is(&self, view: &View<'_>, looked_at: &plan::Plan) -> anyhow::Result<()> {
-        match self {
-            Self::Walk(_, walk) => walk.check_is(looked_at),
-            Self::Turn(turn) => turn.check_is(view, looked_at),
-        }
-    }
-
-    pub(crate) fn preview(self) -> Answer {
-        match self {
-            Self::Walk(_, walk) => walk.preview(),
-            Self::Turn(turn) => turn.preview(),
-        }
-    }
-
-    pub(crate) fn carry_out(self, locked: &mut Locked<'_>) -> anyhow::Result<Answer> {
-        match self {
-            Self::Walk(op, walk) => {
-                let done = walk.carry_out(locked)?;
-                hand_over(locked, op, &done);
-                Ok(done)
-            }
-            Self::Turn(turn) => turn.carry_out(locked),
-        }
     }
 }
 
@@ -259,13 +262,14 @@ pub struct Preview {
     /// What the user should hear of before.
     pub warnings: Vec<Warning>,
     pub(crate) operation: Operation,
-    pub(crate) looked_at: plan::Plan,
+    /// What [`Planned::digest`] said of it.
+    pub(crate) digest: String,
 }
 
 impl Preview {
-    pub(crate) fn of(operation: Operation, answer: Answer, warnings: Vec<Warning>) -> Self {
-        let plan = Plan::of(answer.plan.clone());
-        Self { summary: answer.what, turns: answer.turns, plan, warnings, operation, looked_at: answer.plan }
+    pub(crate) fn of(operation: Operation, digest: String, answer: Answer, warnings: Vec<Warning>) -> Self {
+        let plan = Plan::of(answer.plan);
+        Self { summary: answer.what, turns: answer.turns, plan, warnings, operation, digest }
     }
 }
 

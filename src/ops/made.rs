@@ -4,7 +4,6 @@
 use crate::git::apply::Apply;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
-use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
@@ -13,10 +12,7 @@ use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::begin::begin_made;
 use crate::ops::turn::end::{Ending, Since, drop_open, end_as_seen};
-use crate::ops::undo::range::changed_since;
-use crate::ops::view::View;
 use anyhow::Result;
-use gix::ObjectId;
 use serde_json::Value;
 
 /// A turn that oxundo would make, with all checks made.
@@ -42,20 +38,6 @@ pub struct PlannedTurn {
 }
 
 impl PlannedTurn {
-    /// Refuses a plan that is not the one that was looked at. Commits that it makes have other ids each time: what is
-    /// in them counts.
-    pub fn check_is(&self, view: &View<'_>, looked_at: &Plan) -> Result<()> {
-        let [mut now, mut then] = [self.plan.clone(), looked_at.clone()];
-        let tree = |commit: Option<ObjectId>| commit.map(|id| Objects::new(view.repo).commit_tree(id).ok());
-        let trees = |plan: &Plan| tree(plan.head.to.commit);
-        let is_same = trees(&now) == trees(&then) && trees(&now) != Some(None);
-        for plan in [&mut now, &mut then] {
-            plan.head.to.commit = None;
-            plan.branches.iter_mut().for_each(|branch| branch.to = None);
-        }
-        if is_same && now == then { Ok(()) } else { Err(changed_since(self.plan.op).into()) }
-    }
-
     /// What would be done.
     pub fn preview(self) -> Outcome {
         let [_, would] = self.verbs;

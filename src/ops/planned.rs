@@ -23,7 +23,20 @@ pub enum Planned {
     Made(Box<PlannedTurn>),
 }
 
+impl From<PlannedTurn> for Planned {
+    fn from(made: PlannedTurn) -> Self {
+        Self::Made(Box::new(made))
+    }
+}
+
 impl Planned {
+    /// Warns of what it leaves.
+    pub fn announce(&self, view: &View<'_>) {
+        if let Self::Walk(walk) = self {
+            walk.announce(view);
+        }
+    }
+
     /// What it changes.
     pub fn plan(&self) -> &Plan {
         match self {
@@ -50,9 +63,9 @@ impl Planned {
 
     /// Does it; after a failure everything is as it was.
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
+        self.announce(locked);
         match self {
             Self::Walk(walk) => {
-                walk.announce(locked);
                 let op = walk.plan().op;
                 let done = walk.carry_out(locked)?;
                 hand_over(locked, op, &done);

@@ -2,8 +2,10 @@
 
 use crate::house::code;
 use crate::sandbox::{Output, Sandbox};
+use crate::steps::{call, hook};
 use oxundo::{Code, Edits, Made, Mode, Operation, Phase, Preview, Progress, RelativePath, Warning};
 use oxundo::{Redo, Restore, State, TurnInfo, Undo, Worktree};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,7 +102,12 @@ fn only_what_was_looked_at_is_done() {
 
 #[test]
 fn every_operation_is_looked_at_and_then_applied() {
-    let operations = [Undo::only("2").into(), Undo::last(1).paths(["f"]).into(), Operation::from(Restore::of("1"))];
+    let operations = [
+        Undo::only("2").into(),
+        Undo::last(1).paths(["f"]).into(),
+        Operation::from(Restore::of("1")),
+        Restore::exact("1").into(),
+    ];
     for operation in operations {
         let (repo, worktree) = ready();
         repo.agent("seq 9 >f");
@@ -119,6 +126,53 @@ fn every_operation_is_looked_at_and_then_applied() {
         assert_eq!(outcome.turn, Some(3), "{}", outcome.summary);
         repo.assert_file("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "as turn 1 left it");
         worktree.undo(Undo::last(1)).expect("it is a turn like any other");
+    }
+}
+
+#[test]
+fn a_step_a_sessions_share_and_an_exact_state_are_plans_as_all_others() {
+    let repo = Sandbox::new();
+    for session in ["one", "two"] {
+        hook(&repo, session, "UserPromptSubmit", &json!({}));
+    }
+    for session in ["one", "two"] {
+        let path = format!("{session}.txt");
+        let input = json!({"file_path": repo.path(&path)});
+        call(&repo, session, 1, "Write", &input, &format!("echo {session} >{path}"));
+    }
+    for session in ["one", "two"] {
+        hook(&repo, session, "Stop", &json!({}));
+    }
+    repo.write("own.txt", "own\n");
+    let operations = [
+        (Operation::from(Undo::to("1.1")), &["delete two.txt"][..]),
+        (Undo::only("1.1").into(), &["delete one.txt"]),
+        (Undo::session("two").into(), &["delete two.txt"]),
+        (Restore::exact("1.1").into(), &["delete own.txt", "delete two.txt"]),
+    ];
+    for (operation, wanted) in operations {
+        let repo = repo.copy();
+        let (worktree, before) = (opened(&repo), repo.state());
+        let preview = worktree.preview(operation).expect("a plan");
+        assert_eq!(actions(&preview), wanted);
+        repo.state().assert_is(&before, "a look changes nothing");
+        let outcome = worktree.apply(&preview).expect("it is done");
+        assert_eq!(outcome.turn, Some(2), "it is a turn of its own: {}", outcome.summary);
+        for action in wanted {
+            repo.assert_absent(action.trim_start_matches("delete "), "it is gone");
+        }
+        let is_exact = wanted.len() == 2;
+        if is_exact { worktree.undo(Undo::last(1)) } else { worktree.redo(Redo::next(1)) }.expect("the way back");
+        repo.state().assert_is(&before, "all is there again");
+    }
+    let worktree = opened(&repo);
+    let whole = [
+        Operation::from(Undo::to("1.1").paths(["x"])),
+        Undo::session("two").paths(["x"]).into(),
+        Restore::exact("1").paths(["x"]).into(),
+    ];
+    for operation in whole {
+        assert_eq!(worktree.preview(operation).expect_err("it goes as a whole").code, Code::Usage);
     }
 }
 

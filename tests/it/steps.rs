@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Calls a hook of Claude Code's.
 #[track_caller]
-fn hook(repo: &Sandbox, session: &str, event: &str, more: &Value) {
+pub(crate) fn hook(repo: &Sandbox, session: &str, event: &str, more: &Value) {
     let mut payload = json!({"hook_event_name": event, "session_id": session, "prompt": format!("work of {session}")});
     for (key, value) in more.as_object().expect("an object") {
         payload[key] = value.clone();
@@ -17,7 +17,7 @@ fn hook(repo: &Sandbox, session: &str, event: &str, more: &Value) {
 
 /// A call of a tool, while which this happens.
 #[track_caller]
-fn call(repo: &Sandbox, session: &str, id: u32, tool: &str, input: &Value, script: &str) {
+pub(crate) fn call(repo: &Sandbox, session: &str, id: u32, tool: &str, input: &Value, script: &str) {
     let about = json!({"tool_name": tool, "tool_use_id": format!("{session}{id}"), "tool_input": input});
     hook(repo, session, "PreToolUse", &about);
     repo.sh(script);

@@ -21,7 +21,7 @@ use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
 use crate::ops::turn::{check_idle, notes};
 use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
 use crate::ops::undo::prepare::Prepared;
-use crate::ops::undo::range::{Extent, TurnRange, changed_since};
+use crate::ops::undo::range::{Extent, TurnRange};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -58,14 +58,6 @@ impl PlannedUndo {
         for path in &self.prepared.uncovered {
             view.warn(format!("'{}' was changed too, and is not covered", shown(path.as_bstr())));
         }
-    }
-
-    /// Refuses a plan that is not the one that was looked at.
-    pub fn check_is(&self, looked_at: &Plan) -> Result<()> {
-        if *looked_at == self.prepared.plan {
-            return Ok(());
-        }
-        Err(changed_since(self.op).into())
     }
 
     /// What it changes.
