@@ -78,7 +78,11 @@ fn start(view: &View<'_>, words: &str) -> Result<(Option<u64>, Checkpoint)> {
     if words == "@rescue" || kept_prefix(words) > 0 {
         return Ok((None, state_at(view, words)?));
     }
-    let turn = resolve(view, words)?;
+    let turn = match resolve(view, words) {
+        // An end of a turn, a step, or a turn of another worktree's.
+        Err(_) if words.contains([':', '.']) => return Ok((None, state_at(view, words)?)),
+        turn => turn?,
+    };
     let state = match turn {
         0 => state_at(view, "0")?,
         _ => view.timeline.checkpoint(ended_turn(view, words)?, Side::After)?,

@@ -1,16 +1,16 @@
 //! Removing old turns, and freeing what was moved aside for them.
 
 use crate::git::apply::Apply;
-use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::{quoted, size};
 use crate::model::expiry::{Expiry, NEWEST, expiry, expiry_but};
 use crate::model::plan::{Op, Plan};
-use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::Turn;
 use crate::ops::locked::Locked;
+use crate::ops::removed::{self, RemovedWorktree};
+use crate::ops::turn::pins::repin;
 use crate::ops::view::View;
 use crate::warning::Warn;
 use anyhow::Result;
@@ -73,6 +73,7 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     };
     let (freed, held): (BTreeMap<u64, u64>, BTreeMap<u64, u64>) = aside.into_iter().partition(|(turn, _)| gone(turn));
     let released = released(view, &turns, &expiry.expired, &rescues)?;
+    let removed = removed::expire(view.repo, limit, true)?;
     let taken = taken.saturating_sub(released).saturating_sub(freed.values().sum());
     if effort != Effort::Automatic
         && let Some(most) = most.filter(|most| taken > *most)
@@ -83,7 +84,7 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
             view.warn("older turns stay too that may hold the only copy of something of yours: 'oxundo gc --drop-user' lets them go");
         }
     }
-    Ok(Collection { turns, expiry, rescues, freed, held, released, taken })
+    Ok(Collection { turns, expiry, rescues, removed, limit, freed, held, released, taken })
 }
 
 /// What goes where too much space is taken: the oldest turns, and no more of them than must.
@@ -136,6 +137,10 @@ pub struct Collection {
     turns: BTreeMap<u64, Turn>,
     expiry: Expiry,
     rescues: BTreeSet<u64>,
+    /// What goes of removed worktrees.
+    removed: Vec<RemovedWorktree>,
+    /// What ended before this time goes.
+    limit: Option<i64>,
     /// The bytes of what was moved aside, a turn each, where it goes.
     freed: BTreeMap<u64, u64>,
     /// The bytes of what was moved aside and stays.
@@ -151,6 +156,7 @@ impl Collection {
         Collected {
             kept: self.turns.len() - self.expiry.expired.len(),
             rescues: self.rescues.len(),
+            removed: self.removed.clone(),
             freed: self.freed.values().sum(),
             aside: self.held.values().sum(),
             released: self.released,
@@ -166,6 +172,8 @@ impl Collection {
         locked.repo.mark_collected()?;
         let collected = Collected { dry_run: false, ..self.preview(locked) };
         self.record(locked)?;
+        let removed = removed::expire(locked.repo, self.limit, false)?;
+        let collected = Collected { removed, ..collected };
         let timelines = Timelines::new(locked.repo);
         self.freed.keys().try_for_each(|turn| timelines.delete_aside(*turn))?;
         locked.repo.remember_space(self.taken);
@@ -183,7 +191,7 @@ impl Collection {
         }
         let needed = self.needed(locked)?;
         let mut update = locked.timeline.update();
-        repin(locked, &mut update.state, &needed)?;
+        repin(locked.repo, &mut update.state, &needed)?;
         for turn in expired {
             update.remove_turn(*turn);
         }
@@ -217,21 +225,6 @@ impl Collection {
         }
         Ok(needed)
     }
-}
-
-/// Lets go of the commits that nobody needs, and keeps those alive that these alone have kept for others.
-fn repin(view: &View<'_>, state: &mut Timeline, needed: &BTreeSet<ObjectId>) -> Result<()> {
-    let (kept, gone): (Vec<Pin>, Vec<Pin>) = state.pins.iter().partition(|pin| needed.contains(&pin.0));
-    if gone.is_empty() {
-        return Ok(());
-    }
-    let objects = Objects::new(view.repo);
-    let there: Vec<ObjectId> = needed.iter().copied().filter(|id| objects.has_commit(*id)).collect();
-    let [kept_tips, gone] = [&kept, &gone].map(|pins| pins.iter().map(|pin| pin.0).collect::<Vec<_>>());
-    let (lost, still) = (objects.reachable_from(&gone, &there)?, objects.reachable_from(&kept_tips, &there)?);
-    state.pins = kept;
-    lost.difference(&still).for_each(|id| state.pin(*id));
-    Ok(())
 }
 
 fn old_rescues(view: &View<'_>, limit: Option<i64>) -> Result<BTreeSet<u64>> {
@@ -281,6 +274,8 @@ pub struct Collected {
     pub kept: usize,
     /// How many rescue checkpoints went.
     pub rescues: usize,
+    /// What went of worktrees that were removed.
+    pub removed: Vec<RemovedWorktree>,
     /// The bytes freed of what was moved aside.
     pub freed: u64,
     /// The bytes that what is moved aside still takes.

@@ -19,6 +19,7 @@ pub mod outcome;
 pub mod place;
 pub mod planned;
 pub mod purge;
+pub mod removed;
 pub mod resolve;
 pub mod restore;
 pub mod revert;

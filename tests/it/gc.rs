@@ -241,3 +241,30 @@ fn what_may_be_the_only_copy_of_something_of_the_users_is_no_matter_of_size() {
     assert_eq!((&dropped[0], &dropped[1]), (&1.into(), &2.into()), "at the user's word: {dropped}");
     assert_eq!(repo.json(["log"]).1["turns"].as_array().map(Vec::len), Some(50));
 }
+
+#[test]
+fn the_turns_of_a_removed_worktree_expire_as_others_do() {
+    let repo = Sandbox::new();
+    let linked = repo.linked("tree");
+    // So many that two are older than the newest fifty.
+    for n in 1..=52 {
+        linked.turn(Mode::Ghost, &format!("echo {n} >>README.txt"));
+    }
+    repo.agent("echo one >one.txt");
+    assert_eq!(repo.json(["gc", "--keep", "now"]).1["removed_worktrees"], serde_json::json!([]), "it is there");
+    repo.git(["worktree", "remove", "--force", "../tree"]);
+    let before = repo.everything();
+    let wanted = serde_json::json!([{"worktree": "tree", "expired": [1, 2], "kept": 50}]);
+    assert_eq!(repo.json(["gc", "--keep", "1d"]).1["removed_worktrees"], serde_json::json!([]), "they are young");
+    assert_eq!(repo.json(["gc", "--keep", "now", "--dry-run"]).1["removed_worktrees"], wanted);
+    repo.everything().assert_is(&before, "a look changes nothing");
+    repo.copy().oxundo(["gc", "--keep", "now"]).says("of the removed worktree 'tree': 2 turns, 50 kept");
+    assert_eq!(repo.json(["gc", "--keep", "now"]).1["removed_worktrees"], wanted);
+    repo.prune();
+    assert_eq!(repo.oxundo(["show", "tree:3:README.txt"]).out(), "readme\n1\n2\n3");
+    assert_eq!(repo.json(["show", "tree:2"]).1["error"]["code"], "not_found");
+    assert_eq!(repo.json(["log", "--all", "-n", "99"]).1["turns"].as_array().map(Vec::len), Some(51));
+    repo.undo();
+    repo.assert_absent("one.txt", "the turns here are not touched");
+    repo.assert_sound();
+}

@@ -336,6 +336,17 @@ fn the_turns_and_steps_of_a_removed_worktree_are_named_by_it() {
         assert_eq!(repo.oxundo(["show", words]).out(), content, "{words}");
     }
     assert_eq!(repo.json(["diff", "tree:1.1", "tree:1"]).1["files"][0]["path"], "one.txt");
+    let before = repo.state();
+    for (words, content) in [("tree:1", "second\n"), ("tree:1.1", "first\n"), ("tree:1:before", "")] {
+        repo.oxundo(["branch", "again", words]).success();
+        assert_eq!(repo.git(["branch", "--show-current"]).trim(), "again");
+        let found = if repo.exists("one.txt") { repo.read("one.txt") } else { Vec::new() };
+        assert_eq!(found, content.as_bytes(), "a branch starts at {words}");
+        repo.undo();
+        repo.state().assert_is(&before, "undo takes it away");
+    }
+    assert_eq!(repo.json(["branch", "again", "tree:9"]).1["error"]["code"], "not_found");
+    repo.oxundo(["doctor"]).says("the removed worktree 'tree': 1 turn, of which 'oxundo log --all' tells");
     repo.oxundo(["restore", "tree:1.1", "--", "one.txt"]).success();
     repo.assert_file("one.txt", "first\n", "it came back");
     assert_eq!(repo.json(["show", "tree:1.3"]).1["error"]["code"], "not_found");

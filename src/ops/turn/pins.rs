@@ -4,11 +4,11 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::model::checkpoint::{Change, Delta, Head};
 use crate::model::plan::Plan;
-use crate::model::timeline::Timeline;
+use crate::model::timeline::{Pin, Timeline};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Keeps alive what a change takes off the refs, and what it brings there: git's own commands can take that off again, and
 /// leave it to the next `gc`.
@@ -77,4 +77,19 @@ pub fn refs_delta(plan: &Plan) -> Delta {
     let branches: BTreeMap<_, _> =
         (plan.branches.iter()).map(|branch| (branch.name.clone(), Change::new(branch.from, branch.to))).collect();
     Delta { branches, head: Some(plan.head.clone()), stash: plan.stash.clone(), ..Delta::default() }
+}
+
+/// Lets go of the commits that nobody needs, and keeps those alive that these alone have kept for others.
+pub fn repin(repo: &Repo, state: &mut Timeline, needed: &BTreeSet<ObjectId>) -> Result<()> {
+    let (kept, gone): (Vec<Pin>, Vec<Pin>) = state.pins.iter().partition(|pin| needed.contains(&pin.0));
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let objects = Objects::new(repo);
+    let there: Vec<ObjectId> = needed.iter().copied().filter(|id| objects.has_commit(*id)).collect();
+    let [kept_tips, gone] = [&kept, &gone].map(|pins| pins.iter().map(|pin| pin.0).collect::<Vec<_>>());
+    let (lost, still) = (objects.reachable_from(&gone, &there)?, objects.reachable_from(&kept_tips, &there)?);
+    state.pins = kept;
+    lost.difference(&still).for_each(|id| state.pin(*id));
+    Ok(())
 }

@@ -21,6 +21,7 @@ use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::model::bytes::sanitized;
+use crate::ops::removed;
 use crate::ops::view::mend;
 use crate::program::args::DoctorArgs;
 use crate::program::cmd::doctor::finding::{Finding, Fixed, Overview, Severity};
@@ -62,6 +63,7 @@ pub fn run(repo: &Repo, heard: Warn<'_>, args: &DoctorArgs) -> Result<Diagnosis>
     findings.extend(privacy::check(repo)?);
     let mut about = Overview::default();
     findings.extend(repository::check(repo, &mut about));
+    about.removed_worktrees = removed::list(repo)?.into_iter().map(|one| (one.worktree, one.kept)).collect();
     findings.extend(typos::check(repo));
     findings.extend(agents::check(repo, &mut about));
     findings.extend(worktrees::check(repo));

@@ -2,9 +2,10 @@
 
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, unix_now};
-use crate::model::bytes::size;
+use crate::model::bytes::{sanitized, size};
 use crate::model::expiry::NEWEST;
 use crate::ops::gc::{Collected, Effort, collect, collect_automatically, plan};
+use crate::ops::removed::RemovedWorktree;
 use crate::ops::turn::session::beside_turn;
 use crate::ops::view::View;
 use crate::program::args::GcArgs;
@@ -76,6 +77,7 @@ impl Answer for Collected {
             "expired": self.expired,
             "kept": self.kept,
             "rescues": self.rescues,
+            "removed_worktrees": self.removed,
             "freed_bytes": self.freed,
             "aside_bytes": self.aside,
             "released_bytes": self.released,
@@ -87,6 +89,10 @@ impl Answer for Collected {
         let count = |n: usize| if n == 1 { "1 turn".to_owned() } else { format!("{n} turns") };
         let word = if self.dry_run { "Would expire" } else { "Expired" };
         let mut text = format!("{word} {}, {} kept\n", count(self.expired.len()), self.kept);
+        for RemovedWorktree { worktree, expired, kept } in &self.removed {
+            let (expired, worktree) = (count(expired.len()), sanitized(worktree));
+            text.push_str(&format!("of the removed worktree '{worktree}': {expired}, {kept} kept\n"));
+        }
         if self.freed > 0 || self.aside > 0 {
             let word = if self.dry_run { "to be freed" } else { "freed" };
             text.push_str(&format!("moved aside: {} {word}, {} kept\n", size(self.freed), size(self.aside)));

@@ -4,6 +4,7 @@ use crate::agents::setup;
 use crate::git::repo::clock::ago;
 use crate::model::bytes::{sanitized, size};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How bad a finding is.
@@ -74,12 +75,14 @@ pub struct Overview {
     pub scratch_bytes: u64,
     /// How much oxundo takes in all.
     pub taken_bytes: u64,
+    /// The worktrees that were removed, and how many turns each has left.
+    pub removed_worktrees: BTreeMap<String, usize>,
     /// The agents that are installed or set up.
     pub agents: Vec<serde_json::Value>,
 }
 
 impl Overview {
-    /// The agents, a line each.
+    /// The agents and the removed worktrees, a line each, and the space.
     pub fn text(&self) -> String {
         let line = |agent: &serde_json::Value| {
             let word = |key: &str| agent[key].as_str().map(sanitized);
@@ -91,6 +94,12 @@ impl Overview {
             format!("{}: {state}\n", setup::title(&word("agent").unwrap_or_default()))
         };
         let taken = format!("oxundo takes {}\n", size(self.taken_bytes));
-        self.agents.iter().map(line).chain([taken]).collect()
+        let removed = |(name, turns): (&String, &usize)| {
+            let (name, count) =
+                (sanitized(name), if *turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") });
+            format!("the removed worktree '{name}': {count}, of which 'oxundo log --all' tells\n")
+        };
+        let removed = self.removed_worktrees.iter().map(removed);
+        self.agents.iter().map(line).chain(removed).chain([taken]).collect()
     }
 }
