@@ -132,7 +132,8 @@ pub enum Command {
     /// Bring files of any turn or checkpoint into the worktree
     ///
     /// Only the worktree changes; HEAD and index stay. What restore did is a turn of its own, which undo takes back. With --exact
-    /// all goes to that state: the index and where HEAD's branch points too, and what was made since goes.
+    /// all goes to that state: the index and where HEAD's branch points too, and what was made since goes, what you saved between
+    /// two calls included, which 'undo --to TURN.STEP' keeps.
     #[command(after_long_help = include_str!("help/restore.txt"))]
     Restore(RestoreArgs),
     /// Find a lost file or text in all that is recorded, with the command that brings it back

@@ -246,6 +246,16 @@ fn what_the_user_saves_between_calls_is_no_steps_and_survives_undo() {
         files(["its", "1"]);
         repo.oxundo(["redo"]).success();
         repo.state().assert_is(&after, "and on");
+        repo.oxundo(["restore", "--exact", "1.1"]).success();
+        repo.assert_file(
+            "both.txt",
+            "its\n2\n3\n4\n5\n6\n7\nmine\n",
+            "the state right after the call, and nothing else",
+        );
+        repo.assert_file("d/one.txt", "one\n", "what was saved later is not in it");
+        assert!(!repo.exists("mine.txt") && repo.exists("g/gone.txt"), "what was saved later is not in it");
+        repo.undo();
+        repo.state().assert_is(&after, "undo brings it back");
         repo.undo();
         repo.state().assert_is(&before, "once more");
         repo.assert_sound();
