@@ -282,7 +282,11 @@ fn where_no_commit_can_be_made_the_turn_is_kept_without() {
     repo.write("a.txt", "one\n");
     let before = repo.state();
     let output = hook(&repo, &["claude"], &prompt("s", "1", "p"));
-    output.warns("recorded without commits");
+    assert_eq!(output.err(), "", "an agent has no use for it");
+    let log = String::from_utf8(repo.read(".git/oxundo/hooks.log")).expect("text");
+    assert!(log.contains("claude -: warning: recorded without commits"), "{log}");
+    let told = repo.oxundo(["doctor"]).out();
+    assert!(!told.contains("the last call of a hook failed"), "{told}");
     repo.sh("echo two >>a.txt");
     hook(&repo, &["claude"], &stop("s", "1"));
     assert_eq!(repo.log()[0]["mode"], "ghost");

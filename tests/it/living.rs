@@ -884,10 +884,10 @@ fn what_a_turn_could_not_commit_is_not_saved_as_the_users() {
         };
         repo.sh("echo users-first >>first.txt");
         lock(BEGIN);
-        hook_that_warns(&repo, BEGIN, "1");
+        hook(&repo, BEGIN, "1");
         repo.sh("rm -f .git/index.lock; echo agents-own >>README.txt");
         lock(END);
-        hook_that_warns(&repo, END, "1");
+        hook(&repo, END, "1");
         repo.sh("rm -f .git/index.lock; echo users-second >>first.txt");
         let before = repo.state();
         hook(&repo, BEGIN, "2");
@@ -1027,7 +1027,7 @@ fn what_a_turn_left_uncommitted_is_in_no_dirty_commit_whatever_came_in_between()
             repo.sh("git switch -qc side; echo side >side.txt; git add .; git commit -qm side; git switch -q main");
             hook(repo, BEGIN, "m");
             repo.sh("git merge -q --no-ff --no-commit side; echo agents-late >>README.txt");
-            hook_that_warns(repo, END, "m");
+            hook(repo, END, "m");
             repo.sh("rm .git/MERGE_*");
         }),
     ];
@@ -1104,7 +1104,7 @@ fn a_secret_that_an_agent_staged_is_in_no_commit() {
     let repo = repo(Mode::Commit);
     hook(&repo, BEGIN, "1");
     repo.sh("echo TOKEN=agents-own >.env; git add -f .env; echo agents-first >>README.txt");
-    hook_that_warns(&repo, END, "1");
+    hook(&repo, END, "1");
     assert!(agents_commits(&repo).contains("+agents-first"));
     repo.sh("echo users-own >>first.txt");
     let before = repo.state();
@@ -1125,14 +1125,6 @@ impl Sandbox {
         self.sh(script);
         hook(self, END, prompt);
     }
-}
-
-#[track_caller]
-fn hook_that_warns(repo: &Sandbox, event: &str, prompt: &str) {
-    let payload = json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": "p"}).to_string();
-    let output = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload.as_bytes());
-    output.success();
-    assert_eq!(output.out(), "");
 }
 
 /// An end of a prompt that was announced: another hook made the agent go on after the first one.

@@ -1,6 +1,7 @@
 //! `oxundo hook`: what an agent's own hook calls. It prints nothing on stdout, where the agent
 //! would read it, never keeps its agent waiting for long, and never fails as far as the agent
-//! can see: what goes wrong is told on stderr and in a log.
+//! can see: what goes wrong is told on stderr and in a log. What it would warn of is in the log alone: nobody reads it
+//! there and then but the agent.
 
 use crate::agents::adapters::Adapter;
 use crate::agents::payload::HookEvent;
@@ -25,6 +26,7 @@ use crate::ops::turn::session::{SignalCall, beside_turn, handle_signal};
 use crate::program::args::HookArgs;
 use crate::program::cmd::gc::start_if_due;
 use crate::program::ui::Ui;
+use crate::warning::Warning;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, kill_process};
 use serde_json::Value;
@@ -101,7 +103,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     let adapter = adapters::host(name, is_set, |key| payload::has(&payload, key)).context("no such agent")?;
     if let Some(top) = payload::removed_worktree(adapter, event, &payload) {
-        return keep_last(ui, adapter, event, &top);
+        return keep_last(adapter, event, &top);
     }
     let variable = |name: Option<&str>| std::env::var(name?).ok().filter(|value| !value.is_empty());
     let heard = payload::parse(adapter, event, &payload, variable(adapter.session_variable));
@@ -122,7 +124,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     let done = match (is_heard(&repo, heard.as_ref()), heard, unread) {
         (Ok(false), ..) => return Ok(()),
         (Err(error), ..) => Err(error),
-        (Ok(true), Some(heard), _) => told(&repo, ui, heard),
+        (Ok(true), Some(heard), _) => told(&repo, &Logged::new(&repo, adapter, event).heard(), heard),
         (Ok(true), None, Some(error)) => Err(error).context("read the hook's JSON"),
         (Ok(true), None, None) => Ok(()),
     };
@@ -178,14 +180,15 @@ fn half(text: &str) -> Option<u32> {
 }
 
 /// Takes a last checkpoint of a linked worktree that is about to be removed: its timeline stays.
-fn keep_last(ui: &Ui, adapter: &Adapter, event: Option<&str>, top: &Path) -> Result<()> {
+fn keep_last(adapter: &Adapter, event: Option<&str>, top: &Path) -> Result<()> {
     let Some(repo) = Repo::open_existing(top)? else { return Ok(()) };
     // Another directory below a worktree takes nothing of it along.
     let is_top = top.canonicalize().is_ok_and(|top| repo.top().canonicalize().is_ok_and(|own| own == top));
     if repo.linked_id().is_none() || !is_top || !Config(&repo).enabled()? {
         return Ok(());
     }
-    let heard = ui.heard();
+    let logged = Logged::new(&repo, adapter, event);
+    let heard = logged.heard();
     let done = beside_turn(&repo, &heard, "a worktree's removal").and_then(|mut locked| {
         let name = (!locked.timeline.state.named.contains_key(LAST)).then_some(LAST);
         checkpoint::name(&mut locked, name).map(drop)
@@ -203,13 +206,12 @@ fn is_heard(repo: &Repo, heard: Option<&HookEvent>) -> Result<bool> {
     Ok(ends && Timelines::new(repo).timeline()?.state.open.is_some())
 }
 
-fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
+fn told(repo: &Repo, listener: &dyn Fn(Warning), heard: HookEvent) -> Result<()> {
     let patience = if heard.signal == Signal::Gone { LAST_PATIENCE } else { PATIENCE };
     let limit = Config(repo).hook_timeout()?;
-    let listener = ui.heard();
-    let message = heard.prompt.as_deref().and_then(|prompt| message_of_prompt(Config(repo), prompt, &listener));
+    let message = heard.prompt.as_deref().and_then(|prompt| message_of_prompt(Config(repo), prompt, listener));
     // It may have a password in it.
-    let told = |line: String| message_of_prompt(Config(repo), &line, &listener);
+    let told = |line: String| message_of_prompt(Config(repo), &line, listener);
     let tool = heard.tool.map(|tool| ToolUse { command: tool.command.and_then(told), ..tool });
     let call = SignalCall {
         signal: heard.signal,
@@ -226,7 +228,7 @@ fn told(repo: &Repo, ui: &Ui, heard: HookEvent) -> Result<()> {
     // Where that cannot be written, nothing else can: the hook may still succeed.
     let attempt = missed.as_ref().and_then(|missed| Attempt::begin(repo, missed).ok());
     watch(limit, give_up(repo.scratch()?.to_owned(), missed.clone(), attempt.as_ref(), limit));
-    let done = handle_signal(repo, &listener, &call);
+    let done = handle_signal(repo, listener, &call);
     let is_told = match (&done, missed) {
         (Err(error), Some(missed)) => missed.write(repo.scratch()?, &to_refusal(error).message).is_ok(),
         _ => true,
@@ -299,9 +301,27 @@ fn input() -> Result<Vec<u8>> {
     }
 }
 
+/// Writes down what a hook would warn of.
+struct Logged<'a> {
+    repo: &'a Repo,
+    adapter: &'a Adapter,
+    event: Option<&'a str>,
+}
+
+impl<'a> Logged<'a> {
+    fn new(repo: &'a Repo, adapter: &'a Adapter, event: Option<&'a str>) -> Self {
+        Self { repo, adapter, event }
+    }
+
+    fn heard(&self) -> impl Fn(Warning) + '_ {
+        // There is nobody to tell that the log cannot be written.
+        |warning| drop(write_line(self.repo, self.adapter, self.event, &format!("warning: {}", warning.message)))
+    }
+}
+
 /// Remembers that the agent's hooks fire, and what went wrong.
 fn note(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: Option<&anyhow::Error>) {
-    // There is nobody to tell that the log cannot be written.
+    // As above.
     drop(write_note(repo, adapter, event, error));
 }
 
@@ -309,13 +329,16 @@ fn write_note(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: Option
     let fired = repo.scratch()?.join("fired");
     repo.make_private(&fired)?;
     File::create(fired.join(adapter.name))?;
-    let Some(error) = error else { return Ok(()) };
+    error.map_or(Ok(()), |error| write_line(repo, adapter, event, &format!("{error:#}")))
+}
+
+fn write_line(repo: &Repo, adapter: &Adapter, event: Option<&str>, text: &str) -> Result<()> {
     let path = repo.scratch()?.join("hooks.log");
     if path.metadata().is_ok_and(|about| about.len() > LOG_SIZE) {
         std::fs::rename(&path, path.with_extension("log.1"))?;
     }
     let mut log = File::options().create(true).append(true).open(&path)?;
-    let line = format!("{} {} {}: {error:#}", rfc3339_now(), adapter.name, event.unwrap_or("-"));
+    let line = format!("{} {} {}: {text}", rfc3339_now(), adapter.name, event.unwrap_or("-"));
     let line: String = sanitized(&line).chars().take(2000).collect();
     writeln!(log, "{line}")?;
     Ok(())
