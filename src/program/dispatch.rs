@@ -4,7 +4,7 @@ use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::model::plan::Op;
-use crate::program::args::{Cli, Command, RedoArgs, TurnEnd, UndoArgs};
+use crate::program::args::{Cli, Color, Command, HookArgs, RedoArgs, TurnEnd, UndoArgs};
 use crate::program::cmd;
 use crate::program::ui::{Ui, Unanswered};
 use crate::program::usage;
@@ -15,7 +15,13 @@ use std::process::ExitCode;
 
 /// Runs a command line; gives the process's exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args = usage::spelled_out(args.into_iter().collect());
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(hook) = plain_hook(&args) {
+        let ui = Ui { json: false, quiet: false, verbose: false, hints: true, color: Color::Never };
+        cmd::hook::run(None, &ui, &hook);
+        return ExitCode::SUCCESS;
+    }
+    let args = usage::spelled_out(args);
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         // An agent takes any other exit code for a verdict on its work.
@@ -52,6 +58,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let answered = answer(command, &directory, &mut ui);
     concluded(&ui, answered, Some(command))
+}
+
+/// `hook AGENT …` as agents call it, with no option before it. All commands and options are not made ready for that: it
+/// would take a good part of the time that a hook takes.
+fn plain_hook(args: &[OsString]) -> Option<HookArgs> {
+    let [_, command, words @ ..] = args else { return None };
+    let is_plain = words.first().is_some_and(|agent| !agent.to_string_lossy().starts_with('-'));
+    (command == "hook" && is_plain).then(|| HookArgs { words: words.to_vec() })
 }
 
 /// The exit code of what was answered, or why it could not be.
