@@ -175,6 +175,9 @@ pub struct Turn {
     /// Whether what differs after its last step is the user's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub users_end: bool,
+    /// The user's last commit between its calls, where nobody else led HEAD on: undo leads to it.
+    #[serde(default, with = "hex_option", skip_serializing_if = "Option::is_none")]
+    pub onto: Option<ObjectId>,
     /// What it is, when oxundo made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,

@@ -11,7 +11,8 @@ use crate::model::turn::{Made, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::begin::begin_made;
-use crate::ops::turn::end::{Ending, Since, drop_open, end_as_seen};
+use crate::ops::turn::end::{Ending, drop_open, end_as_seen};
+use crate::ops::turn::since::Since;
 use anyhow::Result;
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized, shell_word, unquoted};
 use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState};
-use crate::model::merge::{Edits, Merge};
+use crate::model::merge::{Blobs, Edits, Merge, Merged};
 use crate::model::path::all_parents;
 use crate::model::plan::{BranchMove, Op, Plan, ReturnState};
 use crate::model::planner::{TurnDelta, conflict, plan as planned};
@@ -20,7 +20,7 @@ use crate::ops::conversation;
 use crate::ops::list::is_done_anywhere;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
-use crate::ops::turn::{check_idle, with_dirty_commit};
+use crate::ops::turn::{check_idle, goal_with_dirty_commit};
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::prepare::leave_committed;
 use crate::ops::undo::range::{Extent, TurnRange, is_done, nothing};
@@ -280,15 +280,45 @@ impl<'a> Revert<'a, '_> {
         let before = timeline.undone_to(turn.turn)?;
         let after = timeline.checkpoint(turn.turn, Side::After)?;
         // The user's uncommitted work from before the turn is not the turn's.
-        let start = with_dirty_commit(repo, &before, turn.dirty_commit)?;
+        let dirty = turn.dirty_commit.filter(|_| turn.onto.is_none());
+        let began = timeline.checkpoint(turn.turn, Side::Before)?;
+        let start = goal_with_dirty_commit(repo, &began, &before, dirty)?;
         let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
         delta.branches.clear();
         delta.symbolic.clear();
         (delta.head, delta.stash) = (None, None);
         let objects = Objects::new(repo);
-        let committed =
-            Committed { turn, after: objects.head_tree(&after.head)?, before: objects.head_tree(&start.head)? };
-        Ok((delta, committed))
+        let (ends, was) = ([&began, &before, &after], objects.head_tree(&start.head)?);
+        let after = objects.head_tree(&after.head)?;
+        let before = self.without_users(ends, was, after)?;
+        Ok((delta, Committed { turn, after, before }))
+    }
+
+    /// The tree to which its commits are taken back: what the user saved during the turn and somebody committed in it stays.
+    fn without_users(&self, [began, goal, end]: [&Checkpoint; 3], was: ObjectId, now: ObjectId) -> Result<ObjectId> {
+        let (objects, checkpoints) = (Objects::new(self.view.repo), Checkpoints::new(self.view.repo));
+        if began.worktree == goal.worktree {
+            return Ok(was);
+        }
+        let users = objects.changed_paths(began.worktree, goal.worktree)?;
+        let mut stays = Vec::new();
+        checkpoints.merging(|merge| {
+            for (path, _) in objects.entry_changes(was, now)?.into_iter().filter(|(path, _)| users.contains(path)) {
+                let committed = objects.tree_entry(now, path.as_bstr())?;
+                let file = |state| checkpoints.captured_file(state, path.as_bstr());
+                let next = match (committed, file(goal)?, file(end)?) {
+                    (Some((kind, ours)), Some(theirs), Some(base)) if theirs.id != base.id => {
+                        let merged = merge(path.as_bstr(), Blobs { base: base.id, ours, theirs: theirs.id })?;
+                        let Merged::Clean(id) = merged else { continue };
+                        Some((kind, id))
+                    }
+                    (committed, ..) => committed,
+                };
+                stays.push((path, next));
+            }
+            Ok(())
+        })?;
+        objects.edited_tree(was, &stays)
     }
 
     /// What the user edited since the last turn.

@@ -6,7 +6,6 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::commit::{Author, Sign};
-use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized};
 use crate::model::checkpoint::Head;
 use crate::model::guard;
@@ -52,7 +51,7 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
     view.repo.check_identity()?;
     let turns = chosen(view, wish.turns.as_deref())?;
     let head = &view.head;
-    let base = view.timeline.checkpoint(turns[turns.len() - 1].turn, Side::Before)?.head;
+    let base = view.timeline.undone_to(turns[turns.len() - 1].turn)?.head;
     let (Some(tip), true) = (head.commit, base.branch == head.branch) else {
         return Err(nothing(Op::Squash, "these turns made no commit on this branch").into());
     };

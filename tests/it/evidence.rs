@@ -90,6 +90,15 @@ struct Story {
     prompts: [usize; 2],
     /// How many calls each has in flight.
     calls: [usize; 2],
+    /// Whether oxundo takes steps: then an agent writes within its calls, and what the user saves between them is the
+    /// user's.
+    steps: bool,
+    /// Who takes part in the open turn, and whether it has called; or `run`'s agent, which tells of nothing.
+    parts: BTreeMap<usize, bool>,
+    /// Whether a call's end was not told of.
+    lost: bool,
+    /// What the user saved between calls in the open turn, and whether in a new file.
+    between: Vec<(usize, bool)>,
     /// Whether it has made a turn.
     known: [bool; 2],
     tokens: BTreeMap<usize, Whose>,
@@ -134,13 +143,16 @@ fn event() -> impl Strategy<Value = Event> {
 
 /// One thing, or what often comes one after the other.
 fn phrase() -> impl Strategy<Value = Vec<Event>> {
-    use Event::{Begin, Call, End, Saves, Undo, Writes};
+    use Event::{Begin, Call, End, Git, Saves, Undo, Writes};
     let who = || 0..2_usize;
     prop_oneof![
         12 => event().prop_map(|event| vec![event]),
         1 => who().prop_map(|who| vec![Saves(false), Begin(who), Writes(who, false), Undo]),
         1 => who().prop_map(|who| vec![Writes(who, false), Undo, Writes(who, false), End(who)]),
         1 => who().prop_map(|who| vec![Undo, Saves(false), Call(who), Writes(who, false)]),
+        2 => (who(), prop::bool::ANY)
+            .prop_map(|(who, new)| vec![Begin(who), Writes(who, true), Saves(new), Writes(who, true), End(who)]),
+        1 => who().prop_map(|who| vec![Begin(who), Writes(who, false), Saves(false), Git(0), Writes(who, true), End(who)]),
     ]
 }
 
@@ -157,12 +169,13 @@ fn name(who: usize) -> &'static str {
 }
 
 impl Story {
-    fn begin(ghost: bool) -> Self {
+    fn begin(ghost: bool, steps: bool) -> Self {
         let repo = Sandbox::new();
         repo.write(TRACKED, ruled());
         repo.sh("git add -A; git commit -qm ruled");
-        // Where steps tell, what is written outside of an agent's calls is not the agent's.
-        repo.git(["config", "oxundo.steps", "off"]);
+        if !steps {
+            repo.git(["config", "oxundo.steps", "off"]);
+        }
         if ghost {
             repo.git(["config", "oxundo.mode", "ghost"]);
         }
@@ -173,6 +186,10 @@ impl Story {
             at_work: AtWork::Nobody,
             prompts: [0; 2],
             calls: [0; 2],
+            steps,
+            parts: BTreeMap::new(),
+            lost: false,
+            between: Vec::new(),
             known: [false; 2],
             tokens: BTreeMap::new(),
             open: Vec::new(),
@@ -190,9 +207,13 @@ impl Story {
     }
 
     fn hook(&self, event: &str, who: usize, call: usize) {
+        self.hook_of("Bash", event, who, call);
+    }
+
+    fn hook_of(&self, tool: &str, event: &str, who: usize, call: usize) {
         let prompt = format!("{}{}", name(who), self.prompts[who]);
         let payload = json!({"hook_event_name": event, "session_id": name(who), "prompt_id": prompt, "prompt": "p",
-            "tool_name": "Bash", "tool_use_id": call.to_string()});
+            "tool_name": tool, "tool_input": {"file_path": self.repo.path(TRACKED)}, "tool_use_id": call.to_string()});
         let mut command = self.repo.oxundo_command(["hook", "claude"]);
         if who == 0 && self.run.as_ref().is_some_and(|run| run.hooked) {
             command.env("OXUNDO_RUN", self.repo.path(".git"));
@@ -213,8 +234,10 @@ impl Story {
         self.repo.wait_for(&format!("runs{number}"));
         let _ = writeln!(self.told, "a run begins{}", if hooked { ", of a's" } else { "" });
         self.settles();
+        self.closes();
         self.run = Some(Run { process, hooked, waits: false, number });
         self.joins(RUN);
+        self.parts.insert(RUN, false);
         if let (true, AtWork::Sure(at_work)) = (hooked, &mut self.at_work) {
             // Its prompts tell when it is at work.
             at_work.remove(&RUN);
@@ -259,6 +282,55 @@ impl Story {
         }
     }
 
+    /// The open turn is over: what the user saved between its calls is the user's where all of them are told of.
+    fn closes(&mut self) {
+        let all_told = !self.lost && self.calls == [0; 2] && self.parts.values().all(|has_called| *has_called);
+        let whose = if all_told { Whose::Users } else { Whose::Anybodys };
+        for (token, _) in std::mem::take(&mut self.between) {
+            self.tokens.insert(token, whose);
+        }
+        self.parts = self.at_work().into_iter().map(|who| (who, false)).collect();
+        self.lost = false;
+    }
+
+    /// What the user saved in the tracked file cannot be told from what a call writes there that names no file.
+    fn blurs(&mut self) {
+        for (token, _) in self.between.extract_if(.., |(_, new)| !*new) {
+            self.tokens.insert(token, Whose::Anybodys);
+        }
+    }
+
+    /// The agent writes, in a call of its own where steps are taken and it is at work.
+    fn works(&mut self, who: usize, new: bool) {
+        let is_in_call = self.calls[who] > 0;
+        if !self.steps || !self.at_work().contains(&who) || is_in_call {
+            if is_in_call && !new {
+                self.blurs();
+            }
+            return self.write(Some(who), new);
+        }
+        let others_call = self.calls != [0; 2];
+        let tool = if new || self.tokens.len() % 2 == 0 { "Bash" } else { "Edit" };
+        if !new && (others_call || tool == "Bash") {
+            self.blurs();
+        }
+        self.calls_tool(tool, who);
+        self.write(Some(who), new);
+        let _ = writeln!(self.told, "{} has called {tool}", name(who));
+        self.hook_of(tool, "PostToolUse", who, self.calls[who]);
+        self.calls[who] -= 1;
+    }
+
+    fn calls_tool(&mut self, tool: &str, who: usize) {
+        let _ = writeln!(self.told, "{} calls {tool}", name(who));
+        if !matches!(&self.at_work, AtWork::Sure(at_work) if at_work.contains(&who)) {
+            self.joins(who);
+        }
+        self.parts.insert(who, true);
+        self.calls[who] += 1;
+        self.hook_of(tool, "PreToolUse", who, self.calls[who]);
+    }
+
     fn write(&mut self, by: Option<usize>, new: bool) {
         let token = self.tokens.len() + self.open.len();
         let text = format!("token{token}.");
@@ -273,6 +345,10 @@ impl Story {
         }
         let whose = match (&self.at_work, by) {
             (AtWork::Sure(at_work), Some(who)) if at_work.contains(&who) => Some(Whose::Agents),
+            (AtWork::Sure(_), None) if self.steps && self.calls == [0; 2] => {
+                self.between.push((token, new));
+                Some(Whose::Anybodys)
+            }
             (AtWork::Sure(_), _) => Some(Whose::Anybodys),
             (AtWork::Nobody, _) => Some(Whose::Users),
             (AtWork::Perhaps(_), _) => None,
@@ -295,8 +371,12 @@ impl Story {
             _ => BTreeSet::new(),
         };
         if others.is_empty() {
+            self.lost |= self.calls != [0; 2];
+            self.closes();
             self.calls = [0; 2];
+            self.parts.clear();
         }
+        self.parts.entry(who).or_insert(false);
         self.decide(Whose::Users, Whose::Users);
         self.at_work = AtWork::Sure(others.into_iter().chain([who]).collect());
         self.run.iter_mut().for_each(|run| run.waits = false);
@@ -308,7 +388,11 @@ impl Story {
         if !left.remove(&who) {
             return;
         }
+        self.lost |= self.calls[who] > 0;
         self.calls[who] = 0;
+        if left.is_empty() {
+            self.closes();
+        }
         if ended {
             // It was at work: what the user did in the same time cannot be told apart.
             self.decide(Whose::Agents, Whose::Anybodys);
@@ -351,6 +435,7 @@ impl Story {
             return;
         }
         self.decide(Whose::Users, Whose::Users);
+        self.closes();
         if self.at_work != AtWork::Nobody && self.run.is_none() {
             self.at_work = AtWork::Perhaps(self.at_work());
         }
@@ -373,12 +458,7 @@ impl Story {
                 self.leaves(who, ended);
             }
             Event::Call(who) if is_there(self, who) || self.known[who] => {
-                let _ = writeln!(self.told, "{} calls", name(who));
-                if !matches!(&self.at_work, AtWork::Sure(at_work) if at_work.contains(&who)) {
-                    self.joins(who);
-                }
-                self.calls[who] += 1;
-                self.hook("PreToolUse", who, self.calls[who]);
+                self.calls_tool("Bash", who);
                 // One that has no process is in flight for some seconds only.
                 self.repo
                     .sh("! [ -e .git/oxundo/calls ] || sed -i 's/\"at\":\"20[0-9]*/\"at\":\"2999/; s/\"since_boot\":[0-9]*,//' .git/oxundo/calls");
@@ -389,8 +469,13 @@ impl Story {
                 self.calls[who] -= 1;
             }
             Event::Writes(RUN, new) if self.run.is_some() => self.write(Some(RUN), new),
-            Event::Writes(who, new) if who != RUN && self.prompts[who] > 0 => self.write(Some(who), new),
-            Event::Saves(new) => self.write(None, new),
+            Event::Writes(who, new) if who != RUN && self.prompts[who] > 0 => self.works(who, new),
+            Event::Saves(new) => {
+                self.write(None, new);
+                if self.steps {
+                    crate::steps::tick();
+                }
+            }
             Event::Undo => self.command(&["undo"]),
             Event::Redo => self.command(&["redo"]),
             Event::Runs(hooked) => self.begins_run(hooked),
@@ -402,8 +487,9 @@ impl Story {
                 let name = format!("branch{}", self.told.len());
                 self.command(&["branch", &name]);
             }
-            // Beside an agent at work it is part of the turn, and what it adds is the agent's.
-            Event::Git(which) if !matches!(self.at_work, AtWork::Sure(_)) => {
+            // Beside an agent at work it is part of the turn, and what it adds is the agent's: but for a commit between its
+            // calls.
+            Event::Git(which) if !matches!(self.at_work, AtWork::Sure(_)) || (self.steps && which == 0) => {
                 self.strays = true;
                 let script = GIT[which].replace('N', &self.told.len().to_string());
                 let _ = writeln!(self.told, "{script}");
@@ -497,9 +583,9 @@ fn with_evidence_a_change_is_its_sessions_and_without_any_the_users() {
     // The same stories each time.
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let outcome = TestRunner::new_with_rng(config, rng).run(
-        &(prop::bool::weighted(0.25), vec(phrase(), 6..24)),
-        |(ghost, events)| {
-            let mut story = Story::begin(ghost);
+        &(prop::bool::weighted(0.25), prop::bool::weighted(0.75), vec(phrase(), 6..24)),
+        |(ghost, steps, events)| {
+            let mut story = Story::begin(ghost, steps);
             let told = std::cell::RefCell::new(String::new());
             catch_unwind(AssertUnwindSafe(|| {
                 for event in events.into_iter().flatten() {
@@ -510,7 +596,7 @@ fn with_evidence_a_change_is_its_sessions_and_without_any_the_users() {
             }))
             .map_err(|panic| {
                 let text = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic".to_owned());
-                TestCaseError::fail(format!("{text}\nghost: {ghost}\n{}", told.borrow()))
+                TestCaseError::fail(format!("{text}\nghost: {ghost}, steps: {steps}\n{}", told.borrow()))
             })
         },
     );
@@ -558,7 +644,7 @@ fn stories_that_chance_seldom_tells() {
     ];
     for ghost in [false, true] {
         for events in stories {
-            let mut story = Story::begin(ghost);
+            let mut story = Story::begin(ghost, true);
             for event in events {
                 story.happens(*event);
             }

@@ -64,6 +64,7 @@ mod locale;
 mod locks;
 mod log;
 mod manual;
+mod meanwhile;
 mod mending;
 mod messages;
 mod missed;

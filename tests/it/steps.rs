@@ -24,11 +24,11 @@ pub(crate) fn call(repo: &Sandbox, session: &str, id: u32, tool: &str, input: &V
     hook(repo, session, "PostToolUse", &about);
 }
 
-fn edit(repo: &Sandbox, id: u32, path: &str, script: &str) {
+pub(crate) fn edit(repo: &Sandbox, id: u32, path: &str, script: &str) {
     call(repo, "s", id, "Edit", &json!({"file_path": repo.path(path)}), script);
 }
 
-fn shell(repo: &Sandbox, id: u32, script: &str) {
+pub(crate) fn shell(repo: &Sandbox, id: u32, script: &str) {
     call(repo, "s", id, "Bash", &json!({"command": script}), script);
 }
 
@@ -291,7 +291,9 @@ fn what_was_there_in_a_turn_that_took_all_of_it_back_is_found() {
     shell(&repo, 3, "git reset -q --hard; git clean -fdq");
     let stop = json!({"hook_event_name": "Stop", "session_id": "s"}).to_string();
     let told = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), stop.as_bytes());
-    told.warns("after its steps it was as in rescue:1 to rescue:4");
+    assert_eq!(told.err(), "");
+    let log = String::from_utf8(repo.read(".git/oxundo/hooks.log")).expect("text");
+    assert!(log.contains("after its steps it was as in rescue:1 to rescue:4"), "{log}");
     assert_eq!(repo.log().len(), 0, "nothing is left to undo");
     repo.sh("git gc -q --prune=now");
     let found = repo.json(["find", "u.txt"]).1;

@@ -178,6 +178,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         sole: false,
         began: capture.at,
         users_end: false,
+        onto: None,
         made: None,
         kept: false,
         footing: None,

@@ -19,8 +19,8 @@ use gix::ObjectId;
 const FILE: &str = "calls";
 
 /// Adds what a hook tells of a call.
-pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Result<()> {
-    append(repo, &mark(part, tool, ends))
+pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool, head: Option<ObjectId>) -> Result<()> {
+    append(repo, &CallMark { head, ..mark(part, tool, ends) })
 }
 
 /// What a call finds as it begins.
@@ -30,12 +30,14 @@ pub struct FoundBefore {
     pub file: Option<FileState>,
     /// The state of all, as a tree.
     pub state: Option<ObjectId>,
+    /// The commit that HEAD is at.
+    pub head: Option<ObjectId>,
 }
 
 /// As [`record`], of a call that begins.
 pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: FoundBefore) -> Result<()> {
-    let FoundBefore { file, state } = found;
-    append(repo, &CallMark { found: file, state, ..mark(part, tool, false) })
+    let FoundBefore { file, state, head } = found;
+    append(repo, &CallMark { found: file, state, head, ..mark(part, tool, false) })
 }
 
 /// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it.
@@ -45,7 +47,7 @@ pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<()
         return Ok(());
     }
     append(repo, &CallMark { clock: Some(0), ..mark(part, tool, false) })?;
-    record(repo, part, tool, true)?;
+    record(repo, part, tool, true, None)?;
     record_look(repo, part, tool, Looked::GoesOn)
 }
 
@@ -66,6 +68,7 @@ fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
         clock: (!ends).then(file_clock),
         found: None,
         state: None,
+        head: None,
         looked: None,
     }
 }
@@ -91,7 +94,7 @@ pub fn carry_over(repo: &Repo, calls: Vec<ToolCall>, parts: &[Participant]) -> R
 
 /// Adds that a session has no call in flight any more: its prompt is over, and others are at work in the turn.
 pub fn end_all(repo: &Repo, part: &Participant) -> Result<()> {
-    record(repo, part, &ToolUse::default(), true)
+    record(repo, part, &ToolUse::default(), true, None)
 }
 
 /// The calls in the open turn so far. A line that cannot be read is none: it is evidence, and nothing hangs on it.

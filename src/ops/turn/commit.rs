@@ -14,9 +14,12 @@ use crate::git::repo::Repo;
 use crate::git::scan::ignore::ignored_now;
 use crate::model::bytes::shown;
 use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry, IndexState};
+use crate::model::merge::{Blobs, Merged};
 use crate::model::plan::IndexMove;
 use crate::model::turn::{Turn, subject};
 use crate::ops::locked::Locked;
+use crate::ops::turn::meanwhile::Whose;
+use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::announce_left_out;
 use crate::ops::turn::{check_idle, check_on_branch};
 use crate::ops::view::View;
@@ -112,12 +115,11 @@ pub struct AutoCommit<'r> {
 pub fn auto_commit<'r>(
     locked: &Locked<'r>,
     turn: &Turn,
-    start: &Checkpoint,
-    capture: &Capture,
+    since: &Since,
     changed: &Delta,
 ) -> Result<Option<AutoCommit<'r>>> {
     let (repo, config, index) = (locked.repo, locked.config(), Index::new(locked.repo));
-    let checkpoint = &capture.checkpoint;
+    let checkpoint = &since.capture.checkpoint;
     if let Some(what) = repo.in_progress() {
         anyhow::bail!("the agent left a {what} in progress");
     }
@@ -129,17 +131,21 @@ pub fn auto_commit<'r>(
     let found = lock.read()?;
     lock.expect_set(&[])?;
     let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
-    let choice = Choice::of(locked, start, capture, changed, head_tree)?;
-    announce_left_out(locked, &choice.left_out, &checkpoint.skipped, &start.skipped);
-    // Where the agent made commits itself, there may be nothing left; a secret has been named.
-    let is_all_said = changed.head.is_some() || !choice.left_out.is_empty();
+    let choice = Choice::of(locked, since, changed, head_tree)?;
+    announce_left_out(locked, &choice.left_out, &checkpoint.skipped, &since.start.skipped);
+    // Where the agent made commits itself, there may be nothing left, nor where the user did the rest; a secret has been
+    // named.
+    let is_all_said = changed.head.is_some() || !choice.left_out.is_empty() || since.theirs.goal.is_some();
     if choice.commit.is_empty() {
         let is_nothing = is_all_said || (changed.files.is_empty() && changed.index.is_empty());
         anyhow::ensure!(is_nothing, "git tracks none of these files, or is told to leave them alone");
         return Ok(None);
     }
-    let mut message = commit_message(locked, turn, start, checkpoint);
+    let mut message = commit_message(locked, turn, since.theirs.goal.as_ref().unwrap_or(&since.start), checkpoint);
+    let was = choice.parts.iter().map(|(path, _)| index.index_entries(&found, path.as_bstr()));
+    let was: Vec<_> = was.collect::<Result<_>>()?;
     lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
+    choice.stage_parts(repo, &lock, checkpoint)?;
     if config.verify()? {
         message = index.run_commit_hooks(&lock, &message)?;
     }
@@ -149,6 +155,8 @@ pub fn auto_commit<'r>(
         // Content that is staged and nowhere else stays staged: it may be the only copy.
         return Ok(None);
     }
+    choice.stage_again(locked, &lock, &was, since.start.index.tree)?;
+    let staged = lock.read()?;
     let moves = index.index_moves(&choice.stage, &found, &staged)?;
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
     let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
@@ -157,23 +165,19 @@ pub fn auto_commit<'r>(
 
 /// The auto-commit as it would be made if the turn ended now, but for filters, hooks and a signature; none where none
 /// would be made. It is for looking only.
-pub fn as_if_committed(
-    view: &View<'_>,
-    turn: &Turn,
-    start: &Checkpoint,
-    capture: &Capture,
-    changed: &Delta,
-) -> Result<Option<ObjectId>> {
-    let (repo, checkpoint) = (view.repo, &capture.checkpoint);
+pub fn as_if_committed(view: &View<'_>, turn: &Turn, since: &Since, changed: &Delta) -> Result<Option<ObjectId>> {
+    let (repo, checkpoint) = (view.repo, &since.capture.checkpoint);
     if check_idle(repo).and_then(|()| check_on_branch(&checkpoint.head)).is_err() {
         return Ok(None);
     }
     let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
-    let choice = Choice::of(view, start, capture, changed, head_tree)?;
+    let choice = Choice::of(view, since, changed, head_tree)?;
     let mut entries = Vec::new();
     for path in &choice.commit {
         let from = if choice.stage.contains(path) { checkpoint.worktree } else { checkpoint.index.tree };
-        entries.push((path.clone(), Objects::new(repo).tree_entry(from, path.as_bstr())?));
+        let part = choice.parts.iter().find(|(both, _)| both == path).map(|(_, part)| *part);
+        let entry = Objects::new(repo).tree_entry(from, path.as_bstr())?;
+        entries.push((path.clone(), entry.map(|(kind, id)| (kind, part.unwrap_or(id)))));
     }
     let tree = Objects::new(repo).edited_tree(head_tree, &entries)?;
     if tree == head_tree {
@@ -204,6 +208,8 @@ struct Choice {
     stage: Vec<BString>,
     /// New files that look like secrets.
     left_out: Vec<BString>,
+    /// Those of the staged that the user changed too, with what is committed of them.
+    parts: Vec<(BString, ObjectId)>,
 }
 
 /// What becomes of one path that a turn changed.
@@ -219,13 +225,8 @@ enum Fate {
 }
 
 impl Choice {
-    fn of(
-        view: &View<'_>,
-        start: &Checkpoint,
-        capture: &Capture,
-        changed: &Delta,
-        head_tree: ObjectId,
-    ) -> Result<Self> {
+    fn of(view: &View<'_>, since: &Since, changed: &Delta, head_tree: ObjectId) -> Result<Self> {
+        let Since { start, capture, .. } = since;
         let mut paths: BTreeSet<&BString> = changed.files.keys().chain(changed.index.keys()).collect();
         // An agent that moved HEAD may have left content in the worktree or the index that was committed before.
         let uncommitted = match changed.head {
@@ -239,7 +240,7 @@ impl Choice {
             |path: &BString| changed.files.get(path).is_some_and(|change| change.from.is_none() && change.to.is_some());
         let ignored = ignored_now(view.repo, paths.iter().copied().filter(|path| is_new(path)))?;
         let secrets = view.config().secrets()?;
-        let mut choice = Self::default();
+        let mut choice = Self { parts: users_too(view, since, &mut paths, head_tree)?, ..Self::default() };
         for path in paths {
             let is_ignored = ignored.contains(path);
             let is_secret = || secrets.matches(path.as_bstr());
@@ -253,8 +254,77 @@ impl Choice {
                 }
             }
         }
+        choice.parts.retain(|(path, _)| choice.stage.contains(path));
         Ok(choice)
     }
+
+    /// Puts into the index what of a staged file is the turn's. What git converts on its way stays whole.
+    fn stage_parts(&self, repo: &Repo, lock: &IndexLock<'_>, after: &Checkpoint) -> Result<()> {
+        let staged = lock.read()?;
+        let mut moves = Vec::new();
+        for (path, part) in &self.parts {
+            let from = Index::new(repo).index_entries(&staged, path.as_bstr())?;
+            let now = Checkpoints::new(repo).captured_file(after, path.as_bstr())?;
+            if let ([entry], Some(now)) = (&from[..], now)
+                && entry.id == now.id
+            {
+                let to = vec![IndexEntry { id: *part, ..*entry }];
+                moves.push(IndexMove { path: path.clone(), from, to });
+            }
+        }
+        if moves.is_empty() { Ok(()) } else { lock.set(&moves, |_| false) }
+    }
+
+    /// What the user had staged of such a file is staged again, upon what is committed.
+    fn stage_again(
+        &self,
+        view: &View<'_>,
+        lock: &IndexLock<'_>,
+        found: &[Vec<IndexEntry>],
+        start: ObjectId,
+    ) -> Result<()> {
+        let objects = Objects::new(view.repo);
+        let mut moves = Vec::new();
+        Checkpoints::new(view.repo).merging(|merge| {
+            for ((path, part), entries) in self.parts.iter().zip(found) {
+                let was = objects.tree_file(start, path.as_bstr())?.map(|(_, id)| id);
+                let ([ours], Some(base)) = (&entries[..], was) else { continue };
+                if ours.id == base || !ours.is_plain() {
+                    continue;
+                }
+                let blobs = Blobs { base, ours: ours.id, theirs: *part };
+                if let Merged::Clean(id) = merge(path.as_bstr(), blobs)? {
+                    let to = vec![IndexEntry { id, ..*ours }];
+                    moves.push(IndexMove { path: path.clone(), from: Vec::new(), to });
+                }
+            }
+            Ok(())
+        })?;
+        if moves.is_empty() { Ok(()) } else { lock.set(&moves, |_| false) }
+    }
+}
+
+/// Leaves out what is the user's; gives the files that both have changed, with what is committed of each.
+fn users_too(
+    view: &View<'_>,
+    since: &Since,
+    paths: &mut BTreeSet<&BString>,
+    head_tree: ObjectId,
+) -> Result<Vec<(BString, ObjectId)>> {
+    let (mut users, mut both) = (BTreeSet::new(), Vec::new());
+    let ends = (&since.before, &since.capture.checkpoint);
+    Checkpoints::new(view.repo).merging(|merge| {
+        for path in paths.iter() {
+            match since.theirs.whose(view, ends, head_tree, path.as_bstr(), merge)? {
+                Whose::Turns => {}
+                Whose::Users => drop(users.insert(*path)),
+                Whose::Both(part) => both.push(((*path).clone(), part)),
+            }
+        }
+        Ok(())
+    })?;
+    paths.retain(|path| !users.contains(path));
+    Ok(both)
 }
 
 fn fate(

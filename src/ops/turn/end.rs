@@ -3,14 +3,13 @@
 
 use crate::error::failure::to_refusal;
 use crate::git::checkpoint::Checkpoints;
-use crate::git::checkpoint::capture::{Before, Capture};
+use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
-use crate::git::scan::ignore::rules_of;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::timeline::update::Update;
 use crate::model::checkpoint::{Checkpoint, Delta, branch_changes};
@@ -25,13 +24,14 @@ use crate::ops::locked::Locked;
 use crate::ops::place::find;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
 use crate::ops::turn::pins::{pin_displaced, unpin_below};
+use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
-use crate::ops::turn::{advance, check_on_branch, notes, with_dirty_commit};
-use crate::ops::turn::{branches, calls, leftover, meanwhile, sole};
+use crate::ops::turn::{advance, check_on_branch, notes};
+use crate::ops::turn::{calls, leftover, sole};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How a turn ended.
@@ -41,75 +41,6 @@ pub struct Ending {
     pub exit_code: Option<i32>,
     /// Whether it was cut off.
     pub interrupted: bool,
-}
-
-/// What an open turn has changed so far.
-pub struct Since {
-    /// The state before it.
-    before: Checkpoint,
-    /// The state right after it began.
-    start: Checkpoint,
-    /// The present, by the turn's rules.
-    capture: Capture,
-    /// What it is proven to have made where a repository was.
-    made: BTreeMap<String, Option<String>>,
-}
-
-impl Since {
-    /// Looks.
-    pub fn look(view: &View<'_>, turn: &Turn) -> Result<Self> {
-        let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
-        let start = with_dirty_commit(view.repo, &before, turn.dirty_commit)?;
-        let frozen = Before { checkpoint: &before, rules: rules_of(view.repo, &before)? };
-        let limits = view.limits()?;
-        let mut capture =
-            Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen), &|_, _| false)?;
-        let theirs = branches::moved_by_others(view, &before, &capture.checkpoint)?;
-        capture.checkpoint.elsewhere.extend(theirs);
-        let made = Checkpoints::new(view.repo).made_in_repositories(turn, &before, &capture.checkpoint)?;
-        Ok(Self { before, start, capture, made })
-    }
-
-    /// For a turn that oxundo makes: the state after it, computed from the plan that it has carried out. Scans the
-    /// worktree where that is not enough.
-    pub fn told(view: &View<'_>, turn: &Turn, before: Capture, plan: &Plan) -> Result<Self> {
-        let Some(after) = Checkpoints::new(view.repo).after(&before.checkpoint, plan)? else {
-            let mut since = Self::look(view, turn)?;
-            Checkpoints::new(view.repo).add_written(&mut since.capture.checkpoint, turn, plan)?;
-            return Ok(since);
-        };
-        let index = Index::new(view.repo).read_index()?;
-        let capture = Capture {
-            checkpoint: after,
-            index,
-            changed: Vec::new(),
-            torn: Vec::new(),
-            opened: Arc::default(),
-            at: None,
-        };
-        let made = BTreeMap::new();
-        Ok(Self { start: before.checkpoint.clone(), before: before.checkpoint, capture, made })
-    }
-
-    /// Finds out what the turn moved that was not captured, for its record.
-    fn find_moves(&self, view: &View<'_>, turn: &mut Turn, changed: &Delta) -> Result<()> {
-        let checkpoints = Checkpoints::new(view.repo);
-        turn.came = checkpoints.came(turn, &self.before, changed)?;
-        turn.came.extend(self.made.clone());
-        turn.stashed = checkpoints.stashed(&self.before, changed)?;
-        Ok(())
-    }
-
-    /// The present state.
-    pub fn into_state(self) -> Checkpoint {
-        self.capture.checkpoint
-    }
-
-    /// What has changed since the turn began.
-    pub fn changed(&self, view: &View<'_>, turn: &Turn) -> Result<Delta> {
-        let turn = Turn { came: self.made.clone(), ..turn.clone() };
-        Checkpoints::new(view.repo).delta(&turn, &self.start, &self.capture.checkpoint)
-    }
 }
 
 /// Ends the open turn. Gives the turn, if there is one that changed anything. When something cannot be read or
@@ -132,6 +63,9 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     if changed.is_empty() {
         announce_uncovered(locked, &turn, &since.before, &since.capture.checkpoint, &changed);
         take_back(locked, &turn, &since)?;
+        return Ok(None);
+    }
+    if since.find_theirs(locked, &mut turn)? && take_back(locked, &turn, &since).is_ok() {
         return Ok(None);
     }
     since.find_moves(locked, &mut turn, &changed)?;
@@ -165,12 +99,16 @@ fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64]) {
 
 /// Puts what is known of a turn at its end into the next timeline.
 fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Update<'_>) -> Result<()> {
-    let Since { before, start, capture, .. } = since;
+    let Since { before, start, capture, theirs, .. } = since;
     let after = &capture.checkpoint;
     turn.branch.clone_from(&after.head.branch);
-    turn.commits.extend(commits_of(view.repo, start, after, turn.dirty_commit)?);
-    let whole = Checkpoints::new(view.repo).delta(turn, before, after)?;
-    let files = Checkpoints::new(view.repo).file_stats(&whole)?;
+    let users = theirs.commits(view)?;
+    let made = commits_of(view.repo, start, after, turn.dirty_commit)?;
+    turn.commits.extend(made.into_iter().filter(|commit| !users.contains(&commit.id)));
+    let checkpoints = Checkpoints::new(view.repo);
+    let whole = checkpoints.delta(turn, before, after)?;
+    let files = checkpoints.file_changes(since.goal(), after)?;
+    let files = checkpoints.file_stats(&Delta { files, ..Delta::default() })?;
     turn.totals = totals(&files);
     place_on_timeline(view, turn, before, after, &mut update.state)?;
     turn.sole = sole::is_sole(view, turn, before, &whole)?;
@@ -182,9 +120,8 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     pin_steps(view, &mut update.state, held, before, after)?;
     leftover::note(view, &mut update.state, turn, &whole, capture)?;
     let told = calls::in_open_turn(view.repo);
-    turn.users_end = meanwhile::is_users_end(turn, &told);
-    if let Some(saved) = meanwhile::with_saved(view, turn, before, 0, after)? {
-        update.put_saved(turn.turn, &saved)?;
+    if let Some(goal) = &theirs.goal {
+        update.put_saved(turn.turn, goal)?;
     }
     update.put_turn(turn)?;
     update.put_above(turn)?;
@@ -220,12 +157,13 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
     let Some(mut turn) = view.open_turn()? else { return Ok(view.clone()) };
     let mut since = Since::look(view, &turn)?;
     let changed = since.changed(view, &turn)?;
+    let is_theirs = !changed.is_empty() && since.find_theirs(view, &mut turn)?;
     let mut update = view.timeline.update();
     let mut taken_back = None;
     let mut head = view.head.clone();
-    if turn.origin.waiting || changed.is_empty() {
-        if turn.dirty_commit.is_some() {
-            taken_back = Some(as_before(view, since.before)?);
+    if turn.origin.waiting || changed.is_empty() || is_theirs {
+        if turn.dirty_commit.is_some() && turn.onto.is_none() {
+            taken_back = Some(as_before(view, since.goal().clone())?);
         }
         update.state.open = None;
         update.state.held.clear();
@@ -235,7 +173,7 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
         turn.ended_at = Some(rfc3339_now());
         since.find_moves(view, &mut turn, &changed)?;
         if with_commit && turn.mode == Mode::Commit {
-            let commit = as_if_committed(view, &turn, &since.start, &since.capture, &changed)?;
+            let commit = as_if_committed(view, &turn, &since, &changed)?;
             if let Some(commit) = commit {
                 since.capture.checkpoint.advance(commit);
             }
@@ -273,8 +211,7 @@ fn commit<'r>(
     if turn.mode != Mode::Commit {
         return Ok(None);
     }
-    let made = check_on_branch(&since.capture.checkpoint.head)
-        .and_then(|()| auto_commit(locked, turn, &since.start, &since.capture, changed));
+    let made = check_on_branch(&since.capture.checkpoint.head).and_then(|()| auto_commit(locked, turn, since, changed));
     let made = match made {
         Ok(Some(made)) => made,
         Ok(None) => return Ok(None),
@@ -318,7 +255,7 @@ fn place_on_timeline(
 ) -> Result<()> {
     let began = view.place()?.clone();
     let mut place = began.clone();
-    let (from, to) = (before.head.commit, after.head.commit);
+    let (from, to) = (turn.onto.or(before.head.commit), after.head.commit);
     let switched = before.head.branch != after.head.branch;
     if switched && !goes_on(view.repo, from, to)? {
         let closed = Timeline { open: None, at: None, ..state.clone() };
@@ -361,7 +298,9 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     let number = turn.turn;
     let checkpoints = Checkpoints::new(locked.repo);
     let delta = checkpoints.delta(turn, &since.before, &since.start)?.inverse();
-    let deltas = [TurnDelta { turn: number, delta, returns: ReturnState::default() }];
+    let mut deltas = vec![TurnDelta { turn: number, delta, returns: ReturnState::default() }];
+    // The dirty commit stays below one of the user's.
+    deltas.retain(|_| turn.onto.is_none());
     let present = checkpoints.present(&deltas, &since.capture.checkpoint, &since.capture.index)?;
     let plan = plan(Op::End, &deltas, &present, Edits::Refuse, &mut |_, _| Ok(Merged::Overlap(Cause::Edited)))?;
     let mut update = locked.timeline.update();

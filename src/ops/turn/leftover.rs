@@ -61,7 +61,7 @@ fn has_untracked(view: &View<'_>, turn: u64, head: ObjectId, now: ObjectId) -> R
         return Ok(false);
     }
     let objects = Objects::new(view.repo);
-    let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn, side));
+    let (before, after) = (view.timeline.undone_to(turn), view.timeline.checkpoint(turn, Side::After));
     for (path, change) in objects.tree_changes(before?.worktree, after?.worktree)? {
         let is_in = |tree| objects.tree_has_entry(tree, path.as_bstr());
         if change.from.is_none() && !is_in(head)? && is_in(now)? {
@@ -93,7 +93,8 @@ pub fn find(view: &View<'_>, capture: &Capture) -> Result<Option<Left>> {
     let new: Vec<&BString> = new.collect::<Result<_>>()?;
     for number in turns.iter().rev().filter(|number| !view.timeline.state.is_undone(**number)) {
         let Some(turn) = view.timeline.find_turn(*number)? else { continue };
-        let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
+        // What the user saved in it is not the turn's.
+        let (before, after) = (view.timeline.undone_to(turn.turn), view.timeline.checkpoint(turn.turn, Side::After));
         let trees = [before?.worktree, after?.worktree, head, capture.checkpoint.worktree];
         for path in &paths {
             if is_left_at(view.repo, trees, path.as_bstr(), path.as_bstr())? {

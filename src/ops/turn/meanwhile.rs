@@ -1,30 +1,189 @@
-//! What the user saved during a turn, outside of every call of its agents' tools: it is the user's, and undo of the turn keeps
-//! it as it keeps what was edited after the turn.
+//! What the user saved, staged and committed during a turn, outside of every call of its agents' tools: it is the user's.
+//! It is in no commit of the turn's, and undo of the turn keeps it as it keeps what was edited after the turn.
 
 use crate::agents::adapters::adapter;
 use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::objects::tree::TreeChange;
 use crate::git::timeline::stored::Side;
-use crate::model::call::{ToolCall, first_unknown};
+use crate::model::call::{HeadMove, ToolCall, first_unknown, moves_between};
 use crate::model::checkpoint::{Change, Checkpoint, FileState, stash_change};
 use crate::model::merge::{Blobs, Merge, Merged};
-use crate::model::turn::Turn;
-use crate::ops::turn::states;
+use crate::model::turn::{Bounds, Turn};
+use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::{BString, ByteSlice};
-use std::collections::BTreeMap;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What changed in each file, and in which order.
 type Changes = Vec<BTreeMap<BString, Change<Option<FileState>>>>;
 
+/// The states at an open turn's ends.
+#[derive(Clone, Copy)]
+pub struct Ends<'a> {
+    /// Before it.
+    pub before: &'a Checkpoint,
+    /// Right after it began.
+    pub start: &'a Checkpoint,
+    /// Now.
+    pub after: &'a Checkpoint,
+}
+
+/// What in a turn is the user's.
+#[derive(Clone, Debug, Default)]
+pub struct Theirs {
+    /// The state that undo of the turn leads to, where that is not the one before it.
+    pub goal: Option<Checkpoint>,
+    /// Where the user led HEAD.
+    moves: Vec<HeadMove>,
+}
+
+/// Whose a path is that changed in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The turn's.
+    Turns,
+    /// The user's alone.
+    Users,
+    /// Both have changed it: the turn's part makes this of what is committed.
+    Both(ObjectId),
+}
+
+impl Theirs {
+    /// Finds it in the open turn, and notes it in the turn's record.
+    pub fn find(view: &View<'_>, turn: &mut Turn, ends: Ends<'_>) -> Result<Self> {
+        let told = calls::in_open_turn(view.repo);
+        turn.users_end = is_users_end(turn, &told);
+        let mut theirs = Self::default();
+        if turn.users_end {
+            (theirs.moves, turn.onto) = led(view, &told, ends)?;
+        }
+        let saved = with_saved(view, turn, ends.before, 0, ends.after)?;
+        theirs.goal = goal(view, turn.onto, saved, ends)?;
+        Ok(theirs)
+    }
+
+    /// The commits to which the user led HEAD, and those below them.
+    pub fn commits(&self, view: &View<'_>) -> Result<BTreeSet<ObjectId>> {
+        let mut commits = BTreeSet::new();
+        for (from, to) in &self.moves {
+            commits.extend(Objects::new(view.repo).commits_between(&[*from], *to)?);
+        }
+        Ok(commits)
+    }
+
+    /// Whose a path is, and what of it is to be committed where `head` is the tree that is.
+    pub fn whose(
+        &self,
+        view: &View<'_>,
+        (before, after): (&Checkpoint, &Checkpoint),
+        head: ObjectId,
+        path: &BStr,
+        merge: &mut Merge<'_>,
+    ) -> Result<Whose> {
+        let Some(goal) = &self.goal else { return Ok(Whose::Turns) };
+        let checkpoints = Checkpoints::new(view.repo);
+        let file = |state: &Checkpoint| checkpoints.captured_file(state, path);
+        let (was, saved, now) = (file(before)?, file(goal)?, file(after)?);
+        if was == saved {
+            return Ok(Whose::Turns);
+        }
+        if saved == now {
+            return Ok(Whose::Users);
+        }
+        let committed = Objects::new(view.repo).tree_file(head, path)?;
+        let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
+        // git does not have the user's file: nobody adds it for them.
+        let Some((kind, ours)) = committed else { return Ok(Whose::Users) };
+        if [saved.kind, now.kind].iter().any(|side| *side != kind) || ours == now.id {
+            return Ok(Whose::Turns);
+        }
+        Ok(match merge(path, Blobs { base: saved.id, ours, theirs: now.id })? {
+            Merged::Clean(id) => Whose::Both(id),
+            Merged::Overlap(_) => Whose::Turns,
+        })
+    }
+}
+
+/// Where the user led HEAD while no call was in flight, and the commit there, if nobody else led it on.
+fn led(view: &View<'_>, told: &[ToolCall], ends: Ends<'_>) -> Result<(Vec<HeadMove>, Option<ObjectId>)> {
+    let [from, to] = [ends.start, ends.after].map(|end| &end.head);
+    let (Some(first), Some(last), true) = (from.commit, to.commit, from.branch == to.branch) else {
+        return Ok((Vec::new(), None));
+    };
+    let moves = moves_between(told, first, last).unwrap_or_default();
+    let is_chain = moves.windows(2).all(|pair| pair[0].1 == pair[1].0);
+    let is_all = is_chain && moves.first().is_some_and(|(from, _)| *from == first) && moves[moves.len() - 1].1 == last;
+    let onto = (is_all && Objects::new(view.repo).is_ancestor(first, last)?).then_some(last);
+    Ok((moves, onto))
+}
+
+/// The state that undo of a turn leads to: with what the user saved, staged and committed.
+fn goal(
+    view: &View<'_>,
+    onto: Option<ObjectId>,
+    saved: Option<Checkpoint>,
+    ends: Ends<'_>,
+) -> Result<Option<Checkpoint>> {
+    if saved.is_none() && onto.is_none() {
+        return Ok(None);
+    }
+    let (objects, index) = (Objects::new(view.repo), Index::new(view.repo));
+    let mut goal = saved.unwrap_or_else(|| ends.before.clone());
+    let mut entries: Vec<TreeChange> = Vec::new();
+    if let Some(onto) = onto {
+        goal.index = ends.start.index.clone();
+        goal.advance(onto);
+        let tree = objects.commit_tree(onto)?;
+        for path in objects.changed_paths(objects.head_tree(&ends.start.head)?, tree)? {
+            index.take_from_sparse(&mut goal.index, path.as_bstr())?;
+            goal.index.special.remove(&path);
+            let committed = objects.tree_entry(tree, path.as_bstr())?;
+            entries.push((path, committed));
+        }
+    }
+    let (checkpoints, now) = (Checkpoints::new(view.repo), ends.after);
+    let staged = |state: &Checkpoint, path: &BString| {
+        let entry = objects.tree_entry(state.index.tree, path.as_bstr())?;
+        Ok::<_, anyhow::Error>((entry, state.index.special.get(path).cloned()))
+    };
+    for path in objects.changed_paths(ends.before.worktree, goal.worktree)? {
+        let file = |state: &Checkpoint| checkpoints.captured_file(state, path.as_bstr());
+        let is_sparse = !(goal.index.sparse.is_empty() && now.index.sparse.is_empty());
+        // What was staged since of a file that the turn did not change is the user's too.
+        if !is_sparse && file(&goal)? == file(now)? && staged(now, &path)? != staged(ends.start, &path)? {
+            entries.retain(|(committed, _)| *committed != path);
+            let (staged, _) = staged(now, &path)?;
+            match now.index.special.get(&path) {
+                Some(special) => drop(goal.index.special.insert(path.clone(), special.clone())),
+                None => drop(goal.index.special.remove(&path)),
+            }
+            entries.push((path, staged));
+        }
+    }
+    goal.index.tree = objects.edited_tree(goal.index.tree, &entries)?;
+    Ok(Some(goal))
+}
+
+/// Whether its agents tell of each call of theirs, and nobody is at work in a turn who tells of none.
+fn tells_all(turn: &Turn) -> bool {
+    let Bounds { parts, by_hooks, .. } = &turn.origin;
+    // The agent of a `run` that has none of these sessions tells of nothing.
+    let is_of_run = !by_hooks || turn.exit_code.is_some();
+    let are_known = !is_of_run || parts.iter().any(|part| part.inside);
+    let all = parts.iter().all(|part| adapter(&part.agent).is_some_and(|adapter| adapter.all_calls));
+    are_known && all && !parts.is_empty()
+}
+
 /// Whether what changed after a turn's last call is not its agents': all of them tell of each call, and of each of these it
 /// is known what it changed.
-pub fn is_users_end(turn: &Turn, told: &[ToolCall]) -> bool {
-    let tells_all = |agent: &str| adapter(agent).is_some_and(|adapter| adapter.all_calls);
+fn is_users_end(turn: &Turn, told: &[ToolCall]) -> bool {
     let has_called = |session: &Option<String>| told.iter().any(|call| call.session == *session);
-    let parts = &turn.origin.parts;
-    let is_told = |agent: &str, session| tells_all(agent) && has_called(session);
-    !parts.is_empty() && parts.iter().all(|part| is_told(&part.agent, &part.session)) && first_unknown(told).is_none()
+    let have_all = turn.origin.parts.iter().all(|part| has_called(&part.session));
+    tells_all(turn) && have_all && first_unknown(told).is_none()
 }
 
 /// A state from before the end of a turn, with what the user saved after this step of it; none where that is nothing.
@@ -36,7 +195,7 @@ pub fn with_saved(
     after: &Checkpoint,
 ) -> Result<Option<Checkpoint>> {
     // Undo takes a new entry off the stash list again: what that took from the worktree has to come back then.
-    if stash_change(base, after).is_some() {
+    if stash_change(base, after).is_some() || !tells_all(turn) {
         return Ok(None);
     }
     let gaps = gaps(view, turn, since, after)?;

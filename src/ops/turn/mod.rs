@@ -11,6 +11,7 @@ pub mod meanwhile;
 pub mod missed;
 pub mod pins;
 pub mod session;
+pub mod since;
 pub mod skipped;
 pub mod sole;
 pub mod states;
@@ -109,6 +110,27 @@ pub fn with_dirty_commit(repo: &Repo, before: &Checkpoint, dirty: Option<ObjectI
     }
     start.index.special.retain(|_, entries| !entries.is_empty());
     start.index.tree = tree;
+    Ok(start)
+}
+
+/// As [`with_dirty_commit`], of the state that undo of a turn leads to: what the user staged meanwhile stays staged.
+pub fn goal_with_dirty_commit(
+    repo: &Repo,
+    before: &Checkpoint,
+    goal: &Checkpoint,
+    dirty: Option<ObjectId>,
+) -> Result<Checkpoint> {
+    let mut start = with_dirty_commit(repo, goal, dirty)?;
+    if dirty.is_none() {
+        return Ok(start);
+    }
+    let objects = Objects::new(repo);
+    let mut staged = Vec::new();
+    for path in objects.changed_paths(before.index.tree, goal.index.tree)? {
+        let entry = objects.tree_entry(goal.index.tree, path.as_bstr())?;
+        staged.push((path, entry));
+    }
+    start.index.tree = objects.edited_tree(start.index.tree, &staged)?;
     Ok(start)
 }
 

@@ -19,7 +19,8 @@ use crate::model::timeline::Pin;
 use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::FoundBefore;
-use crate::ops::turn::end::{Since, totals};
+use crate::ops::turn::end::totals;
+use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -151,7 +152,15 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
         Reach::Anywhere => None,
     };
     let extent = if of_file.is_some() { Looked::File } else { Looked::All };
-    let seen = of_file.map_or_else(|| all(locked, &turn, &last, &told, call), Ok)?;
+    let mut seen = of_file.map_or_else(|| all(locked, &turn, &last, &told, call), Ok)?;
+    let found =
+        call.heads[0].filter(|head| Some(*head) != last.head.commit && seen.after.head.branch == last.head.branch);
+    if let Some(found) = found.filter(|head| seen.after.head.commit == Some(*head)) {
+        // Somebody else has led HEAD there, and this call nowhere else.
+        let before = seen.before.get_or_insert_with(|| last.clone());
+        before.advance(found);
+        before.index = seen.after.index.clone();
+    }
     // Its process is known since it began its part.
     let goes_on = turn.origin.part_of(part).is_some_and(|part| calls::leaves_behind(part, call));
     put(locked, &turn, &last, &told, (part, call), &seen)?;

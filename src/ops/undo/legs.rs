@@ -10,7 +10,7 @@ use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes
 use crate::model::place::base_of;
 use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
-use crate::ops::turn::with_dirty_commit;
+use crate::ops::turn::goal_with_dirty_commit;
 use crate::ops::undo::range::{Direction, TurnRange};
 use crate::ops::undo::remade::Remade;
 use crate::ops::view::View;
@@ -284,7 +284,8 @@ fn ends(view: &View<'_>, range: &TurnRange, at: usize, head: &Head) -> Result<(C
     let turn = &range.turns[at];
     let before = view.timeline.undone_to(turn.turn)?;
     let after = view.timeline.checkpoint(turn.turn, Side::After)?;
-    let Some(dirty) = turn.dirty_commit else {
+    // Below a commit of the user's the dirty commit stays in any case.
+    let Some(dirty) = turn.dirty_commit.filter(|_| turn.onto.is_none()) else {
         return Ok((before, after));
     };
     let stays = match range.direction(at) {
@@ -300,6 +301,9 @@ fn ends(view: &View<'_>, range: &TurnRange, at: usize, head: &Head) -> Result<(C
             head.commit.is_some_and(|at| at == dirty || Objects::new(view.repo).is_reworded(dirty, at))
         }
     };
-    let before = if stays { with_dirty_commit(view.repo, &before, Some(dirty))? } else { before };
-    Ok((before, after))
+    if !stays {
+        return Ok((before, after));
+    }
+    let began = view.timeline.checkpoint(turn.turn, Side::Before)?;
+    Ok((goal_with_dirty_commit(view.repo, &began, &before, Some(dirty))?, after))
 }

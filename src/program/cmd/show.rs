@@ -60,14 +60,14 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     if ui.json {
         let mut line = line_of(&view, number)?;
         if !paths.is_empty() {
-            let states = [stored.checkpoint(number, Side::Before)?, stored.checkpoint(number, Side::After)?];
+            let states = [stored.undone_to(number)?, stored.checkpoint(number, Side::After)?];
             line.files = changes(&view, &states, &paths)?.into_iter().map(|(_, change)| change).collect();
         }
         return Ok(Some(Shown::Turn(Box::new(line))));
     }
     let turn = stored.require_turn(number)?;
     Ui::raw(heading(&turn).as_bytes())?;
-    let before = stored.checkpoint(number, Side::Before)?.worktree;
+    let before = stored.undone_to(number)?.worktree;
     let after = stored.checkpoint(number, Side::After)?.worktree;
     Objects::new(repo).print_diff(before, after, Ui::diff_style(args.stat), &paths)?;
     Ok(None)

@@ -1,0 +1,104 @@
+//! What an open turn has changed so far, and what of that is the user's.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::capture::{Before, Capture};
+use crate::git::index::Index;
+use crate::git::scan::ignore::rules_of;
+use crate::git::timeline::stored::Side;
+use crate::model::checkpoint::{Checkpoint, Delta};
+use crate::model::plan::Plan;
+use crate::model::turn::Turn;
+use crate::ops::turn::meanwhile::{Ends, Theirs};
+use crate::ops::turn::{branches, goal_with_dirty_commit, with_dirty_commit};
+use crate::ops::view::View;
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What an open turn has changed so far.
+pub struct Since {
+    /// The state before it.
+    pub before: Checkpoint,
+    /// The state right after it began.
+    pub start: Checkpoint,
+    /// The present, by the turn's rules.
+    pub capture: Capture,
+    /// What it is proven to have made where a repository was.
+    pub made: BTreeMap<String, Option<String>>,
+    /// What of it is the user's.
+    pub theirs: Theirs,
+}
+
+impl Since {
+    /// Looks.
+    pub fn look(view: &View<'_>, turn: &Turn) -> Result<Self> {
+        let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
+        let start = with_dirty_commit(view.repo, &before, turn.dirty_commit)?;
+        let frozen = Before { checkpoint: &before, rules: rules_of(view.repo, &before)? };
+        let limits = view.limits()?;
+        let mut capture =
+            Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen), &|_, _| false)?;
+        let theirs = branches::moved_by_others(view, &before, &capture.checkpoint)?;
+        capture.checkpoint.elsewhere.extend(theirs);
+        let made = Checkpoints::new(view.repo).made_in_repositories(turn, &before, &capture.checkpoint)?;
+        Ok(Self { before, start, capture, made, theirs: Theirs::default() })
+    }
+
+    /// For a turn that oxundo makes: the state after it, computed from the plan that it has carried out. Scans the
+    /// worktree where that is not enough.
+    pub fn told(view: &View<'_>, turn: &Turn, before: Capture, plan: &Plan) -> Result<Self> {
+        let Some(after) = Checkpoints::new(view.repo).after(&before.checkpoint, plan)? else {
+            let mut since = Self::look(view, turn)?;
+            Checkpoints::new(view.repo).add_written(&mut since.capture.checkpoint, turn, plan)?;
+            return Ok(since);
+        };
+        let index = Index::new(view.repo).read_index()?;
+        let capture = Capture {
+            checkpoint: after,
+            index,
+            changed: Vec::new(),
+            torn: Vec::new(),
+            opened: Arc::default(),
+            at: None,
+        };
+        let made = BTreeMap::new();
+        let theirs = Theirs::default();
+        Ok(Self { start: before.checkpoint.clone(), before: before.checkpoint, capture, made, theirs })
+    }
+
+    /// Finds out what the turn moved that was not captured, for its record.
+    pub fn find_moves(&self, view: &View<'_>, turn: &mut Turn, changed: &Delta) -> Result<()> {
+        let checkpoints = Checkpoints::new(view.repo);
+        turn.came = checkpoints.came(turn, &self.before, changed)?;
+        turn.came.extend(self.made.clone());
+        turn.stashed = checkpoints.stashed(&self.before, changed)?;
+        Ok(())
+    }
+
+    /// Finds out what of it is the user's. Tells whether that is all.
+    pub fn find_theirs(&mut self, view: &View<'_>, turn: &mut Turn) -> Result<bool> {
+        let Self { before, start, capture, .. } = self;
+        let ends = Ends { before, start, after: &capture.checkpoint };
+        self.theirs = Theirs::find(view, turn, ends)?;
+        let Some(goal) = &self.theirs.goal else { return Ok(false) };
+        let dirty = turn.dirty_commit.filter(|_| turn.onto.is_none());
+        let goal = goal_with_dirty_commit(view.repo, &self.before, goal, dirty)?;
+        Ok(Checkpoints::new(view.repo).delta(turn, &goal, &self.capture.checkpoint)?.is_empty())
+    }
+
+    /// The state that undo of the turn leads to.
+    pub fn goal(&self) -> &Checkpoint {
+        self.theirs.goal.as_ref().unwrap_or(&self.before)
+    }
+
+    /// The present state.
+    pub fn into_state(self) -> Checkpoint {
+        self.capture.checkpoint
+    }
+
+    /// What has changed since the turn began.
+    pub fn changed(&self, view: &View<'_>, turn: &Turn) -> Result<Delta> {
+        let turn = Turn { came: self.made.clone(), ..turn.clone() };
+        Checkpoints::new(view.repo).delta(&turn, &self.start, &self.capture.checkpoint)
+    }
+}

@@ -1,0 +1,189 @@
+//! What the user saves, stages and commits between an agent's calls: it is in no commit of the agent's, and undo keeps it.
+
+use crate::sandbox::{Mode, Output, Sandbox};
+use crate::steps::{edit, hook, shell, tick};
+use serde_json::json;
+
+const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n";
+
+/// A repository with some files, in which a prompt has begun.
+fn begun(mode: Mode, before: &str) -> Sandbox {
+    let repo = Sandbox::new();
+    repo.write("a.txt", "a\n").write("both.txt", LINES).write("staged.txt", "s\n").write("late.txt", "l\n");
+    repo.sh("git add -A; git commit -qm files");
+    if mode == Mode::Ghost {
+        repo.git(["config", "oxundo.mode", "ghost"]);
+    }
+    repo.sh(before);
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    repo
+}
+
+fn ends(repo: &Sandbox) {
+    hook(repo, "s", "Stop", &json!({}));
+}
+
+/// The user saves, in another window.
+fn user(repo: &Sandbox, script: &str) {
+    repo.sh(script);
+    tick();
+}
+
+#[test]
+fn what_the_user_saves_and_stages_between_calls_is_in_no_commit_of_the_agents() {
+    let repo = begun(Mode::Commit, "echo mine >>late.txt");
+    edit(&repo, 1, "a.txt", "echo its >>a.txt");
+    user(
+        &repo,
+        "sed -i s/8/mine/ both.txt; echo mine >mine.txt; echo mine >new.txt; echo mine >>staged.txt
+         git add both.txt mine.txt staged.txt",
+    );
+    edit(&repo, 2, "both.txt", "sed -i s/1/its/ both.txt");
+    shell(&repo, 3, "echo its >its.txt");
+    user(&repo, "echo late >>late.txt");
+    let planned = repo.json(["undo", "--dry-run"]).1;
+    ends(&repo);
+    assert_eq!(
+        repo.git(["show", "--format=%s", "--name-only", "-U0", "HEAD"]),
+        "work of s\n\na.txt\nboth.txt\nits.txt"
+    );
+    let its = repo.git(["show", "--format=", "-U0", "HEAD"]);
+    assert!(its.contains("+its") && !its.contains("+mine"), "{its}");
+    assert_eq!(repo.json(["show", "1"]).1["files"].as_array().map(Vec::len), Some(3), "nor is it the turn's");
+    let staged = || repo.git(["diff", "--cached", "-U0", "--format="]);
+    let users = staged();
+    let count = |what: &str| users.lines().filter(|line| *line == what).count();
+    assert_eq!((count("+mine"), count("+its"), count("-its")), (3, 0, 0), "what was staged still is: {users}");
+    assert_eq!(repo.git(["status", "--porcelain"]), "M  both.txt\n M late.txt\nA  mine.txt\nM  staged.txt\n?? new.txt");
+    let after = repo.state();
+    let done = repo.json(["undo"]).1;
+    assert_eq!(done["files"], planned["files"], "it was planned so, with the turn open");
+    repo.assert_file("a.txt", "a\n", "the agent's is taken back");
+    repo.assert_file("both.txt", LINES.replace('8', "mine"), "in this file too, and the user's stays");
+    assert_eq!(
+        repo.git(["status", "--porcelain"]),
+        " M both.txt\n M late.txt\nA  mine.txt\nM  staged.txt\n?? new.txt",
+        "staged as it was, but for the file that both have changed"
+    );
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    // The next prompt saves it as the user's.
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    edit(&repo, 4, "a.txt", "echo more >>a.txt");
+    ends(&repo);
+    assert_eq!(repo.git(["log", "-2", "--format=%s"]), "work of s\noxundo: uncommitted changes before turn 2");
+    let users = repo.git(["show", "--format=", "-U0", "HEAD~"]);
+    assert!(users.matches("+mine").count() == 3 && !users.contains("+its"), "{users}");
+    repo.oxundo(["undo", "--to", "0"]).success();
+    repo.assert_file("late.txt", "l\nmine\nlate\n", "the user's from before the turn, and within it");
+    repo.assert_sound();
+}
+
+#[test]
+fn a_commit_of_the_users_between_calls_is_the_users_and_undo_leads_to_it() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "echo mine >>late.txt");
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        user(&repo, "echo own >own.txt; git add own.txt; git commit -qm own -- own.txt");
+        let own = repo.head();
+        shell(&repo, 2, "echo its >its.txt");
+        ends(&repo);
+        assert_eq!(repo.git(["log", "--format=%s", "--grep=own", "HEAD"]), "own");
+        assert_eq!(repo.try_git(["notes", "--ref=oxundo", "show", &own]).code, 1, "it is no turn's");
+        let turn = &repo.log()[0];
+        let commits = turn["commits"].as_array().expect("commits");
+        assert!(!commits.contains(&json!(own)), "{turn}");
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.head(), own, "{mode:?}");
+        repo.assert_file("own.txt", "own\n", "the user's");
+        repo.assert_file("a.txt", "a\n", "the agent's is taken back");
+        assert!(!repo.exists("its.txt"));
+        repo.assert_file("late.txt", "l\nmine\n", "the user's from before the turn");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.oxundo(["undo", "--revert"]).success();
+        repo.assert_file("own.txt", "own\n", "the user's");
+        repo.assert_file("a.txt", "a\n", "taken out");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn a_commit_of_the_users_with_the_agents_work_in_it_stays_and_the_files_are_taken_back() {
+    let repo = begun(Mode::Commit, "true");
+    edit(&repo, 1, "both.txt", "sed -i s/1/its/ both.txt");
+    user(&repo, "git commit -qam own");
+    let own = repo.head();
+    edit(&repo, 2, "both.txt", "sed -i s/8/more/ both.txt");
+    ends(&repo);
+    let after = repo.state();
+    repo.undo();
+    assert_eq!(repo.head(), own);
+    repo.assert_file("both.txt", LINES, "all of the agent's is taken back");
+    assert_eq!(repo.git(["status", "--porcelain"]), " M both.txt");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    repo.assert_sound();
+}
+
+#[test]
+fn between_the_agents_own_commits_the_users_is_refused_and_reverting_leaves_it() {
+    let repo = begun(Mode::Commit, "true");
+    shell(&repo, 1, "echo its >>a.txt; git commit -qam its");
+    user(&repo, "echo own >own.txt; git add own.txt; git commit -qm own");
+    shell(&repo, 2, "echo its >its.txt; git add its.txt; git commit -qm more");
+    ends(&repo);
+    let own = repo.git(["rev-parse", "HEAD~"]);
+    let before = repo.everything();
+    let refused = repo.refuses(&["undo"], "foreign");
+    assert_eq!(refused["commits"], json!([own]), "{refused}");
+    repo.everything().assert_is(&before, "a refusal changes nothing");
+    repo.oxundo(["undo", "--revert"]).success();
+    repo.assert_file("a.txt", "a\n", "taken out");
+    assert!(!repo.exists("its.txt"));
+    assert_eq!(repo.git(["show", "HEAD:own.txt"]), "own", "the user's stays, and stays committed");
+    repo.redo();
+    repo.assert_file("its.txt", "its\n", "and back");
+    repo.assert_sound();
+}
+
+#[test]
+fn where_only_the_user_changed_something_there_is_no_turn() {
+    for (script, head) in [("echo own >>a.txt", 0), ("echo own >>a.txt; git commit -qam own", 1)] {
+        let repo = begun(Mode::Commit, "echo mine >>late.txt");
+        let dirty = repo.head();
+        shell(&repo, 1, "true");
+        user(&repo, script);
+        shell(&repo, 2, "true");
+        assert_eq!(repo.json(["undo", "--dry-run"]).1["error"]["code"], "nothing", "{script}");
+        ends(&repo);
+        assert_eq!(repo.log().len(), 0, "{script}");
+        repo.assert_file("a.txt", "a\nown\n", script);
+        let below = repo.git(["rev-parse", &format!("HEAD~{head}")]);
+        assert_eq!(below == dirty, head == 1, "the dirty commit is taken back, unless the user's stands on it");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn a_commit_of_the_users_in_the_moment_in_which_the_turn_ends_is_the_users() {
+    let repo = begun(Mode::Commit, "true");
+    edit(&repo, 1, "a.txt", "echo its >>a.txt");
+    // It runs when the end has been looked at, and the index is locked.
+    let commit = "[ -e .git/done ] || { : >.git/done; git update-ref HEAD $(git commit-tree -p HEAD -m own HEAD^{tree}); }; echo message";
+    repo.git(["config", "oxundo.messageCommand", commit]);
+    let stop = json!({"hook_event_name": "Stop", "session_id": "s"}).to_string();
+    let told = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), stop.as_bytes());
+    assert_eq!((told.code, told.out()), (0, String::new()), "{told:?}");
+    let own = repo.git(["log", "-1", "--grep=^own$", "--format=%H"]);
+    assert_ne!(own, "", "nobody takes it off the branch");
+    // The hook gave up, and the next command ends the turn.
+    let planned = repo.json(["undo", "--dry-run"]).1;
+    repo.undo();
+    assert_eq!(repo.head(), own, "{planned}");
+    repo.assert_file("a.txt", "a\n", "the agent's is taken back");
+    repo.redo();
+    repo.assert_file("a.txt", "a\nits\n", "and back");
+    repo.assert_sound();
+}
