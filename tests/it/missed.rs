@@ -115,7 +115,8 @@ fn a_lock_that_another_holds_is_not_waited_for_for_ever() {
 
 /// A hook that waits for a lock, killed as its agent does when it has waited for long enough.
 fn kill_waiting(repo: &Sandbox, event: &str, prompt: &str, signal: Signal) {
-    let payload = json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": "do it"});
+    let payload = json!({"hook_event_name": event, "session_id": "s", "prompt_id": prompt, "prompt": "do it",
+        "tool_name": "Bash", "tool_use_id": "k"});
     kill_waiting_with(repo, &["claude", event], &payload, signal);
 }
 
@@ -178,6 +179,26 @@ fn a_killed_sign_that_is_all_there_is_of_a_beginning_is_told_of_too() {
     undo.warns("the prompt's turn was begun late, and is partial");
     repo.state().assert_is(&before, "what was there when it began is back");
     assert_eq!(repo.oxundo(["status"]).err(), "", "it was told");
+    repo.assert_sound();
+}
+
+#[test]
+fn a_killed_call_of_a_session_that_goes_on_after_its_end_is_told_of() {
+    let repo = Sandbox::new();
+    hook(&repo, BEGIN, "1");
+    repo.sh("echo first >first.txt");
+    hook(&repo, END, "1");
+    kill_waiting(&repo, "PreToolUse", "1", Signal::KILL);
+    repo.oxundo(["status"]).warns("(it was killed): the prompt was not recorded: what it changed counts as yours");
+    repo.sh("echo early >early.txt");
+    let before = repo.state();
+    hook(&repo, "PreToolUse", "1");
+    repo.sh("echo late >late.txt");
+    hook(&repo, "PostToolUse", "1");
+    hook(&repo, END, "1");
+    assert_eq!(first(&repo)["partial"], true, "its next call begins the turn");
+    repo.oxundo(["undo"]).warns("the prompt's turn was begun late, and is partial");
+    repo.state().assert_is(&before, "what was there when it began is back");
     repo.assert_sound();
 }
 

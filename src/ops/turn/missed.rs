@@ -5,6 +5,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::{ago, rfc3339_now};
 use crate::git::repo::scratch::{append_line, remove_if_there};
 use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Stored;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
 use crate::model::turn::{Participant, Turn};
@@ -58,11 +59,15 @@ impl Missed {
             Signal::Begin => (Part::Begin, None),
             // A sign that it is at work is a beginning where none was told of.
             Signal::Work | Signal::GoOn if !is_at_work(repo, part) => (Part::Begin, None),
+            // And so is a call of a session that goes on after its end.
+            Signal::Call if !is_at_work(repo, part) && has_worked(repo, part) => (Part::Begin, None),
             Signal::End { .. } | Signal::EndAgain if part.session.is_none() => (Part::End, Some(open()?)),
             Signal::End { .. } | Signal::EndAgain => (Part::End, None),
             Signal::Work | Signal::GoOn | Signal::Call | Signal::Called | Signal::Gone => return None,
         };
         let Participant { agent, session, prompt, .. } = part.clone();
+        // What the prompt did before its end is recorded.
+        let prompt = prompt.filter(|_| signal != Signal::Call);
         let message = message.map(str::to_owned);
         Some(Self { at: rfc3339_now(), part: missed, agent, session, prompt, message, why: String::new(), open })
     }
@@ -90,14 +95,25 @@ impl Missed {
         }
         let is_begun =
             |turn: &Turn| (self.prompt.is_some() || turn.began_at >= self.at) && turn.origin.parts.iter().any(is_its);
-        let next = timeline.state.next;
-        for number in (next.saturating_sub(LAST_TURNS)..next).rev() {
-            if timeline.find_turn(number)?.is_some_and(|turn| is_begun(&turn)) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        any_of_last(&timeline, is_begun)
     }
+}
+
+/// Whether one of the last turns is such.
+fn any_of_last(timeline: &Stored<'_>, is_such: impl Fn(&Turn) -> bool) -> Result<bool> {
+    let next = timeline.state.next;
+    for number in (next.saturating_sub(LAST_TURNS)..next).rev() {
+        if timeline.find_turn(number)?.is_some_and(|turn| is_such(&turn)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a session took part in one of the last turns.
+fn has_worked(repo: &Repo, part: &Participant) -> bool {
+    let took_part = |turn: &Turn| turn.origin.part_of(part).is_some();
+    Timelines::new(repo).timeline().and_then(|timeline| any_of_last(&timeline, took_part)).unwrap_or_default()
 }
 
 /// The open turn, as it is before anybody holds the lock.
