@@ -49,6 +49,9 @@ pub struct Missed {
     /// The turn that was to end, where the agent has no sessions by which to find it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     open: Option<u64>,
+    /// The number of the next turn then, where the prompt has a turn already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
 }
 
 impl Missed {
@@ -66,10 +69,12 @@ impl Missed {
             Signal::Work | Signal::GoOn | Signal::Call | Signal::Called | Signal::Gone => return None,
         };
         let Participant { agent, session, prompt, .. } = part.clone();
-        // What the prompt did before its end is recorded.
-        let prompt = prompt.filter(|_| signal != Signal::Call);
+        let next = match signal {
+            Signal::Call => Some(Timelines::new(repo).timeline().ok()?.state.next),
+            _ => None,
+        };
         let message = message.map(str::to_owned);
-        Some(Self { at: rfc3339_now(), part: missed, agent, session, prompt, message, why: String::new(), open })
+        Some(Self { at: rfc3339_now(), part: missed, agent, session, prompt, message, why: String::new(), open, next })
     }
 
     /// Writes it down, below this scratch directory.
@@ -93,8 +98,11 @@ impl Missed {
             let open = timeline.state.open.map(|open| timeline.require_turn(open)).transpose()?;
             return Ok(!open.is_some_and(|turn| turn.origin.parts.iter().any(|part| part.at_work && is_its(part))));
         }
-        let is_begun =
-            |turn: &Turn| (self.prompt.is_some() || turn.began_at >= self.at) && turn.origin.parts.iter().any(is_its);
+        let is_later = |turn: &Turn| match self.next {
+            Some(next) => turn.turn >= next,
+            None => self.prompt.is_some() || turn.began_at >= self.at,
+        };
+        let is_begun = |turn: &Turn| is_later(turn) && turn.origin.parts.iter().any(is_its);
         any_of_last(&timeline, is_begun)
     }
 }
