@@ -11,13 +11,14 @@ use crate::git::repo::Repo;
 use crate::git::repo::settings::{Given, boolean_of, boolean_of_user, number_of};
 use crate::model::limits::Limits;
 use crate::model::merge::Edits;
+use crate::model::tokens::Tokens;
 use crate::model::turn::Mode;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::glob::Pattern;
 use gix::glob::pattern::Case;
 use gix::glob::wildmatch::Mode as Wildmatch;
-use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -223,12 +224,12 @@ impl Config<'_> {
     }
 
     /// `oxundo.secretText`: globs of words that git is never told of a prompt.
-    pub fn secret_text(self) -> Result<GlobSet> {
-        let mut set = GlobSetBuilder::new();
+    pub fn secret_text(self) -> Result<Tokens> {
+        let mut tokens = Tokens::default();
         for word in self.words("secretText") {
-            set.add(Glob::new(&word).map_err(|error| bad("secretText", &word, &error.to_string()))?);
+            tokens.add(&word).map_err(|error| bad("secretText", &word, &error.to_string()))?;
         }
-        Ok(set.build()?)
+        Ok(tokens)
     }
 
     /// `oxundo.keep`: for how many seconds turns are kept; `None` for ever.

@@ -18,4 +18,5 @@ pub mod session;
 pub mod step;
 pub mod subject;
 pub mod timeline;
+pub mod tokens;
 pub mod turn;

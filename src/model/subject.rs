@@ -1,7 +1,7 @@
 //! What of a prompt git may keep and print: its first line, without what looks like a password, a token or a key.
 //! Where it is in doubt, it is taken out: the whole prompt is in the turn's record.
 
-use globset::GlobSet;
+use crate::model::tokens::Tokens;
 use std::ops::Range;
 
 /// What stands in the place of a secret.
@@ -22,7 +22,7 @@ const SCHEMES: &[&str] = &["bearer", "basic", "token", "digest"];
 
 /// The prompt's first line, cleaned; none where nothing is left of it or where it would pass for a trailer.
 /// `tokens` are globs of words that are secrets, `trailer` is the name of oxundo's own.
-pub fn subject_of_prompt(prompt: &str, tokens: &GlobSet, trailer: &str) -> Option<String> {
+pub fn subject_of_prompt(prompt: &str, tokens: &Tokens, trailer: &str) -> Option<String> {
     let line = prompt.split(is_line_end).map(str::trim).find(|line| !line.is_empty())?;
     let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = without_secrets(&line, tokens);
@@ -53,7 +53,7 @@ fn is_trailer(line: &str, own: &str) -> bool {
     is_name && (is_known || name == own.trim().to_ascii_lowercase())
 }
 
-fn without_secrets(line: &str, tokens: &GlobSet) -> String {
+fn without_secrets(line: &str, tokens: &Tokens) -> String {
     let line = line.find(PEM).map_or_else(|| line.to_owned(), |start| format!("{}{REMOVED}", &line[..start]));
     let line = removed(&line, assigned(&line));
     let line = removed(&line, in_addresses(&line));
@@ -164,7 +164,7 @@ fn in_addresses(line: &str) -> Vec<Range<usize>> {
 }
 
 /// Whether a word has a form that tokens are known by.
-fn is_token(word: &str, tokens: &GlobSet) -> bool {
+fn is_token(word: &str, tokens: &Tokens) -> bool {
     tokens.is_match(word) || tokens.is_match(word.trim_matches(['.', '-', '_']))
 }
 
@@ -206,15 +206,14 @@ fn is_of_base64(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use globset::{Glob, GlobSetBuilder};
     use proptest::prelude::*;
 
-    fn tokens() -> GlobSet {
-        let mut set = GlobSetBuilder::new();
+    fn tokens() -> Tokens {
+        let mut tokens = Tokens::default();
         for glob in crate::config::keys::default("secretText").split_whitespace() {
-            set.add(Glob::new(glob).expect("the defaults are globs"));
+            tokens.add(glob).expect("the defaults are globs");
         }
-        set.build().expect("a set")
+        tokens
     }
 
     fn subject(prompt: &str) -> Option<String> {
