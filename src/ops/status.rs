@@ -113,7 +113,10 @@ fn redo_depth(view: &View<'_>) -> Result<usize> {
 
 /// What undo of one turn would do now, or the refusal if it would refuse.
 fn would_do(view: &View<'_>, closed: &View<'_>) -> Result<Result<Outcome, Refusal>> {
-    match check_not_busy(view).and_then(|()| plan(closed, Op::Undo, &Extent::Steps(1), None)) {
+    // What stands in the way is looked at, too.
+    let mut closed = closed.clone();
+    closed.is_preview = true;
+    match check_not_busy(view).and_then(|()| plan(&closed, Op::Undo, &Extent::Steps(1), None)) {
         Ok(planned) => Ok(Ok(planned.preview())),
         Err(error) => error.downcast::<Refusal>().map(Err),
     }

@@ -211,9 +211,16 @@ fn what_is_anothers_is_seen_before_anything_is_changed() {
         ("src/lib.rs", "chmod 1777 src; chmod 666 src/lib.rs; chown root src src/lib.rs", "only they may remove"),
         ("src", "chown root src; chmod 755 src", "nothing in it may be changed"),
         ("b.txt", "chown root b.txt", "who alone can change its mode"),
+        ("b.txt", "chown root b.txt; chmod 000 b.txt", "is another user's now, and cannot be read"),
+        ("nm", "chown root nm", "is another user's directory, and only who may write to it can move it"),
     ] {
         let repo = filled().unprivileged();
-        let turn = if path == "b.txt" { "echo 2 >README.txt; chmod 600 b.txt" } else { TURN };
+        let turn = match said {
+            "who alone can change its mode" => "echo 2 >README.txt; chmod 600 b.txt",
+            _ if path == "nm" => "mkdir -p node_modules/a; mv node_modules nm; chmod 755 nm; echo 2 >README.txt",
+            _ => TURN,
+        };
+        repo.git(["config", "--add", "oxundo.skipDir", "nm"]);
         repo.turn(Mode::Ghost, turn);
         let as_root = |script: &str| {
             let done = std::process::Command::new("sh").args(["-ec", script]).current_dir(repo.root()).status();
@@ -221,10 +228,29 @@ fn what_is_anothers_is_seen_before_anything_is_changed() {
         };
         let mode = repo.path("src").metadata().expect("it is there").permissions().mode();
         as_root(script);
+        repo.oxundo(["status"]).says(said);
+        repo.refuses(&["undo", "--dry-run"], "io");
         let refused = repo.refuses(&["undo"], "io");
         assert!(refused["message"].to_string().contains(said), "{refused}");
-        as_root(&format!("chown -R 65534:65534 src b.txt; chmod {:o} src", mode & 0o7777));
+        assert_eq!(repo.git(["for-each-ref", "refs/oxundo/pending"]), "", "nothing is half done");
+        as_root(&format!(
+            "chown -R 65534:65534 src b.txt; chmod {:o} src; chmod 644 b.txt; [ ! -e nm ] || chown 65534 nm",
+            mode & 0o7777
+        ));
         repo.undo();
+    }
+}
+
+#[test]
+fn a_directory_that_its_owner_may_not_write_to_is_moved_aside_and_back_all_the_same() {
+    for script in [
+        "mkdir -p node_modules/a; echo 1 >node_modules/a/x; chmod 500 node_modules/a node_modules; echo 2 >README.txt",
+        "chmod 700 venv; mkdir v; mv venv v/nm; chmod 500 v/nm; echo 2 >README.txt",
+        "chmod 755 out; mv out out2; chmod 555 out2; echo 2 >README.txt",
+    ] {
+        let repo = filled().unprivileged();
+        repo.sh("echo out >.gitignore; git add .gitignore; git commit -qm ignore; for d in out venv; do mkdir $d; echo 1 >$d/x; chmod 500 $d; done");
+        repo.there_and_back(Mode::Ghost, script);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::model::path::parents;
 use crate::model::plan::{FileMove, Plan};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
-use rustix::fs::{Access, AtFlags, Stat, accessat, fstat, fstatvfs};
+use rustix::fs::{Access, AtFlags, FileType, Stat, accessat, fstat, fstatvfs};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -35,7 +35,10 @@ pub fn check(repo: &Repo, plan: &Plan) -> Result<()> {
         foresight.entry(directory.path.as_bstr())?;
     }
     for aside in &plan.aside {
-        foresight.entry(aside.path.as_bstr())?;
+        let found = foresight.entry(aside.path.as_bstr())?;
+        if aside.out && found.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory) {
+            foresight.check_may_move(aside.path.as_bstr())?;
+        }
     }
     foresight.space(plan)
 }
@@ -55,6 +58,9 @@ impl Foresight<'_> {
     fn file(&mut self, file: &FileMove) -> Result<()> {
         let path = file.path.as_bstr();
         let found = self.entry(path)?;
+        if file.from.is_some() && found.is_some_and(|stat| self.is_foreign(&stat)) {
+            self.check_readable(path)?;
+        }
         if file.action() == "mode" && found.is_some_and(|stat| self.is_foreign(&stat)) {
             let message = format!("'{}' is another user's, who alone can change its mode", quoted(path));
             return Err(refusal(
@@ -64,6 +70,35 @@ impl Foresight<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// What another user has closed cannot be looked at before it is replaced, nor brought back.
+    fn check_readable(&self, path: &BStr) -> Result<()> {
+        if !self.is_denied_at(path, Access::READ_OK)? {
+            return Ok(());
+        }
+        let shown = quoted(path);
+        let message = format!("'{shown}' is another user's now, and cannot be read");
+        Err(refusal(path, message, &format!("have its owner run 'chmod o+r {shown}', then run the same command again")))
+    }
+
+    /// A directory that leaves its place is written to: another one is above it then.
+    fn check_may_move(&self, path: &BStr) -> Result<()> {
+        let found = Worktree::new(self.repo).stat(path)?;
+        let is_foreign = found.is_some_and(|(stat, _)| self.is_foreign(&stat));
+        if !is_foreign || !self.is_denied_at(path, Access::WRITE_OK)? {
+            return Ok(());
+        }
+        let shown = quoted(path);
+        let message = format!("'{shown}' is another user's directory, and only who may write to it can move it");
+        Err(refusal(path, message, &format!("have its owner run 'chmod o+w {shown}', then run the same command again")))
+    }
+
+    fn is_denied_at(&self, path: &BStr, access: Access) -> Result<bool> {
+        let Some((stat, directory)) = Worktree::new(self.repo).stat(path)? else { return Ok(false) };
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        Ok(!is_link && accessat(&directory, name, access, AtFlags::empty()) == Err(Errno::ACCESS))
     }
 
     /// Whether something may come to a path, or go from there; gives what is there.

@@ -1,12 +1,12 @@
 //! Making files and directories in the worktree, beside their places and with their final modes.
 
-use crate::git::repo::platform::{exchange, rename_away, rename_to_nothing};
-use crate::git::worktree::stat::{mode_of, permissions};
+use crate::git::repo::platform::{At, exchange, rename_away, rename_to_nothing};
+use crate::git::worktree::stat::{OPEN, mode_of, permissions};
 use crate::git::worktree::{DIRECTORY, Place, Worktree};
 use crate::model::checkpoint::{FileState, Kind};
 use anyhow::{Context, Result, bail};
 use gix::bstr::BStr;
-use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -147,11 +147,14 @@ impl Worktree<'_> {
         let Place::In(directory, name) = self.place(path)? else {
             bail!("'{path}' has no directory to be in");
         };
-        let moved = if out {
-            rename_away((directory.as_fd(), name), (rustix::fs::CWD, store.as_os_str()))
-        } else {
-            rename_to_nothing(rustix::fs::CWD, store.as_os_str(), &directory, name)
+        let here = (directory.as_fd(), name);
+        let there = (rustix::fs::CWD, store.as_os_str());
+        let (from, to) = if out { (here, there) } else { (there, here) };
+        let moved = || match out {
+            true => rename_away(here, there),
+            false => rename_to_nothing(there.0, there.1, &directory, name),
         };
+        let moved = moved().or_else(|error| while_open(from, to, error, moved));
         moved.with_context(|| format!("move '{path}' {}", if out { "aside" } else { "back" }))
     }
 
@@ -172,6 +175,29 @@ impl Worktree<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Renames a directory that its owner may not write to, once more, while they may: another one is above it then, which is
+/// written in it.
+fn while_open(
+    from: At<'_>,
+    to: At<'_>,
+    error: Errno,
+    rename: impl FnOnce() -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
+    let stat = statat(from.0, from.1, AtFlags::SYMLINK_NOFOLLOW)?;
+    let mode = mode_of(&stat);
+    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
+    if error != Errno::ACCESS || !is_directory || !is_own || mode & OPEN == OPEN {
+        return Err(error);
+    }
+    let set = |at: At<'_>, mode: u32| rustix::fs::chmodat(at.0, at.1, permissions(mode), AtFlags::empty());
+    set(from, mode | OPEN)?;
+    match rename() {
+        Ok(()) => set(to, mode),
+        failed => set(from, mode).and(failed),
     }
 }
 
