@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The long form of the tests, more than an hour on two quiet cores: every turn in every place, every kill point in every way,
+# The long form of the tests, more than two hours on two quiet cores: every turn in every place, every kill point in every way,
 # every call that fails, refs packed and locked by others at every instant, kills at random instants,
 # long random walks, every forged record, and the fuzz targets. Ends with
 # the figures for docs/reliability.md. Usage: tests/long.sh [SECONDS-PER-FUZZ-TARGET]
@@ -29,6 +29,7 @@ part "every call that fails" failing_calls OXUNDO_THOROUGH=1
 part "saves at every instant of an apply, and an editor that saves all the time" saves OXUNDO_THOROUGH=1
 part "the same on a disk" saves::an_editor OXUNDO_THOROUGH=1 TMPDIR=/tmp
 part "refs packed and locked by others at any instant" refs_of_others OXUNDO_THOROUGH=1
+part "an hour beside git's housekeeping, in eight worktrees" beside_gits_housekeeping OXUNDO_SECONDS=3600
 part "6000 kills at random instants" crash OXUNDO_CASES=6000
 part "every record led astray, and nonsense" hostile OXUNDO_THOROUGH=1
 part "2 x 1000 random walks" property OXUNDO_CASES=1000

@@ -3,7 +3,8 @@
 use crate::sandbox::{Mode, Output, Sandbox, State};
 use serde_json::Value;
 use std::fs;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 // Several oxundos
 
@@ -111,6 +112,88 @@ fn eight_worktrees_lose_no_turn_no_note_and_no_commit() {
     repo.assert_sound();
 }
 
+/// What git and its users do in a repository all the time.
+const HOUSEKEEPING: [&str; 7] = [
+    "git gc -q",
+    "git repack -adq",
+    "git prune --expire=2.weeks",
+    "git pack-refs --all --prune",
+    "git reflog expire --all",
+    "git fetch -q --prune origin; git branch -q -f fetched origin/main",
+    "echo theirs >>theirs; git add theirs; git commit -qm theirs; echo more >>theirs; git stash -q; git stash drop -q",
+];
+
+/// Turns, walks over them, hooks and collections in one worktree, until it is time; gives how many rounds there were.
+fn work_beside(tree: &Sandbox, until: Instant) -> usize {
+    for round in 0.. {
+        if round > 1 && Instant::now() > until {
+            return round;
+        }
+        tree.write("README.txt", format!("the user, before round {round}\n")).write("mine", format!("{round}\n"));
+        let before = tree.files();
+        match round % 3 {
+            0 => drop(tree.agent(&format!(
+                "echo {round} >>work; git add work; git commit -qm own || git commit -qm own; echo {round} >>more"
+            ))),
+            1 => drop(tree.turn(Mode::Ghost, &format!("echo {round} >>work; rm mine"))),
+            _ => {
+                tree.oxundo(["turn", "begin", "--agent", "hooked"]).success();
+                tree.write("work", format!("hooked {round}\n"));
+                tree.oxundo(["turn", "end"]).success();
+            }
+        }
+        let after = tree.files();
+        for _ in 0..2 {
+            tree.undo();
+            tree.files().assert_is(&before, &format!("undo in round {round}"));
+            tree.redo();
+            tree.files().assert_is(&after, &format!("redo in round {round}"));
+        }
+        if round % 8 == 7 {
+            tree.oxundo(["gc", "--keep", "now"]).success();
+        }
+        // All worktrees have one stash: whose entry is dropped, nobody knows.
+        tree.sh(
+            "git add -A; for i in 1 2 3; do git commit -q --allow-empty -m users && break; done; echo mine >>README.txt
+            git stash -q || git checkout -q README.txt; git stash drop -q || :",
+        );
+    }
+    0
+}
+
+#[test]
+fn beside_gits_housekeeping_no_command_fails_and_nothing_is_lost() {
+    // A moment; `OXUNDO_SECONDS=3600` is the hour of the long form.
+    let seconds = std::env::var("OXUNDO_SECONDS").ok().and_then(|text| text.parse().ok());
+    let (trees, seconds) = seconds.map_or((3, 2), |seconds| (8, seconds));
+    let repo = Sandbox::new();
+    repo.remote("origin").sh("git push -q origin main");
+    let trees: Vec<Sandbox> = (0..trees).map(|n| repo.linked(&format!("tree{n}"))).collect();
+    let (until, stop) = (Instant::now() + Duration::from_secs(seconds), AtomicBool::new(false));
+    let kept = std::thread::scope(|scope| {
+        for script in HOUSEKEEPING {
+            let (repo, stop) = (&repo, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    // They fail beside each other now and then.
+                    let _ = Output::of(&mut repo.shell(script));
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            });
+        }
+        let work: Vec<_> = trees.iter().map(|tree| scope.spawn(move || work_beside(tree, until))).collect();
+        let kept: Vec<_> = work.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        stop.store(true, Ordering::Relaxed);
+        kept
+    });
+    for (tree, rounds) in trees.iter().zip(kept) {
+        let rounds = rounds.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        assert!(tree.log().len() >= rounds.min(50), "every turn is there, of {rounds}");
+    }
+    repo.assert_sound();
+    assert_eq!(repo.sh("find .git -name '*.lock'"), "", "no lock is left");
+}
+
 /// Refs packed, made and locked by others at an instant of oxundo's work.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod refs_of_others {
@@ -131,6 +214,12 @@ mod refs_of_others {
         "echo own >>README.txt; git commit -qam own; git branch made; git checkout -q -b topic; echo stashed >>README.txt
         git stash -q; echo more >>README.txt",
     ];
+
+    #[derive(Clone, Copy, Debug)]
+    enum Housekeeping {
+        Repack,
+        Prune,
+    }
 
     #[derive(Clone, Copy, Debug)]
     enum Meddler {
@@ -360,7 +449,7 @@ mod refs_of_others {
     }
 
     #[test]
-    fn new_objects_that_no_ref_names_yet_survive_a_repack() {
+    fn new_objects_that_no_ref_names_yet_survive_a_repack_and_are_written_again_after_a_prune() {
         let start = Sandbox::new();
         start.commit("other", "other\n");
         start.write("new", "the user's\n").sh("echo dirty >>README.txt");
@@ -388,11 +477,20 @@ mod refs_of_others {
         for name in ["oxundo/timeline", "oxundo/pending", "notes/oxundo", "heads/main"] {
             let run = &["run", "--", "sh", "-c", "echo own >>new; echo own >own"][..];
             for (repo, args) in [(&start, run), (&done, &["undo"]), (&undone, &["redo"])] {
-                cases.push((repo, args, format!("repo/.git/refs/{name}.lock")));
+                let path = format!("repo/.git/refs/{name}.lock");
+                if name == "oxundo/timeline" {
+                    cases.push((repo, args, path.clone(), Housekeeping::Prune));
+                }
+                cases.push((repo, args, path, Housekeeping::Repack));
             }
         }
-        let failures = in_parallel(&cases, |(repo, args, path)| {
-            let times = before_each_opening(repo, args, path, repack, whole);
+        // Whatever is in no ref goes, however young it is: at this instant, the new timeline.
+        let prune = |repo: &Sandbox| drop(repo.git(["prune", "--expire=now"]));
+        let failures = in_parallel(&cases, |(repo, args, path, housekeeping)| {
+            let times = match housekeeping {
+                Housekeeping::Repack => before_each_opening(repo, args, path, repack, whole),
+                Housekeeping::Prune => before_each_opening(repo, args, path, prune, whole),
+            };
             announce(&format!("{args:?}, '{path}': {times:?} times"));
         });
         assert_eq!(failures, []);

@@ -40,6 +40,7 @@ impl Apply<'_> {
             Timelines::new(self.repo).forget_timeline()?;
         }
         Refs::new(self.repo).move_own_ref(&timeline, record.timeline_from, record.timeline_to, &record.message)?;
+        self.repo.write_pruned_again()?;
         if let Some(commit) = record.timeline_to {
             Timelines::new(self.repo).remember_timeline(commit);
         }

@@ -14,18 +14,21 @@ use gix::objs::encode::loose_header;
 use gix::objs::{Kind, Write as _};
 use gix::zlib::stream::deflate::{Compress, FlushCompress};
 use gix::zlib::{Compression, Status};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The size in bytes of the objects that are not compressed: they take one block of a disk in any case.
 const SMALL: usize = 3000;
 
 /// About so many bytes of blobs are kept in memory at most.
 const UNWRITTEN: usize = 32 << 20;
+
+/// Nobody prunes what is younger, but for who prunes all.
+const FRESH: Duration = Duration::from_secs(60 * 60);
 
 /// How often the directory of an object may be removed by others before its file is in it.
 const TRIES: u32 = 10;
@@ -41,8 +44,7 @@ impl Repo {
         for (id, (kind, bytes)) in new.iter() {
             if failed.is_none() {
                 match store.write(*id, *kind, bytes) {
-                    Ok(file) if self.power.flushes.get() => self.power.written.borrow_mut().add(file),
-                    Ok(_) => {}
+                    Ok(file) => self.power.written.borrow_mut().add(file, self.power.flushes.get()),
                     Err(error) => failed = Some(error),
                 }
             }
@@ -52,6 +54,20 @@ impl Repo {
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Writes those objects again that somebody has pruned since they were written: until a ref led to them, nothing kept
+    /// them. To be called when one does.
+    pub fn write_pruned_again(&self) -> Result<()> {
+        let directory = self.gix.objects.store_ref().path();
+        for WrittenFile { name, content, .. } in self.power.written.borrow_mut().give_unsure() {
+            let (above, below) = name.split_at(2);
+            // One that was packed meanwhile is there twice until git packs again.
+            if !directory.join(above).join(below).exists() {
+                self.write_again(&name, &content)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes them into another directory as well, and keeps them in memory.
@@ -117,6 +133,16 @@ impl Repo {
     }
 }
 
+/// An object that is there and old, and that nothing may lead to, is one that git may prune: it is as new as those that are
+/// written now, as git has it.
+fn freshen(path: &Path, about: &Metadata) {
+    let is_old = about.modified().ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age > FRESH);
+    if is_old {
+        // Another user's may not be changed: then it is as old as it is.
+        let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    }
+}
+
 /// Where objects are that are files of their own.
 struct Loose {
     directory: PathBuf,
@@ -134,7 +160,10 @@ impl Loose {
         let whole = [&loose_header(kind, bytes.len() as u64)[..], bytes].concat();
         let content = if whole.len() <= SMALL { stored(&whole)? } else { self.deflated(&whole)? };
         let inode = match path.metadata() {
-            Ok(about) => about.ino(),
+            Ok(about) => {
+                freshen(&path, &about);
+                about.ino()
+            }
             Err(_) => place(self.sharing, &directory, &path, &content)?,
         };
         Ok(WrittenFile { name, inode, content })
