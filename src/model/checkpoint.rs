@@ -245,6 +245,9 @@ pub struct Uncaptured {
     pub file: String,
     /// Its permission bits.
     pub mode: u32,
+    /// What a copy has in common with it: of a file its size and the time of its last change, of a directory that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 impl Skipped {

@@ -17,13 +17,9 @@ pub struct Expiry {
     pub changed: Vec<Turn>,
 }
 
-/// Decides which turns go. `is_old` says whether a turn ended before the limit.
-pub fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(&Turn) -> bool) -> Expiry {
-    expiry_but(timeline, turns, is_old, |_| false)
-}
-
-/// As [`expiry`], but for turns that `is_held` names: they stay, however old they are.
-pub fn expiry_but(
+/// Decides which turns go. `is_old` says whether a turn ended before the limit; those that `is_held` names stay, however old they
+/// are.
+pub fn expiry(
     timeline: &Timeline,
     turns: &BTreeMap<u64, Turn>,
     is_old: impl Fn(&Turn) -> bool,
@@ -88,6 +84,10 @@ fn standing(footing: Footing, kept: &BTreeSet<u64>) -> Footing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(&Turn) -> bool) -> Expiry {
+        super::expiry(timeline, turns, is_old, |_| false)
+    }
     use crate::model::place::Stack;
 
     /// Turns 1 to `count` on one branch, each on the one below it.

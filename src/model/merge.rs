@@ -92,6 +92,8 @@ pub enum Cause {
     NotCaptured,
     /// It was moved aside, and is not there any more.
     Lost,
+    /// A turn moved it, and what was moved is not there any more.
+    Gone,
     /// The staged content is nowhere else.
     Staged,
     /// A later commit changed it.
@@ -123,6 +125,7 @@ impl Cause {
             Self::Mode => "another mode since".to_owned(),
             Self::InTheWay => "in the way".to_owned(),
             Self::NotCaptured => "not covered".to_owned(),
+            Self::Gone => "moved by the turn, and not there any more".to_owned(),
             Self::Lost => "moved aside by undo, and not there any more".to_owned(),
             Self::Staged => "staged".to_owned(),
             Self::Committed => "changed by a later commit".to_owned(),

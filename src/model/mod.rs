@@ -15,6 +15,7 @@ pub mod plan;
 pub mod planner;
 pub mod record;
 pub mod session;
+pub mod shelf;
 pub mod step;
 pub mod subject;
 pub mod timeline;

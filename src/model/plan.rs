@@ -99,6 +99,16 @@ pub struct AsideMove {
     pub store: String,
     /// Out of the worktree, or back.
     pub out: bool,
+    /// Which file or directory it is, where something else comes to its place, or was there: after a kill this tells them apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+impl AsideMove {
+    /// A move of whatever is there.
+    pub fn new(path: BString, store: String, out: bool) -> Self {
+        Self { path, store, out, file: None }
+    }
 }
 
 /// An index path whose entries are replaced.
@@ -254,8 +264,14 @@ impl Plan {
 
     /// Every path that changes in the worktree, with what is done to it: `write`, `delete` or `mode`.
     pub fn actions(&self) -> Vec<(&BString, &'static str)> {
-        let files = self.files.iter().map(|file| (&file.path, file.action()));
-        let aside = self.aside.iter().map(|aside| (&aside.path, if aside.out { "delete" } else { "write" }));
+        // What makes way for something else is no second change.
+        let comes = |path: &BString| self.aside.iter().any(|aside| !aside.out && aside.path == *path);
+        let file_comes = |path: &BString| self.files.iter().any(|file| file.path == *path && file.to.is_some());
+        let files = self.files.iter().filter(|file| file.to.is_some() || !comes(&file.path));
+        let files = files.map(|file| (&file.path, file.action()));
+        let stays = |aside: &&AsideMove| !aside.out || !(comes(&aside.path) || file_comes(&aside.path));
+        let aside = self.aside.iter().filter(stays);
+        let aside = aside.map(|aside| (&aside.path, if aside.out { "delete" } else { "write" }));
         files.chain(aside).collect()
     }
 

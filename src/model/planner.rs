@@ -9,9 +9,8 @@ use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
 use crate::model::path::{all_parents, is_at_or_below, parents};
-use crate::model::plan::{
-    AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState, SymbolicMove,
-};
+use crate::model::plan::{BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState, SymbolicMove};
+use crate::model::shelf::{Place, Shelf, Thing};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
@@ -60,6 +59,8 @@ pub struct Present {
     pub files: BTreeMap<BString, Occupant>,
     /// What the turns made beyond the limits, or moved, where it is there, with its present state.
     pub aside: BTreeMap<BString, Standing>,
+    /// What is not captured and a turn of the walk changed or deleted.
+    pub uncovered: BTreeSet<BString>,
     /// The stores in which something is kept aside.
     pub kept: BTreeSet<String>,
     /// The modes of the directories that exist.
@@ -112,9 +113,9 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         merge,
         files: BTreeMap::new(),
         directories: BTreeMap::new(),
-        aside: BTreeMap::new(),
-        stores: BTreeMap::new(),
-        replaced: BTreeSet::new(),
+        removed: BTreeMap::new(),
+        aside: Shelf::default(),
+        carried: BTreeMap::new(),
         index: BTreeMap::new(),
         branches: BTreeMap::new(),
         symbolic: BTreeMap::new(),
@@ -144,11 +145,11 @@ struct Planner<'a, 'm> {
     merge: &'a mut Merge<'m>,
     files: BTreeMap<BString, Option<FileState>>,
     directories: BTreeMap<BString, Option<u32>>,
-    aside: BTreeMap<BString, AsideMove>,
-    /// Where something is kept that one turn would move on to the next one's store, by that.
-    stores: BTreeMap<String, String>,
-    /// Where what is there is moved aside, and a file comes into its place.
-    replaced: BTreeSet<BString>,
+    /// The modes of directories that a turn of the walk removes.
+    removed: BTreeMap<BString, u32>,
+    aside: Shelf,
+    /// Files that come by one turn of the walk and go aside by the next, by the store that they would go to.
+    carried: BTreeMap<String, FileState>,
     index: BTreeMap<BString, Vec<IndexEntry>>,
     branches: BTreeMap<String, Option<ObjectId>>,
     symbolic: BTreeMap<String, Option<String>>,
@@ -201,17 +202,49 @@ impl Planner<'_, '_> {
             }
             self.index.insert(path.clone(), next);
         }
+        self.asides(turn, &mut way_back);
+        self.turn_files(turn, forget, &mut way_back)?;
+        self.turn_directories(turn, &mut way_back);
+        self.refs(turn, &mut way_back);
+        Ok(way_back)
+    }
+
+    /// What goes and comes as a whole.
+    fn asides(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) {
         // What goes aside makes way for a file, and what comes back finds its place free where one goes.
         // What goes comes first: it may come back under another name.
-        let (out, back): (Vec<_>, Vec<_>) = turn.delta.aside.iter().partition(|(_, change)| change.to.is_none());
-        for (path, change) in out.into_iter().chain(back) {
-            if !self.aside(path, change, turn) {
-                way_back.absent.push(exact::encode(path));
+        let mut absent = BTreeSet::new();
+        for (path, change) in &turn.delta.aside {
+            if let Some(left) = &change.from
+                && !self.goes_aside(path, left, turn, way_back)
+                && change.to.is_none()
+            {
+                absent.insert(path);
             }
         }
+        for (path, change) in &turn.delta.aside {
+            if let Some(back) = &change.to
+                && !self.comes_back(path, back, turn)
+            {
+                absent.insert(path);
+            }
+        }
+        way_back.absent.extend(absent.into_iter().map(|path| exact::encode(path)));
+    }
+
+    fn turn_files(&mut self, turn: &TurnDelta, forget: bool, way_back: &mut ReturnState) -> Result<()> {
         let moved = self.moved_edits(turn);
         self.went_along.extend(moved.iter().filter(|(_, next)| next.is_some()).map(|(path, _)| path.clone()));
         for (path, change) in &turn.delta.files {
+            // What came as a whole and goes as a file, as into the stash, is kept where it was.
+            if change.to.is_none()
+                && !turn.delta.aside.contains_key(path)
+                && let Some(thing) = self.aside.arrived(path)
+            {
+                self.aside.put_back(thing, path);
+                self.files.insert(path.clone(), None);
+                continue;
+            }
             let remembered = turn.returns.file(path);
             let now = self.file_at(path);
             let next = match moved.get(path) {
@@ -229,19 +262,24 @@ impl Planner<'_, '_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn turn_directories(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) {
         for (path, change) in &turn.delta.directories {
-            let standing = self.present.directories.get(path).copied();
+            let standing = self.directory_found_at(path);
             let now = *self.directories.entry(path.clone()).or_insert(standing);
             let change = turn.returns.directory(path).filter(|r| r.from == now).unwrap_or_else(|| change.clone());
             // A directory that the user changed stays; only empty ones are ever removed.
             let next = resolve_trivially(&now, &change).unwrap_or(now);
+            if let (Some(mode), None) = (now, next) {
+                self.removed.insert(path.clone(), mode);
+            }
             if (now, next) != (change.from, change.to) {
                 way_back.directories.push(DirectoryMove { path: path.clone(), from: next, to: now });
             }
             self.directories.insert(path.clone(), next);
         }
-        self.refs(turn, &mut way_back);
-        Ok(way_back)
     }
 
     /// The user's edits to files that this turn only renames: they move along. Gives each file's old name, where
@@ -327,7 +365,12 @@ impl Planner<'_, '_> {
 
     /// The file that was found at a path, unless it is moved aside.
     fn found_at(&self, path: &BString) -> Option<FileState> {
-        if self.replaced.contains(path) { None } else { self.occupant(path).file() }
+        if self.aside.has_taken(path) { None } else { self.occupant(path).file() }
+    }
+
+    /// The mode of the directory that was found at a path, unless it is moved aside.
+    fn directory_found_at(&self, path: &BString) -> Option<u32> {
+        if self.aside.has_taken(path) { None } else { self.present.directories.get(path).copied() }
     }
 
     fn entries_at(&self, path: &BString) -> Vec<IndexEntry> {
@@ -452,44 +495,68 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Moves aside what is still as the turn left it, and moves back what was kept aside where nothing else has
-    /// taken its place. Says whether it is anywhere; what is kept nowhere, though it was, is lost.
-    fn aside(&mut self, path: &BString, change: &Change<Option<Aside>>, turn: &TurnDelta) -> bool {
-        let (file, returns) = (turn.delta.files.get(path), &turn.returns);
-        let standing = self.present.aside.get(path).cloned().unwrap_or_default();
-        let moved = self.aside.get(path).map(|aside| aside.out);
-        let file_goes = file.is_some_and(|file| file.from.is_some() && file.to.is_none());
+    /// Whether what is at a path now is a file or directory that this turn takes away, and nothing that goes as a whole.
+    fn is_taken_away(&self, path: &BString, turn: &TurnDelta, comes: bool) -> bool {
+        let file_goes = turn.delta.files.get(path).is_some_and(|file| file.from.is_some() && file.to.is_none());
         let directory_goes = turn.delta.directories.get(path).is_some_and(|directory| directory.to.is_none())
             || self.directories.get(path) == Some(&None);
-        let goes = file_goes || (change.to.is_some() && directory_goes);
-        let there = moved.map_or(standing != Standing::Nothing, |out| !out) && !goes;
-        match (&change.from, &change.to) {
-            (Some(left), None) if there => {
-                let changed = moved.is_none() && standing != Standing::Something(left.state.clone());
-                // As it is now it is kept, too.
-                if changed && self.edits != Edits::Overwrite {
-                    self.note(path, Cause::Changed);
-                } else if moved == Some(false) {
-                    self.goes_on(path, &left.store);
-                } else {
-                    let store = left.store.clone();
-                    self.aside.insert(path.clone(), AsideMove { path: path.clone(), store, out: true });
-                    if file.is_some() && moved.is_none() {
-                        self.replaced.insert(path.clone());
-                    }
-                }
+        file_goes || (comes && directory_goes)
+    }
+
+    /// What goes aside, as a whole, from a path, where the walk is now.
+    fn thing_at(&self, path: &BString) -> Option<Thing> {
+        let standing = self.present.aside.get(path).is_some_and(|standing| *standing != Standing::Nothing);
+        // What the walk knows as a file is none.
+        let standing = standing && !self.files.contains_key(path);
+        self.aside.at_path(path, standing)
+    }
+
+    /// Moves aside what is still as the turn left it. Says whether it is there.
+    fn goes_aside(&mut self, path: &BString, left: &Aside, turn: &TurnDelta, way_back: &mut ReturnState) -> bool {
+        let is_taken_away = self.is_taken_away(path, turn, false);
+        let thing = self.thing_at(path).filter(|_| !is_taken_away);
+        let Some(thing) = thing else {
+            if let Some(Some(state)) = self.files.get(path).copied().filter(|_| !is_taken_away) {
+                // It comes as a file, out of the stash: in the end it is in no store.
+                self.files.insert(path.clone(), None);
+                way_back.files.push(FileMove { path: path.clone(), from: None, to: Some(state) });
+                self.carried.insert(left.store.clone(), state);
+                return true;
             }
-            (None, Some(_)) if there => self.note(path, Cause::InTheWay),
-            (None, Some(back)) if self.present.kept.contains(&back.store) || self.is_moved(&back.store) => {
-                self.comes_back(path, &back.store);
-            }
-            (None, Some(_)) if returns.was_absent(path.as_bstr()) => return false,
-            (None, Some(_)) if self.edits != Edits::Overwrite => self.note(path, Cause::Lost),
-            (Some(_), None) => {
-                self.leave_out_directories(path);
-                return false;
-            }
-            _ => {}
+            self.leave_out_directories(path);
+            return false;
+        };
+        let standing = self.present.aside.get(path);
+        let is_found = thing.origin == Place::Path(path.clone());
+        // As it is now it is kept, too.
+        if is_found && standing != Some(&Standing::Something(left.state.clone())) && self.edits != Edits::Overwrite {
+            self.note(path, Cause::Changed);
+        } else {
+            self.aside.put(thing, Place::Path(path.clone()), Place::Store(left.store.clone()));
+        }
+        true
+    }
+
+    /// Moves back what was kept aside where nothing else has taken its place. Says whether it is anywhere; what is kept
+    /// nowhere, though it was, is lost.
+    fn comes_back(&mut self, path: &BString, back: &Aside, turn: &TurnDelta) -> bool {
+        let is_free = self.thing_at(path).is_none() || self.is_taken_away(path, turn, true);
+        let kept = self.aside.in_store(&back.store, &self.present.kept);
+        let moved_from =
+            turn.delta.aside.iter().find(|(_, it)| it.from.as_ref().is_some_and(|it| it.store == back.store));
+        let carried = self.carried.remove(&back.store).or_else(|| {
+            let remembered = turn.returns.file(path).filter(|it| it.from.is_none() && kept.is_none());
+            remembered.and_then(|it| it.to)
+        });
+        match kept {
+            _ if !is_free => self.note(path, Cause::InTheWay),
+            Some(thing) => self.aside.put(thing, Place::Store(back.store.clone()), Place::Path(path.clone())),
+            None if carried.is_some() => drop(self.files.insert(path.clone(), carried)),
+            None if turn.returns.was_absent(path.as_bstr()) => return false,
+            None if moved_from.is_some_and(|(from, _)| self.present.uncovered.contains(from)) => return false,
+            None if moved_from.is_some() && self.edits != Edits::Overwrite => self.note(path, Cause::Gone),
+            None if self.edits != Edits::Overwrite => self.note(path, Cause::Lost),
+            None => {}
         }
         true
     }
@@ -501,32 +568,6 @@ impl Planner<'_, '_> {
             if is_at_or_below(directory.as_bstr(), path.as_bstr()) && !present.directories.contains_key(directory) {
                 *to = None;
             }
-        }
-    }
-
-    /// Something comes back from a store to a path.
-    fn comes_back(&mut self, path: &BString, store: &String) {
-        let store = self.stores.get(store).unwrap_or(store).clone();
-        match self.aside.get(path) {
-            // It went on and on, and comes to where it is.
-            Some(gone) if gone.out && gone.store == store => drop(self.aside.remove(path)),
-            Some(gone) if gone.out => self.note(path, Cause::InTheWay),
-            _ => drop(self.aside.insert(path.clone(), AsideMove { path: path.clone(), store, out: false })),
-        }
-    }
-
-    /// Whether something goes aside in this plan that is to come back under another name.
-    fn is_moved(&self, store: &String) -> bool {
-        self.stores.contains_key(store) || self.aside.values().any(|aside| aside.out && aside.store == *store)
-    }
-
-    /// What would come back to a path by one turn, and go from there to this store by the next, never comes there.
-    fn goes_on(&mut self, path: &BString, to: &str) {
-        let Some(came) = self.aside.remove(path) else { return };
-        match self.aside.values_mut().find(|aside| aside.out && aside.store == came.store) {
-            Some(first) => to.clone_into(&mut first.store),
-            // It is kept where the first turn has it.
-            None => drop(self.stores.insert(to.to_owned(), came.store)),
         }
     }
 
@@ -555,14 +596,24 @@ impl Planner<'_, '_> {
 
     /// Whether the plan removes what is at a path now; a directory's path ends with a slash.
     fn goes(&self, path: &BString) -> bool {
-        let mut out = self.aside.values().filter(|aside| aside.out);
-        if out.any(|aside| is_at_or_below(path.as_bstr(), aside.path.as_bstr())) {
+        if self.aside.has_taken(path) {
             return true;
         }
         match path.strip_suffix(b"/") {
             Some(directory) => self.directories.get(directory.as_bstr()) == Some(&None),
             None => self.files.get(path) == Some(&None),
         }
+    }
+
+    fn directory_moves(&self, files: &[FileMove]) -> Vec<DirectoryMove> {
+        // What stays, as it is not proven to be the turn's, stays in its directory.
+        let needed = all_parents(files.iter().filter(|file| file.to.is_some()).map(|file| file.path.as_bstr()));
+        let moves = self.directories.iter().filter_map(|(path, to)| {
+            let stays = || self.removed.get(path).copied().filter(|_| needed.contains(path.as_bstr()));
+            let (from, to) = (self.directory_found_at(path), to.or_else(stays));
+            (from != to).then(|| DirectoryMove { path: path.clone(), from, to })
+        });
+        moves.collect()
     }
 
     fn finish(self, op: Op) -> Result<Plan, Refusal> {
@@ -577,12 +628,8 @@ impl Planner<'_, '_> {
             .map(|(path, to)| FileMove { path: path.clone(), from: self.found_at(path), to: *to })
             .filter(|file| file.from != file.to)
             .collect();
+        let mut directories = self.directory_moves(&files);
         let kept_edits = kept_edits(present, &self.files, self.went_along);
-        let directories = self.directories.into_iter().filter_map(|(path, to)| {
-            let from = present.directories.get(&path).copied();
-            (from != to).then_some(DirectoryMove { path, from, to })
-        });
-        let mut directories: Vec<_> = directories.collect();
         directories.extend(opened(present, &files, &directories));
         directories.sort_by(|a, b| a.path.cmp(&b.path));
         let index = self.index.into_iter().filter_map(|(path, to)| {
@@ -607,7 +654,7 @@ impl Planner<'_, '_> {
             stash: (present.stash != self.stash).then(|| Change::new(present.stash.clone(), self.stash)),
             index: index.collect(),
             directories,
-            aside: self.aside.into_values().collect(),
+            aside: self.aside.into_moves(),
             kept_edits,
             unstaged: self.unstaged.into_iter().collect(),
             overwritten: self.overwritten.into_iter().collect(),
@@ -671,7 +718,7 @@ const LISTED: usize = 8;
 
 /// What takes the user's changes out of the way. A stash takes all that is not ignored.
 fn out_of_the_way(overlaps: &BTreeMap<BString, Cause>) -> String {
-    let is_stashed = |cause: &Cause| !matches!(cause, Cause::NotCaptured | Cause::InTheWay | Cause::Lost);
+    let is_stashed = |cause: &Cause| !matches!(cause, Cause::NotCaptured | Cause::InTheWay | Cause::Lost | Cause::Gone);
     if !overlaps.values().all(is_stashed) {
         return "move what is in the way somewhere else, then run the same command again".to_owned();
     }
@@ -712,6 +759,7 @@ mod tests {
     use super::*;
     use crate::model::checkpoint::Kind;
     use crate::model::merge::Blobs;
+    use crate::model::plan::AsideMove;
     use gix::bstr::BStr;
 
     fn id(n: u8) -> ObjectId {
@@ -902,14 +950,14 @@ mod tests {
         };
         let there = now(Standing::Something(left.state.clone()), false);
         let plan = plan_of(std::slice::from_ref(&step), &there).expect("no obstacle");
-        assert_eq!(plan.aside, [AsideMove { path: "big".into(), store: "aside/1/0".into(), out: true }]);
+        assert_eq!(plan.aside, [AsideMove::new("big".into(), "aside/1/0".into(), true)]);
         let edited = now(Standing::Something(Some("9 9.9".into())), false);
         assert_eq!(plan_of(std::slice::from_ref(&step), &edited).expect_err("it changed").paths, ["big"]);
         let gone = plan_of(std::slice::from_ref(&step), &now(Standing::Nothing, false)).expect("it is gone");
         assert!(gone.is_empty(), "there is nothing to move");
         let back = step.inverse();
         let plan = plan_of(std::slice::from_ref(&back), &now(Standing::Nothing, true)).expect("no obstacle");
-        assert_eq!(plan.aside, [AsideMove { path: "big".into(), store: "aside/1/0".into(), out: false }]);
+        assert_eq!(plan.aside, [AsideMove::new("big".into(), "aside/1/0".into(), false)]);
         let taken = now(Standing::Something(None), true);
         assert_eq!(plan_of(std::slice::from_ref(&back), &taken).expect_err("its place is taken").paths, ["big"]);
         let lost = plan_of(std::slice::from_ref(&back), &now(Standing::Nothing, false));

@@ -162,6 +162,14 @@ pub struct Turn {
     /// as [`exact::encode`] has them. The old name is not known of what was elsewhere.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub came: BTreeMap<String, Option<String>>,
+    /// What is ignored, or was not captured before, and it put where it is: by its path as [`exact::encode`] has it, a fingerprint
+    /// where there is one. Something that is not captured was moved there, or was there before and is moved away.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub placed: BTreeMap<String, Option<String>>,
+    /// What may be the only copy of something that was not captured before it and is changed or gone: the new name and the old
+    /// one, as [`exact::encode`] has them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub copies: BTreeMap<String, String>,
     /// What it put into the stash list that was there before, not captured, and is gone: the files, by their paths as
     /// [`exact::encode`] has them, as the list has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -292,6 +300,11 @@ impl Turn {
         }
         let name = exact::encode(path);
         self.wrote.contains(&name) || self.came.get(&name).is_some_and(|old| old.as_ref() == Some(&name))
+    }
+
+    /// Whether a record of it may be the only copy of something of the user's.
+    pub fn is_only_copy(&self) -> bool {
+        self.sole || !self.copies.is_empty()
     }
 
     /// What it moved that was not captured before: each new name and the old one.

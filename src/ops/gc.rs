@@ -5,12 +5,13 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::{quoted, size};
-use crate::model::expiry::{Expiry, NEWEST, expiry, expiry_but};
+use crate::model::expiry::{self, Expiry, NEWEST};
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::Turn;
 use crate::ops::locked::Locked;
 use crate::ops::removed::{self, RemovedWorktree};
 use crate::ops::turn::pins::repin;
+use crate::ops::turn::sole;
 use crate::ops::view::View;
 use crate::warning::Warn;
 use anyhow::Result;
@@ -30,6 +31,10 @@ pub enum Effort {
     Automatic,
 }
 
+/// What is said where turns stay for what is in them.
+const HELD: &str =
+    "older turns stay too that may hold the only copy of something of yours: 'oxundo gc --drop-user' lets them go";
+
 /// The age in seconds beyond which turns go; `None` keeps all.
 type Keep = Option<u64>;
 
@@ -41,17 +46,17 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let is_old = |time: &str| limit.is_some_and(|limit| parse_rfc3339(time).is_some_and(|time| time < limit));
     let turns = timeline.turns()?;
     let by_age = |turn: &Turn| turn.ended_at.as_deref().is_some_and(is_old);
-    let mut expiry = expiry(&timeline.state, &turns, by_age);
-    let aside = Timelines::new(view.repo).aside()?;
     let most = view.config().max_size()?;
+    let drops = effort == Effort::DropUser;
+    let only = if drops { BTreeSet::new() } else { only_copies(view, &turns, by_age, most)? };
+    let is_held = |turn: &Turn| only.contains(&turn.turn);
+    let mut expiry = expiry::expiry(&timeline.state, &turns, by_age, is_held);
+    let aside = Timelines::new(view.repo).aside()?;
     // Nobody reads the automatic one's number, unless there is a limit; but the next status does.
     let taken = Timelines::new(view.repo).space()?;
     let is_over = most.is_some_and(|most| taken > most);
-    let drops = effort == Effort::DropUser;
     let rescues = old_rescues(view, if is_over && drops { Some(i64::MAX) } else { limit })?;
     if let Some(most) = most.filter(|_| is_over) {
-        // What may be the only copy of something of the user's goes by its age, or where they say so.
-        let is_held = |turn: &Turn| turn.sole && !drops && !by_age(turn);
         expiry = within(view, (&turns, &rescues), by_age, is_held, taken.saturating_sub(most))?;
     }
     // What was moved aside of one turn may come back with another, which stays.
@@ -73,18 +78,42 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     };
     let (freed, held): (BTreeMap<u64, u64>, BTreeMap<u64, u64>) = aside.into_iter().partition(|(turn, _)| gone(turn));
     let released = released(view, &turns, &expiry.expired, &rescues)?;
-    let removed = removed::expire(view.repo, limit, true)?;
+    let removed = removed::expire(view.repo, limit, may_hold(drops), true)?;
     let taken = taken.saturating_sub(released).saturating_sub(freed.values().sum());
     if effort != Effort::Automatic
         && let Some(most) = most.filter(|most| taken > *most)
     {
         let (taken, most) = (size(taken), size(most));
         view.warn(format!("oxundo takes {taken}, more than oxundo.maxSize, {most}: the newest turns stay, and what is not oxundo's to delete"));
-        if turns.values().any(|turn| turn.sole && !expiry.expired.contains(&turn.turn)) && !drops {
-            view.warn("older turns stay too that may hold the only copy of something of yours: 'oxundo gc --drop-user' lets them go");
+        if turns.values().any(|turn| is_held(turn) && !expiry.expired.contains(&turn.turn)) {
+            view.warn(HELD);
+        }
+    } else if effort != Effort::Automatic && turns.values().any(|turn| is_held(turn) && by_age(turn)) {
+        view.warn(HELD);
+    }
+    Ok(Collection { turns, expiry, rescues, removed, limit, drops, freed, held, released, taken })
+}
+
+/// Of a worktree that is gone nobody can ask whether it is still the only copy.
+fn may_hold(drops: bool) -> impl Fn(&Turn) -> bool {
+    move |turn| !drops && turn.is_only_copy()
+}
+
+/// The turns that would go and may have the only copy of something of the user's: no branch has it now, nor a file. They go where
+/// the user says so, and at no age.
+fn only_copies(
+    view: &View<'_>,
+    turns: &BTreeMap<u64, Turn>,
+    by_age: impl Fn(&Turn) -> bool,
+    most: Option<u64>,
+) -> Result<BTreeSet<u64>> {
+    let mut only = BTreeSet::new();
+    for turn in turns.values().filter(|turn| turn.ended_at.is_some() && (most.is_some() || by_age(turn))) {
+        if turn.is_only_copy() && sole::is_still_only_copy(view, turn)? {
+            only.insert(turn.turn);
         }
     }
-    Ok(Collection { turns, expiry, rescues, removed, limit, freed, held, released, taken })
+    Ok(only)
 }
 
 /// What goes where too much space is taken: the oldest turns, and no more of them than must.
@@ -96,11 +125,11 @@ fn within(
     excess: u64,
 ) -> Result<Expiry> {
     let state = &view.timeline.state;
-    let all: Vec<u64> = expiry_but(state, turns, |_| true, &is_held).expired.into_iter().collect();
+    let all: Vec<u64> = expiry::expiry(state, turns, |_| true, &is_held).expired.into_iter().collect();
     let aside = Timelines::new(view.repo).aside()?;
     let oldest = |number: usize| {
         let limit = number.checked_sub(1).and_then(|last| all.get(last)).copied().unwrap_or_default();
-        expiry_but(state, turns, |turn| by_age(turn) || turn.turn <= limit, &is_held)
+        expiry::expiry(state, turns, |turn| by_age(turn) || turn.turn <= limit, &is_held)
     };
     let (mut few, mut enough) = (0, all.len());
     while few < enough {
@@ -141,6 +170,8 @@ pub struct Collection {
     removed: Vec<RemovedWorktree>,
     /// What ended before this time goes.
     limit: Option<i64>,
+    /// Whether what may be the only copy of something of the user's goes too.
+    drops: bool,
     /// The bytes of what was moved aside, a turn each, where it goes.
     freed: BTreeMap<u64, u64>,
     /// The bytes of what was moved aside and stays.
@@ -172,7 +203,7 @@ impl Collection {
         locked.repo.mark_collected()?;
         let collected = Collected { dry_run: false, ..self.preview(locked) };
         self.record(locked)?;
-        let removed = removed::expire(locked.repo, self.limit, false)?;
+        let removed = removed::expire(locked.repo, self.limit, may_hold(self.drops), false)?;
         let collected = Collected { removed, ..collected };
         let timelines = Timelines::new(locked.repo);
         self.freed.keys().try_for_each(|turn| timelines.delete_aside(*turn))?;

@@ -19,6 +19,10 @@ pub fn only_copies(repo: &Repo) -> Result<Vec<String>> {
         let turns = stored.turn_numbers().unwrap_or_default();
         let is_sole = |number: &&u64| stored.find_turn(**number).is_ok_and(|turn| turn.is_some_and(|turn| turn.sole));
         copies.extend(turns.iter().filter(is_sole).map(|number| format!("{prefix}{number}:before")));
+        let may_copy = |number: &&u64| {
+            stored.find_turn(**number).is_ok_and(|turn| turn.is_some_and(|turn| !turn.copies.is_empty()))
+        };
+        copies.extend(turns.iter().filter(may_copy).map(|number| format!("{prefix}{number}")));
         let ends = turns.iter().flat_map(|number| [Side::Before, Side::After].map(|side| (*number, side)));
         let ends: HashSet<ObjectId> =
             ends.filter_map(|(number, side)| Some(stored.checkpoint(number, side).ok()?.worktree)).collect();

@@ -41,8 +41,14 @@ pub fn list(repo: &Repo) -> Result<Vec<RemovedWorktree>> {
     timelines(repo)?.map(counted).collect()
 }
 
-/// Lets the turns of removed worktrees go that ended before this time, but never the newest of a branch; or only says which.
-pub fn expire(repo: &Repo, limit: Option<i64>, dry_run: bool) -> Result<Vec<RemovedWorktree>> {
+/// Lets the turns of removed worktrees go that ended before this time, but never the newest of a branch, nor those that are
+/// held; or only says which.
+pub fn expire(
+    repo: &Repo,
+    limit: Option<i64>,
+    is_held: impl Fn(&Turn) -> bool,
+    dry_run: bool,
+) -> Result<Vec<RemovedWorktree>> {
     let is_old = |turn: &Turn| {
         let ended = turn.ended_at.as_deref().and_then(parse_rfc3339);
         limit.is_some_and(|limit| ended.is_some_and(|ended| ended < limit))
@@ -50,7 +56,7 @@ pub fn expire(repo: &Repo, limit: Option<i64>, dry_run: bool) -> Result<Vec<Remo
     let mut all = Vec::new();
     for (other, stored) in timelines(repo)? {
         let turns = stored.turns()?;
-        let gone = expiry(&stored.state, &turns, is_old);
+        let gone = expiry(&stored.state, &turns, is_old, &is_held);
         let expired: Vec<u64> = gone.expired.iter().copied().collect();
         if expired.is_empty() {
             continue;

@@ -393,10 +393,12 @@ fn restricted(mut delta: Delta, selection: &mut Selection<'_>, turn: &Turn) -> D
         selection.takes(path) || turn.other_names(path).iter().any(|other| selection.takes(other.as_bstr()))
     };
     delta.files.retain(|path, _| takes(path.as_bstr()));
-    let store = |change: &Change<Option<Aside>>| change.from.as_ref().or(change.to.as_ref()).map(|it| it.store.clone());
+    let stores = |change: &Change<Option<Aside>>| -> Vec<String> {
+        change.from.iter().chain(&change.to).map(|aside| aside.store.clone()).collect()
+    };
     let matched = delta.aside.iter().filter(|(path, _)| takes(path.as_bstr()));
-    let stores: BTreeSet<Option<String>> = matched.map(|(_, change)| store(change)).collect();
-    delta.aside.retain(|_, change| stores.contains(&store(change)));
+    let taken: BTreeSet<String> = matched.flat_map(|(_, change)| stores(change)).collect();
+    delta.aside.retain(|_, change| stores(change).iter().any(|store| taken.contains(store)));
     let Delta { files, directories, .. } = &mut delta;
     // A directory goes with the files in it.
     let above = all_parents(files.keys().map(|file| file.as_bstr()));

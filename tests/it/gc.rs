@@ -220,7 +220,7 @@ fn over_the_size_that_is_allowed_the_oldest_turns_go_and_no_more_than_must() {
 }
 
 #[test]
-fn what_may_be_the_only_copy_of_something_of_the_users_is_no_matter_of_size() {
+fn what_may_be_the_only_copy_of_something_of_the_users_is_no_matter_of_age_or_size() {
     let repo = Sandbox::new();
     repo.write("precious", "mine\n").write("edited", "mine too\n");
     repo.turn(Mode::Ghost, "rm precious");
@@ -228,17 +228,18 @@ fn what_may_be_the_only_copy_of_something_of_the_users_is_no_matter_of_size() {
     for n in 0..51 {
         repo.turn(Mode::Ghost, &format!("echo {n} >edited"));
     }
-    repo.git(["config", "oxundo.maxSize", "1k"]);
     let gone = |args: &[&str]| repo.json(args).1["expired"].clone();
-    assert_eq!(gone(&["gc", "--keep", "never"]), serde_json::json!([3]), "the agent's own goes");
+    assert_eq!(gone(&["gc", "--keep", "now"]), serde_json::json!([3]), "the agent's own goes");
+    repo.oxundo(["gc", "--keep", "now"]).warns("oxundo gc --drop-user");
+    repo.git(["config", "oxundo.maxSize", "1k"]);
+    assert_eq!(gone(&["gc", "--keep", "never"]), serde_json::json!([]));
     repo.oxundo(["gc", "--keep", "never"]).warns("oxundo gc --drop-user");
     repo.prune();
     repo.oxundo(["restore", "1:before", "--", "precious"]).success();
     repo.assert_file("precious", "mine\n", "it is there");
-    repo.undo();
-    repo.sh("rm -f precious");
-    let dropped = gone(&["gc", "--keep", "never", "--drop-user"]);
-    assert_eq!((&dropped[0], &dropped[1]), (&1.into(), &2.into()), "at the user's word: {dropped}");
+    // Turn 4 is none of the newest any more.
+    assert_eq!(gone(&["gc", "--keep", "now"]), serde_json::json!([1, 4]), "a file has it now");
+    assert_eq!(gone(&["gc", "--keep", "now", "--drop-user"]), serde_json::json!([2]), "at the user's word");
     assert_eq!(repo.json(["log"]).1["turns"].as_array().map(Vec::len), Some(50));
 }
 

@@ -194,7 +194,7 @@ mod tests {
                 (&["path", "gone"], "path"),
             ] {
                 let f = Fixture::new();
-                let planned = AsideMove { path: "d/big".into(), store: "aside/1/0".into(), out };
+                let planned = AsideMove::new("d/big".into(), "aside/1/0".into(), out);
                 let one = Aside::new(&f.repo, ObjectId::null(f.repo.hash_kind()), 0, &planned);
                 f.write("d/other", "");
                 let beside = f.path("d").join(&one.beside);

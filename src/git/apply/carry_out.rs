@@ -10,14 +10,17 @@ use crate::git::apply::refusals::interrupted;
 use crate::git::durable::{Durable, When};
 use crate::git::index::lock::IndexLock;
 use crate::git::refs::{NOTES, OwnRef, Refs};
+use crate::git::worktree::Worktree;
+use crate::git::worktree::identity::identity_of;
 use crate::model::bytes::shown;
-use crate::model::plan::Plan;
+use crate::model::plan::{AsideMove, Plan};
 use crate::model::record::Record;
 use crate::progress::StopSwitch;
 use crate::warning::Warning;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use std::borrow::Cow;
 
 impl Apply<'_> {
     /// Applies a plan under the worktree's lock. `prepared` is an index that has been made
@@ -45,6 +48,7 @@ impl Apply<'_> {
             return conclude();
         }
         foresee::check(self.repo, plan)?;
+        let plan = &*self.with_names_of_what_moves(plan);
         let pending = self.write_journal(plan, record)?;
         let mut files = Files::strict(self.repo, pending);
         if let Err(error) = files.rehearse(plan) {
@@ -76,6 +80,24 @@ impl Apply<'_> {
         let when = if plan.changes_files() || !stays_recorded { When::Now } else { When::Soon };
         self.end_journal(plan, pending, when)?;
         Ok(concluded)
+    }
+
+    /// The plan, with what tells from each other the things that change places with others, where there are any.
+    fn with_names_of_what_moves<'p>(&self, plan: &'p Plan) -> Cow<'p, Plan> {
+        let is_taken = |one: &AsideMove| plan.aside.iter().any(|other| other.out != one.out && other.path == one.path);
+        if !plan.aside.iter().any(is_taken) {
+            return Cow::Borrowed(plan);
+        }
+        let mut named = plan.clone();
+        for one in &mut named.aside {
+            let out = plan.aside.iter().find(|out| out.out && out.store == one.store);
+            let identity = match out {
+                Some(out) => Worktree::new(self.repo).identity(out.path.as_bstr()).map(|found| found.known.file),
+                None => identity_of(&self.repo.aside_path(&one.store)),
+            };
+            one.file = identity;
+        }
+        Cow::Owned(named)
     }
 
     /// Records what needs no plan.

@@ -9,7 +9,7 @@ use crate::git::worktree::exchange::Spot;
 use crate::git::worktree::stat::{OPEN, is_open, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree, is_denied};
 use crate::model::checkpoint::FileState;
-use crate::model::path::{all_parents, parents};
+use crate::model::path::{all_parents, is_at_or_below, parents};
 use crate::model::plan::{AsideMove, DirectoryMove, FileMove, Plan};
 use crate::progress::Phase;
 use anyhow::{Context, Result};
@@ -113,7 +113,8 @@ impl<'a> Files<'a> {
             underway.advance(1);
         }
         self.look_again()?;
-        for (number, aside) in plan.aside.iter().enumerate().filter(|(_, aside)| aside.out) {
+        // What is in something else goes before that, and comes after it.
+        for (number, aside) in plan.aside.iter().enumerate().rev().filter(|(_, aside)| aside.out) {
             if !self.has_moved_on(plan, aside)? && !self.is_replaced(plan, aside)? {
                 self.move_aside(number, aside)?;
             }
@@ -315,7 +316,7 @@ impl<'a> Files<'a> {
 
     /// Whether the place of a file that goes has been taken already by what was kept aside of the same path.
     fn has_come_back(&self, plan: &Plan, file: &FileMove) -> bool {
-        let comes = |aside: &AsideMove| !aside.out && aside.path == file.path;
+        let comes = |aside: &AsideMove| !aside.out && is_at_or_below(file.path.as_bstr(), aside.path.as_bstr());
         self.lenient && plan.aside.iter().any(|aside| comes(aside) && !self.is_kept(aside))
     }
 
@@ -330,8 +331,20 @@ impl<'a> Files<'a> {
         Ok(is_there(&other.path)? && !is_there(&aside.path)?)
     }
 
-    /// Whether what goes aside has gone, and the file that comes into its place has come.
+    /// Whether what goes aside has gone, and what comes into its place has come.
     fn is_replaced(&self, plan: &Plan, aside: &AsideMove) -> Result<bool> {
+        if !self.lenient {
+            return Ok(false);
+        }
+        if let Some(file) = &aside.file {
+            // Something else is there: it came since.
+            let there = self.worktree().identity(aside.path.as_bstr());
+            return Ok(there.is_some_and(|there| there.known.file != *file));
+        }
+        let made = |directory: &DirectoryMove| directory.path == aside.path && directory.to.is_some();
+        if plan.directories.iter().any(made) && self.is_kept(aside) {
+            return Ok(true);
+        }
         let Some(file) = plan.files.iter().find(|file| file.path == aside.path) else { return Ok(false) };
         let is_kept = self.lenient && self.is_kept(aside);
         Ok(is_kept && self.worktree().state(file.path.as_bstr(), self.repo.hash_kind())? == file.to)

@@ -44,6 +44,8 @@ pub struct Capture {
     pub opened: Arc<Opened>,
     /// When the look began, by the clock of files: what is new later is younger. Of no look it is not known.
     pub at: Option<u64>,
+    /// What is ignored; of a directory nothing that is in it.
+    pub ignored: Vec<BString>,
 }
 
 /// The checkpoint at the turn's beginning, whose rules hold at its end.
@@ -120,7 +122,7 @@ impl Checkpoints<'_> {
             uncaptured,
             rules: self.repo.gix.write_blob(rules.to_record())?.detach(),
         };
-        Ok(Capture { checkpoint, index: opened, changed, torn, opened: Arc::new(closed), at })
+        Ok(Capture { checkpoint, index: opened, changed, torn, opened: Arc::new(closed), at, ignored: scan.ignored })
     }
 
     /// The ignore rules for the whole worktree, `oxundo.include`, and what is left alone.

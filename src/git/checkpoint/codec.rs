@@ -221,7 +221,7 @@ mod tests {
             special in prop::collection::btree_map(any_path(), prop::collection::vec(any_entry(), 1..4), 0..4),
             unusual in prop::collection::btree_map(any_path(), 0..0o10000_u32, 0..5),
             usual in (0..0o10000_u32, 0..0o10000_u32, 0..0o10000_u32),
-            uncaptured in prop::collection::btree_map(any_path(), (any::<String>(), 0..0o10000_u32), 0..3),
+            uncaptured in prop::collection::btree_map(any_path(), (any::<String>(), 0..0o10000_u32, any::<Option<String>>()), 0..3),
             skipped in prop::collection::vec((any_path(), any_reason(), any::<u64>(), prop::option::of(any::<String>())), 0..4),
         ) -> Checkpoint {
             let entry = |(id, [name, email, date, message]): (ObjectId, [String; 4])| StashEntry { id, name, email, date, message };
@@ -236,7 +236,7 @@ mod tests {
                 modes: Modes { usual: UsualModes { file: usual.0, executable: usual.1, directory: usual.2 }, unusual },
                 directories,
                 skipped: skipped.into_iter().map(|(path, reason, size, state)| Skipped { path, reason, size, state }).collect(),
-                uncaptured: uncaptured.into_iter().map(|(path, (file, mode))| (path, Uncaptured { file, mode })).collect(),
+                uncaptured: uncaptured.into_iter().map(|(path, (file, mode, state))| (path, Uncaptured { file, mode, state })).collect(),
                 rules: blob,
             }
         }

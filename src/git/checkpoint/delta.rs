@@ -7,6 +7,7 @@ use crate::git::objects::tree::{TreeSlot, file_kind, plain_entry};
 use crate::git::scan::ignore::{Ignored, rules_of};
 use crate::git::scan::nested::own_state;
 use crate::git::worktree::names::is_storable;
+use crate::model::bytes::exact;
 use crate::model::checkpoint::{
     Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Skipped, branch_changes, stash_change, symbolic_changes,
 };
@@ -19,6 +20,9 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::tree::EntryMode;
 use std::collections::btree_map::Entry::Vacant;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// In a turn's store, what no list of what is over the limits has comes from this number on.
+const PLACED: u64 = 1_000_000;
 
 impl Checkpoints<'_> {
     /// All that differs between the two checkpoints of a turn, except files that the turn is not proven to have made:
@@ -111,7 +115,12 @@ impl Checkpoints<'_> {
         after: &Checkpoint,
     ) -> Result<BTreeMap<BString, Change<Option<Aside>>>> {
         let mut moved = self.made_beyond_limits(turn.turn, before, after)?;
-        for AsideMove { path, store, out } in &turn.moved {
+        for (number, (path, state)) in (PLACED..).zip(&turn.placed) {
+            let aside = Aside { store: format!("aside/{}/{number}", turn.turn), state: state.clone() };
+            let change = moved.entry(exact::decode(path).unwrap_or_default()).or_insert(Change::new(None, None));
+            change.to = Some(aside);
+        }
+        for AsideMove { path, store, out, .. } in &turn.moved {
             let [side, other] = if *out { [before, after] } else { [after, before] };
             // Where it came from under another name: an ignored name is in no list.
             let came = turn.moved.iter().find(|it| !out && it.out && it.store == *store);
@@ -152,7 +161,7 @@ impl Checkpoints<'_> {
             let aside = Aside { store: format!("aside/{turn}/{number}"), state: own_state(skipped) };
             made.insert(skipped.path.clone(), Change::new(None, Some(aside)));
         }
-        for (old, new) in Self::moves(before, after, &made) {
+        for (old, new) in Self::alike(before, after, &made) {
             // The way back leads through the place where such things are kept, from the new name to the old one.
             let kept = made.get(&new).and_then(|change| change.to.clone());
             made.insert(old, Change::new(kept, None));
@@ -163,7 +172,7 @@ impl Checkpoints<'_> {
     /// What was there before and not captured, is gone, and is under another name that is new: its old name and the new one.
     /// The sizes and the times to the nanosecond prove it, of a directory those of all that is in it, where nothing else has
     /// the same.
-    fn moves(
+    fn alike(
         before: &Checkpoint,
         after: &Checkpoint,
         made: &BTreeMap<BString, Change<Option<Aside>>>,

@@ -81,7 +81,12 @@ impl Checkpoints<'_> {
             let changes = self.file_changes(left, found)?;
             let new = changes.iter().filter(|(_, change)| change.from.is_none()).map(|(path, _)| path);
             // What was there, but ignored, is no edit because it is listed by now.
-            let unknown = self.left_out(left, new)?;
+            let mut unknown = self.left_out(left, new)?;
+            if !std::ptr::eq(*found, now) {
+                // Between two turns: the one that is walked over next knew it, and did not capture it.
+                let gone = changes.iter().filter(|(_, change)| change.to.is_none()).map(|(path, _)| path);
+                unknown.extend(self.left_out(found, gone)?);
+            }
             for path in changes.into_keys().filter(|path| !unknown.contains(path)) {
                 let captured = self.captured_file(now, path.as_bstr())?;
                 let as_it_is = captured.or_else(|| self.uncaptured_file(path.as_bstr()));

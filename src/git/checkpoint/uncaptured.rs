@@ -6,9 +6,9 @@ use crate::git::objects::Objects;
 use crate::git::objects::tree::file_kind;
 use crate::git::scan::found::Scan;
 use crate::git::worktree::Worktree;
-use crate::git::worktree::identity::Identity;
+use crate::git::worktree::identity::{Identity, is_directory, is_telling, size_in};
 use crate::model::bytes::exact;
-use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind, Reason, Uncaptured};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind, Reason, Skipped, Uncaptured};
 use crate::model::path::{is_at_or_below, parents};
 use crate::model::turn::Turn;
 use anyhow::Result;
@@ -20,6 +20,38 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// Of no more than these it is known which they are, so that a look stays quick.
 const MOST: usize = 2000;
 
+/// Among more than these nobody looks for those that changed places.
+const FEW: usize = 200;
+
+/// What a turn moved of what was not captured.
+#[derive(Debug, Default)]
+pub struct UncapturedMoves {
+    /// What is under another name, by that, with the old one where it is known.
+    pub came: BTreeMap<String, Option<String>>,
+    /// What is where nothing is captured, and was put there.
+    pub placed: BTreeMap<String, Option<String>>,
+    /// What may be a copy, with the name of what it may be a copy of.
+    pub copies: BTreeMap<String, String>,
+}
+
+/// What is not captured at the end of a turn.
+#[derive(Clone, Copy)]
+pub struct End<'a> {
+    /// What is ignored; of a directory nothing that is in it.
+    pub ignored: &'a [BString],
+    /// What else is not captured.
+    pub skipped: &'a [Skipped],
+}
+
+/// By what a thing is known under another name.
+#[derive(Clone, Copy)]
+enum By {
+    /// It is the very same.
+    Identity,
+    /// It has come from there to another file system, or was copied with its time, and the old one is gone or changed.
+    State,
+}
+
 /// What is looked for among what is new at the end of a turn.
 struct Movers<'a> {
     checkpoints: Checkpoints<'a>,
@@ -27,6 +59,10 @@ struct Movers<'a> {
     before: &'a Checkpoint,
     /// The paths of before, by what tells the files from each other.
     known: BTreeMap<&'a str, &'a BString>,
+    /// The paths of before, by what copies have in common with them.
+    states: BTreeMap<&'a str, Vec<&'a BString>>,
+    /// Of what it is known where it is.
+    taken: BTreeSet<&'a BString>,
     /// The device of which the clock is believed.
     device: Option<Dev>,
     /// Directories that nothing was found out about.
@@ -50,38 +86,76 @@ impl Checkpoints<'_> {
         known.filter_map(|path| Some((path.to_owned(), worktree.identity(path)?.known))).collect()
     }
 
-    /// What is new at the end of a turn and was there before, by its new name, with its old one where that is known.
-    pub fn came(&self, turn: &Turn, before: &Checkpoint, changed: &Delta) -> Result<BTreeMap<String, Option<String>>> {
-        let mut came = BTreeMap::new();
+    /// What a turn moved that was there before and not captured, and what may be a copy of such a thing.
+    pub fn moves(&self, turn: &Turn, before: &Checkpoint, changed: &Delta, end: End<'_>) -> Result<UncapturedMoves> {
+        let mut moves = UncapturedMoves::default();
         if turn.made.is_some() {
-            return Ok(came);
+            return Ok(moves);
         }
-        let known = before.uncaptured.iter().map(|(path, known)| (known.file.as_str(), path)).collect();
-        let device = Worktree::new(self.repo).local_device();
-        let mut movers = Movers { checkpoints: *self, turn, before, known, device, passed: BTreeSet::new() };
+        let mut movers = Movers::new(*self, turn, before);
         let files = changed.files.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
         let directories = changed.directories.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
         let aside = changed.aside.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
-        let all: BTreeSet<&BString> = files.chain(directories).chain(aside).collect();
-        let mut unknown = Vec::new();
-        for path in all {
-            match movers.find(path.as_bstr())? {
-                Some((top, _)) if top != *path && movers.is_made(path.as_bstr()) => {
-                    came.insert(exact::encode(path), Some(exact::encode(path)));
+        let listed: BTreeSet<&BString> = files.chain(directories).chain(aside).collect();
+        let hidden: BTreeSet<&BString> = movers.hidden(end).filter(|path| !listed.contains(path)).collect();
+        let mut unknown: BTreeSet<&BString> = listed.union(&hidden).copied().collect();
+        for by in [By::Identity, By::State] {
+            movers.passed.clear();
+            for path in std::mem::take(&mut unknown) {
+                match movers.find(path.as_bstr(), by)? {
+                    Some((top, _)) if top != *path && movers.is_made(path.as_bstr()) => {
+                        moves.came.insert(exact::encode(path), Some(exact::encode(path)));
+                    }
+                    Some((top, old)) => movers.keep(&mut moves, (top, old), &hidden),
+                    None => drop(unknown.insert(path)),
                 }
-                Some((top, old)) => drop(came.insert(exact::encode(&top), Some(exact::encode(&old)))),
-                None => unknown.push(path),
             }
         }
-        let is_new = |path: &&BString| changed.files.get(*path).is_some_and(|change| change.from.is_none());
-        unknown.retain(|path| is_new(path) && movers.is_older(path.as_bstr()));
-        if !unknown.is_empty() && is_all_explained(changed) {
-            let captured = self.contents(before)?;
+        movers.note_placed(&mut moves, changed);
+        self.note_older(&movers, &mut moves, changed, &unknown)?;
+        self.note_copies(&movers, &mut moves, changed, &unknown)?;
+        Ok(moves)
+    }
+
+    /// Notes what is older than the turn and came from elsewhere.
+    fn note_older(
+        &self,
+        movers: &Movers<'_>,
+        moves: &mut UncapturedMoves,
+        changed: &Delta,
+        unknown: &BTreeSet<&BString>,
+    ) -> Result<()> {
+        let is_new = |path: &BString| changed.files.get(path).is_some_and(|change| change.from.is_none());
+        let older = unknown.iter().filter(|path| is_new(path) && movers.is_older(path.as_bstr()));
+        let mut older: Vec<&BString> = older.copied().collect();
+        if !older.is_empty() && is_all_explained(changed) {
+            let captured = self.contents(movers.before)?;
             // What was captured under another name is in the record of the turn.
-            unknown.retain(|path| changed.files[*path].to.is_some_and(|to| !captured.contains(&to.id)));
-            came.extend(unknown.into_iter().map(|path| (exact::encode(path), None)));
+            older.retain(|path| changed.files[*path].to.is_some_and(|to| !captured.contains(&to.id)));
+            moves.came.extend(older.into_iter().map(|path| (exact::encode(path), None)));
         }
-        Ok(came)
+        Ok(())
+    }
+
+    /// Notes what may be the only copy of what was not captured and is changed or gone: nothing else is known of that.
+    fn note_copies(
+        &self,
+        movers: &Movers<'_>,
+        moves: &mut UncapturedMoves,
+        changed: &Delta,
+        unknown: &BTreeSet<&BString>,
+    ) -> Result<()> {
+        let mut copies: Vec<(&BString, &BString)> = Vec::new();
+        for path in unknown.iter().filter(|path| !moves.came.contains_key(&exact::encode(path))) {
+            copies.extend(movers.copied_from(path, changed.aside.contains_key(*path)).map(|old| (*path, old)));
+        }
+        if !copies.is_empty() {
+            let captured = self.contents(movers.before)?;
+            let to = |path: &BString| changed.files.get(path).and_then(|change| change.to);
+            copies.retain(|(path, _)| !to(path).is_some_and(|to| captured.contains(&to.id)));
+        }
+        moves.copies = copies.into_iter().map(|(new, old)| (exact::encode(new), exact::encode(old))).collect();
+        Ok(())
     }
 
     /// The contents of all files that were captured.
@@ -99,9 +173,7 @@ impl Checkpoints<'_> {
         before: &Checkpoint,
         after: &Checkpoint,
     ) -> Result<BTreeMap<String, Option<String>>> {
-        let device = Worktree::new(self.repo).local_device();
-        let movers =
-            Movers { checkpoints: *self, turn, before, known: BTreeMap::new(), device, passed: BTreeSet::new() };
+        let movers = Movers::new(*self, turn, before);
         let mut made = BTreeMap::new();
         for repository in before.skipped.iter().filter(|skipped| skipped.reason == Reason::Repository) {
             for (path, _) in Objects::new(self.repo).entries_below(after.worktree, repository.path.as_bstr())? {
@@ -192,11 +264,11 @@ fn give_back_aside(delta: &mut Delta, path: &BString, old: BString) {
     let kept = delta.aside.get(path).and_then(|change| change.to.clone());
     let is_in = |other: &BString| is_at_or_below(other.as_bstr(), old.as_bstr());
     let has_files = delta.files.iter().any(|(other, change)| is_in(other) && *other != old && change.from.is_some());
-    if kept.is_none() || has_files || delta.aside.contains_key(&old) {
+    if kept.is_none() || has_files || delta.aside.get(&old).is_some_and(|change| change.from.is_some()) {
         return;
     }
     delta.directories.retain(|directory, _| !is_in(directory));
-    delta.aside.insert(old, Change::new(kept, None));
+    delta.aside.entry(old).or_insert(Change::new(None, None)).from = kept;
 }
 
 /// A file that was moved, with the mode that it had before.
@@ -215,23 +287,59 @@ fn is_all_explained(changed: &Delta) -> bool {
     changed.files.values().all(|change| change.to.is_some())
 }
 
-impl Movers<'_> {
+impl<'a> Movers<'a> {
+    fn new(checkpoints: Checkpoints<'a>, turn: &'a Turn, before: &'a Checkpoint) -> Self {
+        let known = before.uncaptured.iter().map(|(path, known)| (known.file.as_str(), path)).collect();
+        let mut states: BTreeMap<&str, Vec<&BString>> = BTreeMap::new();
+        for (path, known) in &before.uncaptured {
+            if let Some(state) = known.state.as_deref().filter(|state| is_telling(state)) {
+                states.entry(state).or_default().push(path);
+            }
+        }
+        let device = Worktree::new(checkpoints.repo).local_device();
+        Self { checkpoints, turn, before, known, states, taken: BTreeSet::new(), device, passed: BTreeSet::new() }
+    }
+
     fn identity(&self, path: &BStr) -> Option<Identity> {
         Worktree::new(self.checkpoints.repo).identity(path)
     }
 
+    /// What no delta has, and may be what was under another name: ignored names that are new, and those whose places others
+    /// may have taken.
+    fn hidden<'p>(&self, end: End<'p>) -> impl Iterator<Item = &'p BString> {
+        let known = &self.before.uncaptured;
+        let is_whole = known.len() < MOST;
+        let are_few = known.len() <= FEW;
+        let skipped = &self.before.skipped;
+        let has_changed = move |now: &&Skipped| {
+            let was = skipped.iter().find(|was| was.path == now.path);
+            was.is_some_and(|was| was.state != now.state) && known.contains_key(&now.path)
+        };
+        let over_limits = end.skipped.iter().filter(has_changed).map(|now| &now.path);
+        let is_hidden = move |path: &&BString| match known.get(*path) {
+            Some(was) => are_few && self.identity(path.as_bstr()).is_some_and(|now| now.known.file != was.file),
+            None => is_whole && !known.is_empty(),
+        };
+        end.ignored.iter().filter(is_hidden).take(MOST).chain(over_limits)
+    }
+
     /// What was moved of a path: the file itself or a directory above it, with its old name.
-    fn find(&mut self, path: &BStr) -> Result<Option<(BString, BString)>> {
+    fn find(&mut self, path: &BStr, by: By) -> Result<Option<(BString, &'a BString)>> {
         if self.known.is_empty() {
             return Ok(None);
         }
-        let above: Vec<&BStr> = parents(path).collect();
-        for top in above.into_iter().rev().chain([path]) {
+        // The nearest first: something may have been moved into what was moved.
+        for top in [path].into_iter().chain(parents(path)) {
             if self.passed.contains(top) {
                 continue;
             }
             let was_there = top != path && self.checkpoints.captured_directory(self.before, top)?.is_some();
-            if let Some(old) = (!was_there).then(|| self.old_name(top)).flatten() {
+            let old = match by {
+                _ if was_there => None,
+                By::Identity => self.old_name(top),
+                By::State => self.name_by_state(top),
+            };
+            if let Some(old) = old {
                 return Ok(Some((top.to_owned(), old)));
             }
             if top != path {
@@ -241,12 +349,88 @@ impl Movers<'_> {
         Ok(None)
     }
 
+    /// Keeps what was found.
+    fn keep(&mut self, moves: &mut UncapturedMoves, (top, old): (BString, &'a BString), hidden: &BTreeSet<&BString>) {
+        self.taken.insert(old);
+        if hidden.contains(&top) {
+            moves.placed.insert(exact::encode(&top), self.fingerprint(top.as_bstr()));
+        }
+        moves.came.insert(exact::encode(&top), Some(exact::encode(old)));
+    }
+
+    /// Notes what is in the old places, and no delta has: it came there in the turn.
+    fn note_placed(&self, moves: &mut UncapturedMoves, changed: &Delta) {
+        let is_captured = |path: &BString| {
+            changed.files.get(path).is_some_and(|change| change.to.is_some())
+                || changed.directories.get(path).is_some_and(|change| change.to.is_some())
+                || changed.aside.get(path).is_some_and(|change| change.to.is_some())
+        };
+        for old in self.taken.iter().filter(|old| !is_captured(old)) {
+            if self.identity(old.as_bstr()).is_some() {
+                moves.placed.insert(exact::encode(old), self.fingerprint(old.as_bstr()));
+            }
+        }
+    }
+
+    fn fingerprint(&self, path: &BStr) -> Option<String> {
+        self.identity(path)?.known.state.filter(|state| !is_directory(state))
+    }
+
     /// Where it was before, if it is gone from there.
-    fn old_name(&self, path: &BStr) -> Option<BString> {
+    fn old_name(&self, path: &BStr) -> Option<&'a BString> {
         let found = self.identity(path).filter(|found| !found.linked)?;
         let old = *self.known.get(found.known.file.as_str())?;
         let stayed = self.identity(old.as_bstr()).is_some_and(|now| now.known.file == found.known.file);
-        (!stayed).then(|| old.clone())
+        (!stayed).then_some(old)
+    }
+
+    /// Where that was before which this is a copy of, with its time, if it is not there any more as it was.
+    fn name_by_state(&self, path: &BStr) -> Option<&'a BString> {
+        if self.states.is_empty() {
+            return None;
+        }
+        let found = self.identity(path)?;
+        // What has stayed is itself.
+        if self.before.uncaptured.get(path).is_some_and(|known| known.file == found.known.file) {
+            return None;
+        }
+        let state = found.known.state?;
+        let is_gone = |old: &&&BString| !self.taken.contains(**old) && self.is_changed(old);
+        let alike: Vec<&&BString> = self.states.get(state.as_str())?.iter().filter(is_gone).collect();
+        match alike[..] {
+            [old] => Some(old),
+            // Of several that were made at once, the one of the same name.
+            _ => alike.into_iter().find(|old| file_name(old.as_bstr()) == file_name(path)).copied(),
+        }
+    }
+
+    /// Whether what was at a path is not there any more, or a file is not as it was.
+    fn is_changed(&self, old: &BString) -> bool {
+        let Some(known) = self.before.uncaptured.get(old) else { return false };
+        self.identity(old.as_bstr()).is_none_or(|now| {
+            let has_changed = now.known.state != known.state && !known.state.as_deref().is_some_and(is_directory);
+            now.known.file != known.file || has_changed
+        })
+    }
+
+    /// What this may be a copy of, and nothing else is: a file of the same size; of directories, one of the same name, and
+    /// any that is gone where this one is kept as a whole.
+    fn copied_from(&self, path: &BString, is_aside: bool) -> Option<&'a BString> {
+        if self.states.is_empty() || !self.is_made(path.as_bstr()) {
+            return None;
+        }
+        let state = self.identity(path.as_bstr())?.known.state?;
+        let is_alike = |old: &BString, was: &str| match size_in(was) {
+            Some(size) => size_in(&state) == Some(size),
+            None => {
+                let is_named_so = file_name(old.as_bstr()) == file_name(path.as_bstr());
+                is_directory(was) && is_directory(&state) && (is_aside || is_named_so)
+            }
+        };
+        let all = self.before.uncaptured.iter().filter(|(old, known)| {
+            *old != path && known.state.as_deref().is_some_and(|was| is_alike(old, was)) && !self.taken.contains(old)
+        });
+        all.map(|(old, _)| old).find(|old| self.is_changed(old))
     }
 
     /// When a file came to be, and when the turn began, by a clock that is believed.
@@ -262,4 +446,8 @@ impl Movers<'_> {
     fn is_made(&self, path: &BStr) -> bool {
         self.times(path).is_some_and(|(born, began)| born >= began)
     }
+}
+
+fn file_name(path: &BStr) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }

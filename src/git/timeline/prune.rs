@@ -143,7 +143,7 @@ impl Timelines<'_> {
     }
 
     /// The turns of which something is moved aside that they are not proven to have made: it is older than they are, so that they
-    /// have moved it, or nobody knows when it was made. It may be the only copy.
+    /// have moved it, or nobody knows when it was made, or it may be copied. It may be the only copy.
     pub fn unproven_aside(&self, turns: &BTreeMap<u64, Turn>) -> Result<BTreeSet<u64>> {
         let mut unproven = BTreeSet::new();
         for directory in self.repo.aside_directories() {
@@ -153,7 +153,9 @@ impl Timelines<'_> {
                 let began = turns.get(&number).and_then(|turn| parse_rfc3339(&turn.began_at));
                 let mut all = std::fs::read_dir(entry.path()).into_iter().flatten().flatten();
                 let is_made = |made: std::fs::DirEntry| began.is_some_and(|began| is_made_since(&made.path(), began));
-                if !all.all(is_made) {
+                // A copy is younger than what was copied and is gone.
+                let has_copies = turns.get(&number).is_some_and(|turn| !turn.copies.is_empty());
+                if has_copies || !all.all(is_made) {
                     unproven.insert(number);
                 }
             }

@@ -2,13 +2,32 @@
 
 use crate::git::repo::platform::born;
 use crate::git::worktree::Worktree;
-use crate::git::worktree::stat::{mode_of, size_of};
+use crate::git::worktree::stat::{file_state, mode_of, size_of};
 use crate::model::checkpoint::Uncaptured;
 use gix::bstr::{BStr, ByteSlice};
-use rustix::fs::{Dev, FileType};
+use rustix::fs::{CWD, Dev, FileType, Stat, lstat};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// How the state of a directory begins.
+const DIRECTORY: &str = "directory";
+
+/// Whether this is the state of a directory.
+pub fn is_directory(state: &str) -> bool {
+    state.starts_with(DIRECTORY)
+}
+
+/// The size in the state of a file that has something in it.
+pub fn size_in(state: &str) -> Option<&str> {
+    state.split_once(' ').map(|(size, _)| size).filter(|size| !is_directory(size) && *size != "0")
+}
+
+/// Whether nothing else has a state like this by chance: a time to the nanosecond, or a time and a size.
+pub fn is_telling(state: &str) -> bool {
+    size_in(state).is_some() || !state.ends_with(".000000000")
+}
 
 /// A file or directory, as it is known under any name.
 #[derive(Clone, Debug)]
@@ -23,6 +42,20 @@ pub struct Identity {
     pub linked: bool,
 }
 
+/// What tells a file from every other. Numbers are used again at once, so that one alone proves nothing.
+fn name_of(stat: &Stat, born: Option<u64>) -> String {
+    match born {
+        Some(born) => format!("{} {born}", stat.st_ino),
+        None => format!("{} {} {}.{:09}", stat.st_ino, size_of(stat), stat.st_mtime, stat.st_mtime_nsec),
+    }
+}
+
+/// Which file or directory is somewhere outside the worktree.
+pub fn identity_of(path: &Path) -> Option<String> {
+    let stat = lstat(path).ok()?;
+    Some(name_of(&stat, born((CWD, path.as_os_str()), &stat)))
+}
+
 impl Worktree<'_> {
     /// Which file or directory is at a path; `None` where there is none, or it cannot be looked at.
     pub fn identity(&self, path: &BStr) -> Option<Identity> {
@@ -30,12 +63,12 @@ impl Worktree<'_> {
         let name = &path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..];
         let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         let born = born((directory.as_fd(), OsStr::from_bytes(name)), &stat);
-        // Numbers are used again at once, so that one alone proves nothing.
-        let file = match born {
-            Some(born) => format!("{} {born}", stat.st_ino),
-            None => format!("{} {} {}.{:09}", stat.st_ino, size_of(&stat), stat.st_mtime, stat.st_mtime_nsec),
+        let file = name_of(&stat, born);
+        let state = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Some(format!("{DIRECTORY} {}.{:09}", stat.st_mtime, stat.st_mtime_nsec)),
+            _ => file_state(&stat),
         };
-        let known = Uncaptured { file, mode: mode_of(&stat) };
+        let known = Uncaptured { file, mode: mode_of(&stat), state };
         Some(Identity { known, born, device: stat.st_dev, linked: !is_directory && stat.st_nlink > 1 })
     }
 }

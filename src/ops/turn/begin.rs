@@ -59,8 +59,15 @@ pub fn begin_without_commits(locked: &mut Locked<'_>, who: Who, origin: Bounds, 
 pub fn begin_after(locked: &mut Locked<'_>, who: Who, origin: Bounds, last: &Turn) -> Result<u64> {
     let checkpoint = locked.timeline.checkpoint(last.turn, Side::After)?;
     let index = Index::new(locked.repo).read_index()?;
-    let capture =
-        Capture { checkpoint, index, changed: Vec::new(), torn: Vec::new(), opened: Arc::default(), at: None };
+    let capture = Capture {
+        checkpoint,
+        index,
+        changed: Vec::new(),
+        torn: Vec::new(),
+        opened: Arc::default(),
+        at: None,
+        ignored: Vec::new(),
+    };
     let obstacle = match who.mode {
         Mode::Ghost => None,
         Mode::Commit if last.mode != Mode::Commit => Some(format!("turn {} made none", last.turn)),
@@ -174,6 +181,8 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         wrote: BTreeSet::new(),
         moved: Vec::new(),
         came: BTreeMap::new(),
+        placed: BTreeMap::new(),
+        copies: BTreeMap::new(),
         stashed: BTreeMap::new(),
         sole: false,
         began: capture.at,

@@ -60,15 +60,15 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     turn.origin.parts.iter_mut().for_each(crate::agents::transcript::finish);
     turn.torn.extend(note_torn(locked, &since.capture));
     let changed = since.changed(locked, &turn)?;
-    if changed.is_empty() {
+    since.find_moves(locked, &mut turn, &changed)?;
+    if changed.is_empty() && turn.placed.is_empty() {
         announce_uncovered(locked, &turn, &since.before, &since.capture.checkpoint, &changed);
         take_back(locked, &turn, &since)?;
         return Ok(None);
     }
-    if since.find_theirs(locked, &mut turn)? && take_back(locked, &turn, &since).is_ok() {
+    if since.find_theirs(locked, &mut turn)? && turn.placed.is_empty() && take_back(locked, &turn, &since).is_ok() {
         return Ok(None);
     }
-    since.find_moves(locked, &mut turn, &changed)?;
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
     let mut update = locked.timeline.update();
     let lock = commit(locked, &mut turn, &mut since, &changed, &mut plan, &mut update)?;
@@ -157,11 +157,13 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
     let Some(mut turn) = view.open_turn()? else { return Ok(view.clone()) };
     let mut since = Since::look(view, &turn)?;
     let changed = since.changed(view, &turn)?;
-    let is_theirs = !changed.is_empty() && since.find_theirs(view, &mut turn)?;
+    since.find_moves(view, &mut turn, &changed)?;
+    let is_nothing = changed.is_empty() && turn.placed.is_empty();
+    let is_theirs = !is_nothing && since.find_theirs(view, &mut turn)? && turn.placed.is_empty();
     let mut update = view.timeline.update();
     let mut taken_back = None;
     let mut head = view.head.clone();
-    if turn.origin.waiting || changed.is_empty() || is_theirs {
+    if turn.origin.waiting || is_nothing || is_theirs {
         if turn.dirty_commit.is_some() && turn.onto.is_none() {
             taken_back = Some(as_before(view, since.goal().clone())?);
         }
@@ -171,7 +173,6 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
         update.remove_turn(turn.turn);
     } else {
         turn.ended_at = Some(rfc3339_now());
-        since.find_moves(view, &mut turn, &changed)?;
         if with_commit && turn.mode == Mode::Commit {
             let commit = as_if_committed(view, &turn, &since, &changed)?;
             if let Some(commit) = commit {
@@ -196,7 +197,15 @@ fn as_before(view: &View<'_>, before: Checkpoint) -> Result<Capture> {
     let changed = Objects::new(view.repo).tree_changes(before.index.tree, before.worktree)?;
     // What is not in the index is not tracked.
     let changed = changed.into_iter().filter(|(_, change)| change.from.is_some()).map(|(path, _)| path).collect();
-    Ok(Capture { checkpoint: before, index, changed, torn: Vec::new(), opened: Arc::default(), at: None })
+    Ok(Capture {
+        checkpoint: before,
+        index,
+        changed,
+        torn: Vec::new(),
+        opened: Arc::default(),
+        at: None,
+        ignored: Vec::new(),
+    })
 }
 
 /// Makes the auto-commit, and puts it into the plan and into the state after the turn.

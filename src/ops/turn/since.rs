@@ -2,6 +2,7 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::{Before, Capture};
+use crate::git::checkpoint::uncaptured::End;
 use crate::git::index::Index;
 use crate::git::scan::ignore::rules_of;
 use crate::git::timeline::stored::Side;
@@ -60,6 +61,7 @@ impl Since {
             torn: Vec::new(),
             opened: Arc::default(),
             at: None,
+            ignored: Vec::new(),
         };
         let made = BTreeMap::new();
         let theirs = Theirs::default();
@@ -69,7 +71,10 @@ impl Since {
     /// Finds out what the turn moved that was not captured, for its record.
     pub fn find_moves(&self, view: &View<'_>, turn: &mut Turn, changed: &Delta) -> Result<()> {
         let checkpoints = Checkpoints::new(view.repo);
-        turn.came = checkpoints.came(turn, &self.before, changed)?;
+        let Capture { ignored, checkpoint, .. } = &self.capture;
+        let end = End { ignored, skipped: &checkpoint.skipped };
+        let moves = checkpoints.moves(turn, &self.before, changed, end)?;
+        (turn.came, turn.placed, turn.copies) = (moves.came, moves.placed, moves.copies);
         turn.came.extend(self.made.clone());
         turn.stashed = checkpoints.stashed(&self.before, changed)?;
         Ok(())

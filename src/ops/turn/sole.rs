@@ -1,13 +1,18 @@
 //! Whether a turn's state before it may hold the only copy of something that no turn has made.
 
+use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
+use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
+use crate::git::worktree::Worktree;
+use crate::model::bytes::exact;
 use crate::model::checkpoint::{Checkpoint, Delta};
 use crate::model::turn::Turn;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeSet;
 
 /// How many turns below are asked whether they have made it. What is older counts as the user's.
 const MOST: usize = 50;
@@ -36,6 +41,37 @@ pub fn is_sole(view: &View<'_>, turn: &Turn, before: &Checkpoint, whole: &Delta)
         below = view.timeline.require_turn(number)?.previous;
     }
     Ok(!gone.is_empty())
+}
+
+/// Whether no branch and no file has, under its name, all that a turn's records alone may have of the user's.
+pub fn is_still_only_copy(view: &View<'_>, turn: &Turn) -> Result<bool> {
+    let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
+    let (before, after) = (before?, after?);
+    let checkpoints = Checkpoints::new(view.repo);
+    let mut contents: Vec<(BString, ObjectId)> = Vec::new();
+    if turn.sole {
+        let gone = checkpoints.file_changes(&before, &after)?.into_iter();
+        contents.extend(gone.filter_map(|(path, change)| Some((path, change.from?.id))));
+    }
+    for copy in turn.copies.keys().filter_map(|path| exact::decode(path)) {
+        match checkpoints.captured_file(&after, copy.as_bstr())? {
+            Some(file) => contents.push((copy, file.id)),
+            // Nobody knows what is in it.
+            None => return Ok(true),
+        }
+    }
+    let objects = Objects::new(view.repo);
+    let heads: BTreeSet<ObjectId> = Refs::new(view.repo).moment()?.branches.into_values().collect();
+    let trees: BTreeSet<ObjectId> = heads.into_iter().filter_map(|head| objects.commit_tree(head).ok()).collect();
+    for (path, id) in contents {
+        let path = path.as_bstr();
+        let is_at = |tree: &ObjectId| matches!(objects.tree_file(*tree, path), Ok(Some((_, found))) if found == id);
+        let is_there = || matches!(Worktree::new(view.repo).state(path, id.kind()), Ok(Some(now)) if now.id == id);
+        if !trees.iter().any(is_at) && !is_there() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What of this a tree has, and what it has not.

@@ -9,7 +9,7 @@ pub mod remade;
 
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
-use crate::model::bytes::{sanitized, shown};
+use crate::model::bytes::{exact, sanitized, shell_word, shown};
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
@@ -54,6 +54,9 @@ impl PlannedUndo {
             view.warn(format!(
                 "'{name}' moved during turn {turn}, not by it, and stays: '--branches=all' moves it too"
             ));
+        }
+        for turn in &self.range.turns[..self.range.back] {
+            warn_of_copies(view, turn);
         }
         for path in &self.prepared.uncovered {
             view.warn(format!("'{}' was changed too, and is not covered", shown(path.as_bstr())));
@@ -135,6 +138,18 @@ impl PlannedUndo {
             made.extend(remade.record(&view.timeline, update)?);
         }
         Ok(made)
+    }
+}
+
+/// Says where that is which may be the only copy of what was not captured, and goes with the turn.
+fn warn_of_copies(view: &View<'_>, turn: &Turn) {
+    let number = turn.turn;
+    for (new, old) in turn.copies.iter().filter_map(|(new, old)| Some((exact::decode(new)?, exact::decode(old)?))) {
+        let word = shell_word(new.as_slice());
+        let (new, old) = (shown(new.as_bstr()), shown(old.as_bstr()));
+        view.warn(format!(
+            "'{old}' was not captured before turn {number}, and '{new}' may be a copy of it: 'oxundo restore {number} -- {word}' brings that back"
+        ));
     }
 }
 

@@ -7,10 +7,11 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
-use crate::model::checkpoint::{Change, Checkpoint, FileState, short_branch};
+use crate::git::worktree::Worktree;
+use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
-use crate::model::planner::{Occupant, Present, TurnDelta, plan};
+use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan};
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
 use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
@@ -66,7 +67,9 @@ impl Prepared {
         if gaps.iter().any(|(left, found)| left.head.commit != found.head.commit) {
             leave_committed(view, &mut edited, &deltas, now)?;
         }
-        let present = checkpoints.present(&deltas, now, &capture.index)?;
+        let mut present = checkpoints.present(&deltas, now, &capture.index)?;
+        present.uncovered.clone_from(&uncovered);
+        as_stashed(view, op, range, &deltas, &mut present)?;
         let by_hand = if op == Op::Redo { view.place()?.by_hand } else { 0 };
         if by_hand > 0 {
             leave_reached(&mut deltas, &present);
@@ -93,6 +96,34 @@ impl Prepared {
         capture.opened.close();
         Ok(Self { plan, capture, uncovered, reworded, remade, renamed, beside })
     }
+}
+
+/// What a walk has written out of the stash is what a turn left, though its times are others.
+fn as_stashed(view: &View<'_>, op: Op, range: &TurnRange, deltas: &[TurnDelta], present: &mut Present) -> Result<()> {
+    let mut differs: Vec<(&BString, &Aside)> = Vec::new();
+    for (path, change) in deltas.iter().flat_map(|turn| &turn.delta.aside) {
+        let standing = present.aside.get(path);
+        differs.extend(
+            change
+                .from
+                .as_ref()
+                .filter(|left| *standing.unwrap_or(&Standing::Nothing) != Standing::Something(left.state.clone()))
+                .map(|left| (path, left)),
+        );
+    }
+    if differs.is_empty() {
+        return Ok(());
+    }
+    let beside = passed(view, op, MOST_BESIDE)?;
+    let turns = beside.iter().chain(&range.turns);
+    let stashed: BTreeSet<ObjectId> = turns.flat_map(|turn| turn.stashed.values()).map(|state| state.id).collect();
+    for (path, left) in differs.into_iter().filter(|_| !stashed.is_empty()) {
+        let state = Worktree::new(view.repo).state(path.as_bstr(), view.repo.hash_kind()).ok().flatten();
+        if state.is_some_and(|state| stashed.contains(&state.id)) {
+            present.aside.insert(path.clone(), Standing::Something(left.state.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// Where the user took turns off with git and kept their files, these are where redo leads to already, however many turns
