@@ -50,7 +50,7 @@ impl Remade {
         Ok(Some(Self { turn: turn.turn, commits }))
     }
 
-    fn new(&self, commit: ObjectId) -> ObjectId {
+    fn instead_of(&self, commit: ObjectId) -> ObjectId {
         self.commits.get(&commit).copied().unwrap_or(commit)
     }
 
@@ -59,7 +59,7 @@ impl Remade {
         let moved: Vec<String> = after.branches.keys().cloned().collect();
         let moved = moved.into_iter().filter(|name| before.branches.get(name) != after.branches.get(name));
         for name in moved.collect::<Vec<_>>() {
-            after.branches.entry(name).and_modify(|tip| *tip = self.new(*tip));
+            after.branches.entry(name).and_modify(|tip| *tip = self.instead_of(*tip));
         }
         for state in [before, after] {
             self.put_into_head(state);
@@ -69,7 +69,7 @@ impl Remade {
     /// As [`Self::put_into`], for a state of which it is not known what the turn moved.
     fn put_into_head(&self, state: &mut Checkpoint) {
         let Some(commit) = state.head.commit else { return };
-        let new = self.new(commit);
+        let new = self.instead_of(commit);
         state.head.commit = Some(new);
         let tip = state.head.branch.as_ref().and_then(|name| state.branches.get_mut(name));
         if let Some(tip) = tip.filter(|tip| **tip == commit) {
@@ -96,12 +96,12 @@ impl Remade {
                     update.put_step_state(&step, side, &state)?;
                 }
             }
-            step.head = step.head.map(|commit| self.new(commit));
+            step.head = step.head.map(|commit| self.instead_of(commit));
             update.put_step_record(&step)?;
         }
         let mut turn = timeline.require_turn(number)?;
-        turn.dirty_commit = turn.dirty_commit.map(|commit| self.new(commit));
-        turn.commits.iter_mut().for_each(|commit| commit.id = self.new(commit.id));
+        turn.dirty_commit = turn.dirty_commit.map(|commit| self.instead_of(commit));
+        turn.commits.iter_mut().for_each(|commit| commit.id = self.instead_of(commit.id));
         if let Some(footing) = &mut turn.footing {
             (footing.from, footing.to) = (before.head.commit, after.head.commit);
         }
