@@ -584,13 +584,17 @@ fn payload([event, prompt, script]: Told) -> String {
 
 #[track_caller]
 fn tell(repo: &Sandbox, told: Told) {
+    fire(repo, &payload(told));
+    repo.sh(told[2]);
+}
+
+#[track_caller]
+pub(crate) fn fire(repo: &Sandbox, payload: &str) {
     let mut command = repo.oxundo_command(["hook", "claude"]);
     // The agent is to be no child of a thread that waits for all that it traces.
-    let fired =
-        std::thread::scope(|scope| scope.spawn(|| Output::fired(&mut command, payload(told).as_bytes())).join());
+    let fired = std::thread::scope(|scope| scope.spawn(|| Output::fired(&mut command, payload.as_bytes())).join());
     let output = fired.expect("a hook is fired");
     assert_eq!((output.code, output.out()), (0, String::new()), "{output:?}");
-    repo.sh(told[2]);
 }
 
 /// A hook was killed: whose is what, when the agent has gone on?

@@ -4,7 +4,7 @@
 //! The tracer stops oxundo at each instant and lets the other program act. `cargo test` tries the instants around what
 //! happens to one file; `OXUNDO_THOROUGH=1` every instant from the first file to the end.
 
-use crate::kill_points::{has_journal, in_parallel};
+use crate::kill_points::{fire, has_journal, in_parallel};
 use crate::sandbox::{Output, Sandbox, announce};
 use crate::tracer::{Kill, LAUNCH, Trace, Victim, interrupt_each};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -66,29 +66,73 @@ impl Save {
     }
 }
 
-/// A turn that edits a file, makes one, deletes one and changes the mode of one, in the worktree's top and below.
-fn repo() -> Sandbox {
+/// What the turn does: it edits a file, makes one, deletes one and changes the mode of one, in the worktree's top and below.
+const SCRIPT: &str = "for f in edited d/edited; do sed -i s/before/after/ $f; done; rm gone; chmod 600 mode; mkdir n; \
+    sed s/the/a/ edited >made; sed s/the/a/ edited >n/made";
+
+/// What is there before it.
+fn files() -> Sandbox {
     let repo = Sandbox::new();
     let long = "what was there before the turn\n".repeat(4);
     for path in ["edited", "gone", "mode", "d/edited"] {
         repo.write(path, &long);
     }
     repo.sh("git add -A; git commit -qm files");
-    repo.agent(
-        "for f in edited d/edited; do sed -i s/before/after/ $f; done; rm gone; chmod 600 mode; mkdir n; \
-                sed s/the/a/ edited >made; sed s/the/a/ edited >n/made",
-    );
     repo
 }
 
-/// An operation, and whether it starts after an undo.
-const OPERATIONS: [(&str, &[&str], bool); 6] = [
-    ("undo", &["undo"], false),
-    ("redo", &["redo"], true),
-    ("restore", &["restore", "1:before"], false),
-    ("undo --only", &["undo", "--only", "1"], false),
-    ("undo --revert", &["undo", "--revert"], false),
-    ("undo of paths", &["undo", "--", "edited", "gone", "made", "mode", "d", "n"], false),
+/// The turn.
+fn repo() -> Sandbox {
+    let repo = files();
+    repo.agent(SCRIPT);
+    repo
+}
+
+/// The same as the second step of a turn, and the one of its session; another session made the first.
+fn stepped() -> Sandbox {
+    let repo = files();
+    let told = |session: &str, event: &str, script: &str| {
+        let about = format!(
+            r#"{{"hook_event_name": "{event}", "session_id": "{session}", "prompt": "p", "tool_name": "Bash", "tool_use_id": "of {session}"}}"#
+        );
+        fire(&repo, &about);
+        repo.sh(script);
+    };
+    let both = |event| ["one", "other"].map(|session| told(session, event, ""));
+    both("UserPromptSubmit");
+    for (session, script) in [("one", "echo first >first"), ("other", SCRIPT)] {
+        told(session, "PreToolUse", script);
+        told(session, "PostToolUse", "");
+    }
+    both("Stop");
+    repo
+}
+
+/// Where an operation starts.
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    /// After the turn.
+    Done,
+    /// After its undo.
+    Undone,
+    /// After the turn with steps.
+    Stepped,
+}
+
+use Start::{Done, Stepped, Undone};
+
+/// The operations, and where each starts.
+const OPERATIONS: [(&str, &[&str], Start); 10] = [
+    ("undo", &["undo"], Done),
+    ("redo", &["redo"], Undone),
+    ("restore", &["restore", "1:before"], Done),
+    ("undo --only", &["undo", "--only", "1"], Done),
+    ("undo --revert", &["undo", "--revert"], Done),
+    ("undo of paths", &["undo", "--", "edited", "gone", "made", "mode", "d", "n"], Done),
+    ("restore --exact", &["restore", "--exact", "1:before"], Done),
+    ("undo --to a step", &["undo", "--to", "1.1"], Stepped),
+    ("undo --only a step", &["undo", "--only", "1.2"], Stepped),
+    ("undo --session", &["undo", "--session", "other"], Stepped),
 ];
 
 /// Where a mark is found.
@@ -169,11 +213,15 @@ fn what_another_program_saves_at_any_instant_of_an_apply_is_found_again() {
     if !is_traced(&done) {
         return;
     }
-    let undone = done.copy();
+    let (undone, stepped) = (done.copy(), stepped());
     undone.undo();
     let mut cases = Vec::new();
-    for (nth, (name, args, after_undo)) in OPERATIONS.iter().enumerate() {
-        let repo = if *after_undo { &undone } else { &done };
+    for (nth, (name, args, start)) in OPERATIONS.iter().enumerate() {
+        let repo = match start {
+            Done => &done,
+            Undone => &undone,
+            Stepped => &stepped,
+        };
         let seen = instants(repo, args);
         for (at, path) in PATHS.iter().enumerate() {
             for number in 0..=seen.len() {
@@ -226,6 +274,52 @@ fn saves_at(repo: &Sandbox, args: &[&str], path: &str, number: usize, save: Save
         rest(repo.printed()).assert_is(&rest(before), &format!("a refusal changes nothing else, {said}"));
     }
     settled(repo);
+}
+
+#[test]
+fn a_commit_that_another_program_makes_at_any_instant_stays_on_its_branch() {
+    let (done, stepped) = (repo(), stepped());
+    if !is_traced(&done) {
+        return;
+    }
+    let mut cases = Vec::new();
+    for (nth, (name, args, start)) in OPERATIONS.iter().enumerate() {
+        let repo = match start {
+            Done if args[0] == "undo" && args.len() < 3 || args.contains(&"--exact") => &done,
+            Stepped => &stepped,
+            _ => continue,
+        };
+        let many = instants(repo, args).len();
+        let chosen = (0..=many).filter(|number| is_thorough() || (number + 5 * nth) % 19 == 0);
+        cases.extend(chosen.map(|number| (*name, repo, *args, number)));
+    }
+    let failed = in_parallel(&cases, |(_, repo, args, number)| {
+        let repo = repo.copy();
+        let before = repo.printed();
+        let made = RefCell::new(None);
+        let commit = || {
+            let id = repo.sh("git commit-tree -p HEAD -m theirs 'HEAD^{tree}'").trim().to_owned();
+            // oxundo may have the branch locked: then it waits, and this does not.
+            let is_made = repo.try_git(["update-ref", "refs/heads/main", &id]).code == 0;
+            *made.borrow_mut() = is_made.then_some(id);
+            is_made
+        };
+        let (trace, seen, _) = act_at(&repo, args, *number, None, &commit);
+        let said = format!("{:?} before {:?}:\n{}", trace.code, seen.get(*number), trace.stderr);
+        assert!(matches!(trace.code, Some(0 | 3)), "it works or is refused, {said}");
+        if let Some(id) = made.borrow().as_ref() {
+            let history = repo.git(["rev-list", "main"]);
+            assert!(history.lines().any(|commit| commit == id), "the commit is on its branch, {said}");
+        }
+        if trace.code == Some(3) {
+            let files = |state: crate::sandbox::State| state.only(|fact| fact.starts_with("on disk "));
+            files(repo.printed()).assert_is(&files(before), &format!("a refusal changes no file, {said}"));
+        }
+        settled(&repo);
+    });
+    let told: String =
+        (failed.iter()).map(|(at, text)| format!("== {} at {}\n{text}\n\n", cases[*at].0, cases[*at].3)).collect();
+    assert!(failed.is_empty(), "{} of {} are wrong:\n{told}", failed.len(), cases.len());
 }
 
 /// What a command says some time later, when it looks again at what came out of the worktree.
