@@ -140,9 +140,56 @@ fn travel(
     let goal = repo.copy();
     goal.oxundo(there).success();
     let ends = [whole(&repo), whole(&goal)];
-    let is_turn = there[0] != "undo" && there[0] != "redo";
+    let is_turn = !matches!(there, ["undo" | "redo"] | [_, "--steps", _]);
     let travel = Travel { ends, there: there.to_vec(), back: back.to_vec(), prunable, is_turn };
     Operation { name, repo, args: there.to_vec(), judge: Judge::Travel(Box::new(travel)) }
+}
+
+/// A turn of two sessions, a step of each: both change the file that the user edits meanwhile, far apart.
+fn with_steps(mode: Mode) -> Sandbox {
+    let repo = user();
+    repo.sh("seq 30 >edit.txt");
+    if mode == Mode::Ghost {
+        repo.git(["config", "oxundo.mode", "ghost"]);
+    }
+    let told = |session: &str, event: &str, script: &str| {
+        let about = format!(
+            r#"{{"hook_event_name": "{event}", "session_id": "{session}", "prompt": "p", "tool_name": "Bash", "tool_use_id": "of {session}"}}"#
+        );
+        fire(&repo, &about);
+        repo.sh(script);
+    };
+    told("one", "UserPromptSubmit", "");
+    told("other", "UserPromptSubmit", "");
+    told(
+        "one",
+        "PreToolUse",
+        "sed -i s/^3$/three/ edit.txt; echo one >one.txt; rm both.txt; echo more >>untracked.txt",
+    );
+    told("one", "PostToolUse", "");
+    let script =
+        "sed -i s/^28$/last/ edit.txt; rm swap.txt; mkdir swap.txt; echo in >swap.txt/in; rm link; echo plain >link;
+        rm -r void tree; chmod 600 mode.sh; echo other >other.txt";
+    told("other", "PreToolUse", script);
+    for (session, event) in [("other", "PostToolUse"), ("one", "Stop"), ("other", "Stop")] {
+        told(session, event, "");
+    }
+    repo
+}
+
+/// What goes to a state, or takes a part of a turn out.
+fn parts() -> Vec<Operation> {
+    let mut all = Vec::new();
+    let done = user();
+    done.turn(Mode::Commit, FIRST);
+    let exact = ["restore", "--exact", "1:before"];
+    all.push(travel("restore --exact", done, &exact, &["undo"], true));
+    let done = with_steps(Mode::Commit);
+    all.push(travel("undo --to a step", done, &["undo", "--to", "1.1"], &["redo"], true));
+    let done = with_steps(Mode::Ghost);
+    all.push(travel("undo --only a step", done.copy(), &["undo", "--only", "1.2"], &["redo"], true));
+    all.push(travel("undo --session", done, &["undo", "--session", "other"], &["redo"], true));
+    all
 }
 
 impl Operation {
@@ -205,6 +252,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         let name = both("run", "run, ghost", mode);
         all.push(Operation { name, repo: start, args, judge: Judge::Turn(Box::new(before)) });
     }
+    all.extend(parts());
     all
 }
 
@@ -269,6 +317,11 @@ impl Operation {
 }
 
 impl Judge {
+    /// Whether it is recorded as a turn of oxundo's own.
+    fn is_turn(&self) -> bool {
+        matches!(self, Self::Travel(travel) if travel.is_turn)
+    }
+
     /// Lets the next command, one after the other in turn, go on from what a failure left; panics
     /// where anything is not as it should be.
     pub(crate) fn go_on(&self, repo: &Sandbox, trace: &Trace, undoing: bool) {
@@ -473,6 +526,9 @@ pub(crate) fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Ve
 /// Points of one operation that `cargo test` kills at.
 const SAMPLE: usize = 7;
 
+/// As many, where several operations go the same way.
+const FEW: usize = 4;
+
 /// Calls at which a kill once lost something: the short form tries them too.
 const ONCE_BAD: [[&str; 2]; 3] = [
     ["oxundo: linkat", "refs/oxundo/pending.lock"],
@@ -520,7 +576,9 @@ fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
                     let is_it = |point: &Point| call.iter().all(|part| point.text.contains(part));
                     points.iter().position(is_it)
                 };
-                let sample = (0..SAMPLE).map(|nth| (2 * nth + 1) * points.len() / (2 * SAMPLE));
+                // What is a turn of oxundo's own goes one way, whatever its plan is.
+                let many = if operation.judge.is_turn() { FEW } else { SAMPLE };
+                let sample = (0..many).map(|nth| (2 * nth + 1) * points.len() / (2 * many));
                 sample.chain(ONCE_BAD.iter().filter_map(once_bad)).collect()
             }
         };
