@@ -107,8 +107,8 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     turn.commits.extend(made.into_iter().filter(|commit| !users.contains(&commit.id)));
     let checkpoints = Checkpoints::new(view.repo);
     let whole = checkpoints.delta(turn, before, after)?;
-    let files = checkpoints.file_changes(since.goal(), after)?;
-    let files = checkpoints.file_stats(&Delta { files, ..Delta::default() })?;
+    let own = theirs.goal.as_ref().map(|goal| checkpoints.delta(turn, goal, after)).transpose()?;
+    let files = checkpoints.file_stats(own.as_ref().unwrap_or(&whole))?;
     turn.totals = totals(&files);
     place_on_timeline(view, turn, before, after, &mut update.state)?;
     turn.sole = sole::is_sole(view, turn, before, &whole)?;
