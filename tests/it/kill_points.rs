@@ -237,6 +237,13 @@ pub(crate) fn operations() -> Vec<Operation> {
             let two = ["undo", "--steps", "2"];
             let back = ["redo", "--steps", "2"];
             all.push(travel("undo of two", done, &two, &back, false));
+            if Sandbox::has_tables() {
+                let tables = Sandbox::with_tables(&[]);
+                tables.sh(USER);
+                tables.turn(mode, FIRST);
+                tables.turn(mode, SECOND);
+                all.push(travel("undo of two, refs in tables", tables, &two, &back, false));
+            }
         }
         let before = if mode == Mode::Ghost { start.printed() } else { before };
         let args = in_mode(mode, FIRST);

@@ -107,6 +107,7 @@ mod signals;
 mod sparse;
 mod special_files;
 mod steps;
+mod tables;
 mod terminal;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;

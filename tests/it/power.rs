@@ -91,6 +91,13 @@ fn operations() -> Vec<Operation> {
     let two = done.copy();
     two.turn(Mode::Commit, SECOND);
     two.git(["pack-refs", "--all"]);
+    let tables = Sandbox::has_tables().then(|| {
+        let tables = Sandbox::with_tables(&[]);
+        tables.sh(USER);
+        tables.turn(Mode::Commit, TURN);
+        tables.turn(Mode::Commit, SECOND);
+        Operation::new("undo of two, refs in tables", tables, &["undo", "--steps", "2"])
+    });
     let open = start.copy();
     open.oxundo(["turn", "begin", "--agent", "sh"]).success();
     open.sh(TURN);
@@ -103,7 +110,7 @@ fn operations() -> Vec<Operation> {
     let killed = killed_at(&undo.repo, &undo.args, ["renameat", ".oxundo-tmp"]);
     let committed = killed_at(&undo.repo, &undo.args, ["rename", "refs/heads/main"]);
     let torn = undo.cut_at("rename", "refs/heads/main", Loss::Content);
-    vec![
+    let all = vec![
         Operation::turn("run", start.copy(), &["run", "--", "sh", "-ec", TURN]),
         Operation::turn("run, ghost", start.copy(), &["run", "--ghost", "--", "sh", "-ec", TURN]),
         Operation::turn("run of nothing", start.copy(), &["run", "--", "true"]),
@@ -131,7 +138,8 @@ fn operations() -> Vec<Operation> {
         Operation::new("squash", three, &["squash", "2..3", "-m", "one"]),
         Operation::new("branch", done, &["branch", "other", "1"]),
         Operation::new("gc", kept, &["gc", "--keep", "0d"]),
-    ]
+    ];
+    all.into_iter().chain(tables).collect()
 }
 
 /// The contents that must not be lost: of the files that are captured, and what is staged.

@@ -609,18 +609,22 @@ fn redo_works_again_when_head_moved_back() {
 // Repositories
 
 #[test]
-fn a_repository_with_reftable_is_refused_before_anything_is_recorded() {
-    if Sandbox::new().try_git(["init", "-q", "--ref-format=reftable", "../probe"]).code != 0 {
-        // git before 2.45 can neither make such a repository nor look at one.
+fn a_repository_with_tables_of_refs_is_refused_with_a_git_that_is_too_old_for_them() {
+    if !Sandbox::has_tables() {
         return;
     }
     let repo = Sandbox::init(&["--ref-format=reftable"]);
     repo.identify();
     repo.commit("a.txt", "one\n");
     let before = repo.everything();
+    let old = "#!/bin/sh\n[ \"$1\" = --version ] && echo git version 2.45.2 && exit\nexec GIT \"$@\"\n";
+    let git = repo.sh("command -v git");
+    repo.write("../old/git", old.replace("GIT", git.trim())).chmod("../old/git", 0o755);
+    let path = format!("{}:{}", repo.base().join("old").display(), std::env::var("PATH").expect("there is one"));
+    let repo = repo.with_variable("PATH", path);
     let output = repo.oxundo(["run", "--", "sh", "-c", "touch started"]);
     output.exits(125);
-    output.warns("reftable");
+    output.warns("oxundo needs git 2.46; this is git 2.45.2");
     assert_eq!(repo.oxundo(["undo"]).code, 1, "a clear error, not a refusal");
     repo.everything().assert_is(&before, "nothing is changed");
 }

@@ -52,6 +52,10 @@ enum Start {
     Subdirectory,
     /// In a linked worktree, nothing uncommitted.
     Linked,
+    /// Refs in tables, and work as above.
+    Tables,
+    /// In a linked worktree, refs in tables, nothing uncommitted.
+    LinkedTables,
 }
 
 const CASES: &[Case] = &[
@@ -467,7 +471,13 @@ impl Start {
 
     /// A repository in which every case of the table has what it needs.
     fn sandbox(self) -> Sandbox {
-        let mut repo = Sandbox::unborn();
+        let mut repo = if self.is_in_tables() {
+            let repo = Sandbox::init(&["--ref-format=reftable"]);
+            repo.identify();
+            repo
+        } else {
+            Sandbox::unborn()
+        };
         for (path, content) in [
             ("a.txt", "one\ntwo\nthree\n"),
             ("b.txt", "one\n"),
@@ -508,13 +518,13 @@ impl Start {
         repo.sh("mkdir -p hollow e1/e2/e3");
         match self {
             Self::Clean => {}
-            Self::Linked => {
+            Self::Linked | Self::LinkedTables => {
                 // What git does not track is not in a new worktree.
                 let linked = repo.linked("linked");
                 linked.sh("mkdir -p hollow e1/e2/e3 ignored; echo log >build.log; echo only >secret.env; chmod 600 private.txt");
                 return linked;
             }
-            Self::Work | Self::Unborn | Self::Subdirectory => drop(repo.sh(WORK_SCRIPT)),
+            Self::Work | Self::Unborn | Self::Subdirectory | Self::Tables => drop(repo.sh(WORK_SCRIPT)),
             Self::Detached => {
                 repo.sh("git checkout -q --detach");
                 repo.sh(WORK_SCRIPT);
@@ -526,15 +536,19 @@ impl Start {
         repo
     }
 
+    fn is_in_tables(self) -> bool {
+        [Self::Tables, Self::LinkedTables].contains(&self)
+    }
+
     fn has(self, needs: u8) -> bool {
         let lacks = match self {
-            Self::Clean | Self::Linked => WORK,
-            Self::Work | Self::Subdirectory => CLEAN,
+            Self::Clean | Self::Linked | Self::LinkedTables => WORK,
+            Self::Work | Self::Subdirectory | Self::Tables => CLEAN,
             Self::Unborn => CLEAN | HISTORY,
             Self::Detached => CLEAN | BRANCH,
         };
         // The branch is called `main` in a script, and cannot be checked out twice.
-        let lacks = if self == Self::Linked { lacks | BRANCH } else { lacks };
+        let lacks = if [Self::Linked, Self::LinkedTables].contains(&self) { lacks | BRANCH } else { lacks };
         needs & lacks == 0
     }
 
@@ -640,6 +654,8 @@ enum Share {
     Pruned,
     /// Each case, in one of the modes: which, the cases take in turns.
     Each,
+    /// One case in so many, in a mode that they take in turns: there git is asked for each ref, which takes its time.
+    Of(usize),
     /// As [`Self::Each`], and of such starts a case has one, in turns as well: they differ in where a turn begins, and
     /// hardly in what it did.
     Some,
@@ -656,6 +672,8 @@ impl Share {
             Self::In(mode) if mode == one || case.needs & STASH != 0 => vec![mode],
             Self::In(_) => vec![],
             Self::Pruned => vec![other],
+            Self::Of(many) if number % many != start as usize % many => vec![],
+            Self::Of(many) => vec![Mode::BOTH[number / many % 2]],
             Self::Each => vec![Mode::BOTH[(number + start as usize) % 2]],
             Self::Some => {
                 let places: Vec<Start> = Start::ELSEWHERE.into_iter().filter(elsewhere).collect();
@@ -668,6 +686,9 @@ impl Share {
 
 /// Checks the cases of a share on a start.
 fn every_case(start: Start, share: Share, not: u8, check: fn(&Trip<'_>)) {
+    if start.is_in_tables() && !Sandbox::has_tables() {
+        return;
+    }
     let template = start.sandbox();
     let before = template.state();
     let mut table = Vec::new();
@@ -704,6 +725,8 @@ round_trips! {
     every_turn_comes_and_goes_on_a_detached_head: Detached, Share::Some;
     every_turn_comes_and_goes_in_a_subdirectory: Subdirectory, Share::Some;
     every_turn_comes_and_goes_in_a_linked_worktree: Linked, Share::Some;
+    every_turn_comes_and_goes_where_refs_are_in_tables: Tables, Share::Of(16);
+    every_turn_comes_and_goes_in_a_linked_worktree_with_tables: LinkedTables, Share::Of(16);
 }
 
 #[test]
@@ -727,8 +750,12 @@ fn a_dropped_stash_entry_survives_an_expired_reflog_and_gc() {
 
 #[test]
 fn a_repository_with_sha256_goes_there_and_back() {
-    for mode in Mode::BOTH {
-        let repo = Sandbox::init(&["--object-format=sha256"]);
+    for (mode, in_tables) in Mode::BOTH.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
+        if in_tables && !Sandbox::has_tables() {
+            continue;
+        }
+        let formats = ["--object-format=sha256", "--ref-format=reftable"];
+        let repo = Sandbox::init(&formats[..if in_tables { 2 } else { 1 }]);
         repo.identify();
         repo.commit("a.txt", "one\n");
         repo.sh("echo two >>a.txt; git add a.txt; echo u >untracked.txt");

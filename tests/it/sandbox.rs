@@ -80,6 +80,27 @@ impl Sandbox {
         sandbox
     }
 
+    /// Whether git can keep refs in tables; says aloud where it cannot.
+    pub(crate) fn has_tables() -> bool {
+        static HAS: LazyLock<bool> = LazyLock::new(|| {
+            let has = Sandbox::new().try_git(["init", "-q", "--ref-format=reftable", "../probe"]).code == 0;
+            if !has {
+                announce("SKIPPED, NOTHING IS PROVED: this git has no reftable");
+            }
+            has
+        });
+        *HAS
+    }
+
+    /// As [`Self::new`], with its refs in tables.
+    pub(crate) fn with_tables(options: &[&str]) -> Self {
+        let sandbox = Self::init(&[&["--ref-format=reftable"], options].concat());
+        sandbox.identify();
+        sandbox.write("README.txt", "readme\n");
+        sandbox.sh("git add -A && git commit -qm base");
+        sandbox
+    }
+
     /// A home, and a directory that is in no repository, with `README.txt`.
     pub(crate) fn without_repository() -> Self {
         let sandbox = Self::empty();

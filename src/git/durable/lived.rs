@@ -30,12 +30,12 @@ impl Durable<'_> {
             && self.witnesses()?.iter().any(|path| path.symlink_metadata().is_ok_and(|about| is_between(&about))))
     }
 
-    /// What git, the user and their programs write: the files of git's, its reflogs and refs, and what the index knows.
+    /// What git, the user and their programs write: the files of git's, its reflogs and refs, in files or tables, and what the index knows.
     fn witnesses(&self) -> Result<BTreeSet<PathBuf>> {
         let mut all = BTreeSet::new();
         for directory in [&self.repo.git_dir, &self.repo.common_dir] {
             all.extend(std::fs::read_dir(directory)?.flatten().map(|entry| entry.path()));
-            for below in ["logs", "refs"] {
+            for below in ["logs", "refs", "reftable"] {
                 add_all(&directory.join(below), &mut all);
             }
         }

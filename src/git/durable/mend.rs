@@ -91,11 +91,14 @@ impl Durable<'_> {
         let empty = loose_since(self.repo, 0)?.into_iter().filter(|file| file.size == 0);
         let empty = empty.map(|file| format!("'{}' is empty", file.path.display()));
         let refs = Refs::new(self.repo);
-        let damaged = refs.damaged()?;
+        // git reads none of the refs that are in damaged tables.
+        let damaged = if refs.torn_lists()?.is_empty() { refs.damaged()? } else { Vec::new() };
         let damaged =
             damaged.iter().map(|name| format!("'{}' names no object that is there", refs.ref_file(name).display()));
+        let torn = refs.torn_lists()?;
+        let torn = torn.iter().map(|list| format!("'{}' names tables of refs that are damaged", list.display()));
         let index = self.is_index_damaged().then(|| "the index cannot be read".to_owned());
-        Ok(empty.chain(damaged).chain(index).collect())
+        Ok(empty.chain(torn).chain(damaged).chain(index).collect())
     }
 
     /// Forgets all that the logs know, for good.
@@ -157,6 +160,7 @@ impl Durable<'_> {
     fn mend_with(&self, content: &Content, mended: &mut Mended) -> Result<()> {
         let Content { entries, mark, .. } = content;
         self.check_reach()?;
+        mended.others |= Refs::new(self.repo).mend_tables()?;
         mended.objects += self.mend_objects(entries)?;
         mended.removed += self.remove_damaged(*mark)?;
         mended.others |= Refs::new(self.repo).clear_locks_of_before()?;

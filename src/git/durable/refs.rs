@@ -87,6 +87,8 @@ impl Durable<'_> {
             all.retain(|id| self.repo.gix.has_object(id));
             if let Some(to) = all.first().copied().filter(|to| now != Some(*to) && !(is_gone && is_own(&name))) {
                 refs.move_own_ref(&name, now, Some(to), MESSAGE)?;
+            } else if self.repo.has_tables() {
+                refs.move_own_ref(&name, now, None, MESSAGE)?;
             }
             mended.push(name);
         }

@@ -242,6 +242,12 @@ impl Objects<'_> {
 
     /// The one commit whose id begins with these digits.
     pub fn find_commit_id(&self, digits: &str) -> Result<ObjectId> {
+        if self.repo.has_tables() {
+            let wanted = format!("{digits}^{{commit}}");
+            let (code, printed) = self.repo.git_apart(["rev-parse", "--verify", "-q", &wanted]).ask()?;
+            let id = ObjectId::from_hex(printed.trim()).ok().filter(|_| code == 0);
+            return id.with_context(|| format!("'{digits}' is not a commit"));
+        }
         let Ok(id) = self.repo.gix.rev_parse_single(digits.as_bytes().as_bstr()) else {
             bail!("'{digits}' is not a commit");
         };

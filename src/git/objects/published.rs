@@ -3,10 +3,12 @@
 
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
+use crate::model::bytes::lossless;
 use crate::model::bytes::quoted;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use gix::refs::file::log::iter::forward;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::io::Write;
 
@@ -115,16 +117,15 @@ impl Objects<'_> {
     /// to, and those that the pre-push hook recorded.
     fn remote_tips(&self) -> Result<BTreeMap<ObjectId, String>> {
         let mut tips = BTreeMap::new();
-        let mut buffer = [0; 4096];
         for (full, id) in self.repo.refs_below("refs/remotes/")? {
             let name = quoted(full.shorten());
             if let Some(id) = id {
                 tips.insert(id, name.clone());
             }
-            if let Ok(Some(lines)) = self.repo.gix.refs.reflog_iter_rev(full.as_ref(), &mut buffer) {
-                for line in lines.flatten() {
-                    if !line.new_oid.is_null() {
-                        tips.entry(line.new_oid).or_insert_with(|| format!("{name}, as its reflog tells"));
+            if let Ok(Some(log)) = self.repo.log_text(&lossless::encode(full.as_bstr())) {
+                for line in forward(&log).flatten() {
+                    if !line.new_oid().is_null() {
+                        tips.entry(line.new_oid()).or_insert_with(|| format!("{name}, as its reflog tells"));
                     }
                 }
             }

@@ -1,8 +1,7 @@
 //! Moving refs: every move names the value it expects.
 
 use crate::error::Refusal;
-use crate::git::refs::transaction::Edit;
-use crate::git::refs::{Refs, full_name, moved_meanwhile};
+use crate::git::refs::{Edit, Refs, full_name, moved_meanwhile};
 use crate::model::checkpoint::Head;
 use crate::model::plan::{BranchMove, Plan, SymbolicMove};
 use anyhow::{Result, bail};

@@ -1,6 +1,7 @@
 //! Locks on refs: taking them, and removing those that a killed oxundo is proven to have left.
 
 use crate::error::{Code, Refusal};
+use crate::git::refs::lists::{COPY, LIST};
 use crate::git::refs::{NOTES, OwnRef, Refs, STASH, full_name};
 use crate::git::repo::scratch::remove_if_there;
 use crate::model::bytes::lossless;
@@ -46,7 +47,7 @@ impl Refs<'_> {
         let branch = self.head().ok().and_then(|head| head.branch);
         let own = [OwnRef::Timeline, OwnRef::Pending].map(|own| self.own_ref(own));
         let shared = [NOTES, STASH, PACKED, "config"].map(str::to_owned);
-        let locks = own.into_iter().chain(branch).chain(shared).chain(["HEAD".to_owned()]);
+        let locks = own.into_iter().chain(branch).chain(shared).chain(["HEAD".to_owned()]).chain(self.table_lists());
         let locks = locks.map(|name| self.ref_lock(&name)).chain([self.repo.git_dir.join("index.lock")]);
         let old = |lock: &PathBuf| {
             let made = lock.symlink_metadata().and_then(|about| about.modified());
@@ -66,9 +67,10 @@ impl Refs<'_> {
     /// Whether a file says more than where one ref is, so that no log has all of it: without HEAD git finds no repository,
     /// the packed refs are many, and the reflog of the stash is the list of its entries.
     fn is_for_many(&self, path: &Path) -> bool {
-        [self.ref_file("HEAD"), self.ref_file(PACKED), self.repo.common_dir.join("logs").join(STASH)]
-            .iter()
-            .any(|file| file == path)
+        self.table_lists().iter().any(|list| self.ref_file(list) == path)
+            || [self.ref_file("HEAD"), self.ref_file(PACKED), self.repo.common_dir.join("logs").join(STASH)]
+                .iter()
+                .any(|file| file == path)
     }
 
     fn ref_lock(&self, name: &str) -> PathBuf {
@@ -97,7 +99,7 @@ impl Refs<'_> {
                 release(&lock).with_context(|| format!("remove '{}'", lock.display()))?;
             }
         }
-        for left in [NEW, DIRECTORY] {
+        for left in [NEW, DIRECTORY, COPY] {
             let left = self.repo.scratch_path(left);
             let _ = std::fs::remove_file(&left).or_else(|_| std::fs::remove_dir_all(&left));
         }
@@ -154,6 +156,26 @@ impl<'r> RefLocks<'r> {
         Ok(())
     }
 
+    /// Locks all of these, or none: somebody who has one of them is not waited for.
+    pub fn take_all(&mut self, names: &[String]) {
+        let begun = self.held.len();
+        for name in names {
+            let lock = self.refs.ref_lock(name);
+            if self.make(&lock).is_err() {
+                self.held.drain(begun..).for_each(|lock| drop(release(&lock)));
+                return;
+            }
+            self.held.push(lock);
+        }
+    }
+
+    /// Whether the lock of this file is held.
+    pub fn has(&self, file: &Path) -> bool {
+        let mut lock = file.as_os_str().to_owned();
+        lock.push(".lock");
+        self.held.contains(&PathBuf::from(lock))
+    }
+
     /// Makes a lock in one step, complete from the start: it is another name of the mark. File systems without hard links
     /// say so in many ways; there it is a directory with the mark's content in it, which keeps git away as well.
     fn make(&self, lock: &Path) -> std::io::Result<()> {
@@ -179,8 +201,11 @@ impl<'r> RefLocks<'r> {
     }
 
     fn patience(&self, name: &str) -> Duration {
-        let (key, default) =
-            if name == PACKED { ("core.packedRefsTimeout", 1000) } else { ("core.filesRefLockTimeout", 100) };
+        let (key, default) = match name {
+            PACKED => ("core.packedRefsTimeout", 1000),
+            _ if name.ends_with(LIST) => ("reftable.lockTimeout", 100),
+            _ => ("core.filesRefLockTimeout", 100),
+        };
         let set = self.refs.repo.gix.config_snapshot().integer(key).unwrap_or(default);
         // Less than nothing is for ever.
         Duration::from_millis(set.try_into().unwrap_or(u64::MAX))

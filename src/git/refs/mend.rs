@@ -4,6 +4,7 @@
 use crate::git::refs::lockfile::PACKED;
 use crate::git::refs::{Refs, full_name};
 use crate::git::repo::clock::{since_boot, unix_now};
+use crate::git::repo::refs::NO_LOG;
 use crate::git::repo::scratch::{KEPT, remove_if_there, replace};
 use crate::model::bytes::lossless;
 use anyhow::{Context, Result};
@@ -11,7 +12,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -24,9 +25,6 @@ const COPY: &str = "index.oxundo-";
 
 /// So many of the last lines of a reflog may have been written shortly before a power cut.
 const YOUNG: usize = 200;
-
-/// How it fails to read a reflog that is not there: there may be refs below that name, or one above.
-const NO_LOG: [ErrorKind; 3] = [ErrorKind::NotFound, ErrorKind::IsADirectory, ErrorKind::NotADirectory];
 
 /// So much of the end of a reflog tells it from another: all of it may be long, and is read at each command.
 pub const LOG_END: usize = 4096;
@@ -46,6 +44,11 @@ impl Refs<'_> {
     /// The refs whose files hold none, or one of an object that is not there.
     pub fn damaged(&self) -> Result<Vec<String>> {
         let mut found = Vec::new();
+        if self.repo.has_tables() {
+            let is_gone = |id: &Option<ObjectId>| id.is_some_and(|id| !self.repo.gix.has_object(id));
+            let gone = self.repo.refs_below("refs/")?.into_iter().filter(|(_, id)| is_gone(id));
+            return Ok(gone.map(|(name, _)| lossless::encode(name.as_bstr())).collect());
+        }
         for (name, path) in self.files("refs")? {
             let text = std::fs::read(&path).with_context(|| format!("read '{}'", path.display()))?;
             let text = text.trim();
@@ -56,8 +59,11 @@ impl Refs<'_> {
         Ok(found)
     }
 
-    /// Takes the file of a ref away; what it names, if anything, is kept in a file of that name.
+    /// Takes the file of a ref away; what it names, if anything, is kept in a file of that name. In tables it has none.
     pub fn take_away(&self, name: &str) -> Result<()> {
+        if self.repo.has_tables() {
+            return Ok(());
+        }
         let file = self.ref_file(name);
         if file.metadata().is_ok_and(|about| about.size() > 0) {
             let kept = self.repo.scratch_path(KEPT).join(OsStr::from_bytes(&lossless::decode(name)));
@@ -69,16 +75,17 @@ impl Refs<'_> {
 
     /// All that is in a reflog; none where there is none.
     pub fn log_text(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let path = self.log_file(name);
-        match std::fs::read(&path) {
-            Err(error) if NO_LOG.contains(&error.kind()) => Ok(None),
-            read => read.map(Some).with_context(|| format!("read '{}'", path.display())),
-        }
+        self.repo.log_text(name)
     }
 
     /// How long a reflog is, and its last [`LOG_END`] bytes; none where there is none.
     pub fn log_end(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>> {
-        let path = self.log_file(name);
+        if self.repo.has_tables() {
+            let text = self.log_text(name)?;
+            let end = |text: &[u8]| text[text.len().saturating_sub(LOG_END)..].to_vec();
+            return Ok(text.map(|text| (text.len() as u64, end(&text))));
+        }
+        let path = self.repo.log_file(name);
         let read = || -> std::io::Result<_> {
             let mut file = File::open(&path)?;
             let length = file.metadata()?.size();
@@ -103,8 +110,9 @@ impl Refs<'_> {
 
     /// Takes out of a reflog what is no line of one, and the last lines if they name what is gone: git stops at both.
     pub fn mend_log(&self, name: &str) -> Result<bool> {
-        let path = self.log_file(name);
-        let Some(text) = self.log_text(name)? else { return Ok(false) };
+        // In tables, a line that names what is gone is in nobody's way.
+        let Some(text) = self.log_text(name)?.filter(|_| !self.repo.has_tables()) else { return Ok(false) };
+        let path = self.repo.log_file(name);
         let lines: Vec<&[u8]> = text.lines_with_terminator().collect();
         let is_there = |id: &ObjectId| id.is_null() || self.repo.gix.has_object(id);
         let is_whole = |at: usize, line: &[u8]| {
@@ -123,8 +131,13 @@ impl Refs<'_> {
     /// Removes the locks that were there before the system was started, if they are oxundo's or nothing says whose they are.
     pub fn clear_locks_of_before(&self) -> Result<bool> {
         let index = (String::new(), self.repo.git_dir.join("index.lock"));
-        let others = ["HEAD", PACKED].map(|name| (String::new(), self.ref_file(name).with_added_lock()));
         let mut any = false;
+        let others = ["HEAD", PACKED].map(|name| (String::new(), self.ref_file(name).with_added_lock()));
+        let tables: Vec<_> = self.table_lists().iter().map(|list| self.ref_file(list).with_added_lock()).collect();
+        for lock in tables.into_iter().filter(|lock| is_of_before(lock, true)) {
+            any = true;
+            remove_if_there(&lock)?;
+        }
         for (name, path) in
             [self.files("refs")?, self.files("logs/refs/oxundo")?].concat().into_iter().chain(others).chain([index])
         {

@@ -2,11 +2,14 @@
 
 pub mod edit;
 pub mod evidence;
+pub mod lists;
 pub mod lockfile;
 pub mod mend;
 pub mod notes;
 pub mod read;
 pub mod stash;
+pub mod tables;
+mod torn;
 mod transaction;
 
 use crate::error::{Code, Refusal};
@@ -14,8 +17,9 @@ use crate::git::repo::Repo;
 use crate::model::bytes::lossless;
 use crate::model::checkpoint;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::BString;
-use gix::refs::FullName;
+use gix::refs::{FullName, Target};
 
 /// The ref that holds the notes.
 pub const NOTES: &str = "refs/notes/oxundo";
@@ -57,6 +61,20 @@ impl<'r> Refs<'r> {
     pub fn new(repo: &'r Repo) -> Self {
         Self { repo }
     }
+}
+
+/// A move of one ref.
+#[derive(Clone, Debug)]
+pub struct Edit {
+    pub name: FullName,
+    /// Where it must be.
+    pub from: Option<Target>,
+    /// Where it goes. Where it stays, only its reflog is written.
+    pub to: Option<Target>,
+    /// What the reflog says that it was, and is.
+    pub logged: Option<(Option<ObjectId>, ObjectId)>,
+    /// Has a reflog even where git would make none.
+    pub always_logged: bool,
 }
 
 fn moved_meanwhile(name: &str) -> anyhow::Error {

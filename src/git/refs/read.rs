@@ -1,7 +1,7 @@
 //! Reading refs.
 
 use crate::error::{Code, Refusal};
-use crate::git::refs::{Refs, full_name};
+use crate::git::refs::{Edit, Refs, full_name, moved_meanwhile};
 use crate::git::repo::refs;
 use crate::model::bytes::lossless;
 use crate::model::checkpoint;
@@ -54,14 +54,19 @@ impl Refs<'_> {
         Ok(full)
     }
 
+    /// A refusal unless a ref is where its edit expects it.
+    pub(super) fn expect(&self, edit: &Edit, name: &str) -> Result<()> {
+        let now = self.repo.ref_value(edit.name.as_ref())?;
+        if now == edit.from { Ok(()) } else { Err(moved_meanwhile(name)) }
+    }
+
     /// Where HEAD is now.
     pub fn head(&self) -> Result<Head> {
-        let store = &self.repo.gix.refs;
-        let head = refs::value(store, full_name("HEAD")?.as_ref()).context("read HEAD")?;
+        let head = self.repo.ref_value(full_name("HEAD")?.as_ref()).context("read HEAD")?;
         match head.context("there is no HEAD")? {
             Target::Object(id) => Ok(Head { commit: Some(id), ..Head::default() }),
             Target::Symbolic(given) => {
-                let (branch, commit) = refs::resolved(store, given.clone()).context("read HEAD")?;
+                let (branch, commit) = refs::resolved(&self.repo.gix, given.clone()).context("read HEAD")?;
                 let through = (branch != given).then(|| lossless::encode(given.as_bstr()));
                 Ok(Head { branch: Some(lossless::encode(branch.as_bstr())), commit, through })
             }
@@ -99,7 +104,7 @@ impl Refs<'_> {
             let name = lossless::encode(full.as_bstr());
             if let Some(id) = id {
                 branches.insert(name, id);
-            } else if let Some(Target::Symbolic(other)) = refs::value(&self.repo.gix.refs, full.as_ref())? {
+            } else if let Some(Target::Symbolic(other)) = self.repo.ref_value(full.as_ref())? {
                 symbolic.insert(name, lossless::encode(other.as_bstr()));
             }
         }
@@ -108,7 +113,7 @@ impl Refs<'_> {
 
     /// Where a ref points; `None` when there is no such ref.
     pub fn ref_id(&self, name: &str) -> Result<Option<ObjectId>> {
-        let target = refs::value(&self.repo.gix.refs, full_name(name)?.as_ref());
+        let target = self.repo.ref_value(full_name(name)?.as_ref());
         Ok(target.with_context(|| format!("read {name}"))?.and_then(|target| target.try_id().map(ToOwned::to_owned)))
     }
 
@@ -127,9 +132,9 @@ impl Refs<'_> {
             if other.workdir().is_none() && other.config_snapshot().boolean("core.bare") == Some(true) {
                 continue;
             }
-            let head = refs::value(&other.refs, full_name("HEAD")?.as_ref());
+            let head = refs::value(&other, full_name("HEAD")?.as_ref());
             let Ok(Some(Target::Symbolic(given))) = head else { continue };
-            let (name, _) = refs::resolved(&other.refs, given)?;
+            let (name, _) = refs::resolved(&other, given)?;
             let place = other.workdir().unwrap_or(other.git_dir()).display().to_string();
             elsewhere.insert(lossless::encode(name.as_bstr()), place);
         }

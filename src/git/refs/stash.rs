@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use gix::actor::SignatureRef;
 use gix::bstr::ByteSlice;
 use gix::refs::Target;
+use gix::refs::file::log::iter::forward;
 
 impl Refs<'_> {
     /// The stash list, newest first.
@@ -18,22 +19,20 @@ impl Refs<'_> {
         if self.ref_id(STASH)?.is_none() {
             return Ok(Vec::new());
         }
-        let mut buffer = [0; 4096];
-        let Some(lines) = self.repo.gix.refs.reflog_iter_rev(STASH, &mut buffer)? else {
-            return Ok(Vec::new());
-        };
-        lines
-            .map(|line| {
-                let line = line?;
-                Ok(StashEntry {
-                    id: line.new_oid,
-                    name: lossless::encode(&line.signature.name),
-                    email: lossless::encode(&line.signature.email),
-                    date: line.signature.time.to_string(),
-                    message: lossless::encode(&line.message),
-                })
-            })
-            .collect()
+        let log = self.log_text(STASH)?.unwrap_or_default();
+        let mut list = Vec::new();
+        for line in forward(&log) {
+            let line = line?;
+            list.push(StashEntry {
+                id: line.new_oid(),
+                name: lossless::encode(line.signature.name),
+                email: lossless::encode(line.signature.email),
+                date: line.signature.time()?.to_string(),
+                message: lossless::encode(line.message),
+            });
+        }
+        list.reverse();
+        Ok(list)
     }
 
     /// Makes of the stash list what a change leads to. Entries are told by what they are, not by their place: those that
@@ -45,8 +44,11 @@ impl Refs<'_> {
             // A roll-back needs no lock for what was not done since somebody else had it.
             return Ok(others);
         }
-        let mut locks = RefLocks::begin(*self, &[STASH, PACKED])?;
-        locks.take(STASH)?;
+        let in_tables = self.repo.has_tables();
+        let mut locks = if in_tables { self.lock_tables()? } else { RefLocks::begin(*self, &[STASH, PACKED])? };
+        if !in_tables {
+            locks.take(STASH)?;
+        }
         let (now, top) = (self.stash()?, self.ref_id(STASH)?);
         let known = |id| change.from.iter().chain(&change.to).any(|entry| entry.id == id);
         // Its reflog may have been wiped, or a kill may have come between the reflog and the ref.
@@ -59,11 +61,13 @@ impl Refs<'_> {
             .into());
         }
         let (list, others) = merged(&now, change);
-        if list.is_empty() && top.is_some() {
+        if in_tables {
+            self.stash_in_tables(&locks, &list, top.is_some())?;
+        } else if list.is_empty() && top.is_some() {
             locks.take(PACKED)?;
             self.delete(&locks, &[STASH])?;
         } else if let Some(newest) = list.first() {
-            let log = self.log_file(STASH);
+            let log = self.repo.log_file(STASH);
             if list != now {
                 log.parent()
                     .map_or(Ok(()), |above| self.repo.sharing().make_directories(above))

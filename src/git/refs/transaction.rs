@@ -8,8 +8,7 @@
 //! whether or not the ref is one of them.
 
 use crate::git::refs::lockfile::{PACKED, RefLocks, remove_empty, remove_empty_above};
-use crate::git::refs::{Refs, moved_meanwhile};
-use crate::git::repo::refs::value;
+use crate::git::refs::{Edit, Refs};
 use crate::git::repo::scratch::remove_if_there;
 use crate::git::repo::sharing::Sharing;
 use crate::model::bytes::lossless;
@@ -17,32 +16,19 @@ use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::actor::SignatureRef;
 use gix::bstr::ByteSlice;
+use gix::refs::Target;
 use gix::refs::store::WriteReflog;
-use gix::refs::{FullName, Target};
-use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-
-/// A move of one ref.
-#[derive(Clone, Debug)]
-pub struct Edit {
-    pub name: FullName,
-    /// Where it must be.
-    pub from: Option<Target>,
-    /// Where it goes. Where it stays, only its reflog is written.
-    pub to: Option<Target>,
-    /// What the reflog says that it was, and is.
-    pub logged: Option<(Option<ObjectId>, ObjectId)>,
-    /// Has a reflog even where git would make none.
-    pub always_logged: bool,
-}
+use std::path::Path;
 
 impl Refs<'_> {
     /// Makes the edits, all or none, if `still` says so once all locks are held. A failure of the disk half way leaves
     /// some of them made.
     pub(super) fn edit(&self, edits: &[Edit], message: &str, still: impl FnOnce() -> Result<()>) -> Result<()> {
+        if self.repo.has_tables() {
+            return self.edit_tables(edits, message, still);
+        }
         let names: Vec<String> = edits.iter().map(|edit| lossless::encode(edit.name.as_bstr())).collect();
         let all: Vec<&str> = names.iter().map(String::as_str).chain([PACKED]).collect();
         let mut locks = RefLocks::begin(*self, &all)?;
@@ -72,17 +58,11 @@ impl Refs<'_> {
         file.is_symlink() || self.repo.boolean("core.preferSymlinkRefs") == Ok(Some(true))
     }
 
-    /// A refusal unless a ref is where its edit expects it.
-    fn expect(&self, edit: &Edit, name: &str) -> Result<()> {
-        let now = value(&self.repo.gix.refs, edit.name.as_ref())?;
-        if now == edit.from { Ok(()) } else { Err(moved_meanwhile(name)) }
-    }
-
     fn log(&self, edit: &Edit, name: &str, message: &str) -> Result<()> {
         let Some((from, to)) = edit.logged.filter(|(from, to)| *from != Some(*to)) else {
             return Ok(());
         };
-        let path = self.log_file(name);
+        let path = self.repo.log_file(name);
         let policy = self.repo.gix.refs.write_reflog;
         let usual = |name: &str| name == "HEAD" || LOGGED.iter().any(|below| name.starts_with(below));
         let makes = edit.always_logged || policy == WriteReflog::Always || policy == WriteReflog::Normal && usual(name);
@@ -104,7 +84,7 @@ impl Refs<'_> {
         }
         for name in names {
             // First: a ref without a log is better than a log without a ref.
-            let log = self.log_file(name);
+            let log = self.repo.log_file(name);
             remove_if_there(&log)?;
             remove_empty_above(&log, &self.repo.common_dir.join("logs"));
         }
@@ -128,12 +108,6 @@ impl Refs<'_> {
         locks.put(&path, &left)?;
         // gix notices a new file by its time only.
         Ok(self.repo.gix.refs.force_refresh_packed_buffer()?)
-    }
-
-    /// The file of a ref's reflog.
-    pub fn log_file(&self, name: &str) -> PathBuf {
-        let directory = if name == "HEAD" { &self.repo.git_dir } else { &self.repo.common_dir };
-        directory.join("logs").join(OsStr::from_bytes(&lossless::decode(name)))
     }
 }
 

@@ -284,19 +284,6 @@ impl Repo {
         self.git_dir.file_name().filter(|_| linked)
     }
 
-    /// The operation that git is in the middle of, in git's words.
-    pub fn in_progress(&self) -> Option<&'static str> {
-        use gix::state::InProgress as P;
-        self.gix.state().map(|state| match state {
-            P::ApplyMailbox => "am",
-            P::ApplyMailboxRebase | P::Rebase | P::RebaseInteractive => "rebase",
-            P::Bisect => "bisect",
-            P::CherryPick | P::CherryPickSequence => "cherry-pick",
-            P::Merge => "merge",
-            P::Revert | P::RevertSequence => "revert",
-        })
-    }
-
     /// Says whether what oxundo relies on is flushed to the disk: unless this is called, it is.
     pub fn set_flushes(&self, flushes: bool) {
         self.power.flushes.set(flushes);

@@ -5,7 +5,8 @@ use crate::git::repo::apart::Look;
 use crate::git::repo::discover::{check_trust, discover};
 use crate::git::repo::environment::{check_named, named_git_dir, named_worktree};
 use crate::git::repo::lock::PATIENCE;
-use crate::git::repo::process::absolute;
+use crate::git::repo::process::{absolute, git_version};
+use crate::git::repo::refs::FORMAT;
 use crate::git::repo::scratch::check_no_links;
 use crate::git::repo::settings::{boolean_of, config_parameters};
 use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root, why_no_project};
@@ -245,16 +246,30 @@ fn not_opened(path: &Path, error: &str) -> anyhow::Error {
     refusal.hint("run 'git status' to see what git says of it").into()
 }
 
-/// Refuses a repository that gix cannot read, before anything is recorded.
+/// The oldest git whose tables of refs oxundo can move.
+const TABLES: (u32, u32) = (2, 46);
+
+/// Refuses a repository whose refs nobody here can read, before anything is recorded.
 fn check_format(gix: &gix::Repository) -> Result<()> {
-    let format = gix.config_snapshot().string("extensions.refStorage").map(|value| value.to_string());
-    if format.as_deref().is_some_and(|format| format != "files") {
-        return Err(Refusal::new(
-            Code::NotFound,
-            "this repository keeps its refs in the reftable format, which oxundo cannot read yet",
-        )
-        .hint("run 'git refs migrate --ref-format=files' to convert it")
-        .into());
+    let format = gix.config_snapshot().string(FORMAT).map(|value| value.to_string());
+    let unknown = |format: &str| {
+        let what = format!("this repository keeps its refs in the '{format}' format, which oxundo cannot read");
+        Refusal::new(Code::NotFound, what).hint("run 'git refs migrate --ref-format=files' to convert it")
+    };
+    match format.as_deref() {
+        None | Some("files") => Ok(()),
+        Some("reftable") => {
+            let version = git_version().unwrap_or_default();
+            let mut numbers = version.split(['.', ' ']).map_while(|part| part.parse::<u32>().ok());
+            if numbers.next().zip(numbers.next()).is_some_and(|version| version >= TABLES) {
+                return Ok(());
+            }
+            let what = format!(
+                "this repository keeps its refs in the reftable format, for which oxundo needs git {}.{}; this is git {version}",
+                TABLES.0, TABLES.1
+            );
+            Err(Refusal::new(Code::NotFound, what).hint("install a newer git, or give its directory in PATH").into())
+        }
+        Some(other) => Err(unknown(other).into()),
     }
-    Ok(())
 }

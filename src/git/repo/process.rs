@@ -267,6 +267,13 @@ pub fn git_uses_repository(directory: &Path) -> Result<bool> {
     Ok(output.status.success())
 }
 
+/// The version of git; none where it cannot be run.
+pub fn git_version() -> Option<String> {
+    let output = Command::new("git").arg("--version").env("LANGUAGE", "C").stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().strip_prefix("git version ").map(str::to_owned)
+}
+
 /// What any pipe takes at once, whether its other end is read or not.
 const PIPED: usize = 4096;
 

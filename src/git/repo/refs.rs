@@ -1,24 +1,75 @@
 //! Reading refs while other programs pack, prune and delete them. gix reads the packed refs before the file of a ref, and so
 //! misses one that is packed and pruned in between; git reads them last.
+//!
+//! Where they are in tables (`extensions.refStorage`), gix knows nothing of them: there git is asked for each.
 
+use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
+use crate::git::repo::process::Git;
+use crate::model::bytes::{lossless, shown};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::file::Store;
 use gix::refs::{FullName, FullNameRef, Target};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 /// How many refs may stand for each other, as in git.
 const SYMBOLIC_DEPTH: usize = 5;
 
+/// How it fails to read a reflog that is not there: there may be refs below that name, or one above.
+pub const NO_LOG: [ErrorKind; 3] = [ErrorKind::NotFound, ErrorKind::IsADirectory, ErrorKind::NotADirectory];
+
 /// A ref, and the object that it points to: none if it stands for another ref.
 pub type Listed = (FullName, Option<ObjectId>);
 
+/// The setting that says how a repository keeps its refs.
+pub const FORMAT: &str = "extensions.refStorage";
+
+/// Whether a repository has its refs in tables.
+pub fn has_tables(gix: &gix::Repository) -> bool {
+    gix.config_snapshot().string(FORMAT).is_some_and(|format| format == "reftable")
+}
+
 /// Where a ref points now.
-pub fn value(store: &Store, name: &FullNameRef) -> Result<Option<Target>> {
+pub fn value(gix: &gix::Repository, name: &FullNameRef) -> Result<Option<Target>> {
+    if has_tables(gix) { value_by_git(gix, name) } else { value_in_files(&gix.refs, name) }
+}
+
+fn value_by_git(gix: &gix::Repository, name: &FullNameRef) -> Result<Option<Target>> {
+    let wanted = OsStr::from_bytes(name.as_bstr());
+    let git = |args: &[&OsStr]| Git::new(gix.git_dir(), gix.workdir().unwrap_or(gix.git_dir()), args).for_oxundo();
+    let is_below_refs = name.as_bstr().starts_with(b"refs/");
+    if is_below_refs {
+        let printed = git(&["for-each-ref".as_ref(), LISTING.as_ref(), wanted]).run(b"")?;
+        for (found, id) in listed_refs(&printed)? {
+            if let (true, Some(id)) = (found.as_ref() == name, id) {
+                return Ok(Some(Target::Object(id)));
+            }
+        }
+    }
+    // One that leads nowhere is in no list.
+    let (code, printed) = git(&["symbolic-ref".as_ref(), "-q".as_ref(), "--no-recurse".as_ref(), wanted]).ask()?;
+    match code {
+        0 => return Ok(Some(Target::Symbolic(FullName::try_from(BString::from(printed.trim_end()))?))),
+        1 if is_below_refs => return Ok(None),
+        1 => {}
+        _ => {
+            let name = shown(name.as_bstr());
+            return Err(Refusal::new(Code::Corrupt, format!("git cannot read '{name}'"))
+                .hint("run 'oxundo doctor': it says what is damaged")
+                .into());
+        }
+    }
+    let (code, printed) = git(&["rev-parse".as_ref(), "--verify".as_ref(), "-q".as_ref(), wanted]).ask()?;
+    if code == 0 { Ok(Some(Target::Object(ObjectId::from_hex(printed.trim())?))) } else { Ok(None) }
+}
+
+fn value_in_files(store: &Store, name: &FullNameRef) -> Result<Option<Target>> {
     if let Some(target) = linked(store, name) {
         return Ok(Some(Target::Symbolic(target)));
     }
@@ -48,15 +99,15 @@ fn is_of_one_worktree(name: &BStr) -> bool {
 }
 
 /// The object that a ref leads to, if it need be by other refs.
-pub fn object(store: &Store, name: &FullNameRef) -> Result<Option<ObjectId>> {
-    Ok(resolved(store, name.to_owned())?.1)
+pub fn object(gix: &gix::Repository, name: &FullNameRef) -> Result<Option<ObjectId>> {
+    Ok(resolved(gix, name.to_owned())?.1)
 }
 
 /// The ref that one stands for in the end, which may be itself or not be there yet, and the object that it points to.
-pub fn resolved(store: &Store, name: FullName) -> Result<(FullName, Option<ObjectId>)> {
+pub fn resolved(gix: &gix::Repository, name: FullName) -> Result<(FullName, Option<ObjectId>)> {
     let mut last = name;
     for _ in 0..=SYMBOLIC_DEPTH {
-        match value(store, last.as_ref())? {
+        match value(gix, last.as_ref())? {
             Some(Target::Symbolic(next)) => last = next,
             found => return Ok((last, found.and_then(|target| target.try_id().map(ToOwned::to_owned)))),
         }
@@ -64,9 +115,108 @@ pub fn resolved(store: &Store, name: FullName) -> Result<(FullName, Option<Objec
     Ok((last, None))
 }
 
+/// What git is asked to print of each ref.
+const LISTING: &str = "--format=%(objectname) %(symref) %(refname)";
+
+fn listed_refs(printed: &[u8]) -> Result<Vec<Listed>> {
+    let mut refs = Vec::new();
+    for line in printed.lines() {
+        let words: Vec<_> = line.splitn(3, |byte| *byte == b' ').collect();
+        let [id, symbolic, name] = words[..] else { continue };
+        let id = if symbolic.is_empty() { Some(ObjectId::from_hex(id)?) } else { None };
+        refs.push((FullName::try_from(BString::from(name))?, id));
+    }
+    Ok(refs)
+}
+
+/// What git is asked to print of each line of a reflog. The parts have an end that is in none of them.
+const LOG_LINE: &str = "--format=%H%x00%gn%x00%ge%x00%gd%x00%gs";
+
 impl Repo {
+    /// Whether the refs are in tables, and not in files.
+    pub fn has_tables(&self) -> bool {
+        has_tables(&self.gix)
+    }
+
+    /// Where a ref points now.
+    pub fn ref_value(&self, name: &FullNameRef) -> Result<Option<Target>> {
+        value(&self.gix, name)
+    }
+
+    /// The file of a ref's reflog.
+    pub fn log_file(&self, name: &str) -> PathBuf {
+        let directory = if name == "HEAD" { &self.git_dir } else { &self.common_dir };
+        directory.join("logs").join(OsStr::from_bytes(&lossless::decode(name)))
+    }
+
+    /// All that is in a reflog, as git has it in a file; none where there is none.
+    pub fn log_text(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        if self.has_tables() {
+            return self.log_by_git(name);
+        }
+        let path = self.log_file(name);
+        match std::fs::read(&path) {
+            Err(error) if NO_LOG.contains(&error.kind()) => Ok(None),
+            read => read.map(Some).with_context(|| format!("read '{}'", path.display())),
+        }
+    }
+
+    /// A reflog out of tables. git names no lines of what is gone.
+    fn log_by_git(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let name = OsStr::from_bytes(&lossless::decode(name)).to_owned();
+        let is_there = self.git_apart(["reflog".as_ref(), "exists".as_ref(), name.as_os_str()]).ask()?.0 == 0;
+        if !is_there {
+            return Ok(None);
+        }
+        let args = ["log", "-g", "--no-show-signature", "--encoding=none", "--date=raw", LOG_LINE];
+        let args = args.iter().map(OsStr::new).chain([name.as_os_str(), OsStr::new("--")]);
+        // A ref that leads nowhere has a log which git does not show.
+        let printed = self.git_apart(args).ask()?.1;
+        let lines: Vec<&[u8]> = printed.lines().collect();
+        let (mut text, mut from) = (Vec::new(), self.hash_kind().null().to_string().into_bytes());
+        for line in lines.into_iter().rev() {
+            let parts: Vec<&[u8]> = line.splitn(5, |byte| *byte == 0).collect();
+            let [to, who, address, at, message] = parts[..] else { continue };
+            let date = at.rsplit_str("@{").next().and_then(|date| date.strip_suffix(b"}")).unwrap_or_default();
+            for part in [&from[..], b" ", to, b" ", who, b" <", address, b"> ", date, b"\t", message, b"\n"] {
+                text.extend_from_slice(part);
+            }
+            from = to.to_vec();
+        }
+        Ok(Some(text))
+    }
+
+    /// The operation that git is in the middle of, in git's words.
+    pub fn in_progress(&self) -> Option<&'static str> {
+        use gix::state::InProgress as P;
+        let in_files = self.gix.state().map(|state| match state {
+            P::ApplyMailbox => "am",
+            P::ApplyMailboxRebase | P::Rebase | P::RebaseInteractive => "rebase",
+            P::Bisect => "bisect",
+            P::CherryPick | P::CherryPickSequence => "cherry-pick",
+            P::Merge => "merge",
+            P::Revert | P::RevertSequence => "revert",
+        });
+        in_files.or_else(|| self.picked_in_tables())
+    }
+
+    /// The operation that a ref tells of, where refs are in tables.
+    fn picked_in_tables(&self) -> Option<&'static str> {
+        if !self.has_tables() {
+            return None;
+        }
+        let args = ["for-each-ref", "--include-root-refs", "--format=%(refname)"];
+        let printed = self.git_apart(args).run(b"").ok()?;
+        let has = |name: &str| printed.lines().any(|line| line == name.as_bytes());
+        let told = [("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")];
+        told.into_iter().find(|(name, _)| has(name)).map(|(_, word)| word)
+    }
+
     /// Every ref below a prefix that ends with a slash.
     pub fn refs_below(&self, prefix: &str) -> Result<Vec<Listed>> {
+        if self.has_tables() {
+            return self.listed_by_git(prefix);
+        }
         let packed = self.gix.refs.packed_refs_path();
         let stamp =
             || packed.metadata().ok().map(|about| (about.ino(), about.mtime(), about.mtime_nsec(), about.len()));
@@ -90,16 +240,8 @@ impl Repo {
     }
 
     fn listed_by_git(&self, prefix: &str) -> Result<Vec<Listed>> {
-        let args = ["for-each-ref", "--format=%(objectname) %(symref) %(refname)", prefix];
-        let printed = self.git(args).run(b"").with_context(|| format!("read the refs below '{prefix}'"))?;
-        let mut refs = Vec::new();
-        for line in printed.lines() {
-            let words: Vec<_> = line.splitn(3, |byte| *byte == b' ').collect();
-            let [id, symbolic, name] = words[..] else { continue };
-            let id = if symbolic.is_empty() { Some(ObjectId::from_hex(id)?) } else { None };
-            refs.push((FullName::try_from(BString::from(name))?, id));
-        }
-        Ok(refs)
+        let printed = self.git_apart(["for-each-ref", LISTING, prefix]).run(b"");
+        listed_refs(&printed.with_context(|| format!("read the refs below '{prefix}'"))?)
     }
 }
 
@@ -140,7 +282,7 @@ mod tests {
         }
         for (name, wanted) in [("main", Some(commit)), ("two", Some(commit)), ("round", None), ("gone", None)] {
             let name = FullName::try_from(format!("refs/heads/{name}")).expect("a name");
-            assert_eq!(object(&f.repo.gix.refs, name.as_ref()).expect("read it"), wanted, "{}", name.as_bstr());
+            assert_eq!(object(&f.repo.gix, name.as_ref()).expect("read it"), wanted, "{}", name.as_bstr());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! git's configuration: read as git reads it, and changed by git. Of many values the last counts; a key without a
 //! value is true.
 
-use crate::git::repo::Repo;
+use crate::git::repo::{Repo, process};
 use anyhow::{Context, Result};
 use gix::bstr::{BString, ByteSlice};
 use gix::config::{Boolean, File, Integer};
@@ -25,9 +25,7 @@ impl Repo {
 
     /// git's version; none where git cannot be run.
     pub fn git_version(&self) -> Option<String> {
-        let printed = self.git(["--version"]).run(b"").ok()?;
-        let text = printed.to_str_lossy();
-        text.trim().strip_prefix("git version ").map(str::to_owned)
+        process::git_version()
     }
 
     /// The last value of a configuration key, whatever its scope.

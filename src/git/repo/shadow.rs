@@ -202,7 +202,7 @@ impl ShadowRepository {
     pub fn about(self) -> Result<ShadowUse> {
         let gix = gix::open(&self.git_dir).map_err(|error| anyhow::Error::msg(error.to_string()))?;
         let (mut turns, mut last) = (0, None);
-        if let Some(timeline) = refs::object(&gix.refs, "refs/oxundo/timeline".try_into()?)? {
+        if let Some(timeline) = refs::object(&gix, "refs/oxundo/timeline".try_into()?)? {
             let commit = gix.find_commit(timeline)?;
             if let Some(state) = commit.tree()?.lookup_entry_by_path("state.json")? {
                 let state: Timeline = serde_json::from_slice(&state.object()?.data).context("read a timeline")?;

@@ -65,7 +65,7 @@ pub fn repository_state(
     for skipped in &scan.skipped {
         add(skipped.path.as_bstr(), format!("{:?}", skipped.state));
     }
-    let head = refs::object(&repo.refs, "HEAD".try_into().ok()?).ok()?;
+    let head = refs::object(&repo, "HEAD".try_into().ok()?).ok()?;
     let head = head.map_or_else(|| "unborn".to_owned(), |id| id.to_string());
     Some(format!("{head} {}", hasher.try_finalize().ok()?))
 }

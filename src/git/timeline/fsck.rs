@@ -65,7 +65,7 @@ impl Timelines<'_> {
         let own = refs.own_ref(OwnRef::Timeline);
         let mut logged = HashSet::new();
         for name in refs.own_refs()?.into_iter().filter(|name| *name != own && name.ends_with("/timeline")) {
-            let log = std::fs::read(refs.log_file(&name)).unwrap_or_default();
+            let log = refs.log_text(&name)?.unwrap_or_default();
             let ids = log.lines().flat_map(|line| line.split_str(" ").take(2));
             logged.extend(ids.filter_map(|id| ObjectId::from_hex(id).ok()));
         }

@@ -3,9 +3,10 @@
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::scratch::{overwrite, remove_if_there};
 use crate::git::timeline::Timelines;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use gix::refs::file::log::iter::forward;
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -23,13 +24,10 @@ pub struct Operation {
 impl Timelines<'_> {
     /// The timeline's operations, newest first, also when the ref itself is gone.
     pub fn operations(&self) -> Result<Vec<Operation>> {
-        let mut text = Vec::new();
         let name = Refs::new(self.repo).own_ref(OwnRef::Timeline);
-        let Some(lines) = self.repo.gix.refs.reflog_iter(&*name, &mut text).context("read the reflog")? else {
-            return Ok(Vec::new());
-        };
+        let Some(log) = self.repo.log_text(&name)? else { return Ok(Vec::new()) };
         // A damaged line must not hide the others.
-        let mut operations: Vec<_> = (lines.flatten())
+        let mut operations: Vec<_> = (forward(&log).flatten())
             .map(|line| Operation {
                 commit: line.new_oid(),
                 at: (line.signature.time())

@@ -57,11 +57,15 @@ pub fn run(repo: &Repo, heard: Warn<'_>, args: &DoctorArgs) -> Result<Diagnosis>
     }
     let recovered = if args.finish { journal::finish(repo, heard)? } else { None };
     findings.extend(repair::check(repo)?);
+    let mut about = Overview::default();
+    if !Refs::new(repo).torn_lists()?.is_empty() {
+        // All else is in refs that nobody can read.
+        return Ok(Diagnosis { fixed, recovered, findings, about });
+    }
     findings.extend(journal::check(repo, heard)?);
     findings.extend(timeline(repo)?);
     findings.extend(locks(repo));
     findings.extend(privacy::check(repo)?);
-    let mut about = Overview::default();
     findings.extend(repository::check(repo, &mut about));
     about.removed_worktrees = removed::list(repo)?.into_iter().map(|one| (one.worktree, one.kept)).collect();
     findings.extend(typos::check(repo));
