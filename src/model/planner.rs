@@ -249,6 +249,7 @@ impl Planner<'_, '_> {
             let now = self.file_at(path);
             let next = match moved.get(path) {
                 Some(next) => *next,
+                None if self.has_given_up(path, now, remembered.as_ref(), turn) => change.to,
                 None => self.file(path, now, change, remembered.as_ref())?,
             };
             if (now, next) != (change.from, change.to) && !(forget && remembered.is_some()) {
@@ -410,6 +411,20 @@ impl Planner<'_, '_> {
         })
     }
 
+    /// Whether somebody has given up the conflict that the turn left in a file, so that one of its sides is all that there is.
+    fn has_given_up(
+        &self,
+        path: &BString,
+        now: Option<FileState>,
+        remembered: Option<&Change<Option<FileState>>>,
+        turn: &TurnDelta,
+    ) -> bool {
+        let is_known = remembered.is_some_and(|remembered| remembered.from == now);
+        let entries = turn.delta.index.get(path);
+        let is_side = |now: FileState| entries.is_some_and(|change| is_given_up(now.id, change));
+        self.edits == Edits::Merge && !is_known && now.is_some_and(is_side)
+    }
+
     fn entries(
         &mut self,
         path: &BString,
@@ -427,6 +442,9 @@ impl Planner<'_, '_> {
         }
         if self.edits == Edits::Refuse {
             return Ok(self.overlap(path, now.clone(), Cause::Edited));
+        }
+        if now.iter().all(|entry| is_given_up(entry.id, change)) && !now.is_empty() {
+            return Ok(change.to.clone());
         }
         for change in self.ways(path, remembered.unwrap_or(change), turn.delta.files.get(path)) {
             if let Some(merged) = self.merged_entries(path, now, &change)? {
@@ -684,6 +702,11 @@ fn resolved<T: PartialEq + Clone>(
 ) -> Option<T> {
     let exact = remembered.filter(|remembered| edits != Edits::Overwrite && *now == remembered.from);
     exact.map(|remembered| remembered.to.clone()).or_else(|| resolve_trivially(now, change))
+}
+
+/// Whether a content is one side of a conflict that a turn left.
+fn is_given_up(content: ObjectId, change: &Change<Vec<IndexEntry>>) -> bool {
+    change.from.iter().any(|entry| entry.stage > 0 && entry.id == content)
 }
 
 /// The edits that are still there after the walk: paths that are not as in the recorded state it leads to.

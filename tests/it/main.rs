@@ -113,6 +113,7 @@ mod terminal;
 mod tracer;
 mod trials;
 mod trust;
+mod unmerged;
 mod untracked;
 mod user_edits;
 mod which;

@@ -58,18 +58,28 @@ pub fn message_of_prompt(config: Config<'_>, prompt: &str, heard: Warn<'_>) -> O
     subject_of_prompt(prompt, &tokens.ok()?, &config.trailer())
 }
 
-/// Checks that git is not in the middle of something.
+/// Checks that git is not in the middle of something, and that nothing is unmerged.
 pub fn check_idle(repo: &Repo) -> Result<()> {
-    let (what, line) = match (repo.in_progress(), Index::new(repo).first_unmerged()?) {
-        (Some("bisect"), _) => ("a bisect is in progress".to_owned(), "git bisect reset".to_owned()),
-        (Some(what), _) => (format!("a {what} is in progress"), format!("git {what} --abort")),
-        (None, Some(path)) => (format!("'{}' is unmerged", shown(path.as_bstr())), "git reset --merge".to_owned()),
-        (None, None) => return Ok(()),
-    };
-    Err(Refusal::new(Code::InProgress, what)
+    check_no_operation(repo)?;
+    let Some(path) = Index::new(repo).first_unmerged()? else { return Ok(()) };
+    Err(in_the_middle(format!("'{}' is unmerged", shown(path.as_bstr())), "git reset --merge"))
+}
+
+/// Checks that git is not in the middle of something. What a conflicting `git stash pop` leaves is no operation: unmerged
+/// entries are in the index like others.
+pub fn check_no_operation(repo: &Repo) -> Result<()> {
+    match repo.in_progress() {
+        None => Ok(()),
+        Some("bisect") => Err(in_the_middle("a bisect is in progress".to_owned(), "git bisect reset")),
+        Some(what) => Err(in_the_middle(format!("a {what} is in progress"), &format!("git {what} --abort"))),
+    }
+}
+
+fn in_the_middle(what: String, line: &str) -> anyhow::Error {
+    Refusal::new(Code::InProgress, what)
         .hint("run 'git status': it says how to finish it")
         .hint(format!("or run '{line}' to give it up"))
-        .into())
+        .into()
 }
 
 /// Checks that HEAD is on a branch, or detached. git lets it be on any ref, and a commit moves that; oxundo moves no

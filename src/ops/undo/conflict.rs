@@ -19,7 +19,7 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
             }
             return refusal.into();
         }
-        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => refusal,
+        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => with_add(refusal, now),
         Ok(refusal) => return refusal.into(),
         Err(error) => return error,
     };
@@ -30,8 +30,22 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
     }
 }
 
+/// git stashes nothing where one of the files is unmerged.
+fn with_add(mut refusal: Refusal, now: &Checkpoint) -> Refusal {
+    let is_unmerged = |path: &&BString| {
+        let entries = now.index.special.get(*path);
+        entries.is_some_and(|entries| entries.iter().any(|entry| entry.stage > 0))
+    };
+    let unmerged: Vec<String> =
+        refusal.paths.iter().filter(is_unmerged).map(|path| shell_word([b":/", path.as_slice()].concat())).collect();
+    for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint) && !unmerged.is_empty()) {
+        *hint = hint.replacen("run '", &format!("run 'git add -- {} && ", unmerged.join(" ")), 1);
+    }
+    refusal
+}
+
 fn is_stash(hint: &str) -> bool {
-    hint.starts_with("run 'git stash")
+    hint.starts_with("run 'git stash") || hint.starts_with("run 'git add -- ")
 }
 
 /// Whether all of these files are as HEAD has them.

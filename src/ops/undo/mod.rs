@@ -18,7 +18,7 @@ use crate::ops::conversation;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
-use crate::ops::turn::{check_idle, notes};
+use crate::ops::turn::{check_no_operation, notes};
 use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
 use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{Extent, TurnRange};
@@ -39,7 +39,7 @@ pub struct PlannedUndo {
 
 /// Plans an undo or a redo for all its turns, and changes nothing. `edits` overrides the configuration.
 pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> Result<PlannedUndo> {
-    check_idle(view.repo)?;
+    check_no_operation(view.repo)?;
     let range = TurnRange::find(view, op, extent)?;
     let edits = view.config().edits_or(edits)?;
     let prepared = Prepared::new(view, op, &range, edits, RefMoves::Move)?;
