@@ -92,10 +92,10 @@ impl Durable<'_> {
         let empty = empty.map(|file| format!("'{}' is empty", file.path.display()));
         let refs = Refs::new(self.repo);
         // git reads none of the refs that are in damaged tables.
-        let damaged = if refs.torn_lists()?.is_empty() { refs.damaged()? } else { Vec::new() };
+        let damaged = if refs.torn_lists().is_empty() { refs.damaged()? } else { Vec::new() };
         let damaged =
             damaged.iter().map(|name| format!("'{}' names no object that is there", refs.ref_file(name).display()));
-        let torn = refs.torn_lists()?;
+        let torn = refs.torn_lists();
         let torn = torn.iter().map(|list| format!("'{}' names tables of refs that are damaged", list.display()));
         let index = self.is_index_damaged().then(|| "the index cannot be read".to_owned());
         Ok(empty.chain(torn).chain(damaged).chain(index).collect())

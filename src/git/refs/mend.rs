@@ -1,6 +1,7 @@
 //! What a power cut leaves of refs: files with nothing in them, or that name objects which are gone, and locks of which no
 //! process lives. git stops at each of them.
 
+use crate::git::refs::lists::COPY as TABLES;
 use crate::git::refs::lockfile::PACKED;
 use crate::git::refs::{Refs, full_name};
 use crate::git::repo::clock::{since_boot, unix_now};
@@ -149,6 +150,10 @@ impl Refs<'_> {
             }
         }
         // Without its mark nobody would know what a killed command worked on.
+        if self.repo.scratch_path(TABLES).exists() {
+            any = true;
+            let _ = std::fs::remove_dir_all(self.repo.scratch_path(TABLES));
+        }
         for entry in std::fs::read_dir(&self.repo.git_dir)?.flatten() {
             if entry.file_name().as_bytes().starts_with(COPY.as_bytes()) {
                 any = true;

@@ -6,6 +6,7 @@ use crate::git::refs::lists::table_names;
 use crate::git::repo::scratch::{KEPT, replace};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// How a table and its last part begin.
@@ -34,15 +35,15 @@ impl Table {
 
 impl Refs<'_> {
     /// The lists that name what is no whole table.
-    pub fn torn_lists(&self) -> Result<Vec<PathBuf>> {
+    pub fn torn_lists(&self) -> Vec<PathBuf> {
         let lists = self.table_lists();
         let files = lists.iter().map(|list| self.ref_file(list));
-        Ok(files.filter(|file| !is_sound(file)).collect())
+        files.filter(|file| !is_sound(file)).collect()
     }
 
     /// Takes out of the lists what is no whole table, and puts in what has the same updates. The list that was there is kept.
     pub fn mend_tables(&self) -> Result<bool> {
-        let torn = self.torn_lists()?;
+        let torn = self.torn_lists();
         for list in &torn {
             let place = list.parent().unwrap_or(list);
             let names = table_names(list).unwrap_or_default();
@@ -82,7 +83,7 @@ fn is_sound(list: &Path) -> bool {
     match table_names(list) {
         Ok(names) if names.is_empty() => {
             let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
-            !entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(|name| name.ends_with(".ref")))
+            !entries.into_iter().any(|entry| entry.path().extension() == Some(OsStr::new("ref")))
         }
         Ok(names) => names.iter().all(|name| is_whole(&place.join(name))),
         Err(_) => false,
