@@ -81,6 +81,7 @@ struct Run {
 /// A `run`'s own agent, where it tells of nothing.
 const RUN: usize = 2;
 
+#[allow(clippy::struct_excessive_bools, reason = "each is seen by itself")]
 struct Story {
     repo: Sandbox,
     run: Option<Run>,
@@ -310,7 +311,7 @@ impl Story {
             return self.write(Some(who), new);
         }
         let others_call = self.calls != [0; 2];
-        let tool = if new || self.tokens.len() % 2 == 0 { "Bash" } else { "Edit" };
+        let tool = if new || self.tokens.len().is_multiple_of(2) { "Bash" } else { "Edit" };
         if !new && (others_call || tool == "Bash") {
             self.blurs();
         }
