@@ -95,7 +95,11 @@ impl Shelf {
     pub fn into_moves(self) -> Vec<AsideMove> {
         let mut moves = Vec::new();
         for (place, Thing { origin, via }) in self.now.into_iter().filter(|(place, thing)| *place != thing.origin) {
-            let store = if let Place::Store(store) = &place { store.clone() } else { via };
+            // Where it is, or is to be; between two paths it is in a store for a moment.
+            let store = match (&origin, &place) {
+                (Place::Store(store), _) | (_, Place::Store(store)) => store.clone(),
+                _ => via,
+            };
             let goes = if let Place::Path(path) = origin { Some((path, true)) } else { None };
             let comes = if let Place::Path(path) = place { Some((path, false)) } else { None };
             // What is kept in another store than one turn says is found by the turn that put it there.
@@ -145,5 +149,13 @@ mod tests {
         assert!(shelf.has_taken(&"b/below".into()) && !shelf.has_taken(&"a".into()) && !shelf.has_taken(&"bb".into()));
         let (_, moved) = walk(&[(a.clone(), one.clone()), (one, path("c")), (path("c"), two)]);
         assert_eq!(moved, [told("a", "2", true)], "it never comes to where it goes on from");
+        let mut shelf = Shelf::default();
+        let thing = shelf.at(store("1"), true).expect("it is kept");
+        shelf.put(thing, store("1"), path("c"));
+        let thing = shelf.arrived(&"c".into()).expect("it came");
+        shelf.put(thing, path("c"), store("2"));
+        let thing = shelf.at(store("2"), false).expect("it went on");
+        shelf.put(thing, store("2"), path("d"));
+        assert_eq!(shelf.into_moves(), [AsideMove::new("d".into(), "1".into(), false)], "from where it is kept");
     }
 }

@@ -119,7 +119,7 @@ const HOUSEKEEPING: [&str; 7] = [
     "git prune --expire=2.weeks",
     "git pack-refs --all --prune",
     "git reflog expire --all",
-    "git fetch -q --prune origin; git branch -q -f fetched origin/main",
+    "git fetch -q --prune origin",
     "echo theirs >>theirs; git add theirs; git commit -qm theirs; echo more >>theirs; git stash -q; git stash drop -q",
 ];
 

