@@ -43,17 +43,17 @@ pub struct Shelf {
 impl Shelf {
     /// What is at a path; `standing` says whether something was found there.
     pub fn at_path(&self, path: &BString, standing: bool) -> Option<Thing> {
-        self.at(Place::Path(path.clone()), standing)
+        self.at(&Place::Path(path.clone()), standing)
     }
 
     /// What is in a store; `kept` are the stores in which something was found.
     pub fn in_store(&self, store: &String, kept: &BTreeSet<String>) -> Option<Thing> {
-        self.at(Place::Store(store.clone()), kept.contains(store))
+        self.at(&Place::Store(store.clone()), kept.contains(store))
     }
 
-    fn at(&self, place: Place, is_found: bool) -> Option<Thing> {
-        let found = (is_found && !self.left.contains(&place)).then(|| Thing::new(place.clone()));
-        self.now.get(&place).cloned().or(found)
+    fn at(&self, place: &Place, is_found: bool) -> Option<Thing> {
+        let found = (is_found && !self.left.contains(place)).then(|| Thing::new(place.clone()));
+        self.now.get(place).cloned().or(found)
     }
 
     /// What has come to a path from somewhere else.
@@ -103,8 +103,8 @@ impl Shelf {
             let goes = if let Place::Path(path) = origin { Some((path, true)) } else { None };
             let comes = if let Place::Path(path) = place { Some((path, false)) } else { None };
             // What is kept in another store than one turn says is found by the turn that put it there.
-            let moved = goes.into_iter().chain(comes);
-            moves.extend(moved.map(|(path, out)| AsideMove::new(path, store.clone(), out)));
+            let both = goes.into_iter().chain(comes);
+            moves.extend(both.map(|(path, out)| AsideMove::new(path, store.clone(), out)));
         }
         moves.sort_by(|one, other| (&one.path, !one.out).cmp(&(&other.path, !other.out)));
         moves
@@ -128,13 +128,13 @@ mod tests {
         let run = || {
             let mut shelf = Shelf::default();
             for (from, to) in moves {
-                let thing = shelf.at(from.clone(), matches!(from, Place::Path(_))).expect("something is there");
+                let thing = shelf.at(from, matches!(from, Place::Path(_))).expect("something is there");
                 shelf.put(thing, from.clone(), to.clone());
             }
             shelf
         };
-        let moved = run().into_moves().into_iter().map(|one| (one.path.to_string(), one.store, one.out)).collect();
-        (run(), moved)
+        let told = run().into_moves().into_iter().map(|one| (one.path.to_string(), one.store, one.out)).collect();
+        (run(), told)
     }
 
     #[test]
@@ -150,11 +150,11 @@ mod tests {
         let (_, moved) = walk(&[(a.clone(), one.clone()), (one, path("c")), (path("c"), two)]);
         assert_eq!(moved, [told("a", "2", true)], "it never comes to where it goes on from");
         let mut shelf = Shelf::default();
-        let thing = shelf.at(store("1"), true).expect("it is kept");
+        let thing = shelf.at(&store("1"), true).expect("it is kept");
         shelf.put(thing, store("1"), path("c"));
         let thing = shelf.arrived(&"c".into()).expect("it came");
         shelf.put(thing, path("c"), store("2"));
-        let thing = shelf.at(store("2"), false).expect("it went on");
+        let thing = shelf.at(&store("2"), false).expect("it went on");
         shelf.put(thing, store("2"), path("d"));
         assert_eq!(shelf.into_moves(), [AsideMove::new("d".into(), "1".into(), false)], "from where it is kept");
     }

@@ -397,8 +397,8 @@ fn restricted(mut delta: Delta, selection: &mut Selection<'_>, turn: &Turn) -> D
         change.from.iter().chain(&change.to).map(|aside| aside.store.clone()).collect()
     };
     let matched = delta.aside.iter().filter(|(path, _)| takes(path.as_bstr()));
-    let taken: BTreeSet<String> = matched.flat_map(|(_, change)| stores(change)).collect();
-    delta.aside.retain(|_, change| stores(change).iter().any(|store| taken.contains(store)));
+    let kept_in: BTreeSet<String> = matched.flat_map(|(_, change)| stores(change)).collect();
+    delta.aside.retain(|_, change| stores(change).iter().any(|store| kept_in.contains(store)));
     let Delta { files, directories, .. } = &mut delta;
     // A directory goes with the files in it.
     let above = all_parents(files.keys().map(|file| file.as_bstr()));

@@ -123,7 +123,11 @@ fn each_hint_can_be_typed_and_leads_to_what_was_wanted() {
             "! test -e two",
         ),
         case("oxundo -q undo; OWN", "oxundo redo", "test -e two"),
-        case("oxundo -q undo; git commit -q --amend -m other", "oxundo redo --to 2", "test -e two"),
+        case(
+            "oxundo -q undo; echo other >>README.txt; git commit -q --amend -am other",
+            "oxundo redo --to 2",
+            "test -e two",
+        ),
         case("OWN", "oxundo restore --exact 1", "! test -e two || test -e one"),
         // branch
         case("git switch -q --orphan o; OWN", "oxundo undo", "! test -e two"),

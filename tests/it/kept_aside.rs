@@ -563,9 +563,9 @@ fn a_kill_between_changes_of_places_leaves_each_thing_in_one_of_them() {
         let is_undone = killed.log().iter().any(|turn| turn["state"] == "undone");
         killed.files().assert_is(if is_undone { &before } else { &after }, call);
         if is_undone {
-            killed.redo()
+            killed.redo();
         } else {
-            killed.undo()
+            killed.undo();
         }
         killed.files().assert_is(if is_undone { &after } else { &before }, call);
     }

@@ -583,7 +583,7 @@ fn malformed_steps_are_a_usage_error() {
 fn redo_is_refused_when_head_moved_since_the_undo() {
     for script in [
         "echo mine >mine.txt; git add -A; git commit -qm mine",
-        "git commit -q --amend -m reworded",
+        "echo other >>README.txt; git commit -q --amend -am other",
         "git reset -q --hard HEAD~1",
     ] {
         let (repo, _) = with_turn();

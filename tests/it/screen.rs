@@ -3,6 +3,7 @@
 use crate::sandbox::Sandbox;
 use crate::terminal::{Terminal, Watched};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -106,11 +107,13 @@ fn each_way_out_gives_the_terminal_back() {
 /// Both ends of a new terminal that is nobody's.
 fn opened_terminal() -> io::Result<(File, File)> {
     let outside = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    // Else whoever runs inside keeps it open.
+    fcntl_setfd(&outside, FdFlags::CLOEXEC)?;
     grantpt(&outside)?;
     unlockpt(&outside)?;
     tcsetwinsize(&outside, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 })?;
     let name = ptsname(&outside, Vec::new())?;
-    let inside = openat(CWD, &name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty())?;
+    let inside = openat(CWD, &name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
     Ok((outside.into(), inside.into()))
 }
 

@@ -128,8 +128,8 @@ fn tables_that_a_power_cut_has_torn_are_taken_out_and_all_that_is_recorded_is_th
     // git waits for the disk with nothing that it writes here.
     repo.sh("GIT_TEST_REFTABLE_AUTOCOMPACTION=false git tag torn");
     let list = String::from_utf8(repo.read(".git/reftable/tables.list")).expect("it is text");
-    let last = list.lines().next_back().expect("there is one");
-    repo.write(format!(".git/reftable/{last}"), "");
+    let newest = list.lines().next_back().expect("there is one");
+    repo.write(format!(".git/reftable/{newest}"), "");
     assert_eq!(repo.git(["for-each-ref"]), "", "git reads no ref");
     let refusal = repo.refuses(&["undo"], "corrupt");
     assert!(refusal.to_string().contains("oxundo doctor"), "{refusal}");

@@ -88,9 +88,9 @@ impl Checkpoints<'_> {
 
     /// What a turn moved that was there before and not captured, and what may be a copy of such a thing.
     pub fn moves(&self, turn: &Turn, before: &Checkpoint, changed: &Delta, end: End<'_>) -> Result<UncapturedMoves> {
-        let mut moves = UncapturedMoves::default();
+        let mut found = UncapturedMoves::default();
         if turn.made.is_some() {
-            return Ok(moves);
+            return Ok(found);
         }
         let mut movers = Movers::new(*self, turn, before);
         let files = changed.files.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
@@ -104,24 +104,24 @@ impl Checkpoints<'_> {
             for path in std::mem::take(&mut unknown) {
                 match movers.find(path.as_bstr(), by)? {
                     Some((top, _)) if top != *path && movers.is_made(path.as_bstr()) => {
-                        moves.came.insert(exact::encode(path), Some(exact::encode(path)));
+                        found.came.insert(exact::encode(path), Some(exact::encode(path)));
                     }
-                    Some((top, old)) => movers.keep(&mut moves, (top, old), &hidden),
+                    Some((top, old)) => movers.keep(&mut found, (top, old), &hidden),
                     None => drop(unknown.insert(path)),
                 }
             }
         }
-        movers.note_placed(&mut moves, changed);
-        self.note_older(&movers, &mut moves, changed, &unknown)?;
-        self.note_copies(&movers, &mut moves, changed, &unknown)?;
-        Ok(moves)
+        movers.note_placed(&mut found, changed);
+        self.note_older(&movers, &mut found, changed, &unknown)?;
+        self.note_copies(&movers, &mut found, changed, &unknown)?;
+        Ok(found)
     }
 
     /// Notes what is older than the turn and came from elsewhere.
     fn note_older(
         &self,
         movers: &Movers<'_>,
-        moves: &mut UncapturedMoves,
+        found: &mut UncapturedMoves,
         changed: &Delta,
         unknown: &BTreeSet<&BString>,
     ) -> Result<()> {
@@ -132,7 +132,7 @@ impl Checkpoints<'_> {
             let captured = self.contents(movers.before)?;
             // What was captured under another name is in the record of the turn.
             older.retain(|path| changed.files[*path].to.is_some_and(|to| !captured.contains(&to.id)));
-            moves.came.extend(older.into_iter().map(|path| (exact::encode(path), None)));
+            found.came.extend(older.into_iter().map(|path| (exact::encode(path), None)));
         }
         Ok(())
     }
@@ -141,12 +141,12 @@ impl Checkpoints<'_> {
     fn note_copies(
         &self,
         movers: &Movers<'_>,
-        moves: &mut UncapturedMoves,
+        found: &mut UncapturedMoves,
         changed: &Delta,
         unknown: &BTreeSet<&BString>,
     ) -> Result<()> {
         let mut copies: Vec<(&BString, &BString)> = Vec::new();
-        for path in unknown.iter().filter(|path| !moves.came.contains_key(&exact::encode(path))) {
+        for path in unknown.iter().filter(|path| !found.came.contains_key(&exact::encode(path))) {
             copies.extend(movers.copied_from(path, changed.aside.contains_key(*path)).map(|old| (*path, old)));
         }
         if !copies.is_empty() {
@@ -154,7 +154,7 @@ impl Checkpoints<'_> {
             let to = |path: &BString| changed.files.get(path).and_then(|change| change.to);
             copies.retain(|(path, _)| !to(path).is_some_and(|to| captured.contains(&to.id)));
         }
-        moves.copies = copies.into_iter().map(|(new, old)| (exact::encode(new), exact::encode(old))).collect();
+        found.copies = copies.into_iter().map(|(new, old)| (exact::encode(new), exact::encode(old))).collect();
         Ok(())
     }
 
@@ -317,7 +317,11 @@ impl<'a> Movers<'a> {
         };
         let over_limits = end.skipped.iter().filter(has_changed).map(|now| &now.path);
         let is_hidden = move |path: &&BString| match known.get(*path) {
-            Some(was) => are_few && self.identity(path.as_bstr()).is_some_and(|now| now.known.file != was.file),
+            // What only its place on the disk tells from what was there came with a copy of all.
+            Some(was) => {
+                let differs = |now: &Uncaptured| now.file != was.file && now.state != was.state;
+                are_few && self.identity(path.as_bstr()).is_some_and(|now| differs(&now.known))
+            }
             None => is_whole && !known.is_empty(),
         };
         end.ignored.iter().filter(is_hidden).take(MOST).chain(over_limits)
@@ -420,12 +424,12 @@ impl<'a> Movers<'a> {
             return None;
         }
         let state = self.identity(path.as_bstr())?.known.state?;
-        let is_alike = |old: &BString, was: &str| match size_in(was) {
-            Some(size) => size_in(&state) == Some(size),
-            None => {
-                let is_named_so = file_name(old.as_bstr()) == file_name(path.as_bstr());
-                is_directory(was) && is_directory(&state) && (is_aside || is_named_so)
+        let is_alike = |old: &BString, was: &str| {
+            if let Some(size) = size_in(was) {
+                return size_in(&state) == Some(size);
             }
+            let is_named_so = file_name(old.as_bstr()) == file_name(path.as_bstr());
+            is_directory(was) && is_directory(&state) && (is_aside || is_named_so)
         };
         let all = self.before.uncaptured.iter().filter(|(old, known)| {
             *old != path && known.state.as_deref().is_some_and(|was| is_alike(old, was)) && !self.taken.contains(old)

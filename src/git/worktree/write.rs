@@ -150,10 +150,8 @@ impl Worktree<'_> {
         let here = (directory.as_fd(), name);
         let there = (rustix::fs::CWD, store.as_os_str());
         let (from, to) = if out { (here, there) } else { (there, here) };
-        let moved = || match out {
-            true => rename_away(here, there),
-            false => rename_to_nothing(there.0, there.1, &directory, name),
-        };
+        let moved =
+            || if out { rename_away(here, there) } else { rename_to_nothing(there.0, there.1, &directory, name) };
         let moved = moved().or_else(|error| while_open(from, to, error, moved));
         moved.with_context(|| format!("move '{path}' {}", if out { "aside" } else { "back" }))
     }
