@@ -70,8 +70,6 @@ impl Durable<'_> {
         let refs = Refs::new(self.repo);
         let mut mended = Vec::new();
         for name in refs.damaged()? {
-            refs.take_away(&name)?;
-            let now = refs.ref_id(&name)?;
             let mut known = entries.iter().rev().filter_map(|entry| match entry {
                 Entry::Ref(of, id) if *of == name => Some(*id),
                 _ => None,
@@ -85,10 +83,11 @@ impl Durable<'_> {
                 logged.chain(known.by_ref().flatten()).collect()
             };
             all.retain(|id| self.repo.gix.has_object(id));
-            if let Some(to) = all.first().copied().filter(|to| now != Some(*to) && !(is_gone && is_own(&name))) {
-                refs.move_own_ref(&name, now, Some(to), MESSAGE)?;
-            } else if self.repo.has_tables() {
-                refs.move_own_ref(&name, now, None, MESSAGE)?;
+            let to = all.first().copied().filter(|_| !(is_gone && is_own(&name)));
+            match to {
+                _ if self.repo.has_tables() => refs.move_own_ref(&name, refs.ref_id(&name)?, to, MESSAGE)?,
+                Some(to) => refs.replace_damaged(&name, to)?,
+                None => refs.take_away(&name)?,
             }
             mended.push(name);
         }

@@ -2,7 +2,8 @@
 //! process lives. git stops at each of them.
 
 use crate::git::refs::lists::COPY as TABLES;
-use crate::git::refs::lockfile::PACKED;
+use crate::git::refs::lockfile::{PACKED, RefLocks};
+use crate::git::refs::transaction::content;
 use crate::git::refs::{Refs, full_name};
 use crate::git::repo::clock::{since_boot, unix_now};
 use crate::git::repo::refs::NO_LOG;
@@ -11,6 +12,7 @@ use crate::model::bytes::lossless;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use gix::refs::Target;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -65,13 +67,28 @@ impl Refs<'_> {
         if self.repo.has_tables() {
             return Ok(());
         }
+        self.keep_file(name)?;
+        remove_if_there(&self.ref_file(name))
+    }
+
+    /// Puts the file of a ref in the place of a damaged one, in one step: were that taken away first, a power cut could leave
+    /// neither, and a branch that is gone may be gone for good reason.
+    pub fn replace_damaged(&self, name: &str, to: ObjectId) -> Result<()> {
+        self.keep_file(name)?;
+        let mut locks = RefLocks::begin(*self, &[name])?;
+        locks.take(name)?;
+        locks.put(&self.ref_file(name), &content(&Target::Object(to)))
+    }
+
+    /// Keeps what the file of a ref holds, if anything, in a file of that name.
+    fn keep_file(&self, name: &str) -> Result<()> {
         let file = self.ref_file(name);
         if file.metadata().is_ok_and(|about| about.size() > 0) {
             let kept = self.repo.scratch_path(KEPT).join(OsStr::from_bytes(&lossless::decode(name)));
             kept.parent().map_or(Ok(()), |above| self.repo.make_private(above))?;
             std::fs::copy(&file, &kept).with_context(|| format!("write '{}'", kept.display()))?;
         }
-        remove_if_there(&file)
+        Ok(())
     }
 
     /// All that is in a reflog; none where there is none.
