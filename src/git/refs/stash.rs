@@ -8,10 +8,12 @@ use crate::git::refs::{Refs, STASH};
 use crate::model::bytes::lossless;
 use crate::model::checkpoint::{Change, StashEntry};
 use anyhow::{Context, Result};
+use gix::ObjectId;
 use gix::actor::SignatureRef;
 use gix::bstr::ByteSlice;
 use gix::refs::Target;
 use gix::refs::file::log::iter::forward;
+use std::time::Duration;
 
 impl Refs<'_> {
     /// The stash list, newest first.
@@ -44,24 +46,9 @@ impl Refs<'_> {
             // A roll-back needs no lock for what was not done since somebody else had it.
             return Ok(others);
         }
-        let in_tables = self.repo.has_tables();
-        let mut locks = if in_tables { self.lock_tables()? } else { RefLocks::begin(*self, &[STASH, PACKED])? };
-        if !in_tables {
-            locks.take(STASH)?;
-        }
-        let (now, top) = (self.stash()?, self.ref_id(STASH)?);
-        let known = |id| change.from.iter().chain(&change.to).any(|entry| entry.id == id);
-        // Its reflog may have been wiped, or a kill may have come between the reflog and the ref.
-        if let Some(lost) = top.filter(|top| now.first().is_none_or(|first| first.id != *top) && !known(*top)) {
-            return Err(Refusal::new(
-                Code::Conflict,
-                format!("refs/stash is at {lost}, which its reflog does not know"),
-            )
-            .hint(format!("run 'git branch saved-stash {lost}' to keep it, then 'git update-ref -d refs/stash'"))
-            .into());
-        }
+        let (mut locks, now, top) = self.lock_stash(change)?;
         let (list, others) = merged(&now, change);
-        if in_tables {
+        if self.repo.has_tables() {
             self.stash_in_tables(&locks, &list, top.is_some())?;
         } else if list.is_empty() && top.is_some() {
             locks.take(PACKED)?;
@@ -80,7 +67,43 @@ impl Refs<'_> {
         }
         Ok(others)
     }
+
+    /// Locks the stash and reads it. git takes its last entry off in two steps, and has no lock between them: who comes there
+    /// waits a moment.
+    fn lock_stash(
+        &self,
+        change: &Change<Vec<StashEntry>>,
+    ) -> Result<(RefLocks<'_>, Vec<StashEntry>, Option<ObjectId>)> {
+        let known = |id| change.from.iter().chain(&change.to).any(|entry| entry.id == id);
+        let mut left = MOMENTS;
+        loop {
+            let locks = if self.repo.has_tables() {
+                self.lock_tables()?
+            } else {
+                let mut locks = RefLocks::begin(*self, &[STASH, PACKED])?;
+                locks.take(STASH)?;
+                locks
+            };
+            let (now, top) = (self.stash()?, self.ref_id(STASH)?);
+            // Its reflog may have been wiped, or a kill may have come between the reflog and the ref.
+            let lost = top.filter(|top| now.first().is_none_or(|first| first.id != *top) && !known(*top));
+            let Some(lost) = lost else { return Ok((locks, now, top)) };
+            if left == 0 {
+                let message = format!("refs/stash is at {lost}, which its reflog does not know");
+                let hint =
+                    format!("run 'git branch saved-stash {lost}' to keep it, then 'git update-ref -d refs/stash'");
+                return Err(Refusal::new(Code::Conflict, message).hint(hint).into());
+            }
+            drop(locks);
+            left -= 1;
+            std::thread::sleep(MOMENT);
+        }
+    }
 }
+
+/// How often, and how long each time, to wait for a git that is changing the stash list.
+const MOMENTS: u32 = 30;
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// The list that a change makes of this one, and how many entries in it are in neither of its ends. Each of those stays
 /// above the entry that it is above; one that is in both ends, and is gone, stays gone.
