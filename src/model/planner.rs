@@ -550,9 +550,19 @@ impl Planner<'_, '_> {
         if is_found && standing != Some(&Standing::Something(left.state.clone())) && self.edits != Edits::Overwrite {
             self.note(path, Cause::Changed);
         } else {
-            self.aside.put(thing, Place::Path(path.clone()), Place::Store(left.store.clone()));
+            self.aside.put(thing, Place::Path(path.clone()), Place::Store(self.free_store(&left.store)));
         }
         true
+    }
+
+    /// This store, or another where a copy is left in it of what came back by another way, as out of the stash: one whose number
+    /// no turn gives.
+    fn free_store(&self, wanted: &str) -> String {
+        let mut store = wanted.to_owned();
+        while self.aside.in_store(&store, &self.present.kept).is_some() {
+            store.push_str("000000");
+        }
+        store
     }
 
     /// Moves back what was kept aside where nothing else has taken its place. Says whether it is anywhere; what is kept

@@ -529,6 +529,16 @@ fn what_turns_moved_or_made_and_stashed_or_deleted_comes_back_or_is_told_of() {
         }
         repo.oxundo(["redo", "2"]).success();
         repo.files().assert_is(&states[2], &format!("redo of both: {first}; {second}"));
+        if back {
+            repo.undo();
+            repo.files().assert_is(&states[1], &format!("undo of one: {first}; {second}"));
+            repo.undo();
+            repo.files().assert_is(&states[0], &format!("undo of one more: {first}; {second}"));
+            repo.redo();
+            repo.files().assert_is(&states[1], &format!("redo of one: {first}; {second}"));
+            repo.redo();
+            repo.files().assert_is(&states[2], &format!("redo of one more: {first}; {second}"));
+        }
     }
     let repo = with_large_files();
     repo.turn(Mode::Ghost, "mv big.bin moved");

@@ -69,7 +69,7 @@ impl Prepared {
         }
         let mut present = checkpoints.present(&deltas, now, &capture.index)?;
         present.uncovered.clone_from(&uncovered);
-        as_stashed(view, op, range, &deltas, &mut present)?;
+        as_stashed(view, range, &deltas, &mut present)?;
         let by_hand = if op == Op::Redo { view.place()?.by_hand } else { 0 };
         if by_hand > 0 {
             leave_reached(&mut deltas, &present);
@@ -99,7 +99,7 @@ impl Prepared {
 }
 
 /// What a walk has written out of the stash is what a turn left, though its times are others.
-fn as_stashed(view: &View<'_>, op: Op, range: &TurnRange, deltas: &[TurnDelta], present: &mut Present) -> Result<()> {
+fn as_stashed(view: &View<'_>, range: &TurnRange, deltas: &[TurnDelta], present: &mut Present) -> Result<()> {
     let mut differs: Vec<(&BString, &Aside)> = Vec::new();
     for (path, change) in deltas.iter().flat_map(|turn| &turn.delta.aside) {
         let standing = present.aside.get(path);
@@ -114,7 +114,8 @@ fn as_stashed(view: &View<'_>, op: Op, range: &TurnRange, deltas: &[TurnDelta], 
     if differs.is_empty() {
         return Ok(());
     }
-    let beside = passed(view, op, MOST_BESIDE)?;
+    // It may be another turn that stashed it, on either side of here: undo of that one has written it.
+    let beside = [passed(view, Op::Undo, MOST_BESIDE)?, passed(view, Op::Redo, MOST_BESIDE)?].concat();
     let turns = beside.iter().chain(&range.turns);
     let stashed: BTreeSet<ObjectId> = turns.flat_map(|turn| turn.stashed.values()).map(|state| state.id).collect();
     for (path, left) in differs.into_iter().filter(|_| !stashed.is_empty()) {
