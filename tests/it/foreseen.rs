@@ -211,12 +211,13 @@ fn what_is_anothers_is_seen_before_anything_is_changed() {
         ("src/lib.rs", "chmod 1777 src; chmod 666 src/lib.rs; chown root src src/lib.rs", "only they may remove"),
         ("src", "chown root src; chmod 755 src", "nothing in it may be changed"),
         ("b.txt", "chown root b.txt", "who alone can change its mode"),
-        ("b.txt", "chown root b.txt; chmod 000 b.txt", "is another user's now, and cannot be read"),
+        ("b.txt", "chown root b.txt", "is another user's now, and cannot be read"),
         ("nm", "chown root nm", "is another user's directory, and only who may write to it can move it"),
     ] {
         let repo = filled().unprivileged();
         let turn = match said {
-            "who alone can change its mode" => "echo 2 >README.txt; chmod 600 b.txt",
+            "who alone can change its mode" => "echo 2 >README.txt; chmod 755 b.txt",
+            _ if path == "b.txt" => "echo 2 >README.txt; chmod 600 b.txt",
             _ if path == "nm" => "mkdir -p node_modules/a; mv node_modules nm; chmod 755 nm; echo 2 >README.txt",
             _ => TURN,
         };

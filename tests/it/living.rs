@@ -665,16 +665,25 @@ fn the_calls_of_tools_are_in_the_turns_record() {
     repo.assert_sound();
 }
 
+/// What Claude Code tells of a call of this tool, on README.
+fn call_of(tool: &str, event: &str) -> String {
+    let input = json!({"file_path": "README.txt"});
+    json!({"hook_event_name": event, "session_id": "s", "tool_name": tool, "tool_use_id": tool, "tool_input": input})
+        .to_string()
+}
+
 #[test]
 fn a_call_that_names_no_file_costs_one_look_at_the_worktree_and_one_that_does_none() {
     let repo = repo(Mode::Commit);
     hook(&repo, BEGIN, "1");
+    // The first of a turn asks once more, in case its session has ended.
+    for event in [CALL, CALLED] {
+        Output::fired(&mut repo.oxundo_command(["hook", "claude"]), call_of("Read", event).as_bytes()).success();
+    }
     let steps = [(CALL, "Bash", 0), (CALLED, "Bash", 1), (CALL, "Edit", 0), (CALLED, "Edit", 0), (CALLED, "Read", 0)];
     for (event, tool, scans) in steps {
         repo.sh("echo more >>README.txt");
-        let payload = json!({"hook_event_name": event, "session_id": "s", "tool_name": tool, "tool_use_id": tool,
-            "tool_input": {"file_path": "README.txt"}});
-        let output = Output::fired(&mut repo.oxundo_command(["-v", "hook", "claude"]), payload.to_string().as_bytes());
+        let output = Output::fired(&mut repo.oxundo_command(["-v", "hook", "claude"]), call_of(tool, event).as_bytes());
         let said = output.err();
         let count = |word: &str| said.lines().filter(|line| line.starts_with(word)).count();
         assert_eq!((count("open: the timeline"), count("scan: ")), (1, scans), "{event}: {said}");

@@ -97,6 +97,11 @@ pub fn end_all(repo: &Repo, part: &Participant) -> Result<()> {
     record(repo, part, &ToolUse::default(), true, None)
 }
 
+/// Whether a turn is open in which a call was told of.
+pub fn are_told(repo: &Repo) -> bool {
+    repo.scratch_path(FILE).exists()
+}
+
 /// The calls in the open turn so far. A line that cannot be read is none: it is evidence, and nothing hangs on it.
 pub fn in_open_turn(repo: &Repo) -> Vec<ToolCall> {
     let text = std::fs::read(repo.scratch_path(FILE)).unwrap_or_default();

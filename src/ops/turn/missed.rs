@@ -9,6 +9,7 @@ use crate::git::timeline::stored::Stored;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
 use crate::model::turn::{Participant, Turn};
+use crate::ops::turn::calls;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -62,8 +63,10 @@ impl Missed {
             Signal::Begin => (Part::Begin, None),
             // A sign that it is at work is a beginning where none was told of.
             Signal::Work | Signal::GoOn if !is_at_work(repo, part) => (Part::Begin, None),
-            // And so is a call of a session that goes on after its end.
-            Signal::Call if !is_at_work(repo, part) && has_worked(repo, part) => (Part::Begin, None),
+            // And so is a call of a session that goes on after its end. Where calls were told of, a turn is open.
+            Signal::Call if !calls::are_told(repo) && !is_at_work(repo, part) && has_worked(repo, part) => {
+                (Part::Begin, None)
+            }
             Signal::End { .. } | Signal::EndAgain if part.session.is_none() => (Part::End, Some(open()?)),
             Signal::End { .. } | Signal::EndAgain => (Part::End, None),
             Signal::Work | Signal::GoOn | Signal::Call | Signal::Called | Signal::Gone => return None,
