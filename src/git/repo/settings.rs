@@ -1,7 +1,7 @@
 //! git's configuration: read as git reads it, and changed by git. Of many values the last counts; a key without a
 //! value is true.
 
-use crate::git::repo::{Repo, process};
+use crate::git::repo::Repo;
 use anyhow::{Context, Result};
 use gix::bstr::{BString, ByteSlice};
 use gix::config::{Boolean, File, Integer};
@@ -21,11 +21,6 @@ impl Repo {
     pub fn hooks_directory(&self) -> Result<PathBuf> {
         let printed = self.git(["rev-parse", "--git-path", "hooks"]).run(b"")?;
         Ok(self.top().join(printed.trim_end().to_str().context("a path that is not UTF-8")?))
-    }
-
-    /// git's version; none where git cannot be run.
-    pub fn git_version(&self) -> Option<String> {
-        process::git_version()
     }
 
     /// The last value of a configuration key, whatever its scope.

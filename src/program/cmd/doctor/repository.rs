@@ -5,6 +5,7 @@ use crate::config::{Config, enabled_in_environment};
 use crate::git::index::Index;
 use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
+use crate::git::repo::process::git_version;
 use crate::git::repo::scratch::{KEPT, disk_usage};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::{quoted, sanitized, size};
@@ -26,7 +27,7 @@ const LARGE: u64 = 1 << 30;
 
 /// Looks at git and its configuration.
 pub fn check(repo: &Repo, about: &mut Overview) -> Vec<Finding> {
-    let version = repo.git_version();
+    let version = git_version();
     about.git.clone_from(&version);
     about.scratch_bytes = repo.scratches().iter().map(|scratch| disk_usage(scratch)).sum();
     // Where that cannot be said, it is a finding of its own.
