@@ -755,7 +755,8 @@ impl Sandbox {
             let print = || Output::of(self.git_command(args).env("GIT_OPTIONAL_LOCKS", "0")).stdout;
             state.0.insert(name.to_owned(), if args.is_empty() { Vec::new() } else { print() });
         }
-        state.with("HEAD", self.head_file())
+        state.0.insert("HEAD".to_owned(), self.head_file());
+        state
     }
 
     /// What HEAD's file says, or its link.
