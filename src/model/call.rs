@@ -1,6 +1,7 @@
 //! The calls of tools that agents' hooks tell of: evidence of when an agent was at work.
 
 use crate::model::checkpoint::{FileState, hex_option};
+use crate::model::pointers::Moved;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 
@@ -103,9 +104,9 @@ pub struct CallMark {
     /// The state in which it found all, where that was looked at.
     #[serde(default, with = "hex_option", skip_serializing_if = "Option::is_none")]
     pub state: Option<ObjectId>,
-    /// The commit that HEAD was at.
-    #[serde(default, with = "hex_option", skip_serializing_if = "Option::is_none")]
-    pub head: Option<ObjectId>,
+    /// What refs it found elsewhere than the turn did, where that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moved>,
     /// What was looked at after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
@@ -150,9 +151,9 @@ pub struct ToolCall {
     /// The state in which it found all, where that was looked at.
     #[serde(skip)]
     pub state: Option<ObjectId>,
-    /// The commits that HEAD was at when it began and when it was over.
+    /// What refs it found elsewhere than the turn did, where that was looked at.
     #[serde(skip)]
-    pub heads: [Option<ObjectId>; 2],
+    pub moved: Option<Moved>,
     /// Whether it is known what it changed.
     #[serde(skip)]
     pub is_known: bool,
@@ -167,9 +168,8 @@ pub struct ToolCall {
 impl CallMark {
     /// That a call began.
     pub fn of(call: ToolCall) -> Self {
-        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, state, heads, .. } = call;
-        let (at, head) = (began_at, heads[0]);
-        Self { session, tool, at, since_boot, ends: false, beside, clock, found, state, head, looked: None }
+        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, state, moved, .. } = call;
+        Self { session, tool, at: began_at, since_boot, ends: false, beside, clock, found, state, moved, looked: None }
     }
 }
 
@@ -177,10 +177,9 @@ impl CallMark {
 const OWN_WORK: i64 = 10;
 
 impl ToolCall {
-    fn end(&mut self, at: &str, place: usize, head: Option<ObjectId>) {
+    fn end(&mut self, at: &str, place: usize) {
         self.ended_at = Some(at.to_owned());
         self.told.1 = Some(place);
-        self.heads[1] = head;
     }
 
     /// Whether another one was in flight at some time of this one.
@@ -210,7 +209,7 @@ impl ToolCall {
 pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
     for (place, mark) in marks.into_iter().enumerate() {
-        let CallMark { session, tool, at, since_boot, ends, beside, clock, found, state, head, looked } = mark;
+        let CallMark { session, tool, at, since_boot, ends, beside, clock, found, state, moved, looked } = mark;
         if let Some(looked) = looked {
             looked_at(&mut calls, looked, session.as_deref(), &tool);
             continue;
@@ -227,7 +226,7 @@ pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
                 clock,
                 found,
                 state,
-                heads: [head, None],
+                moved,
                 is_known,
                 goes_on: false,
                 told: (place, None),
@@ -237,9 +236,9 @@ pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
         }
         let mut begun = calls.iter_mut().filter(|call| call.ended_at.is_none() && call.session == session);
         if tool == ToolUse::default() {
-            begun.for_each(|call| call.end(&at, place, head));
+            begun.for_each(|call| call.end(&at, place));
         } else if let Some(call) = begun.find(|call| is_same_call(&call.tool, &tool)) {
-            call.end(&at, place, head);
+            call.end(&at, place);
         }
     }
     calls
@@ -255,30 +254,6 @@ pub fn just_ended<'c>(calls: &'c [ToolCall], session: Option<&String>, tool: &To
 pub fn first_unknown(told: &[ToolCall]) -> Option<u64> {
     let unknown = told.iter().filter(|call| !call.is_known || call.goes_on);
     unknown.map(|call| call.clock.unwrap_or_default()).min()
-}
-
-/// A move of HEAD from one commit to another.
-pub type HeadMove = (ObjectId, ObjectId);
-
-/// Where HEAD was led while no call was in flight, between these two commits, in order; none where that is not known.
-pub fn moves_between(told: &[ToolCall], from: ObjectId, to: ObjectId) -> Option<Vec<HeadMove>> {
-    let mut marks = Vec::new();
-    for call in told {
-        marks.push((call.told.0, 1, call.heads[0]?));
-        marks.push((call.told.1?, -1, call.heads[1]?));
-    }
-    marks.sort_unstable_by_key(|(place, ..)| *place);
-    let (mut at, mut in_flight, mut moves) = (from, 0, Vec::new());
-    for (_, step, head) in marks {
-        if in_flight == 0 {
-            moves.push((at, head));
-        }
-        in_flight += step;
-        at = head;
-    }
-    moves.push((at, to));
-    moves.retain(|(from, to)| from != to);
-    Some(moves)
 }
 
 /// Notes what was looked at after a call.
@@ -318,7 +293,7 @@ mod tests {
             clock: None,
             found: None,
             state: None,
-            head: None,
+            moved: None,
             looked: None,
         }
     }
@@ -380,29 +355,6 @@ mod tests {
         assert_eq!(call.age(Some(-3600), 100), Some(5));
         assert_eq!(call.age(Some(3600), 100), Some(5));
         assert_eq!(call.age(Some(5), 90), Some(i64::MAX), "the system was started anew");
-    }
-
-    #[test]
-    fn what_moves_head_while_no_call_is_in_flight_is_known_by_where_it_was_at_their_ends() {
-        let id = |digit: u8| ObjectId::from_bytes_or_panic(&[digit; 20]);
-        let at = |session: &str, name: &str, ends: bool, head: u8| CallMark {
-            head: Some(id(head)),
-            ..mark(session, "Bash", Some(name), "a", ends)
-        };
-        let moves = |marks: Vec<CallMark>, to: u8| moves_between(&calls(marks), id(0), id(to));
-        let one = |begins: u8, ends: u8| vec![at("s", "1", false, begins), at("s", "1", true, ends)];
-        assert_eq!(moves(Vec::new(), 0), Some(Vec::new()));
-        assert_eq!(moves(one(1, 2), 3), Some(vec![(id(0), id(1)), (id(2), id(3))]));
-        assert_eq!(moves(one(0, 2), 2), Some(Vec::new()), "the call has moved it");
-        // Between the ends of two that overlap one of them is in flight.
-        let [mut first, second] = [one(0, 2), vec![at("o", "2", false, 1), at("o", "2", true, 3)]];
-        first.splice(1..1, second[..1].to_vec());
-        first.push(second[1].clone());
-        assert_eq!(moves(first.clone(), 4), Some(vec![(id(3), id(4))]));
-        first.pop();
-        assert_eq!(moves(first, 4), None, "one has no end");
-        let unknown = vec![mark("s", "Bash", Some("1"), "a", false), mark("s", "Bash", Some("1"), "a", true)];
-        assert_eq!(moves(unknown, 1), None, "an older release did not say where it was");
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod path;
 pub mod place;
 pub mod plan;
 pub mod planner;
+pub mod pointers;
 pub mod record;
 pub mod session;
 pub mod shelf;

@@ -187,3 +187,129 @@ fn a_commit_of_the_users_in_the_moment_in_which_the_turn_ends_is_the_users() {
     repo.assert_file("a.txt", "a\nits\n", "and back");
     repo.assert_sound();
 }
+
+/// What the user does with git between two calls, with what has to be there before the turn, and what is to be seen of it.
+const WITH_GIT: [(&str, &str, &str); 10] = [
+    ("git branch a new branch", "true", "git branch theirs"),
+    ("a branch is deleted", "git branch theirs", "git branch -D theirs"),
+    ("a branch is renamed", "git branch theirs", "git branch -m theirs ours"),
+    (
+        "a commit on another branch",
+        "git branch theirs",
+        "git update-ref refs/heads/theirs $(git commit-tree -p theirs -m own theirs^{tree})",
+    ),
+    ("a branch becomes another's name", "git branch theirs", "git symbolic-ref refs/heads/link refs/heads/theirs"),
+    (
+        "a new branch, with a commit",
+        "true",
+        "git switch -qc theirs; echo own >own.txt; git add own.txt; git commit -qm own -- own.txt",
+    ),
+    ("a new branch", "true", "git switch -qc theirs"),
+    ("a stash entry", "git stash list", "echo own >>late.txt; git stash push -q -- late.txt"),
+    ("a stash entry is popped", "echo own >>late.txt; git stash push -q -- late.txt", "git stash pop -q"),
+    (
+        "a stash entry is dropped, and another made",
+        "for n in 1 2; do echo own >>late.txt; git stash push -qm $n -- late.txt; done",
+        "git stash drop -q; echo mine >>late.txt; git stash push -qm mine -- late.txt",
+    ),
+];
+
+/// HEAD's branch, what each branch but the one with this name points to, and the stash list.
+fn pointers(repo: &Sandbox) -> (String, String, String) {
+    let on = repo.git(["symbolic-ref", "HEAD"]);
+    let format = format!("--format=%(if:equals={on})%(refname)%(then)%(else)%(refname) %(objectname) %(symref)%(end)");
+    (on.clone(), repo.git(["for-each-ref", &format, "refs/heads"]), repo.git(["stash", "list", "--format=%H %gs"]))
+}
+
+#[test]
+fn what_the_user_does_with_branches_and_the_stash_between_calls_is_theirs() {
+    for mode in Mode::BOTH {
+        for (what, before, script) in WITH_GIT {
+            let repo = begun(mode, before);
+            edit(&repo, 1, "a.txt", "echo its >>a.txt");
+            user(&repo, script);
+            let theirs = pointers(&repo);
+            let own = repo.head();
+            shell(&repo, 2, "echo its >its.txt");
+            edit(&repo, 3, "both.txt", "sed -i s/1/its/ both.txt");
+            ends(&repo);
+            assert_eq!(pointers(&repo), theirs, "{what}, {mode:?}: nobody else did anything there");
+            let after = repo.state();
+            repo.undo();
+            assert_eq!(pointers(&repo), theirs, "{what}, {mode:?}: the user's stays");
+            if what.starts_with("a new branch") {
+                assert_eq!(repo.head(), own, "{what}, {mode:?}: HEAD too");
+            }
+            repo.assert_file("a.txt", "a\n", "the agent's is taken back");
+            assert!(!repo.exists("its.txt"), "{what}, {mode:?}");
+            repo.redo();
+            repo.state().assert_is(&after, what);
+            repo.undo();
+            assert_eq!(pointers(&repo), theirs, "{what}, {mode:?}: once more");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn what_a_call_does_with_branches_and_the_stash_is_the_turns_beside_the_users() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "git branch theirs; echo own >>late.txt; git stash push -qm own -- late.txt");
+        let (on, branches, stash) = pointers(&repo);
+        shell(&repo, 1, "git branch its; git stash drop -q; echo its >>both.txt; git stash push -qm its -- both.txt");
+        user(&repo, "git branch mine; echo mine >>a.txt; git stash push -qm mine -- a.txt; git branch -D theirs");
+        let mine = repo.git(["rev-parse", "stash"]);
+        shell(&repo, 2, "echo its >its.txt; git branch more");
+        ends(&repo);
+        let after = repo.state();
+        repo.undo();
+        let kept = branches.replacen("theirs", "mine", 1);
+        assert_eq!(pointers(&repo), (on, kept, format!("{mine} On main: mine\n{stash}")), "{mode:?}");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn switching_to_another_branch_between_calls_is_the_users() {
+    for mode in Mode::BOTH {
+        let repo = begun(
+            mode,
+            "git switch -qc topic; echo topic >topic.txt; git add topic.txt; git commit -qm topic; git switch -q main",
+        );
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        user(&repo, "git switch -q topic");
+        let (topic, main) = (repo.head(), repo.git(["rev-parse", "main"]));
+        shell(&repo, 2, "echo its >its.txt");
+        ends(&repo);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.git(["symbolic-ref", "--short", "HEAD"]), "topic", "{mode:?}");
+        assert_eq!((repo.head(), repo.git(["rev-parse", "main"])), (topic, main), "{mode:?}");
+        repo.assert_file("topic.txt", "topic\n", "the user's branch has it");
+        repo.assert_file("a.txt", "a\n", "the agent's is taken back");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "{mode:?}");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn a_commit_while_an_edit_is_in_flight_is_the_users() {
+    let repo = begun(Mode::Commit, "true");
+    let commit = "echo own >own.txt; git add own.txt; git commit -qm own -- own.txt; git branch theirs";
+    edit(&repo, 1, "a.txt", &format!("echo its >>a.txt; {commit}"));
+    let own = repo.head();
+    shell(&repo, 2, "echo its >its.txt");
+    ends(&repo);
+    let after = repo.state();
+    repo.undo();
+    assert_eq!((repo.head(), repo.git(["rev-parse", "theirs"])), (own.clone(), own), "no edit commits");
+    repo.assert_file("own.txt", "own\n", "the user's");
+    repo.assert_file("a.txt", "a\n", "the agent's is taken back");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    repo.assert_sound();
+}

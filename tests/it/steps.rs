@@ -263,21 +263,38 @@ fn what_the_user_saves_between_calls_is_no_steps_and_survives_undo() {
 }
 
 #[test]
-fn what_the_user_stashes_between_calls_comes_back_when_undo_takes_the_entry() {
+fn what_the_user_stashes_between_calls_stays_stashed_and_what_a_call_stashes_comes_back() {
     let repo = Sandbox::new();
     repo.write("u.txt", "the user's\n");
     repo.sh("echo mine >>README.txt");
     let before = repo.state();
-    hook(&repo, "s", "UserPromptSubmit", &json!({}));
-    edit(&repo, 1, "one.txt", "echo one >one.txt");
-    repo.sh("git stash push -qu");
-    edit(&repo, 2, "two.txt", "echo two >two.txt");
-    hook(&repo, "s", "Stop", &json!({}));
-    let after = repo.state();
-    repo.undo();
-    repo.state().assert_is(&before, "nothing is only in an entry that is gone");
-    repo.redo();
-    repo.state().assert_is(&after, "redo");
+    for is_users in [true, false] {
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 1, "one.txt", "echo one >one.txt");
+        let push = "git stash push -qu";
+        if is_users {
+            repo.sh(push);
+        } else {
+            shell(&repo, 2, push);
+        }
+        edit(&repo, 3, "two.txt", "echo two >two.txt");
+        hook(&repo, "s", "Stop", &json!({}));
+        let after = repo.state();
+        repo.undo();
+        if is_users {
+            assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt", "the rest is in the user's entry");
+            assert_eq!(repo.git(["show", "stash^3:u.txt"]), "the user's");
+        } else {
+            repo.state().assert_is(&before, "nothing is only in an entry that is gone");
+        }
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.undo();
+        if is_users {
+            repo.sh("git stash pop -q; rm one.txt");
+            repo.state().assert_is(&before, "the user takes theirs back");
+        }
+    }
 }
 
 #[test]

@@ -3,10 +3,12 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::refs::lockfile::{PACKED, RefLocks};
+use crate::git::refs::read::Moment;
 use crate::git::refs::transaction::{content, log_line};
 use crate::git::refs::{Refs, STASH};
 use crate::model::bytes::lossless;
 use crate::model::checkpoint::{Change, StashEntry};
+use crate::model::pointers::Pointers;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::actor::SignatureRef;
@@ -35,6 +37,12 @@ impl Refs<'_> {
         }
         list.reverse();
         Ok(list)
+    }
+
+    /// HEAD and the branches at one moment, with the stash list.
+    pub fn pointers(&self) -> Result<Pointers> {
+        let Moment { head, branches, symbolic } = self.moment()?;
+        Ok(Pointers { head, branches, symbolic, stash: self.stash()? })
     }
 
     /// Makes of the stash list what a change leads to. Entries are told by what they are, not by their place: those that

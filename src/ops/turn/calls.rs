@@ -10,6 +10,7 @@ use crate::git::repo::scratch::{append_line, remove_if_there};
 use crate::model::bytes::sanitized;
 use crate::model::call::{CallMark, Looked, ToolCall, ToolUse, calls};
 use crate::model::checkpoint::FileState;
+use crate::model::pointers::Moved;
 use crate::model::turn::{Participant, Turn};
 use crate::ops::view::View;
 use anyhow::{Context, Result};
@@ -19,25 +20,25 @@ use gix::ObjectId;
 const FILE: &str = "calls";
 
 /// Adds what a hook tells of a call.
-pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool, head: Option<ObjectId>) -> Result<()> {
-    append(repo, &CallMark { head, ..mark(part, tool, ends) })
+pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Result<()> {
+    append(repo, &mark(part, tool, ends))
 }
 
 /// What a call finds as it begins.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FoundBefore {
     /// What somebody has left in the file that it names.
     pub file: Option<FileState>,
     /// The state of all, as a tree.
     pub state: Option<ObjectId>,
-    /// The commit that HEAD is at.
-    pub head: Option<ObjectId>,
+    /// The refs that are not where the turn found them.
+    pub moved: Option<Moved>,
 }
 
 /// As [`record`], of a call that begins.
 pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: FoundBefore) -> Result<()> {
-    let FoundBefore { file, state, head } = found;
-    append(repo, &CallMark { found: file, state, head, ..mark(part, tool, false) })
+    let FoundBefore { file, state, moved } = found;
+    append(repo, &CallMark { found: file, state, moved, ..mark(part, tool, false) })
 }
 
 /// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it.
@@ -47,7 +48,7 @@ pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<()
         return Ok(());
     }
     append(repo, &CallMark { clock: Some(0), ..mark(part, tool, false) })?;
-    record(repo, part, tool, true, None)?;
+    record(repo, part, tool, true)?;
     record_look(repo, part, tool, Looked::GoesOn)
 }
 
@@ -68,7 +69,7 @@ fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
         clock: (!ends).then(file_clock),
         found: None,
         state: None,
-        head: None,
+        moved: None,
         looked: None,
     }
 }
@@ -94,7 +95,7 @@ pub fn carry_over(repo: &Repo, calls: Vec<ToolCall>, parts: &[Participant]) -> R
 
 /// Adds that a session has no call in flight any more: its prompt is over, and others are at work in the turn.
 pub fn end_all(repo: &Repo, part: &Participant) -> Result<()> {
-    record(repo, part, &ToolUse::default(), true, None)
+    record(repo, part, &ToolUse::default(), true)
 }
 
 /// Whether a turn is open in which a call was told of.

@@ -110,7 +110,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let own = theirs.goal.as_ref().map(|goal| checkpoints.delta(turn, goal, after)).transpose()?;
     let files = checkpoints.file_stats(own.as_ref().unwrap_or(&whole))?;
     turn.totals = totals(&files);
-    place_on_timeline(view, turn, before, after, &mut update.state)?;
+    place_on_timeline(view, turn, since, &mut update.state)?;
     turn.sole = sole::is_sole(view, turn, before, &whole)?;
     update.state.open = None;
     let held = std::mem::take(&mut update.state.held);
@@ -255,18 +255,14 @@ pub fn totals(files: &[FileChange]) -> Totals {
 
 /// Where the turn stands: above the last one done when it began, or, where it has switched to other history, above
 /// the last one done there.
-fn place_on_timeline(
-    view: &View<'_>,
-    turn: &mut Turn,
-    before: &Checkpoint,
-    after: &Checkpoint,
-    state: &mut Timeline,
-) -> Result<()> {
+fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mut Timeline) -> Result<()> {
+    let (before, after) = (&since.before, &since.capture.checkpoint);
     let began = view.place()?.clone();
     let mut place = began.clone();
     let (from, to) = (turn.onto.or(before.head.commit), after.head.commit);
-    let switched = before.head.branch != after.head.branch;
-    if switched && !goes_on(view.repo, from, to)? {
+    let switched = since.goal().head.branch != after.head.branch;
+    let is_elsewhere = before.head.branch != after.head.branch && !goes_on(view.repo, before.head.commit, to)?;
+    if is_elsewhere {
         let closed = Timeline { open: None, at: None, ..state.clone() };
         place = find(view.repo, &Stored { state: closed, ..view.timeline.clone() }, &after.head)?;
     }

@@ -1,5 +1,6 @@
-//! What the user saved, staged and committed during a turn, outside of every call of its agents' tools: it is the user's.
-//! It is in no commit of the turn's, and undo of the turn keeps it as it keeps what was edited after the turn.
+//! What the user saved, staged, stashed and committed during a turn, and which branches they made and switched to, outside of
+//! every call of its agents' tools: it is the user's. It is in no commit of the turn's, and undo of the turn keeps it as it
+//! keeps what was edited after the turn.
 
 use crate::agents::adapters::adapter;
 use crate::git::checkpoint::Checkpoints;
@@ -7,9 +8,10 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::TreeChange;
 use crate::git::timeline::stored::Side;
-use crate::model::call::{HeadMove, ToolCall, first_unknown, moves_between};
+use crate::model::call::{ToolCall, first_unknown};
 use crate::model::checkpoint::{Change, Checkpoint, FileState, stash_change};
 use crate::model::merge::{Blobs, Merge, Merged};
+use crate::model::pointers::Pointers;
 use crate::model::turn::{Bounds, Turn};
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
@@ -18,8 +20,12 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What changed in each file, and in which order.
-type Changes = Vec<BTreeMap<BString, Change<Option<FileState>>>>;
+/// What changed outside of every call, between two of them or after the last.
+struct Gap {
+    files: BTreeMap<BString, Change<Option<FileState>>>,
+    from: Pointers,
+    to: Pointers,
+}
 
 /// The states at an open turn's ends.
 #[derive(Clone, Copy)]
@@ -37,8 +43,8 @@ pub struct Ends<'a> {
 pub struct Theirs {
     /// The state that undo of the turn leads to, where that is not the one before it.
     pub goal: Option<Checkpoint>,
-    /// Where the user led HEAD.
-    moves: Vec<HeadMove>,
+    /// Where the user led HEAD, branches and the stash list from, and where to.
+    moves: Vec<(Pointers, Pointers)>,
 }
 
 /// Whose a path is that changed in a turn.
@@ -57,20 +63,25 @@ impl Theirs {
     pub fn find(view: &View<'_>, turn: &mut Turn, ends: Ends<'_>) -> Result<Self> {
         let told = calls::in_open_turn(view.repo);
         turn.users_end = is_users_end(turn, &told);
-        let mut theirs = Self::default();
-        if turn.users_end {
-            (theirs.moves, turn.onto) = led(view, &told, ends)?;
-        }
-        let saved = with_saved(view, turn, ends.before, 0, ends.after)?;
-        theirs.goal = goal(view, turn.onto, saved, ends)?;
-        Ok(theirs)
+        let gaps = gaps(view, turn, 0, ends.after)?;
+        let led = followed(Pointers::of(ends.start), &gaps);
+        turn.onto = led.head.commit.filter(|_| led.head != ends.start.head);
+        let saved = with_files(view, ends.before, &led, &gaps, ends.after)?;
+        let goal = goal(view, turn.onto, saved, led, ends)?;
+        let moves = gaps.into_iter().map(|gap| (gap.from, gap.to)).filter(|(from, to)| from != to).collect();
+        Ok(Self { goal, moves })
     }
 
-    /// The commits to which the user led HEAD, and those below them.
+    /// The commits to which the user led HEAD and branches, and those below them.
     pub fn commits(&self, view: &View<'_>) -> Result<BTreeSet<ObjectId>> {
+        let tips = |at: &Pointers| at.branches.values().copied().chain(at.head.commit).collect::<BTreeSet<_>>();
         let mut commits = BTreeSet::new();
         for (from, to) in &self.moves {
-            commits.extend(Objects::new(view.repo).commits_between(&[*from], *to)?);
+            let (from, to) = (tips(from), tips(to));
+            let hidden: Vec<ObjectId> = from.iter().copied().collect();
+            for new in to.difference(&from) {
+                commits.extend(Objects::new(view.repo).commits_between(&hidden, *new)?);
+            }
         }
         Ok(commits)
     }
@@ -108,17 +119,12 @@ impl Theirs {
     }
 }
 
-/// Where the user led HEAD while no call was in flight, and the commit there, if nobody else led it on.
-fn led(view: &View<'_>, told: &[ToolCall], ends: Ends<'_>) -> Result<(Vec<HeadMove>, Option<ObjectId>)> {
-    let [from, to] = [ends.start, ends.after].map(|end| &end.head);
-    let (Some(first), Some(last), true) = (from.commit, to.commit, from.branch == to.branch) else {
-        return Ok((Vec::new(), None));
-    };
-    let moves = moves_between(told, first, last).unwrap_or_default();
-    let is_chain = moves.windows(2).all(|pair| pair[0].1 == pair[1].0);
-    let is_all = is_chain && moves.first().is_some_and(|(from, _)| *from == first) && moves[moves.len() - 1].1 == last;
-    let onto = (is_all && Objects::new(view.repo).is_ancestor(first, last)?).then_some(last);
-    Ok((moves, onto))
+/// Where HEAD, branches and the stash list are without what was done to them by calls.
+fn followed(mut start: Pointers, gaps: &[Gap]) -> Pointers {
+    for gap in gaps {
+        start.follow(&gap.from, &gap.to);
+    }
+    start
 }
 
 /// The state that undo of a turn leads to: with what the user saved, staged and committed.
@@ -126,17 +132,22 @@ fn goal(
     view: &View<'_>,
     onto: Option<ObjectId>,
     saved: Option<Checkpoint>,
+    led: Pointers,
     ends: Ends<'_>,
 ) -> Result<Option<Checkpoint>> {
-    if saved.is_none() && onto.is_none() {
+    if saved.is_none() && led == Pointers::of(ends.start) {
         return Ok(None);
     }
     let (objects, index) = (Objects::new(view.repo), Index::new(view.repo));
     let mut goal = saved.unwrap_or_else(|| ends.before.clone());
     let mut entries: Vec<TreeChange> = Vec::new();
+    if onto.is_none() {
+        led.put_beside_head(&mut goal);
+    } else {
+        led.put_into(&mut goal);
+    }
     if let Some(onto) = onto {
         goal.index = ends.start.index.clone();
-        goal.advance(onto);
         let tree = objects.commit_tree(onto)?;
         for path in objects.changed_paths(objects.head_tree(&ends.start.head)?, tree)? {
             index.take_from_sparse(&mut goal.index, path.as_bstr())?;
@@ -186,7 +197,8 @@ fn is_users_end(turn: &Turn, told: &[ToolCall]) -> bool {
     tells_all(turn) && have_all && first_unknown(told).is_none()
 }
 
-/// A state from before the end of a turn, with what the user saved after this step of it; none where that is nothing.
+/// A state from before the end of a turn, with what the user did after this step of it, but for where they led HEAD; none
+/// where that is nothing.
 pub fn with_saved(
     view: &View<'_>,
     turn: &Turn,
@@ -194,25 +206,39 @@ pub fn with_saved(
     since: u64,
     after: &Checkpoint,
 ) -> Result<Option<Checkpoint>> {
-    // Undo takes a new entry off the stash list again: what that took from the worktree has to come back then.
-    if stash_change(base, after).is_some() || !tells_all(turn) {
-        return Ok(None);
-    }
     let gaps = gaps(view, turn, since, after)?;
-    if gaps.is_empty() {
+    let led = followed(Pointers::of(base), &gaps);
+    let saved = with_files(view, base, &led, &gaps, after)?;
+    let mut with_led = saved.clone().unwrap_or_else(|| base.clone());
+    led.put_beside_head(&mut with_led);
+    Ok(if Pointers::of(&with_led) == Pointers::of(base) { saved } else { Some(with_led) })
+}
+
+/// A state with what the user saved; none where that is nothing.
+fn with_files(
+    view: &View<'_>,
+    base: &Checkpoint,
+    led: &Pointers,
+    gaps: &[Gap],
+    after: &Checkpoint,
+) -> Result<Option<Checkpoint>> {
+    // Undo takes a new entry off the stash list again: what that took from the worktree has to come back then.
+    let mut stashed = base.clone();
+    led.clone().put_into(&mut stashed);
+    if stash_change(&stashed, after).is_some() {
         return Ok(None);
     }
     let checkpoints = Checkpoints::new(view.repo);
     let mut files: BTreeMap<BString, Option<FileState>> = BTreeMap::new();
     checkpoints.merging(|merge| {
-        for (path, change) in gaps.into_iter().flatten() {
-            let now = match files.get(&path) {
+        for (path, change) in gaps.iter().flat_map(|gap| &gap.files) {
+            let now = match files.get(path) {
                 Some(now) => *now,
                 None => checkpoints.captured_file(base, path.as_bstr())?,
             };
             // What overlaps with what the turn did goes with the turn.
-            let next = saved(&path, now, &change, merge)?;
-            files.insert(path, next);
+            let next = saved(path, now, change, merge)?;
+            files.insert(path.clone(), next);
         }
         Ok(())
     })?;
@@ -225,19 +251,26 @@ pub fn with_saved(
     if changed.is_empty() { Ok(None) } else { checkpoints.with_files(base, &changed).map(Some) }
 }
 
-/// What changed between the steps after this one, and after the last.
-fn gaps(view: &View<'_>, turn: &Turn, since: u64, after: &Checkpoint) -> Result<Changes> {
+/// What changed between the steps after this one, and after the last, where its agents tell of all their calls.
+fn gaps(view: &View<'_>, turn: &Turn, since: u64, after: &Checkpoint) -> Result<Vec<Gap>> {
     let (timeline, checkpoints) = (&view.timeline, Checkpoints::new(view.repo));
-    let last = timeline.last_step(turn.turn)?;
     let mut gaps = Vec::new();
+    if !tells_all(turn) {
+        return Ok(gaps);
+    }
+    let gap = |from: &Checkpoint, to: &Checkpoint| {
+        let files = checkpoints.file_changes(from, to)?;
+        Ok::<_, anyhow::Error>(Gap { files, from: Pointers::of(from), to: Pointers::of(to) })
+    };
+    let last = timeline.last_step(turn.turn)?;
     for step in since + 1..=last {
         let Some(found) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
-        gaps.push(checkpoints.file_changes(&states::after(timeline, turn, step - 1)?, &found)?);
+        gaps.push(gap(&states::after(timeline, turn, step - 1)?, &found)?);
     }
     if turn.users_end {
-        gaps.push(checkpoints.file_changes(&states::after(timeline, turn, last)?, after)?);
+        gaps.push(gap(&states::after(timeline, turn, last)?, after)?);
     }
-    gaps.retain(|gap| !gap.is_empty());
+    gaps.retain(|gap| !gap.files.is_empty() || gap.from != gap.to);
     Ok(gaps)
 }
 

@@ -8,7 +8,6 @@ use crate::agents::{process, spawn};
 use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::apply::Apply;
-use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
 use crate::git::timeline::Timelines;
@@ -20,7 +19,6 @@ use crate::model::turn::{Bounds, Mode, Participant, Turn};
 use crate::ops::locked::{Locked, check_no_run};
 use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
-use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, missed, steps};
@@ -96,7 +94,6 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     if let Some(tool) = call.tool.as_ref().filter(|_| step != SessionStep::Nothing) {
         // Evidence is less than the call.
         let found = steps::found_before(&locked, tool).unwrap_or_default();
-        let found = FoundBefore { head: Refs::new(repo).head()?.commit, ..found };
         calls::record_begun(repo, &call.part, tool, found)?;
     }
     if outlasting.is_some() {
@@ -127,7 +124,7 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
     let step = step(context, &call.part, call.signal);
     if let (SessionStep::Record, Some(tool)) = (step, &call.tool) {
         calls::record_lost(repo, &call.part, tool)?;
-        calls::record(repo, &call.part, tool, true, view.head.commit)?;
+        calls::record(repo, &call.part, tool, true)?;
         if view.config().steps()? && !tool.only_reads() {
             let who = format!("{}'s hook", call.part.agent);
             let lock = repo.lock_beside_run(&who, call.patience)?;

@@ -2,6 +2,7 @@
 
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Checkpoint;
+use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
 use crate::ops::turn::with_dirty_commit;
 use anyhow::{Context, Result};
@@ -12,6 +13,13 @@ pub fn before(timeline: &Stored<'_>, turn: &Turn, step: u64) -> Result<Checkpoin
         return Ok(own);
     }
     after(timeline, turn, step.saturating_sub(1))
+}
+
+/// Where HEAD, the branches and the stash list were as it began.
+pub fn pointers_at_beginning(timeline: &Stored<'_>, turn: &Turn) -> Result<Pointers> {
+    let mut start = timeline.checkpoint(turn.turn, Side::Before)?;
+    turn.dirty_commit.into_iter().for_each(|dirty| start.advance(dirty));
+    Ok(Pointers::of(&start))
 }
 
 fn at_beginning(timeline: &Stored<'_>, turn: &Turn) -> Result<Checkpoint> {

@@ -3,6 +3,7 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
+use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::worktree::Worktree;
@@ -14,6 +15,7 @@ use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended};
 use crate::model::checkpoint::{Checkpoint, FileState};
 use crate::model::path::parents;
 use crate::model::plan::{Op, Plan};
+use crate::model::pointers::{Moved, Pointers};
 use crate::model::step::{Share, Step};
 use crate::model::timeline::Pin;
 use crate::model::turn::{FileChange, Participant, Turn};
@@ -72,7 +74,12 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     }
     let told = calls::in_open_turn(view.repo);
     let last = last_known(view, &turn)?;
-    match Reach::of(view.repo, tool) {
+    let reach = Reach::of(view.repo, tool);
+    if reach == Reach::Anywhere && !is_any_at_large(view.repo, told.iter().filter(|call| call.ended_at.is_none())) {
+        let start = states::pointers_at_beginning(&view.timeline, &turn)?;
+        found.moved = Some(start.moved_to(&Refs::new(view.repo).pointers()?));
+    }
+    match reach {
         Reach::File(path) => found.file = file_before(view, &told, &last, &path)?,
         Reach::Anywhere if turn.origin.parts.len() > 1 && first_unknown(&told).is_none() => {
             let now = Since::look(view, &turn)?.into_state();
@@ -106,6 +113,11 @@ fn may_write<'c>(repo: &Repo, mut calls: impl Iterator<Item = &'c ToolCall>, pat
         Reach::File(file) => file == *path,
         Reach::Anywhere => true,
     })
+}
+
+/// Whether one of these calls may do anything.
+fn is_any_at_large<'c>(repo: &Repo, mut calls: impl Iterator<Item = &'c ToolCall>) -> bool {
+    calls.any(|call| Reach::of(repo, &call.tool) == Reach::Anywhere)
 }
 
 /// Whether a look at the whole worktree would take this file in, as far as that can be told from it alone.
@@ -153,18 +165,37 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     };
     let extent = if of_file.is_some() { Looked::File } else { Looked::All };
     let mut seen = of_file.map_or_else(|| all(locked, &turn, &last, &told, call), Ok)?;
-    let found =
-        call.heads[0].filter(|head| Some(*head) != last.head.commit && seen.after.head.branch == last.head.branch);
-    if let Some(found) = found.filter(|head| seen.after.head.commit == Some(*head)) {
-        // Somebody else has led HEAD there, and this call nowhere else.
-        let before = seen.before.get_or_insert_with(|| last.clone());
-        before.advance(found);
-        before.index = seen.after.index.clone();
-    }
+    let start = states::pointers_at_beginning(&locked.timeline, &turn)?;
+    lead_before(locked.repo, &start, &last, (&told, call), &mut seen);
     // Its process is known since it began its part.
     let goes_on = turn.origin.part_of(part).is_some_and(|part| calls::leaves_behind(part, call));
-    put(locked, &turn, &last, &told, (part, call), &seen)?;
+    put(locked, &turn, (&start, &last), &told, (part, call), &seen)?;
     calls::record_look(locked.repo, part, tool, if goes_on { Looked::GoesOn } else { extent })
+}
+
+/// Where somebody had led HEAD, branches and the stash list before a call began is in the state before it.
+fn lead_before(
+    repo: &Repo,
+    start: &Pointers,
+    last: &Checkpoint,
+    (told, call): (&[ToolCall], &ToolCall),
+    seen: &mut Seen,
+) {
+    // Of calls that overlap it is not known which one found what.
+    let others = told.iter().filter(|other| other.told != call.told && other.overlaps(call));
+    let Some(moved) = call.moved.as_ref().filter(|_| call.state.is_none() && !is_any_at_large(repo, others)) else {
+        return;
+    };
+    let (found, known, now) = (start.with(moved), Pointers::of(last), Pointers::of(&seen.after));
+    if found == known {
+        return;
+    }
+    let before = seen.before.get_or_insert_with(|| last.clone());
+    if (&found.head, &found.stash) == (&now.head, &now.stash) {
+        // The call did nothing that git keeps an index for.
+        before.index = seen.after.index.clone();
+    }
+    found.put_into(before);
 }
 
 /// Looks at the file that a call names; none where that does not tell all.
@@ -211,7 +242,7 @@ fn all(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall], call:
 fn put(
     locked: &mut Locked<'_>,
     turn: &Turn,
-    last: &Checkpoint,
+    (start, last): (&Pointers, &Checkpoint),
     told: &[ToolCall],
     (part, call): (&Participant, &ToolCall),
     seen: &Seen,
@@ -242,8 +273,7 @@ fn put(
         head: seen.after.head.commit,
         totals: totals(&files),
     };
-    let (before, after) = (seen.before.as_ref(), &seen.after);
-    write(locked, &step, &files, before, after)
+    write(locked, &step, &files, start, seen)
 }
 
 /// The path in it as other paths are, where it is that of a file here.
@@ -255,19 +285,18 @@ fn as_seen_from_top(repo: &Repo, tool: &ToolUse) -> ToolUse {
     ToolUse { path, ..tool.clone() }
 }
 
-fn write(
-    locked: &mut Locked<'_>,
-    step: &Step,
-    files: &[FileChange],
-    before: Option<&Checkpoint>,
-    after: &Checkpoint,
-) -> Result<()> {
+fn write(locked: &mut Locked<'_>, step: &Step, files: &[FileChange], start: &Pointers, seen: &Seen) -> Result<()> {
     let mut update = locked.timeline.update();
-    update.put_step(step, files, before, after)?;
-    // The agent may take its own commits off the branch again.
-    for commit in after.head.commit.into_iter().chain(after.branches.values().copied()).map(Pin) {
-        if !update.state.held.contains(&commit) {
-            update.state.held.push(commit);
+    update.put_step(step, files, seen.before.as_ref(), &seen.after)?;
+    // Whoever made these commits may take them off their branches again.
+    for state in seen.before.iter().chain([&seen.after]) {
+        let Moved { head, branches, stash, .. } = start.moved_to(&Pointers::of(state));
+        let stashed = stash.into_iter().flatten().map(|entry| entry.id);
+        let tips = branches.into_values().filter_map(|tip| tip.0).chain(head.and_then(|head| head.commit));
+        for commit in tips.chain(stashed).map(Pin) {
+            if !update.state.held.contains(&commit) {
+                update.state.held.push(commit);
+            }
         }
     }
     let message = format!("step {} ({}: {})", step.name(), step.agent, step.label());

@@ -1,0 +1,225 @@
+//! Where HEAD, the branches and the stash list are, and whose it is that they went there: what the user did with git between
+//! an agent's calls is the user's.
+//!
+//! ```text
+//! the turn begins   main A
+//! a call            main A   topic T      the agent's: undo takes the branch off again
+//! the user          main A   topic U      on top of the agent's: undo leaves it there
+//! a call            main B   topic U      the agent's
+//!                   undo leads to main A, topic U
+//! ```
+
+use crate::model::checkpoint::{Checkpoint, Head, StashEntry, hex_option};
+use gix::ObjectId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pointers {
+    /// HEAD.
+    pub head: Head,
+    /// Every branch and where it points.
+    pub branches: BTreeMap<String, ObjectId>,
+    /// The branches that stand for another ref, and for which.
+    pub symbolic: BTreeMap<String, String>,
+    /// The stash list, newest first.
+    pub stash: Vec<StashEntry>,
+}
+
+/// A commit or none, as records have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Tip(#[serde(with = "hex_option")] pub Option<ObjectId>);
+
+/// What is not where it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// HEAD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Head>,
+    /// Branches.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub branches: BTreeMap<String, Tip>,
+    /// Branches that stand for another ref, or no more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub symbolic: BTreeMap<String, Option<String>>,
+    /// The stash list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stash: Option<Vec<StashEntry>>,
+}
+
+impl Pointers {
+    /// Those of a state.
+    pub fn of(state: &Checkpoint) -> Self {
+        let Checkpoint { head, branches, symbolic, stash, .. } = state.clone();
+        Self { head, branches, symbolic, stash }
+    }
+
+    /// Gives them to a state.
+    pub fn put_into(self, state: &mut Checkpoint) {
+        state.head = self.head;
+        (state.branches, state.symbolic, state.stash) = (self.branches, self.symbolic, self.stash);
+    }
+
+    /// Gives them to a state, but for HEAD and the branch that it is on.
+    pub fn put_beside_head(mut self, state: &mut Checkpoint) {
+        self.head = state.head.clone();
+        if let Some(branch) = &self.head.branch {
+            set(&mut self.branches, branch, self.head.commit.as_ref());
+            set(&mut self.symbolic, branch, state.symbolic.get(branch));
+        }
+        self.put_into(state);
+    }
+
+    /// What is not where these have it.
+    pub fn moved_to(&self, now: &Self) -> Moved {
+        Moved {
+            head: (self.head != now.head).then(|| now.head.clone()),
+            branches: changes(&self.branches, &now.branches).map(|(name, tip)| (name, Tip(tip))).collect(),
+            symbolic: changes(&self.symbolic, &now.symbolic).collect(),
+            stash: (self.stash != now.stash).then(|| now.stash.clone()),
+        }
+    }
+
+    /// Where they are then.
+    #[must_use]
+    pub fn with(&self, moved: &Moved) -> Self {
+        let mut now = self.clone();
+        if let Some(head) = &moved.head {
+            now.head.clone_from(head);
+        }
+        for (name, tip) in &moved.branches {
+            set(&mut now.branches, name, tip.0.as_ref());
+        }
+        for (name, other) in &moved.symbolic {
+            set(&mut now.symbolic, name, other.as_ref());
+        }
+        if let Some(stash) = &moved.stash {
+            now.stash.clone_from(stash);
+        }
+        now
+    }
+
+    /// Follows somebody who led them from one place to another. Of HEAD, and of the branch that it is on, that is only where
+    /// these are there too: what stands on somebody else's commits cannot be had without them.
+    pub fn follow(&mut self, from: &Self, to: &Self) {
+        let on = from.head.branch.as_ref();
+        for (name, tip) in changes(&from.branches, &to.branches) {
+            if on != Some(&name) || self.branches.get(&name) == from.branches.get(&name) {
+                set(&mut self.branches, &name, tip.as_ref());
+            }
+        }
+        for (name, other) in changes(&from.symbolic, &to.symbolic) {
+            set(&mut self.symbolic, &name, other.as_ref());
+        }
+        let is_there = |branch: &String| self.branches.get(branch).copied() == to.head.commit;
+        if self.head == from.head && to.head.branch.as_ref().is_none_or(is_there) {
+            self.head.clone_from(&to.head);
+        }
+        self.stash.retain(|entry| to.stash.contains(entry) || !from.stash.contains(entry));
+        for (at, entry) in to.stash.iter().enumerate().rev() {
+            if from.stash.contains(entry) || self.stash.contains(entry) {
+                continue;
+            }
+            let older = to.stash[at + 1..].iter().find_map(|older| self.stash.iter().position(|kept| kept == older));
+            self.stash.insert(older.unwrap_or_default(), entry.clone());
+        }
+    }
+}
+
+/// What differs between two maps, with the second one's values.
+fn changes<'a, V: Clone + PartialEq>(
+    from: &'a BTreeMap<String, V>,
+    to: &'a BTreeMap<String, V>,
+) -> impl Iterator<Item = (String, Option<V>)> + 'a {
+    let gone = from.keys().filter(|name| !to.contains_key(*name)).map(|name| (name.clone(), None));
+    let new = to.iter().filter(|(name, value)| from.get(*name) != Some(value));
+    gone.chain(new.map(|(name, value)| (name.clone(), Some(value.clone()))))
+}
+
+fn set<V: Clone>(map: &mut BTreeMap<String, V>, name: &str, value: Option<&V>) {
+    match value {
+        Some(value) => drop(map.insert(name.to_owned(), value.clone())),
+        None => drop(map.remove(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(digit: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[digit; 20])
+    }
+
+    fn stashed(digit: u8) -> StashEntry {
+        let text = String::new;
+        StashEntry { id: id(digit), name: text(), email: text(), date: text(), message: text() }
+    }
+
+    /// HEAD on the first of these branches; a stash entry for each of these digits, newest first.
+    fn at(branches: &[(&str, u8)], stash: &[u8]) -> Pointers {
+        let (on, tip) = branches[0];
+        Pointers {
+            head: Head { branch: Some(on.to_owned()), commit: Some(id(tip)), through: None },
+            branches: branches.iter().map(|(name, tip)| ((*name).to_owned(), id(*tip))).collect(),
+            symbolic: BTreeMap::new(),
+            stash: stash.iter().map(|digit| stashed(*digit)).collect(),
+        }
+    }
+
+    #[test]
+    fn what_moved_is_told_and_leads_there() {
+        let start = at(&[("main", 1), ("old", 2)], &[1]);
+        let mut now = at(&[("topic", 3), ("main", 1)], &[2, 1]);
+        now.symbolic.insert("link".to_owned(), "main".to_owned());
+        let moved = start.moved_to(&now);
+        assert_eq!(start.with(&moved), now);
+        assert_eq!(now.with(&now.moved_to(&start)), start);
+        assert_eq!(start.moved_to(&start), Moved::default());
+        let read: Moved = serde_json::from_str(&serde_json::to_string(&moved).expect("text")).expect("read");
+        assert_eq!(read, moved);
+    }
+
+    #[test]
+    fn what_others_did_to_the_same_stays_out_of_it() {
+        // Each line: where the turn began, what others made of it, and where the user led that from there; then what is the
+        // user's.
+        for (start, from, to, users, what) in [
+            (at(&[("a", 1)], &[]), at(&[("a", 1)], &[]), at(&[("a", 2)], &[]), at(&[("a", 2)], &[]), "a commit"),
+            (
+                at(&[("a", 1)], &[]),
+                at(&[("a", 2)], &[]),
+                at(&[("a", 3)], &[]),
+                at(&[("a", 1)], &[]),
+                "one on top of the agent's",
+            ),
+            (
+                at(&[("a", 1)], &[]),
+                at(&[("a", 2)], &[]),
+                at(&[("b", 2), ("a", 2)], &[]),
+                at(&[("a", 1), ("b", 2)], &[]),
+                "a new branch there",
+            ),
+            (
+                at(&[("a", 1), ("b", 5)], &[]),
+                at(&[("a", 1), ("b", 6)], &[]),
+                at(&[("b", 6), ("a", 1)], &[]),
+                at(&[("a", 1), ("b", 5)], &[]),
+                "switching to what the agent moved",
+            ),
+            (
+                at(&[("a", 1)], &[2, 1]),
+                at(&[("a", 1)], &[3, 2]),
+                at(&[("a", 1)], &[4, 3]),
+                at(&[("a", 1)], &[4, 1]),
+                "the stash list: it has 1 dropped and 3 made, and the user 2 dropped and 4 made",
+            ),
+        ] {
+            let mut pointers = start;
+            pointers.follow(&from, &to);
+            assert_eq!(pointers, users, "{what}");
+        }
+    }
+}
