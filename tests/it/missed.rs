@@ -1,7 +1,7 @@
 //! A hook that cannot look in time gives up: the agent goes on, the turn begins at the next sign, and the next command
 //! tells.
 
-use crate::sandbox::{Output, Sandbox};
+use crate::sandbox::{Output, Sandbox, announce};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -357,4 +357,43 @@ fn what_cannot_even_be_written_down_is_told_too() {
     assert!(!repo.exists(".git/oxundo/missed"), "it was told");
     repo.sh("mkdir .git/oxundo/missed; mkfifo .gitattributes; echo more >>README.txt");
     hook(&repo, BEGIN, "1");
+}
+
+/// One prompt of an agent on a small disk, of which only so many KiB are left while one of its hooks is at work; undo of it.
+const ON_A_SMALL_DISK: &str = r#"
+    mkdir -p ../home/small; ln -s "$(command -v sh)" ../home/agent; mount -t tmpfs -o size=24m small ../home/small || exit 77
+    hook() {
+        printf '{"hook_event_name":"%s","session_id":"s","prompt_id":"%s","prompt":"p","tool_name":"Bash","tool_use_id":"%s"}' $1 $id $id >../../payload
+        said=$(../../agent -c '"$OXUNDO" hook claude 2>/dev/null; exit $?' <../../payload) || echo "$when, $room: $1 exits $?"
+        [ -z "$said" ] || echo "$when, $room: $1 says $said"
+    }
+    at() {
+        [ $1 != $when ] || dd if=/dev/zero of=../fill bs=1024 count=$(($(df --output=avail -k . | tail -1) - room)) status=none
+        hook $1; rm -f ../fill
+    }
+    seen() { git status --porcelain; git rev-parse HEAD; git for-each-ref refs/oxundo/pending; cat a b new 2>&1; }
+    cd ../home/small; git init -q top; cd top; git config user.name a; git config user.email a@b
+    for f in a b; do echo $f >$f; done; git add -A; git commit -qm files; echo mine >>b
+    id=0
+    for room in 0 4 16 64; do for when in UserPromptSubmit PreToolUse PostToolUse Stop; do
+        id=$((id + 1)); before=$(seen)
+        at UserPromptSubmit; at PreToolUse; echo its $id >>a; echo its >new; at PostToolUse; at Stop
+        "$OXUNDO" status >../../told 2>&1 || echo "$when, $room: status fails"
+        "$OXUNDO" undo -q >>../../told 2>&1 || echo "$when, $room: undo fails: $(cat ../../told)"
+        [ "$(seen)" = "$before" ] || echo "$when, $room: undo leads to $(seen), not to $before: $(cat ../../told)"
+        "$OXUNDO" redo -q >../../said 2>../../told || echo "$when, $room: redo fails: $(cat ../../told)"
+        "$OXUNDO" undo -q >../../said 2>../../told || echo "$when, $room: undo fails then: $(cat ../../told)"
+        [ "$(seen)" = "$before" ] || echo "$when, $room: undo leads to $(seen) then"
+    done; done
+    git fsck --no-dangling 2>&1; echo $id"#;
+
+#[test]
+fn a_disk_that_is_full_while_a_hook_is_at_work_loses_nothing() {
+    let repo = Sandbox::new();
+    let mut shell = repo.shell("exec unshare -m sh -uc \"$SCRIPT\"");
+    let output = Output::of(shell.env("SCRIPT", ON_A_SMALL_DISK).env("OXUNDO", env!("CARGO_BIN_EXE_oxundo")));
+    if output.code == 77 || output.err().contains("unshare") {
+        return announce("SKIPPED, NOTHING IS PROVED: no file system can be mounted here");
+    }
+    assert_eq!(output.out(), "16", "{output:?}");
 }

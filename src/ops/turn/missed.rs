@@ -83,11 +83,20 @@ impl Missed {
     /// Writes it down, below this scratch directory.
     pub fn write(mut self, scratch: &Path, why: &str) -> Result<()> {
         why.clone_into(&mut self.why);
-        append_line(&scratch.join(FILE), &serde_json::to_vec(&self).context("write down what was missed")?)
+        let mut line = serde_json::to_vec(&self).context("write down what was missed")?;
+        if is_cut(&scratch.join(FILE)) {
+            line.insert(0, b'\n');
+        }
+        append_line(&scratch.join(FILE), &line)
     }
 
     fn is_of(&self, part: &Participant) -> bool {
         self.agent == part.agent && self.session == part.session
+    }
+
+    /// Whether it is a beginning of the session that another one is of.
+    fn is_begin_of(&self, other: &Self) -> bool {
+        self.part == Part::Begin && self.session == other.session
     }
 
     /// Whether it was acted on nevertheless, as the timeline has it.
@@ -197,8 +206,12 @@ fn file(repo: &Repo) -> PathBuf {
 
 fn all(repo: &Repo) -> Vec<Missed> {
     let text = std::fs::read(file(repo)).unwrap_or_default();
-    // A line that was cut off, by a full disk, says nothing.
     text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// Whether something was missed that could not be written down: a full disk leaves a name, or a part of a line.
+fn is_cut(file: &Path) -> bool {
+    std::fs::read(file).is_ok_and(|text| !text.ends_with(b"}\n"))
 }
 
 /// The prompt whose turn begins late: its beginning was missed, and this signal shows that its agent is at work. Gives the
@@ -212,7 +225,8 @@ pub fn begun_late(repo: &Repo, signal: Signal, part: &Participant) -> Option<(Op
 
 /// What was missed last of a session, where that is the beginning of this prompt.
 pub fn unrecorded(repo: &Repo, part: &Participant) -> Option<Missed> {
-    let missed = all(repo).into_iter().rfind(|missed| missed.is_of(part))?;
+    let unknown = || Missed::of(repo, Signal::Begin, part, None).filter(|_| is_cut(&file(repo)));
+    let missed = all(repo).into_iter().rfind(|missed| missed.is_of(part)).or_else(unknown)?;
     let is_its = missed.prompt.is_none() || part.prompt.is_none() || missed.prompt == part.prompt;
     (missed.part == Part::Begin && is_its).then_some(missed)
 }
@@ -232,14 +246,16 @@ pub fn told(repo: &Repo) -> Vec<String> {
         return vec!["a hook of an agent's gave up, and could not write down why".to_owned()];
     }
     let sentence = |(at, missed): (usize, &Missed)| {
-        let is_begun = || all[at..].iter().any(|later| later.part == Part::Late && later.session == missed.session);
+        let is_begun = || all[at..].iter().any(|later| later.part == Part::Late && missed.is_begin_of(later));
         let what = match missed.part {
             Part::Begin if is_begun() => "the prompt's turn was begun late, and is partial",
             Part::Begin => "the prompt was not recorded: what it changed counts as yours",
             Part::End => "the prompt's turn was left open",
-            Part::Late => return None,
+            Part::Late if all[..at].iter().any(|earlier| earlier.is_begin_of(missed)) => return None,
+            Part::Late => "the prompt's turn was begun late, and is partial",
         };
-        let (agent, why) = (sanitized(&missed.agent), sanitized(&missed.why));
+        let why = if missed.why.is_empty() { "it could not write down why" } else { &missed.why };
+        let (agent, why) = (sanitized(&missed.agent), sanitized(why));
         Some(format!("a hook of {agent} gave up {} ({why}): {what}", ago(&missed.at)))
     };
     all.iter().enumerate().filter_map(sentence).collect()
