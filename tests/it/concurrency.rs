@@ -1,6 +1,6 @@
 //! Several oxundos at once, and git beside them.
 
-use crate::sandbox::{Mode, Output, Sandbox, State, announce};
+use crate::sandbox::{Mode, Output, Sandbox, State};
 use serde_json::Value;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -114,10 +114,9 @@ fn eight_worktrees_lose_no_turn_no_note_and_no_commit() {
 
 /// What git and its users do in a repository all the time. Not 'repack -a' or '-A', which takes packs away: beside 'gc' git's own
 /// commits and stashes then lose objects, in every other or every fourth run of five seconds, without oxundo.
-const HOUSEKEEPING: [&str; 7] = [
-    "git gc -q",
-    "git repack -dq",
-    "git prune --expire=2.weeks",
+const HOUSEKEEPING: [&str; 5] = [
+    // One after the other: beside each other git's own lose objects (`git_loses_objects_of_its_own…`).
+    "git gc -q; git repack -dq; git prune --expire=2.weeks",
     "git pack-refs --all --prune",
     "git reflog expire --all",
     "git fetch -q --prune origin",
@@ -164,14 +163,7 @@ fn work_beside(tree: &Sandbox, until: Instant) -> usize {
 
 #[test]
 fn beside_gits_housekeeping_no_command_fails_and_nothing_is_lost() {
-    // In one run of ten of two seconds an object of the timeline is gone, of twelve without oxundo in none: whose fault it is, is
-    // not known. Until then it is run where it is asked for.
-    let seconds = std::env::var("OXUNDO_SECONDS").ok().and_then(|text| text.parse().ok());
-    let Some(seconds) = seconds else {
-        return announce(
-            "SKIPPED, NOTHING IS PROVED: git's housekeeping beside oxundo is in the long form (OXUNDO_SECONDS=3600)",
-        );
-    };
+    let seconds = std::env::var("OXUNDO_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
     let trees = if seconds < 60 { 3 } else { 8 };
     let repo = Sandbox::new();
     repo.remote("origin").sh("git push -q origin main");
@@ -199,6 +191,36 @@ fn beside_gits_housekeeping_no_command_fails_and_nothing_is_lost() {
     }
     repo.assert_sound();
     assert_eq!(repo.sh("find .git -name '*.lock'"), "", "no lock is left");
+}
+
+/// A repack of git's, beside which another git writes a commit that it has had, as soon as the objects are packed, names it, and
+/// packs what is loose.
+const BESIDE_A_REPACK: &str = r#"
+    cat >../home/make <<'MAKE'
+        blob=$(echo same | git hash-object -w --stdin); tree=$(printf '100644 blob %s\tf\n' "$blob" | git mktree)
+        commit=$(GIT_AUTHOR_DATE=@1600000000 GIT_COMMITTER_DATE=@1600000000 git commit-tree -m same "$tree")
+        git update-ref refs/heads/kept "$commit"; git repack -dq 2>/dev/null
+MAKE
+    sh ../home/make; git update-ref -d refs/heads/kept
+    mkdir ../home/core
+    cat >../home/core/git <<GIT
+#!/bin/sh
+unset GIT_EXEC_PATH; PATH='$PATH'
+git "\$@"; code=\$?
+[ "\$1" != pack-objects ] || sh ../home/make
+exit \$code
+GIT
+    chmod +x ../home/core/git
+    GIT_EXEC_PATH=$PWD/../home/core git repack -qAd --unpack-unreachable=2.weeks.ago
+    git rev-list --objects refs/heads/kept 2>&1"#;
+
+#[test]
+fn git_loses_objects_of_its_own_where_two_repack_beside_each_other() {
+    // No fault of oxundo's, which is not run here: why the housekeeping above is done by one git at a time. One day it may be
+    // mended.
+    let repo = Sandbox::new();
+    let output = Output::of(&mut repo.shell(BESIDE_A_REPACK));
+    assert!(output.code != 0 && output.out().contains("bad object"), "git has mended it: {output:?}");
 }
 
 /// Refs packed, made and locked by others at an instant of oxundo's work.

@@ -331,6 +331,9 @@ fn refs_are_read_in_one_place() {
     for word in ["find_reference(", ".references()", "gix.head", ".head_id(", ".head_name(", ".head_commit("] {
         assert_eq!(having(word, &["git/repo/refs.rs"]), Vec::<String>::new(), "{word}");
     }
+    for word in ["repo.gix.find_commit(", "repo.gix.find_tree(", "repo.gix.find_blob(", "repo.gix.find_object("] {
+        assert_eq!(having(word, &["git/repo/find.rs"]), Vec::<String>::new(), "{word}: git may be moving it");
+    }
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Apply<'_> {
         let states = plan.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);
         let entries = (plan.index.iter()).flat_map(|entry| entry.from.iter().chain(&entry.to));
         let staged = entries.filter(|entry| !entry.is_gitlink()).map(|entry| entry.id);
-        let blobs: BTreeSet<ObjectId> = states.chain(staged).filter(|id| self.repo.gix.has_object(id)).collect();
+        let blobs: BTreeSet<ObjectId> = states.chain(staged).filter(|id| self.repo.has_object(*id)).collect();
         let mut kept: Vec<Entry> = blobs.into_iter().map(|id| entry(id.to_string(), EntryKind::Blob, id)).collect();
         kept.sort();
         let kept = self.repo.gix.write_object(&Tree { entries: kept })?.detach();
@@ -71,7 +71,7 @@ impl Apply<'_> {
         let stash = plan.stash.iter().flat_map(|change| change.from.iter().chain(&change.to));
         let timeline = [record.timeline_from, record.timeline_to].into_iter().flatten();
         let parents: BTreeSet<ObjectId> =
-            tips.chain(stash.map(|entry| entry.id)).chain(timeline).filter(|id| self.repo.gix.has_object(id)).collect();
+            tips.chain(stash.map(|entry| entry.id)).chain(timeline).filter(|id| self.repo.has_object(*id)).collect();
         let commit = Objects::new(self.repo).write_own_commit(tree, parents.into_iter().collect(), &record.message)?;
         let name = Refs::new(self.repo).own_ref(OwnRef::Pending);
         self.keep_records(plan, record, Some((name.clone(), Some(commit))))?;
@@ -155,14 +155,14 @@ pub fn is_own_journal(repo: &Repo, commit: ObjectId) -> Result<bool> {
     let tree = Objects::new(repo).commit_tree(commit)?;
     let entry = |name: &str| Objects::new(repo).tree_entry(tree, name.into());
     let (Some((_, text)), Some((_, seal))) = (entry("journal.json")?, entry("seal")?) else { return Ok(false) };
-    let seal = repo.gix.find_blob(seal)?.data.clone();
+    let seal = repo.find_blob(seal)?.data.clone();
     Ok(sealed(repo, text)?.is_some_and(|sealed| sealed.as_bytes() == seal))
 }
 
 pub fn read_journal(repo: &Repo, commit: ObjectId) -> Result<Journal> {
     let tree = Objects::new(repo).commit_tree(commit)?;
     let (_, id) = Objects::new(repo).tree_entry(tree, "journal.json".into())?.context("it has no plan")?;
-    Ok(serde_json::from_slice(&repo.gix.find_blob(id)?.data)?)
+    Ok(serde_json::from_slice(&repo.find_blob(id)?.data)?)
 }
 
 /// Whether a journal can be read.

@@ -58,7 +58,7 @@ impl Apply<'_> {
         // Its journal may have been pruned since: then what git has is lost to nobody.
         let is_known = |state| match &moved {
             Some(moved) => moved.from == Some(state),
-            None => self.repo.gix.has_object(state.id),
+            None => self.repo.has_object(state.id),
         };
         let path = moved.as_ref().map_or_else(|| BString::from(sanitized(&name)), |moved| moved.path.clone());
         let mut outs = Outs::new(self.repo, journal.unwrap_or_else(|| ObjectId::null(self.repo.hash_kind())));

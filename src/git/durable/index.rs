@@ -54,7 +54,7 @@ impl Durable<'_> {
         }
         let (index, worktree) = (Index::new(self.repo).read_index()?, Worktree::new(self.repo));
         let gone = index.entries().iter().filter(|entry| {
-            [Mode::FILE, Mode::FILE_EXECUTABLE].contains(&entry.mode) && !self.repo.gix.has_object(entry.id)
+            [Mode::FILE, Mode::FILE_EXECUTABLE].contains(&entry.mode) && !self.repo.has_object(entry.id)
         });
         let mut made = 0;
         for entry in gone {

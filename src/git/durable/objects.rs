@@ -106,7 +106,7 @@ impl Durable<'_> {
         if self.repo.gix.is_shallow().unwrap_or(true) || self.repo.setting("extensions.partialClone").is_some() {
             return false;
         }
-        let Ok(object) = self.repo.gix.find_object(id) else { return false };
+        let Ok(object) = self.repo.find_object(id) else { return false };
         let parts: Vec<ObjectId> = match (object.kind, ObjectRef::from_bytes(&object.data, object.kind, id.kind())) {
             (Kind::Tree, _) => TreeRefIter::from_bytes(&object.data, id.kind())
                 .flatten()

@@ -82,7 +82,7 @@ impl Durable<'_> {
             } else {
                 logged.chain(known.by_ref().flatten()).collect()
             };
-            all.retain(|id| self.repo.gix.has_object(id));
+            all.retain(|id| self.repo.has_object(*id));
             let to = all.first().copied().filter(|_| !(is_gone && is_own(&name)));
             match to {
                 _ if self.repo.has_tables() => refs.move_own_ref(&name, refs.ref_id(&name)?, to, MESSAGE)?,
@@ -97,7 +97,7 @@ impl Durable<'_> {
     fn mend_ref(&self, name: &str, states: &[Option<ObjectId>], log: Option<Recorded>, begun: u64) -> Result<bool> {
         let refs = Refs::new(self.repo);
         let (Some(last), now) = (states.last().copied(), refs.ref_id(name)?) else { return Ok(false) };
-        let is_lost = last.is_some_and(|last| !self.repo.gix.has_object(last));
+        let is_lost = last.is_some_and(|last| !self.repo.has_object(last));
         if now == last || is_lost || !self.is_earlier(name, now, states)? {
             return Ok(false);
         }

@@ -164,10 +164,10 @@ impl Index<'_> {
 
     /// The entries of a tree, which git fetches where a partial clone lacks it.
     fn tree_entries(&self, id: ObjectId) -> Result<Vec<NamedEntry>> {
-        if !self.repo.gix.has_object(id) {
+        if !self.repo.has_object(id) {
             self.repo.git_apart(["cat-file", "-e", &id.to_string()]).run(b"").context("fetch a tree")?;
         }
-        let tree = self.repo.gix.find_tree(id)?;
+        let tree = self.repo.find_tree(id)?;
         let tree = tree.decode()?;
         Ok(tree.entries.iter().map(|entry| (entry.filename.to_owned(), entry.mode, entry.oid.to_owned())).collect())
     }

@@ -75,7 +75,7 @@ impl TreeWalk<'_> {
         let Some(id) = tree else {
             return Ok(BTreeMap::new());
         };
-        let tree = self.repo.gix.find_tree(id)?;
+        let tree = self.repo.find_tree(id)?;
         let tree = tree.decode()?;
         let entries = tree.entries.iter();
         Ok(entries.map(|e| (e.filename.to_vec(), (e.mode.kind(), e.oid.to_owned()))).collect())

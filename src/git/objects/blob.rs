@@ -1,6 +1,7 @@
 //! Blobs, however large they are.
 
 use crate::git::objects::Objects;
+use crate::git::repo::find::again;
 use crate::git::repo::large::{Exactly, IN_MEMORY};
 use anyhow::Result;
 use gix::ObjectId;
@@ -27,13 +28,13 @@ impl Objects<'_> {
     pub fn size(&self, id: ObjectId) -> Result<u64> {
         match self.repo.looked_at(id) {
             Some(file) => Ok(file.metadata()?.len()),
-            None => Ok(self.repo.gix.find_header(id)?.size()),
+            None => Ok(again(|| self.repo.gix.find_header(id))?.size()),
         }
     }
 
     /// The raw content of a blob.
     pub fn blob(&self, id: ObjectId) -> Result<Vec<u8>> {
-        let Some(file) = self.repo.looked_at(id) else { return Ok(self.repo.gix.find_blob(id)?.data.clone()) };
+        let Some(file) = self.repo.looked_at(id) else { return Ok(self.repo.find_blob(id)?.data.clone()) };
         let mut bytes = Vec::new();
         Exactly::of(&file)?.read_to_end(&mut bytes)?;
         Ok(bytes)

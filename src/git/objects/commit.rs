@@ -72,7 +72,7 @@ fn with_parents(commit: &[u8], parents: &[ObjectId]) -> Vec<u8> {
 impl Objects<'_> {
     /// Who wrote a commit, and when, in one line; none where it cannot be read.
     pub fn author_line(&self, id: ObjectId) -> Option<BString> {
-        let commit = self.repo.gix.find_commit(id).ok()?;
+        let commit = self.repo.find_commit(id).ok()?;
         let author = commit.author().ok()?;
         let parts: [&[u8]; 3] = [author.name, author.email, author.time.trim().as_bytes()];
         Some(parts.join(&b'\n').into())
@@ -80,7 +80,7 @@ impl Objects<'_> {
 
     /// What one commit is of another.
     pub fn likeness(&self, original: ObjectId, other: ObjectId) -> Likeness {
-        let [original, other] = [original, other].map(|id| self.repo.gix.find_commit(id).ok());
+        let [original, other] = [original, other].map(|id| self.repo.find_commit(id).ok());
         let (Some(original), Some(other)) = (original, other) else { return Likeness::None };
         let tree = |commit: &gix::Commit<'_>| commit.tree_id().ok().map(gix::Id::detach);
         let message = |commit: &gix::Commit<'_>| commit.message_raw().ok().map(ToOwned::to_owned);
@@ -124,7 +124,7 @@ impl Objects<'_> {
 
     /// Makes a commit anew upon other parents. All else stays, but for a signature, which would be wrong.
     pub fn remake(&self, id: ObjectId, parents: &[ObjectId]) -> Result<ObjectId> {
-        let old = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        let old = self.repo.find_commit(id).with_context(|| format!("read commit {id}"))?;
         let new = with_parents(&old.data, parents);
         self.repo.gix.objects.write_buf(Kind::Commit, &new).with_context(|| format!("make commit {id} anew"))
     }
@@ -208,7 +208,7 @@ impl Objects<'_> {
 
     /// Whether a commit of this id is there.
     pub fn has_commit(&self, id: ObjectId) -> bool {
-        self.repo.gix.find_commit(id).is_ok()
+        self.repo.find_commit(id).is_ok()
     }
 
     /// The parents of a commit; none where a shallow clone ends.
@@ -216,13 +216,13 @@ impl Objects<'_> {
         if self.repo.gix.shallow_commits()?.is_some_and(|shallow| shallow.iter().any(|end| *end == id)) {
             return Ok(Vec::new());
         }
-        let commit = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        let commit = self.repo.find_commit(id).with_context(|| format!("read commit {id}"))?;
         Ok(commit.parent_ids().map(gix::Id::detach).collect())
     }
 
     /// A commit's author and its message.
     pub fn author_and_message(&self, id: ObjectId) -> Result<(Author, String)> {
-        let commit = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        let commit = self.repo.find_commit(id).with_context(|| format!("read commit {id}"))?;
         let author = commit.author()?;
         let author = Author {
             name: author.name.to_string(),
@@ -234,7 +234,7 @@ impl Objects<'_> {
 
     /// The first line of a commit's message.
     pub fn commit_subject(&self, id: ObjectId) -> Result<String> {
-        let commit = self.repo.gix.find_commit(id).with_context(|| format!("read commit {id}"))?;
+        let commit = self.repo.find_commit(id).with_context(|| format!("read commit {id}"))?;
         let message = commit.message_raw()?;
         let first = message.lines().next().unwrap_or_default();
         Ok(crate::model::bytes::sanitized(&first.to_str_lossy()))

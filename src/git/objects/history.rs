@@ -31,7 +31,7 @@ impl Newest<'_, '_> {
     }
 
     fn time(&self, id: ObjectId) -> Option<i64> {
-        Some(self.objects.repo.gix.find_commit(id).ok()?.time().ok()?.seconds)
+        Some(self.objects.repo.find_commit(id).ok()?.time().ok()?.seconds)
     }
 
     /// The next so many of them.
@@ -68,7 +68,7 @@ impl<'r> Objects<'r> {
 impl Objects<'_> {
     /// The commits that `from` reaches and `hidden` does not, newest first.
     pub fn commits_between(&self, hidden: &[ObjectId], from: ObjectId) -> Result<Vec<ObjectId>> {
-        let hidden: Vec<_> = hidden.iter().copied().filter(|id| self.repo.gix.has_object(id)).collect();
+        let hidden: Vec<_> = hidden.iter().copied().filter(|id| self.repo.has_object(*id)).collect();
         if hidden.contains(&from) {
             return Ok(Vec::new());
         }
@@ -123,7 +123,7 @@ impl Objects<'_> {
         if ancestor == of {
             return Ok(true);
         }
-        if !self.repo.gix.has_object(ancestor) {
+        if !self.repo.has_object(ancestor) {
             return Ok(false);
         }
         // Most often one is a few steps below the other: follow the parents of both at once.
@@ -164,7 +164,7 @@ impl Objects<'_> {
         let mut reached: HashSet<ObjectId> = commits.iter().copied().collect();
         // What all of them are made upon reaches none of them: most often that is every tip.
         let below = self.straight_below(&reached, tips)?;
-        let may_reach = |id: &ObjectId| !below.contains(id) && self.repo.gix.has_object(id);
+        let may_reach = |id: &ObjectId| !below.contains(id) && self.repo.has_object(*id);
         let tips: Vec<_> = tips.iter().copied().filter(may_reach).collect();
         if tips.is_empty() || commits.is_empty() {
             return Ok(HashSet::new());

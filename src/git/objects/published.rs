@@ -29,7 +29,7 @@ impl PublishedWalk<'_> {
 
     /// The parents; none for a commit that is not there, as beyond a shallow clone's edge.
     fn parents(&mut self, id: ObjectId) -> Result<Vec<ObjectId>> {
-        let Some(object) = self.repo.gix.try_find_object(id)? else {
+        let Some(object) = self.repo.try_find_object(id)? else {
             return Ok(Vec::new());
         };
         if object.kind != gix::objs::Kind::Commit {

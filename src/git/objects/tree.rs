@@ -2,6 +2,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
+use crate::git::repo::find::again;
 use crate::model::checkpoint::{Change, Head, IndexEntry, Kind};
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -71,7 +72,7 @@ impl Objects<'_> {
     pub fn commit_tree(&self, commit: ObjectId) -> Result<ObjectId> {
         let mut replaced = self.repo.gix.objects.store_ref().replacements();
         let commit = replaced.find_map(|(id, by)| (id == commit).then_some(by)).unwrap_or(commit);
-        let commit = self.repo.gix.find_commit(commit).with_context(|| format!("read commit {commit}"))?;
+        let commit = self.repo.find_commit(commit).with_context(|| format!("read commit {commit}"))?;
         Ok(commit.tree_id()?.detach())
     }
 
@@ -96,7 +97,7 @@ impl Objects<'_> {
         let mut further = Vec::new();
         let found = loop {
             let end = path[start..].find_byte(b'/').map(|length| start + length);
-            let tree = self.repo.gix.find_tree(at)?;
+            let tree = self.repo.find_tree(at)?;
             let name = &path.as_bytes()[start..end.unwrap_or(path.len())];
             let entry = tree.lookup_entry([name])?;
             let entry = entry.map(|entry| (entry.mode().kind(), entry.object_id()));
@@ -125,7 +126,7 @@ impl Objects<'_> {
 
     /// All of a tree.
     pub fn read_tree(&self, tree: ObjectId) -> Result<Tree> {
-        Ok(self.repo.gix.find_tree(tree)?.decode()?.to_owned())
+        Ok(self.repo.find_tree(tree)?.decode()?.to_owned())
     }
 
     /// Makes a tree.
@@ -141,13 +142,13 @@ impl Objects<'_> {
             return Ok(all);
         }
         // By the plumbing: gix's own comparison of trees reads the index first, for attributes.
-        let (before, after) = (self.repo.gix.find_tree(before)?, self.repo.gix.find_tree(after)?);
+        let (before, after) = (self.repo.find_tree(before)?, self.repo.find_tree(after)?);
         let mut recorder = Levels { recorder: Recorder::default(), too_many: false };
-        let trees = (
-            TreeRefIter::from_bytes(&before.data, before.id.kind()),
-            TreeRefIter::from_bytes(&after.data, after.id.kind()),
-        );
-        let compared = gix::diff::tree(trees.0, trees.1, State::default(), &self.repo.gix.objects, &mut recorder);
+        let compared = again(|| {
+            recorder.recorder = Recorder::default();
+            let [before, after] = [&before, &after].map(|tree| TreeRefIter::from_bytes(&tree.data, tree.id.kind()));
+            gix::diff::tree(before, after, State::default(), &self.repo.gix.objects, &mut recorder)
+        });
         if recorder.too_many {
             return Err(Refusal::new(Code::Corrupt, format!("a tree has more than {LEVELS} levels of directories"))
                 .hint("run 'oxundo doctor': it says how to go on")
@@ -231,7 +232,7 @@ impl Objects<'_> {
         let Some((_, id)) = self.tree_entry(tree, path.into())? else {
             return Ok(None);
         };
-        Ok(Some(self.repo.gix.find_blob(id)?.data.clone()))
+        Ok(Some(self.repo.find_blob(id)?.data.clone()))
     }
 
     pub fn json_at<T: DeserializeOwned>(&self, tree: ObjectId, path: &str) -> Result<Option<T>> {

@@ -48,7 +48,7 @@ impl Refs<'_> {
     pub fn damaged(&self) -> Result<Vec<String>> {
         let mut found = Vec::new();
         if self.repo.has_tables() {
-            let is_gone = |id: &Option<ObjectId>| id.is_some_and(|id| !self.repo.gix.has_object(id));
+            let is_gone = |id: &Option<ObjectId>| id.is_some_and(|id| !self.repo.has_object(id));
             let gone = self.repo.refs_below("refs/")?.into_iter().filter(|(_, id)| is_gone(id));
             return Ok(gone.map(|(name, _)| lossless::encode(name.as_bstr())).collect());
         }
@@ -56,7 +56,7 @@ impl Refs<'_> {
             let text = std::fs::read(&path).with_context(|| format!("read '{}'", path.display()))?;
             let text = text.trim();
             let is_whole =
-                text.starts_with(b"ref: ") || ObjectId::from_hex(text).is_ok_and(|id| self.repo.gix.has_object(id));
+                text.starts_with(b"ref: ") || ObjectId::from_hex(text).is_ok_and(|id| self.repo.has_object(id));
             found.extend((!is_whole && full_name(&name).is_ok()).then_some(name));
         }
         Ok(found)
@@ -132,7 +132,7 @@ impl Refs<'_> {
         let Some(text) = self.log_text(name)?.filter(|_| !self.repo.has_tables()) else { return Ok(false) };
         let path = self.repo.log_file(name);
         let lines: Vec<&[u8]> = text.lines_with_terminator().collect();
-        let is_there = |id: &ObjectId| id.is_null() || self.repo.gix.has_object(id);
+        let is_there = |id: &ObjectId| id.is_null() || self.repo.has_object(*id);
         let is_whole = |at: usize, line: &[u8]| {
             line.ends_with(b"\n")
                 && moved(line).is_some_and(|it| at + YOUNG < lines.len() || [it.from, it.to].iter().all(is_there))

@@ -94,7 +94,7 @@ impl Refs<'_> {
         for note in notes {
             let line = serde_json::to_string(note)?;
             let mut text = match state.get(&note.commit, &self.repo.gix)? {
-                Some(id) => self.repo.gix.find_blob(id)?.data.clone(),
+                Some(id) => self.repo.find_blob(id)?.data.clone(),
                 None => Vec::new(),
             };
             let there = text.lines().any(|old| same_note(old, note));
@@ -128,7 +128,7 @@ impl Refs<'_> {
                 let Some(id) = state.get(commit, &self.repo.gix)? else {
                     return Ok(Vec::new());
                 };
-                let text = self.repo.gix.find_blob(id)?.data.clone();
+                let text = self.repo.find_blob(id)?.data.clone();
                 Ok(text.lines().filter_map(|line| serde_json::from_slice(line).ok()).collect())
             })
             .collect()

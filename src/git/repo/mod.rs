@@ -7,6 +7,7 @@ pub mod closing;
 pub mod date;
 pub mod discover;
 pub mod environment;
+pub mod find;
 #[cfg(test)]
 pub mod hermetic;
 pub mod identity;

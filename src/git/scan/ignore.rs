@@ -199,7 +199,7 @@ impl<'r> Ignored<'r> {
 
 /// The ignore rules that a checkpoint was taken by.
 pub fn rules_of(repo: &Repo, checkpoint: &Checkpoint) -> Result<Rules> {
-    let record = repo.gix.find_blob(checkpoint.rules).context("read the ignore rules")?;
+    let record = repo.find_blob(checkpoint.rules).context("read the ignore rules")?;
     Rules::from_record(&record.data, repo.gix.filesystem_options()?.ignore_case)
 }
 

@@ -80,7 +80,7 @@ impl Timelines<'_> {
             if sound.contains(&id) || !seen.insert(id) {
                 continue;
             }
-            let tree = self.repo.gix.find_tree(id)?;
+            let tree = self.repo.find_tree(id)?;
             for entry in tree.decode()?.entries {
                 let id = entry.oid.to_owned();
                 match entry.mode.kind() {
@@ -88,7 +88,7 @@ impl Timelines<'_> {
                     EntryKind::Commit => {}
                     _ if sound.contains(&id) => {}
                     _ => {
-                        self.repo.gix.find_blob(id)?;
+                        self.repo.find_blob(id)?;
                         sound.insert(id);
                     }
                 }

@@ -71,7 +71,7 @@ impl Timelines<'_> {
 
     /// The operation that made a timeline, by its commit.
     pub fn operation_of(&self, commit: ObjectId) -> Operation {
-        let about = self.repo.gix.find_commit(commit).ok();
+        let about = self.repo.find_commit(commit).ok();
         let about = about.as_ref().and_then(|commit| Some((commit.time().ok()?, commit.message_raw().ok()?)));
         let (at, what) = match about {
             Some((time, message)) => (

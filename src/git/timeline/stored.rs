@@ -120,7 +120,7 @@ impl<'r> Stored<'r> {
         for _ in 0..3 {
             let mut below = Vec::new();
             for (above, tree) in level {
-                for entry in self.repo.gix.find_tree(tree)?.decode()?.entries {
+                for entry in self.repo.find_tree(tree)?.decode()?.entries {
                     let name = entry.filename.to_str().ok().and_then(|name| name.parse::<u64>().ok());
                     let number = name.and_then(|name| above.checked_mul(100)?.checked_add(name));
                     below.extend(number.filter(|_| entry.mode.is_tree()).map(|number| (number, entry.oid.to_owned())));

@@ -92,7 +92,7 @@ impl<'repo> Update<'repo> {
         if state.is_empty() {
             return Ok(());
         }
-        for id in state.blobs().filter(|id| self.repo.gix.has_object(id)) {
+        for id in state.blobs().filter(|id| self.repo.has_object(*id)) {
             self.entries.push((format!("{directory}/kept/{id}"), Some((EntryKind::Blob, id))));
         }
         self.put(format!("{directory}/carried.json"), serde_json::to_vec(state)?)
@@ -141,7 +141,7 @@ impl<'repo> Update<'repo> {
         let changes: Vec<_> = (self.entries.into_iter()).map(|(path, entry)| (path.into(), entry)).collect();
         let tree = Objects::new(self.repo).edited_tree(self.base.tree, &changes)?;
         let pins = self.state.pins.iter().chain(&self.state.held).map(|pin| pin.0);
-        let parents: BTreeSet<ObjectId> = pins.filter(|id| self.repo.gix.has_object(id)).collect();
+        let parents: BTreeSet<ObjectId> = pins.filter(|id| self.repo.has_object(*id)).collect();
         let commit = Objects::new(self.repo).write_own_commit(tree, parents.into_iter().collect(), &message)?;
         let record = Record { timeline_from: self.base.commit, timeline_to: Some(commit), notes, message };
         Ok((record, Stored::known(self.repo, commit, tree, self.state)))
