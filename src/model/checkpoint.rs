@@ -1,6 +1,7 @@
 //! A checkpoint is the whole state at one instant, as plain data.
 
 use crate::model::bytes::{exact, lossless, quoted};
+use crate::model::operation::Operation;
 use crate::model::path::parents;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -322,6 +323,8 @@ pub struct Checkpoint {
     pub elsewhere: BTreeSet<String>,
     /// The stash list, newest first.
     pub stash: Vec<StashEntry>,
+    /// What git was in the middle of.
+    pub operation: Operation,
     /// The index.
     pub index: IndexState,
     /// A tree of every captured file with its raw bytes.
@@ -405,6 +408,8 @@ pub struct Delta {
     pub head: Option<Change<Head>>,
     /// The stash list.
     pub stash: Option<Change<Vec<StashEntry>>>,
+    /// What git is in the middle of.
+    pub operation: Option<Change<Operation>>,
 }
 
 impl Delta {
@@ -428,6 +433,7 @@ impl Delta {
             symbolic: turned(self.symbolic),
             head: self.head.map(Change::inverse),
             stash: self.stash.map(Change::inverse),
+            operation: self.operation.map(Change::inverse),
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod guard;
 pub mod leftover;
 pub mod limits;
 pub mod merge;
+pub mod operation;
 pub mod path;
 pub mod place;
 pub mod plan;

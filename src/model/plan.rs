@@ -4,6 +4,7 @@
 
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Change, FileState, Head, IndexEntry, StashEntry, hex_option, short_branch};
+use crate::model::operation::Operation;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString};
 use serde::{Deserialize, Serialize};
@@ -172,6 +173,9 @@ pub struct Plan {
     pub symbolic: Vec<SymbolicMove>,
     /// The stash list, where it changes.
     pub stash: Option<Change<Vec<StashEntry>>>,
+    /// What git is in the middle of, which must not change meanwhile; `None` where that is no matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Change<Operation>>,
     /// Index entries.
     pub index: Vec<IndexMove>,
     /// Files.
@@ -206,6 +210,7 @@ impl Plan {
             branches: Vec::new(),
             symbolic: Vec::new(),
             stash: None,
+            operation: None,
             index: Vec::new(),
             files: Vec::new(),
             directories: Vec::new(),
@@ -226,13 +231,20 @@ impl Plan {
             && self.branches.is_empty()
             && self.symbolic.is_empty()
             && self.stash.is_none()
+            && self.moved_operation().is_none()
             && !self.moves_head()
+    }
+
+    /// What git is in the middle of, if that changes.
+    pub fn moved_operation(&self) -> Option<&Change<Operation>> {
+        self.operation.as_ref().filter(|operation| operation.from != operation.to)
     }
 
     /// Whether it changes more than the index and where branches are.
     pub fn changes_files(&self) -> bool {
         !(self.files.is_empty() && self.directories.is_empty() && self.aside.is_empty())
             || self.stash.is_some()
+            || self.moved_operation().is_some()
             || self.moves_head()
     }
 
@@ -241,6 +253,7 @@ impl Plan {
     pub fn inverse(mut self) -> Self {
         self.head = self.head.inverse();
         self.stash = self.stash.map(Change::inverse);
+        self.operation = self.operation.map(Change::inverse);
         for branch in &mut self.branches {
             std::mem::swap(&mut branch.from, &mut branch.to);
         }
@@ -318,6 +331,9 @@ pub struct ReturnState {
     /// The stash list, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stash: Option<Change<Vec<StashEntry>>>,
+    /// What git was in the middle of, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Change<Operation>>,
 }
 
 impl ReturnState {
@@ -329,6 +345,7 @@ impl ReturnState {
             && self.absent.is_empty()
             && self.branches.is_empty()
             && self.stash.is_none()
+            && self.operation.is_none()
     }
 
     /// What is remembered of a branch.
@@ -364,6 +381,8 @@ impl ReturnState {
     pub fn blobs(&self) -> impl Iterator<Item = ObjectId> {
         let files = self.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);
         let entries = self.index.iter().flat_map(|entry| entry.from.iter().chain(&entry.to));
-        files.chain(entries.filter(|entry| !entry.is_gitlink()).map(|entry| entry.id))
+        let operations =
+            self.operation.iter().flat_map(|change| change.from.files.values().chain(change.to.files.values()));
+        files.chain(entries.filter(|entry| !entry.is_gitlink()).map(|entry| entry.id)).chain(operations.copied())
     }
 }

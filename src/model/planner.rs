@@ -8,6 +8,7 @@ use crate::model::bytes::{exact, shell_word, shown};
 use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
+use crate::model::operation::Operation;
 use crate::model::path::{all_parents, is_at_or_below, parents};
 use crate::model::plan::{BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState, SymbolicMove};
 use crate::model::shelf::{Place, Shelf, Thing};
@@ -80,6 +81,10 @@ pub struct Present {
     pub head: Head,
     /// The stash list.
     pub stash: Vec<StashEntry>,
+    /// What git is in the middle of.
+    pub operation: Operation,
+    /// What that has staged, or left unmerged.
+    pub staged: BTreeSet<BString>,
     /// What the user edited since the turns or between them: as it is, and as it was where the
     /// walk leads.
     pub edited: BTreeMap<BString, Change<Option<FileState>>>,
@@ -94,14 +99,21 @@ pub struct TurnDelta {
     pub delta: Delta,
     /// What the last walk over it, the other way, recorded.
     pub returns: ReturnState,
+    /// What git was in the middle of where the walk comes from.
+    pub within: Operation,
 }
 
 impl TurnDelta {
+    /// What git was in the middle of where the walk leads.
+    fn goal(&self) -> &Operation {
+        self.delta.operation.as_ref().map_or(&self.within, |change| &change.to)
+    }
+
     /// Leaves the refs where they are.
     pub fn leave_refs(&mut self) {
         self.delta.branches.clear();
         self.delta.symbolic.clear();
-        (self.delta.head, self.delta.stash) = (None, None);
+        (self.delta.head, self.delta.stash, self.delta.operation) = (None, None, None);
     }
 }
 
@@ -121,12 +133,17 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         symbolic: BTreeMap::new(),
         head: present.head.clone(),
         stash: present.stash.clone(),
+        operation: present.operation.clone(),
+        is_lost: false,
+        beside: None,
+        torn: None,
         left: present.left.clone(),
         unstaged: BTreeSet::new(),
         went_along: BTreeSet::new(),
         overwritten: BTreeSet::new(),
         overlaps: BTreeMap::new(),
         moved: Vec::new(),
+        turns: turns.iter().map(|turn| turn.turn).collect(),
     };
     let mut returns = Vec::new();
     for turn in turns {
@@ -134,7 +151,6 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
     }
     planner.check_places();
     let mut plan = planner.finish(op)?;
-    plan.turns = turns.iter().map(|turn| turn.turn).collect();
     plan.returns = returns;
     Ok(plan)
 }
@@ -155,6 +171,13 @@ struct Planner<'a, 'm> {
     symbolic: BTreeMap<String, Option<String>>,
     head: Head,
     stash: Vec<StashEntry>,
+    operation: Operation,
+    /// Whether the operation is over in the middle of which the turn leads.
+    is_lost: bool,
+    /// A turn after which the user has begun something.
+    beside: Option<u64>,
+    /// Why the operation in progress cannot be brought from one state to the other.
+    torn: Option<String>,
     /// Files as the turns of the walk left them, or turns beside it: what is staged may have their lines.
     left: BTreeMap<BString, Vec<ObjectId>>,
     unstaged: BTreeSet<BString>,
@@ -164,6 +187,8 @@ struct Planner<'a, 'm> {
     overlaps: BTreeMap<BString, Cause>,
     /// The refs that are not where the turns left them, and where that was.
     moved: Vec<(String, Option<ObjectId>)>,
+    /// The turns of the walk.
+    turns: Vec<u64>,
 }
 
 /// The rule for the stash list: entries that the change removes go, those that it adds come on top, and every
@@ -192,7 +217,8 @@ impl Planner<'_, '_> {
         let mut way_back = ReturnState { overwritten: self.edits == Edits::Overwrite, ..ReturnState::default() };
         // The way back from overwritten edits restores edits: they need no record.
         let forget = turn.returns.overwritten && self.edits != Edits::Overwrite;
-        // First: it needs the files as they are before this turn.
+        self.operation(turn, &mut way_back);
+        // Before the files: it needs them as they are before this turn.
         for (path, change) in &turn.delta.index {
             let remembered = turn.returns.entries(path);
             let now = self.entries_at(path);
@@ -207,6 +233,38 @@ impl Planner<'_, '_> {
         self.turn_directories(turn, &mut way_back);
         self.refs(turn, &mut way_back);
         Ok(way_back)
+    }
+
+    /// What git is in the middle of is one thing.
+    fn operation(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) {
+        let now = self.operation.clone();
+        if let Some(change) = &turn.delta.operation {
+            let next = match resolved(self.edits, &now, change, turn.returns.operation.as_ref()) {
+                Some(next) => next,
+                None if self.edits == Edits::Overwrite => change.to.clone(),
+                None => {
+                    // A message alone is nothing that could be torn.
+                    let all = [&now, &change.from, &change.to];
+                    if let Some(one) = all.into_iter().find(|one| one.is_under_way()) {
+                        let (word, turn) = (one.word(), turn.turn);
+                        self.torn.get_or_insert_with(|| format!("the {word} in progress is not as turn {turn} has it"));
+                    }
+                    now.clone()
+                }
+            };
+            if next != now && (next.unread.is_some() || now.unread.is_some()) {
+                let why =
+                    format!("what git was in the middle of in turn {} is too large, or closed to others", turn.turn);
+                self.torn = Some(why);
+            }
+            if (&now, &next) != (&change.from, &change.to) {
+                way_back.operation = Some(Change::new(next.clone(), now));
+            }
+            self.operation = next;
+        } else if now.is_under_way() && now != turn.within {
+            self.beside.get_or_insert(turn.turn);
+        }
+        self.is_lost = turn.goal().is_under_way() && self.operation != *turn.goal();
     }
 
     /// What goes and comes as a whole.
@@ -250,6 +308,7 @@ impl Planner<'_, '_> {
             let next = match moved.get(path) {
                 Some(next) => *next,
                 None if self.has_given_up(path, now, remembered.as_ref(), turn) => change.to,
+                None if self.is_over(path, now, turn) => now,
                 None => self.file(path, now, change, remembered.as_ref())?,
             };
             if (now, next) != (change.from, change.to) && !(forget && remembered.is_some()) {
@@ -425,6 +484,12 @@ impl Planner<'_, '_> {
         self.edits == Edits::Merge && !is_known && now.is_some_and(is_side)
     }
 
+    /// Whether the operation is over in which the turn leads to a conflict, and one of its sides is all that there is.
+    fn is_over(&self, path: &BString, now: Option<FileState>, turn: &TurnDelta) -> bool {
+        let entries = turn.delta.index.get(path).map_or(&[][..], |change| &change.to);
+        self.is_lost && now.is_some_and(|now| entries.iter().any(|entry| entry.stage > 0 && entry.id == now.id))
+    }
+
     fn entries(
         &mut self,
         path: &BString,
@@ -434,6 +499,10 @@ impl Planner<'_, '_> {
     ) -> Result<Vec<IndexEntry>> {
         let remembered = turn.returns.entries(path);
         let remembered = remembered.as_ref();
+        // No commit could be made with it, and nothing would end it.
+        if self.is_lost && change.to.iter().any(|entry| entry.stage > 0) {
+            return Ok(now.clone());
+        }
         if let Some(next) = resolved(self.edits, now, change, remembered) {
             return Ok(next);
         }
@@ -644,14 +713,14 @@ impl Planner<'_, '_> {
         moves.collect()
     }
 
-    fn finish(self, op: Op) -> Result<Plan, Refusal> {
+    fn finish(mut self, op: Op) -> Result<Plan, Refusal> {
         if let Some((name, left)) = self.moved.first() {
             return Err(moved_ref(name, *left, self.present.head.stack() == name));
         }
         if !self.overlaps.is_empty() {
             return Err(conflict(&self.overlaps, op, self.edits));
         }
-        let present = self.present;
+        let (present, torn, beside) = (self.present, self.torn.take(), self.beside);
         let files: Vec<_> = (self.files.iter())
             .map(|(path, to)| FileMove { path: path.clone(), from: self.found_at(path), to: *to })
             .filter(|file| file.from != file.to)
@@ -672,14 +741,15 @@ impl Planner<'_, '_> {
             let from = present.symbolic.get(&name).cloned();
             (from != to).then_some(SymbolicMove { name, from, to })
         });
-        Ok(Plan {
+        let plan = Plan {
             v: 1,
             op,
-            turns: Vec::new(),
+            turns: self.turns,
             head: Change::new(present.head.clone(), self.head),
             branches: branches.collect(),
             symbolic: symbolic.collect(),
             stash: (present.stash != self.stash).then(|| Change::new(present.stash.clone(), self.stash)),
+            operation: Some(Change::new(present.operation.clone(), self.operation)),
             index: index.collect(),
             directories,
             aside: self.aside.into_moves(),
@@ -688,8 +758,39 @@ impl Planner<'_, '_> {
             overwritten: self.overwritten.into_iter().collect(),
             returns: Vec::new(),
             files,
-        })
+        };
+        check_operation(present, torn, beside, &plan)?;
+        Ok(plan)
     }
+}
+
+/// Refuses what would tear an operation that the user has begun: its commit is to be made upon HEAD as it is, with what is staged
+/// as it is; and what is in its stash comes back when it ends.
+fn check_operation(present: &Present, torn: Option<String>, beside: Option<u64>, plan: &Plan) -> Result<(), Refusal> {
+    let operation = &present.operation;
+    let is_staged = || plan.files.iter().any(|file| present.staged.contains(&file.path));
+    let moves = || plan.head.from != plan.head.to || !plan.index.is_empty() || is_staged();
+    let tears = || moves() || operation.has_autostash() && !plan.files.is_empty();
+    let why = torn.or_else(|| {
+        let last = beside.filter(|_| tears())?;
+        Some(format!("a {} is in progress that began after turn {last}", operation.word()))
+    });
+    let Some(why) = why else { return Ok(()) };
+    let refusal = Refusal::new(Code::InProgress, why);
+    if operation.is_under_way() {
+        return Err(refusal.hints(finishing(operation.word())));
+    }
+    let state = match (plan.op, plan.turns.first()) {
+        (Op::Redo, Some(number)) => number.to_string(),
+        (_, number) => format!("{}:before", number.copied().unwrap_or_default()),
+    };
+    Err(refusal.hint(format!("run 'oxundo restore {state}' to bring the files back alone")))
+}
+
+/// How an operation of git's comes to an end.
+pub fn finishing(word: &str) -> [String; 2] {
+    let line = if word == "bisect" { "git bisect reset".to_owned() } else { format!("git {word} --abort") };
+    ["run 'git status': it says how to finish it".to_owned(), format!("or run '{line}' to give it up")]
 }
 
 /// The directories that must be made writable for changes in them, and then get their mode back.
@@ -819,7 +920,7 @@ mod tests {
 
     fn plan_by(steps: &[Delta], present: &Present, edits: Edits) -> Result<Plan, Refusal> {
         let turn_delta =
-            |(turn, delta): (u64, &Delta)| TurnDelta { turn, delta: delta.clone(), returns: ReturnState::default() };
+            |(turn, delta): (u64, &Delta)| TurnDelta { turn, delta: delta.clone(), ..TurnDelta::default() };
         let turns: Vec<_> = (1..).zip(steps).map(turn_delta).collect();
         // Stands for a merge of lines: 100 is an edit that goes together with any other.
         let mut merge = |_: &BStr, blobs: Blobs| {
@@ -996,7 +1097,7 @@ mod tests {
         let lost = plan_of(std::slice::from_ref(&back), &now(Standing::Nothing, false));
         assert_eq!(lost.expect_err("it was moved aside, and is not there any more").paths, ["big"]);
         let returns = ReturnState { absent: vec!["big".to_owned()], ..ReturnState::default() };
-        let turns = [TurnDelta { turn: 1, delta: back, returns }];
+        let turns = [TurnDelta { turn: 1, delta: back, returns, ..TurnDelta::default() }];
         let mut merge = |_: &BStr, _: Blobs| panic!("nothing is merged");
         let plan = super::plan(Op::Redo, &turns, &now(Standing::Nothing, false), Edits::Merge, &mut merge);
         assert!(plan.expect("it was not there when the turn was undone").is_empty());

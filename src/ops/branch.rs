@@ -11,7 +11,7 @@ use crate::git::timeline::stored::Side;
 use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::merge::Edits;
-use crate::model::plan::{BranchMove, Op, Plan, ReturnState};
+use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
 use crate::ops::made::PlannedTurn;
@@ -115,7 +115,7 @@ fn switch_to(view: &View<'_>, goal: &Checkpoint, edits: Option<Edits>) -> Result
     start.index.tree = committed;
     start.index.special.clear();
     let delta = checkpoints.delta(&Turn::default(), &start, goal)?;
-    let mut deltas = [TurnDelta { turn: 0, delta, returns: ReturnState::default() }];
+    let mut deltas = [TurnDelta { turn: 0, delta, ..TurnDelta::default() }];
     deltas[0].leave_refs();
     deltas[0].delta.aside.clear();
     let present = checkpoints.present(&deltas, now, &capture.index)?;

@@ -12,7 +12,7 @@ use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, short_branch};
 use crate::model::guard;
 use crate::model::merge::Edits;
-use crate::model::plan::{Op, Plan, ReturnState};
+use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
 use crate::ops::made::PlannedTurn;
@@ -36,7 +36,7 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
     let capture = view.present()?;
     let checkpoints = Checkpoints::new(view.repo);
     let delta = difference(view, &capture.checkpoint, &goal)?;
-    let deltas = [TurnDelta { turn: 0, delta, returns: ReturnState::default() }];
+    let deltas = [TurnDelta { turn: 0, delta, ..TurnDelta::default() }];
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
     let plan = checkpoints.merging(|merge| planned(Op::Restore, &deltas, &present, Edits::Overwrite, merge))?;
     if plan.is_empty() {
@@ -132,13 +132,14 @@ fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint) -> Result<De
     let unknown = checkpoints.left_out(goal, going)?;
     files.retain(|path, _| !unknown.contains(path));
     let directories = checkpoints.directory_changes(now, goal, &files)?;
-    let index = checkpoints.delta(&Turn::default(), now, goal)?.index;
+    let Delta { index, operation, .. } = checkpoints.delta(&Turn::default(), now, goal)?;
     let (from, to) = (now.head.commit, goal.head.commit);
     let moved = goal.head.branch.iter().filter(|_| from != to);
     Ok(Delta {
         files,
         directories,
         index,
+        operation,
         aside: kept_aside(view, goal, &[])?,
         branches: moved.map(|name| (name.clone(), Change::new(from, to))).collect(),
         head: (from != to).then(|| Change::new(now.head.clone(), goal.head.clone())),

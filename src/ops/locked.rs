@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use crate::git::apply::Apply;
-use crate::git::apply::recover::Recovered;
+use crate::git::apply::recover::{OPERATION_LEFT, Recovered};
 use crate::git::durable::Durable;
 use crate::git::index::lock::IndexLock;
 use crate::git::repo::Repo;
@@ -81,6 +81,9 @@ impl<'r> Locked<'r> {
         self.warn(format!("{how} an interrupted operation: {}", recovered.what));
         for path in &recovered.left.paths {
             self.warn(format!("left '{}' as it is: it was changed since", shown(path.as_bstr())));
+        }
+        if recovered.left.operation {
+            self.warn(OPERATION_LEFT);
         }
         match recovered.left.stashed {
             0 => {}

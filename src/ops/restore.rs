@@ -12,7 +12,7 @@ use crate::model::bytes::sanitized;
 use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, short_branch};
 use crate::model::merge::Edits;
 use crate::model::path::all_parents;
-use crate::model::plan::{Op, ReturnState};
+use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::Made;
 use crate::ops::made::PlannedTurn;
@@ -30,7 +30,8 @@ pub fn plan(view: &View<'_>, state: &str, pathspecs: &[OsString]) -> Result<Plan
     let capture = view.present()?;
     let checkpoints = Checkpoints::new(view.repo);
     let delta = missing_files(view, &capture.checkpoint, &goal, state, pathspecs)?;
-    let deltas = [TurnDelta { turn: 0, delta, returns: ReturnState::default() }];
+    let within = capture.checkpoint.operation.clone();
+    let deltas = [TurnDelta { turn: 0, delta, within, ..TurnDelta::default() }];
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
     let plan = checkpoints.merging(|merge| planned(Op::Restore, &deltas, &present, Edits::Merge, merge))?;
     if plan.is_empty() {

@@ -8,12 +8,14 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::index::pathspec::Selection;
 use crate::git::objects::Objects;
+use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{quoted, sanitized, shell_word, unquoted};
-use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, IndexEntry};
 use crate::model::merge::{Blobs, Edits, Merge, Merged};
+use crate::model::operation::Operation;
 use crate::model::path::all_parents;
-use crate::model::plan::{BranchMove, Op, Plan, ReturnState};
+use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{TurnDelta, conflict, plan as planned};
 use crate::model::turn::{Made, Turn, listed};
 use crate::ops::conversation;
@@ -244,16 +246,14 @@ impl<'a> Revert<'a, '_> {
         let mut deltas = Vec::new();
         let mut committed = Vec::new();
         for turn in self.turns {
-            let (delta, commits) = self.inverse(turn)?;
-            let delta = if let Some(selection) = &mut selection {
-                let mut delta = restricted(delta, selection, turn);
-                delta.files.retain(|path, _| !self.taken.has(turn.turn, &quoted(path.as_bstr())));
-                delta
+            let (mut inverse, commits) = self.inverse(turn)?;
+            if let Some(selection) = &mut selection {
+                inverse.delta = restricted(inverse.delta, selection, turn);
+                inverse.delta.files.retain(|path, _| !self.taken.has(turn.turn, &quoted(path.as_bstr())));
             } else {
                 committed.push(commits);
-                delta
-            };
-            deltas.push(TurnDelta { turn: turn.turn, delta, returns: ReturnState::default() });
+            }
+            deltas.push(inverse);
         }
         if selection.is_some() && deltas.iter().all(|turn| turn.delta.files.is_empty() && turn.delta.aside.is_empty()) {
             let turn = self.turns[0].turn;
@@ -275,23 +275,27 @@ impl<'a> Revert<'a, '_> {
     }
 
     /// The changes that take a turn out, apart from its commits; and the commits.
-    fn inverse(&self, turn: &'a Turn) -> Result<(Delta, Committed<'a>)> {
+    fn inverse(&self, turn: &'a Turn) -> Result<(TurnDelta, Committed<'a>)> {
         let (repo, timeline) = (self.view.repo, &self.view.timeline);
         let before = timeline.undone_to(turn.turn)?;
         let after = timeline.checkpoint(turn.turn, Side::After)?;
         // The user's uncommitted work from before the turn is not the turn's.
         let dirty = turn.dirty_commit.filter(|_| turn.onto.is_none());
         let began = timeline.checkpoint(turn.turn, Side::Before)?;
-        let start = goal_with_dirty_commit(repo, &began, &before, dirty)?;
+        let mut start = goal_with_dirty_commit(repo, &began, &before, dirty)?;
+        if start.operation.is_under_way() && start.operation != after.operation {
+            start = with_operation_given_up(repo, start)?;
+        }
         let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
         delta.branches.clear();
         delta.symbolic.clear();
-        (delta.head, delta.stash) = (None, None);
+        (delta.head, delta.stash, delta.operation) = (None, None, None);
+        let within = start.operation.clone();
         let objects = Objects::new(repo);
         let (ends, was) = ([&began, &before, &after], objects.head_tree(&start.head)?);
         let after = objects.head_tree(&after.head)?;
         let before = self.without_users(ends, was, after)?;
-        Ok((delta, Committed { turn, after, before }))
+        Ok((TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() }, Committed { turn, after, before }))
     }
 
     /// The tree to which its commits are taken back: what the user saved during the turn and somebody committed in it stays.
@@ -384,6 +388,31 @@ impl<'a> Revert<'a, '_> {
         }
         leading_on(self.view, refusal.into(), &self.capture.checkpoint, (Op::Undo, oldest))
     }
+}
+
+/// A state in the middle of a merge, or the like, as it is when that is given up: a turn that ended it has its own commit for what
+/// was staged.
+fn with_operation_given_up(repo: &Repo, mut state: Checkpoint) -> Result<Checkpoint> {
+    let objects = Objects::new(repo);
+    let head = objects.head_tree(&state.head)?;
+    let is_unmerged = |entries: &Vec<IndexEntry>| entries.iter().any(|entry| entry.stage > 0);
+    let unmerged: Vec<BString> =
+        state.index.special.iter().filter(|(_, entries)| is_unmerged(entries)).map(|(path, _)| path.clone()).collect();
+    let (mut staged, mut files) = (Vec::new(), Vec::new());
+    for path in objects.changed_paths(head, state.index.tree)?.into_iter().chain(unmerged.iter().cloned()) {
+        let committed = objects.tree_entry(head, path.as_bstr())?;
+        let is_as_staged = objects.tree_entry(state.index.tree, path.as_bstr())?
+            == objects.tree_entry(state.worktree, path.as_bstr())?;
+        if is_as_staged || unmerged.contains(&path) {
+            files.push((path.clone(), committed));
+        }
+        staged.push((path, committed));
+    }
+    state.index.special.retain(|path, _| !unmerged.contains(path));
+    state.index.tree = objects.edited_tree(state.index.tree, &staged)?;
+    state.worktree = objects.edited_tree(state.worktree, &files)?;
+    state.operation = Operation::default();
+    Ok(state)
 }
 
 /// Only what these pathspecs match of the worktree. What the turn moved is one thing: both of its names, or neither.

@@ -7,7 +7,7 @@ use crate::git::timeline::stored::Side;
 use crate::model::bytes::{sanitized, shown};
 use crate::model::checkpoint::Delta;
 use crate::model::merge::Edits;
-use crate::model::plan::{Op, ReturnState};
+use crate::model::plan::Op;
 use crate::model::planner::TurnDelta;
 use crate::model::step::{Share, Step};
 use crate::model::turn::Turn;
@@ -33,7 +33,7 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     check_known(view, &turn, session, &steps)?;
     let mut deltas = Vec::new();
     for step in steps.iter().rev().filter(|step| is_its(step.session.as_deref())) {
-        deltas.push(TurnDelta { turn: turn.turn, delta: inverse(view, &turn, step)?, returns: ReturnState::default() });
+        deltas.push(TurnDelta { turn: turn.turn, delta: inverse(view, &turn, step)?, ..TurnDelta::default() });
     }
     if deltas.is_empty() {
         return Err(nothing(Op::Undo, &format!("session '{session}' changed nothing in turn {}", turn.turn)).into());

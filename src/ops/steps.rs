@@ -8,7 +8,7 @@ use crate::model::bytes::sanitized;
 use crate::model::checkpoint::Delta;
 use crate::model::merge::Edits;
 use crate::model::path::all_parents;
-use crate::model::plan::{Op, ReturnState};
+use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::step::{Step, StepName};
 use crate::model::turn::{Made, Turn};
@@ -84,7 +84,7 @@ pub fn plan_only(
         directories.retain(|path, _| above.contains(path.as_bstr()));
     }
     let delta = Delta { files, directories, ..Delta::default() };
-    let deltas = [TurnDelta { turn: turn.turn, delta, returns: ReturnState::default() }];
+    let deltas = [TurnDelta { turn: turn.turn, delta, ..TurnDelta::default() }];
     let words = TakenOut {
         message: format!("take out step {}", step.name()),
         object: format!("step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),

@@ -74,6 +74,7 @@ mod monitor;
 mod no_repository;
 mod on_disk;
 mod once;
+mod operations;
 mod others;
 mod packages;
 mod partial_undo;

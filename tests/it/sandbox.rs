@@ -713,8 +713,67 @@ impl Sandbox {
             let stage = char::from(meta[tab - 1]);
             facts.insert(format!("index {} {stage}", path.escape_ascii()), meta.to_vec());
         }
+        for (name, content) in self.operation() {
+            facts.insert(format!("git dir {name}"), content);
+        }
         walk(&self.root, &mut Vec::new(), &mut facts);
         State(facts)
+    }
+
+    /// What git is in the middle of, as its own files and refs say it; of what it leaves behind when it is in the middle of
+    /// nothing, only what is prepared for the next commit.
+    #[track_caller]
+    pub(crate) fn operation(&self) -> BTreeMap<String, Vec<u8>> {
+        let git_dir = self.git_dir();
+        let mut all = BTreeMap::new();
+        for place in ["rebase-merge", "rebase-apply", "sequencer", "refs/bisect", "refs/rewritten"] {
+            if git_dir.join(place).is_dir() {
+                let mut facts = BTreeMap::new();
+                walk(&git_dir.join(place), &mut Vec::new(), &mut facts);
+                all.insert(format!("{place}/"), Vec::new());
+                all.extend(
+                    facts.into_iter().map(|(name, fact)| (name.replace("on disk ", &format!("{place}/")), fact)),
+                );
+            }
+        }
+        for name in fs::read_dir(&git_dir).expect("list the git directory").flatten().map(|entry| entry.file_name()) {
+            let name = name.to_string_lossy().into_owned();
+            let is_one =
+                ["MERGE_", "BISECT_", "CHERRY_PICK_", "REVERT_", "REBASE_", "SQUASH_", "AUTO_MERGE", "ORIG_HEAD"];
+            if is_one.iter().any(|start| name.starts_with(start)) && !name.contains(".lock") {
+                all.insert(name.clone(), fs::read(git_dir.join(&name)).expect("read a file"));
+            }
+        }
+        if self.common_dir().join("reftable").exists() {
+            let printed = self.look(&["for-each-ref", "--include-root-refs", "--format=%(refname) %(objectname)"]);
+            let is_branchs = |name: &str| {
+                name == "HEAD"
+                    || name.starts_with("refs/")
+                        && !name.starts_with("refs/bisect/")
+                        && !name.starts_with("refs/rewritten/")
+            };
+            let refs = lines(&printed)
+                .into_iter()
+                .filter_map(|line| line.split_once(' ').map(|(name, id)| (name.to_owned(), id.into())));
+            all.extend(refs.filter(|(name, _)| !is_branchs(name)));
+        }
+        let marks = [
+            "MERGE_HEAD",
+            "CHERRY_PICK_HEAD",
+            "REVERT_HEAD",
+            "BISECT_LOG",
+            "rebase-merge/",
+            "rebase-apply/",
+            "sequencer/",
+        ];
+        let is_under_way = marks.iter().any(|mark| all.contains_key(*mark));
+        let is_am = all.contains_key("rebase-apply/");
+        all.retain(|name, _| match name.as_str() {
+            "MERGE_MSG" | "SQUASH_MSG" => true,
+            "ORIG_HEAD" => is_am,
+            _ => is_under_way,
+        });
+        all
     }
 
     /// Every entry of the index, with its flags.

@@ -6,6 +6,7 @@ use crate::git::apply::Apply;
 use crate::git::apply::files::{Files, Obstacles};
 use crate::git::apply::foresee;
 use crate::git::apply::index::IndexWork;
+use crate::git::apply::recover::OPERATION_LEFT;
 use crate::git::apply::refusals::interrupted;
 use crate::git::durable::{Durable, When};
 use crate::git::index::lock::IndexLock;
@@ -48,6 +49,7 @@ impl Apply<'_> {
             return conclude();
         }
         foresee::check(self.repo, plan)?;
+        self.check_operation(plan)?;
         let plan = &*self.with_names_of_what_moves(plan);
         let pending = self.write_journal(plan, record)?;
         let mut files = Files::strict(self.repo, pending);
@@ -124,6 +126,9 @@ impl Apply<'_> {
         for path in rolled_back.iter().flat_map(|left| &left.paths).filter(|path| !named.contains(path)) {
             (self.heard)(Warning::new(format!("left '{}' as it is: it was changed since", shown(path.as_bstr()))));
         }
+        if rolled_back.as_ref().is_ok_and(|left| left.operation) {
+            (self.heard)(Warning::new(OPERATION_LEFT));
+        }
         match rolled_back.and_then(|_| self.end_journal(plan, pending, When::Now)) {
             Ok(()) => error,
             Err(second) => second.context(format!(
@@ -140,6 +145,7 @@ impl Apply<'_> {
             IndexWork::Stays => {}
             IndexWork::Ready(lock) => lock.commit()?,
             IndexWork::Moves(lock, rewritten) => {
+                self.move_operation(plan)?;
                 let all = [plan.index.as_slice(), &rewritten].concat();
                 self.apply_index(&all, &lock)?;
                 self.check_stop()?;
@@ -147,6 +153,7 @@ impl Apply<'_> {
             }
         }
         files.close(plan)?;
+        self.check_operation_last(plan)?;
         Refs::new(self.repo).move_refs(plan, &record.message)?;
         if let Some(stash) = &plan.stash {
             Refs::new(self.repo).set_stash(stash)?;

@@ -32,6 +32,7 @@ impl Apply<'_> {
         }
         // Refreshing git's stat data alone is not worth waiting for.
         if plan.index.is_empty()
+            && plan.moved_operation().is_none()
             && (self.rewritten_entries(plan)?.is_empty() || Index::new(self.repo).index_is_locked())
         {
             return Ok(IndexWork::Stays);

@@ -54,7 +54,10 @@ impl Apply<'_> {
         let states = plan.files.iter().flat_map(|file| [file.from, file.to]).flatten().map(|state| state.id);
         let entries = (plan.index.iter()).flat_map(|entry| entry.from.iter().chain(&entry.to));
         let staged = entries.filter(|entry| !entry.is_gitlink()).map(|entry| entry.id);
-        let blobs: BTreeSet<ObjectId> = states.chain(staged).filter(|id| self.repo.has_object(*id)).collect();
+        let operation =
+            plan.operation.iter().flat_map(|it| it.from.files.values().chain(it.to.files.values())).copied();
+        let blobs: BTreeSet<ObjectId> =
+            states.chain(staged).chain(operation).filter(|id| self.repo.has_object(*id)).collect();
         let mut kept: Vec<Entry> = blobs.into_iter().map(|id| entry(id.to_string(), EntryKind::Blob, id)).collect();
         kept.sort();
         let kept = self.repo.gix.write_object(&Tree { entries: kept })?.detach();

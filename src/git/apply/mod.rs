@@ -1,7 +1,7 @@
 //! Carrying a plan out, all of it or nothing.
 //!
 //! ```text
-//! objects ─▶ journal ─▶ files ─▶ index ─▶ branches, HEAD ─▶ stash ─▶ notes ─▶ timeline ─▶ journal gone
+//! objects ─▶ journal ─▶ files ─▶ operation ─▶ index ─▶ branches, HEAD ─▶ stash ─▶ notes ─▶ timeline ─▶ journal gone
 //!         └ the log is flushed            └ the commit point                           └ files are flushed
 //! ```
 //!
@@ -21,6 +21,7 @@ pub mod foresee;
 pub mod index;
 pub mod journal;
 pub mod names;
+pub mod operation;
 pub mod outs;
 pub mod recover;
 pub mod refusals;

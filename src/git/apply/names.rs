@@ -4,6 +4,7 @@ use crate::git::apply::Apply;
 use crate::git::refs::full_name;
 use crate::git::worktree::corrupt_path;
 use crate::git::worktree::names::is_storable;
+use crate::model::operation::is_operations;
 use crate::model::plan::Plan;
 use anyhow::Result;
 use gix::bstr::ByteSlice;
@@ -19,6 +20,10 @@ impl Apply<'_> {
         // What is tracked already has passed git's own rules.
         let bad_entry = plan.index.iter().map(|entry| &entry.path).find(|path| !is_storable(path.as_bstr(), false));
         if let Some(path) = bad_file.or(bad_entry) {
+            return Err(corrupt_path(path.as_bstr()));
+        }
+        let mut operations = plan.operation.iter().flat_map(|it| it.from.files.keys().chain(it.to.files.keys()));
+        if let Some(path) = operations.find(|path| !is_operations(path.as_bstr())) {
             return Err(corrupt_path(path.as_bstr()));
         }
         let heads = [&plan.head.from, &plan.head.to].into_iter().filter(|_| plan.moves_head());

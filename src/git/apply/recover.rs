@@ -37,7 +37,12 @@ pub struct Left {
     pub paths: BTreeSet<BString>,
     /// How many entries of the stash list.
     pub stashed: usize,
+    /// Whether what git is in the middle of.
+    pub operation: bool,
 }
+
+/// What is said of that.
+pub const OPERATION_LEFT: &str = "left what git is in the middle of as it is: it was changed since";
 
 /// A command that was interrupted in another git directory, of which this is a copy, or from which its journal was fetched.
 #[derive(Clone, Debug)]
@@ -175,8 +180,11 @@ impl Apply<'_> {
         let applied = files.apply(plan).and_then(|()| files.outs.finish());
         self.tell_of(&files.outs.kept);
         applied?;
-        let mut left = Left { paths: files.left, stashed: 0 };
-        if !plan.index.is_empty() {
+        let refs = Refs::new(self.repo);
+        let (branches, head) = (refs.branches()?, refs.head()?);
+        let mut rest = plan.clone();
+        let mut left = Left { paths: files.left, ..Left::default() };
+        if !plan.index.is_empty() || plan.moved_operation().is_some() {
             let lock = Index::new(self.repo).lock_index(self.wait)?;
             let index = lock.read()?;
             let mut moves = Vec::new();
@@ -188,13 +196,12 @@ impl Apply<'_> {
                     left.paths.insert(entry.path.clone());
                 }
             }
+            rest.operation = self.force_operation(plan, &head, files.after_cut)?;
+            left.operation = plan.moved_operation().is_some() && rest.operation.is_none();
             self.apply_index(&moves, &lock)?;
             lock.commit()?;
         }
         Files::lenient(self.repo, journal, obstacles).close(plan)?;
-        let refs = Refs::new(self.repo);
-        let (branches, head) = (refs.branches()?, refs.head()?);
-        let mut rest = plan.clone();
         // Of a branch that stands for another ref on one side, both moves go on or none.
         let symbolic = refs.symbolic()?;
         let elsewhere = plan.symbolic.iter().filter(|other| symbolic.get(&other.name) != other.from.as_ref());

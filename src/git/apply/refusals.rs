@@ -16,3 +16,10 @@ pub fn changed_meanwhile(path: &BStr) -> anyhow::Error {
         .paths([path.to_owned()])
         .into()
 }
+
+/// The refusal to go on when git has begun or ended something.
+pub fn other_operation() -> anyhow::Error {
+    Refusal::new(Code::InProgress, "git has begun or ended a merge, or the like, meanwhile")
+        .hint("run the same command again")
+        .into()
+}

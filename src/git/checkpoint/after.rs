@@ -48,6 +48,9 @@ impl Checkpoints<'_> {
         if let Some(stash) = &plan.stash {
             after.stash.clone_from(&stash.to);
         }
+        if let Some(operation) = &plan.operation {
+            after.operation.clone_from(&operation.to);
+        }
         let objects = Objects::new(self.repo);
         after.index = Index::new(self.repo).index_state(&index, objects.head_tree(&after.head)?)?;
         after.worktree = objects.edited_tree(before.worktree, &changes(plan.files.iter()))?;

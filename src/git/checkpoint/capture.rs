@@ -21,6 +21,7 @@ use crate::git::worktree::Worktree;
 use crate::git::worktree::privacy::Privacy;
 use crate::model::checkpoint::{Checkpoint, Modes, UsualModes};
 use crate::model::limits::Limits;
+use crate::model::operation::Operation;
 use crate::model::path::{all_parents, is_at_or_below};
 use crate::progress::Phase;
 use anyhow::Result;
@@ -28,6 +29,9 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// How often git may begin or end something while a checkpoint is taken.
+const MOMENTS: u32 = 5;
 
 /// A checkpoint and what was learnt while it was taken.
 #[derive(Clone)]
@@ -65,6 +69,27 @@ impl Checkpoints<'_> {
         limits: &Limits,
         before: Option<&Before<'_>>,
         left_closed: &dyn Fn(&BStr, u32) -> bool,
+    ) -> Result<Capture> {
+        let look = || self.repo.operation(limits.max_file_size);
+        let (mut operation, mut tries) = (look()?, 0..MOMENTS);
+        loop {
+            let capture = self.captured(usual, limits, before, left_closed, operation.clone())?;
+            // A merge that began or ended meanwhile is in the one and not in the other.
+            let now = look()?;
+            if now == operation || tries.next().is_none() {
+                return Ok(capture);
+            }
+            operation = now;
+        }
+    }
+
+    fn captured(
+        &self,
+        usual: UsualModes,
+        limits: &Limits,
+        before: Option<&Before<'_>>,
+        left_closed: &dyn Fn(&BStr, u32) -> bool,
+        operation: Operation,
     ) -> Result<Capture> {
         let (refs, objects, index) = (Refs::new(self.repo), Objects::new(self.repo), Index::new(self.repo));
         let at = Some(file_clock());
@@ -113,6 +138,7 @@ impl Checkpoints<'_> {
             symbolic,
             elsewhere: refs.branches_elsewhere()?.into_keys().collect(),
             stash: refs.stash()?,
+            operation,
             head,
             index: state,
             worktree,

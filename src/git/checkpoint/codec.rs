@@ -6,11 +6,12 @@ use crate::model::bytes::exact;
 use crate::model::checkpoint::{
     Checkpoint, Head, IndexEntry, IndexState, Modes, Skipped, StashEntry, Uncaptured, UsualModes,
 };
+use crate::model::operation::Operation;
 use anyhow::{Context, Result};
 use gix::ObjectId;
-use gix::bstr::{BString, ByteSlice};
-use gix::objs::Tree;
+use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::tree::{Entry, EntryKind};
+use gix::objs::{Kind, Tree};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +27,13 @@ struct Header {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     symbolic: BTreeMap<String, String>,
     usual_modes: UsualModes,
+    /// Only where git was in the middle of something that is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unread_operation: Option<String>,
 }
+
+/// Where the files are by which git says what it is in the middle of.
+const OPERATION: &str = "operation";
 
 #[derive(Serialize, Deserialize)]
 struct Special {
@@ -44,6 +51,7 @@ impl Checkpoints<'_> {
             elsewhere: checkpoint.elsewhere.clone(),
             symbolic: checkpoint.symbolic.clone(),
             usual_modes: checkpoint.modes.usual,
+            unread_operation: checkpoint.operation.unread.clone(),
         };
         let branches: String = (checkpoint.branches.iter()).map(|(name, id)| format!("{id} {name}\n")).collect();
         let modes: BTreeMap<String, String> = (checkpoint.modes.unusual.iter())
@@ -75,11 +83,40 @@ impl Checkpoints<'_> {
                 checkpoint.uncaptured.iter().map(|(path, known)| (exact::encode(path), known)).collect();
             entries.push(blob("uncaptured", serde_json::to_vec(&uncaptured)?)?);
         }
+        entries.extend(self.operation_entries(&checkpoint.operation)?);
         if !sparse.is_empty() {
             entries.push(blob("sparse", serde_json::to_vec(&sparse)?)?);
         }
         entries.sort();
         Ok(self.repo.gix.write_object(&Tree { entries })?.detach())
+    }
+
+    /// What git was in the middle of, as a tree of its files; and the tree that it merged into, which git keeps by its name alone.
+    fn operation_entries(&self, operation: &Operation) -> Result<Vec<Entry>> {
+        if operation.files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let objects = Objects::new(self.repo);
+        let files: Vec<_> =
+            operation.files.iter().map(|(path, id)| (path.clone(), Some((EntryKind::Blob, *id)))).collect();
+        let tree = objects.edited_tree(objects.write_empty_tree()?, &files)?;
+        let mut entries = vec![tree_entry(OPERATION, EntryKind::Tree, tree)];
+        if let Some(merged) = operation.files.get(BStr::new("AUTO_MERGE"))
+            && let Ok(merged) = ObjectId::from_hex(objects.blob(*merged)?.trim())
+            && self.repo.gix.find_header(merged).is_ok_and(|header| header.kind() == Kind::Tree)
+        {
+            entries.push(tree_entry("auto-merge", EntryKind::Tree, merged));
+        }
+        Ok(entries)
+    }
+
+    fn read_operation(&self, tree: ObjectId, unread: Option<String>) -> Result<Operation> {
+        let mut operation = Operation { unread, ..Operation::default() };
+        for (path, entry) in Objects::new(self.repo).entries_below(tree, OPERATION.into())? {
+            let (path, id) = (path[OPERATION.len() + 1..].into(), entry.context("a file is missing")?.1);
+            operation.files.insert(path, id);
+        }
+        Ok(operation)
     }
 
     /// Where HEAD was by the checkpoint that a tree holds; nothing else of it is read.
@@ -113,6 +150,7 @@ impl Checkpoints<'_> {
             symbolic: about.symbolic,
             branches: parse_branches(&blob("branches")?)?,
             stash: lines::<StashEntry>(&blob("stash")?)?,
+            operation: self.read_operation(tree, about.unread_operation)?,
             index: IndexState {
                 tree: id("index")?,
                 sparse: sparse.iter().map(|name| path(name)).collect::<Result<_>>()?,
@@ -217,6 +255,8 @@ mod tests {
             symbolic in prop::collection::btree_map("refs/heads/[a-z]{1,3}", "refs/[a-z\u{0}]{1,5}", 0..3),
             elsewhere in prop::collection::btree_set("refs/heads/[a-z]{1,3}", 0..3),
             stash in prop::collection::vec((any_id(), any::<[String; 4]>()), 0..3),
+            operation in prop::sample::subsequence(vec!["MERGE_HEAD", "MERGE_MSG", "AUTO_MERGE", "rebase-merge/done", "refs/bisect/bad"], 0..5),
+            unread in prop::option::of("[a-f0-9]{4}"),
             (sparse, directories) in (prop::collection::btree_set(any_path(), 0..3), prop::collection::btree_set(any_path(), 0..4)),
             special in prop::collection::btree_map(any_path(), prop::collection::vec(any_entry(), 1..4), 0..4),
             unusual in prop::collection::btree_map(any_path(), 0..0o10000_u32, 0..5),
@@ -231,6 +271,7 @@ mod tests {
                 elsewhere,
                 symbolic,
                 stash: stash.into_iter().map(entry).collect(),
+                operation: Operation { files: operation.into_iter().map(|name| (name.into(), blob)).collect(), unread },
                 index: IndexState { tree, sparse, special },
                 worktree: tree,
                 modes: Modes { usual: UsualModes { file: usual.0, executable: usual.1, directory: usual.2 }, unusual },

@@ -11,6 +11,7 @@ use crate::model::bytes::exact;
 use crate::model::checkpoint::{
     Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Skipped, branch_changes, stash_change, symbolic_changes,
 };
+use crate::model::operation::Operation;
 use crate::model::path::{all_parents, is_at_or_below, parents};
 use crate::model::plan::AsideMove;
 use crate::model::turn::Turn;
@@ -42,6 +43,7 @@ impl Checkpoints<'_> {
             symbolic: symbolic_changes(before, after),
             head: (before.head != after.head).then(|| Change::new(before.head.clone(), after.head.clone())),
             stash: stash_change(before, after),
+            operation: changed(&before.operation, &after.operation),
         };
         // What was moved as a whole takes its directories along.
         let is_in_moved =
@@ -266,6 +268,10 @@ impl Checkpoints<'_> {
         });
         Ok(changes.filter(|(_, change)| change.from != change.to).collect())
     }
+}
+
+fn changed(before: &Operation, after: &Operation) -> Option<Change<Operation>> {
+    (before != after).then(|| Change::new(before.clone(), after.clone()))
 }
 
 fn file_name(path: &BString) -> &[u8] {

@@ -3,10 +3,11 @@
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
+use crate::git::objects::Objects;
 use crate::git::worktree::stat::{OPEN, file_state, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::quoted;
-use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Reason};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, Reason};
 use crate::model::path::{all_parents, is_at_or_below};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta};
 use anyhow::Result;
@@ -23,6 +24,8 @@ impl Checkpoints<'_> {
             symbolic: now.symbolic.clone(),
             head: now.head.clone(),
             stash: now.stash.clone(),
+            operation: now.operation.clone(),
+            staged: self.staged(now)?,
             ..Present::default()
         };
         let deltas = || turns.iter().map(|turn| &turn.delta);
@@ -66,6 +69,18 @@ impl Checkpoints<'_> {
             }
         }
         Ok(present)
+    }
+
+    /// What an operation in progress has staged, or left unmerged.
+    fn staged(&self, now: &Checkpoint) -> Result<BTreeSet<BString>> {
+        if !now.operation.is_under_way() {
+            return Ok(BTreeSet::new());
+        }
+        let objects = Objects::new(self.repo);
+        let staged = objects.changed_paths(objects.head_tree(&now.head)?, now.index.tree)?;
+        let is_unmerged = |entries: &[IndexEntry]| entries.iter().any(|entry| entry.stage > 0);
+        let unmerged = now.index.special.iter().filter(|(_, entries)| is_unmerged(entries));
+        Ok(staged.into_iter().chain(unmerged.map(|(path, _)| path.clone())).collect())
     }
 
     /// What the user edited: what differs within one of these pairs, each the end of a turn and the state at

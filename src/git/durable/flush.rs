@@ -85,8 +85,12 @@ impl Durable<'_> {
         // With the directories above, which may be new: of a linked worktree they are in the directory of all.
         let stores = plan.aside.iter().map(|aside| self.repo.aside_path(&aside.store));
         let aside: BTreeSet<_> = stores.flat_map(|store| self.repo.above(&store)).collect();
+        let operation = plan.moved_operation().into_iter().flat_map(|change| change.to.files.keys());
+        let operation: BTreeSet<_> = operation
+            .filter_map(|path| self.repo.operation_path(path.as_bstr()).parent().map(Path::to_owned))
+            .collect();
         let places = [self.repo.git_dir.join("index"), self.repo.git_dir.clone(), self.repo.scratch_path("")];
-        for place in aside.iter().chain(&places) {
+        for place in aside.iter().chain(&operation).chain(&places) {
             if let Ok(file) = File::open(place) {
                 add(file, place.display().to_string())?;
             }

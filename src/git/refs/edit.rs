@@ -1,13 +1,16 @@
 //! Moving refs: every move names the value it expects.
 
 use crate::error::Refusal;
+use crate::git::objects::Objects;
 use crate::git::refs::{Edit, Refs, full_name, moved_meanwhile};
-use crate::model::checkpoint::Head;
+use crate::model::checkpoint::{Change, Head};
+use crate::model::operation::{ORIG_HEAD, Operation};
 use crate::model::plan::{BranchMove, Plan, SymbolicMove};
 use anyhow::{Result, bail};
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
-use gix::refs::Target;
+use gix::bstr::{BString, ByteSlice};
+use gix::refs::{FullName, Target};
+use std::collections::BTreeSet;
 
 impl Refs<'_> {
     /// Moves one of oxundo's refs, with a reflog entry. `None` means that it is not there.
@@ -21,7 +24,8 @@ impl Refs<'_> {
     /// Moves the branches, HEAD and its reflog as a plan says, all or none.
     pub fn move_refs(&self, plan: &Plan, message: &str) -> Result<()> {
         let message = &format!("oxundo: {message}");
-        let edits = ref_edits(plan)?;
+        let mut edits = ref_edits(plan)?;
+        edits.extend(self.operation_edits(plan)?);
         if edits.is_empty() {
             return Ok(());
         }
@@ -35,6 +39,32 @@ impl Refs<'_> {
         }
         named(self.edit(&gone, message, still), || "delete a branch".to_owned())?;
         named(self.edit(&moved, message, || Ok(())), || "move the branch".to_owned())
+    }
+}
+
+impl Refs<'_> {
+    /// What says what git is in the middle of, where that is refs in tables.
+    fn operation_edits(&self, plan: &Plan) -> Result<Vec<Edit>> {
+        let Some(Change { from, to }) = plan.moved_operation() else { return Ok(Vec::new()) };
+        let id = |operation: &Operation, path: &BString| -> Result<Option<ObjectId>> {
+            let Some(blob) = operation.files.get(path) else { return Ok(None) };
+            Ok(Some(ObjectId::from_hex(Objects::new(self.repo).blob(*blob)?.trim())?))
+        };
+        let names: BTreeSet<&BString> = from.files.keys().chain(to.files.keys()).collect();
+        let mut edits = Vec::new();
+        for path in names.into_iter().filter(|path| self.repo.is_in_table(path.as_bstr())) {
+            let name = FullName::try_from(path.clone())?;
+            let (mut now, then) = (id(from, path)?.map(Target::Object), id(to, path)?);
+            if *path == ORIG_HEAD {
+                now = self.repo.ref_value(name.as_ref())?;
+            }
+            let then = then.map(Target::Object);
+            // git leaves this one behind, too.
+            if now != then && !(*path == ORIG_HEAD && then.is_none()) {
+                edits.push(Edit { name, from: now, to: then, logged: None, always_logged: false });
+            }
+        }
+        Ok(edits)
     }
 }
 
@@ -112,7 +142,6 @@ mod tests {
     use super::*;
     use crate::error::Code;
     use crate::git::repo::testing::Fixture;
-    use crate::model::checkpoint;
     use crate::model::plan::Op;
 
     fn state(f: &Fixture) -> Vec<String> {
@@ -161,7 +190,7 @@ mod tests {
             assert_eq!(f.lines(&["reflog", "-1", "--format=%gs", "side"]), ["oxundo: undo"]);
             let mut back = plan.inverse();
             let head = Refs::new(&f.repo).head().expect("read HEAD");
-            back.head = checkpoint::Change::new(head.clone(), head);
+            back.head = Change::new(head.clone(), head);
             Refs::new(&f.repo).move_refs(&back, "redo").expect("move them back");
             assert_eq!(state(&f), before);
         }
@@ -225,10 +254,8 @@ mod tests {
         };
         let path = [at(Some("main"), two), at(Some("side"), one), at(None, two), at(None, one), at(Some("main"), two)];
         for step in path.windows(2) {
-            let plan = Plan {
-                head: checkpoint::Change::new(step[0].clone(), step[1].clone()),
-                ..Plan::empty(Op::Undo, Head::default())
-            };
+            let plan =
+                Plan { head: Change::new(step[0].clone(), step[1].clone()), ..Plan::empty(Op::Undo, Head::default()) };
             Refs::new(&f.repo).move_refs(&plan, "undo").expect("move HEAD");
             assert_eq!(f.id(&["rev-parse", "HEAD"]), step[1].commit.expect("a commit"));
             assert_eq!(f.git_agrees(&["symbolic-ref", "-q", "HEAD"]), step[1].branch.is_some());

@@ -16,6 +16,7 @@ pub mod lock;
 pub mod look;
 pub mod loose;
 pub mod open;
+pub mod operation;
 pub mod platform;
 pub mod process;
 pub mod refs;

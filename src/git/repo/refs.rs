@@ -116,9 +116,9 @@ pub fn resolved(gix: &gix::Repository, name: FullName) -> Result<(FullName, Opti
 }
 
 /// What git is asked to print of each ref.
-const LISTING: &str = "--format=%(objectname) %(symref) %(refname)";
+pub const LISTING: &str = "--format=%(objectname) %(symref) %(refname)";
 
-fn listed_refs(printed: &[u8]) -> Result<Vec<Listed>> {
+pub fn listed_refs(printed: &[u8]) -> Result<Vec<Listed>> {
     let mut refs = Vec::new();
     for line in printed.lines() {
         let words: Vec<_> = line.splitn(3, |byte| *byte == b' ').collect();

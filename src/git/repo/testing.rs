@@ -2,6 +2,7 @@
 
 use crate::git::repo::{Repo, hermetic};
 use crate::model::checkpoint::{Checkpoint, Head, IndexState, Modes, UsualModes};
+use crate::model::operation::Operation;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,6 +136,7 @@ impl Fixture {
             symbolic: BTreeMap::new(),
             elsewhere: BTreeSet::new(),
             stash: Vec::new(),
+            operation: Operation::default(),
             index: IndexState { tree, sparse: BTreeSet::new(), special: BTreeMap::new() },
             worktree: tree,
             modes: Modes { usual: UsualModes::from_umask(0o022), unusual: BTreeMap::new() },

@@ -1,6 +1,7 @@
 //! Freeing the space of old records: what was moved aside is deleted at once, objects
 //! when git next collects its garbage.
 
+use crate::git::objects::Objects;
 use crate::git::refs::read::REFS;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::clock::parse_rfc3339;
@@ -176,9 +177,9 @@ impl Stored<'_> {
     /// The commits that a turn needs: those of its checkpoints, and its own.
     pub fn needed_commits(&self, turn: &Turn) -> Result<BTreeSet<ObjectId>> {
         let mut needed: BTreeSet<ObjectId> = turn.commits.iter().map(|commit| commit.id).collect();
-        needed.extend(commits_in(&self.checkpoint(turn.turn, Side::Before)?));
+        needed.extend(self.commits_in(&self.checkpoint(turn.turn, Side::Before)?)?);
         if turn.ended_at.is_some() {
-            needed.extend(commits_in(&self.checkpoint(turn.turn, Side::After)?));
+            needed.extend(self.commits_in(&self.checkpoint(turn.turn, Side::After)?)?);
         }
         needed.extend(self.steps(turn.turn)?.iter().filter_map(|step| step.head));
         Ok(needed)
@@ -186,16 +187,18 @@ impl Stored<'_> {
 
     /// The commits that a rescue checkpoint needs.
     pub fn rescued_commits(&self, number: u64) -> Result<BTreeSet<ObjectId>> {
-        Ok(commits_in(&self.rescue(number)?).collect())
+        self.commits_in(&self.rescue(number)?)
     }
 
     /// The commits that a checkpoint needs that the user named.
     pub fn named_commits(&self, number: u64) -> Result<BTreeSet<ObjectId>> {
-        Ok(commits_in(&self.named_checkpoint(number)?).collect())
+        self.commits_in(&self.named_checkpoint(number)?)
     }
-}
 
-fn commits_in(checkpoint: &Checkpoint) -> impl Iterator<Item = ObjectId> {
-    let stash = checkpoint.stash.iter().map(|entry| entry.id);
-    checkpoint.branches.values().copied().chain(checkpoint.head.commit).chain(stash)
+    fn commits_in(&self, checkpoint: &Checkpoint) -> Result<BTreeSet<ObjectId>> {
+        let mut commits = Objects::new(self.repo).commits_named(&checkpoint.operation)?;
+        commits.extend(checkpoint.stash.iter().map(|entry| entry.id));
+        commits.extend(checkpoint.branches.values().copied().chain(checkpoint.head.commit));
+        Ok(commits)
+    }
 }

@@ -4,6 +4,8 @@
 use crate::error::Refusal;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shown;
@@ -134,7 +136,7 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
     pin_by_hand(locked, &mut update.state)?;
     update.state.stand(&plan.head.to, locked.place()?);
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
-    update.state.held = held(&capture.checkpoint, &turn);
+    update.state.held = held(locked.repo, &capture.checkpoint, &turn)?;
     update.put_turn(&turn)?;
     let before = &capture.checkpoint;
     let alone = turn.made.is_some().then(|| before.alone());
@@ -196,10 +198,11 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
 }
 
 /// The commits that must be kept while the turn is open, whatever the agent does to the refs.
-fn held(before: &Checkpoint, turn: &Turn) -> Vec<Pin> {
+fn held(repo: &Repo, before: &Checkpoint, turn: &Turn) -> Result<Vec<Pin>> {
     let tips = before.branches.values().copied();
     let stash = before.stash.iter().map(|entry| entry.id);
     let commits = before.head.commit.into_iter().chain(turn.dirty_commit);
-    let held: BTreeSet<Pin> = tips.chain(commits).chain(stash).map(Pin).collect();
-    held.into_iter().collect()
+    let named = Objects::new(repo).commits_named(&before.operation)?;
+    let held: BTreeSet<Pin> = tips.chain(commits).chain(stash).chain(named).map(Pin).collect();
+    Ok(held.into_iter().collect())
 }

@@ -15,7 +15,7 @@ use crate::git::timeline::update::Update;
 use crate::model::checkpoint::{Checkpoint, Delta, branch_changes};
 use crate::model::merge::{Cause, Edits, Merged};
 use crate::model::place::{Place, base_of};
-use crate::model::plan::{Op, Plan, ReturnState};
+use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan};
 use crate::model::record::Record;
 use crate::model::timeline::{Pin, Timeline};
@@ -303,7 +303,8 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     let number = turn.turn;
     let checkpoints = Checkpoints::new(locked.repo);
     let delta = checkpoints.delta(turn, &since.before, &since.start)?.inverse();
-    let mut deltas = vec![TurnDelta { turn: number, delta, returns: ReturnState::default() }];
+    let within = since.capture.checkpoint.operation.clone();
+    let mut deltas = vec![TurnDelta { turn: number, delta, within, ..TurnDelta::default() }];
     // The dirty commit stays below one of the user's.
     deltas.retain(|_| turn.onto.is_none());
     let present = checkpoints.present(&deltas, &since.capture.checkpoint, &since.capture.index)?;

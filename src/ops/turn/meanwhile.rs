@@ -148,6 +148,8 @@ fn goal(
     }
     if let Some(onto) = onto {
         goal.index = ends.start.index.clone();
+        // Whatever the user has ended by a commit is over.
+        goal.operation = ends.after.operation.clone();
         let tree = objects.commit_tree(onto)?;
         for path in objects.changed_paths(objects.head_tree(&ends.start.head)?, tree)? {
             index.take_from_sparse(&mut goal.index, path.as_bstr())?;

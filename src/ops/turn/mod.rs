@@ -26,6 +26,7 @@ use crate::git::repo::Repo;
 use crate::model::bytes::shown;
 use crate::model::checkpoint::{Checkpoint, Head, short_branch};
 use crate::model::plan::{BranchMove, Plan};
+use crate::model::planner::finishing;
 use crate::model::subject::subject_of_prompt;
 use crate::model::turn::{Mode, Note, Turn, TurnCommit};
 use crate::warning::{Warn, Warning};
@@ -60,26 +61,19 @@ pub fn message_of_prompt(config: Config<'_>, prompt: &str, heard: Warn<'_>) -> O
 
 /// Checks that git is not in the middle of something, and that nothing is unmerged.
 pub fn check_idle(repo: &Repo) -> Result<()> {
-    check_no_operation(repo)?;
-    let Some(path) = Index::new(repo).first_unmerged()? else { return Ok(()) };
-    Err(in_the_middle(format!("'{}' is unmerged", shown(path.as_bstr())), "git reset --merge"))
-}
-
-/// Checks that git is not in the middle of something. What a conflicting `git stash pop` leaves is no operation: unmerged
-/// entries are in the index like others.
-pub fn check_no_operation(repo: &Repo) -> Result<()> {
-    match repo.in_progress() {
-        None => Ok(()),
-        Some("bisect") => Err(in_the_middle("a bisect is in progress".to_owned(), "git bisect reset")),
-        Some(what) => Err(in_the_middle(format!("a {what} is in progress"), &format!("git {what} --abort"))),
+    if let Some(word) = repo.in_progress() {
+        return Err(in_progress(word).into());
     }
+    let Some(path) = Index::new(repo).first_unmerged()? else { return Ok(()) };
+    let refusal = Refusal::new(Code::InProgress, format!("'{}' is unmerged", shown(path.as_bstr())));
+    let [finish, _] = finishing("merge");
+    Err(refusal.hint(finish).hint("or run 'git reset --merge' to give it up").into())
 }
 
-fn in_the_middle(what: String, line: &str) -> anyhow::Error {
-    Refusal::new(Code::InProgress, what)
-        .hint("run 'git status': it says how to finish it")
-        .hint(format!("or run '{line}' to give it up"))
-        .into()
+/// The refusal where git is in the middle of something.
+pub fn in_progress(word: &str) -> Refusal {
+    let [finish, give_up] = finishing(word);
+    Refusal::new(Code::InProgress, format!("a {word} is in progress")).hint(finish).hint(give_up)
 }
 
 /// Checks that HEAD is on a branch, or detached. git lets it be on any ref, and a commit moves that; oxundo moves no

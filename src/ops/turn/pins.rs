@@ -28,6 +28,10 @@ pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result
         went.chain(came).for_each(|entry| state.pin(entry.id));
     }
     let objects = Objects::new(repo);
+    // Of a rebase that is given up, for example, no branch has what it had made.
+    for operation in delta.operation.iter().flat_map(|change| [&change.from, &change.to]) {
+        objects.commits_named(operation)?.into_iter().for_each(|id| state.pin(id));
+    }
     let keeps = |above: ObjectId, below: ObjectId| objects.is_ancestor(below, above);
     for (from, to) in moves {
         match (from, to) {
@@ -76,7 +80,8 @@ pub fn pin_by_hand(view: &View<'_>, state: &mut Timeline) -> Result<()> {
 pub fn refs_delta(plan: &Plan) -> Delta {
     let branches: BTreeMap<_, _> =
         (plan.branches.iter()).map(|branch| (branch.name.clone(), Change::new(branch.from, branch.to))).collect();
-    Delta { branches, head: Some(plan.head.clone()), stash: plan.stash.clone(), ..Delta::default() }
+    let operation = plan.moved_operation().cloned();
+    Delta { branches, head: Some(plan.head.clone()), stash: plan.stash.clone(), operation, ..Delta::default() }
 }
 
 /// Lets go of the commits that nobody needs, and keeps those alive that these alone have kept for others.

@@ -15,7 +15,7 @@ use crate::ops::undo::range::TurnRange;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many commits that no turn knows are described, where there are more.
 const MANY: usize = 100;
@@ -32,17 +32,22 @@ pub fn check_commits(
     let (back, forward) = legs.split_at(range.back);
     let known: Vec<ObjectId> = reworded.iter().map(|commit| commit.to).collect();
     let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
+    let merges = merges_in_the_middle(view, range, legs)?;
     let check = |name: &str, hidden: &[ObjectId], at: ObjectId| -> Result<()> {
         let mut leaving = Objects::new(view.repo).commits_between(hidden, at)?;
         // Only so many can be the turns': among those on top of them there is one that may not leave.
         leaving.truncate(ours + MANY);
-        let checked = guard::check(op, name, &described(view, op, &range.turns, &leaving, &known)?);
+        let mut described = described(view, op, &range.turns, &leaving, &known)?;
+        // It is made again from where undo leads.
+        described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
+        let checked = guard::check(op, name, &described);
         Ok(checked.map_err(|refusal| if op == Op::Redo { with_branch(refusal, range) } else { refusal })?)
     };
     let mut then = now.clone();
     for (name, at, goal) in moving_tips(back, now) {
         // A deleted branch: commits that are still on other branches do not count as leaving.
-        let hidden = goal.map_or_else(|| staying_tips(back, now), |goal| vec![goal]);
+        let mut hidden = goal.map_or_else(|| staying_tips(back, now), |goal| vec![goal]);
+        hidden.extend(held_by_operation(view, back)?);
         check(&name, &hidden, at)?;
         walk_tip(&mut then, &name, goal);
     }
@@ -60,6 +65,31 @@ pub fn check_commits(
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
     Ok(())
+}
+
+/// The merges that turns have made of what was being merged when they began, and is again when they are undone.
+fn merges_in_the_middle(view: &View<'_>, range: &TurnRange, legs: &[Leg]) -> Result<BTreeSet<ObjectId>> {
+    let objects = Objects::new(view.repo);
+    let mut ended = BTreeSet::new();
+    for (leg, turn) in legs[..range.back].iter().zip(&range.turns) {
+        let merged = objects.merged_by(&leg.goal.operation)?;
+        for commit in turn.commits.iter().filter(|commit| !merged.is_empty() && objects.has_commit(commit.id)) {
+            let parents = objects.parents(commit.id)?;
+            if parents.get(1..).is_some_and(|others| others == merged) {
+                ended.insert(commit.id);
+            }
+        }
+    }
+    Ok(ended)
+}
+
+/// What an operation holds that a walk leads to: what is being merged, and what is on no branch, as a rebase has it.
+fn held_by_operation(view: &View<'_>, legs: &[Leg]) -> Result<Vec<ObjectId>> {
+    let Some(goal) = legs.last().map(|leg| &leg.goal).filter(|goal| goal.operation.is_under_way()) else {
+        return Ok(Vec::new());
+    };
+    let named = Objects::new(view.repo).merged_by(&goal.operation)?;
+    Ok(named.into_iter().chain(goal.head.commit).collect())
 }
 
 /// What is on the branch stays there, and the turns come back on one of their own.

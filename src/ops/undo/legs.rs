@@ -137,7 +137,8 @@ impl Way {
             Direction::Back => (delta.inverse(), after, before),
             Direction::Forward => (delta, before, after),
         };
-        Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns } })
+        let within = start.operation.clone();
+        Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns, within } })
     }
 }
 

@@ -7,6 +7,7 @@ pub mod prepare;
 pub mod range;
 pub mod remade;
 
+use crate::error::{Code, Refusal};
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
 use crate::model::bytes::{exact, sanitized, shell_word, shown};
@@ -18,7 +19,7 @@ use crate::ops::conversation;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
-use crate::ops::turn::{check_no_operation, notes};
+use crate::ops::turn::{in_progress, notes};
 use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
 use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{Extent, TurnRange};
@@ -30,6 +31,9 @@ use gix::bstr::ByteSlice;
 /// So many turns of a walk are named in the log of operations.
 const NAMED: usize = 5;
 
+/// What may be in the way because of an operation in progress.
+const OBSTACLES: [Code; 6] = [Code::Published, Code::Merge, Code::Foreign, Code::Branch, Code::Conflict, Code::Nothing];
+
 /// An undo or a redo with all checks made.
 pub struct PlannedUndo {
     op: Op,
@@ -39,11 +43,35 @@ pub struct PlannedUndo {
 
 /// Plans an undo or a redo for all its turns, and changes nothing. `edits` overrides the configuration.
 pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> Result<PlannedUndo> {
-    check_no_operation(view.repo)?;
-    let range = TurnRange::find(view, op, extent)?;
-    let edits = view.config().edits_or(edits)?;
-    let prepared = Prepared::new(view, op, &range, edits, RefMoves::Move)?;
-    Ok(PlannedUndo { op, range, prepared })
+    let planned = || {
+        let range = TurnRange::find(view, op, extent)?;
+        let edits = view.config().edits_or(edits)?;
+        let prepared = Prepared::new(view, op, &range, edits, RefMoves::Move)?;
+        Ok(PlannedUndo { op, range, prepared })
+    };
+    planned().map_err(|error| in_the_middle(view, op, error))
+}
+
+/// Where the user is in the middle of something that has begun since the last turn, no other obstacle is worth a word: it may go
+/// with that.
+fn in_the_middle(view: &View<'_>, op: Op, error: anyhow::Error) -> anyhow::Error {
+    let is_obstacle = error.downcast_ref::<Refusal>().is_some_and(|refusal| OBSTACLES.contains(&refusal.code));
+    match view.repo.in_progress() {
+        Some(word) if is_obstacle && !is_turns_own(view, op).unwrap_or(true) => in_progress(word).into(),
+        _ => error,
+    }
+}
+
+/// Whether git is in the middle of what it was in the middle of when the next turn of the walk ended, or began for redo.
+fn is_turns_own(view: &View<'_>, op: Op) -> Result<bool> {
+    let place = view.place()?;
+    let (turn, side) = match op {
+        Op::Redo => (place.undone.first().copied(), Side::Before),
+        _ => (place.top, Side::After),
+    };
+    let Some(turn) = turn else { return Ok(false) };
+    let then = view.timeline.checkpoint(turn, side)?.operation;
+    Ok(view.repo.operation(view.limits()?.max_file_size)? == then)
 }
 
 impl PlannedUndo {

@@ -95,7 +95,8 @@ fn signing(repo: &Repo) -> Option<Finding> {
 fn in_progress(repo: &Repo) -> Option<Finding> {
     let what = repo.in_progress()?;
     let end = if what == "bisect" { "git bisect reset".to_owned() } else { format!("git {what} --abort") };
-    let message = format!("a {what} is in progress: undo refuses, and turns make no commits");
+    let message =
+        format!("a {what} is in progress: turns make no commits, and undo goes no further than to its beginning");
     Some(Finding::new(Severity::Warning, message).mend(end).mend("git status"))
 }
 
