@@ -85,6 +85,11 @@ pub fn is_mark(path: &BStr) -> bool {
     MARKS.iter().any(|name| path == name.as_bytes()) || DIRECTORIES.iter().any(is_in)
 }
 
+/// Whether git may leave such a file behind when it is in the middle of nothing any more: then nobody minds what is in it.
+pub fn is_left_behind(path: &BStr) -> bool {
+    !is_mark(path) && !PREPARED.iter().any(|name| path == name.as_bytes())
+}
+
 fn is_below(path: &BStr, directory: &str) -> bool {
     path.strip_prefix(directory.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
 }

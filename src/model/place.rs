@@ -40,6 +40,8 @@ pub struct Node {
     pub previous: Option<u64>,
     /// The commit that HEAD was at when it began.
     pub from: Option<ObjectId>,
+    /// The commit with the user's work upon which it began, where there is one.
+    pub dirty: Option<ObjectId>,
     /// The commit that HEAD was at when it ended.
     pub to: Option<ObjectId>,
     /// The last turn that moved HEAD among this one and those below it, 0 for none; older records do not have it.
@@ -180,7 +182,8 @@ fn along(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read
         at = Some(node.turn);
     }
     // On a branch where no turn was ever made, and that only shares older history with this line, none was undone.
-    let is_by_hand = found.is_some() || recorded.is_here || above.last().is_some_and(|next| next.from == head);
+    let begins_here = |next: &Node| next.from == head || head.is_some() && next.dirty == head;
+    let is_by_hand = found.is_some() || recorded.is_here || above.last().is_some_and(begins_here);
     let by_hand: Vec<u64> = if is_by_hand { above.iter().rev().map(|node| node.turn).collect() } else { Vec::new() };
     let count = by_hand.len();
     let rest = if is_by_hand { last.undone.clone() } else { Vec::new() };
@@ -213,8 +216,13 @@ mod tests {
 
     /// 1 and 2 moved HEAD, 3 did not, 4 did; 5 moved HEAD from where 2 had left it; 6 stands above 5.
     fn read(turn: u64) -> Result<Node> {
-        let node =
-            |previous, from, to| Node { turn, previous, from: Some(commit(from)), to: Some(commit(to)), base: None };
+        let node = |previous, from, to| Node {
+            turn,
+            previous,
+            from: Some(commit(from)),
+            to: Some(commit(to)),
+            ..Node::default()
+        };
         Ok(match turn {
             1 => node(None, 100, 1),
             2 => node(Some(1), 1, 2),
@@ -290,7 +298,13 @@ mod tests {
     fn a_line_without_ends_in_heads_history_is_not_followed_for_ever() {
         let long = |turn: u64| -> Result<Node> {
             let at = |turn: u64| Some(ObjectId::from_bytes_or_panic(&[&[0; 12][..], &turn.to_be_bytes()].concat()));
-            Ok(Node { turn, previous: (turn > 1).then(|| turn - 1), from: at(turn - 1), to: at(turn), base: None })
+            Ok(Node {
+                turn,
+                previous: (turn > 1).then(|| turn - 1),
+                from: at(turn - 1),
+                to: at(turn),
+                ..Node::default()
+            })
         };
         let place = decide(&on_its_branch(stack(100_000, &[])), Some(commit(9)), None, &long).expect("decide");
         assert_eq!(place, Place::default());

@@ -308,7 +308,7 @@ impl Planner<'_, '_> {
             let next = match moved.get(path) {
                 Some(next) => *next,
                 None if self.has_given_up(path, now, remembered.as_ref(), turn) => change.to,
-                None if self.is_over(path, now, turn) => now,
+                None if self.is_over(path, now, remembered.as_ref(), turn) => now,
                 None => self.file(path, now, change, remembered.as_ref())?,
             };
             if (now, next) != (change.from, change.to) && !(forget && remembered.is_some()) {
@@ -485,7 +485,16 @@ impl Planner<'_, '_> {
     }
 
     /// Whether the operation is over in which the turn leads to a conflict, and one of its sides is all that there is.
-    fn is_over(&self, path: &BString, now: Option<FileState>, turn: &TurnDelta) -> bool {
+    fn is_over(
+        &self,
+        path: &BString,
+        now: Option<FileState>,
+        remembered: Option<&Change<Option<FileState>>>,
+        turn: &TurnDelta,
+    ) -> bool {
+        if remembered.is_some_and(|remembered| remembered.from == now) {
+            return false;
+        }
         let entries = turn.delta.index.get(path).map_or(&[][..], |change| &change.to);
         self.is_lost && now.is_some_and(|now| entries.iter().any(|entry| entry.stage > 0 && entry.id == now.id))
     }
@@ -500,7 +509,8 @@ impl Planner<'_, '_> {
         let remembered = turn.returns.entries(path);
         let remembered = remembered.as_ref();
         // No commit could be made with it, and nothing would end it.
-        if self.is_lost && change.to.iter().any(|entry| entry.stage > 0) {
+        let is_known = remembered.is_some_and(|remembered| remembered.from == *now);
+        if self.is_lost && !is_known && change.to.iter().any(|entry| entry.stage > 0) {
             return Ok(now.clone());
         }
         if let Some(next) = resolved(self.edits, now, change, remembered) {

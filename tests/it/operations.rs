@@ -158,3 +158,246 @@ fn what_is_prepared_for_the_next_commit_comes_and_goes() {
         }
     });
 }
+
+/// A ghost turn that leaves the branch where it is, and what the user then begins.
+fn with_ghost_turn(script: &str) -> (Sandbox, State) {
+    let repo = forked();
+    repo.git(["commit", "-qam", "the rest"]);
+    let before = repo.state();
+    repo.turn(Mode::Ghost, script);
+    (repo, before)
+}
+
+#[test]
+fn undo_goes_on_around_what_the_user_has_begun_and_does_not_touch() {
+    check_all(
+        OPERATIONS.map(|(name, begin, end, abort)| (name.to_owned(), (begin, end, abort))),
+        |(begin, end, abort)| {
+            for ends in [end, abort] {
+                let (repo, _) = with_ghost_turn("echo agent >agents.txt; echo more >>loose.txt");
+                let control = repo.copy();
+                let begin = begin.replace("git stash -q; ", "");
+                repo.sh(&quietly(&begin));
+                let operation = repo.operation();
+                assert!(is_under_way(&repo), "git is in the middle of it");
+                repo.undo();
+                repo.assert_absent("agents.txt", "the turn is undone");
+                assert_eq!(repo.operation(), operation, "it is as it was");
+                repo.redo();
+                repo.undo();
+                let go_on = quietly(&format!("printf 'resolved\\n' >a.txt; git add a.txt; {ends}"));
+                repo.sh(&go_on);
+                control.sh(&quietly(&begin));
+                control.sh(&go_on);
+                let trees = [&control, &repo].map(|repo| repo.git(["log", "--format=%T %s", "HEAD"]));
+                assert_eq!(trees[1], trees[0], "it ends as it would have");
+            }
+        },
+    );
+}
+
+#[test]
+fn what_the_user_has_begun_is_not_torn_and_the_hints_lead_on() {
+    for (turn, begin) in [
+        // What is staged is its commit's.
+        ("echo agent >agents.txt; git add agents.txt; git commit -qm agents", "git merge -q side || :"),
+        ("echo agent >>c.txt; git commit -qam agents", "git cherry-pick side~1 || :"),
+        ("echo agent >>c.txt; git commit -qam agents", "git bisect start"),
+        // A file that it has staged, or left unmerged.
+        ("sed -i s/1/one/ c.txt", "git commit -qam taken; git merge -q side || :"),
+        ("echo agent >a.txt", "git commit -qam taken; git merge -q side || :"),
+        ("echo agent >agents.txt; git add agents.txt", "git commit -qm taken; git merge -q side || :"),
+        // What is in its stash comes back when it ends.
+        ("echo agent >>b.txt", "git rebase -q --autostash side || :"),
+    ] {
+        let (repo, _) = with_ghost_turn(turn);
+        repo.sh(&quietly(begin));
+        let error = repo.refuses(&["undo"], "in_progress");
+        let hint = error["hints"][1].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("it has a line to type");
+        repo.sh(&quietly(hint));
+        let again = repo.oxundo(["undo"]);
+        assert!(again.code == 0 || again.err().contains("was not made by a turn"), "{turn}: {again:?}");
+    }
+}
+
+#[test]
+fn what_the_user_ends_of_what_a_turn_began_is_over_and_redo_leads_back_to_that() {
+    in_both_modes(|mode| {
+        for (begin, _, abort) in OPERATIONS.map(|(_, begin, end, abort)| (begin, end, abort)) {
+            let repo = forked();
+            let before = repo.printed();
+            repo.turn(mode, &quietly(begin));
+            repo.sh(&quietly(abort));
+            let given_up = repo.printed();
+            let undone = repo.oxundo(["undo"]);
+            if undone.code == 0 {
+                repo.printed().assert_is(&before, begin);
+                repo.redo();
+                repo.printed().assert_is(&given_up, begin);
+                repo.undo();
+            } else {
+                // HEAD is where it was before the turn: the user has undone it by hand.
+                assert_eq!(undone.code, 4, "{begin}: {undone:?}");
+                repo.redo();
+                assert!(is_under_way(&repo), "{begin}");
+                repo.undo();
+                repo.printed().assert_is(&before, begin);
+            }
+        }
+    });
+}
+
+#[test]
+fn where_the_users_operation_is_over_undo_of_a_turn_in_it_leaves_nothing_that_nobody_can_end() {
+    for ends in ["git commit -qm merged", "git merge --abort", "git reset -q --hard"] {
+        let repo = forked();
+        repo.sh(&quietly("git merge -q side || :"));
+        repo.turn(Mode::Ghost, "printf 'resolved\\n' >a.txt; git add a.txt; echo agent >agents.txt");
+        repo.sh(ends);
+        let after = repo.printed();
+        repo.undo();
+        assert_eq!(repo.git(["ls-files", "--unmerged"]), "", "{ends}: no entry is left that nobody can end");
+        repo.assert_absent("agents.txt", ends);
+        let undone = repo.printed();
+        repo.redo();
+        repo.printed().assert_is(&after, ends);
+        repo.undo();
+        repo.printed().assert_is(&undone, ends);
+    }
+}
+
+#[test]
+fn a_turn_that_ended_a_merge_is_taken_out_by_a_commit_on_top_and_no_conflict_is_left() {
+    for args in [&["undo", "--revert"][..], &["undo", "--only", "1"]] {
+        for later in ["true", "echo later >later.txt; git add -A; git commit -qm later"] {
+            let repo = forked();
+            repo.sh(&quietly("git merge -q side || :"));
+            let ours = repo.git(["rev-parse", "HEAD^{tree}"]);
+            repo.turn(Mode::Ghost, "printf 'resolved\\n' >a.txt; git add a.txt; git commit -qm merged");
+            repo.sh(later);
+            let after = repo.printed();
+            repo.oxundo(args).success();
+            assert_eq!(repo.git(["ls-files", "--unmerged"]), "", "no conflict is left");
+            assert!(!is_under_way(&repo), "nor an operation");
+            repo.assert_file("a.txt", "main\n", "as it was before the merge");
+            if later == "true" {
+                assert_eq!(repo.git(["rev-parse", "HEAD^{tree}"]), ours, "the merge is taken back");
+                assert_eq!(repo.git(["diff", "--cached", "--name-only"]), "", "nothing is staged");
+            }
+            let reverted = repo.printed();
+            for (op, wanted) in [("undo", &after), ("redo", &reverted), ("undo", &after)] {
+                repo.oxundo([op]).success();
+                repo.printed().assert_is(wanted, op);
+            }
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn what_an_operation_names_is_kept_when_nothing_else_holds_it() {
+    let repo = forked();
+    let before = repo.printed();
+    repo.turn(Mode::Ghost, &quietly("git rebase -q --autostash side || :"));
+    let after = repo.printed();
+    repo.undo();
+    repo.printed().assert_is(&before, "undo");
+    repo.git(["branch", "-qD", "side"]);
+    repo.prune();
+    repo.redo();
+    let without_side = |state: &State| state.clone().without("ref refs/heads/side");
+    without_side(&repo.printed()).assert_is(&without_side(&after), "redo");
+    repo.prune();
+    repo.sh(&quietly("printf 'resolved\\n' >a.txt; git add a.txt; git rebase --continue"));
+    repo.assert_file("b.txt", "b\nunstaged\n", "its stash comes back");
+    repo.assert_sound();
+}
+
+#[test]
+fn a_state_in_the_middle_of_something_is_restored_exactly() {
+    let repo = forked();
+    repo.sh(&quietly("git merge -q side || :"));
+    let before = repo.printed();
+    repo.turn(Mode::Ghost, "git merge --abort");
+    let after = repo.printed();
+    repo.oxundo(["restore", "--exact", "1:before"]).success();
+    repo.printed().assert_is(&before, "in the middle of it");
+    repo.undo();
+    repo.printed().assert_is(&after, "and back");
+    repo.redo();
+    repo.sh("printf 'resolved\\n' >a.txt; git add a.txt; git commit -qm merged");
+    assert_eq!(repo.git(["log", "-1", "--format=%p"]).split(' ').count(), 2, "it is a merge");
+}
+
+#[test]
+fn what_is_too_large_for_a_checkpoint_is_left_alone_and_said() {
+    let repo = forked();
+    repo.git(["config", "oxundo.maxFileSize", "2k"]);
+    let begin = "git stash -q; seq 9999 >patch.txt; git add -A; git commit -qm patch; git format-patch -q --stdout -1 >../home/p; git reset -q --hard HEAD~1; echo other >patch.txt; git add -A; git commit -qm other; git am -q ../home/p || :";
+    repo.sh(&quietly(begin));
+    let operation = repo.operation();
+    assert!(operation.contains_key("rebase-apply/0001"), "{:?}", operation.keys());
+    repo.turn(Mode::Ghost, "echo agent >agents.txt");
+    repo.undo();
+    repo.assert_absent("agents.txt", "undo goes on around it");
+    repo.redo();
+    assert_eq!(repo.operation(), operation, "and it is as it was");
+    repo.turn(Mode::Ghost, "git am --abort; echo more >more.txt");
+    let error = repo.refuses(&["undo"], "in_progress");
+    assert!(error["message"].as_str().is_some_and(|why| why.contains("too large")), "{error}");
+}
+
+#[test]
+fn in_linked_worktrees_it_is_the_worktrees_own() {
+    let repo = forked();
+    repo.sh("git commit -qam rest; rm loose.txt");
+    let linked = repo.linked("linked");
+    linked.sh("echo main >a.txt; echo unstaged >>b.txt");
+    repo.sh(&quietly("git cherry-pick side~1 || :"));
+    let others = repo.printed();
+    for (begin, _, _) in OPERATIONS.map(|(_, begin, end, abort)| (begin, end, abort)) {
+        let linked = linked.copy();
+        let before = linked.printed();
+        linked.turn(Mode::Ghost, &quietly(begin));
+        assert!(is_under_way(&linked), "{begin}");
+        there_and_back(&linked, &before, &linked.printed());
+    }
+    let before = linked.printed();
+    linked.turn(Mode::Ghost, &quietly("git merge -q side || :"));
+    there_and_back(&linked, &before, &linked.printed());
+    repo.printed()
+        .only(|fact| fact.starts_with("git dir "))
+        .assert_is(&others.only(|fact| fact.starts_with("git dir ")), "the other one's own");
+}
+
+#[test]
+fn where_refs_are_in_tables_it_comes_and_goes_too() {
+    if !Sandbox::has_tables() {
+        return;
+    }
+    let start = fork(Sandbox::with_tables(&[]));
+    check_all(
+        OPERATIONS.map(|(name, begin, end, abort)| (name.to_owned(), (begin, end, abort))),
+        |(begin, end, abort)| {
+            let repo = start.copy();
+            let before = repo.printed();
+            repo.turn(Mode::Ghost, &quietly(begin));
+            assert!(is_under_way(&repo), "git is in the middle of it");
+            let begun = repo.printed();
+            there_and_back(&repo, &before, &begun);
+            repo.turn(Mode::Ghost, &quietly(&format!("printf 'resolved\\n' >a.txt; git add a.txt; {end}")));
+            there_and_back(&repo, &begun, &repo.printed());
+            repo.undo();
+            repo.turn(Mode::Ghost, &quietly(abort));
+            there_and_back(&repo, &begun, &repo.printed());
+            repo.oxundo(["undo", "--steps", "2"]).success();
+            repo.printed().assert_is(&before, "two at once");
+        },
+    );
+    let repo = Sandbox::with_tables(&[]);
+    repo.sh("for n in 1 2 3 4 5 6 7 8; do echo $n >n.txt; git add -A; git commit -qm $n; done");
+    let before = repo.printed();
+    repo.turn(Mode::Ghost, &quietly("git bisect start; git bisect bad; git bisect good HEAD~7"));
+    there_and_back(&repo, &before, &repo.printed());
+    assert!(repo.sh("git bisect good").contains("left to test"), "git goes on with it");
+}

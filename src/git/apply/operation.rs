@@ -62,6 +62,12 @@ impl Apply<'_> {
         for path in ours.iter().filter(|path| ***path != ORIG_HEAD) {
             let ends = [change.from.files.get(*path).copied(), change.to.files.get(*path).copied()];
             let found = self.repo.operation_file(path.as_bstr())?;
+            // What git has left behind is in no state that it was in the middle of nothing in.
+            let ends_anything = !change.from.is_under_way() || !change.to.is_under_way();
+            if operation::is_left_behind(path.as_bstr()) && ends_anything {
+                now.from.files.remove(*path);
+                continue;
+            }
             let is_torn = after_cut && found.as_ref().is_some_and(Vec::is_empty);
             let found = found.map(|content| blob_id(&content, self.repo.hash_kind())).transpose()?;
             if !is_torn && !ends.contains(&found) {

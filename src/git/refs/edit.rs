@@ -55,11 +55,11 @@ impl Refs<'_> {
         for path in names.into_iter().filter(|path| self.repo.is_in_table(path.as_bstr())) {
             let name = FullName::try_from(path.clone())?;
             let (mut now, then) = (id(from, path)?.map(Target::Object), id(to, path)?);
-            if *path == ORIG_HEAD {
+            // git may have left one behind.
+            if now.is_none() || *path == ORIG_HEAD {
                 now = self.repo.ref_value(name.as_ref())?;
             }
             let then = then.map(Target::Object);
-            // git leaves this one behind, too.
             if now != then && !(*path == ORIG_HEAD && then.is_none()) {
                 edits.push(Edit { name, from: now, to: then, logged: None, always_logged: false });
             }

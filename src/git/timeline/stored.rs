@@ -164,7 +164,7 @@ impl<'r> Stored<'r> {
             None => (self.commit_at(number, Side::Before)?, self.commit_at(number, Side::After)?),
         };
         let base = turn.footing.as_ref().map(|footing| footing.base);
-        Ok(Node { turn: number, previous: turn.previous, from, to, base })
+        Ok(Node { turn: number, previous: turn.previous, from, dirty: turn.dirty_commit, to, base })
     }
 
     /// The turns that were made right above one, or above none. Only those are listed that do not have the next number.

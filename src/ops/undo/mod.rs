@@ -49,29 +49,32 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
         let prepared = Prepared::new(view, op, &range, edits, RefMoves::Move)?;
         Ok(PlannedUndo { op, range, prepared })
     };
-    planned().map_err(|error| in_the_middle(view, op, error))
+    planned().map_err(|error| in_the_middle(view, error))
 }
 
 /// Where the user is in the middle of something that has begun since the last turn, no other obstacle is worth a word: it may go
 /// with that.
-fn in_the_middle(view: &View<'_>, op: Op, error: anyhow::Error) -> anyhow::Error {
+fn in_the_middle(view: &View<'_>, error: anyhow::Error) -> anyhow::Error {
     let is_obstacle = error.downcast_ref::<Refusal>().is_some_and(|refusal| OBSTACLES.contains(&refusal.code));
     match view.repo.in_progress() {
-        Some(word) if is_obstacle && !is_turns_own(view, op).unwrap_or(true) => in_progress(word).into(),
+        Some(word) if is_obstacle && !is_turns_own(view).unwrap_or(true) => in_progress(word).into(),
         _ => error,
     }
 }
 
-/// Whether git is in the middle of what it was in the middle of when the next turn of the walk ended, or began for redo.
-fn is_turns_own(view: &View<'_>, op: Op) -> Result<bool> {
+/// Whether git is in the middle of what it was in the middle of when the last turn ended, or the next one to redo began.
+fn is_turns_own(view: &View<'_>) -> Result<bool> {
     let place = view.place()?;
-    let (turn, side) = match op {
-        Op::Redo => (place.undone.first().copied(), Side::Before),
-        _ => (place.top, Side::After),
-    };
-    let Some(turn) = turn else { return Ok(false) };
-    let then = view.timeline.checkpoint(turn, side)?.operation;
-    Ok(view.repo.operation(view.limits()?.max_file_size)? == then)
+    let now = view.repo.operation(view.limits()?.max_file_size)?;
+    let ends = [(place.top, Side::After), (place.undone.first().copied(), Side::Before)];
+    for (turn, side) in ends {
+        if let Some(turn) = turn
+            && view.timeline.checkpoint(turn, side)?.operation == now
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl PlannedUndo {

@@ -155,6 +155,9 @@ fn forget_reached(returns: &mut ReturnState) {
     returns.files.retain(|file| file.from != file.to);
     returns.index.retain(|entry| entry.from != entry.to);
     returns.directories.retain(|directory| directory.from != directory.to);
+    returns.branches.retain(|branch| branch.from != branch.to);
+    returns.stash.take_if(|stash| stash.from == stash.to);
+    returns.operation.take_if(|operation| operation.from == operation.to);
 }
 
 /// What the user committed beside the turns is no edit that a walk keeps: it stays in any case.
