@@ -192,6 +192,25 @@ fn parts() -> Vec<Operation> {
     all
 }
 
+/// What began, gave up or ended something that git is in the middle of.
+fn operations_of_git() -> Vec<Operation> {
+    let fork = "echo edit >edit.txt; echo base >a.txt; git add -A; git commit -qm files; git checkout -q -b side; echo side >a.txt
+        echo new >side.txt; git add -A; git commit -qm side; git checkout -q main; echo main >a.txt; git commit -qam main";
+    let start = Sandbox::new();
+    start.sh(fork);
+    let left = start.copy();
+    left.turn(Mode::Ghost, "git rebase -q side >/dev/null 2>&1 || :; echo more >>edit.txt");
+    let undo = travel("undo of a rebase half way", left, &["undo"], &["redo"], true);
+    start.sh("git merge -q side >/dev/null || :");
+    let ended = start.copy();
+    ended.turn(Mode::Ghost, "echo resolved >a.txt; git commit -qam merged; echo more >>edit.txt");
+    let again = travel("undo of the end of a merge", ended, &["undo"], &["redo"], true);
+    start.turn(Mode::Ghost, "git merge --abort; echo more >>edit.txt");
+    let given_up = travel("undo of a merge that was given up", start, &["undo"], &["redo"], true);
+    let recovery = given_up.recovery("recovery of undo, in a merge", ["rename", "MERGE_HEAD"]);
+    vec![undo, again, recovery, given_up]
+}
+
 impl Operation {
     /// The recovery of this operation, killed in its turn.
     fn recovery(&self, name: &'static str, call: [&str; 2]) -> Self {
@@ -260,6 +279,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         all.push(Operation { name, repo: start, args, judge: Judge::Turn(Box::new(before)) });
     }
     all.extend(parts());
+    all.extend(operations_of_git());
     all
 }
 

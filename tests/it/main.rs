@@ -111,6 +111,8 @@ mod steps;
 mod tables;
 mod terminal;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod torn;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
 mod trials;
 mod trust;

@@ -50,8 +50,18 @@ struct Operation {
     bytes: BTreeSet<String>,
 }
 
+/// The files, and what git is in the middle of.
 fn on_disk(repo: &Sandbox) -> State {
-    repo.state().only(|fact| fact.starts_with("on disk "))
+    repo.state().only(|fact| fact.starts_with("on disk ") || fact.starts_with("git dir "))
+}
+
+/// After a turn that gave up the user's merge.
+fn given_up() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.sh("echo base >a.txt; git add -A; git commit -qm files; git checkout -q -b side; echo side >a.txt; git commit -qam side
+        git checkout -q main; echo main >a.txt; git commit -qam main; git merge -q side >/dev/null || :");
+    repo.turn(Mode::Ghost, "git merge --abort; echo agent >agents.txt");
+    repo
 }
 
 impl Operation {
@@ -110,7 +120,12 @@ fn operations() -> Vec<Operation> {
     let killed = killed_at(&undo.repo, &undo.args, ["renameat", ".oxundo-tmp"]);
     let committed = killed_at(&undo.repo, &undo.args, ["rename", "refs/heads/main"]);
     let torn = undo.cut_at("rename", "refs/heads/main", Loss::Content);
+    let merge = given_up();
+    let merging = merge.copy();
+    merging.undo();
     let all = vec![
+        Operation::new("undo of a merge that was given up", merge, &["undo"]),
+        Operation::new("redo of a merge that was given up", merging, &["redo"]),
         Operation::turn("run", start.copy(), &["run", "--", "sh", "-ec", TURN]),
         Operation::turn("run, ghost", start.copy(), &["run", "--ghost", "--", "sh", "-ec", TURN]),
         Operation::turn("run of nothing", start.copy(), &["run", "--", "true"]),

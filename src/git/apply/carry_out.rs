@@ -141,20 +141,23 @@ impl Apply<'_> {
     fn carry_out(&self, plan: &Plan, record: &Record, index: IndexWork<'_>, files: &mut Files<'_>) -> Result<()> {
         files.apply(plan)?;
         self.check_stop()?;
-        match index {
-            IndexWork::Stays => {}
-            IndexWork::Ready(lock) => lock.commit()?,
+        // Until HEAD is there too, nobody may give up what git is in the middle of.
+        let held = match index {
+            IndexWork::Stays => None,
+            IndexWork::Ready(lock) => lock.commit().map(|()| None)?,
             IndexWork::Moves(lock, rewritten) => {
                 self.move_operation(plan)?;
                 let all = [plan.index.as_slice(), &rewritten].concat();
                 self.apply_index(&all, &lock)?;
                 self.check_stop()?;
-                lock.commit()?;
+                lock.put()?;
+                Some(lock).filter(|_| plan.moved_operation().is_some())
             }
-        }
+        };
         files.close(plan)?;
         self.check_operation_last(plan)?;
         Refs::new(self.repo).move_refs(plan, &record.message)?;
+        drop(held);
         if let Some(stash) = &plan.stash {
             Refs::new(self.repo).set_stash(stash)?;
         }

@@ -184,6 +184,7 @@ impl Apply<'_> {
         let (branches, head) = (refs.branches()?, refs.head()?);
         let mut rest = plan.clone();
         let mut left = Left { paths: files.left, ..Left::default() };
+        let mut kept_lock = None;
         if !plan.index.is_empty() || plan.moved_operation().is_some() {
             let lock = Index::new(self.repo).lock_index(self.wait)?;
             let index = lock.read()?;
@@ -199,7 +200,8 @@ impl Apply<'_> {
             rest.operation = self.force_operation(plan, &head, files.after_cut)?;
             left.operation = plan.moved_operation().is_some() && rest.operation.is_none();
             self.apply_index(&moves, &lock)?;
-            lock.commit()?;
+            lock.put()?;
+            kept_lock = Some(lock).filter(|_| plan.moved_operation().is_some());
         }
         Files::lenient(self.repo, journal, obstacles).close(plan)?;
         // Of a branch that stands for another ref on one side, both moves go on or none.
@@ -219,6 +221,7 @@ impl Apply<'_> {
         }
         rest.head.from = head;
         refs.move_refs(&rest, message)?;
+        drop(kept_lock);
         if let Some(stash) = &plan.stash {
             left.stashed = refs.set_stash(stash)?;
         }

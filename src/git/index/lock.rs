@@ -180,6 +180,11 @@ impl IndexLock<'_> {
 
     /// Puts the copy in the index's place.
     pub fn commit(self) -> Result<()> {
+        self.put()
+    }
+
+    /// As [`Self::commit`], but the index stays locked.
+    pub fn put(&self) -> Result<()> {
         self.stager.take();
         self.repo.flush()?;
         if self.copy.exists() {
