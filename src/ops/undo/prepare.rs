@@ -8,7 +8,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
-use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, short_branch};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan};
@@ -53,6 +53,7 @@ impl Prepared {
         };
         let mut deltas: Vec<TurnDelta> = legs.iter().map(|leg| leg.delta.clone()).collect();
         let now = &capture.checkpoint;
+        check_on_branch(op, &legs, now, refs)?;
         match refs {
             RefMoves::Move => check_commits(view, op, range, &legs, now, &reworded)?,
             RefMoves::Stay if now.head.commit != start.head.commit => {
@@ -216,14 +217,26 @@ pub fn head_moved(turn: u64) -> Refusal {
         .hint(format!("run 'oxundo redo --to {turn}' first"))
 }
 
+/// Refuses to move what HEAD is on now, where that is no branch.
+fn check_on_branch(op: Op, legs: &[Leg], now: &Checkpoint, refs: RefMoves) -> Result<()> {
+    let moves = refs == RefMoves::Move && legs.iter().any(|leg| leg.delta.delta.head.is_some());
+    if !moves || !now.head.is_on_other_ref() {
+        return Ok(());
+    }
+    Err(not_on_branch(op, &now.head, "run 'git switch --detach' first").into())
+}
+
+fn not_on_branch(op: Op, head: &Head, hint: &str) -> Refusal {
+    let (op, name) = (op.word(), short_branch(head.stack()));
+    Refusal::new(Code::Branch, format!("{op} would move HEAD, and '{name}', where it was, is no branch")).hint(hint)
+}
+
 /// Refuses to move HEAD, and what it is on, where that is no branch.
 fn check_head_moves(op: Op, plan: &Plan) -> Result<()> {
     let heads = [&plan.head.from, &plan.head.to].into_iter().filter(|_| plan.moves_head());
     let (Some(head), Some(turn)) = (heads.into_iter().find(|head| head.is_on_other_ref()), plan.turns.last()) else {
         return Ok(());
     };
-    let (op, name) = (op.word(), short_branch(head.stack()));
-    Err(Refusal::new(Code::Branch, format!("{op} would move HEAD, and '{name}', where it was, is no branch"))
-        .hint(format!("run 'oxundo restore {turn}:before' to bring the files back alone"))
-        .into())
+    let hint = format!("run 'oxundo restore {turn}:before' to bring the files back alone");
+    Err(not_on_branch(op, head, &hint).into())
 }
