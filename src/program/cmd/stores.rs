@@ -3,14 +3,14 @@
 use crate::error::{Code, Refusal};
 use crate::git::repo::clock::ago;
 use crate::git::repo::shadow::{ShadowRepository, ShadowUse};
-use crate::model::bytes::{quoted, shown, size};
+use crate::model::bytes::{quoted, shell_word, shown, size};
 use crate::program::args::GcArgs;
 use crate::program::ui::Answer;
 use anyhow::Result;
 use gix::bstr::BStr;
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Lists the stores, or removes those that are named.
 pub fn run(args: &GcArgs) -> Result<Stores> {
@@ -27,9 +27,16 @@ pub fn run(args: &GcArgs) -> Result<Stores> {
     Ok(Stores { list, removed, dry_run: args.dry_run })
 }
 
+/// The path of what may be gone, without links and `..` where it was.
+fn place_of(name: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(name)?;
+    let there = path.ancestors().find_map(|there| Some((std::fs::canonicalize(there).ok()?, there)));
+    Ok(there.and_then(|(found, there)| Some(found.join(path.strip_prefix(there).ok()?))).unwrap_or(path))
+}
+
 /// The store of a directory, which may be gone, or one that is named itself.
 fn named(stores: &[ShadowRepository], name: &Path) -> Result<ShadowRepository> {
-    let path = std::fs::canonicalize(name).or_else(|_| std::path::absolute(name))?;
+    let path = place_of(name)?;
     let mut fitting = stores.iter().filter(|store| store.git_dir == path || store.directory == path);
     match (fitting.next(), fitting.next()) {
         (Some(store), None) => Ok(store.clone()),
@@ -40,7 +47,11 @@ fn named(stores: &[ShadowRepository], name: &Path) -> Result<ShadowRepository> {
             Code::Usage,
             format!("two directories were at '{}', and each has a store", name.display()),
         )
-        .hint(format!("name the store: '{}' or '{}'", first.git_dir.display(), second.git_dir.display()))
+        .hint(format!(
+            "run 'oxundo gc --stores --remove {}' or 'oxundo gc --stores --remove {}'",
+            shell_word(first.git_dir.as_os_str().as_bytes()),
+            shell_word(second.git_dir.as_os_str().as_bytes())
+        ))
         .into()),
     }
 }
