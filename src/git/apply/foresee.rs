@@ -62,12 +62,11 @@ impl Foresight<'_> {
             self.check_readable(path)?;
         }
         if file.action() == "mode" && found.is_some_and(|stat| self.is_foreign(&stat)) {
-            let message = format!("'{}' is another user's, who alone can change its mode", quoted(path));
-            return Err(refusal(
-                path,
-                message,
-                "ask its owner, or leave its mode as it is: run 'oxundo diff' to see it",
-            ));
+            let shown = quoted(path);
+            let message = format!("'{shown}' is another user's, who alone can change its mode");
+            let mode = file.to.map_or(0, |to| to.mode);
+            let hint = format!("have its owner run 'chmod {mode:o} {shown}', then run the same command again");
+            return Err(refusal(path, message, &hint));
         }
         Ok(())
     }
@@ -79,19 +78,20 @@ impl Foresight<'_> {
         }
         let shown = quoted(path);
         let message = format!("'{shown}' is another user's now, and cannot be read");
-        Err(refusal(path, message, &format!("have its owner run 'chmod o+r {shown}', then run the same command again")))
+        let found = Worktree::new(self.repo).stat(path)?;
+        Err(refusal(path, message, &open_to_all_of(found.map(|(stat, _)| stat), "r", &shown)))
     }
 
     /// A directory that leaves its place is written to: another one is above it then.
     fn check_may_move(&self, path: &BStr) -> Result<()> {
         let found = Worktree::new(self.repo).stat(path)?;
-        let is_foreign = found.is_some_and(|(stat, _)| self.is_foreign(&stat));
+        let is_foreign = found.as_ref().is_some_and(|(stat, _)| self.is_foreign(stat));
         if !is_foreign || !self.is_denied_at(path, Access::WRITE_OK)? {
             return Ok(());
         }
         let shown = quoted(path);
         let message = format!("'{shown}' is another user's directory, and only who may write to it can move it");
-        Err(refusal(path, message, &format!("have its owner run 'chmod o+w {shown}', then run the same command again")))
+        Err(refusal(path, message, &open_to_all_of(found.map(|(stat, _)| stat), "w", &shown)))
     }
 
     fn is_denied_at(&self, path: &BStr, access: Access) -> Result<bool> {
@@ -144,17 +144,14 @@ impl Foresight<'_> {
             };
             check_fixed(above, &directory, OsStr::new("."))?;
             // One's own is opened for as long as it takes.
-            if self.is_foreign(&fstat(&directory)?)
+            let stat = fstat(&directory)?;
+            if self.is_foreign(&stat)
                 && accessat(&directory, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty())
                     == Err(Errno::ACCESS)
             {
                 let above = shown_directory(Some(above));
                 let message = format!("'{above}' is another user's, and nothing in it may be changed");
-                return Err(refusal(
-                    path,
-                    message,
-                    &format!("have its owner run 'chmod o+w {above}', then run the same command again"),
-                ));
+                return Err(refusal(path, message, &open_to_all_of(Some(stat), "wx", &above)));
             }
             self.looked.insert(above.to_owned());
             break;
@@ -199,6 +196,15 @@ fn check_fixed(path: &BStr, directory: &OwnedFd, name: &OsStr) -> Result<()> {
 
 fn shown_directory(path: Option<&BStr>) -> String {
     path.filter(|path| !path.is_empty()).map_or_else(|| ".".to_owned(), quoted)
+}
+
+/// The hint that its owner has to open something, to those to whom the user belongs.
+fn open_to_all_of(stat: Option<Stat>, bits: &str, shown: &str) -> String {
+    let groups = rustix::process::getgroups().unwrap_or_default();
+    let own = rustix::process::getegid();
+    let is_in_group = |group: u32| own.as_raw() == group || groups.iter().any(|one| one.as_raw() == group);
+    let whom = if stat.is_some_and(|stat| is_in_group(stat.st_gid)) { "g" } else { "o" };
+    format!("have its owner run 'chmod {whom}+{bits} {shown}', then run the same command again")
 }
 
 fn refusal(path: &BStr, message: String, hint: &str) -> anyhow::Error {
