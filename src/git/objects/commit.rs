@@ -1,6 +1,8 @@
 //! Making commits: the user's and the agent's with the configured identity, and
 //! oxundo's own, which only its refs hold.
 
+use crate::error::failure::to_refusal;
+use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
@@ -67,6 +69,13 @@ fn with_parents(commit: &[u8], parents: &[ObjectId]) -> Vec<u8> {
         }
     }
     new
+}
+
+/// Where a commit cannot be signed, oxundo's need not be.
+fn unsigned(error: &anyhow::Error) -> anyhow::Error {
+    Refusal::new(Code::Io, to_refusal(error).message)
+        .hint("run 'git config oxundo.sign never' to leave oxundo's commits unsigned")
+        .into()
 }
 
 impl Objects<'_> {
@@ -180,7 +189,9 @@ impl Objects<'_> {
             }
         }
         let printed = match sign {
-            Sign::Within(time) => git.run_within(message.as_bytes(), time).context("sign the commit")?,
+            Sign::Within(time) => {
+                git.run_within(message.as_bytes(), time).context("sign the commit").map_err(|error| unsigned(&error))?
+            }
             Sign::Never => git.run(message.as_bytes()).context("write a commit")?,
         };
         ObjectId::from_hex(printed.trim()).context("read the new commit's id")

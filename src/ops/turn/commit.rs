@@ -2,8 +2,6 @@
 //! it, of what the agent changed and did not commit itself.
 
 use crate::config::Untracked;
-use crate::error::failure::to_refusal;
-use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
@@ -61,7 +59,7 @@ pub fn dirty_commit<'r>(locked: &Locked<'r>, capture: &Capture, turn: &Turn) -> 
     }
     let message = format!("oxundo: uncommitted changes before turn {}\n", turn.turn);
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
-    let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
+    let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?)?;
     Ok(Some(Dirty { commit, index, lock }))
 }
 
@@ -87,16 +85,6 @@ pub fn uncommitted(view: &View<'_>, capture: &Capture) -> Result<BTreeSet<BStrin
 pub fn has_uncommitted(view: &View<'_>, capture: &Capture) -> Result<bool> {
     let head_tree = Objects::new(view.repo).head_tree(&capture.checkpoint.head)?;
     Ok(!capture.changed.is_empty() || capture.checkpoint.index.tree != head_tree)
-}
-
-fn unsigned(error: anyhow::Error) -> anyhow::Error {
-    let refusal = to_refusal(&error);
-    if refusal.message.contains("sign") {
-        return Refusal::new(Code::Io, refusal.message)
-            .hint("run 'git config oxundo.sign never' to leave oxundo's commits unsigned")
-            .into();
-    }
-    error
 }
 
 /// The auto-commit, which no ref holds yet, and the index that goes with it.
@@ -159,7 +147,7 @@ pub fn auto_commit<'r>(
     let staged = lock.read()?;
     let moves = index.index_moves(&choice.stage, &found, &staged)?;
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
-    let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?).map_err(unsigned)?;
+    let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?)?;
     Ok(Some(AutoCommit { commit, index: moves, state: index.index_state(&staged, tree)?, lock }))
 }
 
