@@ -9,6 +9,7 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
 use crate::git::repo::settings::{Given, boolean_of, boolean_of_user, number_of};
+use crate::model::bytes::shell_word;
 use crate::model::limits::Limits;
 use crate::model::merge::Edits;
 use crate::model::tokens::Tokens;
@@ -368,9 +369,16 @@ fn bad(key: &str, value: &str, wanted: &str) -> anyhow::Error {
 }
 
 fn bad_setting(key: &str, value: &str, wanted: &str) -> anyhow::Error {
-    Refusal::new(Code::Usage, format!("{key} is '{value}': {wanted} is wanted"))
-        .hint(format!("run 'git config {key} VALUE' to change it"))
-        .into()
+    let refusal = Refusal::new(Code::Usage, format!("{key} is '{value}': {wanted} is wanted"));
+    let known = key.strip_prefix("oxundo.").and_then(|name| keys::KEYS.iter().find(|known| known.name == name));
+    let variable = known.map(|known| variable(known.name)).filter(|name| std::env::var_os(name).is_some());
+    let line = match (variable, known) {
+        (Some(variable), _) => format!("unset {variable}"),
+        (None, Some(known)) if known.list || known.default.is_empty() => format!("git config --unset-all {key}"),
+        (None, Some(known)) => format!("git config {key} {}", shell_word(known.default.as_bytes())),
+        (None, None) => format!("git config {key} false"),
+    };
+    refusal.hint(format!("run '{line}' to go on with the default, or give another value")).into()
 }
 
 /// `30d`, `2 weeks`, `90` (days), `1.month.ago` or `now` in seconds.

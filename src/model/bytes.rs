@@ -75,6 +75,16 @@ pub fn shell_word(word: impl AsRef<[u8]>) -> String {
     }
 }
 
+/// A line to type within a sentence.
+pub fn quoted_line(line: &str) -> String {
+    if line.contains('\'') { format!("`{line}`") } else { format!("'{line}'") }
+}
+
+/// The hint to type the same line with one word for another.
+pub fn instead(old: &str, new: &str) -> String {
+    format!("give {} instead of {}", shell_word(new), shell_word(old))
+}
+
 /// A number of bytes as people say it.
 pub fn size(bytes: u64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];

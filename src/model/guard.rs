@@ -72,7 +72,8 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
         }
     };
     let hint = if let CommitOrigin::Elsewhere(_, other) = &first.origin {
-        format!("run 'git switch {}' and undo that turn first", shell_word(short_branch(other).as_bytes()))
+        let other = shell_word(short_branch(other).as_bytes());
+        format!("run 'git switch {other}' and 'oxundo undo' to take that turn back first")
     } else {
         let name = shell_word(branch.as_bytes());
         format!("run 'git log --notes=oxundo {name}' to see it; {word} does not take back what no turn recorded")
@@ -84,7 +85,6 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
 fn way_out(op: Op) -> Option<&'static str> {
     match op {
         Op::Undo => Some("run 'oxundo undo --revert' to take the turn out by a commit on top, which rewrites nothing"),
-        Op::Squash => Some("give a range of later turns: 'oxundo squash TURN..'"),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::git::index::pathspec::Selection;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::parse_rfc3339;
 use crate::git::timeline::stored::Stored;
-use crate::model::bytes::unquoted;
+use crate::model::bytes::{instead, unquoted};
 use crate::model::turn::{Participant, Turn};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
@@ -97,6 +97,6 @@ fn pattern(text: &str) -> Result<Regex> {
         let why = error.to_string();
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         Refusal::new(Code::Usage, format!("'{text}' is no regular expression: {why}"))
-            .hint("put a '\\' before what is meant as it is")
+            .hint(instead(text, &regex::escape(text)))
     })?)
 }

@@ -11,6 +11,7 @@ use crate::git::objects::tree::Level;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
+use crate::model::bytes::{quoted_line, shell_word};
 use crate::model::checkpoint::shown_name;
 use crate::ops::restore::aside_of;
 use crate::ops::view::View;
@@ -37,8 +38,10 @@ impl Needle {
         Ok(Self::Pattern(Regex::new(text).map_err(|error| {
             let why = error.to_string();
             let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            Refusal::new(Code::Usage, format!("'{text}' is no regular expression: {why}"))
-                .hint("'-S TEXT' looks for the text as it is")
+            Refusal::new(Code::Usage, format!("'{text}' is no regular expression: {why}")).hint(format!(
+                "run {} to look for the text as it is",
+                quoted_line(&format!("oxundo find -S {}", shell_word(text.as_bytes())))
+            ))
         })?))
     }
 

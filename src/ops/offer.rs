@@ -3,7 +3,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{verify, write_record};
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{sanitized, shell_word};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::ops::outcome::Outcome;
@@ -72,6 +72,20 @@ impl Request {
         Command { op: if self.redo { Op::Redo } else { Op::Undo }, is_typed: true }
     }
 
+    /// The line that asks for it.
+    fn line(&self) -> String {
+        let mut line = format!("oxundo {} --plan", self.command().op.word());
+        let steps = Some(self.steps.to_string()).filter(|_| self.steps > 1 && self.to.is_none());
+        let values = [("to", &self.to), ("steps", &steps), ("only", &self.only), ("edits", &self.edits)];
+        for (option, value) in values.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?))) {
+            line.push_str(&format!(" --{option} {}", shell_word(value.as_bytes())));
+        }
+        if self.revert {
+            line.push_str(" --revert");
+        }
+        line
+    }
+
     fn plan(&self, view: &View<'_>) -> Result<Planned> {
         let edits = match self.edits.as_deref() {
             Some("merge") => Some(Edits::Merge),
@@ -111,10 +125,10 @@ pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str) -> Result<Applied> {
         if let Some(done) = find(repo, id)?.done {
             return Ok(Err(done));
         }
-        let planned = offered.request.plan(view).map_err(|error| stale(id, Some(error)))?;
+        let planned = offered.request.plan(view).map_err(|error| stale(id, &offered.request, Some(error)))?;
         // When an open turn was closed for it, the timeline is another one.
         if !is_checked.replace(true) && planned.digest(view)? != id {
-            return Err(stale(id, None));
+            return Err(stale(id, &offered.request, None));
         }
         Ok(Ok(planned))
     };
@@ -132,9 +146,9 @@ pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str) -> Result<Applied> {
     })
 }
 
-fn stale(id: &str, error: Option<anyhow::Error>) -> anyhow::Error {
+fn stale(id: &str, request: &Request, error: Option<anyhow::Error>) -> anyhow::Error {
     let refusal = Refusal::new(Code::Stale, format!("plan '{}' would not do now what it was to do", sanitized(id)))
-        .hint("run 'oxundo undo --plan' to make another");
+        .hint(format!("run '{}' to make another", request.line()));
     match error {
         Some(error) => refusal.hint(format!("{error:#}")).into(),
         None => refusal.into(),

@@ -64,7 +64,7 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
     };
     if which.later_stay() && edits == Some(Edits::Overwrite) {
         return Err(Refusal::new(Code::Usage, "--edits=overwrite would take out later turns' work too")
-            .hint("leave it out: edits are merged where they go together")
+            .hint("pass --edits=merge, or nothing: edits are merged where they go together")
             .into());
     }
     let edits = match view.config().edits_or(edits)? {

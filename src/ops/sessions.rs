@@ -73,7 +73,7 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
         let whose = whose.collect::<Vec<_>>().join(" and ");
         let path = paths.first().map(|path| shown(path.as_bstr())).unwrap_or_default();
         let message = format!("'{path}' changed while calls of {whose} were in flight: nobody can tell whose it is");
-        return Err(unknown(turn, message, paths));
+        return Err(unknown(message, paths, &format!("{}.{}", turn.turn, step.step)));
     }
     let last = view.timeline.last_step(turn.turn)?;
     let end = view.timeline.checkpoint(turn.turn, Side::After)?;
@@ -83,16 +83,15 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
         Some(path) => {
             let path = shown(path.as_bstr());
             let message = format!("'{path}' changed in turn {}, and no call tells whose it is", turn.turn);
-            Err(unknown(turn, message, paths))
+            Err(unknown(message, paths, &turn.turn.to_string()))
         }
         None => Ok(()),
     }
 }
 
-fn unknown(turn: &Turn, message: String, paths: Vec<BString>) -> anyhow::Error {
+fn unknown(message: String, paths: Vec<BString>, whole: &str) -> anyhow::Error {
     let mut refusal = Refusal::new(Code::Conflict, message).hint(format!(
-        "run 'oxundo log --steps' to see what each call changed, 'oxundo undo --only {}.N' to take one out",
-        turn.turn
+        "run 'oxundo log --steps' to see what each call changed, 'oxundo undo --only {whole}' to take it out, whose it may be"
     ));
     refusal.paths = paths;
     refusal.into()

@@ -6,7 +6,7 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::commit::{Author, Sign};
-use crate::model::bytes::{quoted, sanitized};
+use crate::model::bytes::{instead, quoted, sanitized};
 use crate::model::checkpoint::Head;
 use crate::model::guard;
 use crate::model::plan::{BranchMove, Op, Plan};
@@ -57,7 +57,11 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
     };
     let hidden: Vec<_> = base.commit.into_iter().collect();
     let line = Objects::new(view.repo).commits_between(&hidden, tip)?;
-    guard::check(Op::Squash, head.stack(), &described(view, Op::Squash, &turns, &line, &[])?)?;
+    if let Err(refusal) = guard::check(Op::Squash, head.stack(), &described(view, Op::Squash, &turns, &line, &[])?) {
+        let later = later_turns(view, &turns, tip)?;
+        let hint = later.map(|first| format!("run 'oxundo squash {first}..' for the turns above it"));
+        return Err(refusal.hints(hint).into());
+    }
     let squash = Squash { view, wish, turns: &turns, base: base.commit };
     let commit = squash.commit(&line, tip)?;
     if commit == tip {
@@ -82,6 +86,25 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
         hint: hint.to_owned(),
         conversations: Vec::new(),
     })
+}
+
+/// How many turns are looked through for those above what is in the way.
+const MOST_LATER: usize = 64;
+
+/// The first of the later ones of these turns, the newest of which comes first, that have nothing in their way.
+fn later_turns(view: &View<'_>, turns: &[Turn], tip: ObjectId) -> Result<Option<u64>> {
+    let mut free = None;
+    for end in 1..turns.len().min(MOST_LATER) {
+        let base = view.timeline.undone_to(turns[end - 1].turn)?.head;
+        let hidden: Vec<_> = base.commit.into_iter().collect();
+        let line = Objects::new(view.repo).commits_between(&hidden, tip)?;
+        let described = described(view, Op::Squash, &turns[..end], &line, &[])?;
+        if base.branch != view.head.branch || guard::check(Op::Squash, view.head.stack(), &described).is_err() {
+            break;
+        }
+        free = Some(turns[end - 1].turn);
+    }
+    Ok(free)
 }
 
 /// The turns to squash, newest first.
@@ -227,6 +250,9 @@ impl Squash<'_, '_> {
     }
 }
 
+/// As an author is written.
+const AUTHOR: &str = "NAME <ADDRESS>";
+
 /// Reads `Name <address>`.
 fn author(text: &str) -> Result<Author> {
     let parts = text.trim().strip_suffix('>').and_then(|text| text.split_once('<'));
@@ -235,7 +261,7 @@ fn author(text: &str) -> Result<Author> {
             Ok(Author { name: name.to_owned(), email: email.to_owned(), date: None })
         }
         _ => Err(Refusal::new(Code::Usage, format!("'{}' is no author", sanitized(text)))
-            .hint("write it as 'Name <address>'")
+            .hint(instead(text, AUTHOR))
             .into()),
     }
 }

@@ -87,7 +87,7 @@ fn go_to(cli: &Cli, ui: &mut Ui) -> Option<ExitCode> {
     let error = std::env::set_current_dir(directory).err()?;
     cmd::apply_global_settings(ui);
     let refusal = Refusal::new(Code::NotFound, format!("cannot go to '{}': {error}", directory.display()))
-        .hint("give a directory that is there with -C");
+        .hint(format!("run {} to do it here", usage::without_directory(&std::env::args_os().collect::<Vec<_>>())));
     ui.refuse(&refusal);
     Some(ExitCode::from(refusal.code.exit()))
 }

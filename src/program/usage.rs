@@ -3,7 +3,7 @@
 use crate::agents::adapters::adapter;
 use crate::agents::spawn;
 use crate::error::{Code, Refusal};
-use crate::model::bytes::shell_word;
+use crate::model::bytes::{quoted_line, shell_word};
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
@@ -132,7 +132,7 @@ impl<'a> Typed<'a> {
         }
         match (self.context(ContextKind::SuggestedSubcommand), agents) {
             (Some(near), _) if !is_program => refusal.hint(run(&self.with(&name, &near))),
-            (_, Some(agents)) if is_program => refusal.hint(format!("to run it as an agent: {}", shown(&agents))),
+            (_, Some(agents)) if is_program => refusal.hint(format!("to run it as an agent: {}", quoted_line(&agents))),
             _ => refusal.hint("run 'oxundo -h' to see the commands"),
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Typed<'a> {
             let refusal = Refusal::new(Code::Usage, format!("'{given}' is one word too many for '{name}'"));
             let takes_paths = matches!(name, "undo" | "restore" | "diff");
             return if takes_paths {
-                refusal.hint(format!("paths come behind ' -- ': {}", shown(&self.with_paths(&given))))
+                refusal.hint(format!("paths come behind ' -- ': {}", quoted_line(&self.with_paths(&given))))
             } else {
                 refusal.hint(self.help())
             };
@@ -225,9 +225,9 @@ impl<'a> Typed<'a> {
         let refusal = Refusal::new(Code::Usage, format!("'{given}' is no number of turns"));
         if is_word && name == "undo" && Path::new(given).symlink_metadata().is_ok() {
             return refusal
-                .hint(format!("to take back what the last turn did to it: {}", shown(&self.with_paths(given))));
+                .hint(format!("to take back what the last turn did to it: {}", quoted_line(&self.with_paths(given))));
         }
-        refusal.hint(format!("if it is a turn: {}", shown(&line([name, "--to", given].map(str::to_owned)))))
+        refusal.hint(format!("if it is a turn: {}", quoted_line(&line([name, "--to", given].map(str::to_owned)))))
     }
 
     fn conflict(&self) -> Refusal {
@@ -278,13 +278,8 @@ pub fn line<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
     format!("oxundo {}", words.join(" "))
 }
 
-/// A line within a sentence.
-fn shown(line: &str) -> String {
-    if line.contains('\'') { format!("`{line}`") } else { format!("'{line}'") }
-}
-
 fn run(line: &str) -> String {
-    format!("run {}", shown(line))
+    format!("run {}", quoted_line(line))
 }
 
 /// A command line whose agent's command was given as one word, in words.
@@ -292,7 +287,7 @@ pub fn in_words(command: &OsString) -> Option<String> {
     let words = shell_words::split(command.to_str()?).ok().filter(|words| words.len() > 1)?;
     spawn::find(words[0].as_ref())
         .is_ok()
-        .then(|| shown(&line(["run", "--"].map(str::to_owned).into_iter().chain(words))))
+        .then(|| quoted_line(&line(["run", "--"].map(str::to_owned).into_iter().chain(words))))
 }
 
 /// A refusal whose hints have the line that was typed, with its options, where they speak of it.
@@ -308,21 +303,49 @@ pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
 
 /// A hint with the line that was typed in the place of the words for it.
 pub fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
-    for (spoken, option) in
-        [("pass --edits=overwrite", "--edits=overwrite"), ("pass --ghost", "--ghost"), ("pass --all", "--all")]
-    {
+    for (spoken, option) in [
+        ("pass --edits=overwrite", "--edits=overwrite"),
+        ("pass --edits=merge", "--edits=merge"),
+        ("pass --ghost", "--ghost"),
+        ("pass --all", "--all"),
+    ] {
         if hint.contains(spoken) {
             return hint.replace(spoken, &run(&with_option(words, option)));
         }
     }
+    if let Some(line) = with_another_word(hint, words) {
+        return run(&line);
+    }
     let is_undo = command_at(words).is_some_and(|at| words[at] == b"undo");
     if hint.contains("'oxundo undo --revert'") && is_undo {
-        return hint.replace("'oxundo undo --revert'", &shown(&with_option(words, "--revert")));
+        return hint.replace("'oxundo undo --revert'", &quoted_line(&with_option(words, "--revert")));
     }
-    let again = shown(&line(words));
+    let again = quoted_line(&line(words));
     hint.replace("run the same command again", &format!("run {again} again"))
         .replace("then the same command again", &format!("then {again} again"))
         .replace("run this again", &format!("run {again} again"))
+}
+
+/// The line with one word for another, as [`instead`](crate::model::bytes::instead) has it.
+fn with_another_word(hint: &str, words: &[&[u8]]) -> Option<String> {
+    let (new, old) = hint.strip_prefix("give ")?.split_once(" instead of ")?;
+    let word = |text: &str| shell_words::split(text).ok().and_then(|words| words.into_iter().next());
+    let (new, old) = (word(new)?, word(old)?);
+    let behind = [b"=", old.as_bytes()].concat();
+    let replaced = words.iter().map(|given| match given.strip_suffix(&behind[..]) {
+        _ if *given == old.as_bytes() => new.clone().into_bytes(),
+        Some(option) => [option, b"=", new.as_bytes()].concat(),
+        None => given.to_vec(),
+    });
+    Some(line(replaced))
+}
+
+/// The line without `-C DIR`.
+pub fn without_directory(args: &[OsString]) -> String {
+    let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
+    let is_directory = |at: usize| words[at].starts_with(b"-C") || (at > 0 && words[at - 1] == b"-C");
+    let command = command_at(&words).unwrap_or(words.len());
+    quoted_line(&line((0..words.len()).filter(|at| *at >= command || !is_directory(*at)).map(|at| words[at])))
 }
 
 /// Where the command is in a line.
@@ -346,8 +369,9 @@ fn with_option(words: &[&[u8]], option: &str) -> String {
 pub fn no_paths(args: &[OsString]) -> Option<Refusal> {
     let first = args.iter().position(|arg| *arg == "--")?;
     (first + 1 == args.len()).then(|| {
+        let without: Vec<&[u8]> = args[1..first].iter().map(|arg| arg.as_encoded_bytes()).collect();
         Refusal::new(Code::Usage, "there is no path behind '--'")
-            .hint("give the paths, or leave '--' out where all are meant")
+            .hint(format!("give the paths, or run {} where all are meant", quoted_line(&line(without))))
     })
 }
 

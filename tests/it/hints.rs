@@ -1,22 +1,32 @@
 //! Every hint is a line that works as it stands: each refusal is provoked, each line of its hints is typed, and what the user
 //! wanted is reached within two of them.
 
-use crate::sandbox::{Mode, Output, Sandbox, check_all};
+mod cases;
 
-/// What a user must fill in: nobody else knows it.
-const FILLED_IN: [&str; 3] = ["COMMAND", "NAME", "ADDRESS"];
+use crate::sandbox::{Mode, Output, Sandbox, announce, check_all};
+use cases::{CASES, Case, ELSEWHERE};
+use std::collections::BTreeSet;
+
+/// What a user must fill in, since nobody else knows it, and something that somebody might.
+const FILLED_IN: [(&str, &str); 4] =
+    [("COMMAND", "true"), ("NAME", "A"), ("ADDRESS", "a@example.com"), ("DIRECTORY", "../home/stores")];
+
+/// With what a line begins.
+const BEGINNINGS: [&str; 10] =
+    ["'oxundo ", "'git ", "`oxundo ", "'rm ", "'mv ", "'cd ", "'unset ", "'export ", "'chmod ", "'chattr "];
 
 /// The lines in a hint that are to be typed, in their order.
 fn lines(hint: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = hint;
-    while let Some(at) = ["'oxundo ", "'git ", "`oxundo "].iter().filter_map(|start| rest.find(start)).min() {
+    while let Some(at) = BEGINNINGS.iter().filter_map(|start| rest.find(start)).min() {
         let quote = if rest[at..].starts_with('`') { '`' } else { '\'' };
         let line = &rest[at + 1..];
         // It ends where the words in it that are in quotes are closed.
         let is_end = |end: &usize| {
             let is_open = quote == '\'' && line[..*end].matches('\'').count() % 2 == 1;
-            !is_open && !line[end + 1..].starts_with(|next: char| next.is_alphanumeric() || ":/".contains(next))
+            let goes_on = |next: char| next.is_alphanumeric() || next == '/';
+            !is_open && !line[end + 1..].starts_with(goes_on) && !line[end + 1..].starts_with(":/")
         };
         let Some(end) = line.match_indices(quote).map(|(end, _)| end).find(is_end) else { break };
         lines.push(line[..end].to_owned());
@@ -36,168 +46,216 @@ fn typed(repo: &Sandbox, line: &str) -> Output {
     Output::of(repo.shell(line).env("PATH", format!("{bin}:{path}")))
 }
 
-struct Case {
-    /// What the user types.
-    line: &'static str,
-    /// What was before, by a shell that has oxundo.
-    before: &'static str,
-    /// Says whether the user has what they wanted; none where it is not to be had.
-    wanted: Option<&'static str>,
-}
-
-/// Types each hint of a refusal; says whether one of them, or the line itself again after it, leads to what was wanted.
-fn leads_on(repo: &Sandbox, case: &Case, line: &str, left: usize) -> bool {
-    let refused = typed(repo, line);
-    assert_ne!(refused.code, 0, "it is refused: {refused:?}");
-    let hints: Vec<String> =
-        refused.err().lines().filter_map(|told| told.strip_prefix("hint: ")).map(str::to_owned).collect();
-    assert!(!hints.is_empty(), "there is a hint: {refused:?}");
-    let reaches = |repo: &Sandbox| case.wanted.is_none_or(|wanted| typed(repo, wanted).code == 0);
-    let mut is_reached = case.wanted.is_none();
-    for hint in hints {
-        let all = lines(&hint);
-        if all.iter().any(|line| FILLED_IN.iter().any(|word| line.contains(word))) {
-            continue;
-        }
-        assert!(
-            !all.iter().any(|line| line
-                .split(' ')
-                .any(|word| word.len() > 2 && word.bytes().all(|c| c.is_ascii_uppercase() || c == b'.'))),
-            "it can be typed as it stands: {hint}"
-        );
-        let then = repo.copy();
-        let mut last = None;
-        for line in &all {
-            assert!(all.len() > 1 || line != case.line, "it leads in a circle: {hint}");
-            let output = typed(&then, line);
-            assert_ne!(output.code, 2, "'{line}' is a line: {output:?}");
-            assert!([0, 4].contains(&output.code) || left > 0 || case.wanted.is_none(), "'{line}' works: {output:?}");
-            last = Some((line.clone(), output.code));
-        }
-        is_reached |= reaches(&then);
-        if let Some((line, code)) = last
-            && !is_reached
-            && left > 0
-        {
-            is_reached |= if code == 0 {
-                typed(&then, case.line).code == 0 && reaches(&then)
-            } else {
-                leads_on(&then, case, &line, left - 1)
-            };
-        }
+/// What scripts have besides.
+const WORDS: &str = r#"own() { echo own >own; git add own; git commit -qm own; }
+    turn() { oxundo -q run -- sh -ec "$1"; }
+    ghost() { oxundo -q run --ghost -- sh -ec "$1"; }
+    tell() {
+        printf '{"hook_event_name":"%s","session_id":"%s","prompt":"p"%s}' "$2" "$1" "$3" >../home/payload
+        setsid -f sh -c 'oxundo hook claude <../home/payload; touch ../home/told'
+        until test -e ../home/told; do sleep 0.05; done; rm ../home/told
     }
-    is_reached
-}
+    begins() { tell "$1" PreToolUse ',"tool_name":"Bash","tool_use_id":"'$1'","tool_input":{"command":"x"}'; }
+    ends() { tell "$1" PostToolUse ',"tool_name":"Bash","tool_use_id":"'$1'","tool_input":{"command":"x"}'; }
+    identify() { git config user.name A; git config user.email a@example.com; }
+    "#;
 
 /// Two turns, each with a file of its own.
 const TWO: &str = "oxundo -q run -- sh -c 'echo 1 >one; echo 1 >f'; oxundo -q run -- sh -c 'echo 2 >two'";
 
-const fn case(before: &'static str, line: &'static str, wanted: &'static str) -> Case {
-    Case { line, before, wanted: Some(wanted) }
+/// Where a user is who follows hints, and in which environment.
+struct User<'c> {
+    case: &'c Case,
+    repo: Sandbox,
+    /// The line that was refused.
+    line: String,
+    /// What stands before every line.
+    place: String,
+}
+
+impl<'c> User<'c> {
+    /// Somebody to whom it happens; none where this machine cannot make it happen.
+    fn new(case: &'c Case, base: &Sandbox) -> Option<Self> {
+        let copy = base.copy();
+        let repo = if case.by_root.is_some() { copy.clone().unprivileged() } else { copy.clone() };
+        let mut done = typed(&repo, &format!("{WORDS}{}", case.before));
+        if let Some(script) = case.by_root.filter(|script| done.code == 0 && !script.is_empty()) {
+            done = if rustix::process::geteuid().is_root() { typed(&copy, script) } else { return None };
+        }
+        if done.code == cases::SKIPPED {
+            return None;
+        }
+        done.success();
+        Some(Self { case, repo, line: case.line.to_owned(), place: case.place.to_owned() })
+    }
+
+    fn types(&mut self, line: &str) -> Output {
+        let output = typed(&self.repo, &format!("{}{line}", self.place));
+        if output.code == 0 && ["cd ", "unset ", "export "].iter().any(|word| line.starts_with(word)) {
+            self.place.push_str(&format!("{line}; "));
+        }
+        output
+    }
+
+    /// Does what a hint says in words.
+    fn acts(&self) {
+        if self.case.deed.is_empty() {
+            return;
+        }
+        let who = if self.case.by_root.is_some() { self.repo.as_root() } else { self.repo.clone() };
+        typed(&who, &format!("{WORDS}{}", self.case.deed)).success();
+    }
+
+    fn has_it(&self) -> bool {
+        self.case.wanted.is_none_or(|wanted| typed(&self.repo, wanted).code == 0)
+    }
+
+    /// What is refused now, and the hints.
+    fn refused(&mut self) -> (Output, Vec<String>) {
+        let line = self.line.clone();
+        let refused = self.types(&line);
+        assert_ne!(refused.code, 0, "it is refused: {refused:?}");
+        let hints: Vec<String> =
+            refused.err().lines().filter_map(|told| told.strip_prefix("hint: ")).map(str::to_owned).collect();
+        assert!(!hints.is_empty(), "there is a hint: {refused:?}");
+        (refused, hints)
+    }
+
+    /// Types the lines of a hint, and what these lead to; says whether that is refused.
+    fn follows(&mut self, hint: &str, is_last: bool) -> bool {
+        let mut all = lines(hint);
+        let is_look = |line: &String| *line == self.line || ["git status", "oxundo doctor"].contains(&line.as_str());
+        if all.iter().all(is_look) {
+            self.acts();
+        }
+        for line in &mut all {
+            for (word, value) in FILLED_IN {
+                *line = line.replace(word, value);
+            }
+            let is_name = |word: &str| word.len() > 1 && word.bytes().all(|c| c.is_ascii_uppercase() || c == b'.');
+            let words = line.split([' ', '=', '\'']).filter(|word| !["HEAD", "--"].contains(word));
+            let names: Vec<_> = words.filter(|word| is_name(word.trim_matches('.'))).collect();
+            assert!(names.is_empty(), "it can be typed as it stands: {hint}");
+        }
+        let mut refused = None;
+        for line in all.clone() {
+            let is_again = line == self.line;
+            assert!(!is_again || all.len() > 1 || !self.case.deed.is_empty(), "it leads in a circle: {hint}");
+            // On a terminal it asks.
+            let line = if line == "oxundo init" { "oxundo init --all".to_owned() } else { line };
+            // Another user is to type it.
+            let (of_others, is_oxundo) =
+                (hint.contains("owner") || hint.contains("superuser"), line.starts_with("oxundo"));
+            let output = if of_others && !is_oxundo { typed(&self.repo.as_root(), &line) } else { self.types(&line) };
+            assert_ne!(output.code, 2, "'{line}' is a line: {output:?}");
+            let works = [0, 4].contains(&output.code) || !is_last || self.case.wanted.is_none();
+            assert!(works, "'{line}' works: {output:?}");
+            refused = (output.code != 0 && is_oxundo).then_some(line.clone());
+            // doctor says how to mend what it found.
+            if line == "oxundo doctor" {
+                for mend in output.out().lines().filter_map(|told| told.trim_start().strip_prefix("mend: ")) {
+                    self.types(mend);
+                }
+                refused = None;
+            }
+        }
+        if let Some(line) = refused.clone() {
+            self.line = line;
+        }
+        refused.is_some()
+    }
+}
+
+/// Whether a message is one of this row of the table.
+fn is_of(message: &str, row: &str) -> bool {
+    let mut parts = row.split('…');
+    let Some(mut rest) = parts.next().and_then(|first| message.strip_prefix(first)) else { return false };
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        let found = if parts.peek().is_none() {
+            rest.ends_with(part).then(|| rest.len() - part.len())
+        } else {
+            rest.find(part)
+        };
+        let Some(at) = found else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    true
+}
+
+/// Follows each hint of a refusal, and each of those that it leads to; says whether one of them leads to what was wanted, or the
+/// line that was refused first when it is typed again.
+fn leads_on(case: &Case, base: &Sandbox, way: &[usize]) -> Option<bool> {
+    let come = || {
+        let mut user = User::new(case, base)?;
+        for hint in way {
+            let (_, hints) = user.refused();
+            user.follows(hints.get(*hint).expect("it is refused as before"), false);
+        }
+        Some(user)
+    };
+    let (refused, hints) = come()?.refused();
+    if way.is_empty() {
+        let message = refused.err();
+        let message = message.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or_default().to_owned();
+        assert!(is_of(&message, case.message), "it says '{}': {refused:?}", case.message);
+    }
+    let (is_last, mut is_reached) = (!way.is_empty(), case.wanted.is_none());
+    let has_line = hints.iter().any(|hint| !lines(hint).is_empty());
+    assert!(has_line || !case.deed.is_empty(), "there is a line to type: {refused:?}");
+    for at in 0..hints.len() {
+        let mut user = come()?;
+        // Paths in it are those of this repository.
+        let (_, hints) = user.refused();
+        let is_refused = user.follows(hints.get(at).expect("it is refused as before"), is_last);
+        if user.has_it() {
+            is_reached = true;
+        } else if !is_refused {
+            user.types(case.line);
+            is_reached |= user.has_it();
+        } else if !is_last {
+            is_reached |= leads_on(case, base, &[way, &[at]].concat())?;
+        }
+    }
+    Some(is_reached)
 }
 
 #[test]
 fn each_hint_can_be_typed_and_leads_to_what_was_wanted() {
-    let own = "echo own >own; git add own; git commit -qm own";
-    let cases = [
-        // conflict
-        case("echo mine >f", "oxundo undo --to 0", "! test -e one && ! test -e f"),
-        case("echo mine >f", "oxundo undo --only 1", "! test -e one && test -e two"),
-        case("echo mine >f; git commit -qam mine", "oxundo undo --only 1 --edits=merge", "! test -e f || grep 0 f"),
-        case(
-            "oxundo -q run --ghost -- sh -c 'echo g >f'; oxundo -q undo; echo m >f; git commit -qam m",
-            "oxundo redo",
-            "grep g f",
-        ),
-        // published, merge and foreign
-        case(
-            "git init -q --bare ../up; git push -q ../up main; git remote add up ../up; git fetch -q up",
-            "oxundo undo",
-            "! test -e two",
-        ),
-        case("OWN", "oxundo undo --steps 2 --edits=refuse", "! test -e one && ! test -e two"),
-        case("git switch -qc o HEAD~1; OWN; git merge -q --no-edit main", "oxundo undo", "! test -e two"),
-        case(
-            "git commit -qa --amend -C HEAD --allow-empty; echo x >two; git commit -qa --amend --no-edit",
-            "oxundo undo --edits=overwrite",
-            "! test -e two",
-        ),
-        case("oxundo -q undo; OWN", "oxundo redo", "test -e two"),
-        case(
-            "oxundo -q undo; echo other >>README.txt; git commit -q --amend -am other",
-            "oxundo redo --to 2",
-            "test -e two",
-        ),
-        case("OWN", "oxundo restore --exact 1", "! test -e two || test -e one"),
-        // branch
-        case("git switch -q --orphan o; OWN", "oxundo undo", "! test -e two"),
-        case(
-            "oxundo -q run -- git switch -qc theirs; git switch -q main",
-            "oxundo undo",
-            "! git rev-parse -q --verify theirs",
-        ),
-        case("oxundo -q undo; oxundo -q run -- sh -c 'echo 3 >three'", "oxundo undo --to 2", "test -e two"),
-        Case {
-            line: "oxundo undo --only 2",
-            before: "oxundo -q undo; oxundo -q run -- sh -c 'echo 3 >three'",
-            wanted: None,
-        },
-        case(
-            "git branch side HEAD~1; oxundo -q run -- sh -c 'git branch -f side; echo 3 >three'; git branch -f side HEAD~3",
-            "oxundo undo",
-            "! test -e three",
-        ),
-        case(
-            "oxundo -q run -- git switch -qc theirs; OWN; git switch -q main",
-            "oxundo restore --exact 3",
-            "git rev-parse --abbrev-ref HEAD | grep theirs",
-        ),
-        case("", "oxundo branch main 1", "! test -e two"),
-        case("OWN; oxundo -q run -- sh -c 'echo 3 >three'; git reset -q --hard HEAD~2", "oxundo redo", "test -e three"),
-        // in_progress
-        case(
-            "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main; git merge -q o || true",
-            "oxundo undo",
-            "! test -e two",
-        ),
-        case("git bisect start -q", "oxundo undo", "! test -e two"),
-        // nothing
-        case("", "oxundo undo 5", "! test -e one"),
-        case("oxundo -q undo", "oxundo redo 3", "test -e two"),
-        case("oxundo -q checkpoint -m here; rm one", "oxundo undo --to here", "test -e one"),
-        case("oxundo -q undo", "oxundo undo --to 2", "test -e two"),
-        // not_found
-        case("", "oxundo undo -- one", "! test -e one && test -e two"),
-        // usage
-        case("", "oxundo checkout 1", "! test -e two"),
-        case("", "oxundo rollback", "! test -e two"),
-        case("", "oxundo undo -2", "! test -e one"),
-        case("", "oxundo undo two", "! test -e two"),
-        case("", "oxundo undo --setps 2", "! test -e one"),
-        case("", "oxundo redo --to 1", "! test -e two"),
-        case("", "oxundo revert 1", "! test -e two"),
-        case("", "oxundo gc --keep x", "true"),
-        case("oxundo -q checkpoint -m here", "oxundo checkpoint -m here", "oxundo checkpoint --list"),
-        case("", "oxundo checkpoint -m 17", "oxundo checkpoint --list"),
-        case("oxundo -q undo --only 2", "oxundo redo --steps 2", "test -e two"),
-        case("", "oxundo undo --only 1 --edits=overwrite", "true"),
-        case("", "oxundo squash 1..1", "true"),
-        Case { line: "oxundo show 9", before: "", wanted: None },
-        Case { line: "oxundo restore @rescue", before: "", wanted: None },
-        Case { line: "oxundo diff op:99", before: "", wanted: None },
-        Case { line: "oxundo redo --to 0", before: "oxundo -q undo 2", wanted: None },
-        Case { line: "oxundo undo --to 0", before: "oxundo -q undo 2", wanted: None },
-        Case { line: "oxundo undo --only 2", before: "oxundo -q undo", wanted: None },
-        Case { line: "oxundo squash --nope", before: "", wanted: None },
-    ];
     let repo = Sandbox::new();
     typed(&repo, TWO).success();
-    let cases = cases.map(|case| (format!("{} | {}", case.before, case.line), case));
-    check_all(cases, |case| {
-        let repo = repo.copy();
-        typed(&repo, &case.before.replace("OWN", own)).success();
-        assert!(leads_on(&repo, case, case.line, 1), "a hint leads to what was wanted");
+    let cases = CASES.iter().map(|case| (format!("{} | {}", case.before, case.line), case));
+    check_all(cases.collect::<Vec<_>>(), |case| match leads_on(case, &repo, &[]) {
+        None => announce(&format!("SKIPPED, NOTHING IS PROVED: '{}' cannot be made to happen here", case.message)),
+        Some(is_reached) => assert!(is_reached, "a hint leads to what was wanted"),
     });
+}
+
+/// The rows of docs/errors.md that are refusals, each with its code.
+fn rows() -> Vec<(String, String)> {
+    let table = include_str!("../../docs/errors.md").split_once("\n## Every message").expect("it is there").1;
+    let table = table.split_once("\n## Warnings").expect("it is there").0;
+    let sections = table.split("\n### ").skip(1);
+    let rows = sections.flat_map(|section| {
+        let (name, rest) = section.split_once('\n').unwrap_or((section, ""));
+        let rows = rest.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once("` |")?.0));
+        rows.map(|row| (name.to_owned(), row.to_owned())).collect::<Vec<_>>()
+    });
+    rows.collect()
+}
+
+#[test]
+fn every_refusal_in_the_table_has_its_hints_typed_or_it_is_said_why_not() {
+    let rows: BTreeSet<String> = rows().into_iter().map(|(_, row)| row).collect();
+    assert!(rows.len() > 120, "the table is read");
+    let typed: BTreeSet<String> = CASES.iter().map(|case| case.message.to_owned()).collect();
+    let elsewhere: BTreeSet<String> = ELSEWHERE.iter().map(|(row, _)| (*row).to_owned()).collect();
+    let unknown: Vec<_> = typed.union(&elsewhere).filter(|row| !rows.contains(*row)).collect();
+    assert!(unknown.is_empty(), "these are in docs/errors.md: {unknown:#?}");
+    let both: Vec<_> = typed.intersection(&elsewhere).collect();
+    assert!(both.is_empty(), "these are typed here: {both:#?}");
+    let missing: Vec<_> = rows.iter().filter(|row| !typed.contains(*row) && !elsewhere.contains(*row)).collect();
+    assert!(missing.is_empty(), "nobody types the hints of these: {missing:#?}");
 }
 
 #[test]

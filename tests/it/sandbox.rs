@@ -301,6 +301,11 @@ impl Sandbox {
         self
     }
 
+    /// The same, as the user whom the tests run as.
+    pub(crate) fn as_root(&self) -> Self {
+        Self { user: None, ..self.clone() }
+    }
+
     /// Another member of nobody's group, with the same home, who trusts what is the others'.
     pub(crate) fn member(&self, number: u32) -> Self {
         let mut member = self.clone();

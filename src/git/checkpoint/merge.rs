@@ -96,7 +96,7 @@ impl Merger<'_> {
             std::fs::remove_file(file).with_context(|| format!("remove '{}'", file.display()))?;
         }
         let (code, merged) = merged?;
-        ensure!((0..128).contains(&code), "git merge-file failed ({code})");
+        ensure!((0..128).contains(&code), "git merge-file: it ended with code {code}");
         Ok((code == 0).then_some(merged))
     }
 }

@@ -34,7 +34,7 @@ impl<'r> Index<'r> {
         search.map(Selection).map_err(|error| {
             let given: Vec<_> = pathspecs.iter().map(|spec| shown(spec.as_bytes().as_bstr())).collect();
             Refusal::new(Code::Usage, format!("'{}' is no pathspec here: {error}", given.join(" ")))
-                .hint("give paths below the top of the worktree; 'git help glossary' says what a pathspec is")
+                .hint("run 'git ls-files' to see paths: a pathspec is one below the top of the worktree, or a glob of some")
                 .into()
         })
     }

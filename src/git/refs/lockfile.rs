@@ -4,7 +4,7 @@ use crate::error::{Code, Refusal};
 use crate::git::refs::lists::{COPY, LIST};
 use crate::git::refs::{NOTES, OwnRef, Refs, STASH, full_name};
 use crate::git::repo::scratch::remove_if_there;
-use crate::model::bytes::lossless;
+use crate::model::bytes::{lossless, shell_word};
 use crate::model::checkpoint::short_branch;
 use anyhow::{Context, Result};
 use gix::bstr::ByteSlice;
@@ -293,10 +293,10 @@ fn is_marked(lock: &Path, content: &[u8]) -> bool {
 
 /// The refusal where git has a lock file of its own on `what`.
 pub fn locked_error(lock: &Path, what: &str) -> anyhow::Error {
-    let lock = lock.display();
+    let (lock, word) = (lock.display(), shell_word(lock.as_os_str().as_bytes()));
     Refusal::new(Code::Locked, format!("'{lock}' exists: git holds {what}"))
         .hint("wait for the git command that is running, then run this again")
-        .hint(format!("if none is running, a crashed one left it: remove '{lock}'"))
+        .hint(format!("if none is running, a crashed one left it: run 'rm {word}', then the same command again"))
         .into()
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::refs::{Edit, Refs, full_name, moved_meanwhile};
 use crate::git::repo::refs;
-use crate::model::bytes::lossless;
+use crate::model::bytes::{instead, lossless};
 use crate::model::checkpoint;
 use crate::model::checkpoint::Head;
 use anyhow::{Context, Result};
@@ -27,6 +27,15 @@ pub struct Moment {
     pub symbolic: BTreeMap<String, String>,
 }
 
+/// A name that a branch can have, made of one that it cannot.
+fn a_branch_name(wanted: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '-' };
+    let parts = wanted.split('/').map(|part| part.chars().map(plain).collect::<String>());
+    let parts: Vec<String> =
+        parts.map(|part| part.trim_matches('-').to_owned()).filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() || parts == ["HEAD"] { "new".to_owned() } else { parts.join("/") }
+}
+
 /// Every ref of oxundo's.
 pub const REFS: [&str; 2] = ["refs/oxundo", "refs/notes/oxundo"];
 
@@ -37,7 +46,7 @@ impl Refs<'_> {
         let checked = self.repo.git_apart(["check-ref-format", "--branch", short]).ask()?;
         if checked.0 != 0 || checked.1.trim() != short.as_bytes() {
             return Err(Refusal::new(Code::Usage, format!("'{short}' cannot be a branch's name"))
-                .hint("'git help check-ref-format' says what can")
+                .hint(instead(short, &a_branch_name(short)))
                 .into());
         }
         let refused = |why: String| {

@@ -2,8 +2,10 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::process::absolute;
+use crate::model::bytes::shell_word;
 use anyhow::Result;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// What a variable says, where it says something.
@@ -17,7 +19,7 @@ pub fn named_git_dir(directory: &Path) -> Result<Option<PathBuf>> {
     let found = absolute(&directory.join(&named));
     found.map(Some).map_err(|_| {
         let message = format!("GIT_DIR is '{}', and there is nothing", Path::new(&named).display());
-        Refusal::new(Code::Usage, message).hint("run 'unset GIT_DIR', or give the git directory that is meant").into()
+        Refusal::new(Code::Usage, message).hint("run 'unset GIT_DIR', then the same command again").into()
     })
 }
 
@@ -39,7 +41,13 @@ pub fn named_worktree(gix: &gix::Repository, directory: &Path) -> Result<Option<
                 gix.git_dir().display()
             );
             return Err(Refusal::new(Code::Usage, message)
-                .hint("run 'unset GIT_DIR', or set GIT_WORK_TREE to the top of the worktree")
+                .hint(match gix.workdir().and_then(|top| absolute(top).ok()) {
+                    Some(top) => format!(
+                        "run 'unset GIT_DIR', or 'cd {}', then the same command again",
+                        shell_word(top.as_os_str().as_bytes())
+                    ),
+                    None => "run 'unset GIT_DIR', then the same command again".to_owned(),
+                })
                 .into());
         }
     };
@@ -48,7 +56,10 @@ pub fn named_worktree(gix: &gix::Repository, directory: &Path) -> Result<Option<
     }
     let message =
         format!("'{}' is not in '{}', the worktree of what GIT_DIR names", directory.display(), top.display());
-    Err(Refusal::new(Code::Usage, message).hint("run 'unset GIT_DIR GIT_WORK_TREE', or go there").into())
+    Err(Refusal::new(Code::Usage, message)
+        .hint("run 'unset GIT_DIR GIT_WORK_TREE', then the same command again")
+        .hint(format!("or run 'cd {}' first", shell_word(top.as_os_str().as_bytes())))
+        .into())
 }
 
 /// Refuses a worktree, git directories or an index that are not those which the environment names. git's hooks have the index
@@ -63,5 +74,5 @@ pub fn check_named(directory: &Path, top: &Path, git_dir: &Path, common_dir: &Pa
     let Some((variable, named)) = other else { return Ok(()) };
     let message =
         format!("{variable} is '{}', which is not of the repository here, '{}'", named.display(), git_dir.display());
-    Err(Refusal::new(Code::Usage, message).hint(format!("run 'unset {variable}'")).into())
+    Err(Refusal::new(Code::Usage, message).hint(format!("run 'unset {variable}', then the same command again")).into())
 }

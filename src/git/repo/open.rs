@@ -11,11 +11,13 @@ use crate::git::repo::scratch::check_no_links;
 use crate::git::repo::settings::{boolean_of, config_parameters};
 use crate::git::repo::shadow::{ShadowRepository, broken_repository, is_shadow_directory, root, why_no_project};
 use crate::git::repo::{Power, Repo, Top};
+use crate::model::bytes::shell_word;
 use crate::progress::ProgressSink;
 use anyhow::Result;
 use gix::bstr::BString;
 use gix::sec::Trust;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 impl Repo {
@@ -28,8 +30,12 @@ impl Repo {
                 return refusal.into();
             }
             let message = format!("'{}' is in no git repository, and no turn is recorded for it", directory.display());
+            let here = match why_no_project(&directory) {
+                None => "run 'oxundo run -- COMMAND' to record a turn, or give another directory with -C",
+                Some(_) => "go to a project's own directory, or give it with -C",
+            };
             Refusal::new(Code::NotFound, message)
-                .hint("run 'oxundo run -- COMMAND' to record a turn, or give another directory with -C")
+                .hint(here)
                 .hint("run 'oxundo gc --stores' to see the directories that have turns")
                 .into()
         })
@@ -89,14 +95,14 @@ impl Repo {
         check_format(&gix)?;
         let Some(top) = gix.workdir() else {
             return Err(Refusal::new(Code::NotFound, "this repository is bare: it has no worktree")
-                .hint("run oxundo in a worktree; 'git worktree add' makes one")
+                .hint("run 'git worktree add ../worktree' and 'cd ../worktree', then the same command again")
                 .into());
         };
         let top = absolute(top)?;
         let git_dirs = [absolute(gix.git_dir())?, absolute(gix.common_dir())?];
         if git_dirs.iter().any(|git_dir| directory.starts_with(git_dir) && !top.starts_with(git_dir)) {
             return Err(Refusal::new(Code::NotFound, format!("'{}' is in a git directory", directory.display()))
-                .hint(format!("run oxundo in the worktree, '{}'", top.display()))
+                .hint(format!("run 'cd {}', then the same command again", shell_word(top.as_os_str().as_bytes())))
                 .into());
         }
         let [git_dir, common_dir] = git_dirs;

@@ -3,11 +3,13 @@
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::platform::process;
+use crate::model::bytes::shell_word;
 use anyhow::{Context, Result};
 use std::fs::{File, FileType, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -142,12 +144,12 @@ pub fn check_no_links(scratch: &Path) -> Result<()> {
 
 fn check_no_link(path: &Path, kind: FileType, directories: &mut Vec<PathBuf>) -> Result<()> {
     if kind.is_symlink() {
-        let path = path.display();
+        let (path, word) = (path.display(), shell_word(path.as_os_str().as_bytes()));
         return Err(Refusal::new(
             Code::Corrupt,
             format!("'{path}' is a link: oxundo makes none there, and follows none"),
         )
-        .hint(format!("see where it leads, and remove it: rm '{path}'"))
+        .hint(format!("see where it leads, then run 'rm {word}' and the same command again"))
         .into());
     }
     directories.extend(kind.is_dir().then(|| path.to_owned()));

@@ -11,6 +11,7 @@ use crate::git::repo::discover::searched;
 use crate::git::repo::process::Git;
 use crate::git::repo::refs;
 use crate::git::repo::scratch::{disk_usage, remove_tree, replace};
+use crate::model::bytes::shell_word;
 use crate::model::timeline::Timeline;
 use anyhow::{Context, Result};
 use gix::bstr::ByteSlice;
@@ -119,7 +120,7 @@ impl ShadowRepository {
     pub fn make(directory: &Path) -> Result<Self> {
         let root = root().ok_or_else(|| {
             Refusal::new(Code::NotFound, "there is no place for a store: HOME is not set")
-                .hint("set OXUNDO_STORE to a directory for oxundo's stores")
+                .hint("run 'export OXUNDO_STORE=DIRECTORY' with one for oxundo's stores, then the same command again")
         })?;
         if let Some(reason) = why_not(directory, &root) {
             let directory = directory.display();
@@ -266,8 +267,10 @@ pub fn broken_repository(directory: &Path) -> Option<Refusal> {
     let broken = searched(directory).find(|directory| directory.join(".git").symlink_metadata().is_ok())?;
     (device(broken) == device(directory)).then(|| {
         let message = format!("there is a '.git' in '{}' that is no repository", broken.display());
+        let word = shell_word(broken.join(".git").as_os_str().as_bytes());
         Refusal::new(Code::NotFound, message)
-            .hint("run 'git status' to see what git says of it, and mend or remove it first")
+            .hint("run 'git status' to see what git says of it, and mend it")
+            .hint(format!("or run 'mv {word} {word}.aside' to do without it, then the same command again"))
     })
 }
 

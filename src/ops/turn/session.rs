@@ -405,7 +405,7 @@ fn not_the_agents(what: &str, turn: &Turn) -> Refusal {
     let agent = sanitized(&turn.agent);
     Refusal::new(Code::Agent, format!("'{what}' is not for an agent to say: {agent} is at work in turn {}", turn.turn))
         .hint(format!("type 'oxundo {what}' on a terminal of your own"))
-        .hint("an agent can type 'oxundo checkpoint' and 'oxundo restore' within its turn")
+        .hint("an agent can type 'oxundo checkpoint' within its turn, and restore files of a state")
 }
 
 fn reopen(locked: &mut Locked<'_>, closed: Option<Turn>, waits: impl FnOnce(&Turn) -> bool) {

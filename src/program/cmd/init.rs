@@ -13,7 +13,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::scratch::replace_synced;
 use crate::git::repo::scratch::{KEPT_AT_PURGE, REPLACED};
 use crate::git::timeline::Timelines;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::shown_name;
 use crate::ops::purge::only_copies;
 use crate::ops::turn::session::settled;
@@ -176,7 +176,7 @@ fn check_wanted(ui: &Ui, copies: &[String]) -> Result<()> {
     }
     let message = format!("the only copy of something of yours may be in {what}, and would be deleted");
     Err(Refusal::new(Code::Conflict, message)
-        .hint("run 'oxundo log' to see the turns: 'oxundo restore' and 'redo' bring back what is in them")
+        .hint("run 'oxundo log' to see the turns: restore and redo bring back what is in them")
         .hint("or run 'oxundo uninstall --purge --yes'")
         .into())
 }
@@ -204,7 +204,7 @@ fn chosen(ui: &Ui, args: &InitArgs) -> Result<Vec<&'static Setup>> {
     if ui.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Refusal::new(Code::Usage, "no agent was named, and there is no terminal to ask on")
             .hint("run 'oxundo init --all' for every agent that is installed")
-            .hint(format!("or 'oxundo init AGENT...' with any of {}", setup::names()))
+            .hint(format!("or name some of {}", setup::names()))
             .into());
     }
     let items: Vec<_> = (SETUPS.iter())
@@ -225,7 +225,10 @@ fn named(names: &[String]) -> Result<Vec<&'static Setup>> {
     let unknown = |name: &String| {
         Refusal::new(Code::Usage, format!("'{}' is not an agent that oxundo knows", sanitized(name)))
             .hint(format!("known are {}", setup::names()))
-            .hint("any other can be run as 'oxundo run -- COMMAND'")
+            .hint(format!(
+                "run 'oxundo run -- {}' to make a turn of what another one does",
+                shell_word(name.as_bytes())
+            ))
     };
     names.iter().map(|name| setup::setup(name).ok_or_else(|| unknown(name).into())).collect()
 }

@@ -120,7 +120,7 @@ fn find(wanted: &str) -> Result<(&'static str, &'static str)> {
     PAGES.iter().copied().find(|(name, _)| is(name)).ok_or_else(|| {
         let names: Vec<_> = PAGES.iter().map(|(name, _)| short(name)).collect();
         Refusal::new(Code::NotFound, format!("there is no page '{wanted}'"))
-            .hint(format!("the pages are {}", names.join(", ")))
+            .hint(format!("run 'oxundo man' for the first; the pages are {}", names.join(", ")))
             .into()
     })
 }
@@ -151,7 +151,7 @@ fn install(directory: Option<PathBuf>) -> Result<Manual> {
     };
     let directory = directory.or_else(usual).ok_or_else(|| {
         Refusal::new(Code::Usage, "there is no home directory to install into")
-            .hint("name a directory: 'oxundo man --install DIR'")
+            .hint("run 'oxundo man --install man' to have them in a directory here, or name another")
     })?;
     let directory = std::path::absolute(directory)?;
     for (name, page) in PAGES {

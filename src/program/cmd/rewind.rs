@@ -15,8 +15,8 @@ use std::process::ExitCode;
 pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
     if !ui.can_ask() {
         return Err(Refusal::new(Code::Usage, "there is no terminal to choose a turn on")
-            .hint("run 'oxundo log' to see the turns")
-            .hint("then 'oxundo undo --to TURN', 'oxundo undo --steps N' or 'oxundo redo --to TURN'")
+            .hint("run 'oxundo undo --dry-run' to see what undo of the last turn would do, 'oxundo undo' to have it")
+            .hint("run 'oxundo log' to see the turns: undo and redo take '--to' and a turn's number")
             .into());
     }
     let heard = ui.heard();

@@ -168,7 +168,7 @@ fn from_prefix(repo: &Repo, path: &[u8]) -> Result<BString> {
                 if parts.pop().is_none() {
                     let given = shown(path.as_bstr());
                     return Err(Refusal::new(Code::Usage, format!("'{given}' leads out of the worktree"))
-                        .hint("give a path below the top of the worktree")
+                        .hint("run 'git ls-files' to see paths: a state has what is below the top of the worktree")
                         .into());
                 }
             }

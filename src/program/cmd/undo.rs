@@ -6,6 +6,7 @@ use crate::agents::standing::silent;
 use crate::error::{Code, Refusal, SilentHooks};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::ago;
+use crate::model::bytes::shell_word;
 use crate::model::plan::Op;
 use crate::model::step::StepName;
 use crate::ops::conversation::hand_over;
@@ -22,6 +23,7 @@ use crate::program::cmd::make;
 use crate::program::interrupt;
 use crate::program::ui::Ui;
 use anyhow::{Error, Result};
+use std::ffi::OsString;
 
 /// Undoes turns, whichever way.
 pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
@@ -47,10 +49,19 @@ fn by_steps(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Option<Result<Outcome>> {
     let name = args.distance.to.as_deref().and_then(StepName::parse)?;
     if args.revert || !args.pathspecs.is_empty() {
         let refusal = Refusal::new(Code::Usage, format!("'--to {name}' goes back to a step wholly"))
-            .hint(format!("run 'oxundo restore {name} -- PATHSPEC' for some paths of it"));
+            .hint(way_without(&name.to_string(), &args.pathspecs));
         return Some(Err(refusal.into()));
     }
     Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| steps::plan_to(view, &name, edits)))
+}
+
+/// What leads to a step as `undo --to` cannot: with paths, or on top.
+fn way_without(step: &str, pathspecs: &[OsString]) -> String {
+    if pathspecs.is_empty() {
+        return format!("run 'oxundo undo --to {step}' alone, or 'oxundo restore {step}' to have its files on top");
+    }
+    let paths: Vec<_> = pathspecs.iter().map(|path| shell_word(path.as_encoded_bytes())).collect();
+    format!("run 'oxundo restore {step} -- {}' for some paths of it", paths.join(" "))
 }
 
 /// Where there is nothing to undo, it may be that no hook has told of what an agent did.

@@ -1,0 +1,628 @@
+//! What each refusal is provoked by, and what the user wanted who met it.
+
+/// The exit code of a script that cannot make it happen on this machine.
+pub(super) const SKIPPED: i32 = 77;
+
+/// A refusal, and how somebody comes to it.
+pub(super) struct Case {
+    /// Its row in docs/errors.md.
+    pub(super) message: &'static str,
+    /// What was before, by a shell that has oxundo.
+    pub(super) before: &'static str,
+    /// What the user types.
+    pub(super) line: &'static str,
+    /// Says whether the user has what they wanted; none where it is not to be had.
+    pub(super) wanted: Option<&'static str>,
+    /// Where the user is, and in which environment.
+    pub(super) place: &'static str,
+    /// What a hint says in words: to wait until something is done, to make something come about that is not there.
+    pub(super) deed: &'static str,
+    /// What the superuser did besides, where the user is another.
+    pub(super) by_root: Option<&'static str>,
+}
+
+const fn case(message: &'static str, before: &'static str, line: &'static str, wanted: &'static str) -> Case {
+    Case { message, before, line, wanted: Some(wanted), place: "", deed: "", by_root: None }
+}
+
+/// Where what was wanted is not to be had.
+const fn none(message: &'static str, before: &'static str, line: &'static str) -> Case {
+    Case { wanted: None, ..case(message, before, line, "") }
+}
+
+impl Case {
+    const fn at(self, place: &'static str) -> Self {
+        Self { place, ..self }
+    }
+
+    const fn doing(self, deed: &'static str) -> Self {
+        Self { deed, ..self }
+    }
+
+    const fn of_nobody(self, by_root: &'static str) -> Self {
+        Self { by_root: Some(by_root), ..self }
+    }
+}
+
+const CONFLICT: &str = "… would overwrite changes in …";
+const FOREIGN: &str = "commit … on '…' was not made by a turn";
+const NOTHING: &str = "nothing to …: …";
+const IN_PROGRESS: &str = "a … is in progress";
+const NO_COMMAND: &str = "'…' is no command";
+const NO_NUMBER: &str = "'…' is no number of turns";
+const NAME: &str = "'…' …";
+
+/// A turn of two sessions with a call of each, while which a file came.
+const BOTH: &str = "tell s UserPromptSubmit; tell t UserPromptSubmit; begins s; begins t; echo 3 >three; ends s; ends t; tell s Stop; tell t Stop";
+
+/// A turn of one session, with a step.
+const STEP: &str = "tell s UserPromptSubmit; begins s; echo 3 >three; ends s; tell s Stop; rm three";
+
+/// A directory that is in no repository.
+const PLAIN: &str = "mkdir ../plain; echo a >../plain/a";
+
+/// What a turn did in a directory, and there is a mode to be set.
+const DIRECTORY: &str =
+    "mkdir d; echo 1 >d/x; echo 1 >g; git add -A; git commit -qm d; turn 'echo 2 >d/x; echo n >d/n; chmod 755 g'";
+
+pub(super) const CASES: &[Case] = &[
+    // published, merge and foreign
+    case(
+        "commit … has been published (…)",
+        "git init -q --bare ../up; git push -q ../up main; git remote add up ../up; git fetch -q up",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(
+        "commit … has been published (…)",
+        "git init -q --bare ../up; git push -q ../up HEAD~1:refs/heads/main; git remote add up ../up; git fetch -q up; turn 'echo 3 >three'",
+        "oxundo squash 1..",
+        "test \"$(git rev-list --count HEAD)\" = 3",
+    ),
+    case(
+        "commit … is a merge",
+        "git switch -qc o HEAD~1; own; git merge -q --no-edit main",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(
+        "commit … is a merge",
+        "git switch -qc side HEAD~1; own; git switch -q main; turn 'git merge -q --no-edit side'",
+        "oxundo undo",
+        "! test -e own",
+    ),
+    case(FOREIGN, "own", "oxundo undo --steps 2 --edits=refuse", "! test -e one && ! test -e two"),
+    case(FOREIGN, "oxundo -q undo; own", "oxundo redo", "test -e two"),
+    case(
+        FOREIGN,
+        "oxundo -q undo; echo other >>README.txt; git commit -q --amend -am other",
+        "oxundo redo --to 2",
+        "test -e two",
+    ),
+    case(FOREIGN, "own", "oxundo restore --exact 1", "! test -e two || test -e one"),
+    none(FOREIGN, "own", "oxundo squash 1.."),
+    case(
+        "commit … was rewritten since turn … made it as …",
+        "git commit -qa --amend -C HEAD --allow-empty; echo x >two; git commit -qa --amend --no-edit",
+        "oxundo undo --edits=overwrite",
+        "! test -e two",
+    ),
+    case(
+        "commit … belongs to turn …, which ended on '…'",
+        "echo mine >>README.txt; turn 'git switch -qc topic; echo t >topic.txt'; git switch -q main",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(
+        "commit … of turn … has lost its note in refs/notes/oxundo",
+        "git update-ref -d refs/notes/oxundo",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    // branch
+    case(
+        "turn … switched branches, and HEAD is not on '…', where it is to be",
+        "oxundo -q run -- git switch -qc theirs; git switch -q main",
+        "oxundo undo",
+        "! git rev-parse -q --verify theirs",
+    ),
+    case(
+        "'…' has no turns: turn …, the last one, was made on …",
+        "git switch -q --orphan o; own",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(
+        "turn … is not among the turns of '…'",
+        "oxundo -q undo; turn 'echo 3 >three'",
+        "oxundo undo --to 2",
+        "test -e two",
+    ),
+    case(
+        "turn … began at commit … (…), which '…' does not have now",
+        "own; turn 'echo 3 >three'; git reset -q --hard HEAD~2",
+        "oxundo redo",
+        "test -e three",
+    ),
+    case(
+        "the state of '…' is one of …, and HEAD is not there",
+        "oxundo -q run -- git switch -qc theirs; own; git switch -q main",
+        "oxundo restore --exact 3",
+        "git rev-parse --abbrev-ref HEAD | grep theirs",
+    ),
+    case(
+        "commit … of '…' is gone: git has deleted it",
+        "own; c=$(git rev-parse HEAD); oxundo -q checkpoint -m here; git reset -q --hard HEAD~1; rm .git/objects/$(echo $c | sed 's|^..|&/|')",
+        "oxundo restore --exact here",
+        "test -e own",
+    ),
+    case(
+        "commit … of … is gone: git has deleted it",
+        "turn 'echo 3 >three'; c=$(git rev-parse HEAD); oxundo -q undo; rm .git/objects/$(echo $c | sed 's|^..|&/|')",
+        "oxundo branch b @rescue",
+        "test -e three",
+    ),
+    case(
+        "commit … of turn … is gone: git has deleted it",
+        "c=$(git rev-parse HEAD); git reset -q --hard HEAD~1; rm .git/objects/$(echo $c | sed 's|^..|&/|')",
+        "oxundo redo",
+        "test -e two",
+    ),
+    none(
+        "turn … is not among the turns of this branch",
+        "git switch -qc o HEAD~2; turn 'echo 3 >three'",
+        "oxundo undo --only 2",
+    ),
+    case(
+        "'…' is not where the turn left it",
+        "git branch side HEAD~1; turn 'git branch -f side; echo 3 >three'; git branch -f side HEAD~3",
+        "oxundo undo",
+        "! test -e three",
+    ),
+    case(
+        "'…' is checked out in another worktree, at '…'",
+        "git branch o; turn 'echo 3 >three; git add three; git commit -qm three; git branch -f o'; git worktree add -q '../it is' o",
+        "oxundo undo",
+        "! test -e three",
+    ),
+    case("there is a branch '…' already", "", "oxundo branch main 1", "! test -e two"),
+    case(
+        "there is a branch '…', beside which git cannot keep one '…'",
+        "",
+        "oxundo branch main/x 1",
+        "! test -e two",
+    ),
+    case(
+        "HEAD is on '…', which is no branch",
+        "git update-ref refs/x/y HEAD; git symbolic-ref HEAD refs/x/y",
+        "oxundo run -- sh -c 'echo 3 >three'",
+        "test -e three",
+    ),
+    case(
+        "… would move HEAD, and '…', where it was, is no branch",
+        "git update-ref refs/x/y HEAD; git symbolic-ref HEAD refs/x/y",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    none(
+        "there is no commit yet at …",
+        "git init -q ../unborn; cd ../unborn; identify; ghost 'echo 1 >f'",
+        "oxundo branch x 1",
+    )
+    .at("cd ../unborn; "),
+    none(
+        "there is no such line of turns on this branch",
+        "oxundo -q undo; turn 'echo 3 >three'",
+        "oxundo squash 2..",
+    ),
+    // in_progress
+    case(
+        IN_PROGRESS,
+        "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main; git merge -q o || true",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(IN_PROGRESS, "git bisect start -q", "oxundo undo", "! test -e two"),
+    case(
+        "'…' is unmerged",
+        "echo s >one; git stash -q; echo t >one; git commit -qam t; git stash pop -q || true",
+        "oxundo run -- sh -c 'echo 3 >three'",
+        "test -e three",
+    ),
+    // busy
+    case(
+        "another oxundo is at work in this worktree: …",
+        "oxundo -q run -- sh -c 'touch ../home/started; until test -e ../home/go; do sleep 0.05; done' >/dev/null 2>&1 &
+         until test -e ../home/started; do sleep 0.05; done",
+        "oxundo undo",
+        "! test -e two",
+    )
+    .doing("touch ../home/go; until oxundo status --json | grep -q '\"open_turn\":null'; do sleep 0.05; done"),
+    case(
+        "a turn is running in '…'",
+        "mkdir ../plain; cd ../plain
+         oxundo -q run -- sh -c 'touch ../home/started; until test -e ../home/go; do sleep 0.05; done' >/dev/null 2>&1 &
+         until test -e ../home/started; do sleep 0.05; done",
+        "oxundo gc --stores --remove ../plain",
+        "oxundo gc --stores | grep 'no stores'",
+    )
+    .doing("touch ../home/go; cd ../plain; until oxundo status --json | grep -q '\"open_turn\":null'; do sleep 0.05; done"),
+    // agent
+    case(
+        "'…' is not for an agent to say: … is at work in turn …",
+        "",
+        "oxundo -q run -- oxundo undo",
+        "! test -e two",
+    ),
+    // stale
+    case(
+        "plan '…' would not do now what it was to do",
+        "oxundo -q undo; oxundo redo --to 2 --plan --json | sed 's/.*\"plan\":\"\\([^\"]*\\)\".*/\\1/' >../home/plan; oxundo -q undo",
+        "oxundo apply $(cat ../home/plan)",
+        "oxundo apply $(oxundo redo --to 2 --plan --json | sed 's/.*\"plan\":\"\\([^\"]*\\)\".*/\\1/')",
+    ),
+    // conflict
+    case(
+        "the only copy of something of yours may be in …, and would be deleted",
+        "echo mine >mine; ghost 'rm mine'",
+        "oxundo uninstall --purge",
+        "! git rev-parse -q --verify refs/oxundo/timeline",
+    ),
+    case(
+        "'…' changed while calls of … were in flight: nobody can tell whose it is",
+        BOTH,
+        "oxundo undo --session s",
+        "! test -e three",
+    ),
+    case(
+        "'…' changed in turn …, and no call tells whose it is",
+        "tell s UserPromptSubmit; tell t UserPromptSubmit; echo 3 >three; tell s Stop; tell t Stop",
+        "oxundo undo --session s",
+        "! test -e three",
+    ),
+    case(
+        "'…' cannot be read, and a turn changed what is in it",
+        "mkdir d; echo 1 >d/x; git add d; git commit -qm d; turn 'echo 2 >d/x'; chmod 0 d",
+        "oxundo undo",
+        "grep 1 d/x",
+    )
+    .of_nobody(""),
+    case(CONFLICT, "echo mine >f", "oxundo undo --to 0", "! test -e one && ! test -e f"),
+    case(CONFLICT, "echo mine >f", "oxundo undo --only 1", "! test -e one && test -e two"),
+    case(
+        CONFLICT,
+        "echo mine >f; git commit -qam mine",
+        "oxundo undo --only 1 --edits=merge",
+        "! test -e f || grep 0 f",
+    ),
+    case(
+        CONFLICT,
+        "oxundo -q run --ghost -- sh -c 'echo g >f'; oxundo -q undo; echo m >f; git commit -qam m",
+        "oxundo redo",
+        "grep g f",
+    ),
+    case(
+        "refs/stash is at …, which its reflog does not know",
+        "echo s >>README.txt; git stash -q; ghost 'git stash pop -q'; echo t >>README.txt; git stash -q; rm .git/logs/refs/stash",
+        "oxundo undo",
+        "git stash list | grep stash && git log -1 --format=%s saved-stash",
+    ),
+    case(
+        "your own changes in '…' build on what a turn did there",
+        "echo mine >>one; turn 'echo 3 >three'",
+        "oxundo squash 1..",
+        "test \"$(git rev-list --count HEAD)\" = 2",
+    ),
+    // locked
+    case(
+        "'…' exists: git holds …",
+        "git config oxundo.lockTimeout 0; touch .git/index.lock",
+        "oxundo undo",
+        "! test -e two",
+    )
+    .doing("rm .git/index.lock"),
+    case("'…' exists: git holds …", "touch .git/refs/heads/main.lock", "oxundo undo", "! test -e two")
+        .doing("rm .git/refs/heads/main.lock"),
+    // nothing
+    none("nothing to …: no turn is recorded here", "git clone -q . ../new; cd ../new; identify", "oxundo undo")
+        .at("cd ../new; "),
+    case(NOTHING, "", "oxundo undo 5", "! test -e one"),
+    case(NOTHING, "oxundo -q undo", "oxundo redo 3", "test -e two"),
+    case(NOTHING, "oxundo -q checkpoint -m here; rm one", "oxundo undo --to here", "test -e one"),
+    none("turn … is undone already", "oxundo -q undo", "oxundo undo --only 2"),
+    // usage
+    case(NO_COMMAND, "", "oxundo checkout 1", "! test -e two"),
+    case(NO_COMMAND, "", "oxundo rollback", "! test -e two"),
+    case(NO_COMMAND, "", "oxundo revert 1", "! test -e two"),
+    none(NO_COMMAND, "", "oxundo xyzzy"),
+    case("… has no option '…'", "", "oxundo undo --setps 2", "! test -e one"),
+    none("… has no option '…'", "", "oxundo squash --nope"),
+    case("'…' is one word too many for '…'", "rm one", "oxundo restore 1 one", "test -e one"),
+    case("'…' takes a number of turns without '-'", "", "oxundo undo -2", "! test -e one"),
+    case("… is … to …", "", "oxundo undo 0", "! test -e two"),
+    case("'…' is no age", "", "oxundo gc --keep x", "true"),
+    case(NO_NUMBER, "", "oxundo undo two", "! test -e two"),
+    case(NO_NUMBER, "", "oxundo undo @~1", "! test -e two"),
+    none("'…' needs a value", "", "oxundo undo --to"),
+    none("'…' needs …", "", "oxundo restore"),
+    none("'…' needs …", "", "oxundo run"),
+    case("'…' cannot be …", "", "oxundo undo --edits=mrege", "! test -e two"),
+    case("there is no path behind '--'", "", "oxundo undo --", "! test -e two"),
+    none("'…' was given twice", "", "oxundo undo --to 1 --to 1"),
+    none("'…' and '…' do not go together", "", "oxundo undo --to 1 --steps 1"),
+    case("turn … is undone already", "oxundo -q undo", "oxundo undo --to 2", "test -e two"),
+    case("turn … is not undone", "", "oxundo redo --to 1", "! test -e two"),
+    case(
+        "redo first brings back what turn … took out, and that alone",
+        "oxundo -q undo --only 2",
+        "oxundo redo --steps 2",
+        "test -e two",
+    ),
+    none("0 is the state before the first turn, not a turn", "", "oxundo undo --only 0"),
+    case(
+        "--edits=overwrite would take out later turns' work too",
+        "",
+        "oxundo undo --only 1 --edits=overwrite",
+        "! test -e one",
+    ),
+    case(
+        "turn … is not the last one done: … is",
+        "",
+        "oxundo squash 1..1",
+        "test \"$(git rev-list --count HEAD)\" = 2",
+    ),
+    case("GIT_DIR is '…', and there is nothing", "", "oxundo undo", "! test -e two").at("export GIT_DIR=/nowhere; "),
+    case(
+        "GIT_DIR is set, and GIT_WORK_TREE is not: git takes '…' for the worktree of '…'",
+        "mkdir sub",
+        "oxundo undo",
+        "! test -e two",
+    )
+    .at("export GIT_DIR=$PWD/.git; cd sub; "),
+    case("'…' is not in '…', the worktree of what GIT_DIR names", "", "oxundo undo", "! test -e two")
+        .at("export GIT_DIR=$PWD/.git GIT_WORK_TREE=$PWD; cd ../home; "),
+    case("… is '…', which is not of the repository here, '…'", "", "oxundo undo", "! test -e two")
+        .at("export GIT_INDEX_FILE=$PWD/../home/index; "),
+    case(
+        "'…' is no author",
+        "",
+        "oxundo squash 1.. --author me",
+        "git log -1 --format=%an | grep A",
+    ),
+    case(NAME, "oxundo -q checkpoint -m here", "oxundo checkpoint -m here", "oxundo checkpoint --list"),
+    case(NAME, "", "oxundo checkpoint -m 17", "oxundo checkpoint --list"),
+    case("'…' cannot be a branch's name", "", "oxundo branch a..b 1", "! test -e two"),
+    none("'…' is no regular expression: …", "", "oxundo find -G '['"),
+    none("'…' is no regular expression: …", "", "oxundo log --grep '['"),
+    none("'…' is no pathspec here: …", "", "oxundo undo -- ../x"),
+    case("'--to …' goes back to a step wholly", STEP, "oxundo undo --to 3.1 -- three", "test -e three"),
+    case("'--to …' goes back to a step wholly", STEP, "oxundo undo --to 3.1 --revert", "test -e three"),
+    none("'…' leads out of the worktree", "", "oxundo show 1:../x"),
+    none("'…' is not an agent that oxundo knows", "", "oxundo init sh"),
+    none("no agent was named, and there is no terminal to ask on", "", "oxundo init"),
+    case("there is no terminal to choose a turn on", "", "oxundo rewind", "! test -e two"),
+    case("there is no home directory to install into", "", "oxundo man --install", "test -e man/man1/oxundo.1")
+        .at("unset HOME XDG_DATA_HOME; "),
+    case(
+        "two directories were at '…', and each has a store",
+        "for n in 1 2; do mkdir ../plain; (cd ../plain; ghost 'echo 1 >one'); rm -r ../plain; mkdir ../taken$n; done",
+        "oxundo gc --stores --remove ../plain",
+        "oxundo gc --stores | grep 'no stores'",
+    ),
+    case("… is '…': … is wanted", "git config oxundo.edits x", "oxundo undo", "! test -e two"),
+    case("… is '…': … is wanted", "", "oxundo undo", "! test -e two").at("export OXUNDO_EDITS=x; "),
+    // not_found
+    none("turn … has no steps", "", "oxundo show 1.1"),
+    none("session '…' has no turn here", "", "oxundo undo --session x"),
+    none("there is no step '…': the last one of turn … is ….…", STEP, "oxundo show 3.9"),
+    none("there is no turn '…' here", "", "oxundo show 9"),
+    none("'…' is not a turn: give a number, @, @~N or a commit id", "", "oxundo show 'x y'"),
+    none("there is no plan '…' here", "", "oxundo apply x"),
+    none("there is no rescue checkpoint '…' here", "", "oxundo restore @rescue"),
+    none("there is no operation '…' here that kept a state", "", "oxundo diff op:99"),
+    none("there is no state '…'", "git worktree add -q ../w; cd ../w; turn 'echo w >w'", "oxundo restore w:9"),
+    none(
+        "there is no first turn, or it has expired",
+        "git clone -q . ../new; cd ../new; identify",
+        "oxundo restore 0",
+    )
+    .at("cd ../new; "),
+    none("turn … has no prompt on record", "", "oxundo show --prompt 1"),
+    none("there is no checkpoint '…'", "", "oxundo checkpoint --delete x"),
+    none("there was no file '…' then", "", "oxundo show 1:nope"),
+    none("that state has no file that the pathspec matches", "", "oxundo restore 1 -- nope"),
+    case(
+        "turn … changed no file that the pathspec matches: turn … (…) did",
+        "",
+        "oxundo undo -- one",
+        "! test -e one && test -e two",
+    ),
+    none("turn … changed no file that the pathspec matches, nor did any turn below it", "", "oxundo undo -- nope"),
+    case("'…': …", "", "oxundo run -- nope", "oxundo log | grep nope")
+        .at("export PATH=$PWD/../home:$PATH; ")
+        .doing("printf '#!/bin/sh\\necho 3 >three\\n' >../home/nope; chmod +x ../home/nope"),
+    case("cannot go to '…': …", "", "oxundo -C nowhere undo", "! test -e two"),
+    none("'…' is in no git repository, and no turn is recorded for it", PLAIN, "oxundo undo").at("cd ../plain; "),
+    none(
+        "'…' is in no git repository, and no turn is recorded for it as it is: …",
+        "",
+        "oxundo run -- true",
+    )
+    .at("cd /; ")
+    .doing("true"),
+    case(
+        "there is a '.git' in '…' that is no repository",
+        "mkdir ../broken; echo x >../broken/.git",
+        "oxundo run -- touch x",
+        "test -e ../broken/x",
+    )
+    .at("cd ../broken; ")
+    .doing("rm -f ../broken/.git"),
+    case(
+        "this repository is bare: it has no worktree",
+        "git clone -q --bare . ../bare.git",
+        "oxundo checkpoint -m here",
+        "cd ../worktree; oxundo checkpoint --list | grep here",
+    )
+    .at("cd ../bare.git; "),
+    case("'…' is in a git directory", "", "oxundo undo", "! test -e two").at("cd .git; "),
+    case(
+        "this repository keeps its refs in the reftable format, for which oxundo needs git ….…; this is git …",
+        "git init -q --ref-format=reftable ../t || exit 77; cd ../t; identify; mkdir ../old
+         printf '#!/bin/sh\\n[ \"$1\" = --version ] && echo git version 2.45.2 && exit\\nexec %s \"$@\"\\n' \"$(command -v git)\" >../old/git
+         chmod +x ../old/git",
+        "oxundo run -- touch x",
+        "test -e ../t/x",
+    )
+    .at("export PATH=$PWD/../old:$PATH; cd ../t; ")
+    .doing("rm ../old/git"),
+    case("there is no place for a store: HOME is not set", PLAIN, "oxundo run -- touch x", "test -e ../plain/x")
+        .at("unset HOME; cd ../plain; "),
+    none("'…' has no store", PLAIN, "oxundo gc --stores --remove ../plain"),
+    none("there is no page '…'", "", "oxundo man nope"),
+    // no_identity
+    case(
+        "no name and e-mail address for commits is configured",
+        "git config --remove-section user; git config user.useConfigOnly true",
+        "oxundo run -- sh -c 'echo 3 >three'",
+        "test -e three",
+    ),
+    // corrupt
+    case(
+        "the timeline in … cannot be read: …",
+        "git update-ref -d refs/oxundo/timeline",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(
+        "the journal of an interrupted command cannot be read: …",
+        "git update-ref refs/oxundo/pending HEAD",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(
+        "'…' is a link: oxundo makes none there, and follows none",
+        "mv .git/oxundo ../home/oxundo; ln -s ../../home/oxundo .git/oxundo",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    none(
+        "something that git keeps is missing or damaged: …",
+        "rm .git/objects/$(git rev-parse HEAD~1^{tree} | sed 's|^..|&/|')",
+        "oxundo undo",
+    ),
+    // io
+    case(
+        "cannot record the turn: '…' was moved away, removed or made anew meanwhile",
+        "",
+        "oxundo run -- sh -c 'mv .git ../gone; echo 3 >three'",
+        "oxundo log | grep 3",
+    )
+    .doing("mv ../gone .git"),
+    case("cannot …: …", "chmod 500 .git", "oxundo undo", "! test -e two")
+        .of_nobody("")
+        .doing("chmod 700 .git"),
+    case("'…' is …: nothing may change it", "chattr +i two || exit 77", "oxundo undo", "! test -e two"),
+    case(
+        "'…' is another user's, and only they may remove what is theirs from '…'",
+        DIRECTORY,
+        "oxundo undo",
+        "grep 1 d/x",
+    )
+    .of_nobody("chmod 1777 d; chmod 666 d/x; chown root d d/x")
+    .doing("chown 65534 d d/x"),
+    case("'…' is another user's, and nothing in it may be changed", DIRECTORY, "oxundo undo", "grep 1 d/x")
+        .of_nobody("chown root d; chmod 755 d")
+        .doing("chown 65534 d"),
+    case("'…' is another user's, who alone can change its mode", DIRECTORY, "oxundo undo", "grep 1 d/x")
+        .of_nobody("chown root g")
+        .doing("chown 65534 g"),
+    case(
+        "'…' is another user's now, and cannot be read",
+        "echo 1 >g; git add -A; git commit -qm g; turn 'echo 2 >g; chmod 600 g'",
+        "oxundo undo",
+        "grep 1 g",
+    )
+    .of_nobody("chown root g")
+    .doing("chown 65534 g"),
+    case(
+        "'…' is another user's directory, and only who may write to it can move it",
+        "git config --add oxundo.skipDir nm; mkdir -p node_modules/a; ghost 'mv node_modules nm; chmod 755 nm; echo 3 >three'",
+        "oxundo undo",
+        "! test -e nm",
+    )
+    .of_nobody("chown root nm")
+    .doing("chown 65534 nm"),
+    case(
+        "git …: …",
+        "seq 9 >g; git add g; git commit -qm g; ghost 'sed -i s/1/one/ g'; sed -i s/9/nine/ g; mkdir ../old
+         printf '#!/bin/sh\ncase \"$*\" in *merge-file*) echo broken >&2; exit 255;; esac; exec %s \"$@\"\n' \"$(command -v git)\" >../old/git
+         chmod +x ../old/git",
+        "oxundo undo",
+        "grep 1 g && grep nine g",
+    )
+    .at("export PATH=$PWD/../old:$PATH; ")
+    .doing("rm -f ../old/git"),
+    case(
+        "the repository at '…' cannot be opened: …",
+        "cp .git/config ../home/config; git config core.repositoryformatversion 99",
+        "oxundo undo",
+        "! test -e two",
+    )
+    .doing("cp ../home/config .git/config"),
+    case(
+        "the repository at '…' is unsafe: not all of it is yours",
+        "git clone -q . ../theirs; chown 12345 ../theirs 2>/dev/null || exit 77",
+        "oxundo status",
+        "cd ../theirs; oxundo status",
+    )
+    .at("cd ../theirs; "),
+    case(
+        "cannot sign the commit: …",
+        "git config commit.gpgSign true; git config gpg.program false",
+        "oxundo undo --revert",
+        "! test -e two",
+    ),
+    case(
+        "git does not use the bare repository '…' here (safe.bareRepository)",
+        "mkdir -p sub; git clone -q --bare . sub/inner; git --git-dir=sub/inner config core.bare false
+         git --git-dir=sub/inner config core.worktree .; git config --global safe.bareRepository explicit",
+        "oxundo status",
+        "cd sub/inner; oxundo status",
+    )
+    .at("cd sub/inner; "),
+];
+
+/// The refusals that no line of a shell's provokes, and where they are provoked, or why nobody meets them.
+pub(super) const ELSEWHERE: &[(&str, &str)] = &[
+    ("HEAD is not where turn … left it", "`branch` goes another way then, and says nothing"),
+    ("'…' was moved by something else meanwhile", "another program has to act in one instant: saves.rs"),
+    ("'…' was changed meanwhile", "another program has to act in one instant: saves.rs"),
+    ("something has changed since this … was planned", "the library's: library.rs"),
+    ("oxundo.enabled is false: nothing is recorded", "the library's: enabled.rs"),
+    ("… has no paths: it goes as a whole", "the library's: library.rs"),
+    ("the turn did not begin", "the library's: library.rs"),
+    ("there is no home directory", "init says it of the file that it leaves, and goes on: init.rs"),
+    ("a tool call is in flight in turn …: … (…)", "an agent's process has to be at work: living.rs waits, and aborts"),
+    ("nothing was chosen", "on a terminal alone: init.rs"),
+    (
+        "this repository keeps its refs in the '…' format, which oxundo cannot read",
+        "no git has a third format: repositories.rs",
+    ),
+    ("git cannot read '…'", "tables have to be torn: tables.rs types 'oxundo doctor --fix'"),
+    (
+        "… is the journal of a command that was interrupted in another git directory",
+        "a command has to be killed: hostile.rs types 'oxundo doctor --finish'",
+    ),
+    ("a tree has more than … levels of directories", "somebody has to forge it: hostile.rs"),
+    ("oxundo's records name '…', which no turn can have changed", "somebody has to forge it: hostile.rs"),
+    (
+        "there is not enough space: … are to be written, and … are free",
+        "a full disk: foreseen.rs frees some and goes on",
+    ),
+    (
+        "cannot look for what a power cut may have left: '…' cannot be read: …",
+        "the system has to be started anew: reboot.rs mounts it and goes on",
+    ),
+    ("interrupted: nothing is changed", "a signal has to come: signals.rs"),
+];
