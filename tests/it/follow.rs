@@ -655,3 +655,35 @@ fn own_commits_between_a_ghost_turn_and_the_next_one_are_in_nobodys_way() {
     repo.oxundo(["redo"].into_iter().chain(steps)).success();
     repo.state().assert_is(&end, "both are back");
 }
+
+#[test]
+fn turns_that_switch_branches_are_redone_as_many_at_once_as_were_undone() {
+    let stories = [
+        [
+            "git checkout -q --orphan o",
+            "git checkout -q --orphan p; git rm -rqf .; echo 2 >two; git add two; git commit -qm two",
+        ],
+        ["git checkout -q --orphan o; git commit -qm o", "git switch -q main"],
+        ["git switch -q -c o; echo 1 >one", "git switch -q main; echo 2 >two"],
+        ["git switch -q --orphan o; echo 1 >one", "git switch -q -c p"],
+    ];
+    in_both_modes(|mode| {
+        for [first, second] in stories {
+            for more in [&[][..], &["git switch -q -c q"], &["git checkout -q --orphan q", "echo 4 >four"]] {
+                let repo = Sandbox::new();
+                repo.turn(mode, "echo 0 >zero");
+                let before = repo.state();
+                for script in [&[first, second], more].concat() {
+                    repo.turn(mode, script);
+                }
+                let (after, steps) = (repo.state(), (2 + more.len()).to_string());
+                let undone = repo.oxundo(["undo", "--steps", &steps]);
+                undone.success();
+                repo.state().assert_is(&before, "all are undone");
+                undone.warns(&format!("'oxundo redo --steps {steps}' brings them back"));
+                repo.oxundo(["redo", "--steps", &steps]).success();
+                repo.state().assert_is(&after, &format!("the hint holds: {first}; {second}; {more:?}"));
+            }
+        }
+    });
+}

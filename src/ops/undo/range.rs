@@ -160,7 +160,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
             self.place.undone.retain(|undone| *undone != turn.turn);
             let next = self.place.undone.first().map(|next| self.view.timeline.require_turn(*next)).transpose()?;
             // What is undone on the branch that it leaves stays there.
-            if turn.began_on != turn.branch && next.is_some_and(|next| next.previous != Some(turn.turn)) {
+            if turn.began_on != turn.branch && next.is_some_and(|next| below(self.view, &next) != Some(turn.turn)) {
                 self.place.undone.clear();
             }
         } else {
