@@ -339,3 +339,89 @@ fn undo_after_a_redo_of_what_was_reset_takes_the_turn_out_and_leaves_what_was_ed
         });
     });
 }
+
+/// Words the message anew of a commit so far below HEAD, and leaves those above as they were but for their parents.
+fn reword(repo: &Sandbox, below: usize) {
+    let rebased = repo.try_git([
+        "-c",
+        "sequence.editor=sed -i '1s/^pick/reword/'",
+        "-c",
+        "core.editor=sed -i '1s/.*/better/'",
+        "rebase",
+        "-q",
+        "-i",
+        &format!("HEAD~{}", below + 1),
+    ]);
+    rebased.success();
+}
+
+#[test]
+fn turns_above_a_commit_of_which_only_the_message_was_changed_are_undone_and_redone() {
+    in_both_modes(|mode| {
+        let own = if mode == Mode::Ghost { "; git add -A; git commit -qm own" } else { "" };
+        let done = Sandbox::new();
+        done.commit("mine.txt", "mine\n");
+        done.turn(mode, &format!("echo one >one.txt{own}"));
+        if mode == Mode::Commit {
+            done.write("mine.txt", "dirty\n");
+        }
+        done.turn(
+            mode,
+            &format!("echo a >a.txt; git add a.txt; git commit -qm a; git branch made; echo two >two.txt{own}"),
+        );
+        done.turn(mode, &format!("echo three >three.txt{own}"));
+        let count: usize = done.git(["rev-list", "--count", "HEAD"]).trim().parse().expect("a number");
+        // The user's own, and each of the turns', but for the last one.
+        let cases = (1..count - 1).map(|below| (format!("{below} below, {mode:?}"), below));
+        check_all(cases, |below| {
+            let repo = done.copy();
+            if *below == count - 2 {
+                // What the user had made of the words before is on it, and on no other branch.
+                repo.git(["branch", "-q", "-D", "made"]);
+            }
+            let made = repo.try_git(["rev-parse", "made"]).out();
+            reword(&repo, *below);
+            let end = repo.state();
+            let bodies = repo.git(["log", "--format=%T %an %ad %s"]);
+            repo.prune();
+            let (_, plan) = repo.json(["undo", "--dry-run"]);
+            let undone = repo.json(["undo"]).1;
+            assert_eq!(plan["head"], undone["head"], "the plan is what is done: {undone}");
+            assert_eq!(repo.git(["log", "--format=%T %an %ad %s"]), bodies.split_once('\n').expect("lines").1);
+            assert_eq!(repo.try_git(["rev-parse", "made"]).out(), made, "what was not worded anew stays");
+            repo.redo();
+            repo.state().assert_is(&end, "redo brings back what the user had made of it");
+            repo.oxundo(["undo", "--steps", "3"]).success();
+            repo.assert_absent("one.txt", "all three are undone");
+            assert_eq!(
+                repo.git(["log", "-1", "--format=%T"]),
+                bodies.lines().nth(count - 2).expect("it is there")[..40]
+            );
+            repo.prune();
+            repo.oxundo(["redo", "--to", "3"]).success();
+            repo.state().assert_is(&end, "from below it, too");
+            repo.assert_sound();
+        });
+    });
+}
+
+#[test]
+fn what_was_worded_anew_below_own_commits_or_with_more_than_words_is_refused_and_reverted() {
+    in_both_modes(|mode| {
+        let own = if mode == Mode::Ghost { "; git add -A; git commit -qm own" } else { "" };
+        for more in ["true", "echo x >>one.txt; git commit -q --amend -a --no-edit"] {
+            let repo = Sandbox::new();
+            repo.turn(mode, &format!("echo one >one.txt{own}"));
+            repo.turn(mode, &format!("echo two >two.txt{own}"));
+            if more == "true" {
+                repo.commit("own.txt", "own\n");
+            }
+            reword(&repo, 1 + usize::from(more == "true"));
+            repo.sh(more);
+            repo.refuses(&["undo"], "foreign");
+            repo.oxundo(["undo", "--revert"]).success();
+            repo.assert_absent("two.txt", "it is taken out on top");
+            assert_eq!(repo.exists("own.txt"), more == "true", "what is the user's stays");
+        }
+    });
+}

@@ -10,7 +10,7 @@ use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::Turn;
-use crate::ops::undo::legs::{Leg, Reworded};
+use crate::ops::undo::legs::Leg;
 use crate::ops::undo::range::TurnRange;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -27,17 +27,16 @@ pub fn check_commits(
     range: &TurnRange,
     legs: &[Leg],
     now: &Checkpoint,
-    reworded: &[Reworded],
+    known: &[ObjectId],
 ) -> Result<()> {
     let (back, forward) = legs.split_at(range.back);
-    let known: Vec<ObjectId> = reworded.iter().map(|commit| commit.to).collect();
     let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
     let merges = merges_in_the_middle(view, range, legs)?;
     let check = |name: &str, hidden: &[ObjectId], at: ObjectId| -> Result<()> {
         let mut leaving = Objects::new(view.repo).commits_between(hidden, at)?;
         // Only so many can be the turns': among those on top of them there is one that may not leave.
         leaving.truncate(ours + MANY);
-        let mut described = described(view, op, &range.turns, &leaving, &known)?;
+        let mut described = described(view, op, &range.turns, &leaving, known)?;
         // It is made again from where undo leads.
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
         let checked = guard::check(op, name, &described);

@@ -67,7 +67,7 @@ pub struct Way {
     pub uncovered: BTreeSet<BString>,
     /// The turns whose last commit has another message now.
     pub reworded: Vec<Reworded>,
-    /// The turns that are made anew upon a commit with another message.
+    /// The turns whose commits are made anew, by the user or upon a commit with another message.
     pub remade: Vec<Remade>,
     /// The turn whose branch has another name now.
     pub renamed: Option<Renamed>,
@@ -94,15 +94,8 @@ impl Way {
             {
                 legs.renamed = Some(renamed);
             }
-            if refs == RefMoves::Move
-                && range.direction(at) == Direction::Forward
-                && let Some(remade) = Remade::of(view, turn, [&before, &after], head.commit)?
-            {
-                if legs.remade.is_empty() {
-                    legs.reworded.extend(below(view, &remade, &head)?);
-                }
-                remade.put_into(&mut before, &mut after);
-                legs.remade.push(remade);
+            if refs == RefMoves::Move {
+                legs.remake(view, turn, range.direction(at), [&mut before, &mut after], &head)?;
             }
             let leg = legs.leg(view, turn, range.direction(at), (before, after), &head)?;
             if leg.delta.delta.head.is_some() {
@@ -114,6 +107,28 @@ impl Way {
             legs.legs.push(leg);
         }
         Ok(legs)
+    }
+
+    /// Puts the commits that are made anew in the place of a turn's own, where only messages differ.
+    fn remake(
+        &mut self,
+        view: &View<'_>,
+        turn: &Turn,
+        direction: Direction,
+        [before, after]: [&mut Checkpoint; 2],
+        head: &Head,
+    ) -> Result<()> {
+        let remade = match direction {
+            Direction::Forward => Remade::of(view, turn, [before, after], head.commit)?,
+            Direction::Back => Remade::by_user(view, turn, [before, after], head.commit)?,
+        };
+        let Some(remade) = remade else { return Ok(()) };
+        if direction == Direction::Forward && self.remade.is_empty() {
+            self.reworded.extend(below(view, &remade, head)?);
+        }
+        remade.put_into(before, after);
+        self.remade.push(remade);
+        Ok(())
     }
 
     fn leg(

@@ -34,7 +34,7 @@ pub struct Prepared {
     pub uncovered: BTreeSet<BString>,
     /// The turns whose last commit has another message now.
     pub reworded: Vec<Reworded>,
-    /// The turns that are made anew upon a commit with another message.
+    /// The turns whose commits are made anew, by the user or upon a commit with another message.
     pub remade: Vec<Remade>,
     /// The turn whose branch has another name now.
     pub renamed: Option<Renamed>,
@@ -55,7 +55,7 @@ impl Prepared {
         let now = &capture.checkpoint;
         check_on_branch(op, &legs, now, refs)?;
         match refs {
-            RefMoves::Move => check_commits(view, op, range, &legs, now, &reworded)?,
+            RefMoves::Move => check_commits(view, op, range, &legs, now, &made_by_user(&reworded, &remade))?,
             RefMoves::Stay if now.head.commit != start.head.commit => {
                 return Err(head_moved(range.turns[0].turn).into());
             }
@@ -209,6 +209,12 @@ fn left(view: &View<'_>, op: Op, deltas: &[TurnDelta], present: &Present) -> Res
         }
     }
     Ok(left)
+}
+
+/// The commits that the user has put in the place of the turns', with nothing but messages changed.
+fn made_by_user(reworded: &[Reworded], remade: &[Remade]) -> Vec<ObjectId> {
+    let anew = remade.iter().filter(|remade| remade.by_user).flat_map(|remade| remade.commits.values().copied());
+    reworded.iter().map(|commit| commit.to).chain(anew).collect()
 }
 
 /// HEAD is not where the turn left it.

@@ -1,7 +1,8 @@
-//! Turns that are redone where the user has changed nothing but messages of the commits below them: their commits are made
-//! anew upon those that are there now, and the record names the new ones.
+//! Turns where the user has changed nothing but messages, of their commits or of those below: undone, they go with the commits that
+//! are there now; redone, theirs are made anew upon these. Either way the record names the new ones.
 
 use crate::git::objects::Objects;
+use crate::git::objects::commit::Likeness;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::timeline::update::Update;
 use crate::model::checkpoint::Checkpoint;
@@ -22,6 +23,8 @@ pub struct Remade {
     pub turn: u64,
     /// Each commit, and the one in its place; the one that the turn began at, too.
     pub commits: BTreeMap<ObjectId, ObjectId>,
+    /// Whether the user made them: other branches are at the old ones then.
+    pub by_user: bool,
 }
 
 impl Remade {
@@ -47,7 +50,33 @@ impl Remade {
                 commits.insert(commit, objects.remake(commit, &new)?);
             }
         }
-        Ok(Some(Self { turn: turn.turn, commits }))
+        Ok(Some(Self { turn: turn.turn, commits, by_user: false }))
+    }
+
+    /// The commits that the user has made anew of a turn's, where HEAD is at one that differs from the turn's last in nothing but
+    /// messages of those below it.
+    pub fn by_user(view: &View<'_>, turn: &Turn, ends: [&Checkpoint; 2], at: Option<ObjectId>) -> Result<Option<Self>> {
+        let [before, after] = ends;
+        let (Some(from), Some(to), Some(at)) = (before.head.commit, after.head.commit, at) else { return Ok(None) };
+        let objects = Objects::new(view.repo);
+        let is_last = objects.likeness(to, at) == Likeness::Reworded;
+        if from == to || to == at || !turn.knows(&to) || is_last || !objects.is_reworded(to, at) {
+            return Ok(None);
+        }
+        let (mut commits, mut old, mut new) = (BTreeMap::new(), to, at);
+        while old != new {
+            commits.insert(old, new);
+            if old == from {
+                break;
+            }
+            let (below, beside) = (objects.parents(old)?, objects.parents(new)?);
+            let ([below], [beside]) = (&below[..], &beside[..]) else { return Ok(None) };
+            if commits.len() == MOST {
+                return Ok(None);
+            }
+            (old, new) = (*below, *beside);
+        }
+        Ok(Some(Self { turn: turn.turn, commits, by_user: true }))
     }
 
     fn instead_of(&self, commit: ObjectId) -> ObjectId {
@@ -56,7 +85,7 @@ impl Remade {
 
     /// Puts the new commits in the place of the old ones: where HEAD is, and on the branches that the turn moved.
     pub fn put_into(&self, before: &mut Checkpoint, after: &mut Checkpoint) {
-        let moved: Vec<String> = after.branches.keys().cloned().collect();
+        let moved: Vec<String> = after.branches.keys().filter(|_| !self.by_user).cloned().collect();
         let moved = moved.into_iter().filter(|name| before.branches.get(name) != after.branches.get(name));
         for name in moved.collect::<Vec<_>>() {
             after.branches.entry(name).and_modify(|tip| *tip = self.instead_of(*tip));

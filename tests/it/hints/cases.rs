@@ -232,7 +232,7 @@ pub(super) const CASES: &[Case] = &[
     // busy
     case(
         "another oxundo is at work in this worktree: …",
-        "oxundo -q run -- sh -c 'touch ../home/started; until test -e ../home/go; do sleep 0.05; done' >/dev/null 2>&1 &
+        "oxundo -q run -- sh -c 'touch ../home/started; while test -e ../home/started && ! test -e ../home/go; do sleep 0.05; done' >/dev/null 2>&1 &
          until test -e ../home/started; do sleep 0.05; done",
         "oxundo undo",
         "! test -e two",
@@ -241,7 +241,7 @@ pub(super) const CASES: &[Case] = &[
     case(
         "a turn is running in '…'",
         "mkdir ../plain; cd ../plain
-         oxundo -q run -- sh -c 'touch ../home/started; until test -e ../home/go; do sleep 0.05; done' >/dev/null 2>&1 &
+         oxundo -q run -- sh -c 'touch ../home/started; while test -e ../home/started && ! test -e ../home/go; do sleep 0.05; done' >/dev/null 2>&1 &
          until test -e ../home/started; do sleep 0.05; done",
         "oxundo gc --stores --remove ../plain",
         "oxundo gc --stores | grep 'no stores'",
