@@ -551,7 +551,7 @@ pub(crate) fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) -> Ve
 }
 
 /// Points of one operation that `cargo test` kills at.
-const SAMPLE: usize = 7;
+const SAMPLE: usize = 5;
 
 /// As many, where several operations go the same way.
 const FEW: usize = 4;

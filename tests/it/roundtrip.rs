@@ -467,7 +467,7 @@ const ODD_NAMES: &[&[u8]] = &[
 
 impl Start {
     /// Those that differ from the others in where a turn begins.
-    const ELSEWHERE: [Self; 3] = [Self::Detached, Self::Subdirectory, Self::Linked];
+    const ELSEWHERE: [Self; 4] = [Self::Unborn, Self::Detached, Self::Subdirectory, Self::Linked];
 
     /// A repository in which every case of the table has what it needs.
     fn sandbox(self) -> Sandbox {
@@ -721,7 +721,7 @@ round_trips! {
     every_turn_comes_and_goes_over_work: Work, Share::In(Mode::Commit);
     every_turn_comes_and_goes_over_work_without_commits: Work, Share::In(Mode::Ghost);
     every_turn_comes_and_goes_on_a_clean_tree: Clean, Share::Each;
-    every_turn_comes_and_goes_on_an_unborn_branch: Unborn, Share::Each;
+    every_turn_comes_and_goes_on_an_unborn_branch: Unborn, Share::Some;
     every_turn_comes_and_goes_on_a_detached_head: Detached, Share::Some;
     every_turn_comes_and_goes_in_a_subdirectory: Subdirectory, Share::Some;
     every_turn_comes_and_goes_in_a_linked_worktree: Linked, Share::Some;

@@ -227,7 +227,7 @@ fn what_another_program_saves_at_any_instant_of_an_apply_is_found_again() {
             for number in 0..=seen.len() {
                 for (way, save) in WAYS.iter().enumerate() {
                     // Each instant has one way, and each way many instants.
-                    if is_thorough() || (number + 7 * way + 31 * at) % 211 == 17 * nth {
+                    if is_thorough() || (number + 7 * way + 31 * at) % 307 == 17 * nth {
                         cases.push((*name, repo, *args, *path, number, *save));
                     }
                 }
@@ -290,7 +290,7 @@ fn a_commit_that_another_program_makes_at_any_instant_stays_on_its_branch() {
             _ => continue,
         };
         let many = instants(repo, args).len();
-        let chosen = (0..=many).filter(|number| is_thorough() || (number + 5 * nth) % 19 == 0);
+        let chosen = (0..=many).filter(|number| is_thorough() || (number + 5 * nth) % 29 == 0);
         cases.extend(chosen.map(|number| (*name, repo, *args, number)));
     }
     let failed = in_parallel(&cases, |(_, repo, args, number)| {
@@ -390,7 +390,7 @@ fn a_program_that_had_the_file_open_may_save_at_any_later_instant() {
     let mut cases = Vec::new();
     for (nth, path) in ["edited", "made", "n/made"].into_iter().enumerate() {
         // It saves when all is over, too.
-        let all = (1..=seen.len()).filter(|number| is_thorough() || number % 5 == nth).chain([usize::MAX]);
+        let all = (1..=seen.len()).filter(|number| is_thorough() || number % 8 == nth).chain([usize::MAX]);
         cases.extend(all.map(|number| (path, number)));
     }
     let failed = in_parallel(&cases, |(path, number)| {
@@ -431,7 +431,7 @@ fn a_save_in_the_instant_of_a_kill_is_found_by_the_next_command() {
         for (nth, point) in all.iter().enumerate() {
             for (way, save) in [InPlace, Renamed, Truncated, Appended].into_iter().enumerate() {
                 for (which, path) in PATHS.iter().enumerate() {
-                    if is_thorough() || (nth + way + which) % 12 == at {
+                    if is_thorough() || (nth + way + which) % 17 == at {
                         cases.push((repo, args, point.number, point.text.clone(), nth, save, *path));
                     }
                 }
