@@ -401,3 +401,22 @@ fn where_refs_are_in_tables_it_comes_and_goes_too() {
     there_and_back(&repo, &before, &repo.printed());
     assert!(repo.sh("git bisect good").contains("left to test"), "git goes on with it");
 }
+
+#[test]
+fn no_record_makes_git_run_a_command() {
+    let repo = forked();
+    repo.git(["commit", "-qam", "rest"]);
+    let before = repo.printed();
+    repo.turn(Mode::Ghost, &quietly("git rebase -q --exec 'echo ran >>../home/ran' side || :"));
+    repo.undo();
+    repo.printed().assert_is(&before, "undo of its beginning");
+    repo.refuses(&["redo"], "in_progress");
+    // The user's own, in the middle of which a turn goes on.
+    let repo = forked();
+    repo.git(["commit", "-qam", "rest"]);
+    repo.sh(&quietly("git rebase -q --exec 'echo ran >>../home/ran' --exec false side || :"));
+    repo.sh(&quietly("printf 'resolved\\n' >a.txt; git add a.txt; git rebase --continue || :"));
+    let before = repo.printed();
+    repo.turn(Mode::Ghost, &quietly("git rebase --continue || :; echo more >more.txt"));
+    there_and_back(&repo, &before, &repo.printed());
+}

@@ -58,6 +58,17 @@ enum Start {
     LinkedTables,
 }
 
+/// A conflict in the making: a branch that changed the same line.
+macro_rules! conflict {
+    ($script:literal) => {
+        concat!(
+            "git checkout -q -b theirs; echo theirs >a.txt; git commit -qm theirs a.txt; git checkout -q -; ",
+            "echo ours >a.txt; git commit -qm ours a.txt; ",
+            $script
+        )
+    };
+}
+
 const CASES: &[Case] = &[
     // Edits
     case("edit", "echo more >>a.txt"),
@@ -379,6 +390,38 @@ const CASES: &[Case] = &[
         HISTORY | BRANCH,
         "detach HEAD and commit",
         "git checkout -q --detach; echo more >>b.txt; git commit -qm loose b.txt",
+    ),
+    // Operations of git's
+    case_with(HISTORY | CLEAN | LOOSE, "leave a merge", conflict!("git merge -q theirs >/dev/null || :")),
+    case_with(
+        HISTORY | CLEAN | LOOSE,
+        "leave a rebase",
+        conflict!("git checkout -q -b ours; git rebase -q theirs >/dev/null 2>&1 || :; echo new >new.txt"),
+    ),
+    case_with(
+        HISTORY | CLEAN | LOOSE,
+        "leave a rebase by patches",
+        conflict!("git checkout -q -b ours; git rebase -q --apply theirs >/dev/null 2>&1 || :"),
+    ),
+    case_with(
+        HISTORY | CLEAN | LOOSE,
+        "leave a cherry-pick",
+        conflict!("git cherry-pick theirs other >/dev/null 2>&1 || :"),
+    ),
+    case_with(
+        HISTORY | CLEAN | LOOSE,
+        "leave a revert",
+        conflict!("echo more >a.txt; git commit -qam more; git revert --no-edit HEAD~1 >/dev/null 2>&1 || :"),
+    ),
+    case_with(
+        HISTORY | CLEAN | LOOSE,
+        "leave a bisect",
+        "git bisect start >/dev/null; git bisect bad >/dev/null; echo new >new.txt",
+    ),
+    case_with(
+        HISTORY | CLEAN,
+        "end a merge",
+        conflict!("git merge -q theirs >/dev/null || :; git merge --abort; echo new >new.txt"),
     ),
     case_with(HISTORY | CLEAN, "go into the past", "git checkout -q --detach HEAD~1"),
     // Ignore rules
