@@ -100,6 +100,12 @@ impl Operation {
         self.unread.is_some() || self.files.keys().any(|path| is_mark(path.as_bstr()))
     }
 
+    /// Whether git, going on with it, may run commands that its files name.
+    pub fn runs_commands(&self) -> bool {
+        let is_in = |path: &BString| DIRECTORIES.iter().any(|directory| is_below(path.as_bstr(), directory));
+        self.files.keys().any(|path| is_in(path) && !path.starts_with(b"refs/") || path.as_slice() == b"BISECT_RUN")
+    }
+
     /// In git's word.
     pub fn word(&self) -> &'static str {
         let has = |name: &str| self.files.contains_key(name.as_bytes().as_bstr());

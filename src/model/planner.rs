@@ -253,8 +253,10 @@ impl Planner<'_, '_> {
                 }
             };
             if next != now && (next.unread.is_some() || now.unread.is_some()) {
-                let why =
-                    format!("what git was in the middle of in turn {} is too large, or closed to others", turn.turn);
+                let why = format!(
+                    "what git was in the middle of in turn {} is too large, closed to others, or not recorded here",
+                    turn.turn
+                );
                 self.torn = Some(why);
             }
             if (&now, &next) != (&change.from, &change.to) {

@@ -1,6 +1,6 @@
 //! What git is in the middle of is state like any other: undo and redo bring it back, byte for byte, and git goes on with it.
 
-use crate::sandbox::{Mode, Sandbox, State, check_all, in_both_modes};
+use crate::sandbox::{Mode, Output, Sandbox, State, check_all, in_both_modes};
 
 /// Branches to merge, rebase and pick: `side` and `clash` conflict with `main` in `a.txt`; `side` has a file more.
 fn forked() -> Sandbox {
@@ -403,20 +403,22 @@ fn where_refs_are_in_tables_it_comes_and_goes_too() {
 }
 
 #[test]
-fn no_record_makes_git_run_a_command() {
+fn no_record_of_somebody_elses_makes_git_run_a_command() {
     let repo = forked();
     repo.git(["commit", "-qam", "rest"]);
     let before = repo.printed();
     repo.turn(Mode::Ghost, &quietly("git rebase -q --exec 'echo ran >>../home/ran' side || :"));
-    repo.undo();
-    repo.printed().assert_is(&before, "undo of its beginning");
-    repo.refuses(&["redo"], "in_progress");
-    // The user's own, in the middle of which a turn goes on.
-    let repo = forked();
-    repo.git(["commit", "-qam", "rest"]);
-    repo.sh(&quietly("git rebase -q --exec 'echo ran >>../home/ran' --exec false side || :"));
-    repo.sh(&quietly("printf 'resolved\\n' >a.txt; git add a.txt; git rebase --continue || :"));
-    let before = repo.printed();
-    repo.turn(Mode::Ghost, &quietly("git rebase --continue || :; echo more >more.txt"));
     there_and_back(&repo, &before, &repo.printed());
+    repo.undo();
+    // Who fetches the records of others, with no other notes and turns, has these turns.
+    repo.sh(
+        "git clone -q . ../home/clone; cd ../home/clone; git fetch -q origin '+refs/oxundo/*:refs/oxundo/*' side:side",
+    );
+    let theirs = "cd ../home/clone; git config user.name a; git config user.email a@b; \"$OXUNDO\" redo --json; ls .git/rebase-merge";
+    let told = Output::of(repo.shell(theirs).env("OXUNDO", env!("CARGO_BIN_EXE_oxundo")));
+    assert!(told.out().contains("\"in_progress\"") && told.out().contains("not recorded here"), "{told:?}");
+    assert_ne!(told.code, 0, "and there is no rebase: {told:?}");
+    // Here it is one's own.
+    repo.redo();
+    assert!(repo.exists(".git/rebase-merge/git-rebase-todo"));
 }

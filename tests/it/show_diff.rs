@@ -81,7 +81,7 @@ fn without_a_terminal_the_flags_are_named() {
             assert_eq!((code, &said["error"]["code"]), (2, &json!("usage")), "{said}");
             let output = repo.oxundo(args);
             output.exits(2);
-            output.warns("undo --to TURN");
+            output.warns("undo and redo take '--to'");
             repo.everything().assert_is(&before, "nothing is changed");
         }
     }

@@ -7,9 +7,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::platform::fixed_by;
 use crate::git::worktree::stat::mode_of;
 use crate::git::worktree::{Worktree, is_denied};
-use crate::model::bytes::{quoted, shown, size};
-use crate::model::checkpoint::Change;
-use crate::model::operation::Operation;
+use crate::model::bytes::{quoted, size};
 use crate::model::path::parents;
 use crate::model::plan::{FileMove, Plan};
 use anyhow::Result;
@@ -20,9 +18,6 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-
-/// What a rebase is still to do.
-const TODO: &str = "rebase-merge/git-rebase-todo";
 
 /// In a directory with this bit, a file is its owner's to remove, and the directory's owner's.
 const STICKY: u32 = 0o1000;
@@ -45,30 +40,7 @@ pub fn check(repo: &Repo, plan: &Plan) -> Result<()> {
             foresight.check_may_move(aside.path.as_bstr())?;
         }
     }
-    check_commands(repo, plan)?;
     foresight.space(plan)
-}
-
-/// No record makes git run a command: somebody else may have written it. What the operation in progress would run anyway is the
-/// user's.
-fn check_commands(repo: &Repo, plan: &Plan) -> Result<()> {
-    let Some(Change { from, to }) = plan.moved_operation() else { return Ok(()) };
-    let commands = |operation: &Operation, names: &[&str]| -> Result<Vec<BString>> {
-        let mut found = Vec::new();
-        for blob in names.iter().filter_map(|name| operation.files.get(BStr::new(name))) {
-            let todo = Objects::new(repo).blob(*blob)?;
-            let is_command =
-                |line: &&[u8]| line.starts_with(b"exec") || line.starts_with(b"x ") || line.starts_with(b"x\t");
-            found.extend(todo.lines().map(ByteSlice::trim_start).filter(is_command).map(BString::from));
-        }
-        Ok(found)
-    };
-    let known = commands(from, &[TODO, "rebase-merge/done"])?;
-    let Some(line) = commands(to, &[TODO])?.into_iter().find(|line| !known.contains(line)) else { return Ok(()) };
-    let message = format!("a rebase would come back that runs a command of the record's: '{}'", shown(line.as_bstr()));
-    let state = plan.turns.first().copied().unwrap_or_default();
-    let hint = format!("run 'oxundo restore {state}' to bring the files of turn {state} back alone");
-    Err(Refusal::new(Code::InProgress, message).hint(hint).into())
 }
 
 struct Foresight<'a> {

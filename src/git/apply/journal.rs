@@ -6,20 +6,15 @@ use crate::git::durable::{Durable, RefState, When};
 use crate::git::objects::Objects;
 use crate::git::refs::{NOTES, OwnRef, Refs};
 use crate::git::repo::Repo;
-use crate::git::repo::scratch::replace_synced;
 use crate::git::timeline::Timelines;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use anyhow::{Context, Result};
 use gix::ObjectId;
+use gix::objs::Tree;
 use gix::objs::tree::{Entry, EntryKind};
-use gix::objs::{Kind, Tree};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::MetadataExt;
-use std::time::SystemTime;
 
 /// A plan in progress, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
@@ -61,7 +56,7 @@ impl Apply<'_> {
         let mut kept: Vec<Entry> = blobs.into_iter().map(|id| entry(id.to_string(), EntryKind::Blob, id)).collect();
         kept.sort();
         let kept = self.repo.gix.write_object(&Tree { entries: kept })?.detach();
-        let seal = self.repo.gix.write_blob(seal(self.repo, text)?)?.detach();
+        let seal = self.repo.gix.write_blob(self.repo.seal(text)?)?.detach();
         let tree = Tree {
             entries: vec![
                 entry("journal.json".to_owned(), EntryKind::Blob, text),
@@ -117,49 +112,12 @@ impl Apply<'_> {
     }
 }
 
-/// The file in the scratch directory by which this git directory knows its own journals.
-const KEY: &str = "journal.key";
-
-/// What only this git directory can say of a journal: a checksum of it, of a secret, and of what file the secret is in. A
-/// fetch or a clone brings no secret, and an archive or a copy has it in another file.
-fn seal(repo: &Repo, text: ObjectId) -> Result<String> {
-    if let Some(sealed) = sealed(repo, text)? {
-        return Ok(sealed);
-    }
-    let (path, mut key) = (repo.scratch()?.join(KEY), [0; 32]);
-    File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut key)).context("make a key")?;
-    replace_synced(&path, &key, 0o600)
-        // Whoever may write here may finish what another has begun.
-        .and_then(|()| repo.sharing().share(&path))
-        // Its name too.
-        .and_then(|()| File::open(repo.scratch_path(""))?.sync_all())
-        .with_context(|| format!("write '{}'", path.display()))?;
-    sealed(repo, text)?.with_context(|| format!("read '{}'", path.display()))
-}
-
-fn sealed(repo: &Repo, text: ObjectId) -> Result<Option<String>> {
-    let path = repo.scratch_path(KEY);
-    let read = || -> std::io::Result<Vec<u8>> {
-        let about = path.symlink_metadata()?;
-        // Where a file system does not tell when a file was made, its number must do.
-        let made = about.created().ok().and_then(|made| made.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let file = format!("{} {}", about.ino(), made.unwrap_or_default().as_nanos());
-        Ok([std::fs::read(&path)?, file.into_bytes(), text.as_bytes().to_vec()].concat())
-    };
-    match read() {
-        Ok(all) => Ok(Some(gix::objs::compute_hash(repo.hash_kind(), Kind::Blob, &all)?.to_string())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("read '{}'", path.display())),
-    }
-}
-
 /// Whether this git directory wrote a journal.
 pub fn is_own_journal(repo: &Repo, commit: ObjectId) -> Result<bool> {
     let tree = Objects::new(repo).commit_tree(commit)?;
     let entry = |name: &str| Objects::new(repo).tree_entry(tree, name.into());
     let (Some((_, text)), Some((_, seal))) = (entry("journal.json")?, entry("seal")?) else { return Ok(false) };
-    let seal = repo.find_blob(seal)?.data.clone();
-    Ok(sealed(repo, text)?.is_some_and(|sealed| sealed.as_bytes() == seal))
+    repo.is_sealed(text, &repo.find_blob(seal)?.data)
 }
 
 pub fn read_journal(repo: &Repo, commit: ObjectId) -> Result<Journal> {

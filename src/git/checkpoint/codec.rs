@@ -30,10 +30,16 @@ struct Header {
     /// Only where git was in the middle of something that is not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unread_operation: Option<String>,
+    /// Only where git was in the middle of something that may run commands: that this git directory says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operation_seal: Option<String>,
 }
 
 /// Where the files are by which git says what it is in the middle of.
 const OPERATION: &str = "operation";
+
+/// What is known of an operation that was not recorded here: that it is not as what is there.
+const FOREIGN: &str = "recorded in another git directory";
 
 #[derive(Serialize, Deserialize)]
 struct Special {
@@ -45,6 +51,8 @@ struct Special {
 impl Checkpoints<'_> {
     /// Writes a checkpoint as a tree.
     pub fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ObjectId> {
+        let operation = self.operation_tree(&checkpoint.operation)?;
+        let is_sealed = checkpoint.operation.runs_commands();
         let about = Header {
             v: 1,
             head: checkpoint.head.clone(),
@@ -52,6 +60,7 @@ impl Checkpoints<'_> {
             symbolic: checkpoint.symbolic.clone(),
             usual_modes: checkpoint.modes.usual,
             unread_operation: checkpoint.operation.unread.clone(),
+            operation_seal: operation.filter(|_| is_sealed).map(|tree| self.repo.seal(tree)).transpose()?,
         };
         let branches: String = (checkpoint.branches.iter()).map(|(name, id)| format!("{id} {name}\n")).collect();
         let modes: BTreeMap<String, String> = (checkpoint.modes.unusual.iter())
@@ -83,7 +92,8 @@ impl Checkpoints<'_> {
                 checkpoint.uncaptured.iter().map(|(path, known)| (exact::encode(path), known)).collect();
             entries.push(blob("uncaptured", serde_json::to_vec(&uncaptured)?)?);
         }
-        entries.extend(self.operation_entries(&checkpoint.operation)?);
+        entries.extend(operation.map(|tree| tree_entry(OPERATION, EntryKind::Tree, tree)));
+        entries.extend(self.auto_merge(&checkpoint.operation)?);
         if !sparse.is_empty() {
             entries.push(blob("sparse", serde_json::to_vec(&sparse)?)?);
         }
@@ -91,32 +101,42 @@ impl Checkpoints<'_> {
         Ok(self.repo.gix.write_object(&Tree { entries })?.detach())
     }
 
-    /// What git was in the middle of, as a tree of its files; and the tree that it merged into, which git keeps by its name alone.
-    fn operation_entries(&self, operation: &Operation) -> Result<Vec<Entry>> {
+    /// What git was in the middle of, as a tree of its files.
+    fn operation_tree(&self, operation: &Operation) -> Result<Option<ObjectId>> {
         if operation.files.is_empty() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let objects = Objects::new(self.repo);
         let files: Vec<_> =
             operation.files.iter().map(|(path, id)| (path.clone(), Some((EntryKind::Blob, *id)))).collect();
-        let tree = objects.edited_tree(objects.write_empty_tree()?, &files)?;
-        let mut entries = vec![tree_entry(OPERATION, EntryKind::Tree, tree)];
-        if let Some(merged) = operation.files.get(BStr::new("AUTO_MERGE"))
-            && let Ok(merged) = ObjectId::from_hex(objects.blob(*merged)?.trim())
-            && self.repo.gix.find_header(merged).is_ok_and(|header| header.kind() == Kind::Tree)
-        {
-            entries.push(tree_entry("auto-merge", EntryKind::Tree, merged));
-        }
-        Ok(entries)
+        objects.edited_tree(objects.write_empty_tree()?, &files).map(Some)
     }
 
-    fn read_operation(&self, tree: ObjectId, unread: Option<String>) -> Result<Operation> {
+    /// The tree that it merged into, which git keeps by its name alone.
+    fn auto_merge(&self, operation: &Operation) -> Result<Option<Entry>> {
+        let Some(merged) = operation.files.get(BStr::new("AUTO_MERGE")) else { return Ok(None) };
+        let merged = ObjectId::from_hex(Objects::new(self.repo).blob(*merged)?.trim()).ok();
+        let is_tree = |id: &ObjectId| self.repo.gix.find_header(*id).is_ok_and(|header| header.kind() == Kind::Tree);
+        Ok(merged.filter(is_tree).map(|merged| tree_entry("auto-merge", EntryKind::Tree, merged)))
+    }
+
+    fn read_operation(&self, tree: ObjectId, unread: Option<String>, seal: Option<String>) -> Result<Operation> {
         let mut operation = Operation { unread, ..Operation::default() };
         for (path, entry) in Objects::new(self.repo).entries_below(tree, OPERATION.into())? {
             let (path, id) = (path[OPERATION.len() + 1..].into(), entry.context("a file is missing")?.1);
             operation.files.insert(path, id);
         }
+        if operation.runs_commands() && !self.is_own_operation(tree, seal)? {
+            // Somebody else's: git would run what it says.
+            return Ok(Operation { files: BTreeMap::new(), unread: Some(FOREIGN.to_owned()) });
+        }
         Ok(operation)
+    }
+
+    fn is_own_operation(&self, tree: ObjectId, seal: Option<String>) -> Result<bool> {
+        let entry = Objects::new(self.repo).tree_entry(tree, OPERATION.into())?;
+        let (Some((_, operation)), Some(seal)) = (entry, seal) else { return Ok(false) };
+        self.repo.is_sealed(operation, seal.as_bytes())
     }
 
     /// Where HEAD was by the checkpoint that a tree holds; nothing else of it is read.
@@ -150,7 +170,7 @@ impl Checkpoints<'_> {
             symbolic: about.symbolic,
             branches: parse_branches(&blob("branches")?)?,
             stash: lines::<StashEntry>(&blob("stash")?)?,
-            operation: self.read_operation(tree, about.unread_operation)?,
+            operation: self.read_operation(tree, about.unread_operation, about.operation_seal)?,
             index: IndexState {
                 tree: id("index")?,
                 sparse: sparse.iter().map(|name| path(name)).collect::<Result<_>>()?,

@@ -21,6 +21,7 @@ pub mod platform;
 pub mod process;
 pub mod refs;
 pub mod scratch;
+pub mod seal;
 pub mod settings;
 pub mod shadow;
 pub mod sharing;

@@ -222,7 +222,21 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "! test -e two",
     ),
-    case(IN_PROGRESS, "git bisect start -q", "oxundo undo", "! test -e two"),
+    case("a … is in progress that began after turn …", "git bisect start -q", "oxundo undo", "! test -e two"),
+    case(
+        "the … in progress is not as turn … has it",
+        "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main
+         turn 'git merge -q o || true'; echo more >>.git/MERGE_MSG",
+        "oxundo undo",
+        "! test -e .git/MERGE_HEAD",
+    ),
+    case(
+        "what git was in the middle of in turn … is too large, closed to others, or not recorded here",
+        "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main
+         git config oxundo.maxFileSize 10; turn 'git merge -q o || true'",
+        "oxundo undo",
+        "! test -e .git/MERGE_HEAD",
+    ),
     case(
         "'…' is unmerged",
         "echo s >one; git stash -q; echo t >one; git commit -qam t; git stash pop -q || true",
@@ -597,6 +611,7 @@ pub(super) const CASES: &[Case] = &[
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("HEAD is not where turn … left it", "`branch` goes another way then, and says nothing"),
     ("'…' was moved by something else meanwhile", "another program has to act in one instant: saves.rs"),
+    ("git has begun or ended a merge, or the like, meanwhile", "another program has to act in one instant: torn.rs"),
     ("'…' was changed meanwhile", "another program has to act in one instant: saves.rs"),
     ("something has changed since this … was planned", "the library's: library.rs"),
     ("oxundo.enabled is false: nothing is recorded", "the library's: enabled.rs"),
