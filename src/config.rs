@@ -161,6 +161,21 @@ impl Config<'_> {
         self.command("onRedo")
     }
 
+    /// `oxundo.beforeUndo`: is given what undo would do, as JSON, and may refuse it.
+    pub fn before_undo(self) -> Option<String> {
+        self.command("beforeUndo")
+    }
+
+    /// `oxundo.beforeRedo`: is given what redo would do, as JSON, and may refuse it.
+    pub fn before_redo(self) -> Option<String> {
+        self.command("beforeRedo")
+    }
+
+    /// `oxundo.beforeTimeout`: for how many seconds these two are waited for; 60 by default.
+    pub fn before_timeout(self) -> Result<Duration> {
+        Ok(Duration::from_secs(self.number("beforeTimeout")?))
+    }
+
     /// `oxundo.verify`: whether the repository's commit hooks run.
     pub fn verify(self) -> Result<bool> {
         self.flag("verify")

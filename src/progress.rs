@@ -31,6 +31,8 @@ pub enum Progress<'a> {
     Runs(&'a str),
     /// A record of oxundo's own is read.
     Opens(&'a str),
+    /// A command of the user's own, by the name of its setting (`onUndo`), has printed a line.
+    Says(&'a str, &'a str),
 }
 
 type Listener = dyn Fn(Progress<'_>) + Send + Sync;

@@ -29,7 +29,7 @@ use crate::ops::turn::session::{
 };
 use crate::ops::undo::range::{Extent, changed_since};
 use crate::ops::view::View;
-use crate::ops::{checkpoint, diff, gc, undo};
+use crate::ops::{checkpoint, diff, gc, side_effects, undo};
 use crate::progress::{Progress, ProgressSink};
 use crate::warning::{Warn, Warning};
 use gix::bstr::ByteSlice;
@@ -270,6 +270,7 @@ impl Worktree {
             look_ahead(repo, heard, operation.command(), |view| {
                 let planned = operation.prepare(view)?;
                 planned.announce(view);
+                side_effects::name_who_is_asked(view, operation.command().op);
                 Ok((planned.digest(view)?, planned.preview()))
             })
         })?;

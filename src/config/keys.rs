@@ -240,9 +240,31 @@ pub const KEYS: &[Key] = &[
         ..ONE
     },
     Key {
+        name: "beforeUndo",
+        values: "a shell command",
+        about: "It is given what undo would do as JSON on standard input, before anything is touched, and refuses it by an exit code other than 0, with what it prints on standard error.",
+        example: "! pgrep -x devserver",
+        ..ONE
+    },
+    Key {
+        name: "beforeRedo",
+        values: "a shell command",
+        about: "The same for redo.",
+        example: "! pgrep -x devserver",
+        ..ONE
+    },
+    Key {
+        name: "beforeTimeout",
+        default: "60",
+        values: "seconds",
+        about: "For so long such a command is waited for: after that it is ended, and the undo or redo refused.",
+        example: "300",
+        ..ONE
+    },
+    Key {
         name: "onUndo",
         values: "a shell command",
-        about: "It is given what undo did as JSON on standard input: for a database, an index, a running server.",
+        about: "It is given what undo did as JSON on standard input: for a database, an index, a running server. What it prints is shown.",
         example: "make reindex",
         ..ONE
     },

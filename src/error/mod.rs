@@ -29,6 +29,8 @@ pub enum Code {
     Agent,
     /// A plan would not do any more what it was to do when it was made.
     Stale,
+    /// A command of the user's own, which was asked before, refused.
+    Vetoed,
     /// The user's later changes overlap what would be restored.
     Conflict,
     /// There is nothing to undo or redo.
@@ -61,6 +63,7 @@ impl Code {
             | Self::Busy
             | Self::Agent
             | Self::Stale
+            | Self::Vetoed
             | Self::Conflict
             | Self::Locked => 3,
             Self::Nothing => 4,

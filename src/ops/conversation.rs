@@ -1,12 +1,7 @@
-//! What belongs to a turn outside the worktree: the agent's conversation, which its own commands take back, and what
-//! the commands of `oxundo.onUndo` and `oxundo.onRedo` take care of.
+//! The agent's conversation, which belongs to a turn and is outside the worktree: its own commands take it back.
 
 use crate::agents::adapters::adapter;
-use crate::model::bytes::sanitized;
-use crate::model::plan::Op;
 use crate::model::turn::{Participant, Turn};
-use crate::ops::outcome::{Outcome, versioned};
-use crate::ops::view::View;
 use serde_json::{Value, json};
 
 /// The conversations of some turns, as JSON.
@@ -47,16 +42,4 @@ pub fn hints(turns: &[Turn]) -> Vec<String> {
 
 fn resume(part: &Participant) -> Option<String> {
     adapter(&part.agent)?.resume_command(part.session.as_deref()?)
-}
-
-/// Gives what undo or redo did to the user's command, if one is configured.
-pub fn hand_over(view: &View<'_>, op: Op, done: &Outcome) {
-    let (key, command) = match op {
-        Op::Redo => ("onRedo", view.config().on_redo()),
-        _ => ("onUndo", view.config().on_undo()),
-    };
-    let Some(command) = command.filter(|_| !done.dry_run) else { return };
-    if let Err(error) = view.repo.run_user_command(&command, versioned(done.json()).to_string().as_bytes()) {
-        view.warn(sanitized(&format!("oxundo.{key} failed: {error:#}")));
-    }
 }

@@ -112,6 +112,12 @@ impl<'r> Locked<'r> {
         self.view.became(timeline, plan.head.to.clone());
     }
 
+    /// Reads again what a program of the user's may have changed.
+    pub fn look_again(&mut self) -> Result<()> {
+        self.view = self.view.clone().refreshed()?;
+        Ok(())
+    }
+
     /// Releases the lock, and keeps the view.
     pub fn into_view(self) -> View<'r> {
         self.view

@@ -8,11 +8,14 @@ use crate::git::timeline::stored::Side;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use crate::model::turn::{Made, Turn};
+use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
+use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::begin::begin_made;
 use crate::ops::turn::end::{Ending, drop_open, end_as_seen};
 use crate::ops::turn::since::Since;
+use crate::ops::view::View;
 use anyhow::Result;
 use serde_json::Value;
 
@@ -38,9 +41,19 @@ pub struct PlannedTurn {
     pub conversations: Vec<Value>,
 }
 
+impl Foreseen for PlannedTurn {
+    fn foreseen(&self) -> Option<Outcome> {
+        Some(self.preview())
+    }
+
+    fn digest(&self, view: &View<'_>) -> Result<String> {
+        fingerprint(&self.plan, true, view)
+    }
+}
+
 impl PlannedTurn {
     /// What would be done.
-    pub fn preview(self) -> Outcome {
+    pub fn preview(&self) -> Outcome {
         let [_, would] = self.verbs;
         self.outcome(would, true)
     }
@@ -98,16 +111,16 @@ impl PlannedTurn {
         Ok(outcome)
     }
 
-    fn outcome(self, verb: &str, dry_run: bool) -> Outcome {
+    fn outcome(&self, verb: &str, dry_run: bool) -> Outcome {
         Outcome {
-            plan: self.plan,
-            turns: self.turns,
+            plan: self.plan.clone(),
+            turns: self.turns.clone(),
             undone: Vec::new(),
             turn: None,
             what: format!("{verb} {}", self.object),
-            hints: vec![self.hint],
+            hints: vec![self.hint.clone()],
             rescue: None,
-            conversations: self.conversations,
+            conversations: self.conversations.clone(),
             dry_run,
         }
     }

@@ -9,6 +9,8 @@ use crate::model::plan::Op;
 use crate::ops::outcome::Outcome;
 use crate::ops::planned::Planned;
 use crate::ops::revert::{self, Which};
+use crate::ops::side_effects;
+use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::undo;
 use crate::ops::undo::range::Extent;
@@ -103,6 +105,16 @@ impl Request {
     }
 }
 
+impl Foreseen for Result<Planned, Done> {
+    fn foreseen(&self) -> Option<Outcome> {
+        self.as_ref().ok().map(Planned::preview)
+    }
+
+    fn digest(&self, view: &View<'_>) -> Result<String> {
+        self.as_ref().map_or_else(|done| Ok(done.what.clone()), |planned| planned.digest(view))
+    }
+}
+
 /// Plans, changes nothing, and remembers it; gives the plan's id.
 pub fn offer(repo: &Repo, heard: Warn<'_>, request: &Request) -> Result<(String, Outcome)> {
     look_ahead(repo, heard, request.command(), |view| {
@@ -112,6 +124,7 @@ pub fn offer(repo: &Repo, heard: Warn<'_>, request: &Request) -> Result<(String,
         offers.retain(|offered| offered.id != id);
         offers.push(Offered { v: 1, id: id.clone(), request: request.clone(), done: None });
         remember(repo, &offers)?;
+        side_effects::name_who_is_asked(view, request.command().op);
         Ok((id, planned.preview()))
     })
 }

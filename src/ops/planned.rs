@@ -1,19 +1,16 @@
 //! Something planned, whichever kind it is: a walk over turns, or a turn of oxundo's own.
 
-use crate::git::objects::Objects;
-use crate::git::refs::Refs;
-use crate::git::repo::scratch::checksum;
-use crate::git::timeline::Timelines;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::Plan;
-use crate::ops::conversation::hand_over;
+use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::made::PlannedTurn;
 use crate::ops::outcome::Outcome;
+use crate::ops::side_effects;
+use crate::ops::side_effects::Foreseen;
 use crate::ops::undo::PlannedUndo;
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::ObjectId;
 
 /// What would be done, with all checks made.
 pub enum Planned {
@@ -21,6 +18,16 @@ pub enum Planned {
     Walk(Box<PlannedUndo>),
     /// A turn of oxundo's own.
     Made(Box<PlannedTurn>),
+}
+
+impl Foreseen for Planned {
+    fn foreseen(&self) -> Option<Outcome> {
+        Some(self.preview())
+    }
+
+    fn digest(&self, view: &View<'_>) -> Result<String> {
+        Self::digest(self, view)
+    }
 }
 
 impl From<PlannedTurn> for Planned {
@@ -54,49 +61,28 @@ impl Planned {
     }
 
     /// What would be done.
-    pub fn preview(self) -> Outcome {
+    pub fn preview(&self) -> Outcome {
         match self {
             Self::Walk(walk) => walk.preview(),
             Self::Made(made) => made.preview(),
         }
     }
 
-    /// Does it; after a failure everything is as it was.
+    /// Does it, and tells the user's own command of it; after a failure everything is as it was.
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
         self.announce(locked);
-        match self {
-            Self::Walk(walk) => {
-                let op = walk.plan().op;
-                let done = walk.carry_out(locked)?;
-                hand_over(locked, op, &done);
-                Ok(done)
-            }
+        let op = self.plan().op;
+        let done = match self {
+            Self::Walk(walk) => walk.carry_out(locked),
             Self::Made(made) => made.carry_out(locked),
-        }
+        }?;
+        side_effects::tell(locked, op, &done);
+        Ok(done)
     }
 
     /// A word for this plan where the timeline stands: the same only as long as it would do the same. Commits that it makes
     /// have other ids each time: what is in them counts.
     pub fn digest(&self, view: &View<'_>) -> Result<String> {
-        let mut plan = self.plan().clone();
-        let objects = Objects::new(view.repo);
-        let tree = |commit: &mut Option<ObjectId>| -> Result<()> {
-            *commit = commit.map(|commit| objects.commit_tree(commit)).transpose()?;
-            Ok(())
-        };
-        if matches!(self, Self::Made(_)) {
-            tree(&mut plan.head.to.commit)?;
-            plan.branches.iter_mut().try_for_each(|branch| tree(&mut branch.to))?;
-        }
-        if view.as_if_ended.is_some() {
-            // The commit that an open turn would get is another one each time.
-            tree(&mut plan.head.from.commit)?;
-            plan.branches.iter_mut().try_for_each(|branch| tree(&mut branch.from))?;
-        }
-        let stands = (Timelines::new(view.repo).tip()?, Refs::new(view.repo).head()?);
-        // The edits that it keeps are none of its business.
-        let told = (&plan.unstaged, &plan.overwritten, stands);
-        let text = format!("{}\n{told:?}", serde_json::to_string(&plan)?);
-        Ok(checksum(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
+        fingerprint(self.plan(), matches!(self, Self::Made(_)), view)
     }
 }

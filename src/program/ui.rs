@@ -143,10 +143,20 @@ impl Ui {
             && !self.quiet
             && !self.json
             && std::env::var("TERM").is_ok_and(|term| term != "dumb");
-        if !self.verbose && !shown {
-            return ProgressSink::default();
+        let (verbose, quiet) = (self.verbose, self.quiet);
+        let says = move |key: &str, line: &str| {
+            if !quiet {
+                Self::note(&format!("oxundo.{key}"), line);
+            }
+        };
+        if !verbose && !shown {
+            return ProgressSink::new(move |progress| {
+                if let Progress::Says(key, line) = progress {
+                    says(key, line);
+                }
+            });
         }
-        let (verbose, unicode) = (self.verbose, is_unicode(|name| std::env::var(name).ok()));
+        let unicode = is_unicode(|name| std::env::var(name).ok());
         let current: Mutex<Option<Current>> = Mutex::default();
         ProgressSink::new(move |progress| {
             let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,6 +175,7 @@ impl Ui {
                 }
                 Progress::Runs(line) if verbose => Self::note("run", line),
                 Progress::Opens(what) if verbose => Self::note("open", what),
+                Progress::Says(key, line) => says(key, line),
                 Progress::Runs(_) | Progress::Opens(_) => {}
             }
         })

@@ -104,6 +104,7 @@ mod settings;
 mod shared;
 mod shares;
 mod show_diff;
+mod side_effects;
 mod signals;
 mod sparse;
 mod special_files;

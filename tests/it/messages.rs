@@ -117,6 +117,7 @@ fn every_code_is_in_the_table_with_its_exit_code() {
         Code::Busy,
         Code::Agent,
         Code::Stale,
+        Code::Vetoed,
         Code::Conflict,
         Code::Nothing,
         Code::NotFound,

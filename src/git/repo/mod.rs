@@ -12,6 +12,7 @@ pub mod find;
 pub mod hermetic;
 pub mod identity;
 pub mod large;
+pub mod listen;
 pub mod lock;
 pub mod look;
 pub mod loose;
@@ -39,7 +40,7 @@ use crate::git::repo::sharing::Sharing;
 use crate::git::repo::ways::Ways;
 use crate::git::repo::written::Written;
 use crate::model::bytes::lossless;
-use crate::progress::{ProgressSink, StopSwitch};
+use crate::progress::{Progress, ProgressSink, StopSwitch};
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -146,6 +147,11 @@ impl Stamp {
 }
 
 impl Repo {
+    /// Tells whoever wants to know what is going on.
+    pub fn emit(&self, progress: Progress<'_>) {
+        self.watch.emit(progress);
+    }
+
     /// Reports progress to this sink from now on.
     pub fn set_progress(&mut self, watch: ProgressSink) {
         self.watch = watch;

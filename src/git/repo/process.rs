@@ -358,7 +358,8 @@ pub fn about_to_end() {
     ENDING.store(true, Ordering::SeqCst);
 }
 
-fn succeeded(output: &Output, name: &str) -> Result<()> {
+/// Says what the command said, where it has not done its work.
+pub fn succeeded(output: &Output, name: &str) -> Result<()> {
     if output.status.code().is_none() {
         while ENDING.load(Ordering::SeqCst) {
             std::thread::park();

@@ -1,6 +1,7 @@
 //! Commands that the user has configured: they run in a shell, as git runs its own.
 
 use crate::git::repo::Repo;
+use crate::git::repo::listen::{Said, listen};
 use crate::git::repo::process::{fed, fed_within, leave_interrupts};
 use anyhow::{Context, Result};
 use gix::bstr::{BStr, ByteSlice};
@@ -57,9 +58,9 @@ impl Shell {
 }
 
 impl Repo {
-    /// Runs the user's command on what was done, at the top of the worktree.
-    pub fn run_user_command(&self, command: &str, what: &[u8]) -> Result<()> {
-        Shell::new(command, self.top()).run(what).map(drop)
+    /// Runs the user's command on what was done or is to be, at the top of the worktree; gives what it said.
+    pub fn run_user_command(&self, command: &str, what: &[u8], limit: Option<Duration>) -> Result<Said> {
+        listen(Shell::new(command, self.top()).0, what, "sh", limit)
     }
 
     /// Shows a text in the pager that git would use; gives whether it did.

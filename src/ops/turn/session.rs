@@ -17,6 +17,8 @@ use crate::model::plan::{Op, Plan};
 use crate::model::session::{Context, Descent, SessionStep, Signal, step};
 use crate::model::turn::{Bounds, Mode, Participant, Turn};
 use crate::ops::locked::{Locked, check_no_run};
+use crate::ops::side_effects;
+use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
@@ -326,10 +328,34 @@ pub fn look_ahead<'r, T>(
     plan(&view)
 }
 
+/// Plans, as if the open turn were closed, and asks the user's own command, where one is to be asked. It may do anything but
+/// change what it was asked about.
+fn agreed<'r, T: Foreseen>(
+    locked: &mut Locked<'r>,
+    op: Op,
+    is_open: bool,
+    plan: impl Fn(&View<'r>) -> Result<T>,
+) -> Result<T> {
+    let asked = side_effects::is_asked(locked, op);
+    let look = |locked: &Locked<'r>| {
+        let ahead = if is_open { Some(as_if_ended(locked, op.is_about_commits())?) } else { None };
+        let view: &View<'r> = ahead.as_ref().unwrap_or(locked);
+        let planned = plan(view)?;
+        let digest = if asked { planned.digest(view)? } else { String::new() };
+        Ok::<_, anyhow::Error>((planned, digest))
+    };
+    let (planned, digest) = look(locked)?;
+    let Some(told) = planned.foreseen().filter(|_| asked) else { return Ok(planned) };
+    side_effects::ask(locked, op, &told)?;
+    locked.look_again()?;
+    let (again, now) = look(locked)?;
+    if now == digest { Ok(again) } else { Err(side_effects::changed_by_asking(op).into()) }
+}
+
 /// Closes the open turn, plans and carries out; a plan that is refused leaves the turn open. What an agent does that is
 /// still at work in it is its next turn, from the state that this leaves. A command of that agent's own ends nothing: it
 /// is carried out within the open turn, which is then given.
-pub fn settled_for<'r, T, D>(
+pub fn settled_for<'r, T: Foreseen, D>(
     repo: &'r Repo,
     heard: Warn<'r>,
     command: Command,
@@ -342,10 +368,7 @@ pub fn settled_for<'r, T, D>(
     }
     let open = if within.is_none() { locked.open_turn()? } else { None };
     repo.look();
-    let looked_at = match open {
-        Some(_) => plan(&as_if_ended(&locked, command.op.is_about_commits())?)?,
-        None => plan(&locked)?,
-    };
+    let looked_at = agreed(&mut locked, command.op, open.is_some(), &plan)?;
     let is_kept = open.is_none() && repo.keep().is_ok();
     repo.act();
     if open.is_some() {

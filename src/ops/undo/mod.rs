@@ -16,8 +16,10 @@ use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::{Note, Turn, listed};
 use crate::ops::conversation;
+use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
+use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
 use crate::ops::turn::{in_progress, notes};
 use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
@@ -77,6 +79,16 @@ fn is_turns_own(view: &View<'_>) -> Result<bool> {
     Ok(false)
 }
 
+impl Foreseen for PlannedUndo {
+    fn foreseen(&self) -> Option<Outcome> {
+        Some(self.preview())
+    }
+
+    fn digest(&self, view: &View<'_>) -> Result<String> {
+        fingerprint(self.plan(), false, view)
+    }
+}
+
 impl PlannedUndo {
     /// Warns of paths that the turns changed and that are not covered, and of branches that stay.
     pub fn announce(&self, view: &View<'_>) {
@@ -105,8 +117,8 @@ impl PlannedUndo {
     }
 
     /// What would be done.
-    pub fn preview(self) -> Outcome {
-        outcome(self.op, &self.range, self.prepared.plan, None)
+    pub fn preview(&self) -> Outcome {
+        outcome(self.op, &self.range, self.prepared.plan.clone(), None)
     }
 
     /// Does it; after a failure everything is as it was.

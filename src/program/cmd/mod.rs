@@ -30,6 +30,7 @@ use crate::git::repo::settings::setting_of_user;
 use crate::model::plan::Op;
 use crate::ops::made::PlannedTurn;
 use crate::ops::outcome::Outcome;
+use crate::ops::side_effects;
 use crate::ops::turn::missed;
 use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::view::View;
@@ -104,11 +105,19 @@ fn make(
 ) -> Result<Outcome> {
     let (heard, command) = (ui.heard(), Command { op, is_typed: true });
     if dry_run {
-        return look_ahead(repo, &heard, command, |view| Ok(plan(view)?.preview()));
+        return look_ahead(repo, &heard, command, |view| {
+            let planned = plan(view)?;
+            side_effects::name_who_is_asked(view, op);
+            Ok(planned.preview())
+        });
     }
     interrupt::watch(repo)?;
-    settled_for(repo, &heard, command, plan, |locked, planned, within| match within {
-        Some(turn) => planned.carry_out_within(locked, turn),
-        None => planned.carry_out(locked),
+    settled_for(repo, &heard, command, plan, |locked, planned, within| {
+        let done = match within {
+            Some(turn) => planned.carry_out_within(locked, turn),
+            None => planned.carry_out(locked),
+        }?;
+        side_effects::tell(locked, op, &done);
+        Ok(done)
     })
 }

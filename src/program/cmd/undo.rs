@@ -9,10 +9,10 @@ use crate::git::repo::clock::ago;
 use crate::model::bytes::shell_word;
 use crate::model::plan::Op;
 use crate::model::step::StepName;
-use crate::ops::conversation::hand_over;
 use crate::ops::outcome::Outcome;
 use crate::ops::revert;
 use crate::ops::revert::Which;
+use crate::ops::side_effects;
 use crate::ops::turn::session::{Command, look_ahead, settled_for};
 use crate::ops::undo::plan;
 use crate::ops::undo::range::Extent;
@@ -101,6 +101,7 @@ pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome
         return look_ahead(repo, &heard, command, |view| {
             let planned = plan(view)?;
             planned.announce(view);
+            side_effects::name_who_is_asked(view, op);
             Ok(planned.preview())
         });
     }
@@ -108,7 +109,7 @@ pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome
     settled_for(repo, &heard, command, plan, |locked, planned, _| {
         planned.announce(locked);
         let done = planned.carry_out(locked)?;
-        hand_over(locked, op, &done);
+        side_effects::tell(locked, op, &done);
         Ok(done)
     })
 }
