@@ -44,7 +44,7 @@ pub use api::Worktree;
 pub use api::answers::{Changes, Checkpoint, Collected, Error, Patch, Result, Status};
 pub use api::plain::{Change, Id, RelativePath};
 pub use api::plan::{Action, BranchMove, DirectoryMove, Edits, FileMove, FileState, Head, Kind, Plan};
-pub use api::plan::{Operation, Outcome, Preview, Redo, Restore, Undo};
+pub use api::plan::{Applied, Operation, Outcome, Preview, Redo, Restore, Undo};
 pub use api::turns::{
     Began, CommitKind, Ended, FileChange, Made, Mode, Participant, Turn, TurnCommit, TurnInfo, Turns,
 };

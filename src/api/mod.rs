@@ -9,7 +9,7 @@ pub(crate) mod turns;
 use crate::agents::spawn::is_inside;
 use crate::api::answers::{Changes, Checkpoint, Collected, Error, Patch, Result, Status};
 use crate::api::plain::RelativePath;
-use crate::api::plan::{Operation, Outcome, Preview, Redo, Restore, Undo};
+use crate::api::plan::{Applied, Operation, Outcome, Preview, Redo, Restore, Undo};
 use crate::api::turns::{Began, Ended, FileChange, Mode, Turn, TurnInfo, Turns};
 use crate::config::Config;
 use crate::error::{Code, Refusal};
@@ -21,19 +21,20 @@ use crate::model::plan::Op;
 use crate::model::session::Signal;
 use crate::model::turn;
 use crate::ops::list::{State, every, here};
+use crate::ops::offer::{Asked, apply, offer};
 use crate::ops::resolve::state_at;
 use crate::ops::status::{refusal_of, status};
 use crate::ops::turn::message_of_prompt;
 use crate::ops::turn::session::{
-    SignalCall, beside_turn, check_not_busy, handle_signal, look, look_ahead, settled_for,
+    By, Command, SignalCall, beside_turn, check_not_busy, handle_signal, look, look_ahead, settled_for,
 };
 use crate::ops::undo::range::{Extent, changed_since};
 use crate::ops::view::View;
-use crate::ops::{checkpoint, diff, gc, side_effects, undo};
+use crate::ops::{checkpoint, diff, gc, offer, side_effects, undo};
 use crate::progress::{Progress, ProgressSink};
 use crate::warning::{Warn, Warning};
 use gix::bstr::ByteSlice;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -266,15 +267,48 @@ impl Worktree {
     /// The refusal that the operation itself would get.
     pub fn preview(&self, operation: impl Into<Operation>) -> Result<Preview> {
         let operation = operation.into();
-        let ((digest, answer), warnings) = self.act(|repo, heard| {
-            look_ahead(repo, heard, operation.command(), |view| {
-                let planned = operation.prepare(view)?;
+        let request = operation.request();
+        let command = Command { op: request.op(), by: By::FrontEnd };
+        let ((id, answer), warnings) = self.act(|repo, heard| {
+            look_ahead(repo, heard, command, |view| {
+                let planned = request.plan(view)?;
                 planned.announce(view);
-                side_effects::name_who_is_asked(view, operation.command().op);
+                side_effects::name_who_is_asked(view, command.op);
                 Ok((planned.digest(view)?, planned.preview()))
             })
         })?;
-        Ok(Preview::of(operation, digest, answer, warnings))
+        Ok(Preview::of(operation, id, answer, warnings))
+    }
+
+    /// As [`Self::preview`], and the plan is remembered: [`Self::apply_plan`] carries it out by its id, once, in this process
+    /// or another, and so does `oxundo apply`. The last fifty are remembered.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::preview`].
+    pub fn plan(&self, operation: impl Into<Operation>) -> Result<Preview> {
+        let operation = operation.into();
+        let offer = |repo: &Repo, heard: Warn<'_>| offer(repo, heard, &operation.request(), Asked::FRONT_END);
+        let ((id, answer), warnings) = self.act(offer)?;
+        Ok(Preview::of(operation, id, answer, warnings))
+    }
+
+    /// Carries a plan out by its id, as it was shown or not at all. The id is the key by which the same again is the same, and is
+    /// done once: whoever has heard no answer can ask again.
+    pub fn apply_plan(&self, id: &str) -> Applied {
+        let rolled_back = Cell::new(false);
+        let applied = self.act(|repo, heard| {
+            repo.take_rolled_back();
+            let applied = apply(repo, heard, id, Asked::FRONT_END);
+            rolled_back.set(repo.take_rolled_back());
+            applied
+        });
+        match applied {
+            Ok((offer::Applied::Now(answer), warnings)) => Applied::Done(Box::new(Outcome::of(*answer, warnings))),
+            Ok((offer::Applied::Before(done), _)) => Applied::DoneBefore(done.what),
+            Err(error) if rolled_back.get() => Applied::RolledBack(error),
+            Err(error) => Applied::Refused(error),
+        }
     }
 
     /// Does what was looked at, and only that.
@@ -321,14 +355,16 @@ impl Worktree {
     fn carry_out(&self, operation: &Operation, preview: Option<&Preview>) -> Result<Outcome> {
         let (answer, warnings) = self.act(|repo, heard| {
             let looked_at = OnceCell::new();
+            let request = operation.request();
+            let command = Command { op: request.op(), by: By::FrontEnd };
             let prepare = |view: &View<'_>| {
-                let planned = operation.prepare(view)?;
+                let planned = request.plan(view)?;
                 let Some(preview) = preview else { return Ok(planned) };
                 // When an open turn was closed for it, the timeline is another one, and the files are the same.
                 let files = &planned.plan().files;
                 let is_it = match looked_at.get() {
                     Some(looked_at) => looked_at == files,
-                    None => planned.digest(view)? == preview.digest,
+                    None => planned.digest(view)? == preview.id,
                 };
                 if !is_it {
                     return Err(changed_since(planned.plan().op).into());
@@ -336,7 +372,7 @@ impl Worktree {
                 looked_at.get_or_init(|| files.clone());
                 Ok(planned)
             };
-            settled_for(repo, heard, operation.command(), prepare, |locked, planned, _| planned.carry_out(locked))
+            settled_for(repo, heard, command, prepare, |locked, planned, _| planned.carry_out(locked))
         })?;
         Ok(Outcome::of(answer, warnings))
     }

@@ -1,18 +1,13 @@
 //! Operations, what they would change, and what they did.
 
+use crate::api::answers::Error;
 use crate::api::plain::{Change, Id, RelativePath};
-use crate::error::{Code, Refusal};
 use crate::model::checkpoint::{self, short_branch};
 use crate::model::merge;
-use crate::model::plan::{self, Op};
-use crate::model::step::StepName;
+use crate::model::plan;
 use crate::ops::outcome::Outcome as Answer;
-use crate::ops::planned::Planned;
-use crate::ops::revert::Which;
-use crate::ops::turn::session::Command;
-use crate::ops::undo::range::{Extent, nothing};
-use crate::ops::view::View;
-use crate::ops::{exact, restore, revert, sessions, steps, undo};
+use crate::ops::request::Request;
+use crate::ops::undo::range::Extent;
 use crate::warning::Warning;
 use gix::bstr::BString;
 use std::ffi::OsString;
@@ -181,71 +176,22 @@ impl From<Restore> for Operation {
 }
 
 impl Operation {
-    /// As which it takes the lock.
-    pub(crate) fn command(&self) -> Command {
-        let op = match self {
-            Self::Undo(_) => Op::Undo,
-            Self::Redo(_) => Op::Redo,
-            Self::Restore(_) => Op::Restore,
-        };
-        Command { op, is_typed: false }
-    }
-
-    /// Makes every check.
-    pub(crate) fn prepare(&self, view: &View<'_>) -> anyhow::Result<Planned> {
-        let made = match self {
-            Self::Undo(undo) => undo.prepare(view)?,
-            Self::Redo(Redo { extent, edits }) => {
-                let walk = undo::plan(view, Op::Redo, extent, edits.map(Edits::model))?;
-                return Ok(Planned::Walk(Box::new(walk)));
+    /// It as it can be written down.
+    pub(crate) fn request(&self) -> Request {
+        match self {
+            Self::Undo(Undo { turns, pathspecs, edits }) => {
+                let request = match turns {
+                    Back::Over(extent) => Request::default().over(extent),
+                    Back::Only(turn) => Request { only: Some(turn.clone()), ..Request::default() },
+                    Back::Session(session) => Request { session: Some(session.clone()), ..Request::default() },
+                };
+                request.paths(pathspecs.as_deref()).edits(edits.map(Edits::model))
             }
-            Self::Restore(Restore { state, pathspecs: None, exact: true }) => exact::plan(view, state)?.into(),
-            Self::Restore(Restore { exact: true, .. }) => {
-                return Err(as_a_whole("a state that is gone to exactly").into());
+            Self::Redo(Redo { extent, edits }) => Request::redo().over(extent).edits(edits.map(Edits::model)),
+            Self::Restore(Restore { state, pathspecs, exact }) => {
+                Request { exact: *exact, ..Request::restore(state) }.paths(pathspecs.as_deref())
             }
-            Self::Restore(Restore { state, pathspecs, .. }) => {
-                restore::plan(view, state, given(Op::Restore, pathspecs.as_deref())?)?.into()
-            }
-        };
-        Ok(made)
-    }
-}
-
-impl Undo {
-    fn prepare(&self, view: &View<'_>) -> anyhow::Result<Planned> {
-        let edits = self.edits.map(Edits::model);
-        let pathspecs = self.pathspecs.as_deref();
-        let step = match &self.turns {
-            Back::Over(Extent::To(words)) | Back::Only(words) => StepName::parse(words),
-            _ => None,
-        };
-        let which = match (&self.turns, step, pathspecs) {
-            (Back::Session(session), _, None) => return Ok(sessions::plan(view, session, edits)?.into()),
-            (Back::Session(_), ..) => return Err(as_a_whole("a session's share").into()),
-            (Back::Over(_), Some(step), None) => return Ok(steps::plan_to(view, &step, edits)?.into()),
-            (Back::Over(_), Some(_), Some(_)) => return Err(as_a_whole("a step that is gone back to").into()),
-            (Back::Only(_), Some(step), _) => {
-                return Ok(steps::plan_only(view, &step, given(Op::Undo, pathspecs)?, edits)?.into());
-            }
-            (Back::Over(extent), None, None) => {
-                return Ok(Planned::Walk(Box::new(undo::plan(view, Op::Undo, extent, edits)?)));
-            }
-            (Back::Over(extent), None, Some(_)) => Which::PartsOf(extent.clone()),
-            (Back::Only(words), None, _) => Which::Only(words.clone()),
-        };
-        Ok(revert::plan(view, &which, given(Op::Undo, pathspecs)?, edits)?.into())
-    }
-}
-
-/// The refusal to take paths of what goes as a whole.
-fn as_a_whole(what: &str) -> Refusal {
-    Refusal::new(Code::Usage, format!("{what} has no paths: it goes as a whole")).hint("leave the paths out")
-}
-
-fn given(op: Op, pathspecs: Option<&[OsString]>) -> anyhow::Result<&[OsString]> {
-    match pathspecs {
-        Some([]) => Err(nothing(op, "no path was asked for").into()),
-        pathspecs => Ok(pathspecs.unwrap_or_default()),
+        }
     }
 }
 
@@ -261,15 +207,16 @@ pub struct Preview {
     pub plan: Plan,
     /// What the user should hear of before.
     pub warnings: Vec<Warning>,
+    /// The plan's id: the same as long as the same would be done. One of [`Worktree::plan`](crate::Worktree::plan) can be
+    /// applied by it.
+    pub id: String,
     pub(crate) operation: Operation,
-    /// What [`Planned::digest`] said of it.
-    pub(crate) digest: String,
 }
 
 impl Preview {
-    pub(crate) fn of(operation: Operation, digest: String, answer: Answer, warnings: Vec<Warning>) -> Self {
+    pub(crate) fn of(operation: Operation, id: String, answer: Answer, warnings: Vec<Warning>) -> Self {
         let plan = Plan::of(answer.plan);
-        Self { summary: answer.what, turns: answer.turns, plan, warnings, operation, digest }
+        Self { summary: answer.what, turns: answer.turns, plan, warnings, id, operation }
     }
 }
 
@@ -304,6 +251,27 @@ impl Outcome {
             hints: answer.hints,
             warnings,
         }
+    }
+}
+
+/// What became of a plan that was applied by its id.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Applied {
+    /// It was carried out.
+    Done(Box<Outcome>),
+    /// It had been carried out before, in these words, and nothing was done now.
+    DoneBefore(String),
+    /// It was refused before anything was touched: [`Code::Stale`](crate::Code::Stale) where it would not do the same any more.
+    Refused(Error),
+    /// It failed on its way, and everything is as it was before.
+    RolledBack(Error),
+}
+
+impl Applied {
+    /// Whether the plan is carried out, now or before.
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::Done(_) | Self::DoneBefore(_))
     }
 }
 

@@ -25,6 +25,8 @@ use std::time::Duration;
 /// made through this.
 pub struct Locked<'r> {
     view: View<'r>,
+    /// What the log of operations has behind each message.
+    note: String,
     _lock: Lock,
 }
 
@@ -56,7 +58,7 @@ impl<'r> Locked<'r> {
         mend(repo, heard)?;
         Durable::new(repo).begin()?;
         let recovered = Apply::new(repo, Config(repo).lock_timeout()?, heard).recover()?;
-        let locked = Self { view: View::open(repo, heard)?, _lock: lock };
+        let locked = Self { view: View::open(repo, heard)?, note: String::new(), _lock: lock };
         if let Some(recovered) = recovered {
             locked.tell_of(&recovered);
         }
@@ -69,7 +71,7 @@ impl<'r> Locked<'r> {
         view.mend()?;
         Durable::new(view.repo).begin()?;
         let recovered = view.apply()?.recover()?;
-        let locked = Self { view: view.refreshed()?, _lock: lock };
+        let locked = Self { view: view.refreshed()?, note: String::new(), _lock: lock };
         if let Some(recovered) = recovered {
             locked.tell_of(&recovered);
         }
@@ -101,7 +103,7 @@ impl<'r> Locked<'r> {
         notes: Vec<Note>,
         index: Option<IndexLock<'_>>,
     ) -> Result<()> {
-        let (record, next) = update.into_record(message, notes)?;
+        let (record, next) = update.into_record(message + &self.note, notes)?;
         self.apply()?.apply(plan, &record, index)?;
         self.became(next, plan);
         Ok(())
@@ -116,6 +118,11 @@ impl<'r> Locked<'r> {
     pub fn look_again(&mut self) -> Result<()> {
         self.view = self.view.clone().refreshed()?;
         Ok(())
+    }
+
+    /// Has the log of operations say this behind each message from now on.
+    pub fn note(&mut self, note: String) {
+        self.note = note;
     }
 
     /// Releases the lock, and keeps the view.

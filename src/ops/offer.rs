@@ -2,18 +2,17 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
+use crate::git::repo::clock::rfc3339_now;
 use crate::git::repo::scratch::{verify, write_record};
-use crate::model::bytes::{sanitized, shell_word};
-use crate::model::merge::Edits;
-use crate::model::plan::Op;
+use crate::git::timeline::Timelines;
+use crate::model::bytes::sanitized;
 use crate::ops::outcome::Outcome;
 use crate::ops::planned::Planned;
-use crate::ops::revert::{self, Which};
+use crate::ops::reach;
+use crate::ops::request::Request;
 use crate::ops::side_effects;
 use crate::ops::side_effects::Foreseen;
-use crate::ops::turn::session::{Command, look_ahead, settled_for};
-use crate::ops::undo;
-use crate::ops::undo::range::Extent;
+use crate::ops::turn::session::{By, Command, look_ahead, settled_for};
 use crate::ops::view::View;
 use crate::warning::Warn;
 use anyhow::Result;
@@ -26,30 +25,28 @@ const REMEMBERED: usize = 50;
 /// Where they are, in the scratch directory.
 const PLANS: &str = "plans";
 
-/// What was asked for.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Request {
-    /// Whether to redo.
-    pub redo: bool,
-    /// Until this turn is the last one done.
-    pub to: Option<String>,
-    /// Over so many turns.
-    pub steps: u64,
-    /// This turn alone.
-    pub only: Option<String>,
-    /// By commits on top.
-    pub revert: bool,
-    /// What becomes of the user's edits, in the word of the command line.
-    pub edits: Option<String>,
-}
+/// So much of a plan's id is in the log of operations.
+const NAMED: usize = 12;
 
+/// A plan that was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Offered {
+pub struct Offered {
     v: u32,
-    id: String,
-    request: Request,
+    /// Its id.
+    pub id: String,
+    /// What was asked for.
+    pub request: Request,
+    /// The agent that asked for it, where it was one.
+    #[serde(default)]
+    pub by: Option<String>,
+    /// When.
+    #[serde(default)]
+    pub at: Option<String>,
+    /// What would be done, in words and as JSON.
+    #[serde(default)]
+    pub told: Option<Done>,
     /// What was answered when it was carried out.
-    done: Option<Done>,
+    pub done: Option<Done>,
 }
 
 /// What was answered when a plan was carried out.
@@ -61,6 +58,12 @@ pub struct Done {
     pub json: serde_json::Value,
 }
 
+impl Done {
+    fn of(outcome: &Outcome) -> Self {
+        Self { what: outcome.what.clone(), json: outcome.json() }
+    }
+}
+
 /// What became of a plan.
 pub enum Applied {
     /// It was carried out.
@@ -69,39 +72,28 @@ pub enum Applied {
     Before(Done),
 }
 
-impl Request {
-    fn command(&self) -> Command {
-        Command { op: if self.redo { Op::Redo } else { Op::Undo }, is_typed: true }
+/// Who asks, and in which words.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Who asks.
+    pub by: By,
+    /// The agent's name, where it is one.
+    pub agent: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    /// The user, on the command line.
+    pub const TYPED: Self = Self { by: By::Typed, agent: None };
+    /// A front end.
+    pub const FRONT_END: Self = Self { by: By::FrontEnd, agent: None };
+
+    /// An agent of this name.
+    pub fn agent(name: &'a str) -> Self {
+        Self { by: By::Agent, agent: Some(name) }
     }
 
-    /// The line that asks for it.
-    fn line(&self) -> String {
-        let mut line = format!("oxundo {} --plan", self.command().op.word());
-        let steps = Some(self.steps.to_string()).filter(|_| self.steps > 1 && self.to.is_none());
-        let values = [("to", &self.to), ("steps", &steps), ("only", &self.only), ("edits", &self.edits)];
-        for (option, value) in values.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?))) {
-            line.push_str(&format!(" --{option} {}", shell_word(value.as_bytes())));
-        }
-        if self.revert {
-            line.push_str(" --revert");
-        }
-        line
-    }
-
-    fn plan(&self, view: &View<'_>) -> Result<Planned> {
-        let edits = match self.edits.as_deref() {
-            Some("merge") => Some(Edits::Merge),
-            Some("refuse") => Some(Edits::Refuse),
-            Some("overwrite") => Some(Edits::Overwrite),
-            _ => None,
-        };
-        let extent = self.to.clone().map_or(Extent::Steps(self.steps), Extent::To);
-        let which = match &self.only {
-            Some(turn) => Which::Only(turn.clone()),
-            None if self.revert => Which::Last(extent),
-            None => return Ok(Planned::Walk(Box::new(undo::plan(view, self.command().op, &extent, edits)?))),
-        };
-        Ok(Planned::Made(Box::new(revert::plan(view, &which, &[], edits)?)))
+    fn to(self, request: &Request) -> Command {
+        Command { op: request.op(), by: self.by }
     }
 }
 
@@ -115,48 +107,97 @@ impl Foreseen for Result<Planned, Done> {
     }
 }
 
+fn plan(view: &View<'_>, request: &Request, asked: Asked<'_>) -> Result<Planned> {
+    let planned = request.plan(view)?;
+    if asked.by == By::Agent {
+        reach::check(view, request.op(), &planned.preview().turns)?;
+    }
+    Ok(planned)
+}
+
 /// Plans, changes nothing, and remembers it; gives the plan's id.
-pub fn offer(repo: &Repo, heard: Warn<'_>, request: &Request) -> Result<(String, Outcome)> {
-    look_ahead(repo, heard, request.command(), |view| {
-        let planned = request.plan(view)?;
-        let id = planned.digest(view)?;
+pub fn offer(repo: &Repo, heard: Warn<'_>, request: &Request, asked: Asked<'_>) -> Result<(String, Outcome)> {
+    look_ahead(repo, heard, asked.to(request), |view| {
+        let planned = plan(view, request, asked)?;
+        planned.announce(view);
+        let (id, outcome) = (planned.digest(view)?, planned.preview());
         let mut offers = remembered(repo);
-        offers.retain(|offered| offered.id != id);
-        offers.push(Offered { v: 1, id: id.clone(), request: request.clone(), done: None });
+        let known = offers.iter().position(|offered| offered.id == id).map(|at| offers.remove(at));
+        // What the user has planned stays the user's, whoever plans the same after that.
+        let by = known.map_or_else(|| asked.agent.map(sanitized), |known| known.by.filter(|_| asked.agent.is_some()));
+        let told = Some(Done::of(&outcome));
+        let (request, at) = (request.clone(), Some(rfc3339_now()));
+        offers.push(Offered { v: 1, id: id.clone(), request, by, at, told, done: None });
         remember(repo, &offers)?;
-        side_effects::name_who_is_asked(view, request.command().op);
-        Ok((id, planned.preview()))
+        side_effects::name_who_is_asked(view, outcome.plan.op);
+        Ok((id, outcome))
     })
 }
 
-/// Carries a plan out, if it would still do the same, and has not been carried out yet.
-pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str) -> Result<Applied> {
-    let offered = find(repo, id)?;
+/// Carries a plan out, if it would still do the same, and has not been carried out yet. An agent carries out no other plan than
+/// those that agents have asked for.
+pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str, asked: Asked<'_>) -> Result<Applied> {
+    let offered = find(repo, id, asked)?;
     let is_checked = Cell::new(false);
-    let plan = |view: &View<'_>| {
+    let prepare = |view: &View<'_>| {
         // Who has the lock now may have done it.
-        if let Some(done) = find(repo, id)?.done {
+        if let Some(done) = find(repo, id, asked)?.done {
             return Ok(Err(done));
         }
-        let planned = offered.request.plan(view).map_err(|error| stale(id, &offered.request, Some(error)))?;
-        // When an open turn was closed for it, the timeline is another one.
-        if !is_checked.replace(true) && planned.digest(view)? != id {
-            return Err(stale(id, &offered.request, None));
+        let planned = plan(view, &offered.request, asked);
+        let is_it = match &planned {
+            // When an open turn was closed for it, the timeline is another one.
+            Ok(planned) => is_checked.replace(true) || planned.digest(view)? == id,
+            // It is not for being refused to agents that it is stale.
+            Err(error) => error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::Agent),
+        };
+        if is_it {
+            return planned.map(Ok);
         }
-        Ok(Ok(planned))
+        // Or it was killed before it could say what it had done.
+        match by_record(repo, &offered)? {
+            Some(done) => Ok(Err(done)),
+            None => Err(stale(id, &offered.request, planned.err())),
+        }
     };
-    settled_for(repo, heard, offered.request.command(), plan, |locked, planned, _| {
+    settled_for(repo, heard, asked.to(&offered.request), prepare, |locked, planned, within| {
         let planned = match planned {
             Ok(planned) => planned,
             Err(done) => return Ok(Applied::Before(done)),
         };
-        let outcome = planned.carry_out(locked)?;
+        let by = offered.by.as_deref().map(|agent| format!(", as {agent} asked")).unwrap_or_default();
+        locked.note(format!(" ({}{by})", mark(id)));
+        let outcome = match within {
+            Some(turn) => planned.carry_out_within(locked, turn),
+            None => planned.carry_out(locked),
+        }?;
         let mut offers = remembered(repo);
-        let done = Done { what: outcome.what.clone(), json: outcome.json() };
+        let done = Done::of(&outcome);
         offers.iter_mut().filter(|offered| offered.id == id).for_each(|offered| offered.done = Some(done.clone()));
         remember(repo, &offers)?;
         Ok(Applied::Now(Box::new(outcome)))
     })
+}
+
+/// The plans that agents have asked for, the newest first.
+pub fn asked_by_agents(repo: &Repo) -> Vec<Offered> {
+    remembered(repo).into_iter().rev().filter(|offered| offered.by.is_some()).collect()
+}
+
+/// How a plan is called in the log of operations.
+fn mark(id: &str) -> String {
+    format!("plan {}", id.get(..NAMED).unwrap_or(id))
+}
+
+/// What was done by a command that was killed before it could remember it: the log of operations has it.
+fn by_record(repo: &Repo, offered: &Offered) -> Result<Option<Done>> {
+    let mark = mark(&offered.id);
+    let operation = Timelines::new(repo).operations()?.into_iter().find(|operation| operation.what.contains(&mark));
+    Ok(operation.zip(offered.told.as_ref()).map(|(operation, told)| {
+        let mut json = told.json.clone();
+        json["dry_run"] = false.into();
+        Done { what: operation.what, json }
+    }))
 }
 
 fn stale(id: &str, request: &Request, error: Option<anyhow::Error>) -> anyhow::Error {
@@ -168,9 +209,9 @@ fn stale(id: &str, request: &Request, error: Option<anyhow::Error>) -> anyhow::E
     }
 }
 
-fn find(repo: &Repo, id: &str) -> Result<Offered> {
-    let offered = remembered(repo).into_iter().find(|offered| offered.id == id);
-    offered.ok_or_else(|| {
+fn find(repo: &Repo, id: &str, asked: Asked<'_>) -> Result<Offered> {
+    let is_it = |offered: &Offered| offered.id == id && (asked.by != By::Agent || offered.by.is_some());
+    remembered(repo).into_iter().find(is_it).ok_or_else(|| {
         Refusal::new(Code::NotFound, format!("there is no plan '{}' here", sanitized(id)))
             .hint("run 'oxundo undo --plan' to make one")
             .into()

@@ -2,6 +2,7 @@
 
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::Plan;
+use crate::model::turn::Turn;
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::made::PlannedTurn;
@@ -78,6 +79,14 @@ impl Planned {
         }?;
         side_effects::tell(locked, op, &done);
         Ok(done)
+    }
+
+    /// Does it within a turn that is open: what an agent may do within its own is a turn of oxundo's own otherwise.
+    pub fn carry_out_within(self, locked: &mut Locked<'_>, turn: Turn) -> Result<Outcome> {
+        match self {
+            Self::Walk(_) => self.carry_out(locked),
+            Self::Made(made) => made.carry_out_within(locked, turn),
+        }
     }
 
     /// A word for this plan where the timeline stands: the same only as long as it would do the same. Commits that it makes

@@ -376,7 +376,7 @@ pub struct UndoArgs {
     #[arg(long)]
     pub revert: bool,
     /// Take only these paths out, of the worktree alone
-    #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath, conflicts_with_all = ["revert", "plan"])]
+    #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath, conflicts_with = "revert")]
     pub pathspecs: Vec<OsString>,
 }
 
@@ -403,6 +403,9 @@ pub struct RestoreArgs {
     /// Change nothing, print the plan
     #[arg(long)]
     pub dry_run: bool,
+    /// Change nothing, print the plan and an id by which 'oxundo apply' carries out this very plan
+    #[arg(long, conflicts_with = "dry_run")]
+    pub plan: bool,
 }
 
 /// Arguments of `find`.

@@ -152,12 +152,10 @@ fn changes_something(command: &Command) -> bool {
         Command::Undo(UndoArgs { distance, .. }) | Command::Redo(RedoArgs { distance }) => {
             !distance.dry_run && !distance.plan
         }
-        Command::Apply(_)
-        | Command::Rewind(_)
-        | Command::Checkpoint(_)
-        | Command::Restore(_)
-        | Command::Branch(_)
-        | Command::Squash(_) => true,
+        Command::Restore(args) => !args.plan && !args.dry_run,
+        Command::Apply(_) | Command::Rewind(_) | Command::Checkpoint(_) | Command::Branch(_) | Command::Squash(_) => {
+            true
+        }
         _ => false,
     }
 }
@@ -169,6 +167,7 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         Command::Undo(args) if args.interactive => return cmd::rewind::run(repo, ui, args.distance.edits),
         Command::Undo(args) if args.distance.plan => ui.answer(&cmd::apply::offer_undo(repo, ui, args)?)?,
         Command::Redo(args) if args.distance.plan => ui.answer(&cmd::apply::offer_redo(repo, ui, args)?)?,
+        Command::Restore(args) if args.plan => ui.answer(&cmd::apply::offer_restore(repo, ui, args)?)?,
         Command::Apply(args) => ui.answer(&cmd::apply::run(repo, ui, args)?)?,
         Command::Undo(args) => ui.answer(&cmd::undo::undo(repo, ui, args)?)?,
         Command::Redo(args) => ui.answer(&cmd::undo::walk(repo, ui, Op::Redo, &args.distance)?)?,

@@ -66,3 +66,53 @@ fn a_plan_that_would_do_something_else_is_stale() {
     repo.oxundo(["apply", &id]).success();
     repo.assert_file("one.txt", "1\n2\n3\n4\n5\n", "the open turn is undone");
 }
+
+#[test]
+fn every_form_can_be_planned_and_is_what_the_form_does() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one.txt");
+    repo.agent("echo 2 >two.txt; echo 2 >2.txt");
+    repo.agent("echo 3 >three.txt");
+    repo.oxundo(["undo"]).success();
+    let forms: [&[&str]; 7] = [
+        &["undo", "--only", "1"],
+        &["undo", "--to", "1"],
+        &["undo", "--revert"],
+        &["undo", "--", "2.txt"],
+        &["redo"],
+        &["restore", "1:before", "--", "README.txt", "three.txt"],
+        &["restore", "--exact", "1"],
+    ];
+    for form in forms {
+        let (planned, done) = (repo.copy(), repo.copy());
+        for repo in [&planned, &done] {
+            repo.write("README.txt", "changed\n");
+        }
+        let args: Vec<&str> = [&form[..1], &["--plan"], &form[1..]].concat();
+        let (id, told) = plan(&planned, &args);
+        let (code, applied) = planned.json(["apply", &id]);
+        assert_eq!((code, &applied["files"], &applied["turns"]), (0, &told["files"], &told["turns"]), "{form:?}");
+        done.oxundo(form).success();
+        let on_disk = |repo: &Sandbox| repo.state().only(|fact| fact.starts_with("on disk "));
+        on_disk(&planned).assert_is(&on_disk(&done), &format!("{form:?}"));
+    }
+}
+
+#[test]
+fn what_was_killed_before_it_could_say_so_is_not_done_again() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one.txt");
+    let (id, _) = plan(&repo, &["undo", "--plan"]);
+    // As they stand until the undo is whole.
+    let plans = std::fs::read(repo.path(".git/oxundo/plans")).expect("they are remembered");
+    repo.oxundo(["apply", &id]).success();
+    std::fs::write(repo.path(".git/oxundo/plans"), plans).expect("write them");
+    let before = repo.everything();
+    let (code, told) = repo.json(["apply", &id]);
+    assert_eq!((code, &told["op"], &told["dry_run"]), (0, &json!("undo"), &json!(false)), "{told}");
+    repo.oxundo(["apply", &id]).says(&format!("Done before: undo 1 (sh) (plan {})", &id[..12]));
+    repo.everything().assert_is(&before, "nothing is done");
+    repo.oxundo(["redo"]).success();
+    repo.oxundo(["apply", &id]).says("Done before: ");
+    repo.assert_file("one.txt", "1\n", "it stays redone");
+}

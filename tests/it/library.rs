@@ -3,7 +3,7 @@
 use crate::house::code;
 use crate::sandbox::{Output, Sandbox};
 use crate::steps::{call, hook};
-use oxundo::{Code, Edits, Made, Mode, Operation, Phase, Preview, Progress, RelativePath, Warning};
+use oxundo::{Applied, Code, Edits, Made, Mode, Operation, Phase, Preview, Progress, RelativePath, Warning};
 use oxundo::{Redo, Restore, State, TurnInfo, Undo, Worktree};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -646,4 +646,88 @@ fn a_worktree_that_is_open_for_long_sees_what_others_do() {
     repo.state().assert_is(&before, "undo is exact");
     repo.git(["config", "oxundo.mode", "ghost"]);
     assert_eq!(worktree.status().expect("a status").mode, Mode::Ghost, "settings are those of now");
+}
+
+#[test]
+fn a_plan_is_applied_by_its_id_once_whoever_asks() {
+    let (repo, worktree) = ready();
+    let before = repo.state();
+    repo.agent("echo 1 >a.txt");
+    let after = repo.state();
+    let plan = worktree.plan(Undo::last(1)).expect("a plan");
+    assert_eq!(worktree.preview(Undo::last(1)).expect("a plan").id, plan.id, "the same would be done");
+    repo.state().assert_is(&after, "to plan changes nothing");
+    let unknown = worktree.apply_plan("no-such-plan");
+    assert!(matches!(&unknown, Applied::Refused(error) if error.code == Code::NotFound), "{unknown:?}");
+    // Two ask at once: it is one undo.
+    let other = Worktree::open(repo.root()).expect("it is a repository");
+    let (one, two) = std::thread::scope(|scope| {
+        let (one, two) = (scope.spawn(|| worktree.apply_plan(&plan.id)), scope.spawn(|| other.apply_plan(&plan.id)));
+        (one.join().expect("no panic"), two.join().expect("no panic"))
+    });
+    assert!(one.is_done() && two.is_done(), "{one:?} {two:?}");
+    let counted = [one, two].into_iter().filter(|applied| matches!(applied, Applied::Done(_))).count();
+    assert_eq!(counted, 1);
+    repo.state().assert_is(&before, "it is undone");
+    assert_eq!(repo.json(["apply", &plan.id]).0, 0, "the command line says the same");
+    worktree.redo(Redo::next(1)).expect("it is redone");
+    let applied = worktree.apply_plan(&plan.id);
+    assert!(matches!(&applied, Applied::DoneBefore(what) if what == "Undid turn 1 (sh)"), "{applied:?}");
+    repo.state().assert_is(&after, "and is not undone again by a plan of before");
+
+    let plan = worktree.plan(Restore::of("1:before")).expect_err("nothing would be restored");
+    assert_eq!(plan.code, Code::Nothing);
+    let plan = worktree.plan(Undo::last(1).paths(["a.txt"])).expect("a plan");
+    repo.write("a.txt", "2\n");
+    let applied = worktree.apply_plan(&plan.id);
+    assert!(matches!(&applied, Applied::Refused(error) if error.code == Code::Stale), "{applied:?}");
+    repo.assert_file("a.txt", "2\n", "nothing is touched");
+}
+
+#[test]
+fn what_fails_on_its_way_is_rolled_back_and_says_so() {
+    let (repo, worktree) = ready();
+    repo.agent("echo 1 >a.txt; echo 2 >b.txt");
+    let plan = worktree.plan(Undo::last(1)).expect("a plan");
+    let after = repo.state();
+    // The files are written by then.
+    repo.write(".git/refs/heads/main.lock", "");
+    let applied = worktree.apply_plan(&plan.id);
+    assert!(matches!(&applied, Applied::RolledBack(error) if error.code == Code::Locked), "{applied:?}");
+    repo.sh("rm .git/refs/heads/main.lock");
+    repo.state().assert_is(&after, "everything is as it was");
+    repo.write(".git/index.lock", "");
+    let applied = worktree.apply_plan(&plan.id);
+    assert!(matches!(&applied, Applied::Refused(error) if error.code == Code::Stale), "{applied:?}");
+    repo.sh("rm .git/index.lock");
+    assert!(worktree.apply_plan(&plan.id).is_done(), "the plan is still the same");
+    repo.assert_absent("a.txt", "undone");
+}
+
+#[test]
+fn two_worktrees_in_two_threads_keep_out_of_each_others_way() {
+    let repos = [Sandbox::new(), Sandbox::new()];
+    let before = repos.each_ref().map(Sandbox::state);
+    let (directory, environment) = (std::env::current_dir().expect("there is one"), std::env::vars_os().count());
+    std::thread::scope(|scope| {
+        for (at, repo) in repos.iter().enumerate() {
+            scope.spawn(move || {
+                let worktree = opened(repo);
+                for turn in 1..=3 {
+                    let info = by("editor", &format!("turn {turn} of {at}"));
+                    worktree.begin(&info).expect("it begins");
+                    repo.write("own.txt", format!("{at} {turn}\n"));
+                    let ended = worktree.end(&info).expect("it ends").turn.expect("it changed something");
+                    assert_eq!((ended.number, ended.title), (turn, format!("turn {turn} of {at}")));
+                }
+                let plan = worktree.plan(Undo::last(3)).expect("a plan");
+                assert!(worktree.apply_plan(&plan.id).is_done());
+            });
+        }
+    });
+    for (repo, before) in repos.iter().zip(&before) {
+        repo.state().assert_is(before, "each is undone");
+    }
+    let after = (std::env::current_dir().expect("there is one"), std::env::vars_os().count());
+    assert_eq!(after, (directory, environment), "and nothing of the process is changed");
 }

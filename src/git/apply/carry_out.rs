@@ -121,6 +121,7 @@ impl Apply<'_> {
 
     /// All or nothing: rolls back what was done of a plan, and gives the cause.
     fn roll_back(&self, plan: &Plan, record: &Record, pending: ObjectId, error: anyhow::Error) -> anyhow::Error {
+        self.repo.rolled_back.set(true);
         let rolled_back = self.force(&plan.clone().inverse(), pending, &record.message, Obstacles::MayPass);
         let named = error.downcast_ref::<Refusal>().map(|refusal| refusal.paths.clone()).unwrap_or_default();
         for path in rolled_back.iter().flat_map(|left| &left.paths).filter(|path| !named.contains(path)) {

@@ -85,6 +85,8 @@ pub struct Repo {
     pub(in crate::git) power: Power,
     /// The ways through trees that were gone last.
     pub(in crate::git) ways: RefCell<Ways>,
+    /// Whether a plan was carried out in part and then rolled back.
+    pub(in crate::git) rolled_back: Cell<bool>,
 }
 
 /// What is done against the loss of power.
@@ -155,6 +157,11 @@ impl Repo {
     /// Reports progress to this sink from now on.
     pub fn set_progress(&mut self, watch: ProgressSink) {
         self.watch = watch;
+    }
+
+    /// Whether a plan failed on its way and was rolled back since this was asked last.
+    pub fn take_rolled_back(&self) -> bool {
+        self.rolled_back.take()
     }
 
     /// The switch that stops what is under way, for the first who asks, and hears of signals.

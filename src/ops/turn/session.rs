@@ -388,8 +388,19 @@ pub fn settled_for<'r, T: Foreseen, D>(
 pub struct Command {
     /// What it does.
     pub op: Op,
-    /// Whether it comes from the command line, where an agent may have typed it; else from a front end.
-    pub is_typed: bool,
+    /// Whose word it is.
+    pub by: By,
+}
+
+/// Whose word a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// It comes from the command line, where an agent may have typed it.
+    Typed,
+    /// The user's, by a front end.
+    FrontEnd,
+    /// An agent's, wherever it comes from.
+    Agent,
 }
 
 /// Takes the lock for a command. Gives the turn of the agent whose own command it is: it may restore within it, and no
@@ -397,17 +408,34 @@ pub struct Command {
 fn take_for<'r>(repo: &'r Repo, heard: Warn<'r>, command: Command) -> Result<(Locked<'r>, Option<Turn>)> {
     let lock = repo.lock_beside_run(command.op.word(), repo.patience())?;
     let in_run = spawn::is_inside(repo) && repo.is_running()?;
-    if !(command.is_typed && in_run) {
+    if command.by == By::FrontEnd || !in_run {
         check_no_run(repo)?;
     }
     let locked = Locked::over(repo, heard, lock)?;
-    let by_agent = if command.is_typed { turn_of_caller(&locked, in_run)? } else { None };
+    let by_agent = match command.by {
+        By::Typed => turn_of_caller(&locked, in_run)?,
+        By::Agent => turn_of_agent(&locked, in_run)?,
+        By::FrontEnd => None,
+    };
     match by_agent {
         None => check_not_busy(&locked)?,
         Some(turn) if command.op == Op::Restore => return Ok((locked, Some(turn))),
         Some(turn) => return Err(not_the_agents(command.op.word(), &turn).into()),
     }
     Ok((locked, None))
+}
+
+/// The open turn, if the agent whose server this is has a part in it. That of others is not an agent's to close.
+fn turn_of_agent(view: &View<'_>, in_run: bool) -> Result<Option<Turn>> {
+    let Some(turn) = view.open_turn()? else { return Ok(None) };
+    if in_run || at_work(&turn).any(process::is_above) {
+        return Ok(Some(turn));
+    }
+    let Some(part) = at_work(&turn).next() else { return Ok(None) };
+    let agent = sanitized(&part.agent);
+    Err(Refusal::new(Code::Busy, format!("another session is at work in turn {}: {agent}", turn.turn))
+        .hint("wait until it is done, and ask again")
+        .into())
 }
 
 /// Refuses `busy` where an agent is in the middle of something: a `run` that no hook bounds, or a call of a tool.

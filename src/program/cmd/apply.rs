@@ -2,13 +2,14 @@
 
 use crate::git::repo::Repo;
 use crate::ops::offer;
-use crate::ops::offer::{Applied, Request};
+use crate::ops::offer::{Applied, Asked};
 use crate::ops::outcome::Outcome;
-use crate::program::args::{ApplyArgs, Distance, RedoArgs, UndoArgs};
+use crate::ops::request::Request;
+use crate::program::args::{ApplyArgs, Branches, Distance, RedoArgs, RestoreArgs, UndoArgs};
+use crate::program::cmd::undo::extent;
 use crate::program::interrupt;
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
-use clap::ValueEnum;
 
 /// A plan, and the id by which it is carried out.
 pub struct Offer {
@@ -18,22 +19,35 @@ pub struct Offer {
 
 /// Makes a plan for an undo.
 pub fn offer_undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Offer> {
-    offer(repo, ui, &Request { only: args.only.clone(), revert: args.revert, ..request(&args.distance) })
+    let paths = (!args.pathspecs.is_empty()).then_some(&args.pathspecs[..]);
+    let request = Request {
+        only: args.only.clone(),
+        session: args.session.clone(),
+        revert: args.revert,
+        ..distant(Request::default(), &args.distance)
+    };
+    offer(repo, ui, &request.paths(paths))
 }
 
 /// Makes a plan for a redo.
 pub fn offer_redo(repo: &Repo, ui: &Ui, args: &RedoArgs) -> Result<Offer> {
-    offer(repo, ui, &Request { redo: true, ..request(&args.distance) })
+    offer(repo, ui, &distant(Request::redo(), &args.distance))
 }
 
-fn request(distance: &Distance) -> Request {
-    let edits = distance.edits.and_then(|edits| Some(edits.to_possible_value()?.get_name().to_owned()));
-    Request { to: distance.to.clone(), steps: distance.steps().unwrap_or(1), edits, ..Request::default() }
+/// Makes a plan for a restore.
+pub fn offer_restore(repo: &Repo, ui: &Ui, args: &RestoreArgs) -> Result<Offer> {
+    let paths = (!args.pathspecs.is_empty()).then_some(&args.pathspecs[..]);
+    offer(repo, ui, &Request { exact: args.exact, ..Request::restore(&args.state) }.paths(paths))
+}
+
+fn distant(request: Request, distance: &Distance) -> Request {
+    let request = Request { all_branches: distance.branches == Some(Branches::All), ..request };
+    request.over(&extent(distance)).edits(distance.edits)
 }
 
 fn offer(repo: &Repo, ui: &Ui, request: &Request) -> Result<Offer> {
     let heard = ui.heard();
-    let (id, outcome) = offer::offer(repo, &heard, request)?;
+    let (id, outcome) = offer::offer(repo, &heard, request, Asked::TYPED)?;
     Ok(Offer { id, outcome })
 }
 
@@ -41,7 +55,7 @@ fn offer(repo: &Repo, ui: &Ui, request: &Request) -> Result<Offer> {
 pub fn run(repo: &Repo, ui: &Ui, args: &ApplyArgs) -> Result<Applied> {
     interrupt::watch(repo)?;
     let heard = ui.heard();
-    offer::apply(repo, &heard, &args.plan)
+    offer::apply(repo, &heard, &args.plan, Asked::TYPED)
 }
 
 impl Answer for Offer {

@@ -24,7 +24,7 @@ use crate::model::bytes::sanitized;
 use crate::ops::removed;
 use crate::ops::view::mend;
 use crate::program::args::DoctorArgs;
-use crate::program::cmd::doctor::finding::{Finding, Fixed, Overview, Severity};
+use crate::program::cmd::doctor::finding::{Finding, Fixed, Overview, PlanAsked, Severity};
 use crate::program::ui::Answer;
 use crate::warning::Warn;
 use anyhow::Result;
@@ -68,6 +68,7 @@ pub fn run(repo: &Repo, heard: Warn<'_>, args: &DoctorArgs) -> Result<Diagnosis>
     findings.extend(privacy::check(repo)?);
     findings.extend(repository::check(repo, &mut about));
     about.removed_worktrees = removed::list(repo)?.into_iter().map(|one| (one.worktree, one.kept)).collect();
+    about.plans = PlanAsked::all(repo);
     findings.extend(typos::check(repo));
     findings.extend(agents::check(repo, &mut about));
     findings.extend(worktrees::check(repo));

@@ -32,7 +32,7 @@ use crate::ops::made::PlannedTurn;
 use crate::ops::outcome::Outcome;
 use crate::ops::side_effects;
 use crate::ops::turn::missed;
-use crate::ops::turn::session::{Command, look_ahead, settled_for};
+use crate::ops::turn::session::{By, Command, look_ahead, settled_for};
 use crate::ops::view::View;
 use crate::program::interrupt;
 use crate::program::ui::Ui;
@@ -103,7 +103,7 @@ fn make(
     dry_run: bool,
     plan: impl Fn(&View<'_>) -> Result<PlannedTurn>,
 ) -> Result<Outcome> {
-    let (heard, command) = (ui.heard(), Command { op, is_typed: true });
+    let (heard, command) = (ui.heard(), Command { op, by: By::Typed });
     if dry_run {
         return look_ahead(repo, &heard, command, |view| {
             let planned = plan(view)?;

@@ -13,7 +13,7 @@ use crate::ops::outcome::Outcome;
 use crate::ops::revert;
 use crate::ops::revert::Which;
 use crate::ops::side_effects;
-use crate::ops::turn::session::{Command, look_ahead, settled_for};
+use crate::ops::turn::session::{By, Command, look_ahead, settled_for};
 use crate::ops::undo::plan;
 use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
@@ -91,7 +91,7 @@ fn hint_of(hooks: &SilentHooks) -> String {
 
 /// Moves the timeline's cursor.
 pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome> {
-    let (heard, command) = (ui.heard(), Command { op, is_typed: true });
+    let (heard, command) = (ui.heard(), Command { op, by: By::Typed });
     let plan = |view: &View<'_>| {
         let mut view = view.clone();
         view.takes_all_branches = distance.branches == Some(Branches::All);
@@ -124,7 +124,8 @@ fn revert(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
     make(repo, ui, Op::Undo, args.distance.dry_run, plan)
 }
 
-fn extent(distance: &Distance) -> Extent {
+/// How far to go.
+pub fn extent(distance: &Distance) -> Extent {
     match &distance.to {
         Some(turn) => Extent::To(turn.clone()),
         None => Extent::Steps(distance.steps().unwrap_or(1)),

@@ -9,7 +9,7 @@ use crate::model::plan::{Op, Plan};
 use crate::ops::outcome::Outcome;
 use crate::ops::planned::Planned;
 use crate::ops::revert::Which;
-use crate::ops::turn::session::{Command, look_ahead, settled_for};
+use crate::ops::turn::session::{By, Command, look_ahead, settled_for};
 use crate::ops::undo::range::Extent;
 use crate::ops::undo::range::changed_since;
 use crate::ops::view::View;
@@ -104,7 +104,7 @@ impl Deed {
             Self::Path { .. } => Op::Restore,
             Self::Branch { .. } => Op::Branch,
         };
-        Command { op, is_typed: true }
+        Command { op, by: By::Typed }
     }
 
     fn plan(&self, view: &View<'_>, edits: Option<Edits>) -> Result<Planned> {

@@ -1,8 +1,11 @@
 //! What doctor finds, and what it says of what is there.
 
 use crate::agents::setup;
+use crate::git::repo::Repo;
 use crate::git::repo::clock::ago;
 use crate::model::bytes::{sanitized, size};
+use crate::model::turn::listed;
+use crate::ops::offer::{Offered, asked_by_agents};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -77,12 +80,14 @@ pub struct Overview {
     pub taken_bytes: u64,
     /// The worktrees that were removed, and how many turns each has left.
     pub removed_worktrees: BTreeMap<String, usize>,
+    /// The plans that agents have asked for, the newest first.
+    pub plans: Vec<PlanAsked>,
     /// The agents that are installed or set up.
     pub agents: Vec<serde_json::Value>,
 }
 
 impl Overview {
-    /// The agents and the removed worktrees, a line each, and the space.
+    /// The agents, the removed worktrees and what agents have asked for, a line each, and the space.
     pub fn text(&self) -> String {
         let line = |agent: &serde_json::Value| {
             let word = |key: &str| agent[key].as_str().map(sanitized);
@@ -100,6 +105,50 @@ impl Overview {
             format!("the removed worktree '{name}': {count}, of which 'oxundo log --all' tells\n")
         };
         let removed = self.removed_worktrees.iter().map(removed);
-        self.agents.iter().map(line).chain(removed).chain([taken]).collect()
+        let plans = self.plans.iter().map(PlanAsked::text);
+        self.agents.iter().map(line).chain(removed).chain(plans).chain([taken]).collect()
+    }
+}
+
+/// A plan that an agent has asked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanAsked {
+    /// The plan's id.
+    pub plan: String,
+    /// Who has asked.
+    pub by: String,
+    /// When.
+    pub at: Option<String>,
+    /// `undo`, `redo` or `restore`.
+    pub op: &'static str,
+    /// The turns that it is about.
+    pub turns: Vec<u64>,
+    /// Whether it was carried out.
+    pub done: bool,
+}
+
+impl PlanAsked {
+    /// The plans that are remembered, the newest first.
+    pub fn all(repo: &Repo) -> Vec<Self> {
+        let plan = |offered: Offered| {
+            let told = offered.told.map(|told| told.json["turns"].clone()).unwrap_or_default();
+            let turns = told.as_array().map(|all| all.iter().filter_map(serde_json::Value::as_u64).collect());
+            Some(Self {
+                plan: offered.id,
+                by: offered.by?,
+                at: offered.at,
+                op: offered.request.op().word(),
+                turns: turns.unwrap_or_default(),
+                done: offered.done.is_some(),
+            })
+        };
+        asked_by_agents(repo).into_iter().filter_map(plan).collect()
+    }
+
+    fn text(&self) -> String {
+        let when = self.at.as_deref().map(|at| format!(" {}", ago(at))).unwrap_or_default();
+        let what = if self.done { "carried out" } else { "not carried out" };
+        let of = if self.turns.is_empty() { String::new() } else { format!(" of {}", listed(&self.turns)) };
+        format!("{} asked{when} for {}{of}, {what}: plan {}\n", sanitized(&self.by), self.op, sanitized(&self.plan))
     }
 }

@@ -1,0 +1,201 @@
+//! What is asked for: undo, redo or restore in any of their forms, as it can be written down and planned at any time.
+
+use crate::error::{Code, Refusal};
+use crate::model::bytes::{exact as lossless, shell_word};
+use crate::model::merge::Edits;
+use crate::model::plan::Op;
+use crate::model::step::StepName;
+use crate::ops::planned::Planned;
+use crate::ops::revert::Which;
+use crate::ops::undo::range::{Extent, nothing};
+use crate::ops::view::View;
+use crate::ops::{exact, restore, revert, sessions, steps, undo};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// What was asked for. Without a word more it is to undo the last turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Request {
+    /// Whether to redo.
+    pub redo: bool,
+    /// Until this turn is the last one done, or back to this step.
+    pub to: Option<String>,
+    /// Over so many turns.
+    pub steps: u64,
+    /// This turn or step alone.
+    pub only: Option<String>,
+    /// What this session did.
+    pub session: Option<String>,
+    /// By commits on top.
+    pub revert: bool,
+    /// To bring files of this state back, in place of an undo.
+    pub restore: Option<String>,
+    /// To go to it as a whole.
+    pub exact: bool,
+    /// Only the paths that these pathspecs match, in which no byte is lost; none at all is refused.
+    pub paths: Option<Vec<String>>,
+    /// What becomes of the user's edits, in the word of the command line.
+    pub edits: Option<String>,
+    /// Whether the branches move too that others have moved.
+    pub all_branches: bool,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            redo: false,
+            to: None,
+            steps: 1,
+            only: None,
+            session: None,
+            revert: false,
+            restore: None,
+            exact: false,
+            paths: None,
+            edits: None,
+            all_branches: false,
+        }
+    }
+}
+
+const EDITS: [(&str, Edits); 3] = [("merge", Edits::Merge), ("refuse", Edits::Refuse), ("overwrite", Edits::Overwrite)];
+
+impl Request {
+    /// To redo.
+    pub fn redo() -> Self {
+        Self { redo: true, ..Self::default() }
+    }
+
+    /// To bring files of this state back.
+    pub fn restore(state: impl Into<String>) -> Self {
+        Self { restore: Some(state.into()), ..Self::default() }
+    }
+
+    /// Over turns, so far.
+    #[must_use]
+    pub fn over(self, extent: &Extent) -> Self {
+        match extent {
+            Extent::Steps(steps) => Self { steps: *steps, ..self },
+            Extent::To(turn) => Self { to: Some(turn.clone()), ..self },
+        }
+    }
+
+    /// Only what these pathspecs match, where they are given.
+    #[must_use]
+    pub fn paths(self, pathspecs: Option<&[OsString]>) -> Self {
+        let written = |path: &OsString| lossless::encode(path.as_bytes());
+        Self { paths: pathspecs.map(|all| all.iter().map(written).collect()), ..self }
+    }
+
+    /// What becomes of the user's edits, where that is said.
+    #[must_use]
+    pub fn edits(self, edits: Option<Edits>) -> Self {
+        let word = |edits| EDITS.iter().find(|(_, known)| *known == edits).map(|(word, _)| (*word).to_owned());
+        Self { edits: edits.and_then(word), ..self }
+    }
+
+    /// What it is.
+    pub fn op(&self) -> Op {
+        match (&self.restore, self.redo) {
+            (Some(_), _) => Op::Restore,
+            (None, true) => Op::Redo,
+            (None, false) => Op::Undo,
+        }
+    }
+
+    /// The line that asks for a plan of it.
+    pub fn line(&self) -> String {
+        let mut line = format!("oxundo {}", self.op().word());
+        let word = |text: &str| shell_word(text.as_bytes());
+        if let Some(state) = &self.restore {
+            line.push_str(if self.exact { " --exact " } else { " " });
+            line.push_str(&word(state));
+        }
+        let steps = Some(self.steps.to_string()).filter(|_| self.steps > 1 && self.to.is_none());
+        let values = [("to", &self.to), ("steps", &steps), ("only", &self.only), ("session", &self.session), ("edits", &self.edits)];
+        for (option, value) in values.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?))) {
+            line.push_str(&format!(" --{option} {}", word(value)));
+        }
+        line.push_str(if self.revert { " --revert" } else { "" });
+        line.push_str(if self.all_branches { " --branches=all" } else { "" });
+        line.push_str(" --plan");
+        let paths = self.paths.iter().flatten().filter_map(|path| read(path));
+        let paths: Vec<String> = paths.map(|path| shell_word(path.as_bytes())).collect();
+        if !paths.is_empty() {
+            line.push_str(&format!(" -- {}", paths.join(" ")));
+        }
+        line
+    }
+
+    /// Makes every check.
+    pub fn plan(&self, view: &View<'_>) -> Result<Planned> {
+        let mut view = view.clone();
+        view.takes_all_branches |= self.all_branches;
+        let edits = self.edits.as_deref();
+        let edits = edits.and_then(|word| EDITS.iter().find(|(known, _)| *known == word)).map(|(_, edits)| *edits);
+        let extent = self.to.clone().map_or(Extent::Steps(self.steps), Extent::To);
+        let paths: Option<Vec<OsString>> =
+            self.paths.as_ref().map(|all| all.iter().filter_map(|path| read(path)).collect());
+        let paths = paths.as_deref();
+        match (&self.restore, self.redo) {
+            (Some(state), _) if self.exact => {
+                whole(paths, "a state that is gone to exactly")?;
+                Ok(exact::plan(&view, state)?.into())
+            }
+            (Some(state), _) => Ok(restore::plan(&view, state, given(Op::Restore, paths)?)?.into()),
+            (None, true) => Ok(Planned::Walk(Box::new(undo::plan(&view, Op::Redo, &extent, edits)?))),
+            (None, false) => self.plan_undo(&view, extent, paths, edits),
+        }
+    }
+
+    fn plan_undo(
+        &self,
+        view: &View<'_>,
+        extent: Extent,
+        paths: Option<&[OsString]>,
+        edits: Option<Edits>,
+    ) -> Result<Planned> {
+        if let Some(session) = &self.session {
+            whole(paths, "a session's share")?;
+            return Ok(sessions::plan(view, session, edits)?.into());
+        }
+        if let Some(step) = self.only.as_deref().and_then(StepName::parse) {
+            return Ok(steps::plan_only(view, &step, given(Op::Undo, paths)?, edits)?.into());
+        }
+        if let Some(step) = self.to.as_deref().and_then(StepName::parse).filter(|_| self.only.is_none()) {
+            whole(paths, "a step that is gone back to")?;
+            return Ok(steps::plan_to(view, &step, edits)?.into());
+        }
+        let which = match &self.only {
+            Some(turn) => Which::Only(turn.clone()),
+            None if self.revert => Which::Last(extent),
+            None if paths.is_some() => Which::PartsOf(extent),
+            None => return Ok(Planned::Walk(Box::new(undo::plan(view, Op::Undo, &extent, edits)?))),
+        };
+        Ok(revert::plan(view, &which, given(Op::Undo, paths)?, edits)?.into())
+    }
+}
+
+fn read(path: &str) -> Option<OsString> {
+    Some(OsString::from_vec(lossless::decode(path)?.into()))
+}
+
+/// Refuses paths of what goes as a whole.
+fn whole(paths: Option<&[OsString]>, what: &str) -> Result<()> {
+    if paths.is_none() {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::Usage, format!("{what} has no paths: it goes as a whole"))
+        .hint("leave the paths out")
+        .into())
+}
+
+fn given(op: Op, pathspecs: Option<&[OsString]>) -> Result<&[OsString]> {
+    match pathspecs {
+        Some([]) => Err(nothing(op, "no path was asked for").into()),
+        pathspecs => Ok(pathspecs.unwrap_or_default()),
+    }
+}
