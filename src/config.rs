@@ -176,6 +176,11 @@ impl Config<'_> {
         Ok(Duration::from_secs(self.number("beforeTimeout")?))
     }
 
+    /// `oxundo.mcp`: what agents may do by way of `oxundo mcp`.
+    pub fn mcp(self) -> Result<Access> {
+        self.choice("mcp", &[("read", Access::Read), ("full", Access::Full), ("off", Access::Off)])
+    }
+
     /// `oxundo.verify`: whether the repository's commit hooks run.
     pub fn verify(self) -> Result<bool> {
         self.flag("verify")
@@ -296,6 +301,17 @@ impl Config<'_> {
             left_alone: Vec::new(),
         })
     }
+}
+
+/// What agents may do by way of `oxundo mcp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Look, name states, and plan.
+    Read,
+    /// Carry out what they have planned, too.
+    Full,
+    /// Nothing.
+    Off,
 }
 
 /// `oxundo.hints` where there is no repository: as the user has it for all of them.

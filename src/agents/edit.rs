@@ -124,7 +124,7 @@ pub fn events(text: &str) -> Result<Vec<String>> {
 }
 
 /// The property that counts where a name is there twice.
-fn last<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
+pub fn last<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
     object.properties.iter().rfind(|property| property.name.as_str() == name)
 }
 
@@ -187,7 +187,7 @@ impl HookEntry {
 }
 
 /// What is taken out of which container, and what then may go with it, from the inside out.
-struct Hit(Vec<(Container, Range)>);
+pub struct Hit(pub Vec<(Container, Range)>);
 
 /// Where our hooks are, in the order of the text.
 fn hits(document: &Document, mark: &str) -> Result<Vec<Hit>> {
@@ -229,7 +229,7 @@ fn inner_list(document: &Document, group: &Node, hook: &Node) -> Option<Containe
 }
 
 /// The text without a hook; nothing where all of the file was made for it.
-fn without_hit(document: &Document, Hit(steps): &Hit) -> Result<Option<String>> {
+pub fn without_hit(document: &Document, Hit(steps): &Hit) -> Result<Option<String>> {
     let stays = |(container, item): &&(Container, Range)| {
         !document.is_alone(container, *item) || !document.begins_with_space(container)
     };

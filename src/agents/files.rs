@@ -1,7 +1,7 @@
 //! The files in which agents' hooks are set up: read and written as a whole or not at all,
 //! and never outside the place that was meant.
 
-use crate::agents::setup::{FileEdit, Scope, Setup};
+use crate::agents::setup::{FileEdit, Home, Scope, Setup};
 use crate::error::{Code, Refusal};
 use crate::git::repo::scratch::replace_synced_if;
 use anyhow::{Context, Result, bail};
@@ -32,10 +32,14 @@ pub struct SettingsDirectory {
 impl SettingsDirectory {
     /// Where an agent's files of this scope are, for the worktree with this top.
     pub fn of(top: &Path, setup: &Setup, scope: Scope) -> Result<Self> {
+        Self::below(top, setup.user(), scope)
+    }
+
+    /// The same, where the user's own are below this place.
+    pub fn below(top: &Path, user: Home, scope: Scope) -> Result<Self> {
         if scope != Scope::User {
             return Ok(Self { directory: top.to_owned(), closed: true });
         }
-        let user = setup.user();
         let set = user.variable.and_then(std::env::var_os).filter(|value| !value.is_empty());
         let directory = match set {
             Some(directory) => PathBuf::from(directory),

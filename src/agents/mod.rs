@@ -9,6 +9,7 @@ mod json;
 pub mod payload;
 pub mod probe;
 pub mod process;
+pub mod servers;
 pub mod setup;
 pub mod spawn;
 pub mod standing;

@@ -190,6 +190,24 @@ impl Worktree {
     /// # Errors
     ///
     /// [`Code::Busy`], [`Code::Corrupt`] or [`Code::Io`]; the turn is open still then.
+    ///
+    /// # Examples
+    ///
+    /// An agent's loop: each prompt is a turn.
+    ///
+    /// ```
+    /// use oxundo::{Turn, TurnInfo, Worktree};
+    ///
+    /// fn turn(worktree: &Worktree, prompt: &str, work: impl FnOnce() -> bool) -> oxundo::Result<Option<Turn>> {
+    ///     let info = TurnInfo::by("my-agent").session("s1").prompt(prompt);
+    ///     worktree.begin(&info)?;
+    ///     let ended = if work() { worktree.end(&info)? } else { worktree.abort(&info)? };
+    ///     for warning in &ended.warnings {
+    ///         eprintln!("{warning}");
+    ///     }
+    ///     Ok(ended.turn)
+    /// }
+    /// ```
     pub fn end(&self, info: &TurnInfo) -> Result<Ended> {
         Ok(self.signal(Signal::End { interrupted: false }, info)?.1)
     }
@@ -238,6 +256,17 @@ impl Worktree {
     /// # Errors
     ///
     /// [`Code::Corrupt`] when the timeline cannot be read; [`Code::Io`].
+    ///
+    /// # Examples
+    ///
+    /// In CI, after an agent has run: what it must not have touched.
+    ///
+    /// ```
+    /// fn stays_out_of_ci(worktree: &oxundo::Worktree) -> oxundo::Result<bool> {
+    ///     let turns = worktree.list(100)?.turns;
+    ///     Ok(turns.iter().flat_map(|turn| &turn.files).all(|file| !file.path.to_string().starts_with(".github/")))
+    /// }
+    /// ```
     pub fn list(&self, most: usize) -> Result<Turns> {
         self.turns(|view| here(view, most))
     }
@@ -295,6 +324,24 @@ impl Worktree {
 
     /// Carries a plan out by its id, as it was shown or not at all. The id is the key by which the same again is the same, and is
     /// done once: whoever has heard no answer can ask again.
+    ///
+    /// # Examples
+    ///
+    /// An editor's button: the plan was shown, and the user has said yes.
+    ///
+    /// ```
+    /// use oxundo::{Applied, Worktree};
+    ///
+    /// fn confirmed(worktree: &Worktree, plan: &str) -> String {
+    ///     match worktree.apply_plan(plan) {
+    ///         Applied::Done(outcome) => format!("{}. {}", outcome.summary, outcome.hints.join(". ")),
+    ///         Applied::DoneBefore(what) => what,
+    ///         // Either way nothing has changed.
+    ///         Applied::Refused(error) | Applied::RolledBack(error) => format!("{error}. {}", error.hints.join(". ")),
+    ///         _ => unreachable!("this version knows no other end"),
+    ///     }
+    /// }
+    /// ```
     pub fn apply_plan(&self, id: &str) -> Applied {
         let rolled_back = Cell::new(false);
         let applied = self.act(|repo, heard| {

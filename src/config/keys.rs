@@ -270,6 +270,14 @@ pub const KEYS: &[Key] = &[
     },
     Key { name: "onRedo", values: "a shell command", about: "The same for redo.", example: "make reindex", ..ONE },
     Key {
+        name: "mcp",
+        default: "read",
+        values: "`read`, `full` or `off`",
+        about: "What agents may do by way of `oxundo mcp`: look, name states and plan; carry their plans out, too; or nothing.",
+        example: "full",
+        ..ONE
+    },
+    Key {
         name: "hints",
         default: "true",
         values: "a boolean",

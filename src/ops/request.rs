@@ -18,6 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 /// What was asked for. Without a word more it is to undo the last turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Request {
     /// Whether to redo.
     pub redo: bool,

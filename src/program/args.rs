@@ -191,6 +191,13 @@ pub enum Command {
     /// The newest 50 turns of a branch and all checkpoints stay. The objects themselves are git's to free.
     #[command(after_long_help = include_str!("help/gc.txt"))]
     Gc(GcArgs),
+    /// Serve agents by the Model Context Protocol, on standard input and output
+    ///
+    /// Agents can list, show, compare and find what is recorded, name a state and plan an undo, a redo or a restore. They can
+    /// carry a plan out, by its id alone, only where oxundo.mcp is full. 'oxundo init --mcp AGENT' sets it up.
+    #[cfg(feature = "mcp")]
+    #[command(after_long_help = include_str!("help/mcp.txt"))]
+    Mcp,
     /// Print a shell's completion script
     ///
     /// It completes commands, options, turns with their messages, checkpoints and agents, for 'oxundo' and for 'git
@@ -651,6 +658,9 @@ pub struct InitArgs {
     /// For whom
     #[command(flatten)]
     pub scope: ScopeArgs,
+    /// Tell the agents of the server 'oxundo mcp', and leave their hooks
+    #[arg(long, conflicts_with_all = ["alias", "pre_push"])]
+    pub mcp: bool,
     /// Make it 'git undo' and 'git redo' as well
     #[arg(long)]
     pub alias: bool,

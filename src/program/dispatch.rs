@@ -124,6 +124,8 @@ fn answer(command: &Command, directory: &Path, ui: &mut Ui) -> anyhow::Result<Ex
             }
         }
         Command::Completions(args) => ui.answer(&cmd::completions::run(args))?,
+        #[cfg(feature = "mcp")]
+        Command::Mcp => cmd::mcp::run(directory)?,
         command => {
             let begins = matches!(command, Command::Turn(args) if matches!(args.end, TurnEnd::Begin));
             let opened = if begins { cmd::open_to_record(directory) } else { Repo::open(directory).map(Some) };
@@ -194,6 +196,8 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         }
         // These have been answered by now.
         Command::Run(_) | Command::Hook(_) | Command::Complete(_) | Command::Completions(_) | Command::Man(_) => {}
+        #[cfg(feature = "mcp")]
+        Command::Mcp => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,8 @@ pub mod args;
 pub mod cmd;
 pub mod dispatch;
 mod interrupt;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod screen;
 pub mod text;
 pub mod ui;

@@ -64,6 +64,8 @@ mod locale;
 mod locks;
 mod log;
 mod manual;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod meanwhile;
 mod mending;
 mod messages;

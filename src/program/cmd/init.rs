@@ -3,6 +3,7 @@
 
 use crate::agents::adapters::adapter;
 use crate::agents::files::SettingsDirectory;
+use crate::agents::servers;
 use crate::agents::setup;
 use crate::agents::setup::{FileEdit, SETUPS, Scope, Setup};
 use crate::error::{Code, Refusal};
@@ -42,6 +43,12 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
     let scope = scope_of(&args.scope);
     let mut report = SetupReport::new("init", args.dry_run);
     let setups = chosen(ui, args)?;
+    if args.mcp {
+        for setup in setups {
+            report.server(repo, setup, scope);
+        }
+        return Ok(report);
+    }
     for setup in &setups {
         report.agent(repo, setup, scope, |place| setup.install(scope, |name| place.read(name)));
         if let Some(advice) = setup.advice {
@@ -74,6 +81,12 @@ pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<SetupRepo
     }
     let scopes: &[Scope] = if args.user { &[Scope::User] } else { &[Scope::Local, Scope::Project] };
     for setup in if args.agents.is_empty() { SETUPS.iter().collect() } else { named(&args.agents)? } {
+        if let Some(row) = servers::row(setup.agent) {
+            let place = SettingsDirectory::below(repo.top(), row.user, scopes[0]);
+            report.edit(setup, row.place(scopes[0]), scopes[0], place, |place| {
+                row.remove(scopes[0], |name| place.read(name))
+            });
+        }
         for scope in scopes {
             if *scope == Scope::Project && setup.place(Scope::Project) == setup.place(Scope::Local) {
                 continue;
@@ -339,10 +352,30 @@ impl SetupReport {
         scope: Scope,
         changes: impl FnOnce(&SettingsDirectory) -> Result<Vec<FileEdit>>,
     ) {
-        let found = SettingsDirectory::of(repo.top(), setup, scope).and_then(|place| Ok((changes(&place)?, place)));
-        let (changes, place) = match found {
+        let place = SettingsDirectory::of(repo.top(), setup, scope);
+        self.edit(setup, setup.place(scope), scope, place, changes);
+    }
+
+    /// Tells an agent of the server that `oxundo mcp` is.
+    fn server(&mut self, repo: &Repo, setup: &'static Setup, scope: Scope) {
+        let Some(row) = servers::row(setup.agent) else {
+            return self.line(setup, setup::title(setup.agent), "left", servers::by_hand(setup.agent));
+        };
+        let place = SettingsDirectory::below(repo.top(), row.user, scope);
+        self.edit(setup, row.place(scope), scope, place, |place| row.install(scope, |name| place.read(name)));
+    }
+
+    fn edit(
+        &mut self,
+        setup: &'static Setup,
+        name: &str,
+        scope: Scope,
+        place: Result<SettingsDirectory>,
+        changes: impl FnOnce(&SettingsDirectory) -> Result<Vec<FileEdit>>,
+    ) {
+        let (changes, place) = match place.and_then(|place| Ok((changes(&place)?, place))) {
             Ok(found) => found,
-            Err(error) => return self.line(setup, setup.place(scope), "left", &format!("{error:#}")),
+            Err(error) => return self.line(setup, name, "left", &format!("{error:#}")),
         };
         for change in changes {
             let shown = place.path(&change.path).display().to_string();

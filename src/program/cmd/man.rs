@@ -46,6 +46,7 @@ pub const PAGES: &[(&str, &str)] = pages![
     "oxundo-gc.1"
     "oxundo-completions.1"
     "oxundo-man.1"
+    "oxundo-mcp.1"
     "git-oxundo.1"
     "oxundo-config.7"
     "oxundo-json.7"

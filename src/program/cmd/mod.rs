@@ -14,6 +14,8 @@ pub mod hook;
 pub mod init;
 pub mod log;
 pub mod man;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod restore;
 pub mod rewind;
 pub mod run;
