@@ -256,6 +256,27 @@ fn history() {
         );
         println!("{:>30} {with:>7.1} ms {:>11.1} ms", format!("{refs}, {commits}"), undo(&bench));
     }
+    own_commits();
+}
+
+/// What it takes to find the last turn below one's own commits.
+fn own_commits() {
+    println!("\n{:>30} {:>10} {:>10} {:>14}", "own commits above", "log", "status", "without graph");
+    for commits in [1, 100_000] {
+        let bench = Bench::with_files(1_000);
+        bench.turn(8, "turn");
+        // On top of what is there.
+        let stream = stream(commits, 0).replacen("data 1\nx\n", "data 1\nx\nfrom refs/heads/main^0\n", 1);
+        bench.fed("git fast-import --quiet && git reset -q --hard && git gc -q && git status", &stream);
+        bench.sh("git commit-graph write --reachable");
+        let looks = |bench: &Bench| medians(|_| [bench.oxundo(&["log"]), bench.oxundo(&["status"])]);
+        let [log, status] = looks(&bench);
+        bench.sh(
+            "rm -rf .git/objects/info/commit-graph .git/objects/info/commit-graphs; git config core.commitGraph false",
+        );
+        let [without, _] = looks(&bench);
+        println!("{commits:>30} {log:>7.1} ms {status:>7.1} ms {without:>11.1} ms");
+    }
 }
 
 /// A history for `git fast-import`: one line of commits, with so many remote branches along it.
