@@ -223,6 +223,11 @@ impl Turn {
         subject(self.message.as_deref(), &self.agent, self.turn)
     }
 
+    /// The first line of what it was asked for, or of its message.
+    pub fn asked_line(&self) -> Option<&str> {
+        first_line(self.prompt.as_deref().or(self.message.as_deref()))
+    }
+
     /// Its agent, and its message where it has one: `claude: add a cache`.
     pub fn label(&self) -> String {
         match first_line(self.message.as_deref()) {

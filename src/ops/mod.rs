@@ -1,6 +1,7 @@
 //! What oxundo does, without a terminal: each operation reads the state once, decides with the model, and lets the
 //! git layer act. Every change needs a [`locked::Locked`].
 
+pub mod blame;
 pub mod branch;
 pub mod checkpoint;
 pub mod conversation;
@@ -31,6 +32,7 @@ pub mod side_effects;
 pub mod squash;
 pub mod status;
 pub mod steps;
+pub mod trace;
 pub mod turn;
 pub mod undo;
 pub mod view;

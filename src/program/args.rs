@@ -142,6 +142,13 @@ pub enum Command {
     /// the worktree. Each content is given once, with the newest state that has it.
     #[command(after_long_help = include_str!("help/find.txt"))]
     Find(FindArgs),
+    /// Say which turn wrote each line of a file
+    ///
+    /// What is committed is told by git's blame and the notes, what is not by the checkpoints of turns that are done here. A
+    /// line has the turn, or the step of it, its agent and model, and the first line of the prompt; what no turn wrote has the
+    /// commit and its author.
+    #[command(after_long_help = include_str!("help/blame.txt"))]
+    Blame(BlameArgs),
     /// Start a branch at a turn, to explore another way
     ///
     /// The new branch is checked out with the files as the turn left them. The old branch and its later turns stay.
@@ -432,6 +439,17 @@ pub struct FindArgs {
     pub pathspecs: Vec<OsString>,
 }
 
+/// Arguments of `blame`.
+#[derive(Args, Debug)]
+pub struct BlameArgs {
+    /// These lines only: 10,20 or 10,+5, and what else git blame takes where the file is committed
+    #[arg(short = 'L', value_name = "RANGE")]
+    pub lines: Vec<String>,
+    /// The file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: OsString,
+}
+
 /// Arguments of `checkpoint`.
 #[derive(Args, Debug)]
 pub struct CheckpointArgs {
@@ -578,6 +596,16 @@ pub struct ShowArgs {
     /// Show the whole prompt, as it was recorded
     #[arg(long, conflicts_with_all = ["path", "stat"])]
     pub prompt: bool,
+    /// Print a record of which lines the turn wrote, for other tools
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["path", "stat", "prompt"])]
+    pub format: Option<ShowFormat>,
+}
+
+/// A format of other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShowFormat {
+    /// Agent Trace, version 0.1.0, as JSON in one line
+    AgentTrace,
 }
 
 /// Arguments of `diff`.

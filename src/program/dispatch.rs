@@ -178,6 +178,7 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         Command::Keep(args) => ui.answer(&cmd::describe::keep(repo, ui, args)?)?,
         Command::Restore(args) => ui.answer(&cmd::restore::run(repo, ui, args)?)?,
         Command::Find(args) => ui.answer(&cmd::find::run(repo, ui, args)?)?,
+        Command::Blame(args) => ui.page(&cmd::blame::run(repo, ui, args)?, |text| repo.show_in_pager(text))?,
         Command::Branch(args) => ui.answer(&cmd::branch::run(repo, ui, args)?)?,
         Command::Squash(args) => ui.answer(&cmd::squash::run(repo, ui, args)?)?,
         Command::Init(args) => return report(ui, &cmd::init::install(repo, ui, args)?),

@@ -7,6 +7,7 @@
 
 mod agent;
 mod apply;
+mod blame;
 mod command_line;
 mod commits;
 mod completions;

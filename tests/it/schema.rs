@@ -104,6 +104,8 @@ fn the_schema_is_what_the_commands_print() {
         ("paths", &["show", "1:"]),
         ("diff", &["diff", "1"]),
         ("find", &["find", "one.txt"]),
+        ("blame", &["blame", "one.txt"]),
+        ("trace", &["show", "1", "--format=agent-trace"]),
         ("done", &["undo", "--dry-run"]),
         ("done", &["undo"]),
         ("log", &["log"]),

@@ -5,6 +5,7 @@ pub mod blob;
 pub mod commit;
 pub mod edit;
 pub mod history;
+pub mod lines;
 pub mod named;
 pub mod print;
 pub mod published;

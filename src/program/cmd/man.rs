@@ -39,6 +39,7 @@ pub const PAGES: &[(&str, &str)] = pages![
     "oxundo-status.1"
     "oxundo-doctor.1"
     "oxundo-find.1"
+    "oxundo-blame.1"
     "oxundo-init.1"
     "oxundo-uninstall.1"
     "oxundo-turn.1"

@@ -1,6 +1,7 @@
 //! A file a subcommand: arguments in, the operation called, an answer out.
 
 pub mod apply;
+pub mod blame;
 pub mod branch;
 pub mod checkpoint;
 pub mod complete;

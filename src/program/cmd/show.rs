@@ -13,10 +13,11 @@ use crate::model::timeline::TurnSpec;
 use crate::model::turn::Turn;
 use crate::ops::diff::changes;
 use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
+use crate::ops::trace;
 use crate::ops::turn::session::look;
 use crate::ops::turn::states;
 use crate::ops::view::View;
-use crate::program::args::ShowArgs;
+use crate::program::args::{ShowArgs, ShowFormat};
 use crate::program::cmd::log::line_of;
 use crate::program::text::line::{Line, StepLine};
 use crate::program::ui::{Answer, Ui};
@@ -39,6 +40,10 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     let stored = &view.timeline;
     if args.prompt {
         return prompt(&view, &given.to_str_lossy()).map(Some);
+    }
+    if args.format == Some(ShowFormat::AgentTrace) {
+        let turn = stored.require_turn(ended_turn(&view, &given.to_str_lossy())?)?;
+        return Ok(Some(Shown::Trace(trace::record(&view, stored, &turn)?)));
     }
     let spec = given;
     let whole = spec.to_str_lossy();
@@ -158,7 +163,7 @@ fn heading(turn: &Turn) -> String {
 }
 
 /// A path that the user gave, seen from the top of the worktree.
-fn from_prefix(repo: &Repo, path: &[u8]) -> Result<BString> {
+pub fn from_prefix(repo: &Repo, path: &[u8]) -> Result<BString> {
     let full = repo.prefix().join(OsStr::from_bytes(path));
     let mut parts: Vec<&[u8]> = Vec::new();
     for part in full.as_os_str().as_bytes().split(|byte| *byte == b'/') {
@@ -192,6 +197,8 @@ pub enum Shown {
     Step(Box<StepLine>),
     /// A turn's number and its whole prompt.
     Prompt(u64, String),
+    /// An Agent Trace record.
+    Trace(serde_json::Value),
     /// The files of a state.
     Tree(Vec<BString>),
     /// A file of a state: its path, blob and content.
@@ -208,6 +215,7 @@ impl Answer for Shown {
                 value
             }
             Self::Step(line) => line.json()?,
+            Self::Trace(record) => json!({"trace": record}),
             Self::Prompt(turn, prompt) => json!({"turn": turn, "prompt": prompt}),
             Self::Tree(paths) => {
                 json!({"paths": paths.iter().map(|path| quoted(path.as_bstr())).collect::<Vec<_>>()})
@@ -225,6 +233,7 @@ impl Answer for Shown {
     fn text(&self) -> String {
         match self {
             Self::Prompt(_, prompt) => harmless(prompt),
+            Self::Trace(record) => format!("{record}\n"),
             _ => String::new(),
         }
     }

@@ -408,6 +408,8 @@ pub(super) const CASES: &[Case] = &[
     case("'…' cannot be a branch's name", "", "oxundo branch a..b 1", "! test -e two"),
     none("'…' is no regular expression: …", "", "oxundo find -G '['"),
     none("'…' is no regular expression: …", "", "oxundo log --grep '['"),
+    none("'…' is no range of lines here: …", "", "oxundo blame -L 7,9 one"),
+    none("'…' is no range of lines here: …", "echo x >new", "oxundo blame -L :main new"),
     none("'…' is no pathspec here: …", "", "oxundo undo -- ../x"),
     case("'--to …' goes back to a step wholly", STEP, "oxundo undo --to 3.1 -- three", "test -e three"),
     case("'--to …' goes back to a step wholly", STEP, "oxundo undo --to 3.1 --revert", "test -e three"),
@@ -443,6 +445,7 @@ pub(super) const CASES: &[Case] = &[
     .at("cd ../new; "),
     none("turn … has no prompt on record", "", "oxundo show --prompt 1"),
     none("there is no checkpoint '…'", "", "oxundo checkpoint --delete x"),
+    none("there is no file '…' here", "", "oxundo blame nope"),
     none("there was no file '…' then", "", "oxundo show 1:nope"),
     none("that state has no file that the pathspec matches", "", "oxundo restore 1 -- nope"),
     case(

@@ -1,0 +1,123 @@
+//! `oxundo blame` and `show --format=agent-trace`: each line of a story is written by somebody who is known, and is told as theirs.
+
+use crate::sandbox::{Mode, Sandbox, in_both_modes};
+use crate::steps::{call, hook};
+use serde_json::{Value, json};
+
+/// What is told of each line: its content's first word, which says who wrote it, and the turn or step, or who made the commit.
+#[track_caller]
+fn told(repo: &Sandbox, args: &[&str], path: &str) -> Vec<String> {
+    let before = repo.everything();
+    let (code, value) = repo.json([&["blame"], args, &[path]].concat());
+    repo.everything().assert_is(&before, "a look changes nothing");
+    assert_eq!(code, 0, "{value}");
+    let content = String::from_utf8(repo.read(path)).expect("text");
+    let content: Vec<&str> = content.lines().collect();
+    let lines = value["lines"].as_array().expect("lines");
+    let line = |line: &Value| {
+        let number = usize::try_from(line["line"].as_u64().expect("a number")).expect("small");
+        let by = &line["by"];
+        let whose = match (by["step"].as_str(), by["turn"].as_u64(), line["author"].as_str()) {
+            (Some(step), ..) => step.to_owned(),
+            (None, Some(turn), _) => turn.to_string(),
+            (None, None, author) => author.unwrap_or("nobody").to_owned(),
+        };
+        format!("{} {whose}", content[number - 1])
+    };
+    lines.iter().map(line).collect()
+}
+
+fn edits(repo: &Sandbox, session: &str, id: u32, script: &str) {
+    call(repo, session, id, "Edit", &json!({"file_path": repo.path("f")}), script);
+}
+
+#[test]
+fn each_line_is_told_as_its_writers_whether_it_is_committed_or_not() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.commit("f", "user\n");
+        repo.turn(mode, "echo one >>f; echo one >>new");
+        repo.write("f", "mine\nuser\none\n");
+        repo.turn(mode, "echo two >>f");
+        repo.write("f", "mine\nuser\none\nlate\ntwo\n");
+        let mine = if mode == Mode::Commit { "mine User Name" } else { "mine nobody" };
+        assert_eq!(told(&repo, &[], "f"), [mine, "user User Name", "one 1", "late nobody", "two 2"]);
+        assert_eq!(told(&repo, &[], "new"), ["one 1"]);
+        assert_eq!(told(&repo, &["-L", "3,4"], "f"), ["one 1", "late nobody"]);
+        assert_eq!(told(&repo, &["-L1,1", "-L5,+1"], "f"), [mine, "two 2"]);
+        repo.write("f", "mine\nuser\none\ntwo\n");
+        repo.undo();
+        assert_eq!(told(&repo, &[], "f"), ["mine nobody", "user User Name", "one 1"], "what is undone wrote nothing");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn a_line_of_a_turn_with_steps_has_its_step_its_session_and_its_prompt() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        repo.commit("f", "user\nuser\n");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edits(&repo, "s", 1, "sed -i '1s/.*/first/' f");
+        hook(&repo, "t", "UserPromptSubmit", &json!({}));
+        edits(&repo, "t", 2, "echo second >>f");
+        edits(&repo, "s", 3, "sed -i '1i third' f");
+        let lines = ["third 1.3", "first 1.1", "user User Name", "second 1.2"];
+        assert_eq!(told(&repo, &[], "f"), lines, "while it is open ({mode:?})");
+        hook(&repo, "s", "Stop", &json!({}));
+        hook(&repo, "t", "Stop", &json!({}));
+        assert_eq!(told(&repo, &[], "f"), lines, "and when it has ended ({mode:?})");
+        let (_, value) = repo.json(["blame", "f"]);
+        let by = |line: usize| value["lines"][line]["by"].clone();
+        assert_eq!((&by(3)["session"], &by(3)["agent"]), (&json!("t"), &json!("claude")));
+        assert_eq!((&by(1)["session"], &by(1)["prompt"]), (&json!("s"), &json!("work of s")));
+        let text = repo.oxundo(["blame", "f"]).out();
+        assert!(
+            text.lines().next().is_some_and(|line| line.starts_with("1.3") && line.ends_with("1) third")),
+            "{text}"
+        );
+        // As the record for other tools has it.
+        let (_, traced) = repo.json(["show", "1", "--format=agent-trace"]);
+        let file = &traced["trace"]["files"][0];
+        assert_eq!((&traced["trace"]["version"], &file["path"]), (&json!("0.1.0"), &json!("f")), "{traced}");
+        let ranges: Vec<&Value> =
+            file["conversations"].as_array().expect("a list").iter().map(|one| &one["ranges"]).collect();
+        let range = |first: u32, last: u32| json!({"start_line": first, "end_line": last});
+        assert_eq!(ranges, [&json!([range(1, 2)]), &json!([range(4, 4)])], "{traced}");
+        assert_eq!(traced["trace"]["vcs"].is_object(), mode == Mode::Commit, "what is not committed has no revision");
+        let line = repo.oxundo(["show", "1", "--format=agent-trace"]).out();
+        assert_eq!(serde_json::from_str::<Value>(&line).expect("it is JSON"), traced["trace"]);
+        assert_eq!(repo.git(["for-each-ref", "refs/notes/ai"]), "", "no other tool's notes are written");
+    }
+}
+
+#[test]
+fn a_path_is_meant_literally_and_seen_from_where_one_is() {
+    let mut repo = Sandbox::new();
+    repo.turn(Mode::Commit, "mkdir 'd'; echo odd >'d/*[a]?.txt'; echo :x >'d/:x'; echo 1 >d/other");
+    repo.turn(Mode::Ghost, "echo ghost >>'d/*[a]?.txt'");
+    assert_eq!(told(&repo, &[], "d/*[a]?.txt"), ["odd 1", "ghost 2"]);
+    repo.start_in("d");
+    for path in ["*[a]?.txt", ":x", "../README.txt"] {
+        repo.oxundo(["blame", "--", path]).success();
+    }
+    for (path, code) in [("nope", 1), ("../../x", 2), (".", 1)] {
+        repo.oxundo(["blame", "--", path]).exits(code);
+    }
+}
+
+#[test]
+fn lines_with_other_ends_and_copied_notes_are_told_all_the_same() {
+    let repo = Sandbox::new();
+    repo.git(["config", "core.autocrlf", "true"]);
+    repo.git(["config", "notes.rewriteRef", "refs/notes/oxundo"]);
+    repo.write("f", "user\r\n").sh("git add f; git commit -qm f");
+    repo.agent("printf 'one\\r\\n' >>f");
+    repo.turn(Mode::Ghost, "printf 'two\\r\\n' >>f");
+    assert_eq!(told(&repo, &[], "f"), ["user User Name", "one 1", "two 2"]);
+    repo.sh("git stash -q; git commit -q --amend -m better; git stash pop -q");
+    assert_eq!(told(&repo, &[], "f"), ["user User Name", "one 1", "two 2"], "an amended commit is the turn's still");
+}
