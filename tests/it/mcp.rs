@@ -23,7 +23,7 @@ impl Client {
 
     fn named(repo: &Sandbox, name: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let command = tokio::process::Command::from(repo.oxundo_command(&["mcp"]));
+        let command = tokio::process::Command::from(repo.oxundo_command(["mcp"]));
         let about = ClientConfig::new(ClientCapabilities::default(), Implementation::new(name, "1.0"));
         let service = runtime.block_on(async {
             let transport = TokioChildProcess::new(command).expect("start the server");
@@ -256,7 +256,7 @@ fn spoken(repo: &Sandbox, lines: &str) -> Vec<Value> {
         scope.spawn(move || {
             // A server that has enough closes the pipe.
             drop(stdin.write_all(lines.as_bytes()));
-            drop(ended.recv());
+            let _ = ended.recv();
         });
         let mut said = BufReader::new(stdout).lines().map_while(Result::ok);
         while left > 0
@@ -321,7 +321,7 @@ fn nonsense_is_answered_or_dropped_and_does_no_harm() {
     allow(&repo);
     let before = repo.everything();
     let nonsense = [
-        "".to_owned(),
+        String::new(),
         "\n\n{}\n[]\nnull\n\"x\"\n{\"jsonrpc\":\"2.0\"}\n\u{0}\u{1b}[2J\nnot json\n{\"jsonrpc\":\"2.0\",\"id\":\"x\"}\n"
             .to_owned(),
         format!("{}\n", "x".repeat(20 << 20)),
