@@ -116,7 +116,13 @@ impl Request {
             line.push_str(&word(state));
         }
         let steps = Some(self.steps.to_string()).filter(|_| self.steps > 1 && self.to.is_none());
-        let values = [("to", &self.to), ("steps", &steps), ("only", &self.only), ("session", &self.session), ("edits", &self.edits)];
+        let values = [
+            ("to", &self.to),
+            ("steps", &steps),
+            ("only", &self.only),
+            ("session", &self.session),
+            ("edits", &self.edits),
+        ];
         for (option, value) in values.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?))) {
             line.push_str(&format!(" --{option} {}", word(value)));
         }

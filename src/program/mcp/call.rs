@@ -289,7 +289,13 @@ fn offered(repo: &Repo, heard: &dyn Fn(Warning), request: &Request, client: &str
 
 /// A turn, or a file. What the user typed stays theirs: of a prompt there is the first line, as in the log.
 fn shown(repo: &Repo, ui: &Ui, show: &Show) -> Result<Value> {
-    let args = ShowArgs { turn: show.turn.as_deref().unwrap_or("@").into(), path: None, stat: false, prompt: false };
+    let args = ShowArgs {
+        turn: show.turn.as_deref().unwrap_or("@").into(),
+        path: None,
+        stat: false,
+        prompt: false,
+        format: None,
+    };
     let args = match &show.path {
         Some(path) => {
             let state = show.turn.as_deref().unwrap_or("@");
