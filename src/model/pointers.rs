@@ -101,12 +101,29 @@ impl Pointers {
         now
     }
 
+    /// Whether HEAD's branch got another name, or a new branch begins there: what was done before on the old one is on it.
+    fn on_new_branch(&mut self, from: &Self, to: &Self) -> bool {
+        let (Some(old), Some(new)) = (&from.head.branch, &to.head.branch) else { return false };
+        let is_new = !from.branches.contains_key(new) && to.head.commit == from.head.commit;
+        if !is_new || self.head.branch.as_ref() != Some(old) || self.head == from.head {
+            return false;
+        }
+        set(&mut self.branches, new, self.head.commit.as_ref());
+        if !to.branches.contains_key(old) {
+            self.branches.remove(old);
+        }
+        self.head.branch = Some(new.clone());
+        true
+    }
+
     /// Follows somebody who led them from one place to another. Of HEAD, and of the branch that it is on, that is only where
     /// these are there too: what stands on somebody else's commits cannot be had without them.
     pub fn follow(&mut self, from: &Self, to: &Self) {
         let on = from.head.branch.as_ref();
+        let renamed = self.on_new_branch(from, to);
         for (name, tip) in changes(&from.branches, &to.branches) {
-            if on != Some(&name) || self.branches.get(&name) == from.branches.get(&name) {
+            let is_own = renamed && (on == Some(&name) || to.head.branch.as_ref() == Some(&name));
+            if !is_own && (on != Some(&name) || self.branches.get(&name) == from.branches.get(&name)) {
                 set(&mut self.branches, &name, tip.as_ref());
             }
         }
@@ -114,7 +131,13 @@ impl Pointers {
             set(&mut self.symbolic, &name, other.as_ref());
         }
         let is_there = |branch: &String| self.branches.get(branch).copied() == to.head.commit;
-        if self.head == from.head && to.head.branch.as_ref().is_none_or(is_there) {
+        let is_other = |branch: &String| on != Some(branch) && is_there(branch);
+        let leads = match &to.head.branch {
+            Some(branch) if self.head == from.head => is_there(branch),
+            Some(branch) => is_other(branch),
+            None => self.head == from.head,
+        };
+        if leads && !renamed {
             self.head.clone_from(&to.head);
         }
         self.stash.retain(|entry| to.stash.contains(entry) || !from.stash.contains(entry));
@@ -199,8 +222,22 @@ mod tests {
                 at(&[("a", 1)], &[]),
                 at(&[("a", 2)], &[]),
                 at(&[("b", 2), ("a", 2)], &[]),
-                at(&[("a", 1), ("b", 2)], &[]),
+                at(&[("b", 1), ("a", 1)], &[]),
                 "a new branch there",
+            ),
+            (
+                at(&[("a", 1)], &[]),
+                at(&[("a", 2)], &[]),
+                at(&[("b", 2)], &[]),
+                at(&[("b", 1)], &[]),
+                "another name for the branch",
+            ),
+            (
+                at(&[("a", 1), ("b", 5)], &[]),
+                at(&[("a", 2), ("b", 5)], &[]),
+                at(&[("b", 6), ("a", 2)], &[]),
+                at(&[("b", 6), ("a", 1)], &[]),
+                "switching away from what the agent moved, and a commit there",
             ),
             (
                 at(&[("a", 1), ("b", 5)], &[]),

@@ -125,10 +125,13 @@ fn bounds(range: &str, count: usize) -> Option<(usize, usize)> {
     let (first, last) = range.split_once(',').unwrap_or((range, ""));
     let from: usize = if first.is_empty() { 1 } else { first.parse().ok()? };
     let to = match last.split_at_checked(1) {
-        None => count,
+        None => count.max(from),
         Some(("+", many)) => from.checked_add(many.parse().ok().filter(|many| *many > 0)?)?.checked_sub(1)?,
         Some(("-", many)) => {
-            return bounds(&format!("{},{from}", (from + 1).saturating_sub(many.parse().ok()?).max(1)), count);
+            return bounds(
+                &format!("{},{from}", from.saturating_add(1).saturating_sub(many.parse().ok()?).max(1)),
+                count,
+            );
         }
         Some(_) => last.parse().ok()?,
     };

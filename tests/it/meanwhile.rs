@@ -313,3 +313,69 @@ fn a_commit_while_an_edit_is_in_flight_is_the_users() {
     repo.state().assert_is(&after, "redo");
     repo.assert_sound();
 }
+
+#[test]
+fn a_stash_entry_of_a_call_takes_nothing_of_the_users_along() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        user(&repo, "echo mine >>late.txt; echo mine >mine.txt");
+        shell(&repo, 2, "git stash push -q -- a.txt; echo its >its.txt");
+        user(&repo, "echo more >>both.txt");
+        ends(&repo);
+        let its = repo.git(["log", "-p", "--format=", "--grep=^work of s$"]);
+        assert!(!its.contains("+mine") && !its.contains("+more"), "{mode:?}: {its}");
+        let after = repo.state();
+        repo.undo();
+        repo.assert_file("late.txt", "l\nmine\n", "the user's");
+        repo.assert_file("mine.txt", "mine\n", "the user's");
+        repo.assert_file("both.txt", format!("{LINES}more\n"), "the user's");
+        repo.assert_file("a.txt", "a\n", "the agent's is taken back");
+        assert_eq!(repo.git(["stash", "list"]), "", "{mode:?}");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.assert_sound();
+    }
+}
+
+/// What the user does after a commit of the agent's; where HEAD is after undo, and its branches with where they point:
+/// A is where the turn began, U where the user's own commit is.
+const AFTER_A_COMMIT: [(&str, &str, &str); 4] = [
+    ("git branch -m ours", "ours", "ours=A"),
+    ("git switch -qc ours", "ours", "main=A ours=A"),
+    ("git switch -q theirs; git commit -q --allow-empty -m own", "theirs", "main=A theirs=U"),
+    ("git branch ours; git tag mark", "main", "main=A ours=its theirs=A"),
+];
+
+#[test]
+fn after_a_commit_of_the_agents_the_user_may_switch_branches_and_undo_stays_there() {
+    for mode in Mode::BOTH {
+        for (script, on, wanted) in AFTER_A_COMMIT {
+            let repo = begun(mode, "git branch theirs");
+            let start = repo.head();
+            shell(&repo, 1, "echo its >>a.txt; git commit -qam its");
+            let its = repo.head();
+            user(&repo, script);
+            let own = repo.head();
+            shell(&repo, 2, "echo its >its.txt");
+            ends(&repo);
+            let after = repo.state();
+            repo.undo();
+            assert_eq!(repo.git(["symbolic-ref", "--short", "HEAD"]), on, "{script}, {mode:?}");
+            for part in wanted.split(' ') {
+                let (branch, at) = part.split_once('=').expect("a branch and where it points");
+                let at = match at {
+                    "A" => &start,
+                    "its" => &its,
+                    _ => &own,
+                };
+                assert_eq!(repo.git(["rev-parse", branch]), *at, "{script}, {mode:?}: {branch}");
+            }
+            assert!(!repo.exists("its.txt"), "{script}, {mode:?}");
+            repo.assert_file("a.txt", "a\n", "the agent's is taken back");
+            repo.redo();
+            repo.state().assert_is(&after, script);
+            repo.assert_sound();
+        }
+    }
+}

@@ -9,7 +9,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::tree::TreeChange;
 use crate::git::timeline::stored::Side;
 use crate::model::call::{ToolCall, first_unknown};
-use crate::model::checkpoint::{Change, Checkpoint, FileState, stash_change};
+use crate::model::checkpoint::{Change, Checkpoint, FileState};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::pointers::Pointers;
 use crate::model::turn::{Bounds, Turn};
@@ -66,7 +66,7 @@ impl Theirs {
         let gaps = gaps(view, turn, 0, ends.after)?;
         let led = followed(Pointers::of(ends.start), &gaps);
         turn.onto = led.head.commit.filter(|_| led.head != ends.start.head);
-        let saved = with_files(view, ends.before, &led, &gaps, ends.after)?;
+        let saved = with_files(view, ends.before, &gaps)?;
         let goal = goal(view, turn.onto, saved, led, ends)?;
         let moves = gaps.into_iter().map(|gap| (gap.from, gap.to)).filter(|(from, to)| from != to).collect();
         Ok(Self { goal, moves })
@@ -210,26 +210,14 @@ pub fn with_saved(
 ) -> Result<Option<Checkpoint>> {
     let gaps = gaps(view, turn, since, after)?;
     let led = followed(Pointers::of(base), &gaps);
-    let saved = with_files(view, base, &led, &gaps, after)?;
+    let saved = with_files(view, base, &gaps)?;
     let mut with_led = saved.clone().unwrap_or_else(|| base.clone());
     led.put_beside_head(&mut with_led);
     Ok(if Pointers::of(&with_led) == Pointers::of(base) { saved } else { Some(with_led) })
 }
 
 /// A state with what the user saved; none where that is nothing.
-fn with_files(
-    view: &View<'_>,
-    base: &Checkpoint,
-    led: &Pointers,
-    gaps: &[Gap],
-    after: &Checkpoint,
-) -> Result<Option<Checkpoint>> {
-    // Undo takes a new entry off the stash list again: what that took from the worktree has to come back then.
-    let mut stashed = base.clone();
-    led.clone().put_into(&mut stashed);
-    if stash_change(&stashed, after).is_some() {
-        return Ok(None);
-    }
+fn with_files(view: &View<'_>, base: &Checkpoint, gaps: &[Gap]) -> Result<Option<Checkpoint>> {
     let checkpoints = Checkpoints::new(view.repo);
     let mut files: BTreeMap<BString, Option<FileState>> = BTreeMap::new();
     checkpoints.merging(|merge| {

@@ -181,11 +181,13 @@ fn lead_before(
     (told, call): (&[ToolCall], &ToolCall),
     seen: &mut Seen,
 ) {
-    // Of calls that overlap it is not known which one found what.
-    let others = told.iter().filter(|other| other.told != call.told && other.overlaps(call));
-    let Some(moved) = call.moved.as_ref().filter(|_| call.state.is_none() && !is_any_at_large(repo, others)) else {
-        return;
-    };
+    let is_at_large = |one: &&ToolCall| Reach::of(repo, &one.tool) == Reach::Anywhere;
+    let unknown = told.iter().filter(|one| !one.is_known || one.told == call.told).filter(is_at_large);
+    let Some(first) = unknown.min_by_key(|one| one.told.0) else { return };
+    // What was looked at since it began is known better.
+    let is_later = |one: &&ToolCall| one.is_known && one.told.1.is_some_and(|end| end > first.told.0);
+    let is_stale = told.iter().filter(is_at_large).any(|one| is_later(&one));
+    let Some(moved) = first.moved.as_ref().filter(|_| call.state.is_none() && !is_stale) else { return };
     let (found, known, now) = (start.with(moved), Pointers::of(last), Pointers::of(&seen.after));
     if found == known {
         return;
