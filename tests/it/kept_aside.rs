@@ -353,6 +353,23 @@ fn what_is_in_the_old_place_of_something_moved_is_neither_overwritten_nor_lost()
 }
 
 #[test]
+fn a_tracked_file_that_was_moved_and_changed_and_made_anew_is_no_file_from_elsewhere() {
+    for script in [
+        "mv a.txt a.bak; sed s/1/2/ a.bak >a.txt; echo more >>a.bak",
+        "mv a.txt b.txt; cp b.txt a.txt; echo more >>b.txt",
+        "mv sub sub2; cp -r sub2 sub; echo more >>sub2/x",
+    ] {
+        for mode in Mode::BOTH {
+            let repo = Sandbox::new();
+            repo.write("a.txt", "1\n")
+                .write("sub/x", "x\n")
+                .sh("git add -A; git commit -qm files; echo mine >>README.txt");
+            repo.there_and_back(mode, script);
+        }
+    }
+}
+
+#[test]
 fn what_is_older_than_the_turn_and_came_from_elsewhere_is_left_and_named() {
     let repo = Sandbox::new();
     repo.sh("echo photo >../photo");

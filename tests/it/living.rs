@@ -673,14 +673,14 @@ fn call_of(tool: &str, event: &str) -> String {
 }
 
 #[test]
-fn a_call_that_names_no_file_costs_one_look_at_the_worktree_and_one_that_does_none() {
+fn each_end_of_a_call_that_names_no_file_costs_one_look_at_the_worktree_and_one_that_does_none() {
     let repo = repo(Mode::Commit);
     hook(&repo, BEGIN, "1");
     // The first of a turn asks once more, in case its session has ended.
     for event in [CALL, CALLED] {
         Output::fired(&mut repo.oxundo_command(["hook", "claude"]), call_of("Read", event).as_bytes()).success();
     }
-    let steps = [(CALL, "Bash", 0), (CALLED, "Bash", 1), (CALL, "Edit", 0), (CALLED, "Edit", 0), (CALLED, "Read", 0)];
+    let steps = [(CALL, "Bash", 1), (CALLED, "Bash", 1), (CALL, "Edit", 0), (CALLED, "Edit", 0), (CALLED, "Read", 0)];
     for (event, tool, scans) in steps {
         repo.sh("echo more >>README.txt");
         let output = Output::fired(&mut repo.oxundo_command(["-v", "hook", "claude"]), call_of(tool, event).as_bytes());

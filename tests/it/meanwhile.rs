@@ -379,3 +379,28 @@ fn after_a_commit_of_the_agents_the_user_may_switch_branches_and_undo_stays_ther
         }
     }
 }
+
+#[test]
+fn what_the_user_saves_and_the_next_call_takes_away_comes_back() {
+    for mode in Mode::BOTH {
+        for script in [
+            "rm mine.txt late.txt",
+            "git clean -fdq; git checkout -q -- late.txt",
+            "echo x >mine.txt; echo x >late.txt",
+        ] {
+            let repo = begun(mode, "true");
+            shell(&repo, 1, "echo its >>a.txt");
+            user(&repo, "echo mine >mine.txt; echo mine >>late.txt");
+            shell(&repo, 2, &format!("{script}; echo its >>staged.txt"));
+            ends(&repo);
+            let after = repo.state();
+            repo.undo();
+            repo.assert_file("mine.txt", "mine\n", "it was looked at before the call");
+            repo.assert_file("late.txt", "l\nmine\n", "it was looked at before the call");
+            repo.assert_file("a.txt", "a\n", "the agent's is taken back");
+            repo.redo();
+            repo.state().assert_is(&after, script);
+            repo.assert_sound();
+        }
+    }
+}

@@ -41,6 +41,8 @@ pub struct End<'a> {
     pub ignored: &'a [BString],
     /// What else is not captured.
     pub skipped: &'a [Skipped],
+    /// The index, which knows of files that were added before which ones they were.
+    pub index: &'a gix::index::File,
 }
 
 /// By what a thing is known under another name.
@@ -112,7 +114,7 @@ impl Checkpoints<'_> {
             }
         }
         movers.note_placed(&mut found, changed);
-        self.note_older(&movers, &mut found, changed, &unknown)?;
+        self.note_older(&movers, &mut found, changed, &unknown, end.index)?;
         self.note_copies(&movers, &mut found, changed, &unknown)?;
         Ok(found)
     }
@@ -124,6 +126,7 @@ impl Checkpoints<'_> {
         found: &mut UncapturedMoves,
         changed: &Delta,
         unknown: &BTreeSet<&BString>,
+        index: &gix::index::File,
     ) -> Result<()> {
         let is_new = |path: &BString| changed.files.get(path).is_some_and(|change| change.from.is_none());
         let older = unknown.iter().filter(|path| is_new(path) && movers.is_older(path.as_bstr()));
@@ -132,9 +135,31 @@ impl Checkpoints<'_> {
             let captured = self.contents(movers.before)?;
             // What was captured under another name is in the record of the turn.
             older.retain(|path| changed.files[*path].to.is_some_and(|to| !captured.contains(&to.id)));
+            let mut elsewhere = Vec::new();
+            for path in older {
+                if !self.was_elsewhere(movers.before, path.as_bstr(), index)? {
+                    elsewhere.push(path);
+                }
+            }
+            older = elsewhere;
             found.came.extend(older.into_iter().map(|path| (exact::encode(path), None)));
         }
         Ok(())
+    }
+
+    /// Whether a file is one that was tracked under another name, where there is another one now: the index knows which it was.
+    fn was_elsewhere(&self, before: &Checkpoint, path: &BStr, index: &gix::index::File) -> Result<bool> {
+        let Some((stat, _)) = Worktree::new(self.repo).stat(path)? else { return Ok(false) };
+        // git keeps so much of the number, and none where a file system has none.
+        let number = u32::try_from(stat.st_ino & u64::from(u32::MAX)).unwrap_or_default();
+        let is_it = |entry: &&gix::index::Entry| number != 0 && entry.stat.ino == number;
+        for entry in index.entries().iter().filter(is_it) {
+            let old = entry.path(index);
+            if old != path && self.captured_file(before, old)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Notes what may be the only copy of what was not captured and is changed or gone: nothing else is known of that.

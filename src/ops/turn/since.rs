@@ -71,8 +71,8 @@ impl Since {
     /// Finds out what the turn moved that was not captured, for its record.
     pub fn find_moves(&self, view: &View<'_>, turn: &mut Turn, changed: &Delta) -> Result<()> {
         let checkpoints = Checkpoints::new(view.repo);
-        let Capture { ignored, checkpoint, .. } = &self.capture;
-        let end = End { ignored, skipped: &checkpoint.skipped };
+        let Capture { ignored, checkpoint, index, .. } = &self.capture;
+        let end = End { ignored, skipped: &checkpoint.skipped, index };
         let moves = checkpoints.moves(turn, &self.before, changed, end)?;
         (turn.came, turn.placed, turn.copies) = (moves.came, moves.placed, moves.copies);
         turn.came.extend(self.made.clone());

@@ -1,5 +1,5 @@
 //! The steps of the open turn: what changed around each call of a tool that an agent's hooks tell of. Where a call names the
-//! one file that it writes, only that is looked at; after any other, the worktree, once.
+//! one file that it writes, only that is looked at; before and after any other, the worktree.
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
@@ -64,8 +64,8 @@ fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
     states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)
 }
 
-/// As a call begins: what somebody has changed since the last step is not the call's. Of a call that names the file which
-/// it writes, that is looked at; of any other, where several sessions are at work, all is.
+/// As a call begins: what somebody has changed since the last step is not the call's, and the call may delete it. Of a call
+/// that names the file which it writes, that is looked at; of any other, all is.
 pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     let mut found = FoundBefore::default();
     let Some(turn) = view.open_turn()?.filter(|_| !tool.only_reads()) else { return Ok(found) };
@@ -81,7 +81,7 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     }
     match reach {
         Reach::File(path) => found.file = file_before(view, &told, &last, &path)?,
-        Reach::Anywhere if turn.origin.parts.len() > 1 && first_unknown(&told).is_none() => {
+        Reach::Anywhere if first_unknown(&told).is_none() => {
             let now = Since::look(view, &turn)?.into_state();
             if !Checkpoints::new(view.repo).file_changes(&last, &now)?.is_empty() {
                 found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
