@@ -140,6 +140,10 @@ impl Pointers {
         if leads && !renamed {
             self.head.clone_from(&to.head);
         }
+        if self.stash == from.stash {
+            self.stash.clone_from(&to.stash);
+            return;
+        }
         self.stash.retain(|entry| to.stash.contains(entry) || !from.stash.contains(entry));
         for (at, entry) in to.stash.iter().enumerate().rev() {
             if from.stash.contains(entry) || self.stash.contains(entry) {
@@ -211,6 +215,13 @@ mod tests {
         // user's.
         for (start, from, to, users, what) in [
             (at(&[("a", 1)], &[]), at(&[("a", 1)], &[]), at(&[("a", 2)], &[]), at(&[("a", 2)], &[]), "a commit"),
+            (
+                at(&[("a", 1)], &[1]),
+                at(&[("a", 1)], &[1]),
+                at(&[("a", 1)], &[1, 1]),
+                at(&[("a", 1)], &[1, 1]),
+                "two stash entries that are the same commit",
+            ),
             (
                 at(&[("a", 1)], &[]),
                 at(&[("a", 2)], &[]),
