@@ -25,6 +25,7 @@ use glyphs::Glyphs;
 use looker::{Looker, News};
 use ratatui::crossterm::event::{Event, poll, read as next_event};
 use ratatui::crossterm::terminal::size;
+use signal_hook::consts::SIGHUP;
 use state::{Action, Screen};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -63,7 +64,10 @@ fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<Option<(Deed, Told)>> 
     if let Some(news) = first {
         shown.hear(news)?;
     }
-    let ended = shown.run(repo, &mut taken);
+    let mut ended = shown.run(repo, &mut taken);
+    if ended.is_err() && taken.is_gone() {
+        ended = Ok(Ended::Signal(SIGHUP));
+    }
     drop(taken);
     match ended? {
         Ended::Chosen(deed, told) => Ok(Some((deed, *told))),

@@ -11,12 +11,13 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 use std::io::Stderr;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,7 +30,9 @@ static BROKEN: AtomicBool = AtomicBool::new(false);
 
 /// A terminal that a screen has.
 pub struct Taken {
-    pub terminal: Terminal<CrosstermBackend<Stderr>>,
+    /// Never dropped: it would print that it cannot show the cursor on a terminal that is gone, and panic for that. The cursor is
+    /// shown with all else that is given back.
+    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>,
     signals: Signals,
 }
 
@@ -74,7 +77,7 @@ impl Taken {
         take()?;
         // Where this fails, dropping it gives the terminal back.
         let guard = Back;
-        let terminal = Terminal::new(CrosstermBackend::new(Ui::screen()))?;
+        let terminal = whole()?;
         std::mem::forget(guard);
         Ok(Self { terminal, signals })
     }
@@ -85,8 +88,15 @@ impl Taken {
         let lent = to();
         take()?;
         // Nothing is known of what is there. To have it cleared, the terminal would be asked where its cursor is.
-        self.terminal = Terminal::new(CrosstermBackend::new(Ui::screen()))?;
+        self.terminal = whole()?;
         lent
+    }
+
+    /// Whether the terminal is gone.
+    pub fn is_gone(&self) -> bool {
+        let stdin = std::io::stdin();
+        let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
+        matches!(poll(&mut terminal, Some(&Timespec::default())), Ok(1..))
     }
 
     /// Stops until the shell has it go on, with all that was started with it, as the terminal's own key does.
@@ -148,6 +158,11 @@ fn end_with_terminal() {
         std::thread::sleep(Duration::from_millis(100));
     }
     let _ = end_by(SIGHUP);
+}
+
+/// All of the terminal.
+fn whole() -> Result<ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>> {
+    Ok(ManuallyDrop::new(Terminal::new(CrosstermBackend::new(Ui::screen()))?))
 }
 
 /// Ends the process as the signal that ended the screen does.
