@@ -785,7 +785,7 @@ fn check_operation(present: &Present, torn: Option<String>, beside: Option<u64>,
     let tears = || moves() || operation.has_autostash() && !plan.files.is_empty();
     let why = torn.or_else(|| {
         let last = beside.filter(|_| tears())?;
-        Some(format!("a {} is in progress that began after turn {last}", operation.word()))
+        Some(format!("a {} is in progress that turn {last} did not begin", operation.word()))
     });
     let Some(why) = why else { return Ok(()) };
     let refusal = Refusal::new(Code::InProgress, why);

@@ -7,6 +7,7 @@
 
 mod agent;
 mod apply;
+mod between;
 mod blame;
 mod command_line;
 mod commits;

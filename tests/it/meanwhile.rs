@@ -62,8 +62,8 @@ fn what_the_user_saves_and_stages_between_calls_is_in_no_commit_of_the_agents() 
     repo.assert_file("both.txt", LINES.replace('8', "mine"), "in this file too, and the user's stays");
     assert_eq!(
         repo.git(["status", "--porcelain"]),
-        " M both.txt\n M late.txt\nA  mine.txt\nM  staged.txt\n?? new.txt",
-        "staged as it was, but for the file that both have changed"
+        "M  both.txt\n M late.txt\nA  mine.txt\nM  staged.txt\n?? new.txt",
+        "staged as it was"
     );
     repo.redo();
     repo.state().assert_is(&after, "redo");

@@ -53,6 +53,22 @@ impl Checkpoints<'_> {
         Ok(delta)
     }
 
+    /// What differs of files, directories, index and operation. A directory that is empty now is there with its mode.
+    pub fn work_between(&self, before: &Checkpoint, after: &Checkpoint) -> Result<Delta> {
+        let files = self.file_changes(before, after)?;
+        let mut directories = self.directory_changes(before, after, &files)?;
+        let gone = files.iter().filter(|(_, change)| change.to.is_none()).map(|(path, _)| path.as_bstr());
+        for path in all_parents(gone).into_iter().map(ToOwned::to_owned) {
+            if let (false, Some(mode)) = (directories.contains_key(&path), after.directories.get(&path)) {
+                let mode = self.captured_directory(after, mode.as_bstr())?;
+                directories.insert(path, Change::new(mode, mode));
+            }
+        }
+        let index = self.index_changes(before, after)?;
+        let operation = changed(&before.operation, &after.operation);
+        Ok(Delta { files, directories, index, operation, ..Delta::default() })
+    }
+
     /// The files that differ between two checkpoints, in content or mode.
     pub fn file_changes(
         &self,

@@ -1,12 +1,14 @@
 //! A state with some files as they are elsewhere: what changed is known, and nothing else need be looked at.
 
 use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
 use crate::git::objects::Objects;
-use crate::git::objects::tree::{TreeChange, entry_kind};
-use crate::model::checkpoint::{Checkpoint, FileState, Kind};
+use crate::git::objects::tree::{TreeChange, entry_kind, plain_entry, tree_change};
+use crate::model::checkpoint::{Checkpoint, FileState, IndexEntry, IndexState, Kind};
 use crate::model::path::parents;
 use anyhow::Result;
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::BTreeMap;
 
 impl Checkpoints<'_> {
     /// A state with these files, or without them.
@@ -38,5 +40,48 @@ impl Checkpoints<'_> {
         let file = |path: &BString| Ok((path.clone(), self.captured_file(from, path.as_bstr())?));
         let files: Vec<_> = paths.into_iter().map(file).collect::<Result<_>>()?;
         self.with_files(base, &files)
+    }
+
+    /// Gives a state these directories, or takes them away; those with captured files stay.
+    pub fn put_directories(&self, state: &mut Checkpoint, directories: &BTreeMap<BString, Option<u32>>) -> Result<()> {
+        for (path, mode) in directories {
+            let holds_files = Objects::new(self.repo).tree_entry(state.worktree, path.as_bstr())?.is_some();
+            let key = BString::from([path.as_slice(), b"/"].concat());
+            match mode.filter(|mode| *mode != state.modes.usual.directory) {
+                Some(mode) => drop(state.modes.unusual.insert(key, mode)),
+                None if mode.is_some() || !holds_files => drop(state.modes.unusual.remove(&key)),
+                None => {}
+            }
+            if mode.is_some() && !holds_files {
+                state.directories.insert(path.clone());
+            } else {
+                state.directories.remove(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an index has at a path.
+    pub fn entries_of(&self, index: &IndexState, path: &BStr) -> Result<Vec<IndexEntry>> {
+        if let Some(special) = index.special.get(path) {
+            return Ok(special.clone());
+        }
+        let entry = Objects::new(self.repo).entry_at(index.tree, path)?;
+        Ok(plain_entry(entry, index.sparse_directory(path).is_some()))
+    }
+
+    /// Gives an index these entries.
+    pub fn put_entries(&self, index: &mut IndexState, entries: &BTreeMap<BString, Vec<IndexEntry>>) -> Result<()> {
+        let mut changes: Vec<TreeChange> = Vec::new();
+        for (path, entries) in entries {
+            Index::new(self.repo).take_from_sparse(index, path.as_bstr())?;
+            changes.push(tree_change(path, entries));
+            index.special.remove(path);
+            if entries.iter().any(|entry| !entry.is_plain()) {
+                index.special.insert(path.clone(), entries.clone());
+            }
+        }
+        index.tree = Objects::new(self.repo).edited_tree(index.tree, &changes)?;
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ pub mod branches;
 pub mod calls;
 pub mod commit;
 pub mod end;
+mod gaps;
 pub mod leftover;
 pub mod meanwhile;
 pub mod missed;
@@ -20,6 +21,7 @@ pub mod steps;
 use crate::config::Config;
 use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
@@ -128,13 +130,10 @@ pub fn goal_with_dirty_commit(
     if dirty.is_none() {
         return Ok(start);
     }
-    let objects = Objects::new(repo);
-    let mut staged = Vec::new();
-    for path in objects.changed_paths(before.index.tree, goal.index.tree)? {
-        let entry = objects.tree_entry(goal.index.tree, path.as_bstr())?;
-        staged.push((path, entry));
-    }
-    start.index.tree = objects.edited_tree(start.index.tree, &staged)?;
+    let checkpoints = Checkpoints::new(repo);
+    let staged = checkpoints.work_between(before, goal)?.index;
+    let staged = staged.into_iter().map(|(path, change)| (path, change.to)).collect();
+    checkpoints.put_entries(&mut start.index, &staged)?;
     Ok(start)
 }
 

@@ -83,7 +83,7 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
         Reach::File(path) => found.file = file_before(view, &told, &last, &path)?,
         Reach::Anywhere if first_unknown(&told).is_none() => {
             let now = Since::look(view, &turn)?.into_state();
-            if !Checkpoints::new(view.repo).file_changes(&last, &now)?.is_empty() {
+            if !Checkpoints::new(view.repo).work_between(&last, &now)?.is_empty() {
                 found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
             }
         }

@@ -152,7 +152,11 @@ impl Way {
             Direction::Back => (delta.inverse(), after, before),
             Direction::Forward => (delta, before, after),
         };
-        let within = start.operation.clone();
+        let mut within = start.operation.clone();
+        if delta.operation.is_none() && within.is_under_way() {
+            // What the user has begun between its calls is not the turn's.
+            within = view.timeline.checkpoint(turn.turn, Side::Before)?.operation;
+        }
         Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns, within } })
     }
 }

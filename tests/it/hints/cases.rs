@@ -222,7 +222,7 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "! test -e two",
     ),
-    case("a … is in progress that began after turn …", "git bisect start -q", "oxundo undo", "! test -e two"),
+    case("a … is in progress that turn … did not begin", "git bisect start -q", "oxundo undo", "! test -e two"),
     case(
         "the … in progress is not as turn … has it",
         "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main
