@@ -1,6 +1,8 @@
 //! The program: its command line, and what it prints.
 
 pub mod args;
+#[cfg(feature = "mcp")]
+mod asked;
 pub mod cmd;
 pub mod dispatch;
 mod interrupt;

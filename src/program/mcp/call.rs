@@ -4,15 +4,14 @@ use crate::config::{Access, Config};
 use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::model::merge::Edits;
 use crate::ops::diff;
 use crate::ops::offer;
 use crate::ops::offer::{Applied, Asked};
 use crate::ops::outcome::versioned;
 use crate::ops::request::Request;
 use crate::ops::turn::session::look;
-use crate::ops::undo::range::Extent;
-use crate::program::args::{CheckpointArgs, DiffArgs, FindArgs, LogArgs, ShowArgs};
+use crate::program::args::{CheckpointArgs, DiffArgs, FindArgs, ShowArgs};
+use crate::program::asked::{List, Redo, Undo, most, words};
 use crate::program::cmd;
 use crate::program::mcp::inert;
 use crate::program::ui::{Answer, Ui};
@@ -27,9 +26,6 @@ use std::path::Path;
 
 /// So many bytes of a patch or a file are given.
 const SHOWN: usize = 100_000;
-
-/// So many turns or files are listed where nobody says, and at most.
-const LISTED: (usize, usize) = (20, 500);
 
 /// What a client is told.
 pub struct Told {
@@ -52,17 +48,6 @@ enum Call {
     PlanRedo(Redo),
     PlanRestore(Restore),
     Apply(Apply),
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct List {
-    n: Option<usize>,
-    all: bool,
-    agent: Option<String>,
-    session: Option<String>,
-    grep: Option<String>,
-    paths: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -97,33 +82,6 @@ struct Nothing {}
 #[serde(default, deny_unknown_fields)]
 struct Checkpoint {
     name: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Undo {
-    turns: Option<u64>,
-    to: Option<String>,
-    only: Option<String>,
-    revert: bool,
-    paths: Option<Vec<String>>,
-    edits: Option<Kept>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Redo {
-    turns: Option<u64>,
-    to: Option<String>,
-    edits: Option<Kept>,
-}
-
-/// What may become of the user's edits: an agent does not overwrite them.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kept {
-    Merge,
-    Refuse,
 }
 
 #[derive(Deserialize)]
@@ -221,24 +179,6 @@ fn check(access: Access, call: &Call) -> Result<()> {
     Err(refusal.into())
 }
 
-fn words(paths: Option<Vec<String>>) -> Option<Vec<OsString>> {
-    Some(paths?.into_iter().map(OsString::from).collect())
-}
-
-fn most(number: Option<usize>) -> usize {
-    let (usual, most) = LISTED;
-    number.unwrap_or(usual).clamp(1, most)
-}
-
-impl List {
-    fn args(self) -> LogArgs {
-        let pathspecs = words(Some(self.paths)).unwrap_or_default();
-        let Self { n, all, agent, session, grep, .. } = Self { paths: Vec::new(), ..self };
-        let (graph, steps, ops, since, until) = (false, false, false, None, None);
-        LogArgs { number: Some(most(n)), all, graph, steps, ops, agent, session, since, until, grep, pathspecs }
-    }
-}
-
 impl Find {
     fn args(self) -> FindArgs {
         FindArgs {
@@ -248,35 +188,6 @@ impl Find {
             pathspecs: words(Some(self.paths)).unwrap_or_default(),
         }
     }
-}
-
-impl Undo {
-    fn request(self) -> Request {
-        let request = Request { only: self.only, revert: self.revert, ..Request::default() };
-        request
-            .over(&extent(self.turns, self.to))
-            .paths(words(self.paths).as_deref())
-            .edits(self.edits.map(Kept::model))
-    }
-}
-
-impl Redo {
-    fn request(self) -> Request {
-        Request::redo().over(&extent(self.turns, self.to)).edits(self.edits.map(Kept::model))
-    }
-}
-
-impl Kept {
-    fn model(self) -> Edits {
-        match self {
-            Self::Merge => Edits::Merge,
-            Self::Refuse => Edits::Refuse,
-        }
-    }
-}
-
-fn extent(turns: Option<u64>, to: Option<String>) -> Extent {
-    to.map_or(Extent::Steps(turns.unwrap_or(1)), Extent::To)
 }
 
 /// A plan, as it was asked for by a client.
