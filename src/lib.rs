@@ -25,7 +25,7 @@
 //! `program` is the command line, a file a subcommand.
 
 // The default build sees all dead code; without the program, what only that uses is no news.
-#![cfg_attr(not(all(feature = "cli", feature = "mcp")), allow(dead_code))]
+#![cfg_attr(not(all(feature = "acp", feature = "cli", feature = "mcp")), allow(dead_code))]
 
 mod agents;
 #[warn(clippy::missing_errors_doc)]

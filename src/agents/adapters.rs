@@ -181,6 +181,10 @@ const TASKS: Background = Background { list: "background_tasks", status: "status
 /// The events of oxundo's own plugins.
 const PLUGINS: &[(&str, Meaning)] = &[];
 
+/// An agent that `oxundo acp` stands before, which tells of its prompts and calls in the agent's place. It hears of a call when
+/// that may have begun, so that nothing shows what the user changed meanwhile.
+pub const BY_PROTOCOL: Adapter = Adapter { name: "acp", title: "an agent", ..PLAIN };
+
 /// Every agent whose hooks are known.
 pub const ADAPTERS: &[Adapter] = &[
     Adapter {
@@ -427,6 +431,9 @@ pub fn adapter(name: &str) -> Option<&'static Adapter> {
 
 /// The row of the agent that really runs a hook that was set up for `name`.
 pub fn host(name: &str, is_set: impl Fn(&str) -> bool, payload_key: impl Fn(&str) -> bool) -> Option<&'static Adapter> {
+    if name == BY_PROTOCOL.name {
+        return Some(&BY_PROTOCOL);
+    }
     if name == "claude" {
         if payload_key("cursor_version") {
             return adapter("cursor");

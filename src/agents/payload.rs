@@ -1,7 +1,7 @@
 //! Reading an agent's payload, tolerantly, since formats change: a field is found by its name in any
 //! spelling, a wrong type counts as absent, and unknown fields are ignored.
 
-use crate::agents::adapters::{Adapter, Background, Meaning, folded};
+use crate::agents::adapters::{Adapter, BY_PROTOCOL, Background, Meaning, folded};
 use crate::model::call::ToolUse;
 use crate::model::session::Signal;
 use crate::model::turn::{Participant, model_name};
@@ -84,10 +84,11 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
     }
     let name = |keys: &[&str]| text(payload, keys).filter(|text| text.len() <= LONGEST_NAME);
     let signal = signal(adapter, meaning, payload);
+    let agent: &[&str] = if adapter.name == BY_PROTOCOL.name { &["agent"] } else { &[] };
     Some(HookEvent {
         signal,
         part: Participant {
-            agent: adapter.name.to_owned(),
+            agent: name(agent).unwrap_or_else(|| adapter.name.to_owned()),
             session,
             prompt: name(adapter.prompt_id),
             model: name(MODEL).and_then(|model| model_name(&model)),

@@ -198,6 +198,13 @@ pub enum Command {
     /// The newest 50 turns of a branch and all checkpoints stay. The objects themselves are git's to free.
     #[command(after_long_help = include_str!("help/gc.txt"))]
     Gc(GcArgs),
+    /// Stand between an editor and an agent, who speak the Agent Client Protocol: each prompt is a turn
+    ///
+    /// The editor starts this in the agent's place. Each line goes on as it came. The editor can list turns, plan, undo and redo
+    /// by methods of oxundo's own, which the agent's answer to 'initialize' names.
+    #[cfg(feature = "acp")]
+    #[command(after_long_help = include_str!("help/acp.txt"))]
+    Acp(AcpArgs),
     /// Serve agents by the Model Context Protocol, on standard input and output
     ///
     /// Agents can list, show, compare and find what is recorded, name a state and plan an undo, a redo or a restore. They can
@@ -326,6 +333,18 @@ pub struct RunArgs {
     pub report: Option<PathBuf>,
     /// The agent and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+#[cfg(feature = "acp")]
+#[derive(Args, Clone, Debug)]
+pub struct AcpArgs {
+    /// Answer a method of oxundo's own, for 'acp' itself
+    #[arg(long, hide = true, value_name = "METHOD", conflicts_with = "command")]
+    pub answer: Option<String>,
+    /// The agent and its arguments
+    #[arg(required_unless_present = "answer", trailing_var_arg = true, value_name = "AGENT",
+        value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 

@@ -124,6 +124,8 @@ fn answer(command: &Command, directory: &Path, ui: &mut Ui) -> anyhow::Result<Ex
             }
         }
         Command::Completions(args) => ui.answer(&cmd::completions::run(args))?,
+        #[cfg(feature = "acp")]
+        Command::Acp(args) => return cmd::acp::run(directory, ui, args),
         #[cfg(feature = "mcp")]
         Command::Mcp => cmd::mcp::run(directory)?,
         command => {
@@ -197,6 +199,8 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         }
         // These have been answered by now.
         Command::Run(_) | Command::Hook(_) | Command::Complete(_) | Command::Completions(_) | Command::Man(_) => {}
+        #[cfg(feature = "acp")]
+        Command::Acp(_) => {}
         #[cfg(feature = "mcp")]
         Command::Mcp => {}
     }

@@ -1,7 +1,9 @@
 //! The program: its command line, and what it prints.
 
+#[cfg(feature = "acp")]
+mod acp;
 pub mod args;
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "acp", feature = "mcp"))]
 mod asked;
 pub mod cmd;
 pub mod dispatch;

@@ -5,6 +5,8 @@
 //! `OXUNDO_THOROUGH=1` tries every combination in the tables. All of it is in memory where there is room; `TMPDIR=/tmp` has it on
 //! a disk.
 
+#[cfg(feature = "acp")]
+mod acp;
 mod agent;
 mod apply;
 mod between;

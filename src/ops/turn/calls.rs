@@ -33,12 +33,16 @@ pub struct FoundBefore {
     pub state: Option<ObjectId>,
     /// The refs that are not where the turn found them.
     pub moved: Option<Moved>,
+    /// Whether it may have begun before it was told of: all since the last step may be its.
+    pub may_have_begun: bool,
 }
 
 /// As [`record`], of a call that begins.
 pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: FoundBefore) -> Result<()> {
-    let FoundBefore { file, state, moved } = found;
-    append(repo, &CallMark { found: file, state, moved, ..mark(part, tool, false) })
+    let FoundBefore { file, state, moved, may_have_begun } = found;
+    let mark = mark(part, tool, false);
+    let clock = if may_have_begun { Some(0) } else { mark.clock };
+    append(repo, &CallMark { found: file, state, moved, clock, ..mark })
 }
 
 /// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it.

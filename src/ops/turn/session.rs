@@ -21,6 +21,7 @@ use crate::ops::side_effects;
 use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
+use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, missed, steps};
@@ -94,8 +95,12 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
         (step, open) => take_step(&mut locked, call, step, open, running)?,
     };
     if let Some(tool) = call.tool.as_ref().filter(|_| step != SessionStep::Nothing) {
-        // Evidence is less than the call.
-        let found = steps::found_before(&locked, tool).unwrap_or_default();
+        let found = match adapter(&call.part.agent) {
+            // Evidence is less than the call.
+            Some(_) => steps::found_before(&locked, tool).unwrap_or_default(),
+            // It is told of by another than the agent's own hook, for which the agent would wait.
+            None => FoundBefore { may_have_begun: true, ..FoundBefore::default() },
+        };
         calls::record_begun(repo, &call.part, tool, found)?;
     }
     if outlasting.is_some() {

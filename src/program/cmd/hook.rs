@@ -91,7 +91,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
         return Objects::new(&repo).record_pushed(&text);
     }
     anyhow::ensure!(
-        adapters::adapter(name).is_some(),
+        adapters::host(name, |_| false, |_| false).is_some(),
         "there are no hooks of '{name}'; known are {}",
         adapters::ADAPTERS.iter().map(|adapter| adapter.name).collect::<Vec<_>>().join(", ")
     );

@@ -48,6 +48,7 @@ pub const PAGES: &[(&str, &str)] = pages![
     "oxundo-completions.1"
     "oxundo-man.1"
     "oxundo-mcp.1"
+    "oxundo-acp.1"
     "git-oxundo.1"
     "oxundo-config.7"
     "oxundo-json.7"

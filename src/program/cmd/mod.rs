@@ -1,5 +1,7 @@
 //! A file a subcommand: arguments in, the operation called, an answer out.
 
+#[cfg(feature = "acp")]
+pub mod acp;
 pub mod apply;
 pub mod blame;
 pub mod branch;
