@@ -47,6 +47,8 @@ def main():
     words = sys.argv[1:]
     if words == ["--packages"]:
         print("npm node")
+        print("npm @agentclientprotocol/claude-agent-acp")
+        print("npm @agentclientprotocol/codex-acp")
         for row in AGENTS:
             print(*row.install)
         return 0
