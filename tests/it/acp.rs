@@ -326,11 +326,16 @@ fn a_session_that_is_loaded_is_told_anew_and_nothing_is_at_work() {
     let id = talk.request("session/load", LoadSessionRequest::new("s".to_owned(), repo.root()));
     talk.call("s", "old", ToolKind::Edit, None);
     talk.called("s", "old");
-    talk.answer(id, json!({}));
+    talk.answer(id, Value::Null);
     let id = talk.request("session/fork", json!({"sessionId": "s", "cwd": repo.root()}));
     talk.call("s", "old", ToolKind::Execute, None);
     talk.answer(id, json!({"sessionId": "fork"}));
     repo.everything().assert_is(&before, "nothing is at work");
+    // What is at work now is no more told anew.
+    talk.call("s", "new", ToolKind::Execute, None);
+    repo.sh("echo late >late.txt");
+    talk.called("s", "new");
+    assert_eq!(repo.log()[0]["files"][0]["path"], json!("late.txt"));
     let prompt = talk.prompt("fork", "two");
     repo.sh("echo 2 >two.txt");
     talk.done(prompt, StopReason::EndTurn);
