@@ -85,6 +85,10 @@ impl Talk {
         let agent = Ear::to(File::open(repo.path("../heard")).expect("hear what the agent hears"));
         let say = File::options().write(true).open(repo.path("../say")).expect("speak for the agent");
         let client = Ear::to(oxundo.stdout.take().expect("a pipe"));
+        Self::between(oxundo, client, agent, say)
+    }
+
+    fn between(mut oxundo: Child, client: Ear, agent: Ear, say: File) -> Self {
         let to_oxundo = oxundo.stdin.take();
         Self { oxundo, to_oxundo, client, agent, say: Some(say), ids: 0 }
     }
@@ -500,6 +504,36 @@ fn a_client_that_goes_leaves_a_turn_that_was_cut_off() {
     assert_eq!(talk.end(), Some(0));
     assert_eq!(turns(&repo), [turn("work", "done", true)]);
     assert_eq!(repo.log()[0]["files"].as_array().map(Vec::len), Some(2), "what it did until its end is its work");
+}
+
+#[test]
+fn a_client_that_is_killed_leaves_a_turn_that_was_cut_off() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    repo.sh("mkfifo ../heard ../say ../asked");
+    // Another program is the client, and nobody hears what is said to it.
+    let client = "\"$@\" <../asked | sh -c 'echo $$ >../client; exec sleep 600'";
+    let words = repo.oxundo_command(["acp", "--", "sh", "-c", AGENT]);
+    let mut shell = repo.shell(client);
+    shell.arg("sh").arg(words.get_program()).args(words.get_args());
+    let oxundo = shell.spawn().expect("start it");
+    let ask = File::options().write(true).open(repo.path("../asked")).expect("speak for the client");
+    let agent = Ear::to(File::open(repo.path("../heard")).expect("hear what the agent hears"));
+    let say = File::options().write(true).open(repo.path("../say")).expect("speak for the agent");
+    let mut talk = Talk::between(oxundo, Ear(channel().1), agent, say);
+    let prompt = PromptRequest::new("s".to_owned(), vec![ContentBlock::from("work")]);
+    let prompt = Request { id: RequestId::Number(1), method: "session/prompt".into(), params: Some(prompt) };
+    let prompt = line(&JsonRpcMessage::wrap(prompt));
+    (&ask).write_all(&prompt).expect("say it");
+    talk.agent.hears(&prompt);
+    repo.sh("echo 1 >one.txt; kill -9 $(cat ../client)");
+    drop(ask);
+    talk.agent.is_over();
+    talk.say(b"nobody hears this\n");
+    talk.say = None;
+    until("it is closed", || turns(&repo) == [turn("work", "done", true)]);
+    repo.undo();
+    repo.state().assert_is(&before, "undone");
 }
 
 #[test]
