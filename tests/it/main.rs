@@ -91,6 +91,7 @@ mod power;
 mod private;
 mod prompts;
 mod property;
+mod public_api;
 mod reach;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod reboot;
