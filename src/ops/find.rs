@@ -1,28 +1,38 @@
-//! Where a lost file or text is: every state that is recorded, the newest first, and what is kept beside the worktree.
+//! Where a lost file or text is: every state that is recorded, the newest first, what was only staged or in commits that are
+//! on no branch any more, and what is kept beside the worktree.
 //!
 //! States share most of their trees: one that was looked through in a newer state has nothing new in an older one, so that
 //! each tree and each content is read once, however many turns there are.
 
 use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::index::pathspec::Selection;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::Level;
+use crate::git::repo::clock::parse_rfc3339;
 use crate::git::timeline::Timelines;
-use crate::git::timeline::stored::{Side, Stored};
+use crate::git::timeline::others::Other;
+use crate::git::timeline::stored::Stored;
 use crate::git::worktree::Worktree;
 use crate::model::bytes::{quoted_line, shell_word};
 use crate::model::checkpoint::shown_name;
-use crate::ops::restore::aside_of;
+use crate::ops::find::states::State;
+use crate::ops::find::unreached::unreached;
+use crate::ops::restore::aside_in;
 use crate::ops::view::View;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use regex::bytes::Regex;
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+mod states;
+mod unreached;
 
 /// What a file has to contain.
 pub enum Needle {
@@ -58,6 +68,10 @@ impl Needle {
 pub enum Place {
     /// In a state, by the words that mean it.
     State(String),
+    /// In a commit that is on no branch any more.
+    Commit(ObjectId),
+    /// Only staged, in a state by these words; the tree of what was.
+    Staged(String, ObjectId),
     /// Moved aside, below this path: it comes back with the state of this turn.
     Aside(u64, BString),
     /// In a file that is kept beside the worktree.
@@ -90,18 +104,26 @@ pub fn find(
     most: usize,
 ) -> Result<(Vec<Found>, bool)> {
     let selection = Index::new(view.repo).selection(pathspecs)?;
-    let mut search =
-        Search { view, selection, needle, trees: HashSet::new(), contents: HashSet::new(), found: Vec::new() };
+    let (trees, contents) = (HashSet::new(), HashSet::new());
+    let mut search = Search { view, selection, needle, trees, contents, staged: Vec::new(), found: Vec::new() };
     search.in_timeline(&view.timeline, "")?;
-    for other in Timelines::new(view.repo).other_timelines()? {
-        // What is damaged there must not hide what is here.
-        let Ok(stored) = other.stored else { continue };
-        search.in_timeline(&stored, &format!("{}:", shown_name(&other.worktree)))?;
+    let others: Vec<Other<'_>> = Timelines::new(view.repo).other_timelines()?;
+    // What is damaged there must not hide what is here.
+    let others: Vec<(&Other<'_>, &Stored<'_>)> =
+        others.iter().filter_map(|other| Some((other, other.stored.as_ref().ok()?))).collect();
+    for (other, stored) in &others {
+        search.in_timeline(stored, &format!("{}:", shown_name(&other.worktree)))?;
     }
-    search.beside()?;
+    let timelines = [&view.timeline].into_iter().chain(others.iter().map(|(_, stored)| *stored));
+    search.in_commits(&timelines.collect::<Vec<_>>())?;
+    search.staged()?;
+    search.aside()?;
+    others.iter().try_for_each(|(other, stored)| search.aside_elsewhere(other, stored))?;
+    search.kept()?;
     let mut found = search.found;
     // What is kept has no other way to be found, and what has no time is next to it.
-    found.sort_by(|a, b| (b.at.is_none(), &b.at).cmp(&(a.at.is_none(), &a.at)));
+    let since = |found: &Found| found.at.as_deref().map(|at| parse_rfc3339(at).unwrap_or_default());
+    found.sort_by_key(|found| Reverse(since(found).map_or((true, 0), |since| (false, since))));
     let more = found.len() > most;
     found.truncate(most);
     for one in &mut found {
@@ -109,6 +131,14 @@ pub fn find(
         one.is_present = one.id.is_some() && now.map(|now| now.id) == one.id;
     }
     Ok((found, more))
+}
+
+/// What was staged in a state.
+struct Staged {
+    state: String,
+    checkpoint: ObjectId,
+    tree: ObjectId,
+    at: Option<String>,
 }
 
 struct Search<'v, 'r> {
@@ -119,70 +149,65 @@ struct Search<'v, 'r> {
     trees: HashSet<(BString, ObjectId)>,
     /// Contents that were looked at.
     contents: HashSet<(BString, ObjectId)>,
+    /// What was staged, where that is not what the files were.
+    staged: Vec<Staged>,
     found: Vec<Found>,
 }
 
 impl Search<'_, '_> {
     /// Looks through the states of a timeline; `whose` stands before their names.
     fn in_timeline(&mut self, timeline: &Stored<'_>, whose: &str) -> Result<()> {
-        for number in timeline.rescue_numbers()?.into_iter().rev() {
-            let tree = timeline.rescue_tree(number)?;
-            self.in_checkpoint(tree, &|| Ok((format!("{whose}rescue:{number}"), None)))?;
-        }
-        for (name, named) in &timeline.state.named {
-            let tree = timeline.named_tree(named.number)?;
-            self.in_checkpoint(tree, &|| Ok((format!("{whose}{name}"), Some(named.at.clone()))))?;
-        }
-        let numbers = timeline.turn_numbers()?;
-        for (at, number) in numbers.iter().copied().enumerate().rev() {
-            let turn = || timeline.require_turn(number);
-            let after = timeline.checkpoint_id(number, Side::After)?;
-            self.in_checkpoint(after, &|| Ok((format!("{whose}{number}"), turn()?.ended_at)))?;
-            self.in_steps(timeline, number, whose)?;
-            let before = timeline.checkpoint_id(number, Side::Before)?;
-            let below =
-                at.checked_sub(1).map(|below| timeline.checkpoint_id(numbers[below], Side::After)).transpose()?;
-            // A state that the turn below left has that turn's name.
-            if self.files_of(before)? != self.files_of(below.flatten())? {
-                self.in_checkpoint(before, &|| Ok((format!("{whose}{number}:before"), Some(turn()?.began_at))))?;
+        let mut indexes = HashSet::new();
+        states::each(timeline, whose, |state| {
+            let from = self.found.len();
+            self.in_tree(state.files, BStr::new(""))?;
+            let State { checkpoint, index: tree, .. } = state;
+            if tree != state.files && indexes.insert(tree) {
+                let (state, at) = (state.words.clone(), state.at(timeline)?);
+                self.staged.push(Staged { state, checkpoint, tree, at });
             }
+            if self.found.len() > from {
+                let at = state.at(timeline)?;
+                self.is_in(from, &Place::State(state.words), at.as_ref());
+            }
+            Ok(())
+        })
+    }
+
+    /// Says where what was found last is.
+    fn is_in(&mut self, from: usize, place: &Place, at: Option<&String>) {
+        for found in &mut self.found[from..] {
+            found.place = place.clone();
+            found.at = at.cloned();
+        }
+    }
+
+    /// Looks through the commits that nothing but these timelines keeps.
+    fn in_commits(&mut self, timelines: &[&Stored<'_>]) -> Result<()> {
+        for commit in unreached(self.view, timelines)? {
+            let from = self.found.len();
+            commit.files.into_iter().try_for_each(|(path, id)| self.content(path, id))?;
+            self.is_in(from, &Place::Commit(commit.commit), Some(&commit.at));
         }
         Ok(())
     }
 
-    /// Looks through the steps of a turn, and what was there before them.
-    fn in_steps(&mut self, timeline: &Stored<'_>, turn: u64, whose: &str) -> Result<()> {
-        for step in (1..=timeline.last_step(turn)?).rev() {
-            for (side, end) in [(Side::After, ""), (Side::Before, ":before")] {
-                let tree = timeline.step_tree(turn, step, side)?;
-                self.in_checkpoint(tree, &|| {
-                    let at = timeline.step(turn, step)?.map(|step| step.ended_at);
-                    Ok((format!("{whose}{turn}.{step}{end}"), at))
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The tree of a checkpoint's files.
-    fn files_of(&self, checkpoint: Option<ObjectId>) -> Result<Option<ObjectId>> {
-        let Some(tree) = checkpoint else { return Ok(None) };
-        Ok(Objects::new(self.view.repo).tree_entry(tree, "worktree".into())?.map(|(_, id)| id))
-    }
-
-    fn in_checkpoint(
-        &mut self,
-        checkpoint: Option<ObjectId>,
-        name: &dyn Fn() -> Result<(String, Option<String>)>,
-    ) -> Result<()> {
-        let Some(worktree) = self.files_of(checkpoint)? else { return Ok(()) };
-        let before = self.found.len();
-        self.in_tree(worktree, BStr::new(""))?;
-        if self.found.len() > before {
-            let (words, at) = name()?;
-            for found in &mut self.found[before..] {
-                found.place = Place::State(words.clone());
-                found.at.clone_from(&at);
+    /// Looks through what was staged, and neither committed nor in the files.
+    fn staged(&mut self) -> Result<()> {
+        let objects = Objects::new(self.view.repo);
+        for Staged { state, checkpoint, tree, at } in std::mem::take(&mut self.staged) {
+            let from = self.found.len();
+            self.in_tree(tree, BStr::new(""))?;
+            if self.found.len() > from {
+                let head = objects.head_tree(&Checkpoints::new(self.view.repo).read_head(checkpoint)?)?;
+                let of_last = self.found.split_off(from);
+                for found in of_last {
+                    let committed = objects.tree_file(head, found.path.as_bstr())?;
+                    if committed.map(|(_, id)| id) != found.id {
+                        self.found.push(found);
+                    }
+                }
+                self.is_in(from, &Place::Staged(state, tree), at.as_ref());
             }
         }
         Ok(())
@@ -227,23 +252,41 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Looks through what was moved aside, which comes back with its turn's state, and what is kept for the user.
-    fn beside(&mut self) -> Result<()> {
+    /// Looks through what was moved aside, which comes back with its turn's state.
+    fn aside(&mut self) -> Result<()> {
         for number in Timelines::new(self.view.repo).aside()?.into_keys() {
-            for (path, aside) in aside_of(self.view, number)? {
+            for (path, aside) in aside_in(&self.view.timeline, number)? {
                 let store = self.view.repo.aside_path(&aside.store);
-                self.file(path.as_bstr(), &store, &Place::Aside(number, path.clone()))?;
+                self.file(path.as_bstr(), &store, &|_| Place::Aside(number, path.clone()))?;
             }
         }
+        Ok(())
+    }
+
+    /// Looks through what was moved aside in another worktree: it is there as a file.
+    fn aside_elsewhere(&mut self, other: &Other<'_>, timeline: &Stored<'_>) -> Result<()> {
+        for place in self.view.repo.scratches_of(&other.worktree) {
+            for turn in std::fs::read_dir(place.join("aside")).into_iter().flatten().flatten() {
+                let Some(number) = turn.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+                for (path, aside) in aside_in(timeline, number)? {
+                    self.file(path.as_bstr(), &place.join(&aside.store), &|file| Place::Kept(file.to_owned()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks through what is kept for the user.
+    fn kept(&mut self) -> Result<()> {
         for file in self.view.repo.kept() {
             let name = BString::from(file.file_name().unwrap_or_default().as_bytes());
-            self.file(name.as_bstr(), &file, &Place::Kept(file.clone()))?;
+            self.file(name.as_bstr(), &file, &|file| Place::Kept(file.to_owned()))?;
         }
         Ok(())
     }
 
     /// Looks at a file outside of git, or at all that is in a directory.
-    fn file(&mut self, path: &BStr, file: &Path, place: &Place) -> Result<()> {
+    fn file(&mut self, path: &BStr, file: &Path, place: &dyn Fn(&Path) -> Place) -> Result<()> {
         let Ok(about) = file.symlink_metadata() else { return Ok(()) };
         if about.is_dir() {
             for entry in std::fs::read_dir(file).with_context(|| format!("read '{}'", file.display()))?.flatten() {
@@ -256,7 +299,7 @@ impl Search<'_, '_> {
         if self.selection.takes(path) && self.needle.is_none_or(has_it) {
             let found = Found {
                 path: path.to_owned(),
-                place: place.clone(),
+                place: place(file),
                 at: None,
                 size: about.len(),
                 is_present: false,

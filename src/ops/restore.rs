@@ -6,12 +6,12 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::Timelines;
-use crate::git::timeline::stored::Side;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, short_branch};
 use crate::model::merge::Edits;
-use crate::model::path::all_parents;
+use crate::model::path::{all_parents, parents};
 use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::Made;
@@ -73,7 +73,7 @@ fn missing_files(
     }
     files.retain(|_, change| change.to.is_some());
     let mut directories = checkpoints.directory_changes(now, goal, &files)?;
-    let above = all_parents(files.keys().map(|file| file.as_bstr()));
+    let above = all_parents(files.keys().chain(aside.keys()).map(|file| file.as_bstr()));
     directories.retain(|directory, change| {
         change.to.is_some() && (pathspecs.is_empty() || above.contains(directory.as_bstr()))
     });
@@ -93,7 +93,14 @@ pub fn kept_aside(
             let is_in = goal.skipped.iter().any(|skipped| skipped.path == path)
                 && (pathspecs.is_empty() || selection.takes(path.as_bstr()));
             let is_free = matches!(Worktree::new(view.repo).find(path.as_bstr())?, Lookup::Absent);
-            if is_in && is_free && Worktree::new(view.repo).has_place(path.as_bstr()) {
+            // Else its directory comes back with it.
+            let has_place = || match parents(path.as_bstr()).next() {
+                Some(above) if !Worktree::new(view.repo).has_place(path.as_bstr()) => {
+                    Checkpoints::new(view.repo).captured_directory(goal, above).map(|mode| mode.is_some())
+                }
+                _ => Ok(true),
+            };
+            if is_in && is_free && has_place()? {
                 kept.insert(path, Change::new(None, Some(aside)));
             }
         }
@@ -102,14 +109,18 @@ pub fn kept_aside(
 }
 
 /// What a turn left beyond the limits, and is moved aside now.
-pub fn aside_of(view: &View<'_>, number: u64) -> Result<BTreeMap<BString, Aside>> {
-    let Some(turn) = view.timeline.find_turn(number)?.filter(|turn| turn.ended_at.is_some()) else {
+fn aside_of(view: &View<'_>, number: u64) -> Result<BTreeMap<BString, Aside>> {
+    let mut left = aside_in(&view.timeline, number)?;
+    left.retain(|_, aside| view.repo.aside_path(&aside.store).symlink_metadata().is_ok());
+    Ok(left)
+}
+
+/// What a turn of a timeline left beyond the limits, wherever that is now.
+pub fn aside_in(timeline: &Stored<'_>, number: u64) -> Result<BTreeMap<BString, Aside>> {
+    let Some(turn) = timeline.find_turn(number)?.filter(|turn| turn.ended_at.is_some()) else {
         return Ok(BTreeMap::new());
     };
-    let (before, after) =
-        (view.timeline.checkpoint(number, Side::Before)?, view.timeline.checkpoint(number, Side::After)?);
-    let delta = Checkpoints::new(view.repo).delta(&turn, &before, &after)?;
-    let is_kept = |aside: &Aside| view.repo.aside_path(&aside.store).symlink_metadata().is_ok();
-    let left = delta.aside.into_iter().filter_map(|(path, change)| Some((path, change.to?)));
-    Ok(left.filter(|(_, aside)| is_kept(aside)).collect())
+    let (before, after) = (timeline.checkpoint(number, Side::Before)?, timeline.checkpoint(number, Side::After)?);
+    let delta = Checkpoints::new(timeline.repo).delta(&turn, &before, &after)?;
+    Ok(delta.aside.into_iter().filter_map(|(path, change)| Some((path, change.to?))).collect())
 }

@@ -138,8 +138,9 @@ pub enum Command {
     Restore(RestoreArgs),
     /// Find a lost file or text in all that is recorded, with the command that brings it back
     ///
-    /// Looks through every turn, checkpoint and rescue, those of other and removed worktrees too, and through what is kept beside
-    /// the worktree. Each content is given once, with the newest state that has it.
+    /// Looks through every turn, step, checkpoint and rescue, those of other and removed worktrees too; through what was staged, and
+    /// commits and stash entries that are on no branch and in no list any more; and through what is kept beside the worktree.
+    /// Each content is given once, with the newest state that has it.
     #[command(after_long_help = include_str!("help/find.txt"))]
     Find(FindArgs),
     /// Say which turn wrote each line of a file

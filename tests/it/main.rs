@@ -67,6 +67,7 @@ mod locale;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod locks;
 mod log;
+mod losses;
 mod manual;
 #[cfg(feature = "mcp")]
 mod mcp;

@@ -96,6 +96,13 @@ impl Objects<'_> {
         printed.lines().map(|line| Ok(ObjectId::from_hex(line)?)).collect()
     }
 
+    /// All that some commits reach, of which some may be gone, and the hidden ones do not, newest first.
+    pub fn reached_only_from(&self, from: &[ObjectId], hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
+        let there = |ids: &[ObjectId]| ids.iter().copied().filter(|id| self.has_commit(*id)).collect::<Vec<_>>();
+        let from = there(from);
+        if from.is_empty() { Ok(Vec::new()) } else { self.walk(&from, &there(hidden)) }
+    }
+
     fn straight_line(&self, tip: ObjectId, from: ObjectId) -> Result<Option<Vec<ObjectId>>> {
         let mut line = Vec::new();
         let mut at = from;

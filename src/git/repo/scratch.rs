@@ -3,8 +3,9 @@
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::platform::process;
-use crate::model::bytes::shell_word;
+use crate::model::bytes::{lossless, shell_word};
 use anyhow::{Context, Result};
+use std::ffi::OsStr;
 use std::fs::{File, FileType, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
@@ -45,6 +46,19 @@ impl Repo {
         let linked = std::fs::read_dir(self.common_dir.join("worktrees")).into_iter().flatten().flatten();
         let all = linked.map(|entry| entry.path()).chain([self.common_dir.clone()]);
         all.map(|directory| directory.join("oxundo")).filter(|scratch| scratch.is_dir()).collect()
+    }
+
+    /// The directories of a worktree, by the name that it has in refs, where something of it may be kept.
+    pub fn scratches_of(&self, worktree: &str) -> Vec<PathBuf> {
+        if worktree == "main" {
+            return vec![self.common_dir.join("oxundo")];
+        }
+        let name = lossless::decode(worktree);
+        let name = OsStr::from_bytes(&name);
+        vec![
+            self.common_dir.join("worktrees").join(name).join("oxundo"),
+            self.common_dir.join("oxundo/worktrees").join(name),
+        ]
     }
 
     /// Where something may be that must outlast all of oxundo's: in every scratch directory, and in what outlasts a linked

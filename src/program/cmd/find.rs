@@ -12,7 +12,9 @@ use crate::program::usage::line;
 use anyhow::Result;
 use gix::bstr::{BStr, ByteSlice};
 use serde_json::json;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// How many are shown when nobody says.
 const USUAL: usize = 50;
@@ -45,7 +47,20 @@ impl All {
         match &found.place {
             Place::State(state) => restore(state, found.path.as_bstr()),
             Place::Aside(turn, path) => restore(&turn.to_string(), path.as_bstr()),
-            Place::Kept(file) => format!("cp {} .", shell_word(file.as_os_str().as_bytes())),
+            Place::Commit(id) | Place::Staged(_, id) => {
+                let source = format!("--source={id}");
+                let git = [b"git".as_slice(), b"restore", source.as_bytes(), b"--"];
+                line(
+                    [b"run".as_slice(), b"--ghost", b"--"]
+                        .into_iter()
+                        .chain(git)
+                        .chain([&*self.pathspec(found.path.as_bstr())]),
+                )
+            }
+            Place::Kept(file) => {
+                let (from, to) = (file.as_os_str().as_bytes(), copy_of(file, found.path.as_bstr()));
+                format!("cp {} {}", shell_word(from), shell_word(&to))
+            }
         }
     }
 
@@ -57,10 +72,24 @@ impl All {
     }
 }
 
+/// What a copy of a file can be called here: nothing is in its place.
+fn copy_of(file: &Path, path: &BStr) -> Vec<u8> {
+    let name = path.rfind_byte(b'/').map_or(path.as_bytes(), |slash| &path[slash + 1..]);
+    let is_free = |name: &[u8]| Path::new(OsStr::from_bytes(name)).symlink_metadata().is_err();
+    if is_free(name) && file.file_name().is_some_and(|own| own.as_bytes() == name) {
+        return b".".to_vec();
+    }
+    let numbered = (1_u64..).map(|number| [name, format!(".{number}").as_bytes()].concat());
+    let free = std::iter::once(name.to_vec()).chain(numbered).find(|name| is_free(name));
+    [b"./".as_slice(), &free.unwrap_or_default()].concat()
+}
+
 fn place(found: &Found) -> String {
     match &found.place {
         Place::State(state) if state.bytes().all(|byte| byte.is_ascii_digit()) => format!("turn {state}"),
         Place::State(state) => state.clone(),
+        Place::Commit(id) => format!("commit {}", id.to_hex_with_len(10)),
+        Place::Staged(state, _) => format!("staged, {state}"),
         Place::Aside(turn, _) => format!("aside, turn {turn}"),
         Place::Kept(_) => "kept".to_owned(),
     }
@@ -73,13 +102,18 @@ impl Answer for All {
                 let state = match &found.place {
                     Place::State(state) => Some(state.clone()),
                     Place::Aside(turn, _) => Some(turn.to_string()),
-                    Place::Kept(_) => None,
+                    Place::Kept(_) | Place::Commit(_) | Place::Staged(..) => None,
+                };
+                let source = match &found.place {
+                    Place::Commit(id) | Place::Staged(_, id) => Some(id.to_string()),
+                    _ => None,
                 };
                 json!({
                     "path": quoted(found.path.as_bstr()),
                     "state": state,
                     "aside": matches!(found.place, Place::Aside(..)),
                     "kept": if let Place::Kept(file) = &found.place { Some(quoted(file.as_os_str().as_bytes().as_bstr())) } else { None },
+                    "source": source,
                     "at": found.at,
                     "size": found.size,
                     "present": found.is_present,
