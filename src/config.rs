@@ -216,7 +216,12 @@ impl Config<'_> {
 
     /// `oxundo.steps`: whether what changes around each call of an agent's tools is kept.
     pub fn steps(self) -> Result<bool> {
-        self.choice("steps", &[("hooks", true), ("off", false)])
+        self.choice("steps", &[("hooks", true), ("watch", true), ("off", false)])
+    }
+
+    /// Whether a `run` watches the worktree for them.
+    pub fn watches(self) -> Result<bool> {
+        self.choice("steps", &[("hooks", false), ("watch", true), ("off", false)])
     }
 
     /// `oxundo.hookTimeout`: for how many milliseconds an agent's hook works before it gives up; 25000 by default.

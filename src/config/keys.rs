@@ -167,8 +167,8 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "steps",
         default: "hooks",
-        values: "hooks or off",
-        about: "Whether the steps of a turn are kept: what changed around each call of a tool that an agent's hooks tell of.",
+        values: "hooks, watch or off",
+        about: "Whether the steps of a turn are kept: what changed around each call of a tool that an agent's hooks tell of. With watch, run watches the worktree as well, as with its option --steps.",
         example: "off",
         ..ONE
     },

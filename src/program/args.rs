@@ -329,6 +329,9 @@ pub struct RunArgs {
     /// Make no commits: keep checkpoints only
     #[arg(long)]
     pub ghost: bool,
+    /// Watch the worktree: what has changed when it is quiet is a step, where no hook tells of the agent's calls
+    #[arg(long)]
+    pub steps: bool,
     /// Write at the end what became of the turn, as JSON, to this file; /dev/fd/3 is what was opened as that
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,

@@ -198,3 +198,20 @@ fn where_there_is_no_thread_nothing_panics_and_nothing_is_half_done() {
     repo.undo();
     repo.state().assert_is(&before, "once there are some");
 }
+
+#[test]
+fn where_nothing_can_be_heard_a_run_looks_for_its_steps() {
+    let full = (&[libc::SYS_inotify_add_watch][..], libc::ENOSPC);
+    for lack in [(&[libc::SYS_inotify_init1][..], libc::EMFILE), full] {
+        without(&[lack], || {
+            let repo = Sandbox::new();
+            let step = "until git cat-file -e refs/oxundo/timeline:turns/00/00/01/steps/00/01; do sleep 0.05; done 2>/dev/null";
+            let script = format!("echo 1 >one.txt; {step}; echo 2 >one.txt");
+            let output = repo.oxundo(["run", "--steps", "--ghost", "--", "sh", "-ec", &script]);
+            output.success();
+            output.warns("the worktree cannot be watched");
+            output.warns("it was looked at every few seconds for steps");
+            assert_eq!(repo.oxundo(["show", "1.1:one.txt"]).out(), "1");
+        });
+    }
+}

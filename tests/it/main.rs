@@ -128,4 +128,5 @@ mod trust;
 mod unmerged;
 mod untracked;
 mod user_edits;
+mod watched;
 mod which;

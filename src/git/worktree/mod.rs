@@ -13,6 +13,7 @@ pub mod look;
 pub mod names;
 pub mod privacy;
 pub mod stat;
+pub mod watch;
 pub mod write;
 
 use crate::error::{Code, Refusal};

@@ -17,6 +17,7 @@ pub mod skipped;
 pub mod sole;
 pub mod states;
 pub mod steps;
+pub mod watch;
 
 use crate::config::Config;
 use crate::error::failure::to_refusal;

@@ -1,6 +1,7 @@
 //! The steps of the open turn: what changed around each call of a tool that an agent's hooks tell of. Where a call names the
 //! one file that it writes, only that is looked at; before and after any other, the worktree.
 
+use crate::agents::process::at_work;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
@@ -27,8 +28,12 @@ use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+/// What a step is called that no call made.
+const WATCHED: &str = "watched";
 
 /// Where a call may write.
 #[derive(Debug, PartialEq, Eq)]
@@ -276,6 +281,43 @@ fn put(
         totals: totals(&files),
     };
     write(locked, &step, &files, start, seen)
+}
+
+/// Records what has changed since the last step as one that no hook tells of; the files that are being written are as they were
+/// then.
+pub fn record_watched(locked: &mut Locked<'_>, turn: &Turn, state: Checkpoint, busy: &BTreeSet<BString>) -> Result<()> {
+    let checkpoints = Checkpoints::new(locked.repo);
+    let number = locked.timeline.last_step(turn.turn)?;
+    let last = states::after(&locked.timeline, turn, number)?;
+    let after = if busy.is_empty() { state } else { checkpoints.with_paths_of(&state, &last, busy)? };
+    let delta = checkpoints.delta(turn, &last, &after)?;
+    if delta.is_empty() {
+        return Ok(());
+    }
+    let files = checkpoints.file_stats(&delta)?;
+    let beside = at_work(turn).filter(|part| !part.inside);
+    let others: Vec<String> = beside.map(|part| part.session.clone().unwrap_or_default()).collect();
+    let last_time = locked.timeline.step(turn.turn, number)?.map(|step| step.ended_at);
+    let step = Step {
+        v: 1,
+        turn: turn.turn,
+        step: number + 1,
+        agent: turn.agent.clone(),
+        session: turn.session.clone(),
+        tool: ToolUse {
+            tool: WATCHED.to_owned(),
+            path: if let [file] = &files[..] { Some(file.path.clone()) } else { None },
+            ..ToolUse::default()
+        },
+        began_at: last_time.unwrap_or_else(|| turn.began_at.clone()),
+        ended_at: rfc3339_now(),
+        share: if others.is_empty() { Share::Claimed } else { Share::Shared },
+        others,
+        head: after.head.commit,
+        totals: totals(&files),
+    };
+    let start = states::pointers_at_beginning(&locked.timeline, turn)?;
+    write(locked, &step, &files, &start, &Seen { before: None, after, is_named: false })
 }
 
 /// The path in it as other paths are, where it is that of a file here.

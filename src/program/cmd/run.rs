@@ -2,6 +2,7 @@
 
 use crate::agents::spawn;
 use crate::agents::spawn::Missing;
+use crate::config::Config;
 use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
@@ -14,6 +15,7 @@ use crate::ops::outcome::versioned;
 use crate::ops::turn::Who;
 use crate::ops::turn::end::Ending;
 use crate::ops::turn::session::{RunEnd, begin_run, end_run, is_within};
+use crate::ops::turn::watch::Watching;
 use crate::ops::view::View;
 use crate::program::args::RunArgs;
 use crate::program::cmd::gc::start_if_due;
@@ -25,6 +27,7 @@ use crate::warning::Warn;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 /// oxundo itself failed or refused, as env(1) has it.
@@ -93,6 +96,7 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
     let (repo, ui) = (&repo, &*ui);
     let heard = ui.heard();
     let agent = args.agent.clone().unwrap_or_else(|| spawn::name_of(&args.command[0]));
+    let watches = args.steps || Config(repo).watches()?;
     let Some(run) = begin(repo, ui, &heard, args, agent)? else {
         // Within a turn of this worktree: what this agent does is part of it.
         let code = spawn::exit_code(spawn::run(program, &args.command, None)?);
@@ -100,7 +104,12 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
         return Ok(code);
     };
     let held = repo.hold();
-    let ended = match spawn::run(program, &args.command, Some(repo)) {
+    let watching = if watches { watch(repo, ui, directory) } else { None };
+    let ended = spawn::run(program, &args.command, Some(repo));
+    if let Some(problem) = watching.and_then(Watching::end) {
+        ui.warn(&problem);
+    }
+    let ended = match ended {
         Ok(status) => status,
         Err(error) => {
             // It never ran: the turn changed nothing and goes without a trace.
@@ -108,17 +117,30 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
             return Err(error);
         }
     };
+    let is_away = held.is_some_and(|held| !repo.is_at(&held));
+    Ok(closed(repo, ui, &heard, args, (run, ended), is_away))
+}
+
+/// Ends the turn of a command that has ended, and says so; gives the exit code.
+fn closed(
+    repo: &Repo,
+    ui: &Ui,
+    heard: Warn<'_>,
+    args: &RunArgs,
+    (run, ended): (Lock, ExitStatus),
+    is_away: bool,
+) -> u8 {
     let code = spawn::exit_code(ended);
-    if held.is_some_and(|held| !repo.is_at(&held)) {
+    if is_away {
         ui.refuse(&moved_away(repo));
-        return Ok(if code == 0 { FAILED } else { code });
+        return if code == 0 { FAILED } else { code };
     }
-    match end(repo, &heard, run, code, spawn::was_killed(ended)) {
+    match end(repo, heard, run, code, spawn::was_killed(ended)) {
         Err(error) => {
             let refusal = to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it");
             ui.refuse(&refusal);
             report(ui, args, || Ok(json!({"error": refusal})));
-            Ok(if code == 0 { FAILED } else { code })
+            if code == 0 { FAILED } else { code }
         }
         Ok((view, end)) => {
             // What is said of it is not worth an exit code of its own.
@@ -128,9 +150,17 @@ fn turn(directory: &Path, ui: &mut Ui, args: &RunArgs, program: &Path) -> Result
                 Ui::show(&line);
             }
             report(ui, args, || became(&view, &end, code));
-            Ok(code)
+            code
         }
     }
+}
+
+/// Watches the worktree for steps while the agent is at work. Where that cannot be, the agent is at work all the same.
+fn watch(repo: &Repo, ui: &Ui, directory: &Path) -> Option<Watching> {
+    let (places, directory) = ((repo.git_dir().to_owned(), repo.top().to_owned()), directory.to_owned());
+    let open = move || super::open_to_record(&directory);
+    let watching = Watching::begin(places, repo.hold(), open);
+    watching.map_err(|error| ui.warn(&format!("the worktree is not watched: {error:#}"))).ok()
 }
 
 /// Begins the turn; gives the lock that is held while the agent is at work, or nothing where the agent is part of a
