@@ -1,9 +1,9 @@
 //! What oxundo costs as a repository grows: files, turns, remote branches, commits, ignored files, files
 //! that a sparse checkout leaves out; in time, memory and bytes on disk.
 //!
-//! `cargo bench --bench growth` prints the tables; `-- files turns` only these of `files`, `turns`,
+//! `cargo bench --bench growth` prints the tables; `-- files turns` only these of `files`, `turns`, `steps`,
 //! `history`, `ignored`, `switches`, `sparse` and `disk`. `OXUNDO_BENCH_MOST=500000` sets the largest tree,
-//! `OXUNDO_BENCH_TURNS` the number of turns. Nothing here can fail a build.
+//! `OXUNDO_BENCH_TURNS` the number of turns, `OXUNDO_BENCH_STEPS` that of steps. Nothing here can fail a build.
 
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
 
@@ -87,6 +87,15 @@ impl Bench {
 
     fn oxundo(&self, args: &[&str]) -> Duration {
         time(self.command(OXUNDO).args(args))
+    }
+
+    /// A hook of Claude Code's, with more in what it tells.
+    fn hook(&self, event: &str, more: &str) -> Duration {
+        let payload = format!(r#"{{"hook_event_name":"{event}","session_id":"s","prompt":"p"{more}}}"#);
+        let file = self.base.join("home/payload");
+        fs::write(&file, payload).expect("write a payload");
+        let mut command = self.command(OXUNDO);
+        time(command.args(["hook", "claude"]).stdin(fs::File::open(file).expect("open it")))
     }
 
     /// Until the timeline screen shows turns; where there are none, until it has said so.
@@ -215,12 +224,14 @@ fn turns() {
 
 /// What only looks at the turns.
 fn looks(bench: &Bench) {
-    let commands: [&[&str]; 5] = [
+    let commands: [&[&str]; 7] = [
         &["log", "--all", "--graph"],
         &["log", "--ops"],
         &["status"],
         &["undo", "--dry-run"],
         &["show", "--json", "@"],
+        &["find", "d1/f1"],
+        &["find", "-S", "nowhere"],
     ];
     let times = medians(|_| commands.map(|args| bench.oxundo(args)));
     let [screen] = medians(|_| [bench.screen()]);
@@ -228,6 +239,37 @@ fn looks(bench: &Bench) {
         println!("{:>30} {took:>7.1} ms", args.join(" "));
     }
     println!("{:>30} {screen:>7.1} ms", "the screen, with its turns");
+}
+
+/// The end of a turn by the number of its steps, beside the end of one that has none and changed as much.
+fn steps() {
+    println!("\n{:>8} steps {:>10} {:>10} {:>12} {:>10}", "", "a call", "the end", "without them", "ratio");
+    let bench = Bench::with_files(setting("OXUNDO_BENCH_MOST", 20_000).min(20_000));
+    let most = setting("OXUNDO_BENCH_STEPS", 500);
+    for steps in [most / 10, most] {
+        let mut ends = [Vec::new(), Vec::new()];
+        let mut calls = Vec::new();
+        for n in 0..RUNS {
+            for (setting, ends) in ["hooks", "off"].iter().zip(&mut ends) {
+                bench.sh(&format!("git config oxundo.steps {setting}"));
+                bench.hook("UserPromptSubmit", "");
+                for step in 0..steps {
+                    let file = format!("d{}/f{}", step / 100, step % 100);
+                    let call =
+                        format!(r#","tool_name":"Edit","tool_use_id":"{step}","tool_input":{{"file_path":"{file}"}}"#);
+                    // Without steps, calls cost next to nothing and change nothing of the end.
+                    let before = if *setting == "hooks" { bench.hook("PreToolUse", &call) } else { Duration::ZERO };
+                    bench.write(&file, &format!("{n} {step} {setting}\n"));
+                    if *setting == "hooks" {
+                        calls.push(before + bench.hook("PostToolUse", &call));
+                    }
+                }
+                ends.push(bench.hook("Stop", ""));
+            }
+        }
+        let ([with, without], call) = (ends.map(median), median(calls));
+        println!("{steps:>14} {call:>7.1} ms {with:>7.1} ms {without:>9.1} ms {:>10.2}", with / without);
+    }
 }
 
 /// In milliseconds.
@@ -397,9 +439,10 @@ fn disk() {
 }
 
 fn main() {
-    let tables: [(&str, fn()); 7] = [
+    let tables: [(&str, fn()); 8] = [
         ("files", files),
         ("turns", turns),
+        ("steps", steps),
         ("history", history),
         ("ignored", ignored),
         ("switches", switches),
