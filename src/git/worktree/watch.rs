@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ pub struct Heard {
 }
 
 /// What to listen to.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is listened to there"))]
 pub struct Places<'a> {
     /// The top of the worktree.
     pub top: &'a Path,
@@ -71,13 +72,13 @@ pub use nothing::Watch;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::{AsFd, BString, BTreeSet, BorrowedFd, Errno, Heard, Path, Places, io};
+    use super::{BString, BTreeSet, BorrowedFd, Errno, Heard, Path, Places, io};
     use gix::bstr::ByteSlice;
     use rustix::fs::inotify::{CreateFlags, Event, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch};
     use std::collections::{HashMap, HashSet};
     use std::ffi::OsStr;
     use std::mem::MaybeUninit;
-    use std::os::fd::OwnedFd;
+    use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::MetadataExt;
 
