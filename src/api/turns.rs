@@ -249,7 +249,7 @@ fn made(made: turn::Made) -> Made {
         turn::Made::Branch => Made::Branch,
         turn::Made::Squash => Made::Squash,
         turn::Made::Revert(turns) | turn::Made::BackTo { turns, .. } => Made::Revert(turns),
-        turn::Made::PartialRevert(turns) => Made::PartialRevert(turns),
+        turn::Made::PartialRevert(turns) | turn::Made::Hunks { turns, .. } => Made::PartialRevert(turns),
     }
 }
 

@@ -85,6 +85,13 @@ pub enum Made {
     /// undo walks over this and the next one as one step, and redo brings the paths back.
     #[serde(rename = "part")]
     PartialRevert(Vec<u64>),
+    /// Likewise, chosen hunk by hunk.
+    Hunks {
+        /// The turns.
+        turns: Vec<u64>,
+        /// Paths that are left with a part of what the turns did, quoted as git does.
+        partly: Vec<String>,
+    },
     /// Back to a step of the last of these turns; of the others nothing is left.
     BackTo {
         /// The turns.
@@ -278,7 +285,7 @@ impl Turn {
     /// Whether it only takes some paths of other turns out.
     pub fn is_part(&self) -> bool {
         match &self.made {
-            Some(Made::PartialRevert(_)) => true,
+            Some(Made::PartialRevert(_) | Made::Hunks { .. }) => true,
             Some(Made::BackTo { turns, .. }) => turns.len() == 1,
             _ => false,
         }
@@ -287,7 +294,12 @@ impl Turn {
     /// The turns that it takes out, whole or in part: redo brings them back.
     pub fn takes_out(&self) -> &[u64] {
         match &self.made {
-            Some(Made::Revert(turns) | Made::PartialRevert(turns) | Made::BackTo { turns, .. }) => turns,
+            Some(
+                Made::Revert(turns)
+                | Made::PartialRevert(turns)
+                | Made::Hunks { turns, .. }
+                | Made::BackTo { turns, .. },
+            ) => turns,
             _ => &[],
         }
     }
@@ -295,7 +307,7 @@ impl Turn {
     /// Whether the turns that are undone can still be redone after it: the branch they are on is
     /// as it was.
     pub fn keeps_redo(&self) -> bool {
-        matches!(self.made, Some(Made::PartialRevert(_) | Made::Branch))
+        matches!(self.made, Some(Made::PartialRevert(_) | Made::Hunks { .. } | Made::Branch))
     }
 
     /// Whether it is proven to have made this file, whatever the rules and limits of its beginning leave out.

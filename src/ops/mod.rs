@@ -12,6 +12,7 @@ pub mod filter;
 pub mod find;
 pub mod fingerprint;
 pub mod gc;
+pub mod hunks;
 pub mod list;
 pub mod locked;
 pub mod made;

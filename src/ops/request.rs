@@ -5,6 +5,8 @@ use crate::model::bytes::{exact as lossless, shell_word};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::StepName;
+use crate::ops::hunks::{Chosen, narrowed};
+use crate::ops::made::PlannedTurn;
 use crate::ops::planned::Planned;
 use crate::ops::revert::Which;
 use crate::ops::undo::range::{Extent, nothing};
@@ -42,6 +44,9 @@ pub struct Request {
     pub edits: Option<String>,
     /// Whether the branches move too that others have moved.
     pub all_branches: bool,
+    /// What was chosen of it, hunk by hunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<Chosen>,
 }
 
 impl Default for Request {
@@ -58,6 +63,7 @@ impl Default for Request {
             paths: None,
             edits: None,
             all_branches: false,
+            chosen: None,
         }
     }
 }
@@ -127,6 +133,7 @@ impl Request {
             line.push_str(&format!(" --{option} {}", word(value)));
         }
         line.push_str(if self.revert { " --revert" } else { "" });
+        line.push_str(if self.chosen.is_some() { " -p" } else { "" });
         line.push_str(if self.all_branches { " --branches=all" } else { "" });
         line.push_str(" --plan");
         let paths = self.paths.iter().flatten().filter_map(|path| read(path));
@@ -139,10 +146,40 @@ impl Request {
 
     /// Makes every check.
     pub fn plan(&self, view: &View<'_>) -> Result<Planned> {
+        match &self.chosen {
+            Some(_) => Ok(self.plan_parts(view)?.into()),
+            None => self.plan_whole(view),
+        }
+    }
+
+    /// As [`Self::plan`], of what of it is in files: all of that, or what was chosen.
+    pub fn plan_parts(&self, view: &View<'_>) -> Result<PlannedTurn> {
+        let all = || vec![":/".to_owned()];
+        let Planned::Made(made) =
+            Self { paths: self.paths.clone().or_else(|| Some(all())), ..self.clone() }.plan_whole(view)?
+        else {
+            return Err(Refusal::new(Code::Usage, "this goes as a whole: there are no hunks to choose")
+                .hint("leave -p out")
+                .into());
+        };
+        let Some(chosen) = &self.chosen else { return Ok(*made) };
+        // What was saved since the questions is the user's, whatever was to become of earlier edits.
+        let edits = match self.given_edits() {
+            Some(Edits::Refuse) => Edits::Refuse,
+            _ => Edits::Merge,
+        };
+        narrowed(view, *made, chosen, edits)
+    }
+
+    fn given_edits(&self) -> Option<Edits> {
+        let word = self.edits.as_deref()?;
+        EDITS.iter().find(|(known, _)| *known == word).map(|(_, edits)| *edits)
+    }
+
+    fn plan_whole(&self, view: &View<'_>) -> Result<Planned> {
         let mut view = view.clone();
         view.takes_all_branches |= self.all_branches;
-        let edits = self.edits.as_deref();
-        let edits = edits.and_then(|word| EDITS.iter().find(|(known, _)| *known == word)).map(|(_, edits)| *edits);
+        let edits = self.given_edits();
         let extent = self.to.clone().map_or(Extent::Steps(self.steps), Extent::To);
         let paths: Option<Vec<OsString>> =
             self.paths.as_ref().map(|all| all.iter().filter_map(|path| read(path)).collect());

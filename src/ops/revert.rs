@@ -142,9 +142,13 @@ impl Taken {
     }
 
     fn add(&mut self, view: &View<'_>, turn: &Turn) -> Result<()> {
+        let partly: &[String] = match &turn.made {
+            Some(Made::Hunks { partly, .. }) => partly,
+            _ => &[],
+        };
         for out in turn.takes_out() {
-            let files = view.timeline.turn_files(turn.turn)?;
-            self.0.entry(*out).or_default().extend(files.into_iter().map(|file| file.path));
+            let files = view.timeline.turn_files(turn.turn)?.into_iter().map(|file| file.path);
+            self.0.entry(*out).or_default().extend(files.filter(|path| !partly.contains(path)));
         }
         Ok(())
     }

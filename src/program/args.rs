@@ -403,6 +403,9 @@ pub struct UndoArgs {
     /// Choose on the timeline screen, as 'oxundo rewind' does
     #[arg(short, long, conflicts_with_all = ["number", "steps", "to", "dry_run", "plan", "only", "revert", "pathspecs"])]
     pub interactive: bool,
+    /// Be asked by git what to take out, hunk by hunk, of the worktree alone
+    #[arg(short, long, conflicts_with_all = ["interactive", "session", "revert"])]
+    pub patch: bool,
     /// Take this one turn out and leave later ones; in commit mode by a commit on top
     #[arg(long, value_name = "TURN", conflicts_with_all = ["number", "steps", "to"])]
     pub only: Option<String>,
@@ -427,6 +430,7 @@ pub struct RewindArgs {
 
 /// Arguments of `restore`.
 #[derive(Args, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct RestoreArgs {
     /// A turn, as it ended; `17:before` as it began; a checkpoint's name; `@rescue`; or `op:12` of 'log --ops'
     #[arg(value_name = "TURN")]
@@ -434,6 +438,9 @@ pub struct RestoreArgs {
     /// Go to that state as a whole: HEAD's branch and the index too; what was made or edited since goes
     #[arg(long, conflicts_with = "pathspecs")]
     pub exact: bool,
+    /// Be asked by git what to bring back, hunk by hunk
+    #[arg(short, long, conflicts_with = "exact")]
+    pub patch: bool,
     /// The paths, where not all are meant
     #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath)]
     pub pathspecs: Vec<OsString>,

@@ -52,6 +52,7 @@ mod hints;
 mod hooks;
 mod hostile;
 mod house;
+mod hunks;
 mod ignore;
 mod init;
 mod json;

@@ -106,7 +106,7 @@ fn each_way_out_gives_the_terminal_back() {
 }
 
 /// Both ends of a new terminal that is nobody's.
-fn opened_terminal() -> io::Result<(File, File)> {
+pub(crate) fn opened_terminal() -> io::Result<(File, File)> {
     let outside = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     // Else whoever runs inside keeps it open.
     fcntl_setfd(&outside, FdFlags::CLOEXEC)?;
@@ -163,6 +163,21 @@ fn the_difference_is_shown_in_the_users_pager() {
     screen.types("cgood\r").shows("checkpoint 'good'").types("dall of it\r").shows("claude: all of it");
     screen.types("oy").ends().shows("Took out turn 2");
     assert_eq!(repo.json(["checkpoint", "--list"]).1["checkpoints"][0]["name"], "good");
+}
+
+#[test]
+fn git_asks_what_to_bring_back_and_the_answers_are_a_plan_that_is_shown() {
+    let repo = three_turns();
+    repo.agent("seq 30 >file1.txt");
+    repo.agent("sed -i '3s/.*/three/;20s/.*/twenty/' file1.txt");
+    let before = repo.state();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 90, 30);
+    screen.shows("Enter: undo turn 5").shows("write  +2 -2 file1.txt").types("P");
+    screen.shows("(1/2) Apply this hunk to worktree").types("n\r").shows("(2/2)").types("y\r");
+    screen.shows("do this?").shows("Enter: restore the files of 4: 1 file").shows("+1 -1 file1.txt").types("y").ends();
+    assert_eq!(repo.sh("sed -n '3p;20p' file1.txt"), "three\n20");
+    repo.undo();
+    repo.state().assert_is(&before, "it is a turn like any other");
 }
 
 #[test]

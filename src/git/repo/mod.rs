@@ -1,6 +1,7 @@
 //! A repository with its worktree: where it is, how git is called in it, what its configuration says.
 
 pub mod apart;
+pub mod ask;
 pub mod audience;
 pub mod clock;
 pub mod closing;

@@ -4,9 +4,12 @@ use crate::git::repo::Repo;
 use crate::git::repo::threads::start;
 use crate::progress::{Progress, StopSwitch};
 use anyhow::{Context, Result, bail};
-use signal_hook::consts::{SIGINT, SIGQUIT};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -128,6 +131,18 @@ impl Git {
         }
         command.current_dir(worktree).env("GIT_DIR", git_dir).env("GIT_WORK_TREE", worktree);
         Self { command, args, name, line, unready: None }
+    }
+
+    /// A git command in a repository of oxundo's own making, which it finds as the user's git finds any: what it starts knows
+    /// of no other.
+    pub fn found_in<I, S>(top: &Path, args: I) -> Self
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let mut git = Self::new(&top.join(".git"), top, args);
+        git.command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE").env_remove("GIT_ATTR_SOURCE");
+        git
     }
 
     fn is_for_the_user(&self) -> bool {
@@ -253,6 +268,37 @@ impl Git {
         self.check()?;
         leave_interrupts()?;
         self.command.status().context("run git")
+    }
+
+    /// Has it ask the user, where oxundo asks: what it prints is no answer. Gives how it ended; none where it was cut off, by a
+    /// key, a signal, or the end of the terminal.
+    pub fn asks(mut self) -> Result<Option<ExitStatus>> {
+        self.check()?;
+        let stdin = std::io::stdin();
+        let is_typed = stdin.is_terminal();
+        let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).context("watch signals")?;
+        let handle = signals.handle();
+        let mut child = self.command.stdout(std::io::stderr()).spawn().context("run git")?;
+        let (pid, ends) = (Pid::from_child(&child), AtomicBool::new(false));
+        let status = std::thread::scope(|scope| {
+            let ending = || {
+                for signal in signals.forever().filter(|signal| [SIGTERM, SIGHUP].contains(signal)) {
+                    ends.store(true, Ordering::SeqCst);
+                    // The terminal's keys have told git themselves; of the others it does not hear. It may be gone by now.
+                    let _ = kill_process(pid, if signal == SIGTERM { Signal::TERM } else { Signal::HUP });
+                }
+            };
+            // Where the system gives no thread, git has the terminal all the same.
+            let _ = Builder::new().spawn_scoped(scope, ending);
+            let status = child.wait();
+            handle.close();
+            status
+        });
+        let status = status.context("run git")?;
+        // Asked for nothing, the system tells of the terminal's end alone: git takes that for the end of the answers.
+        let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
+        let is_gone = is_typed && matches!(poll(&mut terminal, Some(&Timespec::default())), Ok(1..));
+        Ok((!is_gone && !ends.load(Ordering::SeqCst) && status.code().is_some()).then_some(status))
     }
 }
 

@@ -5,8 +5,9 @@ use crate::ops::offer;
 use crate::ops::offer::{Applied, Asked};
 use crate::ops::outcome::Outcome;
 use crate::ops::request::Request;
-use crate::program::args::{ApplyArgs, Branches, Distance, RedoArgs, RestoreArgs, UndoArgs};
-use crate::program::cmd::undo::extent;
+use crate::program::args::{ApplyArgs, RedoArgs, RestoreArgs, UndoArgs};
+use crate::program::cmd::hunks;
+use crate::program::cmd::request::{distant, restore_request, undo_request};
 use crate::program::interrupt;
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
@@ -19,14 +20,9 @@ pub struct Offer {
 
 /// Makes a plan for an undo.
 pub fn offer_undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Offer> {
-    let paths = (!args.pathspecs.is_empty()).then_some(&args.pathspecs[..]);
-    let request = Request {
-        only: args.only.clone(),
-        session: args.session.clone(),
-        revert: args.revert,
-        ..distant(Request::default(), &args.distance)
-    };
-    offer(repo, ui, &request.paths(paths))
+    let request = undo_request(args);
+    let request = if args.patch { hunks::asked(repo, &ui.heard(), request)? } else { request };
+    offer(repo, ui, &request)
 }
 
 /// Makes a plan for a redo.
@@ -36,13 +32,9 @@ pub fn offer_redo(repo: &Repo, ui: &Ui, args: &RedoArgs) -> Result<Offer> {
 
 /// Makes a plan for a restore.
 pub fn offer_restore(repo: &Repo, ui: &Ui, args: &RestoreArgs) -> Result<Offer> {
-    let paths = (!args.pathspecs.is_empty()).then_some(&args.pathspecs[..]);
-    offer(repo, ui, &Request { exact: args.exact, ..Request::restore(&args.state) }.paths(paths))
-}
-
-fn distant(request: Request, distance: &Distance) -> Request {
-    let request = Request { all_branches: distance.branches == Some(Branches::All), ..request };
-    request.over(&extent(distance)).edits(distance.edits)
+    let request = restore_request(args);
+    let request = if args.patch { hunks::asked(repo, &ui.heard(), request)? } else { request };
+    offer(repo, ui, &request)
 }
 
 fn offer(repo: &Repo, ui: &Ui, request: &Request) -> Result<Offer> {

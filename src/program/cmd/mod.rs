@@ -14,11 +14,13 @@ pub mod doctor;
 pub mod find;
 pub mod gc;
 pub mod hook;
+pub mod hunks;
 pub mod init;
 pub mod log;
 pub mod man;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+pub mod request;
 pub mod restore;
 pub mod rewind;
 pub mod run;

@@ -15,11 +15,11 @@ use crate::ops::revert::Which;
 use crate::ops::side_effects;
 use crate::ops::turn::session::{By, Command, look_ahead, settled_for};
 use crate::ops::undo::plan;
-use crate::ops::undo::range::Extent;
 use crate::ops::view::View;
 use crate::ops::{sessions, steps};
 use crate::program::args::{Branches, Distance, UndoArgs};
-use crate::program::cmd::make;
+use crate::program::cmd::request::{extent, undo_request};
+use crate::program::cmd::{hunks, make};
 use crate::program::interrupt;
 use crate::program::ui::Ui;
 use anyhow::{Error, Result};
@@ -27,6 +27,10 @@ use std::ffi::OsString;
 
 /// Undoes turns, whichever way.
 pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
+    if args.patch {
+        let done = hunks::run(repo, ui, undo_request(args), args.distance.dry_run);
+        return done.map_err(|error| with_silent_hooks(repo, error));
+    }
     if let Some(done) = by_steps(repo, ui, args) {
         return done;
     }
@@ -122,12 +126,4 @@ fn revert(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
     };
     let plan = |view: &View<'_>| revert::plan(view, &which, &args.pathspecs, args.distance.edits);
     make(repo, ui, Op::Undo, args.distance.dry_run, plan)
-}
-
-/// How far to go.
-pub fn extent(distance: &Distance) -> Extent {
-    match &distance.to {
-        Some(turn) => Extent::To(turn.clone()),
-        None => Extent::Steps(distance.steps().unwrap_or(1)),
-    }
 }

@@ -6,14 +6,16 @@ use crate::model::bytes::shown;
 use crate::model::checkpoint::{Change, Delta};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
+use crate::model::step::StepName;
 use crate::ops::outcome::Outcome;
 use crate::ops::planned::Planned;
+use crate::ops::request::Request;
 use crate::ops::revert::Which;
 use crate::ops::turn::session::{By, Command, look_ahead, settled_for};
 use crate::ops::undo::range::Extent;
 use crate::ops::undo::range::changed_since;
 use crate::ops::view::View;
-use crate::ops::{branch, restore, revert, undo};
+use crate::ops::{branch, exact, restore, revert, steps, undo};
 use crate::program::interrupt;
 use crate::warning::Warn;
 use anyhow::Result;
@@ -31,12 +33,16 @@ const COUNTED: usize = 200;
 pub enum Deed {
     /// Undo or redo until this is the last turn done.
     Go { to: String, forward: bool },
-    /// Take one turn out.
-    Only(u64),
+    /// Go to a state as a whole.
+    Exact(String),
+    /// Take one turn or step out.
+    Only(String),
     /// Take the turns above this one out by commits on top.
     Revert(u64),
     /// Bring one path back as it was then.
     Path { state: String, path: BString },
+    /// Bring back what was chosen hunk by hunk.
+    Hunks(Box<Request>),
     /// Start a branch.
     Branch { name: String, turn: String },
 }
@@ -101,7 +107,7 @@ impl Deed {
         let op = match self {
             Self::Go { forward: true, .. } => Op::Redo,
             Self::Go { .. } | Self::Only(_) | Self::Revert(_) => Op::Undo,
-            Self::Path { .. } => Op::Restore,
+            Self::Exact(_) | Self::Path { .. } | Self::Hunks(_) => Op::Restore,
             Self::Branch { .. } => Op::Branch,
         };
         Command { op, by: By::Typed }
@@ -110,10 +116,18 @@ impl Deed {
     fn plan(&self, view: &View<'_>, edits: Option<Edits>) -> Result<Planned> {
         let made = match self {
             Self::Go { to, .. } => {
-                let walk = undo::plan(view, self.command().op, &Extent::To(to.clone()), edits)?;
-                return Ok(Planned::Walk(Box::new(walk)));
+                let Some(step) = StepName::parse(to) else {
+                    let walk = undo::plan(view, self.command().op, &Extent::To(to.clone()), edits)?;
+                    return Ok(Planned::Walk(Box::new(walk)));
+                };
+                steps::plan_to(view, &step, edits)?
             }
-            Self::Only(turn) => revert::plan(view, &Which::Only(turn.to_string()), &[], edits)?,
+            Self::Exact(state) => exact::plan(view, state)?,
+            Self::Hunks(request) => return request.plan(view),
+            Self::Only(name) => match StepName::parse(name) {
+                Some(step) => steps::plan_only(view, &step, &[], edits)?,
+                None => revert::plan(view, &Which::Only(name.clone()), &[], edits)?,
+            },
             Self::Revert(turn) => revert::plan(view, &Which::Last(Extent::To(turn.to_string())), &[], edits)?,
             Self::Path { state, path } => restore::plan(view, state, &[literal(path)])?,
             Self::Branch { name, turn } => branch::plan(view, name, turn, edits)?,

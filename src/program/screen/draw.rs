@@ -4,7 +4,7 @@ use crate::error::Refusal;
 use crate::program::screen::deed::{Deed, Told};
 use crate::program::screen::glyphs::Glyphs;
 use crate::program::screen::keys::KEYS;
-use crate::program::screen::row::{Mark, Place, Row, harmless};
+use crate::program::screen::row::{Mark, Row, harmless};
 use crate::program::screen::state::{Asked, Mode, Screen};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -108,9 +108,11 @@ fn told(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) {
 fn of(deed: &Deed) -> String {
     match deed {
         Deed::Go { to, .. } => format!("go to {}", harmless(to)),
-        Deed::Only(turn) => format!("take turn {turn} out"),
+        Deed::Exact(state) => format!("go to {} as a whole", harmless(state)),
+        Deed::Only(turn) => format!("take {turn} out"),
         Deed::Revert(turn) => format!("revert what is later than {turn}"),
         Deed::Path { state, .. } => format!("bring a file back from {}", harmless(state)),
+        Deed::Hunks(_) => "bring back what was chosen".to_owned(),
         Deed::Branch { name, .. } => format!("start branch {}", harmless(name)),
     }
 }
@@ -162,7 +164,9 @@ fn left(row: &Row, is_chosen: bool, is_open: bool, numbers: usize, paint: Paint)
         Mark::Undone => (glyphs.undone, dim()),
         Mark::Open => (glyphs.open, paint.color(Color::Yellow)),
         Mark::Left => (glyphs.left, dim()),
+        Mark::Step => (glyphs.step, if row.forward { dim() } else { Style::new() }),
         Mark::Named => (glyphs.named, paint.color(Color::Cyan)),
+        Mark::Rescue => (glyphs.rescue, paint.color(Color::Cyan)),
     };
     let fold = match (row.below, is_open) {
         (0, _) => " ",
@@ -170,11 +174,7 @@ fn left(row: &Row, is_chosen: bool, is_open: bool, numbers: usize, paint: Paint)
         (_, false) => "+",
     };
     let cursor = if is_chosen { ">" } else { " " };
-    let number = match row.place {
-        Place::Turn(number) => number.to_string(),
-        Place::Checkpoint(_) => String::new(),
-        Place::Start => "0".to_owned(),
-    };
+    let number = row.number();
     let words = format!("{cursor}{fold}{:indent$}{glyph} {number:>numbers$} ", "", indent = 2 * row.depth);
     Line::from(vec![Span::styled(words, style), Span::styled(row.label.as_str(), style)])
 }
@@ -184,10 +184,12 @@ fn right(buffer: &mut Buffer, pane: Rect, row: u16, of_row: &Row, paint: Paint) 
     let word = match of_row.mark {
         Mark::Now => "now",
         Mark::Done => "",
+        Mark::Step => "step",
         Mark::Undone => "undone",
         Mark::Open => "open",
         Mark::Left => "left",
         Mark::Named => "checkpoint",
+        Mark::Rescue => "rescue",
     };
     let words: Vec<&str> =
         [word].into_iter().chain(of_row.marks.iter().copied()).filter(|word| !word.is_empty()).collect();
@@ -311,7 +313,7 @@ fn keys(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) -> Optio
 }
 
 /// The keys that are told of at the bottom, those first that are told of on the narrowest screen.
-const LIST_KEYS: [&str; 12] = [
+const LIST_KEYS: [&str; 13] = [
     "Enter go",
     "/ search",
     "? help",
@@ -319,13 +321,15 @@ const LIST_KEYS: [&str; 12] = [
     "o only",
     "r revert",
     "p path",
+    "P hunks",
     "b branch",
     "c checkpoint",
     "d describe",
     "v pager",
     "Tab files",
 ];
-const FILE_KEYS: [&str; 6] = ["Tab back", "p this path", "? help", "q leave", "v pager", "PageDown its difference"];
+const FILE_KEYS: [&str; 7] =
+    ["Tab back", "p this path", "P its hunks", "? help", "q leave", "v pager", "PageDown its difference"];
 
 /// As many of them as there is room for.
 fn fitting(keys: &[&str], width: u16) -> String {

@@ -1,7 +1,8 @@
 //! What keys and the mouse do to the timeline screen: an event in, what is to be done out.
 
-use crate::program::screen::deed::{Deed, Wanted};
-use crate::program::screen::row::{Mark, harmless};
+use crate::ops::request::Request;
+use crate::program::screen::deed::{Deed, Wanted, literal};
+use crate::program::screen::row::{Mark, Place, harmless};
 use crate::program::screen::state::{Action, Asked, Mode, Screen};
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -12,18 +13,19 @@ use ratatui::layout::Position;
 const WHEEL: isize = 3;
 
 /// What the keys are, as the help has them.
-pub const KEYS: [(&str, &str); 17] = [
+pub const KEYS: [(&str, &str); 18] = [
     ("Enter", "go there: undo or redo until this turn is the last one done"),
     ("o", "only this turn: take it out, and leave later ones"),
     ("r", "revert: take all later turns out by commits on top"),
     ("p", "this path: bring the chosen file back as it was then"),
+    ("P", "hunks: be asked by git which changes of the chosen file to bring back"),
     ("b", "branch: start one after this turn"),
     ("c", "checkpoint: name the present state"),
     ("d", "describe: say what this turn was about"),
     ("v", "view the difference in your pager"),
     ("/", "search: messages, whole prompts, paths, agents, sessions, numbers"),
     ("Tab", "to the files that would change, and back"),
-    ("Right, Left", "unfold and fold what is below a row (+)"),
+    ("Right, Left", "unfold and fold what is below a row (+): steps, rescues, what was left"),
     ("Up, Down", "one row (also k, j and the wheel)"),
     ("PageUp, PageDown", "a screen; among the files, their difference"),
     ("Home, End", "the newest, the oldest (also g, G)"),
@@ -154,19 +156,23 @@ fn deed(screen: &mut Screen, key: KeyCode) -> Action {
     let is_open = row.mark == Mark::Open;
     let deed = match (key, turn) {
         (KeyCode::Char('c'), _) => return ask(screen, Asked::Checkpoint),
-        (KeyCode::Enter | KeyCode::Char('o' | 'r' | 'p' | 'b' | 'd'), _) if is_open => {
+        (KeyCode::Enter | KeyCode::Char('o' | 'r' | 'p' | 'P' | 'b' | 'd'), _) if is_open => {
             return say(screen, "this turn is still in progress");
         }
         (KeyCode::Enter, _) => screen.deed(),
-        (KeyCode::Char('o'), Some(turn)) => Some(Deed::Only(turn)),
-        (KeyCode::Char('r'), _) => Some(Deed::Revert(turn.unwrap_or(0))).filter(|_| turn.is_some() || name == "0"),
+        (KeyCode::Char('o'), Some(_)) => Some(Deed::Only(name)),
+        (KeyCode::Char('o'), None) if matches!(row.place, Place::Step(..)) => Some(Deed::Only(name)),
+        (KeyCode::Char('r'), _) if turn.is_some() || name == "0" => Some(Deed::Revert(turn.unwrap_or(0))),
         (KeyCode::Char('d'), Some(turn)) => return ask(screen, Asked::Describe(turn)),
         (KeyCode::Char('b'), _) if name != "0" => return ask(screen, Asked::Branch(name)),
-        (KeyCode::Char('p'), _) => {
-            let path = screen.path();
+        (KeyCode::Char('p' | 'P'), _) => {
+            let Some(path) = screen.path() else { return say(screen, "there is no file to choose") };
             // Before the first turn is a state of its own.
             let state = if name == "0" { "1:before".to_owned() } else { name };
-            path.map(|path| Deed::Path { state, path })
+            if key == KeyCode::Char('P') {
+                return Action::Ask(Box::new(Request::restore(state).paths(Some(&[literal(&path)]))));
+            }
+            Some(Deed::Path { state, path })
         }
         (KeyCode::Char('v'), _) => {
             let is_known = screen.plan().is_some();
@@ -177,12 +183,11 @@ fn deed(screen: &mut Screen, key: KeyCode) -> Action {
                 None => Action::Stay,
             };
         }
-        (KeyCode::Char('o' | 'd' | 'b'), _) => return say(screen, "this is no turn"),
+        (KeyCode::Char('o' | 'r' | 'd' | 'b'), _) => return say(screen, "this is no turn"),
         _ => return Action::Stay,
     };
-    match deed {
-        Some(deed) => screen.mode = Mode::Confirm(deed, false),
-        None => return say(screen, "there is no file to choose"),
+    if let Some(deed) = deed {
+        screen.mode = Mode::Confirm(deed, false);
     }
     Action::Stay
 }

@@ -17,7 +17,7 @@ pub fn choose(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<Option<(Deed
     let heard = ui.heard();
     let timeline = newest(&look(repo, &heard, "rewind")?, LISTED)?;
     let all = rows(&timeline);
-    for row in all.iter().filter(|row| row.mark != Mark::Open) {
+    for row in all.iter().filter(|row| !matches!(row.mark, Mark::Open | Mark::Step)) {
         Ui::show(&line(row));
     }
     if timeline.turns.len() == LISTED {
@@ -40,7 +40,8 @@ fn line(row: &Row) -> String {
         Mark::Undone => "  [undone]",
         Mark::Left => "  [left]",
         Mark::Named => "  [checkpoint]",
-        Mark::Done | Mark::Open => "",
+        Mark::Rescue => "  [rescue]",
+        Mark::Done | Mark::Open | Mark::Step => "",
     };
     let name = row.turn().map_or_else(|| row.name(), |turn| turn.to_string());
     match row.turn() {

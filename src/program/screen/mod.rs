@@ -13,10 +13,13 @@ mod row;
 mod state;
 mod terminal;
 
+use crate::error::failure::to_refusal;
 use crate::git::repo::Repo;
 use crate::model::merge::Edits;
+use crate::ops::request::Request;
 use crate::ops::turn::session::beside_turn;
 use crate::ops::{checkpoint, describe};
+use crate::program::cmd::hunks;
 use crate::program::ui::Ui;
 use anyhow::{Result, bail};
 use deed::{Deed, Told, Wanted};
@@ -26,7 +29,7 @@ use looker::{Looker, News};
 use ratatui::crossterm::event::{Event, poll, read as next_event};
 use ratatui::crossterm::terminal::size;
 use signal_hook::consts::SIGHUP;
-use state::{Action, Screen};
+use state::{Action, Mode, Screen};
 use std::process::ExitCode;
 use std::time::Duration;
 use terminal::{Taken, end_by};
@@ -139,6 +142,7 @@ impl Shown {
                 Action::Do(deed, told) => return Ok(Some(Ended::Chosen(deed, told))),
                 Action::Suspend => taken.suspend()?,
                 Action::Page(wanted) => taken.lend(|| self.looker.page(wanted))?,
+                Action::Ask(request) => self.choose(repo, taken, *request)?,
                 Action::Checkpoint(name) => self.checkpoint(repo, &name),
                 Action::Describe(turn, words) => self.describe(repo, turn, &words),
             }
@@ -180,6 +184,21 @@ impl Shown {
         Ok(Action::Stay)
     }
 
+    /// Has git ask; what was chosen is a plan like any other, which is shown and asked about.
+    fn choose(&mut self, repo: &Repo, taken: &mut Taken, request: Request) -> Result<()> {
+        let mut asked = None;
+        taken.lend(|| {
+            asked = Some(hunks::asked(repo, &|_| {}, request));
+            Ok(())
+        })?;
+        match asked {
+            Some(Ok(request)) => self.screen.mode = Mode::Confirm(Deed::Hunks(Box::new(request)), false),
+            Some(Err(error)) => self.screen.said = row::harmless(&to_refusal(&error).message),
+            None => {}
+        }
+        Ok(())
+    }
+
     fn checkpoint(&mut self, repo: &Repo, name: &str) {
         let heard = |_| {};
         let given = Some(name).filter(|name| !name.is_empty());
@@ -196,7 +215,7 @@ impl Shown {
 
     /// Says what was done, or why not, and reads the timeline again.
     fn say(&mut self, done: Result<String>) {
-        let said = done.unwrap_or_else(|error| crate::error::failure::to_refusal(&error).message);
+        let said = done.unwrap_or_else(|error| to_refusal(&error).message);
         self.screen.said = row::harmless(&said);
         self.looker.read();
     }
@@ -209,7 +228,7 @@ mod tests {
     use crate::ops::list::State;
     use crate::program::screen::deed::Changed;
     use crate::program::screen::row::{Checkpoint, Place, Recorded, Timeline};
-    use crate::program::screen::state::{Asked, Mode};
+    use crate::program::screen::state::Asked;
     use gix::ObjectId;
     use gix::hash::Kind;
     use ratatui::buffer::Buffer;
@@ -228,6 +247,7 @@ mod tests {
             marks: Vec::new(),
             changes: (1, 12, 3),
             words: label.to_lowercase(),
+            steps: Vec::new(),
         }
     }
 
@@ -244,6 +264,7 @@ mod tests {
                 turn(1, 0, State::Done, "claude: first"),
             ],
             checkpoints: vec![Checkpoint { name: "good".into(), top: Some(1), age: "1 day ago".into(), number: 1 }],
+            rescues: Vec::new(),
             more: false,
         }
     }
@@ -358,7 +379,7 @@ mod tests {
         fast.read(timeline());
         press(&mut fast, KeyCode::Enter);
         assert!(matches!(press(&mut fast, KeyCode::Enter), Action::Stay), "nothing is known yet");
-        let other = Deed::Only(1);
+        let other = Deed::Only("1".into());
         assert!(matches!(fast.know(other, Ok(told(&[]))), Action::Stay), "it is another's");
         let deed = fast.deed().expect("a choice");
         assert!(matches!(fast.know(deed, Ok(told(&[]))), Action::Do(..)));
@@ -387,7 +408,7 @@ mod tests {
             types(&mut screen, keys);
             screen.deed()
         };
-        assert_eq!(deed("o"), Some(Deed::Only(2)));
+        assert_eq!(deed("o"), Some(Deed::Only("2".into())));
         assert_eq!(deed("r"), Some(Deed::Revert(2)));
         assert_eq!(deed("p"), Some(Deed::Path { state: "2".into(), path: "src/a.rs".into() }));
         let mut screen = screen(80, 24);

@@ -21,6 +21,27 @@ pub struct Recorded {
     pub changes: (u64, u64, u64),
     /// What search looks through, in lower case.
     pub words: String,
+    pub steps: Vec<Part>,
+}
+
+/// A step of a turn.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub number: u64,
+    pub label: String,
+    pub age: String,
+    pub changes: (u64, u64, u64),
+    pub words: String,
+}
+
+/// What was kept before something was written.
+#[derive(Clone, Debug)]
+pub struct Rescue {
+    pub number: u64,
+    /// The last turn done then.
+    pub top: Option<u64>,
+    pub age: String,
+    pub label: String,
 }
 
 /// A checkpoint that the user named.
@@ -39,7 +60,9 @@ pub struct Timeline {
     pub top: u64,
     pub turns: Vec<Recorded>,
     pub checkpoints: Vec<Checkpoint>,
-    /// Whether there are turns that were not read yet.
+    /// The newest first.
+    pub rescues: Vec<Rescue>,
+    /// Whether there is something that was not read yet.
     pub more: bool,
 }
 
@@ -47,7 +70,10 @@ pub struct Timeline {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     Turn(u64),
+    /// A turn's, and which.
+    Step(u64, u64),
     Checkpoint(String),
+    Rescue(u64),
     /// Before the first turn.
     Start,
 }
@@ -60,7 +86,9 @@ pub enum Mark {
     Undone,
     Open,
     Left,
+    Step,
     Named,
+    Rescue,
 }
 
 /// A line of the list.
@@ -88,14 +116,30 @@ pub fn rows(timeline: &Timeline) -> Vec<Row> {
     for turn in timeline.turns.iter().filter(|turn| !is_on_top(turn)) {
         below.entry(base(turn, &by_number)).or_default().push(turn);
     }
-    let mut rows = Vec::new();
-    for turn in timeline.turns.iter().filter(|turn| is_on_top(turn)) {
-        add(&mut rows, timeline, Some(turn), below.remove(&turn.number).unwrap_or_default());
+    let mut kept: BTreeMap<u64, Vec<&Rescue>> = BTreeMap::new();
+    for rescue in &timeline.rescues {
+        let at = rescue.top.and_then(|top| by_number.get(&top));
+        let at = at.map_or(0, |turn| if is_on_top(turn) { turn.number } else { base(turn, &by_number) });
+        kept.entry(at).or_default().push(rescue);
     }
+    let mut rows = Vec::new();
+    let mut add = |turn: Option<&Recorded>| {
+        let at = turn.map_or(0, |turn| turn.number);
+        let below =
+            Below { rescues: kept.remove(&at).unwrap_or_default(), left: below.remove(&at).unwrap_or_default() };
+        add(&mut rows, timeline, turn, below);
+    };
+    timeline.turns.iter().filter(|turn| is_on_top(turn)).for_each(|turn| add(Some(turn)));
     if !timeline.more {
-        add(&mut rows, timeline, None, below.remove(&0).unwrap_or_default());
+        add(None);
     }
     rows
+}
+
+/// What is folded below a turn, beside its steps.
+struct Below<'t> {
+    rescues: Vec<&'t Rescue>,
+    left: Vec<&'t Recorded>,
 }
 
 fn is_on_top(turn: &Recorded) -> bool {
@@ -116,11 +160,15 @@ fn base(turn: &Recorded, by_number: &BTreeMap<u64, &Recorded>) -> u64 {
 }
 
 /// Adds a turn or the start, the checkpoints made after it, and what is below it.
-fn add(rows: &mut Vec<Row>, timeline: &Timeline, turn: Option<&Recorded>, below: Vec<&Recorded>) {
+fn add(rows: &mut Vec<Row>, timeline: &Timeline, turn: Option<&Recorded>, below: Below<'_>) {
     checkpoints(rows, timeline, turn, 0);
     let at = rows.len();
     rows.push(turn.map_or_else(|| start(timeline), |turn| row(timeline, turn, 0)));
-    for turn in below {
+    if let Some(turn) = turn {
+        rows.extend(turn.steps.iter().rev().map(|part| step(turn, part)));
+    }
+    rows.extend(below.rescues.into_iter().map(rescue));
+    for turn in below.left {
         checkpoints(rows, timeline, Some(turn), 1);
         rows.push(row(timeline, turn, 1));
     }
@@ -171,6 +219,36 @@ fn row(timeline: &Timeline, turn: &Recorded, depth: usize) -> Row {
     }
 }
 
+fn step(turn: &Recorded, part: &Part) -> Row {
+    Row {
+        place: Place::Step(turn.number, part.number),
+        mark: Mark::Step,
+        depth: 1,
+        below: 0,
+        age: part.age.clone(),
+        label: part.label.clone(),
+        marks: Vec::new(),
+        changes: Some(part.changes),
+        words: part.words.clone(),
+        forward: is_forward(turn),
+    }
+}
+
+fn rescue(rescue: &Rescue) -> Row {
+    Row {
+        place: Place::Rescue(rescue.number),
+        mark: Mark::Rescue,
+        depth: 1,
+        below: 0,
+        age: rescue.age.clone(),
+        label: rescue.label.clone(),
+        marks: Vec::new(),
+        changes: None,
+        words: format!("rescue {}", rescue.label.to_lowercase()),
+        forward: true,
+    }
+}
+
 fn start(timeline: &Timeline) -> Row {
     Row {
         place: Place::Start,
@@ -189,20 +267,26 @@ fn start(timeline: &Timeline) -> Row {
 impl Row {
     /// Whether all these words, in lower case, are in it; a number is a turn's, or in what it is about.
     pub fn matches(&self, words: &[String]) -> bool {
-        let number = match &self.place {
-            Place::Turn(number) => number.to_string(),
-            Place::Checkpoint(_) => String::new(),
-            Place::Start => "0".to_owned(),
-        };
+        let number = self.number();
         words.iter().all(|word| number == *word || self.words.contains(word.as_str()))
+    }
+
+    /// The number that it is known by, where it is a turn or a step.
+    pub fn number(&self) -> String {
+        match &self.place {
+            Place::Turn(number) => number.to_string(),
+            Place::Step(turn, step) => format!("{turn}.{step}"),
+            Place::Checkpoint(_) | Place::Rescue(_) => String::new(),
+            Place::Start => "0".to_owned(),
+        }
     }
 
     /// As a command line has it.
     pub fn name(&self) -> String {
         match &self.place {
-            Place::Turn(number) => number.to_string(),
             Place::Checkpoint(name) => name.clone(),
-            Place::Start => "0".to_owned(),
+            Place::Rescue(number) => format!("rescue:{number}"),
+            _ => self.number(),
         }
     }
 
@@ -256,6 +340,7 @@ mod tests {
             marks: Vec::new(),
             changes: (1, 2, 3),
             words: format!("claude: step {number} src/a{number}.rs"),
+            steps: Vec::new(),
         }
     }
 
@@ -271,6 +356,7 @@ mod tests {
                 turn(1, 0, State::Done, true),
             ],
             checkpoints: vec![Checkpoint { name: "good".into(), top: Some(1), age: String::new(), number: 1 }],
+            rescues: Vec::new(),
             more: false,
         }
     }
@@ -289,6 +375,31 @@ mod tests {
         let marks: Vec<Mark> = rows.iter().map(|row| row.mark).collect();
         assert_eq!(marks[..4], [Mark::Undone, Mark::Now, Mark::Named, Mark::Done]);
         assert!(rows[4].forward && rows[0].forward && !rows[1].forward);
+    }
+
+    #[test]
+    fn steps_and_rescues_are_folded_below_the_turn_that_they_are_of() {
+        let mut timeline = timeline();
+        let part = |number, label: &str| Part {
+            number,
+            label: label.into(),
+            age: String::new(),
+            changes: (1, 1, 0),
+            words: label.to_lowercase(),
+        };
+        timeline.turns[3].steps = vec![part(1, "Edit a.rs"), part(2, "Bash cargo test")];
+        let rescue = |number, top| Rescue { number, top, age: String::new(), label: "before undo".into() };
+        timeline.rescues = vec![rescue(3, Some(6)), rescue(2, Some(2)), rescue(1, None)];
+        let rows = rows(&timeline);
+        let shown = |place| names(&rows, &visible(&rows, &BTreeSet::from([place]), ""));
+        assert_eq!(shown(Place::Turn(2)), "4 2 2.2 2.1 rescue:2 good 1 0");
+        assert_eq!(shown(Place::Turn(1)), "4 2 good 1 rescue:3 6 5 0", "that turn was left");
+        assert_eq!(shown(Place::Start), "4 2 good 1 0 rescue:1");
+        let found = |search: &str| names(&rows, &visible(&rows, &BTreeSet::new(), search));
+        assert_eq!(
+            (found("cargo"), found("2.1"), found("rescue")),
+            ("2.2".into(), "2.1".into(), "rescue:2 rescue:3 rescue:1".into())
+        );
     }
 
     #[test]

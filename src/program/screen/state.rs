@@ -1,6 +1,7 @@
 //! What the timeline screen is at a moment: plain data, which keys change and which is drawn.
 
 use crate::error::Refusal;
+use crate::ops::request::Request;
 use crate::program::screen::deed::{Deed, Told, Wanted};
 use crate::program::screen::panes::Panes;
 use crate::program::screen::row::{Mark, Place, Row, Timeline, rows, visible};
@@ -40,6 +41,8 @@ pub enum Action {
     Suspend,
     Do(Deed, Box<Told>),
     Page(Wanted),
+    /// Have git ask what to bring back of this.
+    Ask(Box<Request>),
     Checkpoint(String),
     Describe(u64, String),
 }
@@ -162,8 +165,13 @@ impl Screen {
             return Some(deed.clone());
         }
         let row = self.row()?;
-        let is_open = row.mark == Mark::Open;
-        (!is_open).then(|| Deed::Go { to: row.name(), forward: row.forward })
+        match (&row.place, row.mark) {
+            (_, Mark::Open) => None,
+            (Place::Rescue(_), _) => Some(Deed::Exact(row.name())),
+            // Redo leads to the ends of turns alone.
+            (Place::Step(..), _) if row.forward => Some(Deed::Exact(row.name())),
+            _ => Some(Deed::Go { to: row.name(), forward: row.forward }),
+        }
     }
 
     /// What is to be looked at for what is shown.

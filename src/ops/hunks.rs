@@ -1,0 +1,218 @@
+//! `undo -p` and `restore -p`: what git's own questions were answered makes of a plan another one, of the parts that were chosen.
+
+use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
+use crate::git::repo::ask;
+use crate::git::repo::ask::{Question, Sheet, Way};
+use crate::model::bytes::{exact, quoted, shell_word, shown, size};
+use crate::model::checkpoint::{Change, Delta, FileState, Kind};
+use crate::model::merge::Edits;
+use crate::model::path::is_at_or_below;
+use crate::model::plan::{DirectoryMove, FileMove, Op, Plan};
+use crate::model::planner::{TurnDelta, plan as planned};
+use crate::model::turn::Made;
+use crate::ops::made::PlannedTurn;
+use crate::ops::undo::range::nothing;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::bstr::{BString, ByteSlice};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What is larger is asked about as a whole.
+const LARGE: u64 = 4 * 1024 * 1024;
+
+/// What was chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chosen(Vec<Choice>);
+
+/// What was chosen of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Choice {
+    #[serde(with = "exact")]
+    path: BString,
+    /// A part of its changes; none is all of them.
+    part: Option<Part>,
+}
+
+/// A file with some of its changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Part {
+    /// As it was when this was asked.
+    from: Option<FileState>,
+    /// What was in it then: it may be recorded nowhere.
+    #[serde(with = "exact")]
+    was: BString,
+    /// What is to be in it.
+    #[serde(with = "exact")]
+    becomes: BString,
+    kind: Kind,
+    mode: u32,
+}
+
+/// What is to be asked of a plan.
+pub struct Asked {
+    files: Vec<(Question, FileMove, IsWhole)>,
+    op: Op,
+}
+
+type IsWhole = bool;
+
+impl Asked {
+    /// What git can ask of what a plan does to files. The user is told what it cannot.
+    pub fn of(view: &View<'_>, plan: &Plan) -> Result<Self> {
+        for aside in &plan.aside {
+            let (path, word) = (shown(aside.path.as_bstr()), shell_word(aside.path.as_slice()));
+            let op = plan.op.word();
+            view.warn(format!(
+                "'{path}' is not asked about, and stays: 'oxundo {op}' with '-- {word}' moves it as a whole"
+            ));
+        }
+        let files = plan.files.iter().map(|file| question(view, file)).collect::<Result<_>>()?;
+        Ok(Self { files, op: plan.op })
+    }
+
+    /// Has git ask.
+    pub fn ask(self, repo: &Repo) -> Result<Chosen> {
+        let way = if self.op == Op::Restore { Way::Apply } else { Way::Discard };
+        let (questions, files): (Vec<Question>, Vec<(FileMove, IsWhole)>) =
+            self.files.into_iter().map(|(question, file, is_whole)| (question, (file, is_whole))).unzip();
+        let Some(answers) = ask::ask(repo, &questions, way)? else {
+            return Err(Refusal::new(Code::Interrupted, "interrupted: nothing is changed")
+                .hint("run the same command again")
+                .into());
+        };
+        let mut chosen = Vec::new();
+        for ((question, (file, is_whole)), answer) in questions.into_iter().zip(files).zip(answers) {
+            if answer == question.now {
+                continue;
+            }
+            let path = question.path.clone();
+            let part = if answer == question.goal { None } else { Some(part(question, &file, is_whole, answer)?) };
+            chosen.push(Choice { path, part });
+        }
+        if chosen.is_empty() {
+            return Err(nothing(self.op, "no change was chosen").into());
+        }
+        Ok(Chosen(chosen))
+    }
+}
+
+fn question(view: &View<'_>, file: &FileMove) -> Result<(Question, FileMove, IsWhole)> {
+    let [now, goal] = [readable(view, file.from)?, readable(view, file.to)?];
+    let is_same = matches!((&file.from, &file.to), (Some(from), Some(to)) if from.id == to.id && from.kind == to.kind);
+    let (now, goal, is_whole) = match (now, goal) {
+        (Ok(now), Ok(goal)) if !is_same => (now, goal, false),
+        (now, goal) => (named(view, file.from, now.err())?, named(view, file.to, goal.err())?, true),
+    };
+    Ok((Question { path: file.path.clone(), now, goal }, file.clone(), is_whole))
+}
+
+/// What of a file can be asked about line by line, or why it cannot.
+fn readable(view: &View<'_>, state: Option<FileState>) -> Result<Result<Option<Sheet>, &'static str>> {
+    let Some(state) = state else { return Ok(Ok(None)) };
+    if state.kind == Kind::Symlink {
+        return Ok(Err("link"));
+    }
+    let objects = Objects::new(view.repo);
+    if objects.size(state.id)? > LARGE {
+        return Ok(Err("large file"));
+    }
+    let content = objects.blob(state.id)?;
+    if content.contains(&0) {
+        return Ok(Err("binary file"));
+    }
+    Ok(Ok(Some(Sheet { content, executable: state.kind == Kind::Executable })))
+}
+
+/// A line in the place of what can be chosen as a whole alone.
+fn named(view: &View<'_>, state: Option<FileState>, why: Option<&str>) -> Result<Option<Sheet>> {
+    let Some(state) = state else { return Ok(None) };
+    let objects = Objects::new(view.repo);
+    let line = if state.kind == Kind::Symlink {
+        format!("link to {}\n", quoted(objects.blob(state.id)?.as_bstr()))
+    } else {
+        let (kind, bytes) = (why.unwrap_or("file"), size(objects.size(state.id)?));
+        format!("{kind}, {bytes}, mode {:04o}, content {}\n", state.mode, state.id)
+    };
+    Ok(Some(Sheet { content: line.into_bytes(), executable: false }))
+}
+
+fn part(question: Question, file: &FileMove, is_whole: IsWhole, answer: Option<Sheet>) -> Result<Part> {
+    let (path, from) = (shown(question.path.as_bstr()), file.from);
+    let Some(answer) = answer.filter(|_| !is_whole) else {
+        let message = format!("what was edited of '{path}' fits no part of it");
+        return Err(Refusal::new(Code::Usage, message)
+            .hint("run the same command again, and answer it with y or n")
+            .into());
+    };
+    let kind = if answer.executable { Kind::Executable } else { Kind::File };
+    // The other permission bits are those of the side that it has this one from.
+    let of_kind = |state: &&FileState| state.kind == kind;
+    let mode = file.from.iter().chain(&file.to).find(of_kind).map_or(0o644, |state| state.mode);
+    let was = question.now.map(|now| now.content).unwrap_or_default().into();
+    Ok(Part { from, was, becomes: answer.content.into(), kind, mode })
+}
+
+/// The part of a plan that was chosen.
+pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: Edits) -> Result<PlannedTurn> {
+    let (whole, checkpoints) = (made.plan, Checkpoints::new(view.repo));
+    let mut files = BTreeMap::new();
+    let mut partly = Vec::new();
+    for file in &whole.files {
+        let Some(choice) = chosen.0.iter().find(|choice| choice.path == file.path) else { continue };
+        let change = match &choice.part {
+            None => Change::new(file.from, file.to),
+            Some(part) => {
+                partly.push(quoted(file.path.as_bstr()));
+                part.change(view)?
+            }
+        };
+        files.insert(file.path.clone(), change);
+    }
+    let directories = directories(&whole, &files);
+    let within = made.capture.checkpoint.operation.clone();
+    let delta = Delta { files, directories, ..Delta::default() };
+    let deltas = [TurnDelta { turn: 0, delta, within, ..TurnDelta::default() }];
+    let present = checkpoints.present(&deltas, &made.capture.checkpoint, &made.capture.index)?;
+    made.plan = checkpoints.merging(|merge| planned(whole.op, &deltas, &present, edits, merge))?;
+    if made.plan.is_empty() {
+        return Err(nothing(whole.op, "what was chosen is so already").into());
+    }
+    made.plan.turns = whole.turns;
+    made.plan.kept_edits = whole.kept_edits;
+    if let Made::PartialRevert(turns) = made.made {
+        made.made = Made::Hunks { turns, partly };
+    }
+    Ok(made)
+}
+
+impl Part {
+    /// It as a change of what was there when it was asked: what was saved since is merged, or refused.
+    fn change(&self, view: &View<'_>) -> Result<Change<Option<FileState>>> {
+        view.repo.put_blob(&self.was)?;
+        let to = FileState { kind: self.kind, id: view.repo.put_blob(&self.becomes)?, mode: self.mode };
+        Ok(Change::new(self.from, Some(to)))
+    }
+}
+
+/// The directories that go with all that is in them, and those that come with what is to be in them.
+fn directories(
+    whole: &Plan,
+    files: &BTreeMap<BString, Change<Option<FileState>>>,
+) -> BTreeMap<BString, Change<Option<u32>>> {
+    let is_chosen = |directory: &DirectoryMove| {
+        let is_below = |path: &BString| is_at_or_below(path.as_bstr(), directory.path.as_bstr());
+        let goes = |path: &BString| files.get(path).is_some_and(|change| change.to.is_none());
+        let mut there = whole.files.iter().filter(|file| file.from.is_some() && is_below(&file.path)).peekable();
+        match (directory.from, directory.to) {
+            (_, None) => there.peek().is_some() && there.all(|file| goes(&file.path)),
+            (None, Some(_)) => files.iter().any(|(path, change)| change.to.is_some() && is_below(path)),
+            (Some(_), Some(_)) => false,
+        }
+    };
+    let chosen = whole.directories.iter().filter(|directory| is_chosen(directory));
+    chosen.map(|directory| (directory.path.clone(), Change::new(directory.from, directory.to))).collect()
+}

@@ -1,0 +1,273 @@
+//! `undo -p` and `restore -p`: git asks hunk by hunk, and the answers are a plan like any other.
+
+use crate::sandbox::{Mode, Output, Sandbox, in_both_modes};
+use crate::screen::opened_terminal;
+use crate::terminal::{Terminal, Watched};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+
+/// Thirty lines, of which these say something else.
+fn lines(other: &[(usize, &str)]) -> String {
+    (1..=30).fold(String::new(), |mut text, n| {
+        let word = other.iter().find(|(at, _)| *at == n).map(|(_, word)| (*word).to_owned());
+        let _ = writeln!(text, "{}", word.unwrap_or_else(|| format!("line {n}")));
+        text
+    })
+}
+
+/// A turn that changes two lines of a file far apart, makes a file in a directory of its own, and deletes one.
+fn turn_of_hunks(mode: Mode) -> Sandbox {
+    let repo = Sandbox::new();
+    repo.write("a.txt", lines(&[])).write("old.txt", "old\n");
+    repo.git(["add", "."]);
+    repo.git(["commit", "-qm", "lines"]);
+    repo.turn(mode, "sed -i '3s/.*/three/;20s/.*/twenty/' a.txt; mkdir d; echo new >d/new.txt; rm old.txt");
+    repo
+}
+
+/// Answers what git asks.
+fn answered(repo: &Sandbox, args: &[&str], answers: &str) -> Output {
+    Output::fed(&mut repo.oxundo_command(args), answers.as_bytes())
+}
+
+#[test]
+fn what_is_chosen_goes_and_all_else_stays() {
+    in_both_modes(|mode| {
+        let repo = turn_of_hunks(mode);
+        repo.sh("echo mine >mine.txt; sed -i '30s/.*/mine/' a.txt");
+        let before = repo.state();
+        let dry = repo.everything();
+        answered(&repo, &["undo", "-p", "--dry-run"], "y\nn\ny\nn\n").says("Would take out parts of turn 1");
+        repo.everything().assert_is(&dry, "a dry run changes nothing");
+
+        let done = answered(&repo, &["undo", "-p"], "y\nn\ny\nn\n");
+        done.success();
+        done.says("Took out parts of turn 1");
+        done.warns("Discard this hunk from worktree");
+        repo.assert_file("a.txt", lines(&[(20, "twenty"), (30, "mine")]), "one hunk is gone");
+        repo.assert_absent("d", "the directory goes with the file in it");
+        repo.assert_absent("old.txt", "this was not chosen");
+        repo.assert_file("mine.txt", "mine\n", "it is the user's");
+        repo.redo();
+        repo.state().assert_is(&before, "redo brings it back");
+        answered(&repo, &["undo", "-p"], "n\ny\nn\ny\n").success();
+        repo.assert_file("a.txt", lines(&[(3, "three"), (30, "mine")]), "the other hunk");
+        repo.assert_file("old.txt", "old\n", "this was chosen");
+        let chosen = repo.state();
+        repo.undo();
+        repo.assert_file("a.txt", lines(&[(30, "mine")]), "undo takes the rest of the turn back");
+        repo.redo();
+        repo.state().assert_is(&chosen, "and redo leads to what was chosen");
+        repo.redo();
+        repo.state().assert_is(&before, "and on to all of it");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn what_is_left_of_a_file_is_asked_about_again() {
+    let repo = turn_of_hunks(Mode::Commit);
+    answered(&repo, &["undo", "-p", "--", "a.txt"], "y\nn\n").success();
+    repo.assert_file("a.txt", lines(&[(20, "twenty")]), "the first hunk is gone");
+    answered(&repo, &["undo", "-p"], "y\nn\nn\n").success();
+    repo.assert_file("a.txt", lines(&[]), "the other too");
+    answered(&repo, &["undo", "-p"], "y\ny\n").success();
+    repo.assert_file("old.txt", "old\n", "and the rest");
+    repo.assert_absent("d/new.txt", "and the rest");
+    answered(&repo, &["undo", "-p"], "").exits(4);
+    repo.undo();
+    assert_eq!(repo.git(["log", "-1", "--format=%s"]), "lines", "the turn is undone as a whole");
+    repo.assert_sound();
+}
+
+#[test]
+fn nothing_chosen_is_nothing_done() {
+    let repo = turn_of_hunks(Mode::Commit);
+    let before = repo.everything();
+    for answers in ["n\nn\nn\nn\n", "q\n", ""] {
+        let left = answered(&repo, &["undo", "-p"], answers);
+        left.exits(4);
+        left.warns("error: nothing to undo: no change was chosen");
+        repo.everything().assert_is(&before, answers);
+    }
+}
+
+#[test]
+fn files_come_back_in_parts() {
+    in_both_modes(|mode| {
+        let repo = turn_of_hunks(mode);
+        repo.agent("seq 5 >a.txt; rm d/new.txt");
+        let before = repo.state();
+        let done = answered(&repo, &["restore", "-p", "1"], "y\ny\n");
+        done.success();
+        done.warns("Apply addition to worktree");
+        repo.assert_file("d/new.txt", "new\n", "it came back");
+        repo.assert_file("a.txt", lines(&[(3, "three"), (20, "twenty")]), "it came back");
+        let back = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, "it is a turn");
+        repo.redo();
+        repo.state().assert_is(&back, "like any other");
+    });
+}
+
+#[test]
+fn what_git_cannot_ask_about_line_by_line_goes_as_a_whole() {
+    let repo = Sandbox::new();
+    repo.write("binary", b"a\0b".as_slice()).write("shut", "key\n").write("tool", "#!/bin/sh\n").write("empty", "");
+    repo.link("link", "binary");
+    repo.git(["add", "."]);
+    repo.git(["commit", "-qm", "all kinds"]);
+    repo.chmod("shut", 0o600);
+    let first = repo.files();
+    let script = "printf 'c\\0d' >binary; chmod 640 shut; chmod +x tool; ln -sf tool link; rm empty; : >new; \
+                  printf '\\0' >blob; printf 'n\\n' >--; ln -s new other";
+    repo.turn(Mode::Ghost, script);
+    let turned = repo.files();
+    answered(&repo, &["undo", "-p"], &"n\n".repeat(20)).exits(4);
+    repo.files().assert_is(&turned, "no is no");
+    let all = answered(&repo, &["undo", "-p"], &"y\n".repeat(20));
+    all.success();
+    repo.files().assert_is(&first, "yes to all is all");
+    all.warns("binary file, 3 bytes");
+    all.warns("link to tool");
+    all.warns("mode 0640");
+    repo.redo();
+    repo.files().assert_is(&turned, "and back");
+}
+
+#[test]
+fn bytes_are_bytes_whatever_is_set() {
+    let repo = Sandbox::new();
+    let crlf = |text: &str| text.replace('\n', "\r\n");
+    repo.write(".gitattributes", "*.txt text eol=crlf\n").write("a.txt", crlf(&lines(&[])));
+    repo.git(["add", "."]);
+    repo.git(["commit", "-qm", "lines"]);
+    repo.sh("git config apply.whitespace fix; git config core.autocrlf true; git config diff.noprefix true");
+    repo.append_to_config("[core]\n\thooksPath = /hooks\n[interactive]\n\tdiffFilter = sed s/^/seen:/\n");
+    let changed = crlf(&lines(&[(3, "three  "), (20, "twenty\t")]));
+    repo.write("changed", &changed);
+    repo.turn(Mode::Ghost, "cp changed a.txt; echo '*.txt -text -diff filter=none' >.gitattributes");
+    let asked = answered(&repo, &["undo", "-p", "--", "a.txt"], "n\ny\n");
+    asked.success();
+    repo.assert_file("a.txt", crlf(&lines(&[(3, "three  ")])), "to the byte");
+}
+
+/// Whatever ends the questions leaves all as it was.
+#[test]
+fn questions_that_are_cut_off_change_nothing() {
+    let repo = turn_of_hunks(Mode::Commit);
+    let before = repo.everything();
+    let asked = |end: &dyn Fn(&mut Watched)| {
+        let command =
+            repo.launched_command("trap : INT; sh -c 'echo $$ >../pid; exec \"$0\" undo -p' \"$0\"; echo code $?", &[]);
+        let mut screen = Watched::start(command, 80, 24);
+        screen.shows("(1/2) Discard this hunk").types("y\r").shows("(2/2) Discard");
+        end(&mut screen);
+        screen.ends();
+        repo.everything().assert_is(&before, "nothing is changed");
+        screen.screen().contents()
+    };
+    let said = asked(&|screen| {
+        screen.types("\x03");
+    });
+    assert!(said.contains("interrupted: nothing is changed") && said.contains("code 130"), "{said}");
+    for signal in ["TERM", "HUP"] {
+        let said = asked(&|_| drop(repo.sh(&format!("kill -{signal} $(cat ../pid)"))));
+        assert!(said.contains("code 130"), "{signal}: {said}");
+    }
+}
+
+#[test]
+fn a_terminal_that_is_gone_gives_no_answer() {
+    let repo = turn_of_hunks(Mode::Commit);
+    let before = repo.everything();
+    // Of a terminal that is not its own nobody tells.
+    let (mut outside, inside) = opened_terminal().expect("open a terminal");
+    let end = || Stdio::from(inside.try_clone().expect("one more end of the terminal"));
+    let mut command = repo.launched_command("exec timeout 60 \"$0\" undo -p", &[]);
+    let mut child = command.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn().expect("start it");
+    drop((command, inside));
+    let mut shown = String::new();
+    let mut until = |outside: &mut File, text: &str| {
+        while !shown.contains(text) {
+            let mut part = [0; 4096];
+            let n = outside.read(&mut part).expect("read what it shows");
+            shown.push_str(&String::from_utf8_lossy(&part[..n]));
+        }
+    };
+    until(&mut outside, "(1/2) Discard this hunk");
+    outside.write_all(b"y\n").expect("answer");
+    until(&mut outside, "(2/2) Discard this hunk");
+    drop(outside);
+    // git takes that for the end of the answers, and does what was chosen until then.
+    assert_eq!(child.wait().expect("wait").code(), Some(130));
+    repo.everything().assert_is(&before, "nothing is changed");
+}
+
+#[test]
+fn git_that_fails_changes_nothing() {
+    let repo = turn_of_hunks(Mode::Commit);
+    let before = repo.everything();
+    for end in ["exit 1", "kill -9 $$"] {
+        let git = format!("#!/bin/sh\ncase $1 in restore) echo x >a.txt; {end};; esac\nexec $REAL \"$@\"\n");
+        repo.write("../bin/git", git).chmod("../bin/git", 0o755);
+        let real = repo.sh("command -v git");
+        let mut command = repo.oxundo_command(["undo", "-p"]);
+        let path = format!("{}:{}", repo.path("../bin").display(), std::env::var("PATH").unwrap_or_default());
+        command.env("REAL", real.trim()).env("PATH", path);
+        let failed = Output::fed(&mut command, b"y\n");
+        assert_ne!(failed.code, 0, "{failed:?}");
+        repo.everything().assert_is(&before, end);
+    }
+}
+
+/// While the user answers, another program saves: what it saved is kept, or all is refused.
+#[test]
+fn what_is_saved_while_git_asks_stays() {
+    for (line, is_kept) in [(28, true), (3, false)] {
+        let repo = turn_of_hunks(Mode::Commit);
+        let editor = format!("sed -i '{line}s/.*/saved/' {}; true", repo.path("a.txt").display());
+        let mut command = repo.oxundo_command(["undo", "-p", "--", "a.txt"]);
+        command.env("GIT_EDITOR", editor);
+        // The editor leaves the hunk as it is.
+        let done = Output::fed(&mut command, b"e\nn\n");
+        if is_kept {
+            done.success();
+            repo.assert_file("a.txt", lines(&[(20, "twenty"), (28, "saved")]), "both are there");
+        } else {
+            done.exits(3);
+            repo.assert_file("a.txt", lines(&[(3, "saved"), (20, "twenty")]), "it is what was saved");
+        }
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn the_answers_are_a_plan_like_any_other() {
+    let repo = turn_of_hunks(Mode::Commit);
+    let before = repo.everything();
+    let offered = answered(&repo, &["undo", "-p", "--plan", "--json", "--", "a.txt"], "n\ny\n");
+    offered.success();
+    repo.everything().without("git oxundo/plans").assert_is(&before, "a plan changes nothing");
+    let plan: serde_json::Value = serde_json::from_str(&offered.out()).expect("JSON alone");
+    let id = plan["plan"].as_str().expect("it has an id");
+    repo.oxundo(["apply", id]).says("Took out parts of turn 1");
+    repo.assert_file("a.txt", lines(&[(3, "three")]), "what was chosen");
+    repo.oxundo(["apply", id]).says("Done before");
+    repo.redo();
+    repo.sh("sed -i '20s/.*/mine/' a.txt");
+    repo.oxundo(["undo", "-p", "--plan", "--json", "--", "a.txt"]).exits(3);
+}
+
+#[test]
+fn what_has_no_hunks_says_so() {
+    let repo = turn_of_hunks(Mode::Commit);
+    for args in [&["undo", "-p", "--revert"][..], &["restore", "-p", "--exact", "1"], &["undo", "-p", "-i"]] {
+        repo.oxundo(args).exits(2);
+    }
+    let mut terminal = Terminal::start(repo.oxundo_command(["undo", "-p", "--only", "1", "--", "d"]));
+    terminal.shows("Discard addition").types("y\r").shows("Took out parts of turn 1");
+}
