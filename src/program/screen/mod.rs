@@ -32,7 +32,7 @@ use signal_hook::consts::SIGHUP;
 use state::{Action, Mode, Screen};
 use std::process::ExitCode;
 use std::time::Duration;
-use terminal::{Taken, end_by};
+use terminal::{Taken, end_by, is_gone};
 
 /// As a shell reports an interrupt: whoever goes on after a choice does not.
 const LEFT: u8 = 130;
@@ -68,7 +68,7 @@ fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<Option<(Deed, Told)>> 
         shown.hear(news)?;
     }
     let mut ended = shown.run(repo, &mut taken);
-    if ended.is_err() && taken.is_gone() {
+    if ended.is_err() && is_gone() {
         ended = Ok(Ended::Signal(SIGHUP));
     }
     drop(taken);

@@ -92,13 +92,6 @@ impl Taken {
         lent
     }
 
-    /// Whether the terminal is gone.
-    pub fn is_gone(&self) -> bool {
-        let stdin = std::io::stdin();
-        let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
-        matches!(poll(&mut terminal, Some(&Timespec::default())), Ok(1..))
-    }
-
     /// Stops until the shell has it go on, with all that was started with it, as the terminal's own key does.
     pub fn suspend(&mut self) -> Result<()> {
         let stops = Arc::clone(&self.signals.stops);
@@ -158,6 +151,13 @@ fn end_with_terminal() {
         std::thread::sleep(Duration::from_millis(100));
     }
     let _ = end_by(SIGHUP);
+}
+
+/// Whether the terminal is gone.
+pub fn is_gone() -> bool {
+    let stdin = std::io::stdin();
+    let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
+    matches!(poll(&mut terminal, Some(&Timespec::default())), Ok(1..))
 }
 
 /// All of the terminal.
