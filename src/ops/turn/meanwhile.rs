@@ -5,7 +5,7 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
-use crate::model::checkpoint::{Checkpoint, FileState, IndexEntry, IndexState};
+use crate::model::checkpoint::{Checkpoint, FileState, IndexEntry, IndexState, Kind};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
@@ -168,13 +168,20 @@ fn staged(
     for (path, entries) in &staged {
         let [wanted, now] = [goal, after].map(|state| checkpoints.captured_file(state, path.as_bstr()));
         let (wanted, now) = (wanted?, now?);
-        let is_theirs = |file: FileState| !entries.is_empty() && entries.iter().all(|entry| entry.id == file.id);
+        let is_theirs = |file: FileState| !entries.is_empty() && entries.iter().all(|entry| is_of(*entry, file, now));
         if wanted != now && !wanted.is_some_and(is_theirs) {
             turns.insert(path.clone());
         }
     }
     staged.retain(|path, _| !turns.contains(path));
     Ok(staged)
+}
+
+/// Whether what is staged of a file is what it was without a turn, or a mode that it has not after that either: one was
+/// staged that is in no file.
+fn is_of(entry: IndexEntry, file: FileState, after: Option<FileState>) -> bool {
+    let has_mode = |file: FileState| (entry.mode == 0o100_755) == (file.kind == Kind::Executable);
+    entry.id == file.id && (has_mode(file) || !after.is_some_and(has_mode))
 }
 
 /// A state from before the end of a turn, with what the user did after this step of it, but for where they led HEAD; none
