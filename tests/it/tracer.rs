@@ -2,7 +2,8 @@
 //! something on disk, and kills at the one that is asked for, or lets it fail.
 //!
 //! ptrace sees every process and thread, and every way to the kernel: libc, raw system calls, git
-//! and what git starts. Calls are counted in the order in which they come, over all of them.
+//! and what git starts. Calls are counted in the order in which they come, over all of them. A filter of the kernel's stops
+//! the program at these alone: to stop it at each of its calls took as long as all the rest.
 
 use nix::errno::Errno;
 use nix::libc::{self, c_long};
@@ -10,6 +11,9 @@ use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -71,8 +75,21 @@ pub(crate) struct Trace {
     pub(crate) stderr: String,
 }
 
-/// What `sh` is to do so that the program's first call is seen: stop, and become the program.
-pub(crate) const LAUNCH: &str = "kill -STOP $$; exec \"$0\" \"$@\"";
+/// What `sh` is to do so that the program's first call is seen: stop, have the kernel tell of the calls of [`CALLS`], and become
+/// the program.
+pub(crate) const LAUNCH: &str = r#"
+    PERL_BADLANG=0 exec perl -e '
+        my ($filter) = map { pack "H*", $_ } delete @ENV{qw(OXUNDO_CALLS PERL_BADLANG)};
+        kill STOP => $$;
+        my ($prctl, $no_new_privileges, $seccomp, $by_filter) = (157, 38, 22, 2);
+        syscall $prctl, $no_new_privileges, 1, 0, 0, 0 if $>;
+        my $program = pack "S x6 P", length($filter) / 8, $filter;
+        syscall($prctl, $seccomp, $by_filter, $program) == 0 or die "no filter: $!";
+        exec {$ARGV[0]} @ARGV;
+    ' "$0" "$@""#;
+
+/// In what a program is told which of its calls are traced.
+const CALLS: &str = "OXUNDO_CALLS";
 
 #[derive(Debug, Default)]
 struct Process {
@@ -174,7 +191,9 @@ struct Meddling<'a> {
 #[expect(clippy::zombie_processes, reason = "the tracer waits for all that there is")]
 fn run(command: &mut Command, meddling: Meddling<'_>) -> Result<Trace, Errno> {
     let Meddling { kill: at, failure, meanwhile, each, flushed } = meddling;
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("start a program");
+    let opens = each.is_some() || matches!(meanwhile, Some((Instant::Opens(..), _)));
+    command.env(CALLS, filter(opens)).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("start a program");
     let root = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
     waitpid(root, Some(WaitPidFlag::WUNTRACED))?;
     let options = Options::PTRACE_O_TRACESYSGOOD
@@ -182,6 +201,7 @@ fn run(command: &mut Command, meddling: Meddling<'_>) -> Result<Trace, Errno> {
         | Options::PTRACE_O_TRACEVFORK
         | Options::PTRACE_O_TRACECLONE
         | Options::PTRACE_O_TRACEEXEC
+        | Options::PTRACE_O_TRACESECCOMP
         | Options::PTRACE_O_EXITKILL;
     if let Err(error) = ptrace::seize(root, options) {
         kill(root, Signal::SIGKILL)?;
@@ -236,8 +256,12 @@ impl Tracer<'_> {
                     self.executed(pid.as_raw());
                     None
                 }
-                WaitStatus::PtraceSyscall(pid) => {
+                WaitStatus::PtraceEvent(pid, _, libc::PTRACE_EVENT_SECCOMP) => {
                     self.at_call(pid);
+                    None
+                }
+                WaitStatus::PtraceSyscall(pid) => {
+                    self.after_call(pid);
                     None
                 }
                 WaitStatus::PtraceEvent(..) => None,
@@ -249,7 +273,8 @@ impl Tracer<'_> {
                 self.end(process);
                 continue;
             }
-            match ptrace::syscall(pid, signal) {
+            let is_awaited = self.leaving == Some(pid.as_raw()) || self.failing.contains(&pid.as_raw());
+            match if is_awaited { ptrace::syscall(pid, signal) } else { ptrace::cont(pid, signal) } {
                 // It was killed meanwhile.
                 Ok(()) | Err(Errno::ESRCH) => {}
                 Err(error) => return Err(error),
@@ -295,22 +320,21 @@ impl Tracer<'_> {
         self.started |= process == self.root;
     }
 
+    /// A thread has made a call whose end is awaited.
+    fn after_call(&mut self, pid: Pid) {
+        let thread = pid.as_raw();
+        let process = self.process_of(thread);
+        if self.leaving == Some(thread) {
+            self.kill_now(process);
+        } else if self.failing.remove(&thread) {
+            self.fail_now(pid);
+        }
+    }
+
     fn at_call(&mut self, pid: Pid) {
         let thread = pid.as_raw();
         let process = self.process_of(thread);
         if !self.started || self.killed {
-            return;
-        }
-        let Ok(info) = ptrace::syscall_info(pid) else { return };
-        if info.op == libc::PTRACE_SYSCALL_INFO_EXIT && self.leaving == Some(thread) {
-            self.kill_now(process);
-            return;
-        }
-        if info.op == libc::PTRACE_SYSCALL_INFO_EXIT && self.failing.remove(&thread) {
-            self.fail_now(pid);
-            return;
-        }
-        if info.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
             return;
         }
         let Some(call) = Call::read(pid) else { return };
@@ -398,6 +422,66 @@ impl Tracer<'_> {
         // It may be gone already.
         let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
     }
+}
+
+/// The filter that stops a program at the calls that may change something, and where it is asked for, at all that open a file.
+fn filter(opens: bool) -> String {
+    const ALWAYS: [c_long; 37] = [
+        libc::SYS_creat,
+        libc::SYS_write,
+        libc::SYS_pwrite64,
+        libc::SYS_writev,
+        libc::SYS_pwritev,
+        libc::SYS_pwritev2,
+        libc::SYS_ftruncate,
+        libc::SYS_fallocate,
+        libc::SYS_fchmod,
+        libc::SYS_fchown,
+        libc::SYS_fsync,
+        libc::SYS_fdatasync,
+        libc::SYS_syncfs,
+        libc::SYS_sendfile,
+        libc::SYS_copy_file_range,
+        libc::SYS_rename,
+        libc::SYS_renameat,
+        libc::SYS_renameat2,
+        libc::SYS_link,
+        libc::SYS_linkat,
+        libc::SYS_symlink,
+        libc::SYS_symlinkat,
+        libc::SYS_unlink,
+        libc::SYS_unlinkat,
+        libc::SYS_mkdir,
+        libc::SYS_mkdirat,
+        libc::SYS_rmdir,
+        libc::SYS_truncate,
+        libc::SYS_chmod,
+        libc::SYS_fchmodat,
+        libc::SYS_utimensat,
+        libc::SYS_utime,
+        libc::SYS_utimes,
+        libc::SYS_futimesat,
+        libc::SYS_mknod,
+        libc::SYS_mknodat,
+        libc::SYS_execve,
+    ];
+    let with = |arg: u8, mask: u64, value: u64| {
+        let is = SeccompCondition::new(arg, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), value);
+        SeccompRule::new(vec![is.expect("a condition")]).expect("a rule")
+    };
+    // To write, to make, to empty.
+    let to_write = |arg: u8| if opens { vec![] } else { [0o1, 0o2, 0o100, 0o1000].map(|bit| with(arg, bit, bit)).into() };
+    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = ALWAYS.into_iter().map(|call| (call, vec![])).collect();
+    rules.insert(libc::SYS_open, to_write(1));
+    rules.insert(libc::SYS_openat, to_write(2));
+    rules.insert(libc::SYS_mmap, vec![with(3, 0xf, 1)]);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Trace(0), TargetArch::x86_64);
+    let program: BpfProgram = filter.expect("a filter").try_into().expect("the kernel takes it");
+    let bytes = program.iter().flat_map(|step| {
+        let [code, k] = [u64::from(step.code), u64::from(step.k)];
+        (code | u64::from(step.jt) << 16 | u64::from(step.jf) << 24 | k << 32).to_le_bytes()
+    });
+    bytes.fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
 /// A call as its registers tell it.
