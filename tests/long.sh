@@ -24,6 +24,7 @@ part "known directories, and an overlay" dircache OXUNDO_THOROUGH=1
 part "every turn in every place and mode" roundtrip OXUNDO_THOROUGH=1
 part "every turn in every sparse checkout" sparse OXUNDO_THOROUGH=1
 part "every kill point" kill_points OXUNDO_THOROUGH=1
+part "every kill between what is aside and its place" private:: OXUNDO_THOROUGH=1
 part "the power cut at every call" power:: OXUNDO_THOROUGH=1
 part "every call that fails" failing_calls OXUNDO_THOROUGH=1
 part "saves at every instant of an apply, and an editor that saves all the time" saves OXUNDO_THOROUGH=1

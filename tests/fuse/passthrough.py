@@ -28,10 +28,13 @@ class Passthrough(Operations):
 
     def real(self, path):
         """Where a path lies in the directory: of names that are alike, the one that is there."""
+        real = self.directory + path.encode(ENCODING)
+        if "any-case" not in self.switches or os.path.lexists(real):
+            return real
         real = self.directory
         for name in path.encode(ENCODING).strip(b"/").split(b"/"):
             there = os.path.join(real, name)
-            if "any-case" in self.switches and not os.path.lexists(there) and os.path.isdir(real):
+            if not os.path.lexists(there) and os.path.isdir(real):
                 alike = (other for other in os.listdir(real) if is_alike(other, name))
                 there = os.path.join(real, next(alike, name))
             real = there

@@ -243,8 +243,9 @@ fn killed_at_any_call_what_changes_places_with_what_is_aside_is_all_there() {
         };
         let moves =
             points.iter().filter(|point| ["rename", "unlink", "link"].iter().any(|call| point.text.contains(call)));
+        let step = if std::env::var_os("OXUNDO_THOROUGH").is_some() { 1 } else { 3 };
         let mut killed = 0;
-        for point in moves {
+        for point in moves.step_by(step) {
             let copy = repo.copy();
             let kill = Kill { number: point.number, done: true, victim: Victim::All };
             let trace = trace(&mut copy.launched_command(LAUNCH, &args), Some(kill)).expect("it was traced before");

@@ -660,12 +660,15 @@ fn round_trip(trip: &Trip<'_>) {
     }
 }
 
-/// One turn, undone and redone when git has thrown away all that no ref holds; in the short form before one of the two, by turns.
+/// One turn, undone and redone when git has thrown away all that no ref holds; in the short form before one of the two, by turns,
+/// and mostly what is in no pack.
 fn round_trip_with_gc(trip: &Trip<'_>) {
     let Trip { repo, before, case, start, mode, number, .. } = *trip;
     let prune_at = |turn: usize| {
-        if thorough() || number % 2 == turn {
+        if thorough() || number % 8 == turn {
             repo.prune();
+        } else if number % 2 == turn {
+            repo.sh("git reflog expire --expire=now --all && git prune --expire=now");
         }
     };
     // The entries of the stash are in its reflog, and the user has just emptied that.

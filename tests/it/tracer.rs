@@ -470,7 +470,8 @@ fn filter(opens: bool) -> String {
         SeccompRule::new(vec![is.expect("a condition")]).expect("a rule")
     };
     // To write, to make, to empty.
-    let to_write = |arg: u8| if opens { vec![] } else { [0o1, 0o2, 0o100, 0o1000].map(|bit| with(arg, bit, bit)).into() };
+    let to_write =
+        |arg: u8| if opens { vec![] } else { [0o1, 0o2, 0o100, 0o1000].map(|bit| with(arg, bit, bit)).into() };
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = ALWAYS.into_iter().map(|call| (call, vec![])).collect();
     rules.insert(libc::SYS_open, to_write(1));
     rules.insert(libc::SYS_openat, to_write(2));
