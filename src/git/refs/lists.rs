@@ -1,15 +1,13 @@
 //! Where git keeps tables of refs (`extensions.refStorage`), and what it calls them.
 
 use crate::git::refs::Refs;
+use crate::git::repo::told::LIST;
 use crate::model::bytes::lossless;
 use anyhow::{Context, Result, ensure};
 use gix::bstr::ByteSlice;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-/// The file that names the tables, from the oldest to the newest.
-pub const LIST: &str = "reftable/tables.list";
 
 /// The git directory in the scratch in which git makes new ones.
 pub const COPY: &str = "reftable";

@@ -1,9 +1,10 @@
 //! Locks on refs: taking them, and removing those that a killed oxundo is proven to have left.
 
 use crate::error::{Code, Refusal};
-use crate::git::refs::lists::{COPY, LIST};
+use crate::git::refs::lists::COPY;
 use crate::git::refs::{NOTES, OwnRef, Refs, STASH, full_name};
 use crate::git::repo::scratch::remove_if_there;
+use crate::git::repo::told::LIST;
 use crate::model::bytes::{lossless, shell_word};
 use crate::model::checkpoint::short_branch;
 use anyhow::{Context, Result};

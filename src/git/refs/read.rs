@@ -75,7 +75,8 @@ impl Refs<'_> {
         match head.context("there is no HEAD")? {
             Target::Object(id) => Ok(Head { commit: Some(id), ..Head::default() }),
             Target::Symbolic(given) => {
-                let (branch, commit) = refs::resolved(&self.repo.gix, given.clone()).context("read HEAD")?;
+                let (branch, commit) =
+                    refs::resolved(|name| self.repo.ref_value(name), given.clone()).context("read HEAD")?;
                 let through = (branch != given).then(|| lossless::encode(given.as_bstr()));
                 Ok(Head { branch: Some(lossless::encode(branch.as_bstr())), commit, through })
             }
@@ -143,7 +144,7 @@ impl Refs<'_> {
             }
             let head = refs::value(&other, full_name("HEAD")?.as_ref());
             let Ok(Some(Target::Symbolic(given))) = head else { continue };
-            let (name, _) = refs::resolved(&other, given)?;
+            let (name, _) = refs::resolved(|name| refs::value(&other, name), given)?;
             let place = other.workdir().unwrap_or(other.git_dir()).display().to_string();
             elsewhere.insert(lossless::encode(name.as_bstr()), place);
         }

@@ -31,6 +31,7 @@ pub mod shell;
 #[cfg(test)]
 pub mod testing;
 pub mod threads;
+pub mod told;
 pub mod ways;
 pub mod worktrees;
 pub mod written;
@@ -38,6 +39,7 @@ pub mod written;
 use crate::git::repo::apart::Look;
 use crate::git::repo::audience::Audience;
 use crate::git::repo::sharing::Sharing;
+use crate::git::repo::told::Told;
 use crate::git::repo::ways::Ways;
 use crate::git::repo::written::Written;
 use crate::model::bytes::lossless;
@@ -86,6 +88,8 @@ pub struct Repo {
     pub(in crate::git) power: Power,
     /// The ways through trees that were gone last.
     pub(in crate::git) ways: RefCell<Ways>,
+    /// What git said of refs in tables.
+    told: RefCell<Told>,
     /// Whether a plan was carried out in part and then rolled back.
     pub(in crate::git) rolled_back: Cell<bool>,
 }

@@ -6,7 +6,7 @@ use crate::git::repo::audience::{Audience, PASS, READ};
 use crate::git::repo::large::blob_id;
 use crate::git::repo::refs::{self, listed_refs};
 use crate::model::operation::{DIRECTORIES, MARKS, MORE, ORIG_HEAD, Operation, PREPARED, is_mark, is_ref};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::{FullName, Target};
 use std::collections::BTreeMap;
@@ -170,7 +170,8 @@ impl Repo {
         let names = MARKS.iter().chain(&MORE).filter(|name| is_ref(BStr::new(name)));
         let below = DIRECTORIES.iter().filter(|directory| directory.starts_with("refs/"));
         let args = ["for-each-ref", "--include-root-refs", refs::LISTING].into_iter();
-        let printed = self.git_apart(args.chain(names.chain(below).copied())).run(b"")?;
+        let (code, printed) = self.told_of_refs(args.chain(names.chain(below).copied()))?;
+        ensure!(code == 0, "git cannot read the refs of what is in progress");
         let listed = listed_refs(&printed)?.into_iter();
         Ok(listed
             .filter_map(|(name, id)| Some((name.as_bstr().to_owned(), format!("{}\n", id?).into_bytes())))

@@ -6,17 +6,18 @@
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::process::Git;
+use crate::git::repo::told::{Answer, LIST, Tables};
 use crate::model::bytes::{lossless, shown};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::file::Store;
 use gix::refs::{FullName, FullNameRef, Target};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How many refs may stand for each other, as in git.
 const SYMBOLIC_DEPTH: usize = 5;
@@ -37,15 +38,22 @@ pub fn has_tables(gix: &gix::Repository) -> bool {
 
 /// Where a ref points now.
 pub fn value(gix: &gix::Repository, name: &FullNameRef) -> Result<Option<Target>> {
-    if has_tables(gix) { value_by_git(gix, name) } else { value_in_files(&gix.refs, name) }
+    let git = |args: &[&OsStr]| Git::new(gix.git_dir(), gix.workdir().unwrap_or(gix.git_dir()), args).for_oxundo();
+    if has_tables(gix) { value_by_git(name, |args| git(args).ask()) } else { value_in_files(&gix.refs, name) }
 }
 
-fn value_by_git(gix: &gix::Repository, name: &FullNameRef) -> Result<Option<Target>> {
+fn value_by_git(name: &FullNameRef, git: impl Fn(&[&OsStr]) -> Result<Answer>) -> Result<Option<Target>> {
     let wanted = OsStr::from_bytes(name.as_bstr());
-    let git = |args: &[&OsStr]| Git::new(gix.git_dir(), gix.workdir().unwrap_or(gix.git_dir()), args).for_oxundo();
+    let unread = || {
+        Refusal::new(Code::Corrupt, format!("git cannot read '{}'", shown(name.as_bstr())))
+            .hint("run 'oxundo doctor': it says what is damaged")
+    };
     let is_below_refs = name.as_bstr().starts_with(b"refs/");
     if is_below_refs {
-        let printed = git(&["for-each-ref".as_ref(), LISTING.as_ref(), wanted]).run(b"")?;
+        let (code, printed) = git(&["for-each-ref".as_ref(), LISTING.as_ref(), wanted])?;
+        if code != 0 {
+            return Err(unread().into());
+        }
         for (found, id) in listed_refs(&printed)? {
             if let (true, Some(id)) = (found.as_ref() == name, id) {
                 return Ok(Some(Target::Object(id)));
@@ -53,19 +61,14 @@ fn value_by_git(gix: &gix::Repository, name: &FullNameRef) -> Result<Option<Targ
         }
     }
     // One that leads nowhere is in no list.
-    let (code, printed) = git(&["symbolic-ref".as_ref(), "-q".as_ref(), "--no-recurse".as_ref(), wanted]).ask()?;
+    let (code, printed) = git(&["symbolic-ref".as_ref(), "-q".as_ref(), "--no-recurse".as_ref(), wanted])?;
     match code {
         0 => return Ok(Some(Target::Symbolic(FullName::try_from(BString::from(printed.trim_end()))?))),
         1 if is_below_refs => return Ok(None),
         1 => {}
-        _ => {
-            let name = shown(name.as_bstr());
-            return Err(Refusal::new(Code::Corrupt, format!("git cannot read '{name}'"))
-                .hint("run 'oxundo doctor': it says what is damaged")
-                .into());
-        }
+        _ => return Err(unread().into()),
     }
-    let (code, printed) = git(&["rev-parse".as_ref(), "--verify".as_ref(), "-q".as_ref(), wanted]).ask()?;
+    let (code, printed) = git(&["rev-parse".as_ref(), "--verify".as_ref(), "-q".as_ref(), wanted])?;
     if code == 0 { Ok(Some(Target::Object(ObjectId::from_hex(printed.trim())?))) } else { Ok(None) }
 }
 
@@ -100,14 +103,18 @@ fn is_of_one_worktree(name: &BStr) -> bool {
 
 /// The object that a ref leads to, if it need be by other refs.
 pub fn object(gix: &gix::Repository, name: &FullNameRef) -> Result<Option<ObjectId>> {
-    Ok(resolved(gix, name.to_owned())?.1)
+    Ok(resolved(|name| value(gix, name), name.to_owned())?.1)
 }
 
-/// The ref that one stands for in the end, which may be itself or not be there yet, and the object that it points to.
-pub fn resolved(gix: &gix::Repository, name: FullName) -> Result<(FullName, Option<ObjectId>)> {
+/// The ref that one stands for in the end, which may be itself or not be there yet, and the object that it points to, where this
+/// says what each points to.
+pub fn resolved(
+    value: impl Fn(&FullNameRef) -> Result<Option<Target>>,
+    name: FullName,
+) -> Result<(FullName, Option<ObjectId>)> {
     let mut last = name;
     for _ in 0..=SYMBOLIC_DEPTH {
-        match value(gix, last.as_ref())? {
+        match value(last.as_ref())? {
             Some(Target::Symbolic(next)) => last = next,
             found => return Ok((last, found.and_then(|target| target.try_id().map(ToOwned::to_owned)))),
         }
@@ -140,7 +147,35 @@ impl Repo {
 
     /// Where a ref points now.
     pub fn ref_value(&self, name: &FullNameRef) -> Result<Option<Target>> {
-        value(&self.gix, name)
+        if self.has_tables() {
+            value_by_git(name, |args| self.told_of_refs(args))
+        } else {
+            value_in_files(&self.gix.refs, name)
+        }
+    }
+
+    /// What git answers to a question that is about refs in tables alone.
+    pub fn told_of_refs<I, S>(&self, question: I) -> Result<Answer>
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let question: Vec<OsString> = question.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        let tables = self.tables();
+        if let Some(answer) = tables.as_ref().and_then(|tables| self.told.borrow().known(tables, &question)) {
+            return Ok(answer);
+        }
+        let answer = self.git_apart(&question).ask()?;
+        if let Some(tables) = tables.filter(|tables| self.tables().as_ref() == Some(tables)) {
+            self.told.borrow_mut().keep(tables, question, answer.clone());
+        }
+        Ok(answer)
+    }
+
+    /// None where they cannot be read.
+    fn tables(&self) -> Option<Tables> {
+        let list = |directory: &Path| std::fs::read(directory.join(LIST)).ok();
+        Some([list(&self.common_dir)?, list(&self.git_dir)?])
     }
 
     /// The file of a ref's reflog.
@@ -206,7 +241,7 @@ impl Repo {
             return None;
         }
         let args = ["for-each-ref", "--include-root-refs", "--format=%(refname)"];
-        let printed = self.git_apart(args).run(b"").ok()?;
+        let (_, printed) = self.told_of_refs(args).ok()?;
         let has = |name: &str| printed.lines().any(|line| line == name.as_bytes());
         let told = [("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")];
         told.into_iter().find(|(name, _)| has(name)).map(|(_, word)| word)
@@ -215,7 +250,9 @@ impl Repo {
     /// Every ref below a prefix that ends with a slash.
     pub fn refs_below(&self, prefix: &str) -> Result<Vec<Listed>> {
         if self.has_tables() {
-            return self.listed_by_git(prefix);
+            let (code, printed) = self.told_of_refs(["for-each-ref", LISTING, prefix])?;
+            // What is wrong, git says where it fails.
+            return if code == 0 { listed_refs(&printed) } else { self.listed_by_git(prefix) };
         }
         let packed = self.gix.refs.packed_refs_path();
         let stamp =
@@ -270,6 +307,28 @@ mod tests {
         assert_eq!(listed(), by_git());
         std::fs::write(f.repo.git_dir().join("refs/heads/damaged"), "no id").expect("damage a ref");
         assert_eq!(listed(), by_git(), "without it, as git has it");
+    }
+
+    #[test]
+    fn what_others_do_to_tables_is_seen_at_once() {
+        let f = Fixture::new();
+        let [one, two] = ["1", "2"].map(|name| f.commit(name, name));
+        if !f.git_agrees(&["refs", "migrate", "--ref-format=reftable"]) {
+            return;
+        }
+        let f = f.reopened();
+        let value = |name: &str| f.repo.ref_value(FullName::try_from(name).expect("a name").as_ref()).expect("read it");
+        let main = || value("refs/heads/main").and_then(|target| target.try_id().map(ToOwned::to_owned));
+        assert_eq!([main(), main()], [Some(two); 2]);
+        f.git(&["update-ref", "refs/heads/main", &one.to_string()]);
+        assert_eq!(main(), Some(one));
+        f.git(&["pack-refs", "--all"]);
+        assert_eq!(main(), Some(one));
+        assert_eq!(value("refs/heads/new"), None);
+        f.git(&["branch", "new"]);
+        assert!(value("refs/heads/new").is_some() && f.repo.refs_below("refs/heads/").expect("list").len() == 2);
+        f.git(&["symbolic-ref", "HEAD", "refs/heads/new"]);
+        assert_eq!(value("HEAD"), Some(Target::Symbolic(FullName::try_from("refs/heads/new").expect("a name"))));
     }
 
     #[test]
