@@ -48,7 +48,7 @@ const AGENT: [(&str, &str); 11] = [
     ("Bash", "git add -- a*"),
     ("Bash", "git commit -qm its -- a1 || true"),
     ("Bash", "git branch -f its"),
-    ("Bash", "git status -s >/dev/null; cp a1 a9"),
+    ("Bash", "git status -s >/dev/null; mv a1 a9; cp a9 a1"),
 ];
 
 #[derive(Clone, Debug)]

@@ -358,6 +358,10 @@ fn a_tracked_file_that_was_moved_and_changed_and_made_anew_is_no_file_from_elsew
         "mv a.txt a.bak; sed s/1/2/ a.bak >a.txt; echo more >>a.bak",
         "mv a.txt b.txt; cp b.txt a.txt; echo more >>b.txt",
         "mv sub sub2; cp -r sub2 sub; echo more >>sub2/x",
+        // The index does not know it any more.
+        "mv a.txt a.bak; git checkout -q -- a.txt; echo more >>a.bak",
+        "mv a.txt b.txt; cp b.txt a.txt; echo more >>b.txt; git add -A; git commit -qm its",
+        "git mv a.txt sub/a.txt; echo more >>sub/a.txt; echo new >a.txt; git add a.txt",
     ] {
         for mode in Mode::BOTH {
             let repo = Sandbox::new();

@@ -2,6 +2,7 @@
 //! may be the only copy: undo gives it back under its old name, and leaves alone what the turn is not proven to have made.
 
 use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::file_kind;
 use crate::git::scan::found::Scan;
@@ -11,7 +12,7 @@ use crate::model::bytes::exact;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind, Reason, Skipped, Uncaptured};
 use crate::model::path::{is_at_or_below, parents};
 use crate::model::turn::Turn;
-use anyhow::Result;
+use anyhow::{Error, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::Dev;
@@ -19,6 +20,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Of no more than these it is known which they are, so that a look stays quick.
 const MOST: usize = 2000;
+
+/// In a second.
+const NANOS: u64 = 1_000_000_000;
 
 /// Among more than these nobody looks for those that changed places.
 const FEW: usize = 200;
@@ -135,9 +139,13 @@ impl Checkpoints<'_> {
             let captured = self.contents(movers.before)?;
             // What was captured under another name is in the record of the turn.
             older.retain(|path| changed.files[*path].to.is_some_and(|to| !captured.contains(&to.id)));
+            let begun = (!older.is_empty()).then(|| Index::new(self.repo).begun()).flatten();
             let mut elsewhere = Vec::new();
             for path in older {
-                if !self.was_elsewhere(movers.before, path.as_bstr(), index)? {
+                let mut indexes = [Some(index), begun.as_ref()].into_iter().flatten();
+                if !indexes
+                    .try_fold(false, |is, index| Ok::<_, Error>(is || self.was_elsewhere(movers, path, index)?))?
+                {
                     elsewhere.push(path);
                 }
             }
@@ -148,14 +156,21 @@ impl Checkpoints<'_> {
     }
 
     /// Whether a file is one that was tracked under another name, where there is another one now: the index knows which it was.
-    fn was_elsewhere(&self, before: &Checkpoint, path: &BStr, index: &gix::index::File) -> Result<bool> {
-        let Some((stat, _)) = Worktree::new(self.repo).stat(path)? else { return Ok(false) };
+    fn was_elsewhere(&self, movers: &Movers<'_>, path: &BString, index: &gix::index::File) -> Result<bool> {
+        let found = Worktree::new(self.repo).stat(path.as_bstr())?.zip(movers.identity(path.as_bstr()));
+        let Some(((stat, _), Identity { born: Some(born), .. })) = found else { return Ok(false) };
         // git keeps so much of the number, and none where a file system has none.
         let number = u32::try_from(stat.st_ino & u64::from(u32::MAX)).unwrap_or_default();
-        let is_it = |entry: &&gix::index::Entry| number != 0 && entry.stat.ino == number;
+        // A number is used again: what had it when the file was not there yet is another.
+        let is_since = |entry: &gix::index::Entry| {
+            let changed = entry.stat.ctime;
+            (u64::from(changed.secs), u64::from(changed.nsecs))
+                >= (born / NANOS, if changed.nsecs == 0 { 0 } else { born % NANOS })
+        };
+        let is_it = |entry: &&gix::index::Entry| number != 0 && entry.stat.ino == number && is_since(entry);
         for entry in index.entries().iter().filter(is_it) {
             let old = entry.path(index);
-            if old != path && self.captured_file(before, old)?.is_some() {
+            if old != path.as_bstr() && self.captured_file(movers.before, old)?.is_some() {
                 return Ok(true);
             }
         }

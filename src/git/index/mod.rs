@@ -1,6 +1,7 @@
 //! The index. gix reads it; git writes it, since git knows its extensions, its flags and the filters. Only where
 //! there are none of these oxundo writes it itself.
 
+pub mod begun;
 pub mod convert;
 pub mod hooks;
 pub mod lock;

@@ -144,6 +144,10 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
     let message = format!("begin {number} ({})", turn.label());
     let notes = notes(locked.repo, &turn);
     locked.carry_out(&plan, update, message, notes, lock)?;
+    if turn.made.is_none() {
+        // Without it, undo may leave a file that the turn moved.
+        let _ = Index::new(locked.repo).keep_begun();
+    }
     Ok(number)
 }
 

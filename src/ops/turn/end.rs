@@ -81,7 +81,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     locked.carry_out(&plan, update, message, notes, lock)?;
     announce_left(locked, &turn, &undone);
     // Else the next turn does it as it begins.
-    let _ = calls::forget(locked.repo);
+    let _ = calls::forget(locked.repo).and_then(|()| Index::new(locked.repo).forget_begun());
     Ok(Some(turn))
 }
 
@@ -302,6 +302,7 @@ pub fn drop_open(locked: &mut Locked<'_>) -> Result<()> {
 pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<()> {
     let number = turn.turn;
     let checkpoints = Checkpoints::new(locked.repo);
+    let _ = Index::new(locked.repo).forget_begun();
     let delta = checkpoints.delta(turn, &since.before, &since.start)?.inverse();
     let within = since.capture.checkpoint.operation.clone();
     let mut deltas = vec![TurnDelta { turn: number, delta, within, ..TurnDelta::default() }];
