@@ -181,6 +181,11 @@ impl Config<'_> {
         self.choice("mcp", &[("read", Access::Read), ("full", Access::Full), ("off", Access::Off)])
     }
 
+    /// `oxundo.conversation`: whether undo makes copies of agents' conversations.
+    pub fn forks_conversations(self) -> Result<bool> {
+        self.choice("conversation", &[("hint", false), ("fork", true)])
+    }
+
     /// `oxundo.verify`: whether the repository's commit hooks run.
     pub fn verify(self) -> Result<bool> {
         self.flag("verify")

@@ -46,6 +46,8 @@ pub struct Adapter {
     pub resume: Option<&'static str>,
     /// What is typed there to go back to an earlier prompt, where the agent can.
     pub rewind: Option<&'static str>,
+    /// How it keeps a conversation in a file, where a copy of a part of that was seen to be taken up as any other.
+    pub transcript: Option<TranscriptForm>,
     /// Whether it reads a project's hooks in the directory only in which it is started, and in none above.
     pub only_where_started: bool,
     /// Whether the time-outs of its hooks are in milliseconds; all others' are in seconds.
@@ -61,6 +63,30 @@ pub struct Adapter {
     pub removal: Option<(&'static str, &'static str)>,
     /// Whether it tells of each call of each of its tools: what changes outside of them is not its work.
     pub all_calls: bool,
+}
+
+/// How an agent keeps a conversation in a file: a line of JSON for each thing that happened. The name of the file has the session's
+/// id in it, or the first eight characters of that.
+#[derive(Clone, Copy, Debug)]
+pub struct TranscriptForm {
+    /// Where all of them are: a variable that names a directory, and a path below that.
+    pub places: &'static [(&'static str, &'static str)],
+    /// The keys of the session's id, at whatever depth.
+    pub session: &'static [&'static str],
+    /// The fields and values that show that a line is something said to the agent; none where only the prompt's id does.
+    pub prompt: &'static [(&'static str, &'static str)],
+    /// The field with its text.
+    pub text: &'static str,
+    /// The field with the prompt's id, as hooks tell it.
+    pub prompt_id: Option<&'static str>,
+    /// The field with the line's own id, which a copy of it has as well.
+    pub id: Option<&'static str>,
+    /// The fields with the id of the line before it, where lines are a tree; the first that is there counts.
+    pub parent: &'static [&'static str],
+    /// Whether lines may hang beside the way that leads from line to line, as calls do that run at the same time.
+    pub has_side_lines: bool,
+    /// The types of lines that say where the conversation ends, or what is still to be said to the agent.
+    pub about_end: &'static [&'static str],
 }
 
 /// A setting that turns an agent's hooks off.
@@ -150,6 +176,7 @@ const PLAIN: Adapter = Adapter {
     state_files: &[],
     resume: None,
     rewind: None,
+    transcript: None,
     only_where_started: false,
     milliseconds: false,
     switches: &[],
@@ -178,6 +205,64 @@ const CLAUDES: &[(&str, Meaning)] = &[
 /// Claude Code's list of sub-agents and commands, which Qwen Code has adopted.
 const TASKS: Background = Background { list: "background_tasks", status: "status", at_work: "running" };
 
+/// A tree of lines, each of which names itself and the one before it.
+const TREE: TranscriptForm = TranscriptForm {
+    places: &[],
+    session: &["sessionId"],
+    prompt: &[("type", "user")],
+    text: "message.content",
+    prompt_id: None,
+    id: Some("uuid"),
+    parent: &["parentUuid"],
+    has_side_lines: false,
+    about_end: &[],
+};
+
+const CLAUDES_TRANSCRIPT: TranscriptForm = TranscriptForm {
+    places: &[("CLAUDE_CONFIG_DIR", "projects"), ("HOME", ".claude/projects")],
+    prompt_id: Some("promptId"),
+    // Where it was summarised, the line before it is only logically that.
+    parent: &["parentUuid", "logicalParentUuid"],
+    has_side_lines: true,
+    about_end: &["last-prompt", "queue-operation"],
+    ..TREE
+};
+
+const CODEXS_TRANSCRIPT: TranscriptForm = TranscriptForm {
+    places: &[("CODEX_HOME", "sessions"), ("HOME", ".codex/sessions")],
+    session: &["id", "session_id", "thread_id"],
+    // What it says to its model by itself looks as what the user says.
+    prompt: &[],
+    text: "",
+    prompt_id: Some("payload.turn_id"),
+    id: None,
+    parent: &[],
+    ..TREE
+};
+
+const GEMINIS_TRANSCRIPT: TranscriptForm = TranscriptForm {
+    places: &[("GEMINI_CLI_HOME", ".gemini/tmp"), ("HOME", ".gemini/tmp")],
+    text: "content",
+    id: Some("id"),
+    parent: &[],
+    ..TREE
+};
+
+const QWENS_TRANSCRIPT: TranscriptForm = TranscriptForm {
+    places: &[("QWEN_RUNTIME_DIR", "projects"), ("QWEN_HOME", "projects"), ("HOME", ".qwen/projects")],
+    text: "message.parts",
+    ..TREE
+};
+
+const PIS_TRANSCRIPT: TranscriptForm = TranscriptForm {
+    places: &[("PI_CODING_AGENT_SESSION_DIR", ""), ("PI_CODING_AGENT_DIR", "sessions"), ("HOME", ".pi/agent/sessions")],
+    session: &["id"],
+    prompt: &[("type", "message"), ("message.role", "user")],
+    id: Some("id"),
+    parent: &["parentId"],
+    ..TREE
+};
+
 /// The events of oxundo's own plugins.
 const PLUGINS: &[(&str, Meaning)] = &[];
 
@@ -197,6 +282,7 @@ pub const ADAPTERS: &[Adapter] = &[
         directory_variable: Some("CLAUDE_PROJECT_DIR"),
         call_variables: &["CLAUDECODE"],
         resume: Some("claude --resume {}"),
+        transcript: Some(CLAUDES_TRANSCRIPT),
         rewind: Some("/rewind"),
         switches: &[disable_all(&[".claude/settings.local.json", ".claude/settings.json"], &["settings.json"])],
         shares_local_since: Some("2.1.330"),
@@ -220,6 +306,7 @@ pub const ADAPTERS: &[Adapter] = &[
         ],
         call_variables: &["CODEX_CI", "CODEX_SANDBOX"],
         resume: Some("codex resume {}"),
+        transcript: Some(CODEXS_TRANSCRIPT),
         switches: &[Switch {
             keys: &["features", "hooks"],
             off: Off::When(false),
@@ -242,6 +329,7 @@ pub const ADAPTERS: &[Adapter] = &[
         directory_variable: Some("GEMINI_PROJECT_DIR"),
         call_variables: &["GEMINI_CLI"],
         resume: Some("gemini --resume {}"),
+        transcript: Some(GEMINIS_TRANSCRIPT),
         rewind: Some("/rewind"),
         only_where_started: true,
         milliseconds: true,
@@ -315,6 +403,7 @@ pub const ADAPTERS: &[Adapter] = &[
         directory_variable: Some("QWEN_PROJECT_DIR"),
         call_variables: &["QWEN_CODE"],
         resume: Some("qwen --resume {}"),
+        transcript: Some(QWENS_TRANSCRIPT),
         only_where_started: true,
         milliseconds: true,
         switches: &[disable_all(&[".qwen/settings.json"], &["settings.json"])],
@@ -395,6 +484,7 @@ pub const ADAPTERS: &[Adapter] = &[
         programs: &["pi"],
         events: PLUGINS,
         resume: Some("pi --session {}"),
+        transcript: Some(PIS_TRANSCRIPT),
         rewind: Some("/tree"),
         only_where_started: true,
         ..PLAIN

@@ -278,6 +278,14 @@ pub const KEYS: &[Key] = &[
         ..ONE
     },
     Key {
+        name: "conversation",
+        default: "hint",
+        values: "`hint` or `fork`",
+        about: "What undo does about the agent's conversation: it says how that is taken up again, or makes a copy that ends before the undone prompt, where the agent keeps it in a file. The option --conversation stands over it.",
+        example: "fork",
+        ..ONE
+    },
+    Key {
         name: "hints",
         default: "true",
         values: "a boolean",

@@ -14,6 +14,7 @@ use crate::model::merge::Edits;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
+use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
 use crate::ops::turn::check_idle;
@@ -54,7 +55,7 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         verbs: ["Started", "Would start"],
         object: format!("branch '{}' at {what}", sanitized(name)),
         hint: "'oxundo undo' takes it away and goes back".to_owned(),
-        conversations: Vec::new(),
+        conversations: Conversations::default(),
     })
 }
 

@@ -15,6 +15,7 @@ use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
+use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::state_at;
 use crate::ops::restore::kept_aside;
@@ -52,7 +53,7 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
         verbs: ["Restored", "Would restore"],
         object: format!("the state of {}", sanitized(words)),
         hint: "'oxundo undo' takes it back".to_owned(),
-        conversations: Vec::new(),
+        conversations: Conversations::default(),
     })
 }
 

@@ -8,6 +8,7 @@ use crate::git::timeline::stored::Side;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use crate::model::turn::{Made, Turn};
+use crate::ops::conversation::Conversations;
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
@@ -17,7 +18,6 @@ use crate::ops::turn::end::{Ending, drop_open, end_as_seen};
 use crate::ops::turn::since::Since;
 use crate::ops::view::View;
 use anyhow::Result;
-use serde_json::Value;
 
 /// A turn that oxundo would make, with all checks made.
 pub struct PlannedTurn {
@@ -38,7 +38,7 @@ pub struct PlannedTurn {
     /// What to do next.
     pub hint: String,
     /// The agents' conversations that go with the turns.
-    pub conversations: Vec<Value>,
+    pub conversations: Conversations,
 }
 
 impl Foreseen for PlannedTurn {
@@ -52,14 +52,36 @@ impl Foreseen for PlannedTurn {
 }
 
 impl PlannedTurn {
+    /// Warns of what it leaves.
+    pub fn announce(&self, view: &View<'_>) {
+        self.conversations.warn(view);
+    }
+
     /// What would be done.
     pub fn preview(&self) -> Outcome {
         let [_, would] = self.verbs;
-        self.outcome(would, true)
+        self.outcome(would, &self.conversations, true)
     }
 
     /// Does it; after a refusal or failure everything is as it was. The turn's first checkpoint is the rescue.
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
+        let mut conversations = self.conversations.clone();
+        let turn = conversations.go_with(locked, |locked| self.apply(locked))?;
+        let [done, _] = self.verbs;
+        let mut outcome = self.outcome(done, &conversations, false);
+        let Some(turn) = turn else {
+            locked.warn("no turn records this: neither undo nor redo takes it back");
+            outcome.hints.clear();
+            return Ok(outcome);
+        };
+        outcome.hints.extend(conversations.ways_back());
+        outcome.rescue = locked.timeline.checkpoint_id(turn.turn, Side::Before)?;
+        outcome.turn = Some(turn.turn);
+        Ok(outcome)
+    }
+
+    /// Applies the plan; gives the turn that records it.
+    fn apply(&self, locked: &mut Locked<'_>) -> Result<Option<Turn>> {
         Apply::check_names(&self.plan)?;
         self.capture.opened.close();
         let mut capture = self.capture.clone();
@@ -79,17 +101,7 @@ impl PlannedTurn {
             // Where that fails too, the next command does it.
             let _ = drop_open(locked);
         }
-        let turn = made?;
-        let [done, _] = self.verbs;
-        let mut outcome = self.outcome(done, false);
-        let Some(turn) = turn else {
-            locked.warn("no turn records this: neither undo nor redo takes it back");
-            outcome.hints.clear();
-            return Ok(outcome);
-        };
-        outcome.rescue = locked.timeline.checkpoint_id(turn.turn, Side::Before)?;
-        outcome.turn = Some(turn.turn);
-        Ok(outcome)
+        made
     }
 
     /// Does it within a turn that is open, and is then part of it. What it replaces is in a rescue checkpoint.
@@ -105,13 +117,13 @@ impl PlannedTurn {
         let message = format!("{} within turn {}", self.plan.op.word(), turn.turn);
         locked.carry_out(&self.plan, update, message, Vec::new(), None)?;
         let [done, _] = self.verbs;
-        let mut outcome = self.outcome(done, false);
+        let mut outcome = self.outcome(done, &Conversations::default(), false);
         outcome.hints = vec![format!("it is part of turn {}, and is undone with it", turn.turn)];
         outcome.rescue = Some(rescue);
         Ok(outcome)
     }
 
-    fn outcome(&self, verb: &str, dry_run: bool) -> Outcome {
+    fn outcome(&self, verb: &str, conversations: &Conversations, dry_run: bool) -> Outcome {
         Outcome {
             plan: self.plan.clone(),
             turns: self.turns.clone(),
@@ -120,7 +132,8 @@ impl PlannedTurn {
             what: format!("{verb} {}", self.object),
             hints: vec![self.hint.clone()],
             rescue: None,
-            conversations: self.conversations.clone(),
+            conversations: conversations.json(),
+            forks: conversations.lines(dry_run),
             dry_run,
         }
     }

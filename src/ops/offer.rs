@@ -108,6 +108,9 @@ impl Foreseen for Result<Planned, Done> {
 }
 
 fn plan(view: &View<'_>, request: &Request, asked: Asked<'_>) -> Result<Planned> {
+    // Front ends and agents have conversations of their own.
+    let forks = asked.by == By::Typed && (request.conversation || view.config().forks_conversations()?);
+    let view = &view.forking(forks);
     let planned = request.plan(view)?;
     if asked.by == By::Agent {
         reach::check(view, request.op(), &planned.preview().turns)?;

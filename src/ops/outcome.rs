@@ -25,6 +25,8 @@ pub struct Outcome {
     pub rescue: Option<ObjectId>,
     /// The agents' conversations that went with the turns.
     pub conversations: Vec<serde_json::Value>,
+    /// The copies of conversations that were made, in a line each.
+    pub forks: Vec<String>,
     /// Whether nothing was done.
     pub dry_run: bool,
 }

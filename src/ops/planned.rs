@@ -40,8 +40,9 @@ impl From<PlannedTurn> for Planned {
 impl Planned {
     /// Warns of what it leaves.
     pub fn announce(&self, view: &View<'_>) {
-        if let Self::Walk(walk) = self {
-            walk.announce(view);
+        match self {
+            Self::Walk(walk) => walk.announce(view),
+            Self::Made(made) => made.announce(view),
         }
     }
 

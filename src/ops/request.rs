@@ -42,6 +42,9 @@ pub struct Request {
     pub paths: Option<Vec<String>>,
     /// What becomes of the user's edits, in the word of the command line.
     pub edits: Option<String>,
+    /// Whether copies of agents' conversations are made.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub conversation: bool,
     /// Whether the branches move too that others have moved.
     pub all_branches: bool,
     /// What was chosen of it, hunk by hunk.
@@ -62,6 +65,7 @@ impl Default for Request {
             exact: false,
             paths: None,
             edits: None,
+            conversation: false,
             all_branches: false,
             chosen: None,
         }
@@ -134,6 +138,7 @@ impl Request {
         }
         line.push_str(if self.revert { " --revert" } else { "" });
         line.push_str(if self.chosen.is_some() { " -p" } else { "" });
+        line.push_str(if self.conversation { " --conversation" } else { "" });
         line.push_str(if self.all_branches { " --branches=all" } else { "" });
         line.push_str(" --plan");
         let paths = self.paths.iter().flatten().filter_map(|path| read(path));

@@ -15,6 +15,7 @@ use crate::model::path::{all_parents, parents};
 use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::Made;
+use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::state_at;
 use crate::ops::undo::range::nothing;
@@ -46,7 +47,7 @@ pub fn plan(view: &View<'_>, state: &str, pathspecs: &[OsString]) -> Result<Plan
         verbs: ["Restored", "Would restore"],
         object: format!("the files of {}", sanitized(state)),
         hint: "'oxundo undo' takes it back".to_owned(),
-        conversations: Vec::new(),
+        conversations: Conversations::default(),
     })
 }
 

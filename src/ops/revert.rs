@@ -18,7 +18,7 @@ use crate::model::path::all_parents;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{TurnDelta, conflict, plan as planned};
 use crate::model::turn::{Made, Turn, listed};
-use crate::ops::conversation;
+use crate::ops::conversation::{self, Conversations};
 use crate::ops::list::is_done_anywhere;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
@@ -75,7 +75,9 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
     let taken = Taken::above(view, turns.iter().map(|turn| turn.turn).min().unwrap_or(u64::MAX))?;
     let revert = Revert { view, turns: &turns, taken: &taken, capture: &capture, edits };
     let plan = revert.plan(pathspecs).map_err(|error| revert.with_later_turns(error, which))?;
-    Ok(named(&turns, plan, capture, pathspecs))
+    let extent = if pathspecs.is_empty() { conversation::Extent::Whole } else { conversation::Extent::Parts };
+    let conversations = Conversations::undone(view, &turns, extent)?;
+    Ok(PlannedTurn { conversations, ..named(&turns, plan, capture, pathspecs) })
 }
 
 /// The planned turn, and what it is called.
@@ -102,7 +104,7 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
         verbs: ["Took out", "Would take out"],
         object,
         hint: "'oxundo redo' brings it back".to_owned(),
-        conversations: conversation::described(turns),
+        conversations: Conversations::default(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::model::plan::Op;
 use crate::model::planner::TurnDelta;
 use crate::model::step::{Share, Step};
 use crate::model::turn::Turn;
+use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::revert;
 use crate::ops::revert::Which;
@@ -43,7 +44,9 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
         object: format!("what session '{}' did in turn {}", sanitized(session), turn.turn),
         changed: "what the session changed",
     };
-    take_out(view, &turn, &deltas, edits, words)
+    let planned = take_out(view, &turn, &deltas, edits, words)?;
+    let conversations = Conversations::told(std::slice::from_ref(&turn)).of_session(view, session)?;
+    Ok(PlannedTurn { conversations, ..planned })
 }
 
 /// The last turn done in which a session took part.

@@ -11,6 +11,7 @@ use crate::model::checkpoint::Head;
 use crate::model::guard;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::turn::{CommitKind, Made, Turn, listed};
+use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
 use crate::ops::turn::check_idle;
@@ -84,7 +85,7 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
         verbs: ["Squashed", "Would squash"],
         object: format!("{} commits of turns {listed}", line.len()),
         hint: hint.to_owned(),
-        conversations: Vec::new(),
+        conversations: Conversations::default(),
     })
 }
 

@@ -12,7 +12,7 @@ use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::step::{Step, StepName};
 use crate::model::turn::{Made, Turn};
-use crate::ops::conversation;
+use crate::ops::conversation::{Conversations, Extent};
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::step_of;
 use crate::ops::revert::on_this_branch;
@@ -60,7 +60,7 @@ pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result
         verbs: ["Went", "Would go"],
         object: format!("back to step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),
         hint: "'oxundo redo' goes on to where it was".to_owned(),
-        conversations: conversation::described(&range.turns),
+        conversations: Conversations::undone(view, &range.turns, Extent::Parts)?,
     })
 }
 
@@ -131,6 +131,6 @@ pub fn take_out(
         verbs: ["Took out", "Would take out"],
         object: words.object,
         hint: "'oxundo redo' brings it back".to_owned(),
-        conversations: Vec::new(),
+        conversations: Conversations::undone(view, std::slice::from_ref(turn), Extent::Parts)?,
     })
 }

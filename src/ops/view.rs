@@ -38,6 +38,8 @@ pub struct View<'r> {
     pub as_if_present: Option<Capture>,
     /// Whether undo and redo move the branches too that others have moved during a turn.
     pub takes_all_branches: bool,
+    /// Whether undo makes copies of the agents' conversations that end before it.
+    pub takes_conversation: bool,
     /// Whether what is planned is only shown.
     pub is_preview: bool,
     place: OnceCell<Place>,
@@ -56,10 +58,17 @@ impl<'r> View<'r> {
             as_if_ended: None,
             as_if_present: None,
             takes_all_branches: false,
+            takes_conversation: false,
             is_preview: false,
             place: OnceCell::new(),
             heard,
         })
+    }
+
+    /// The same, which makes copies of the agents' conversations, or does not.
+    #[must_use]
+    pub fn forking(&self, takes_conversation: bool) -> Self {
+        Self { takes_conversation, ..self.clone() }
     }
 
     /// As the function of this name, before anything is changed.

@@ -396,6 +396,7 @@ impl Distance {
 
 /// Arguments of `undo`.
 #[derive(Args, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct UndoArgs {
     /// How far
     #[command(flatten)]
@@ -415,6 +416,9 @@ pub struct UndoArgs {
     /// Take the turns out by commits on top of HEAD, published or not; rewrite nothing
     #[arg(long)]
     pub revert: bool,
+    /// Make a copy of the agent's conversation that ends before the undone prompt, and say what takes that up
+    #[arg(long, conflicts_with = "interactive")]
+    pub conversation: bool,
     /// Take only these paths out, of the worktree alone
     #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath, conflicts_with = "revert")]
     pub pathspecs: Vec<OsString>,

@@ -174,7 +174,7 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         Command::Restore(args) if args.plan => ui.answer(&cmd::apply::offer_restore(repo, ui, args)?)?,
         Command::Apply(args) => ui.answer(&cmd::apply::run(repo, ui, args)?)?,
         Command::Undo(args) => ui.answer(&cmd::undo::undo(repo, ui, args)?)?,
-        Command::Redo(args) => ui.answer(&cmd::undo::walk(repo, ui, Op::Redo, &args.distance)?)?,
+        Command::Redo(args) => ui.answer(&cmd::undo::walk(repo, ui, Op::Redo, &args.distance, false)?)?,
         Command::Checkpoint(args) => ui.answer(&*cmd::checkpoint::run(repo, ui, args)?)?,
         Command::Describe(args) => ui.answer(&cmd::describe::run(repo, ui, args)?)?,
         Command::Keep(args) => ui.answer(&cmd::describe::keep(repo, ui, args)?)?,

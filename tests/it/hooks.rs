@@ -748,7 +748,7 @@ fn undo_says_how_to_take_the_agent_back_too() {
     assert_eq!(
         undone["conversations"],
         json!([{"turn": 1, "agent": "claude", "session": "sess-1", "prompt": "p1", "resume": "claude --resume sess-1",
-            "transcript": transcript.to_string_lossy(), "from": 6, "to": text.len()}])
+            "transcript": transcript.to_string_lossy(), "from": 6, "to": text.len(), "fork": null, "not_forked": null}])
     );
 }
 

@@ -15,6 +15,7 @@ mod command_line;
 mod commits;
 mod completions;
 mod concurrency;
+mod conversation;
 mod copies;
 mod crash;
 mod damage;
@@ -42,6 +43,8 @@ mod follow;
 mod follow_property;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod foreseen;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod forks;
 #[cfg(target_os = "linux")]
 mod fuse;
 mod gc;

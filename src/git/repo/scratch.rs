@@ -177,6 +177,11 @@ pub fn checksum(record: &[u8]) -> [u8; 8] {
     hasher.finish().to_be_bytes()
 }
 
+/// A name that says what these bytes are, the same for ever.
+pub fn name_of(bytes: &[u8]) -> Result<String> {
+    Ok(gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, bytes)?.to_string())
+}
+
 /// Puts a record into the scratch directory. Without it the next scan takes a little longer.
 pub fn write_record(repo: &Repo, name: &str, record: &[u8]) {
     let Ok(scratch) = repo.scratch() else { return };

@@ -16,6 +16,7 @@ use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::{Note, Turn, listed};
 use crate::ops::conversation;
+use crate::ops::conversation::Conversations;
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
@@ -41,6 +42,7 @@ pub struct PlannedUndo {
     op: Op,
     range: TurnRange,
     prepared: Prepared,
+    conversations: Conversations,
 }
 
 /// Plans an undo or a redo for all its turns, and changes nothing. `edits` overrides the configuration.
@@ -49,7 +51,11 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
         let range = TurnRange::find(view, op, extent)?;
         let edits = view.config().edits_or(edits)?;
         let prepared = Prepared::new(view, op, &range, edits, RefMoves::Move)?;
-        Ok(PlannedUndo { op, range, prepared })
+        let conversations = match op {
+            Op::Undo => Conversations::undone(view, &range.turns, conversation::Extent::Whole)?,
+            _ => Conversations::told(&range.turns),
+        };
+        Ok(PlannedUndo { op, range, prepared, conversations })
     };
     planned().map_err(|error| in_the_middle(view, error))
 }
@@ -92,6 +98,7 @@ impl Foreseen for PlannedUndo {
 impl PlannedUndo {
     /// Warns of paths that the turns changed and that are not covered, and of branches that stay.
     pub fn announce(&self, view: &View<'_>) {
+        self.conversations.warn(view);
         for (name, turn) in &self.prepared.beside {
             let name = short_branch(name);
             view.warn(format!(
@@ -118,11 +125,22 @@ impl PlannedUndo {
 
     /// What would be done.
     pub fn preview(&self) -> Outcome {
-        outcome(self.op, &self.range, self.prepared.plan.clone(), None)
+        outcome(self.op, &self.range, self.prepared.plan.clone(), &self.conversations, None)
     }
 
     /// Does it; after a failure everything is as it was.
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
+        let mut conversations = self.conversations.clone();
+        let rescue = conversations.go_with(locked, |locked| self.apply(locked))?;
+        let mut outcome = outcome(self.op, &self.range, self.prepared.plan.clone(), &conversations, Some(rescue));
+        if self.op == Op::Redo {
+            outcome.hints.extend(conversation::originals(locked.repo, &self.range.turns));
+        }
+        Ok(outcome)
+    }
+
+    /// Applies the plan and records it; gives the rescue checkpoint.
+    fn apply(&self, locked: &mut Locked<'_>) -> Result<ObjectId> {
         let plan = &self.prepared.plan;
         let mut update = locked.timeline.update();
         pin_by_hand(locked, &mut update.state)?;
@@ -152,7 +170,7 @@ impl PlannedUndo {
             _ => format!("{} {}", plan.op.word(), labels(&self.range.turns)),
         };
         locked.carry_out(plan, update, message, notes, None)?;
-        Ok(outcome(self.op, &self.range, self.prepared.plan, Some(rescue)))
+        Ok(rescue)
     }
 
     /// Records the commits whose message the user has changed as those of their turns, and those that are made anew upon such
@@ -197,9 +215,9 @@ fn warn_of_copies(view: &View<'_>, turn: &Turn) {
 }
 
 /// The answer: what was done if there is a rescue checkpoint, else what would be.
-fn outcome(op: Op, range: &TurnRange, plan: Plan, rescue: Option<ObjectId>) -> Outcome {
+fn outcome(op: Op, range: &TurnRange, plan: Plan, conversations: &Conversations, rescue: Option<ObjectId>) -> Outcome {
     let (back, forward) = range.turns.split_at(range.back);
-    let rewinds = if op == Op::Redo { Vec::new() } else { conversation::hints(back) };
+    let rewinds = if op == Op::Redo { Vec::new() } else { conversations.hints() };
     let undone = whole(back).iter().map(|turn| turn.turn).collect();
     Outcome {
         turns: whole(back).into_iter().chain(whole(forward)).map(|turn| turn.turn).collect(),
@@ -207,7 +225,8 @@ fn outcome(op: Op, range: &TurnRange, plan: Plan, rescue: Option<ObjectId>) -> O
         turn: None,
         what: told(op, range, rescue.is_none()),
         hints: way_back(op, range).into_iter().chain(rewinds).collect(),
-        conversations: conversation::described(&range.turns),
+        conversations: conversations.json(),
+        forks: conversations.lines(rescue.is_none()),
         plan,
         rescue,
         dry_run: rescue.is_none(),

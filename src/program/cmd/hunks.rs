@@ -1,5 +1,6 @@
 //! `oxundo undo -p` and `oxundo restore -p`: git asks, and the answers are a plan like any other.
 
+use crate::config::Config;
 use crate::git::repo::Repo;
 use crate::ops::hunks::Asked;
 use crate::ops::outcome::Outcome;
@@ -14,7 +15,9 @@ use anyhow::Result;
 /// Asks, and does what was chosen.
 pub fn run(repo: &Repo, ui: &Ui, request: Request, dry_run: bool) -> Result<Outcome> {
     let request = asked(repo, &ui.heard(), request)?;
-    make(repo, ui, request.op(), dry_run, |view: &View<'_>| request.plan_parts(view))
+    let forks = request.conversation || Config(repo).forks_conversations()?;
+    let plan = |view: &View<'_>| request.plan_parts(&view.forking(forks));
+    make(repo, ui, request.op(), dry_run, plan)
 }
 
 /// What was asked for, with what was chosen of it. Nobody is kept waiting while the user thinks.

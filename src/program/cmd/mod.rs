@@ -114,12 +114,14 @@ fn make(
     if dry_run {
         return look_ahead(repo, &heard, command, |view| {
             let planned = plan(view)?;
+            planned.announce(view);
             side_effects::name_who_is_asked(view, op);
             Ok(planned.preview())
         });
     }
     interrupt::watch(repo)?;
     settled_for(repo, &heard, command, plan, |locked, planned, within| {
+        planned.announce(locked);
         let done = match within {
             Some(turn) => planned.carry_out_within(locked, turn),
             None => planned.carry_out(locked),

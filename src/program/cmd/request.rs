@@ -11,6 +11,7 @@ pub fn undo_request(args: &UndoArgs) -> Request {
         only: args.only.clone(),
         session: args.session.clone(),
         revert: args.revert,
+        conversation: args.conversation,
         ..distant(Request::default(), &args.distance)
     };
     request.paths(paths)

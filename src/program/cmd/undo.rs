@@ -3,6 +3,7 @@
 
 use crate::agents::setup::title;
 use crate::agents::standing::silent;
+use crate::config::Config;
 use crate::error::{Code, Refusal, SilentHooks};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::ago;
@@ -27,27 +28,35 @@ use std::ffi::OsString;
 
 /// Undoes turns, whichever way.
 pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
+    let forks = forks(repo, args)?;
     if args.patch {
         let done = hunks::run(repo, ui, undo_request(args), args.distance.dry_run);
         return done.map_err(|error| with_silent_hooks(repo, error));
     }
-    if let Some(done) = by_steps(repo, ui, args) {
+    if let Some(done) = by_steps(repo, ui, args, forks) {
         return done;
     }
     if args.revert || args.only.is_some() || !args.pathspecs.is_empty() {
-        return revert(repo, ui, args);
+        return revert(repo, ui, args, forks);
     }
-    walk(repo, ui, Op::Undo, &args.distance).map_err(|error| with_silent_hooks(repo, error))
+    walk(repo, ui, Op::Undo, &args.distance, forks).map_err(|error| with_silent_hooks(repo, error))
+}
+
+/// Whether copies of agents' conversations are made.
+fn forks(repo: &Repo, args: &UndoArgs) -> Result<bool> {
+    Ok(Config(repo).forks_conversations()? || args.conversation)
 }
 
 /// Undoes by steps or by a session, where that is what the words mean.
-fn by_steps(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Option<Result<Outcome>> {
+fn by_steps(repo: &Repo, ui: &Ui, args: &UndoArgs, forks: bool) -> Option<Result<Outcome>> {
     let Distance { dry_run, edits, .. } = args.distance;
     if let Some(session) = &args.session {
-        return Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| sessions::plan(view, session, edits)));
+        return Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| {
+            sessions::plan(&view.forking(forks), session, edits)
+        }));
     }
     if let Some(name) = args.only.as_deref().and_then(StepName::parse) {
-        let plan = |view: &View<'_>| steps::plan_only(view, &name, &args.pathspecs, edits);
+        let plan = |view: &View<'_>| steps::plan_only(&view.forking(forks), &name, &args.pathspecs, edits);
         return Some(make(repo, ui, Op::Undo, dry_run, plan));
     }
     let name = args.distance.to.as_deref().and_then(StepName::parse)?;
@@ -56,7 +65,7 @@ fn by_steps(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Option<Result<Outcome>> {
             .hint(way_without(&name.to_string(), &args.pathspecs));
         return Some(Err(refusal.into()));
     }
-    Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| steps::plan_to(view, &name, edits)))
+    Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| steps::plan_to(&view.forking(forks), &name, edits)))
 }
 
 /// What leads to a step as `undo --to` cannot: with paths, or on top.
@@ -94,10 +103,10 @@ fn hint_of(hooks: &SilentHooks) -> String {
 }
 
 /// Moves the timeline's cursor.
-pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome> {
+pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance, forks: bool) -> Result<Outcome> {
     let (heard, command) = (ui.heard(), Command { op, by: By::Typed });
     let plan = |view: &View<'_>| {
-        let mut view = view.clone();
+        let mut view = view.forking(forks);
         view.takes_all_branches = distance.branches == Some(Branches::All);
         plan(&view, op, &extent(distance), distance.edits)
     };
@@ -118,12 +127,12 @@ pub fn walk(repo: &Repo, ui: &Ui, op: Op, distance: &Distance) -> Result<Outcome
     })
 }
 
-fn revert(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
+fn revert(repo: &Repo, ui: &Ui, args: &UndoArgs, forks: bool) -> Result<Outcome> {
     let which = match &args.only {
         Some(turn) => Which::Only(turn.clone()),
         None if args.revert => Which::Last(extent(&args.distance)),
         None => Which::PartsOf(extent(&args.distance)),
     };
-    let plan = |view: &View<'_>| revert::plan(view, &which, &args.pathspecs, args.distance.edits);
+    let plan = |view: &View<'_>| revert::plan(&view.forking(forks), &which, &args.pathspecs, args.distance.edits);
     make(repo, ui, Op::Undo, args.distance.dry_run, plan)
 }

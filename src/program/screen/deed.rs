@@ -114,6 +114,7 @@ impl Deed {
     }
 
     fn plan(&self, view: &View<'_>, edits: Option<Edits>) -> Result<Planned> {
+        let view = &view.forking(view.config().forks_conversations()?);
         let made = match self {
             Self::Go { to, .. } => {
                 let Some(step) = StepName::parse(to) else {

@@ -19,6 +19,7 @@ impl Outcome {
         text.push_str(&line(&format!("{keeps} your edits in"), &self.plan.kept_edits));
         text.push_str(&line("No longer staged:", &self.plan.unstaged));
         text.push_str(&line(&format!("{overwrites} your edits in"), &self.plan.overwritten));
+        self.forks.iter().for_each(|fork| text.push_str(&format!("{fork}\n")));
         text
     }
 
