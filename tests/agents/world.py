@@ -219,6 +219,10 @@ class World:
                 found[short] = (oct(mode), content)
         return found
 
+    def home_files(self):
+        """Every conversation in the agent's own directories, byte for byte."""
+        return {path: path.read_bytes() for path in self.home.rglob("*.jsonl") if path.is_file()}
+
     def state(self):
         git = self.git("rev-parse", "HEAD"), self.git("symbolic-ref", "HEAD"), self.git("ls-files", "-s"), self.git("stash", "list")
         return self.files(), git
