@@ -12,7 +12,7 @@ use crate::model::turn::Turn;
 use crate::ops::operation::state_of;
 use crate::ops::turn::states;
 use crate::ops::view::{View, last_whole};
-use anyhow::Result;
+use anyhow::{Error, Result};
 
 /// The number of the turn that these words mean; 0 is the state before the first.
 pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
@@ -34,7 +34,7 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
                 let Some(number) = at else { break };
                 at = last_whole(timeline, timeline.require_turn(number)?.previous)?;
             }
-            at.ok_or_else(unknown)
+            at.map_or_else(|| Err(none_done(view, words).unwrap_or_else(unknown)), Ok)
         }
         TurnSpec::Commit(digits) => {
             let Ok(commit) = Objects::new(view.repo).find_commit_id(&digits) else { return Err(unknown()) };
@@ -48,6 +48,22 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
             Err(unknown())
         }
     }
+}
+
+/// Why there is no last turn, where none is done.
+fn none_done(view: &View<'_>, words: &str) -> Option<Error> {
+    if view.last_whole().ok()?.is_some() {
+        return None;
+    }
+    let refusal = Refusal::new(Code::NotFound, format!("'{words}' is the last turn done, and none is done here"));
+    let undone = view.place().ok()?.undone.first();
+    Some(match undone {
+        Some(turn) => refusal.hint(format!("run 'oxundo redo' to bring turn {turn} back, or give its number")).into(),
+        None if view.timeline.turn_numbers().ok()?.is_empty() => {
+            refusal.hint("'oxundo run -- COMMAND' makes a turn").into()
+        }
+        None => refusal.hint("run 'oxundo log --all' to see the turns").into(),
+    })
 }
 
 /// The number of a turn that has two checkpoints.

@@ -52,6 +52,9 @@ const SYNONYMS: &[(&str, &[&str])] = &[
 
 /// What a wrong command line is told.
 pub fn refusal(error: &Error, args: &[OsString]) -> Refusal {
+    if let Some(refusal) = misplaced(args) {
+        return refusal;
+    }
     let typed = Typed::new(error, args);
     match error.kind() {
         ErrorKind::InvalidSubcommand => typed.no_command(),
@@ -61,6 +64,16 @@ pub fn refusal(error: &Error, args: &[OsString]) -> Refusal {
         ErrorKind::MissingRequiredArgument => typed.missing(),
         _ => typed.other(),
     }
+}
+
+/// What is told where `--` stands before the command, for clap takes the command for something else then.
+fn misplaced(args: &[OsString]) -> Option<Refusal> {
+    let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
+    let command = command_at(&words)?;
+    let (before, rest) = words.split_at(command);
+    let without: Vec<&[u8]> = before.iter().filter(|word| **word != b"--").chain(rest).copied().collect();
+    (without.len() < words.len())
+        .then(|| Refusal::new(Code::Usage, "'--' stands before the command").hint(run(&line(without))))
 }
 
 /// What was typed, and what clap found wrong with it.

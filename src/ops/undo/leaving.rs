@@ -9,6 +9,7 @@ use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::plan::{Op, Plan};
+use crate::model::planner::finishing;
 use crate::model::turn::Turn;
 use crate::ops::undo::legs::Leg;
 use crate::ops::undo::range::TurnRange;
@@ -40,7 +41,8 @@ pub fn check_commits(
         // It is made again from where undo leads.
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
         let checked = guard::check(op, name, &described);
-        Ok(checked.map_err(|refusal| if op == Op::Redo { with_branch(refusal, range) } else { refusal })?)
+        let checked = checked.map_err(|refusal| if op == Op::Redo { with_branch(refusal, range) } else { refusal });
+        Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?)
     };
     let mut then = now.clone();
     for (name, at, goal) in moving_tips(back, now) {
@@ -89,6 +91,14 @@ fn held_by_operation(view: &View<'_>, legs: &[Leg]) -> Result<Vec<ObjectId>> {
     };
     let named = Objects::new(view.repo).merged_by(&goal.operation)?;
     Ok(named.into_iter().chain(goal.head.commit).collect())
+}
+
+/// In the middle of an operation no turn is taken out on top: it is finished or given up first.
+fn in_the_middle(view: &View<'_>, mut refusal: Refusal) -> Refusal {
+    let Some(word) = view.repo.in_progress() else { return refusal };
+    refusal.hints.retain(|hint| !hint.contains("--revert") && !hint.contains("'oxundo branch "));
+    let [finish, give_up] = finishing(word);
+    refusal.hint(finish).hint(give_up)
 }
 
 /// What is on the branch stays there, and the turns come back on one of their own.

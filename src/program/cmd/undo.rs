@@ -11,6 +11,7 @@ use crate::model::bytes::shell_word;
 use crate::model::plan::Op;
 use crate::model::step::StepName;
 use crate::ops::outcome::Outcome;
+use crate::ops::resolve::step_of;
 use crate::ops::revert;
 use crate::ops::revert::Which;
 use crate::ops::side_effects;
@@ -63,7 +64,11 @@ fn by_steps(repo: &Repo, ui: &Ui, args: &UndoArgs, forks: bool) -> Option<Result
     if args.revert || !args.pathspecs.is_empty() {
         let refusal = Refusal::new(Code::Usage, format!("'--to {name}' goes back to a step wholly"))
             .hint(way_without(&name.to_string(), &args.pathspecs));
-        return Some(Err(refusal.into()));
+        // Of a step that is not there, this is told first.
+        return Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| {
+            step_of(view, &name)?;
+            Err(refusal.clone().into())
+        }));
     }
     Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| steps::plan_to(&view.forking(forks), &name, edits)))
 }

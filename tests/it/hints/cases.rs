@@ -50,6 +50,7 @@ const NOTHING: &str = "nothing to …: …";
 const IN_PROGRESS: &str = "a … is in progress";
 const NO_COMMAND: &str = "'…' is no command";
 const NO_NUMBER: &str = "'…' is no number of turns";
+const NONE_DONE: &str = "'…' is the last turn done, and none is done here";
 const NAME: &str = "'…' …";
 
 /// A turn of two sessions with a call of each, while which a file came.
@@ -432,6 +433,20 @@ pub(super) const CASES: &[Case] = &[
     none("session '…' has no turn here", "", "oxundo undo --session x"),
     none("there is no step '…': the last one of turn … is ….…", STEP, "oxundo show 3.9"),
     none("there is no turn '…' here", "", "oxundo show 9"),
+    case(NONE_DONE, "oxundo -q undo --steps 2", "oxundo branch other @", "git rev-parse -q --verify other"),
+    case(NONE_DONE, "oxundo -q uninstall --purge --yes", "oxundo show", "oxundo log --all"),
+    none(NONE_DONE, "oxundo -q undo --steps 2; oxundo -q run -- touch x; git switch -qc o HEAD~1", "oxundo diff @"),
+    case("turn … has no steps", "", "oxundo undo --revert --to 1.1", "true"),
+    case("'--' stands before the command", "", "oxundo -- -- undo", "! test -e two"),
+    case("'--' stands before the command", "", "oxundo -- undo --steps 2", "! test -e one"),
+    case(
+        "commit … has been published (…)",
+        "git clone -q --bare . ../home/o.git; git remote add o ../home/o.git; git switch -qc other HEAD~2; echo z >one; git add one; \
+         git commit -qm z; git switch -q main; git cherry-pick other >&2 || true; \
+         oxundo -q run --ghost -- sh -c 'git update-ref HEAD $(git commit-tree -p HEAD -m x HEAD^{tree})'; git push -q o HEAD",
+        "oxundo undo",
+        "! test -e .git/CHERRY_PICK_HEAD",
+    ),
     none("'…' is not a turn: give a number, @, @~N or a commit id", "", "oxundo show 'x y'"),
     none("there is no plan '…' here", "", "oxundo apply x"),
     none("there is no rescue checkpoint '…' here", "", "oxundo restore @rescue"),
