@@ -1,8 +1,8 @@
 //! Removing old turns, and freeing what was moved aside for them.
 
 use crate::git::apply::Apply;
-use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, unix_now};
+use crate::git::repo::{Repo, ask};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::{quoted, size};
 use crate::model::expiry::{self, Expiry, NEWEST};
@@ -201,6 +201,7 @@ impl Collection {
     /// Lets it go.
     pub fn carry_out(&self, locked: &mut Locked<'_>) -> Result<Collected> {
         locked.repo.mark_collected()?;
+        ask::sweep(locked.repo);
         let collected = Collected { dry_run: false, ..self.preview(locked) };
         self.record(locked)?;
         let removed = removed::expire(locked.repo, self.limit, may_hold(self.drops), false)?;
@@ -275,6 +276,7 @@ pub fn collect_automatically(repo: &Repo, heard: Warn<'_>) -> Result<Collected> 
         return Ok(preview);
     }
     let mut locked = Locked::over(repo, heard, lock)?;
+    ask::sweep(repo);
     if locked.timeline.commit != view.timeline.commit {
         return Ok(preview);
     }

@@ -181,6 +181,37 @@ fn questions_that_are_cut_off_change_nothing() {
 }
 
 #[test]
+fn what_killed_questions_leave_goes_with_gc_whoever_has_the_number_now_and_living_ones_stay() {
+    let repo = turn_of_hunks(Mode::Commit);
+    let asked = || {
+        let listed = repo.sh("ls -d .git/oxundo/asked-* 2>/dev/null || true");
+        listed.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let begin = || {
+        let mut screen =
+            Watched::start(repo.launched_command("echo $$ >../pid; exec \"$0\" undo -p -- a.txt", &[]), 80, 24);
+        screen.shows("(1/2) Discard this hunk");
+        screen
+    };
+    let mut killed = begin();
+    repo.sh("kill -KILL $(cat ../pid)");
+    killed.ends();
+    let left = asked();
+    assert_eq!(left.len(), 1, "it is left: {left:?}");
+    // The number is that of a living process now.
+    repo.sh(&format!("mv {} .git/oxundo/asked-{}", left[0], std::process::id()));
+    let mut living = begin();
+    repo.oxundo(["gc", "--dry-run"]).success();
+    assert_eq!(asked().len(), 1, "the next question has swept already");
+    repo.sh(&format!("cp -r {} .git/oxundo/asked-{}", asked()[0], std::process::id()));
+    repo.oxundo(["gc"]).success();
+    assert_eq!(asked().len(), 1, "of the two the living one stays: {:?}", asked());
+    living.types("y\r").shows("(2/2) Discard").types("n\r").ends();
+    assert!(living.screen().contents().contains("Took out parts"), "{}", living.screen().contents());
+    assert_eq!(asked(), Vec::<String>::new());
+}
+
+#[test]
 fn a_terminal_that_is_gone_gives_no_answer() {
     let repo = turn_of_hunks(Mode::Commit);
     let before = repo.everything();

@@ -46,6 +46,9 @@ pub struct Question {
 /// How the directories are called in which this is asked; behind it comes the process.
 const ASKED: &str = "asked-";
 
+/// What its process has locked.
+const ASKER: &str = ".git/asker";
+
 /// What the user has set of how git asks.
 const LOOKS: &str = r"^(color|interactive|pager)\.|^core\.(editor|pager)$|^diff\.(algorithm|context|interhunkcontext|wserrorhighlight)$";
 
@@ -95,18 +98,28 @@ pub fn sweep(repo: &Repo) {
     for entry in std::fs::read_dir(repo.scratch_path("")).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let asker = name.to_str().and_then(|name| name.strip_prefix(ASKED)?.parse().ok());
-        if asker.is_some_and(|asker| process(asker).is_none()) {
+        let is_left = |asker| is_of_the_dead(&entry.path()).unwrap_or_else(|| process(asker).is_none());
+        if asker.is_some_and(is_left) {
             let _ = remove_tree(&entry.path());
         }
     }
 }
 
+/// Whether nobody has the lock in it any more, whoever has the process's number now; none where there is no lock yet.
+fn is_of_the_dead(place: &Path) -> Option<bool> {
+    Some(File::open(place.join(ASKER)).ok()?.try_lock().is_ok())
+}
+
 /// A repository of its own, for nobody else to read; it is gone when this is dropped.
-struct Place(PathBuf);
+struct Place {
+    path: PathBuf,
+    /// The lock of whoever asks.
+    _asker: File,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = remove_tree(&self.0);
+        let _ = remove_tree(&self.path);
     }
 }
 
@@ -118,10 +131,15 @@ impl Place {
         }
         let made = DirBuilder::new().mode(0o700).create(&path);
         made.with_context(|| format!("make '{}'", path.display()))?;
-        let place = Self(path);
         for directory in [".git/objects", ".git/refs", ".git/info"] {
-            std::fs::create_dir_all(place.0.join(directory)).context("make a repository to ask in")?;
+            std::fs::create_dir_all(path.join(directory)).context("make a repository to ask in")?;
         }
+        // Under its name it is never there without its lock.
+        let (lock, new) = (path.join(ASKER), path.join(".git/asker.new"));
+        let asker = File::create(&new).context("lock the repository to ask in")?;
+        asker.lock().context("lock the repository to ask in")?;
+        std::fs::rename(&new, &lock).context("lock the repository to ask in")?;
+        let place = Self { path, _asker: asker };
         place.put(b".git/HEAD".as_bstr(), b"ref: refs/heads/asked\n", 0o600)?;
         place.put(b".git/info/attributes".as_bstr(), ATTRIBUTES.as_bytes(), 0o600)?;
         let config = looks(repo)? + PLAIN;
@@ -130,7 +148,7 @@ impl Place {
     }
 
     fn git<const N: usize>(&self, args: [&str; N]) -> Git {
-        Git::found_in(&self.0, args)
+        Git::found_in(&self.path, args)
     }
 
     /// Makes it so that git finds these differences; gives the commit that has the other side of them.
@@ -170,7 +188,7 @@ impl Place {
     fn put(&self, path: &BStr, content: &[u8], mode: u32) -> Result<()> {
         let place = self.path(path);
         let written = || {
-            std::fs::create_dir_all(place.parent().unwrap_or(&self.0))?;
+            std::fs::create_dir_all(place.parent().unwrap_or(&self.path))?;
             let _ = std::fs::remove_file(&place);
             File::options().write(true).create_new(true).mode(mode).open(&place)?.write_all(content)
         };
@@ -181,7 +199,7 @@ impl Place {
     fn remove(&self, path: &BString) -> Result<()> {
         let place = self.path(path.as_bstr());
         std::fs::remove_file(&place).with_context(|| format!("remove '{}'", place.display()))?;
-        let above = place.ancestors().skip(1).take_while(|above| *above != self.0);
+        let above = place.ancestors().skip(1).take_while(|above| *above != self.path);
         let _ = above.map(std::fs::remove_dir).take_while(std::io::Result::is_ok).count();
         Ok(())
     }
@@ -198,7 +216,7 @@ impl Place {
     }
 
     fn path(&self, path: &BStr) -> PathBuf {
-        self.0.join(Path::new(OsStr::from_bytes(path)))
+        self.path.join(Path::new(OsStr::from_bytes(path)))
     }
 }
 
