@@ -16,6 +16,7 @@ pub mod plan;
 pub mod planner;
 pub mod pointers;
 pub mod record;
+pub mod renames;
 pub mod session;
 pub mod shelf;
 pub mod step;

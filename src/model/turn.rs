@@ -22,6 +22,16 @@ pub enum Mode {
     Ghost,
 }
 
+impl Mode {
+    /// Its word, in text and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Commit => "commit",
+            Self::Ghost => "ghost",
+        }
+    }
+}
+
 /// What a commit of a turn is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -55,17 +65,39 @@ pub struct FileChange {
     pub insertions: u64,
     /// Lines removed; 0 for what is not text.
     pub deletions: u64,
+    /// What a new file was called before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// What a file that is gone is called now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
+impl FileChange {
+    /// A change of which no lines are counted.
+    pub fn new(path: String, status: char) -> Self {
+        Self { path, status, insertions: 0, deletions: 0, from: None, to: None }
+    }
 }
 
 /// The totals of a turn's changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Files.
+    /// Files; a renamed one is one, and its lines are counted beside what it was.
     pub files: u64,
     /// Lines added.
     pub insertions: u64,
     /// Lines removed.
     pub deletions: u64,
+}
+
+impl Totals {
+    /// One more file, with so many lines added and removed.
+    pub fn add(&mut self, (insertions, deletions): (u64, u64)) {
+        self.files += 1;
+        self.insertions += insertions;
+        self.deletions += deletions;
+    }
 }
 
 /// A turn that oxundo made itself, at the user's word, so that it is undone as any other.

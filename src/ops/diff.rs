@@ -34,7 +34,7 @@ pub fn changes(
         files.retain(|path, _| selection.takes(path.as_bstr()));
     }
     let paths: Vec<BString> = files.keys().cloned().collect();
-    let changes = checkpoints.file_stats(&Delta { files, ..Delta::default() })?;
+    let (changes, _) = checkpoints.file_stats(&Delta { files, ..Delta::default() })?;
     Ok(paths.into_iter().zip(changes).collect())
 }
 

@@ -5,10 +5,13 @@ use crate::git::objects::Objects;
 use crate::git::repo::shell::Shell;
 use crate::model::bytes::quoted;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind};
-use crate::model::turn::FileChange;
+use crate::model::renames::{self, Candidate, Weighed};
+use crate::model::turn::{FileChange, Totals};
 use anyhow::Result;
-use gix::bstr::{BStr, ByteSlice};
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
 use gix::diff::blob::{Algorithm, Diff, InternedInput};
+use std::collections::{BTreeMap, HashMap};
 
 /// Larger files are not compared line by line.
 const DIFF_LIMIT: u64 = 4 << 20;
@@ -26,28 +29,49 @@ impl Checkpoints<'_> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// How each file of a delta changed, with lines added and removed.
-    pub fn file_stats(&self, delta: &Delta) -> Result<Vec<FileChange>> {
-        let aside = delta.aside.iter().map(|(path, change)| FileChange {
-            path: quoted(path.as_bstr()),
-            status: if change.to.is_some() { 'A' } else { 'D' },
-            insertions: 0,
-            deletions: 0,
-        });
-        let files = delta.files.iter().map(|(path, change)| self.file_change(path.as_bstr(), change));
-        files.chain(aside.map(Ok)).collect()
+    /// How each file of a delta changed, with lines added and removed, and all of it: there a file with another name now is one
+    /// file, beside what it was.
+    pub fn file_stats(&self, delta: &Delta) -> Result<(Vec<FileChange>, Totals)> {
+        let renames = self.renames(delta)?;
+        let targets: HashMap<&BString, &BString> = renames.iter().map(|(to, from)| (*from, *to)).collect();
+        let (mut changes, mut totals) = (Vec::new(), Totals::default());
+        for (path, change) in &delta.files {
+            let counted = self.line_counts(change)?;
+            let (from, to) = (renames.get(path), targets.get(path));
+            let named = |path: &&BString| quoted(path.as_bstr());
+            changes.push(FileChange {
+                insertions: counted.0,
+                deletions: counted.1,
+                from: from.map(named),
+                to: to.map(named),
+                ..FileChange::new(quoted(path.as_bstr()), status(change))
+            });
+            let before = from.and_then(|from| delta.files.get(*from)).map(|before| before.from);
+            let beside = before.map(|before| self.line_counts(&Change::new(before, change.to))).transpose()?;
+            if to.is_none() {
+                totals.add(beside.unwrap_or(counted));
+            }
+        }
+        for (path, change) in &delta.aside {
+            changes.push(FileChange::new(quoted(path.as_bstr()), if change.to.is_some() { 'A' } else { 'D' }));
+            totals.add((0, 0));
+        }
+        Ok((changes, totals))
     }
 
-    fn file_change(&self, path: &BStr, change: &Change<Option<FileState>>) -> Result<FileChange> {
-        let link = |state: &FileState| state.kind == Kind::Symlink;
-        let status = match (&change.from, &change.to) {
-            (None, _) => 'A',
-            (_, None) => 'D',
-            (Some(from), Some(to)) if link(from) != link(to) => 'T',
-            _ => 'M',
-        };
-        let (insertions, deletions) = self.line_counts(change)?;
-        Ok(FileChange { path: quoted(path), status, insertions, deletions })
+    /// The old names by the new ones.
+    fn renames<'d>(&self, delta: &'d Delta) -> Result<BTreeMap<&'d BString, &'d BString>> {
+        let candidate = |path, state: FileState| Candidate { path, id: state.id, is_link: state.kind == Kind::Symlink };
+        let (mut gone, mut new) = (Vec::new(), Vec::new());
+        for (path, change) in &delta.files {
+            match (change.from, change.to) {
+                (Some(from), None) => gone.push(candidate(path, from)),
+                (None, Some(to)) => new.push(candidate(path, to)),
+                _ => {}
+            }
+        }
+        let renames = renames::found(&gone, &new, |id| anyhow::Ok(self.content_of(id)?.as_deref().map(Weighed::new)))?;
+        Ok(renames.into_iter().map(|(to, from)| (new[to].path, gone[from].path)).collect())
     }
 
     fn line_counts(&self, change: &Change<Option<FileState>>) -> Result<(u64, u64)> {
@@ -67,11 +91,26 @@ impl Checkpoints<'_> {
         let Some(state) = state else {
             return Ok(Some(Vec::new()));
         };
-        if Objects::new(self.repo).size(state.id)? > DIFF_LIMIT {
+        let content = self.content_of(state.id)?;
+        Ok(content.filter(|bytes| !bytes[..bytes.len().min(TEXT_PROBE)].contains(&0)))
+    }
+
+    /// A file's content, unless it is too large to be compared.
+    fn content_of(&self, id: ObjectId) -> Result<Option<Vec<u8>>> {
+        if Objects::new(self.repo).size(id)? > DIFF_LIMIT {
             return Ok(None);
         }
-        let bytes = Objects::new(self.repo).blob(state.id)?;
-        let binary = bytes[..bytes.len().min(TEXT_PROBE)].contains(&0);
-        Ok((!binary).then_some(bytes))
+        Objects::new(self.repo).blob(id).map(Some)
+    }
+}
+
+/// The letter that git has for it.
+fn status(change: &Change<Option<FileState>>) -> char {
+    let link = |state: &FileState| state.kind == Kind::Symlink;
+    match (&change.from, &change.to) {
+        (None, _) => 'A',
+        (_, None) => 'D',
+        (Some(from), Some(to)) if link(from) != link(to) => 'T',
+        _ => 'M',
     }
 }

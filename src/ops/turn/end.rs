@@ -19,7 +19,7 @@ use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan};
 use crate::model::record::Record;
 use crate::model::timeline::{Pin, Timeline};
-use crate::model::turn::{CommitKind, FileChange, Footing, Mode, Totals, Turn, TurnCommit};
+use crate::model::turn::{CommitKind, Footing, Mode, Turn, TurnCommit};
 use crate::ops::locked::Locked;
 use crate::ops::place::find;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
@@ -108,8 +108,8 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let checkpoints = Checkpoints::new(view.repo);
     let whole = checkpoints.delta(turn, before, after)?;
     let own = theirs.goal.as_ref().map(|goal| checkpoints.delta(turn, goal, after)).transpose()?;
-    let files = checkpoints.file_stats(own.as_ref().unwrap_or(&whole))?;
-    turn.totals = totals(&files);
+    let (files, totals) = checkpoints.file_stats(own.as_ref().unwrap_or(&whole))?;
+    turn.totals = totals;
     place_on_timeline(view, turn, since, &mut update.state)?;
     turn.sole = sole::is_sole(view, turn, before, &whole)?;
     update.state.open = None;
@@ -242,15 +242,6 @@ fn commit<'r>(
     after.advance(made.commit);
     after.index = made.state;
     Ok(Some(made.lock))
-}
-
-/// How much changed in these files.
-pub fn totals(files: &[FileChange]) -> Totals {
-    Totals {
-        files: files.len() as u64,
-        insertions: files.iter().map(|file| file.insertions).sum(),
-        deletions: files.iter().map(|file| file.deletions).sum(),
-    }
 }
 
 /// Where the turn stands: above the last one done when it began, or, where it has switched to other history, above

@@ -22,7 +22,6 @@ use crate::model::timeline::Pin;
 use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::FoundBefore;
-use crate::ops::turn::end::totals;
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
@@ -259,7 +258,7 @@ fn put(
     if delta.is_empty() {
         return Ok(());
     }
-    let files = checkpoints.file_stats(&delta)?;
+    let (files, totals) = checkpoints.file_stats(&delta)?;
     let others = others(locked.repo, told, call, &delta.files.into_keys().collect::<Vec<_>>());
     let share = match (others.is_empty(), seen.is_named) {
         (false, _) => Share::Shared,
@@ -278,7 +277,7 @@ fn put(
         share,
         others,
         head: seen.after.head.commit,
-        totals: totals(&files),
+        totals,
     };
     write(locked, &step, &files, start, seen)
 }
@@ -294,7 +293,7 @@ pub fn record_watched(locked: &mut Locked<'_>, turn: &Turn, state: Checkpoint, b
     if delta.is_empty() {
         return Ok(());
     }
-    let files = checkpoints.file_stats(&delta)?;
+    let (files, totals) = checkpoints.file_stats(&delta)?;
     let beside = at_work(turn).filter(|part| !part.inside);
     let others: Vec<String> = beside.map(|part| part.session.clone().unwrap_or_default()).collect();
     let last_time = locked.timeline.step(turn.turn, number)?.map(|step| step.ended_at);
@@ -314,7 +313,7 @@ pub fn record_watched(locked: &mut Locked<'_>, turn: &Turn, state: Checkpoint, b
         share: if others.is_empty() { Share::Claimed } else { Share::Shared },
         others,
         head: after.head.commit,
-        totals: totals(&files),
+        totals,
     };
     let start = states::pointers_at_beginning(&locked.timeline, turn)?;
     write(locked, &step, &files, &start, &Seen { before: None, after, is_named: false })

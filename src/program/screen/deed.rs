@@ -146,7 +146,7 @@ fn changed(view: &View<'_>, plan: &Plan) -> Result<Vec<Changed>> {
     let moves = plan.files.iter().take(COUNTED);
     let files = moves.map(|file| (file.path.clone(), Change::new(file.from, file.to))).collect();
     let delta = Delta { files, ..Delta::default() };
-    let counted = Checkpoints::new(view.repo).file_stats(&delta)?;
+    let (counted, _) = Checkpoints::new(view.repo).file_stats(&delta)?;
     let lines: BTreeMap<&BString, (u64, u64)> =
         delta.files.keys().zip(counted.iter().map(|file| (file.insertions, file.deletions))).collect();
     let all = plan.actions().into_iter().map(|(path, action)| {

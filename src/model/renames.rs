@@ -1,0 +1,153 @@
+//! Which new file is an old one under another name, as git finds it: the same content, or half of it.
+
+use gix::ObjectId;
+use gix::bstr::BString;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// With more files that are gone, or new, only the same content is found: each pair would be compared.
+const MOST: usize = 200;
+
+/// A file that is gone or new.
+pub struct Candidate<'a> {
+    pub path: &'a BString,
+    /// What it holds.
+    pub id: ObjectId,
+    /// Whether it is a link: that is never a file under another name.
+    pub is_link: bool,
+}
+
+impl Candidate<'_> {
+    fn name(&self) -> &[u8] {
+        self.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+    }
+}
+
+/// The bytes of a text by its lines, of what has no lines by pieces, as git weighs them.
+pub struct Weighed {
+    total: u64,
+    pieces: HashMap<u64, u64>,
+}
+
+/// A piece ends here where no line does.
+const PIECE: usize = 64;
+
+impl Weighed {
+    pub fn new(content: &[u8]) -> Self {
+        let mut pieces = HashMap::new();
+        for line in content.split_inclusive(|byte| *byte == b'\n') {
+            for piece in line.chunks(PIECE) {
+                let mut hasher = DefaultHasher::new();
+                piece.hash(&mut hasher);
+                *pieces.entry(hasher.finish()).or_default() += piece.len() as u64;
+            }
+        }
+        Self { total: content.len() as u64, pieces }
+    }
+
+    /// How much of the larger one the two have in common, of 100; none below a half.
+    fn alike(&self, other: &Self) -> Option<u64> {
+        let (least, most) = (self.total.min(other.total), self.total.max(other.total));
+        if most == 0 || least * 2 < most {
+            return None;
+        }
+        let both = |(piece, bytes): (&u64, &u64)| other.pieces.get(piece).map_or(0, |theirs| *theirs.min(bytes));
+        let common: u64 = self.pieces.iter().map(both).sum();
+        Some(common * 100 / most).filter(|percent| *percent >= 50)
+    }
+}
+
+/// The old places in the list of what is gone, by those of what is new. `weigh` looks at a file's content; none of what is
+/// too large.
+pub fn found<E>(
+    gone: &[Candidate<'_>],
+    new: &[Candidate<'_>],
+    mut weigh: impl FnMut(ObjectId) -> Result<Option<Weighed>, E>,
+) -> Result<BTreeMap<usize, usize>, E> {
+    let mut renames = same_content(gone, new);
+    let taken: Vec<usize> = renames.values().copied().collect();
+    let old: Vec<usize> = (0..gone.len()).filter(|at| !taken.contains(at) && !gone[*at].is_link).collect();
+    let fresh: Vec<usize> = (0..new.len()).filter(|at| !renames.contains_key(at) && !new[*at].is_link).collect();
+    if old.is_empty() || fresh.is_empty() || old.len() > MOST || fresh.len() > MOST {
+        return Ok(renames);
+    }
+    let mut weighed = |all: &[usize], of: &[Candidate<'_>]| -> Result<Vec<(usize, Weighed)>, E> {
+        let mut one = |at: &usize| Ok(weigh(of[*at].id)?.map(|weighed| (*at, weighed)));
+        all.iter().filter_map(|at| one(at).transpose()).collect()
+    };
+    let (old, fresh) = (weighed(&old, gone)?, weighed(&fresh, new)?);
+    let mut pairs = Vec::new();
+    for (to, theirs) in &fresh {
+        let alike = old.iter().filter_map(|(from, ours)| Some((ours.alike(theirs)?, *from)));
+        pairs.extend(alike.map(|(score, from)| (Reverse(score), gone[from].name() != new[*to].name(), *to, from)));
+    }
+    pairs.sort_unstable();
+    let mut used = Vec::new();
+    for (_, _, to, from) in pairs {
+        if !renames.contains_key(&to) && !used.contains(&from) {
+            used.push(from);
+            renames.insert(to, from);
+        }
+    }
+    Ok(renames)
+}
+
+/// Those that hold the same; where there are several, the one of the same name, else the first.
+fn same_content(gone: &[Candidate<'_>], new: &[Candidate<'_>]) -> BTreeMap<usize, usize> {
+    let mut by_content: HashMap<(ObjectId, bool), Vec<usize>> = HashMap::new();
+    for (at, old) in gone.iter().enumerate() {
+        by_content.entry((old.id, old.is_link)).or_default().push(at);
+    }
+    let mut renames = BTreeMap::new();
+    for same_name in [true, false] {
+        for (at, new) in new.iter().enumerate() {
+            let Some(olds) = by_content.get_mut(&(new.id, new.is_link)).filter(|_| !renames.contains_key(&at)) else {
+                continue;
+            };
+            let best = olds.iter().position(|old| !same_name || gone[*old].name() == new.name());
+            if let Some(best) = best {
+                renames.insert(at, olds.remove(best));
+            }
+        }
+    }
+    renames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    /// The renames between files of this content, told as `old -> new`.
+    fn told(gone: &[(&str, &str)], new: &[(&str, &str)]) -> Vec<String> {
+        let id =
+            |content: &str| gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, content.as_bytes());
+        let contents: HashMap<ObjectId, &str> =
+            gone.iter().chain(new).map(|(_, content)| (id(content).expect("hash"), *content)).collect();
+        let paths: Vec<BString> = gone.iter().chain(new).map(|(path, _)| BString::from(*path)).collect();
+        let candidates: Vec<Candidate<'_>> = (paths.iter().zip(gone.iter().chain(new)))
+            .map(|(path, (_, content))| Candidate { path, id: id(content).expect("hash"), is_link: false })
+            .collect();
+        let (old, fresh) = candidates.split_at(gone.len());
+        let weigh = |id| Ok::<_, Infallible>(Some(Weighed::new(contents[&id].as_bytes())));
+        let Ok(renames) = found(old, fresh, weigh);
+        renames.into_iter().map(|(to, from)| format!("{} -> {}", old[from].path, fresh[to].path)).collect()
+    }
+
+    #[test]
+    fn the_same_content_is_a_rename_and_the_same_name_comes_first() {
+        assert_eq!(told(&[("a", "one\n")], &[("d/a", "one\n")]), ["a -> d/a"]);
+        assert_eq!(told(&[("a", "x\n"), ("b", "x\n")], &[("d/b", "x\n"), ("d/c", "x\n")]), ["b -> d/b", "a -> d/c"]);
+        assert!(told(&[("a", "one\n")], &[("b", "two\n")]).is_empty());
+    }
+
+    #[test]
+    fn half_of_the_content_is_enough_and_the_most_alike_wins() {
+        let ten: String = (0..10).map(|n| format!("line {n}\n")).collect();
+        let changed = ten.replace("line 3", "LINE 3");
+        let other = changed.replace("line 4", "LINE 4");
+        assert_eq!(told(&[("a", &ten)], &[("b", &other), ("c", &changed)]), ["a -> c"]);
+        assert!(told(&[("a", &ten)], &[("b", &ten[..30])]).is_empty(), "less than a half");
+    }
+}
