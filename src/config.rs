@@ -239,6 +239,11 @@ impl Config<'_> {
         self.flag("hints").unwrap_or(true)
     }
 
+    /// git's own `log.date`.
+    pub fn dates(self) -> Option<String> {
+        Some(self.0.setting("log.date")?.to_str_lossy().into_owned())
+    }
+
     /// git's own `color.ui`.
     pub fn colors(self) -> Option<String> {
         Some(self.0.setting("color.ui")?.to_str_lossy().into_owned())

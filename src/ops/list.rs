@@ -1,11 +1,14 @@
 //! The turns of a timeline, and where each of them stands.
 
+use crate::git::checkpoint::Checkpoints;
 use crate::git::refs::Refs;
-use crate::git::timeline::stored::Stored;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::model::place::Place;
 use crate::model::turn::Turn;
+use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::bstr::BString;
 use std::collections::BTreeSet;
 
 /// Where a turn stands on the timeline.
@@ -61,6 +64,39 @@ pub fn along(timeline: &Stored<'_>, place: &Place, most: usize) -> Result<Vec<(T
         turns.push((turn, State::Done));
     }
     Ok(turns)
+}
+
+/// What is in no commit and not as the last turn left it, and that turn; nothing while a turn is open: it may be its.
+pub fn uncommitted_since(view: &View<'_>) -> Result<Option<(u64, Vec<BString>)>> {
+    let Some(top) = view.top()?.filter(|_| view.timeline.state.open.is_none()) else { return Ok(None) };
+    let (checkpoints, present) = (Checkpoints::new(view.repo), view.present()?);
+    let left = view.timeline.checkpoint(top, Side::After)?;
+    let mut changed: Vec<BString> = checkpoints.file_changes(&left, &present.checkpoint)?.into_keys().collect();
+    if !changed.is_empty() {
+        let mut open = uncommitted(view, &present)?;
+        open.extend(checkpoints.untracked_files(&present)?);
+        changed.retain(|path| open.contains(path));
+    }
+    Ok((!changed.is_empty()).then_some((top, changed)))
+}
+
+/// What a turn changed besides files, in two words.
+pub fn only(timeline: &Stored<'_>, turn: &Turn) -> Result<Option<&'static str>> {
+    let [before, after] = [Side::Before, Side::After].map(|side| timeline.checkpoint(turn.turn, side));
+    let delta = Checkpoints::new(timeline.repo).delta(turn, &before?, &after?)?;
+    Ok(if !delta.aside.is_empty() {
+        None
+    } else if delta.stash.is_some() {
+        Some("stash only")
+    } else if delta.head.is_some() || !delta.branches.is_empty() || !delta.symbolic.is_empty() {
+        Some("commits only")
+    } else if !delta.index.is_empty() {
+        Some("staging only")
+    } else if !delta.directories.is_empty() {
+        Some("directories only")
+    } else {
+        None
+    })
 }
 
 /// Where the turns of a timeline stand, from one number on: those below some places are done, those above them undone.

@@ -595,6 +595,15 @@ pub struct LogArgs {
     /// Show oxundo's operations instead of turns
     #[arg(long, conflicts_with_all = ["agent", "session", "since", "until", "grep", "pathspecs"])]
     pub ops: bool,
+    /// Print a line of your own for each turn, by git's placeholders where they fit: `%(turn) %h %s`
+    #[arg(long, value_name = "FORMAT", alias = "pretty", conflicts_with_all = ["ops", "graph", "steps"])]
+    pub format: Option<String>,
+    /// How dates are shown, as git has it: relative, iso, short, human, format:PATTERN … (`log.date`)
+    #[arg(long, value_name = "FORM")]
+    pub date: Option<String>,
+    /// Go on printing what happens, as it happens: with --json an object a line
+    #[arg(long, conflicts_with_all = ["all", "graph", "steps", "format", "number", "agent", "session", "since", "until", "grep", "pathspecs"])]
+    pub follow: bool,
     /// Only turns of this agent
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,

@@ -68,7 +68,23 @@ impl List {
         let pathspecs = words(Some(self.paths)).unwrap_or_default();
         let Self { n, all, agent, session, grep, .. } = Self { paths: Vec::new(), ..self };
         let (graph, steps, ops, since, until) = (false, false, false, None, None);
-        LogArgs { number: Some(most(n)), all, graph, steps, ops, agent, session, since, until, grep, pathspecs }
+        let (format, date, follow) = (None, None, false);
+        LogArgs {
+            number: Some(most(n)),
+            all,
+            graph,
+            steps,
+            ops,
+            format,
+            date,
+            follow,
+            agent,
+            session,
+            since,
+            until,
+            grep,
+            pathspecs,
+        }
     }
 }
 

@@ -186,6 +186,7 @@ fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode
         Command::Init(args) => return report(ui, &cmd::init::install(repo, ui, args)?),
         Command::Uninstall(args) => return report(ui, &cmd::init::uninstall(repo, ui, args)?),
         Command::Turn(args) => ui.answer(&cmd::turn::run(repo, ui, args)?)?,
+        Command::Log(args) if args.follow => cmd::follow::run(repo, ui, args)?,
         Command::Log(args) => ui.page(&*cmd::log::run(repo, ui, args)?, |text| repo.show_in_pager(text))?,
         Command::Status(args) if args.short => ui.answer(&cmd::status::short(repo, ui)?)?,
         Command::Status(_) => ui.answer(&cmd::status::run(repo, ui)?)?,

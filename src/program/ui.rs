@@ -186,6 +186,16 @@ impl Ui {
         print(bytes).map_err(Unanswered)
     }
 
+    /// Where answers go.
+    pub fn out() -> io::Stdout {
+        io::stdout()
+    }
+
+    /// Prints one of many lines, at once.
+    pub fn line(line: &str) -> Result<(), Unanswered> {
+        print(format!("{}\n", without_controls(line)).as_bytes()).map_err(Unanswered)
+    }
+
     /// Says something on stderr that is no answer.
     pub fn warn(&self, text: &str) {
         if !self.quiet {

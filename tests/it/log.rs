@@ -315,3 +315,148 @@ fn turns_are_found_by_who_made_them_what_they_changed_when_and_what_for() {
     }
     assert_eq!(repo.json(["log", "--grep", "("]).0, 2);
 }
+
+#[test]
+fn a_renamed_file_is_one_file() {
+    let repo = Sandbox::new();
+    let ten: String = (0..10).map(|n| format!("line {n}\n")).collect();
+    for n in 0..21 {
+        repo.write(format!("f{n}"), format!("{n}\n{ten}"));
+    }
+    repo.sh("git add -A; git commit -qm files");
+    turn(&repo, "a", "claude", "move all", "mkdir d; git mv f* d/");
+    turn(&repo, "a", "claude", "and change", "git mv d/f1 one; sed -i 's/line 3/LINE 3/' one; rm d/f2; echo x >new");
+    let log = ageless(&repo.oxundo(["log", "-n", "2"]).out());
+    assert_eq!(
+        log,
+        "2  ago  claude: and change  3 files, 1 renamed +2 -12\n1  ago  claude: move all  21 renames +0 -0",
+        "as git counts: {}",
+        repo.git(["show", "--stat", "-M", "HEAD"])
+    );
+    let files = repo.log()[0]["files"].clone();
+    let renamed = json!({"path": "one", "status": "A", "insertions": 11, "deletions": 0, "from": "d/f1"});
+    let gone = json!({"path": "d/f1", "status": "D", "insertions": 0, "deletions": 11, "to": "one"});
+    let files = files.as_array().expect("they are listed");
+    assert!(files.contains(&renamed) && files.contains(&gone), "{files:?}");
+    repo.undo();
+    repo.undo();
+    assert!(repo.exists("f20") && !repo.exists("d"), "it is undone as ever");
+}
+
+#[test]
+fn what_is_no_change_of_files_is_named() {
+    let repo = Sandbox::new();
+    repo.write("README.txt", "mine\n");
+    turn(&repo, "a", "claude", "put it away", "git stash -q; echo x >new; git add new; git commit -qm new");
+    repo.write("staged", "s\n");
+    repo.oxundo(["run", "--ghost", "-m", "stage it", "--", "git", "add", "staged"]).success();
+    let log = ageless(&repo.oxundo(["log"]).out());
+    assert!(log.contains("stage it") && log.contains("staging only"), "{log}");
+}
+
+#[test]
+fn what_is_uncommitted_since_the_last_turn_stands_above_it() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one");
+    assert!(!repo.oxundo(["log"]).out().contains("Uncommitted"), "nothing is");
+    repo.commit("committed", "it is\n");
+    for n in 0..6 {
+        repo.write(format!("new{n}"), "mine\n");
+    }
+    repo.write("one", "mine\n");
+    let first = |args: &[&str]| repo.oxundo(args).out().lines().next().unwrap_or_default().to_owned();
+    assert_eq!(first(&["log"]), "Uncommitted since turn 1: new0, new1, new2, new3, new4, 2 more");
+    assert_eq!(first(&["log", "--graph"]), "Uncommitted since turn 1: new0, new1, new2, new3, new4, 2 more");
+    let before = repo.everything();
+    repo.oxundo(["log", "--steps"]).says("Uncommitted since turn 1: ");
+    repo.everything().assert_is(&before, "to look changes nothing");
+    assert!(!repo.oxundo(["log", "--agent", "sh"]).out().contains("Uncommitted"), "only some turns are asked for");
+    repo.oxundo(["turn", "begin", "--session", "s"]).success();
+    assert!(!repo.oxundo(["log"]).out().contains("Uncommitted"), "it may be the open turn's");
+}
+
+#[test]
+fn dates_have_gits_forms() {
+    let repo = Sandbox::new().with_variable("TZ", "America/New_York");
+    turn(&repo, "a", "claude", "one", "echo 1 >one");
+    let at = repo.oxundo(["log", "--format=%at"]).out();
+    let forms = [
+        "default",
+        "local",
+        "iso",
+        "iso8601",
+        "iso-strict",
+        "iso-local",
+        "rfc",
+        "rfc2822",
+        "short",
+        "raw",
+        "unix",
+        "default-local",
+        "format:%d.%m.%y %H~%M",
+        "format:%s %z",
+        "auto:human",
+    ];
+    repo.sh(&format!("GIT_AUTHOR_DATE='{} -0500' git commit -q --allow-empty -m at", at.trim()));
+    for form in forms {
+        let git = repo.git(["log", "-1", "--format=%ad", &format!("--date={form}")]);
+        let ours = repo.oxundo(["log", "--format=%ad", &format!("--date={form}")]).out();
+        assert_eq!(ours.trim_end(), git.trim_end(), "{form}");
+        repo.git(["config", "log.date", form]);
+        assert_eq!(repo.oxundo(["log", "--format=%cd"]).out(), ours, "log.date={form}");
+        let log = repo.oxundo(["log"]).out();
+        assert!(log.starts_with(&format!("1  {}  claude: one", git.trim_end())), "{log}");
+    }
+    for letter in ["ad", "ai", "aI", "as", "aD", "at"] {
+        let format = format!("--format=%{letter}");
+        assert_eq!(
+            repo.oxundo(["log", &format]).out().trim_end(),
+            repo.git(["log", "-1", &format]).trim_end(),
+            "%{letter}"
+        );
+    }
+    repo.git(["config", "log.date", "nonsense"]);
+    repo.oxundo(["log"]).says("s ago  claude: one");
+}
+
+#[test]
+fn a_line_of_ones_own_is_made_of_gits_placeholders() {
+    let repo = Sandbox::new();
+    turn(&repo, "a", "claude", "目录 it", "echo 1 >one");
+    repo.git(["branch", "side"]);
+    let ours = |format: &str| repo.oxundo(["log", "-n", "1", "--format", format]).out();
+    for format in [
+        "%H",
+        "%h",
+        "%s",
+        "%D",
+        "a%d",
+        "100%%%n%x09|",
+        "%<(20)%s|",
+        "%>(20)%s|",
+        "%<(20,trunc)%h|",
+        "format:%h",
+        "tformat:%h",
+    ] {
+        let git = repo.git(["log", "-1", "--decorate=short", &format!("--format={format}")]);
+        assert_eq!(ours(format).replace("...", "..").trim_end(), git.trim_end(), "{format}");
+    }
+    for format in ["--format=format:%h", "--format=%h"] {
+        let ours = repo.oxundo_command(["log", format]).output().expect("run it").stdout;
+        assert_eq!(ours, repo.git_command(["log", "-1", format]).output().expect("run git").stdout, "where lines end");
+    }
+    assert_eq!(
+        ours("%(turn) %(state) %an %(session) %(files) +%(insertions) -%(deletions) %(exit) %(mode) %(branch)"),
+        "1 done claude a 1 +1 -0 0 commit main"
+    );
+    let coloured = repo.oxundo(["--color=always", "log", "--format=%C(yellow)%h%Creset"]).out();
+    assert!(coloured.starts_with("\x1b[33m") && coloured.ends_with("\x1b[0m"), "{coloured:?}");
+    assert!(!ours("%Cred%h").contains('\x1b'));
+    let before = repo.everything();
+    for format in ["%q", "oneline", "%(nonsense)", "%C(mauve)", "%<(x)%h", "%x9", "%", "%a", "%("] {
+        repo.oxundo(["log", "--format", format]).exits(2);
+    }
+    repo.everything().assert_is(&before, "nothing is changed");
+    repo.oxundo(["run", "-m", "\u{1b}[2J", "--agent", "\u{1b}]0;x\u{7}", "--", "sh", "-c", "echo 2 >one"]).success();
+    assert!(!ours("%an %s %B").contains('\x1b'), "what others wrote is shown without harm");
+}

@@ -30,6 +30,7 @@ mod edits;
 mod enabled;
 mod encodings;
 mod environment;
+mod events;
 mod evidence;
 mod exact;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

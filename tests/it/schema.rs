@@ -1,5 +1,6 @@
 //! What `--json` prints has the shapes of docs/json.schema.json, and each shape is of something.
 
+use crate::events::Listener;
 use crate::sandbox::{Mode, Sandbox};
 use crate::steps::story;
 use serde_json::{Value, json};
@@ -140,6 +141,12 @@ fn the_schema_is_what_the_commands_print() {
     for (name, args) in commands {
         check(name, &args.join(" "), &repo.json(args.iter().copied()).1);
     }
+    let mut events = Listener::new(&repo);
+    repo.agent("echo 3 >three.txt");
+    for event in events.until("end") {
+        check("event", "log --follow", &event);
+    }
+    events.ends_quietly();
     let steps = story(Mode::Commit);
     check("log", "log --steps", &steps.json(["log", "--steps"]).1);
     check("step", "show 1.1", &steps.json(["show", "1.1"]).1);

@@ -2,8 +2,8 @@
 
 use gix::date::Time;
 use gix::date::time::format::{ISO8601, ISO8601_STRICT};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -62,7 +62,8 @@ pub fn ago_of(time: SystemTime) -> String {
     seconds_ago(i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
-fn seconds_ago(seconds: i64) -> String {
+/// How long ago so many seconds were, in one unit.
+pub fn seconds_ago(seconds: i64) -> String {
     let (n, unit) = match seconds {
         0..60 => (seconds, "s"),
         60..3_600 => (seconds / 60, "min"),
@@ -76,6 +77,11 @@ fn seconds_ago(seconds: i64) -> String {
 pub fn local_time() -> Time {
     let now = Timestamp::now();
     Time { seconds: now.as_second(), offset: zone().to_offset(now).seconds() }
+}
+
+/// A time in seconds since 1970, in the user's time zone.
+pub fn in_zone(seconds: i64) -> Zoned {
+    Timestamp::from_second(seconds).unwrap_or_default().to_zoned(zone().clone())
 }
 
 /// The user's time zone, from its file alone: jiff would search all zone files, which takes longer than the rest of a start.

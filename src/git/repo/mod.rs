@@ -6,9 +6,11 @@ pub mod audience;
 pub mod clock;
 pub mod closing;
 pub mod date;
+pub mod date_form;
 pub mod discover;
 pub mod environment;
 pub mod find;
+pub mod heed;
 #[cfg(test)]
 pub mod hermetic;
 pub mod identity;

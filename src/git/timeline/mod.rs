@@ -1,5 +1,6 @@
 //! The timeline of a worktree: one commit behind one ref.
 
+pub mod follow;
 pub mod fsck;
 pub mod oplog;
 pub mod others;

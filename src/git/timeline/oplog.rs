@@ -15,6 +15,8 @@ use std::path::PathBuf;
 pub struct Operation {
     /// The timeline's commit after it.
     pub commit: ObjectId,
+    /// The one that it was made on.
+    pub previous: Option<ObjectId>,
     /// When.
     pub at: String,
     /// What.
@@ -30,6 +32,7 @@ impl Timelines<'_> {
         let mut operations: Vec<_> = (forward(&log).flatten())
             .map(|line| Operation {
                 commit: line.new_oid(),
+                previous: Some(line.previous_oid()).filter(|id| !id.is_null()),
                 at: (line.signature.time())
                     .map(|time| time.format_or_unix(gix::date::time::format::ISO8601_STRICT))
                     .unwrap_or_default(),
@@ -80,6 +83,6 @@ impl Timelines<'_> {
             ),
             None => Default::default(),
         };
-        Operation { commit, at, what }
+        Operation { commit, previous: None, at, what }
     }
 }

@@ -2,19 +2,21 @@
 
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
-use crate::git::repo::clock::{ago, parse_rfc3339};
+use crate::git::repo::clock::parse_rfc3339;
+use crate::git::repo::date_form::DateForm;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::model::checkpoint::short_branch;
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
 use crate::ops::filter::{Filter, Wanted};
-use crate::ops::list::{State, every, here, since};
+use crate::ops::list::{State, every, here, only, since, uncommitted_since};
 use crate::ops::operation::numbered;
 use crate::ops::status::status;
 use crate::ops::turn::session::look;
 use crate::ops::view::View;
 use crate::program::args::LogArgs;
+use crate::program::text::format::Format;
 use crate::program::text::line::{InWorktree, Line, StepLine, Taken};
 use crate::program::text::log::{Log, Operations, Overview};
 use crate::program::ui::{Answer, Ui};
@@ -51,22 +53,53 @@ pub fn overview(repo: &Repo, ui: &Ui) -> Result<Overview> {
     let place = InWorktree { id: repo.worktree_id(), here: true, removed: false };
     let mut turns = here(&view, LAST + 1)?;
     let more = rest(&view, &mut turns, LAST)?;
-    let lines = described(&view.timeline, place, turns)?;
-    let (branch, recorded) = (view.head.branch.clone(), view.timeline.commit.is_some());
-    let (top, heads) = (view.last_whole()?, heads(&view)?);
-    let log = Log {
-        top,
-        heads,
-        branch,
-        worktree: repo.worktree_id(),
-        lines,
-        recorded,
+    let dates = dates(&view, None)?.unwrap_or(DateForm::Brief);
+    let lines = described(&view.timeline, place, turns, &dates)?;
+    let log = Log { lines, more, dates, ..empty(&view)? };
+    Ok(Overview { status: status(&view)?, log })
+}
+
+/// A log of no turns, as of where HEAD stands.
+fn empty(view: &View<'_>) -> Result<Log> {
+    Ok(Log {
+        top: view.last_whole()?,
+        heads: heads(view)?,
+        head: view.head.commit,
+        branch: view.head.branch.clone(),
+        worktree: view.repo.worktree_id(),
+        lines: Vec::new(),
+        recorded: view.timeline.commit.is_some(),
         graph: false,
         look: Ui::look(),
-        more,
+        more: 0,
         all: false,
-    };
-    Ok(Overview { status: status(&view)?, log })
+        since: None,
+        dates: DateForm::Brief,
+        format: None,
+    })
+}
+
+/// How dates are to be shown, where somebody said so.
+fn dates(view: &View<'_>, wanted: Option<&str>) -> Result<Option<DateForm>> {
+    let is_terminal = Ui::look().width.is_some();
+    let configured = view.config().dates();
+    let form = wanted.or(configured.as_deref()).map(|name| DateForm::named(name, is_terminal));
+    match form.transpose() {
+        // git says of a wrong configuration what it thinks of it.
+        Err(_) if wanted.is_none() => Ok(None),
+        form => Ok(form?),
+    }
+}
+
+/// How dates of operations are to be shown.
+pub fn dates_of_operations(view: &View<'_>, args: &LogArgs) -> Result<DateForm> {
+    Ok(dates(view, args.date.as_deref())?.unwrap_or_else(DateForm::iso))
+}
+
+/// A turn of a timeline of this worktree, as the log has it.
+pub fn recorded_line(timeline: &Stored<'_>, turn: (Turn, State)) -> Result<Line> {
+    let place = InWorktree { id: timeline.repo.worktree_id(), here: true, removed: false };
+    described(timeline, place, vec![turn], &DateForm::Brief)?.pop().context("a turn has a line")
 }
 
 /// Cuts the turns of the line on which HEAD stands off behind so many; gives how many more there are.
@@ -97,7 +130,7 @@ pub fn line_of(view: &View<'_>, number: u64) -> Result<Line> {
     let taken_out = taken_out(&turns).get(&number).copied();
     turns.retain(|(turn, _)| turn.turn == number);
     let place = InWorktree { id: view.repo.worktree_id(), here: true, removed: false };
-    let lines = described(&view.timeline, place, turns)?;
+    let lines = described(&view.timeline, place, turns, &DateForm::Brief)?;
     let line = lines.into_iter().next().with_context(|| format!("turn {number} is not there"))?;
     Ok(Line { taken_out, ..line })
 }
@@ -107,12 +140,16 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let heard = ui.heard();
     let view = look(repo, &heard, "log")?;
     if args.ops {
+        let dates = dates_of_operations(&view, args)?;
         let most = args.number.unwrap_or(usize::MAX);
         let mut list = numbered(&view, most.saturating_add(1))?;
         let more = list.len() > most;
         list.truncate(most);
-        return Ok(Box::new(Operations { list, more }));
+        return Ok(Box::new(Operations { list, dates, more }));
     }
+    let format = args.format.as_deref().map(Format::parse).transpose()?;
+    let usual = if format.is_some() { DateForm::iso() } else { DateForm::Brief };
+    let dates = dates(&view, args.date.as_deref())?.unwrap_or(usual);
     let most = args.number.unwrap_or(USUAL);
     let timeline = &view.timeline;
     let worktree = repo.worktree_id();
@@ -122,8 +159,8 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     } else {
         of_line(&view, filter.as_mut(), most)?
     };
-    let here = InWorktree { id: worktree.clone(), here: true, removed: false };
-    let mut lines = described(timeline, here, turns)?;
+    let here = InWorktree { id: worktree, here: true, removed: false };
+    let mut lines = described(timeline, here, turns, &dates)?;
     if args.all {
         for other in Timelines::new(repo).other_timelines()? {
             let read = other.stored.and_then(|stored| {
@@ -132,7 +169,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
                 Ok((turns, stored))
             });
             let place = InWorktree { id: other.worktree, here: false, removed: other.removed };
-            match read.and_then(|(turns, stored)| described(&stored, place, turns)) {
+            match read.and_then(|(turns, stored)| described(&stored, place, turns, &dates)) {
                 Ok(theirs) => lines = merged(lines, theirs),
                 // What is damaged there must not hide what is here.
                 Err(_) => ui.warn(&format!("{} cannot be read: its turns are left out", other.name)),
@@ -144,20 +181,10 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     if args.steps {
         lines.iter_mut().filter(|line| line.place.here).try_for_each(|line| add_steps(timeline, line))?;
     }
-    let (branch, recorded) = (view.head.branch.clone(), timeline.commit.is_some());
-    let (top, heads) = (view.last_whole()?, heads(&view)?);
-    Ok(Box::new(Log {
-        top,
-        heads,
-        branch,
-        worktree,
-        lines,
-        recorded,
-        graph: args.graph,
-        look: Ui::look(),
-        more,
-        all: args.all,
-    }))
+    // What is there now is told on top of what was there last; the log is there without it, too.
+    let tells = !ui.json && format.is_none() && filter.is_none() && !lines.is_empty();
+    let since = if tells { uncommitted_since(&view).unwrap_or_default() } else { None };
+    Ok(Box::new(Log { graph: args.graph, all: args.all, more, lines, since, dates, format, ..empty(&view)? }))
 }
 
 /// Where the branches stand that HEAD is not on.
@@ -171,15 +198,23 @@ fn heads(view: &View<'_>) -> Result<BTreeMap<ObjectId, Vec<String>>> {
     Ok(heads)
 }
 
-fn described(timeline: &Stored<'_>, place: InWorktree, turns: Vec<(Turn, State)>) -> Result<Vec<Line>> {
+fn described(
+    timeline: &Stored<'_>,
+    place: InWorktree,
+    turns: Vec<(Turn, State)>,
+    dates: &DateForm,
+) -> Result<Vec<Line>> {
     let place = Rc::new(place);
     let taken = taken_out(&turns);
+    let is_empty = |turn: &Turn| turn.ended_at.is_some() && turn.totals.files == 0;
     let line = |(turn, state): (Turn, State)| {
         Ok(Line {
             files: timeline.turn_files(turn.turn)?,
             steps: None,
             taken_out: taken.get(&turn.turn).copied(),
-            age: ago(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
+            age: dates.of(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
+            // Damage there is no reason to show no log.
+            instead: if is_empty(&turn) { only(timeline, &turn).unwrap_or_default() } else { None },
             place: Rc::clone(&place),
             turn,
             state,

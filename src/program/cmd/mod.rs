@@ -12,6 +12,7 @@ pub mod describe;
 pub mod diff;
 pub mod doctor;
 pub mod find;
+pub mod follow;
 pub mod gc;
 pub mod hook;
 pub mod hunks;

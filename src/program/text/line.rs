@@ -5,6 +5,7 @@ use crate::model::checkpoint::shown_name;
 use crate::model::step::{Share, Step};
 use crate::model::turn::{CommitKind, FileChange, Turn};
 use crate::ops::list::State;
+use gix::ObjectId;
 use serde_json::{Value, json};
 use std::rc::Rc;
 
@@ -25,7 +26,10 @@ pub struct Line {
     pub turn: Turn,
     pub state: State,
     pub files: Vec<FileChange>,
+    /// When it was, as dates are shown.
     pub age: String,
+    /// What it changed, where that is no file.
+    pub instead: Option<&'static str>,
     /// Its steps, where they are asked for.
     pub steps: Option<Vec<StepLine>>,
     /// What later turns took out of it.
@@ -69,6 +73,25 @@ impl Line {
         &self.place.id
     }
 
+    /// Its last commit, but for that of the user's changes.
+    pub fn commit(&self) -> Option<ObjectId> {
+        self.turn.commits.iter().rfind(|commit| commit.kind != CommitKind::Dirty).map(|commit| commit.id)
+    }
+
+    /// When it was.
+    pub fn time(&self) -> &str {
+        self.turn.ended_at.as_deref().unwrap_or(&self.turn.began_at)
+    }
+
+    pub fn model(&self) -> Option<&str> {
+        self.turn.origin.parts.iter().find_map(|part| part.model.as_deref())
+    }
+
+    /// How many of its files only have another name, or were changed beside.
+    pub fn renames(&self) -> u64 {
+        self.files.iter().filter(|file| file.from.is_some()).count() as u64
+    }
+
     /// As JSON: what a turn is in every answer.
     pub fn json(&self) -> serde_json::Result<Value> {
         let turn = &self.turn;
@@ -91,7 +114,7 @@ impl Line {
             "partial": turn.origin.partial,
             "by_hand": self.state == State::UndoneByHand,
             "kept": turn.kept,
-            "model": turn.origin.parts.iter().find_map(|part| part.model.clone()),
+            "model": self.model(),
             "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
             "commits": made.map(|commit| commit.id.to_string()).collect::<Vec<_>>(),
             "taken_out": self.taken_out.map(Taken::word),

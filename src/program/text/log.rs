@@ -1,18 +1,20 @@
 //! The timeline, or the operations on it, as people and tools read it.
 
-use crate::git::repo::clock::local;
+use crate::git::repo::date_form::DateForm;
 use crate::git::timeline::oplog::Operation;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::{short_branch, shown_name};
-use crate::model::turn::CommitKind;
 use crate::ops::list::State;
 use crate::ops::status::Status;
+use crate::program::text::format::{Beside, Format};
 use crate::program::text::line::Line;
-use crate::program::text::table::{Mark, Row};
+use crate::program::text::outcome::line as paths_line;
+use crate::program::text::table::{Changes, Mark, Row};
 use crate::program::text::{graph, table};
 use crate::program::ui::{Answer, Look};
 use console::style;
 use gix::ObjectId;
+use gix::bstr::BString;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -33,6 +35,13 @@ pub struct Log {
     pub top: Option<u64>,
     /// Where other branches stand.
     pub heads: BTreeMap<ObjectId, Vec<String>>,
+    /// Where HEAD stands.
+    pub head: Option<ObjectId>,
+    /// What is uncommitted since the last turn, and which one that is.
+    pub since: Option<(u64, Vec<BString>)>,
+    pub dates: DateForm,
+    /// Lines of the user's own.
+    pub format: Option<Format>,
 }
 
 /// Where the timeline stands, and the last turns.
@@ -68,6 +77,7 @@ impl Answer for Overview {
 /// The operations, with their numbers.
 pub struct Operations {
     pub list: Vec<(u64, Operation)>,
+    pub dates: DateForm,
     /// Whether there are older ones.
     pub more: bool,
 }
@@ -82,12 +92,15 @@ impl Answer for Log {
     }
 
     fn text(&self) -> String {
+        if let Some(format) = &self.format {
+            return format.text(self.lines.iter().map(|line| (line, self.beside(line))));
+        }
         if self.lines.is_empty() {
             return if self.recorded { "no turns here\n" } else { "no turns yet\n" }.to_owned();
         }
         let rows: Vec<Row> = self.lines.iter().map(|line| self.row(line)).collect();
         let graph: Vec<String> = if self.graph { graph::drawn(&self.lines, self.look) } else { Vec::new() };
-        let text = table::text(&rows, &graph, self.look);
+        let text = self.since() + &table::text(&rows, &graph, self.look);
         if self.lines.iter().all(|line| line.steps.is_none()) {
             return text;
         }
@@ -95,10 +108,15 @@ impl Answer for Log {
             let steps = line.steps.iter().flatten().map(|step| format!("      {}\n", step.text()));
             format!("{row}\n{}", steps.collect::<String>())
         };
-        text.lines().zip(&self.lines).map(with_steps).collect()
+        let since = text.lines().count() - self.lines.len();
+        let above: String = text.lines().take(since).map(|line| format!("{line}\n")).collect();
+        above + &text.lines().skip(since).zip(&self.lines).map(with_steps).collect::<String>()
     }
 
     fn hints(&self) -> Vec<String> {
+        if self.format.is_some() {
+            return Vec::new();
+        }
         if self.lines.is_empty() {
             return vec![
                 "'oxundo run -- COMMAND' makes one; 'oxundo log --all' shows those of other branches".to_owned(),
@@ -114,6 +132,22 @@ impl Answer for Log {
 }
 
 impl Log {
+    /// A line on what is uncommitted since the last turn.
+    fn since(&self) -> String {
+        let Some((turn, paths)) = &self.since else { return String::new() };
+        format!("{}\n", style(paths_line(&format!("Uncommitted since turn {turn}:"), paths).trim_end()).dim())
+    }
+
+    /// What a line of the user's own may show beside the turn.
+    fn beside(&self, line: &Line) -> Beside<'_> {
+        let commit = line.commit();
+        let own = self.branch.as_deref().filter(|_| commit.is_some() && commit == self.head);
+        let own = own.map(|branch| format!("HEAD -> {}", sanitized(&short_branch(branch))));
+        let others = commit.and_then(|commit| self.heads.get(&commit)).into_iter().flatten();
+        let refs = own.into_iter().chain(others.map(|name| sanitized(name))).collect();
+        Beside { dates: &self.dates, refs, look: self.look }
+    }
+
     fn row(&self, line: &Line) -> Row {
         let turn = &line.turn;
         let mut marks = Vec::new();
@@ -152,7 +186,7 @@ impl Log {
             let which = if line.place.removed { "removed worktree" } else { "worktree" };
             marks.push(Mark::Plain(format!("{which} {}", sanitized(&shown_name(line.worktree())))));
         }
-        let commit = turn.commits.iter().rfind(|commit| commit.kind != CommitKind::Dirty).map(|commit| commit.id);
+        let commit = line.commit();
         let heads = commit.and_then(|commit| self.heads.get(&commit)).into_iter().flatten();
         // Where the turn was made is told already.
         let heads = heads.filter(|name| turn.branch_name().is_none_or(|own| own != **name));
@@ -165,7 +199,13 @@ impl Log {
             label: sanitized(&turn.label()),
             agent: sanitized(&turn.agent),
             marks,
-            changes: turn.ended_at.is_some().then_some((totals.files, totals.insertions, totals.deletions)),
+            changes: turn.ended_at.is_some().then_some(Changes {
+                files: totals.files,
+                renames: line.renames(),
+                insertions: totals.insertions,
+                deletions: totals.deletions,
+                instead: line.instead,
+            }),
             dim: matches!(line.state, State::Undone | State::UndoneByHand | State::Left),
         }
     }
@@ -189,7 +229,7 @@ impl Answer for Operations {
         }
         let line = |(number, op): &(u64, Operation)| {
             let name = format!("op:{number}");
-            format!("{}  {}  {}\n", style(name).yellow(), style(local(&op.at)).dim(), sanitized(&op.what))
+            format!("{}  {}  {}\n", style(name).yellow(), style(self.dates.of(&op.at)).dim(), sanitized(&op.what))
         };
         self.list.iter().map(line).collect()
     }

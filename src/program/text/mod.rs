@@ -1,5 +1,6 @@
 //! Answers as people read them.
 
+pub mod format;
 pub mod graph;
 pub mod line;
 pub mod log;

@@ -54,7 +54,8 @@ fn short(id: Option<ObjectId>) -> String {
     id.map_or_else(|| "nothing".to_owned(), |id| id.to_hex_with_len(7).to_string())
 }
 
-fn line(words: &str, paths: &[BString]) -> String {
+/// What some words say of these paths, the first five by name.
+pub fn line(words: &str, paths: &[BString]) -> String {
     if paths.is_empty() {
         return String::new();
     }

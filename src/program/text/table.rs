@@ -23,12 +23,35 @@ pub struct Row {
     pub agent: String,
     /// What is special about it.
     pub marks: Vec<Mark>,
-    /// Files changed, lines added and removed, as far as that is known.
-    pub changes: Option<(u64, u64, u64)>,
+    /// What changed, as far as that is known.
+    pub changes: Option<Changes>,
     /// Its last commit, in short.
     pub commit: Option<String>,
     /// Whether it is not done.
     pub dim: bool,
+}
+
+/// How much a turn changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Changes {
+    pub files: u64,
+    /// So many of the files have another name now.
+    pub renames: u64,
+    pub insertions: u64,
+    pub deletions: u64,
+    /// What else it changed, where it changed no file.
+    pub instead: Option<&'static str>,
+}
+
+impl Changes {
+    fn of_files(&self) -> String {
+        let counted = |number: u64, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+        match self.renames {
+            0 => counted(self.files, "file"),
+            all if all == self.files => counted(all, "rename"),
+            some => format!("{}, {some} renamed", counted(self.files, "file")),
+        }
+    }
 }
 
 /// What is special about a turn.
@@ -124,11 +147,15 @@ impl Row {
 
     fn changes(&self, shown: Layout) -> String {
         let mut text = String::new();
-        let Some((files, insertions, deletions)) = self.changes else { return text };
+        let Some(changes) = self.changes else { return text };
+        if let Some(what) = changes.instead {
+            return if shown.files { format!("  {what}") } else { text };
+        }
         if shown.files {
-            text.push_str(&format!("  {files} {}", if files == 1 { "file" } else { "files" }));
+            text.push_str(&format!("  {}", changes.of_files()));
         }
         if shown.lines {
+            let Changes { insertions, deletions, .. } = changes;
             text.push_str(&format!("{}+{insertions} -{deletions}", if shown.files { " " } else { "  " }));
         }
         text
@@ -187,9 +214,10 @@ impl Row {
 
     fn coloured_changes(&self, shown: Layout) -> String {
         let text = self.changes(shown);
-        let (Some((files, _)), Some((_, insertions, deletions))) = (text.rsplit_once('+'), self.changes) else {
-            return text;
+        let (Some((files, _)), Some(changes)) = (text.rsplit_once('+'), self.changes) else {
+            return style(text).dim().to_string();
         };
+        let Changes { insertions, deletions, .. } = changes;
         let (plus, minus) = (format!("+{insertions}"), format!("-{deletions}"));
         format!("{}{} {}", style(files).dim(), style(plus).green(), style(minus).red())
     }
@@ -215,7 +243,12 @@ mod tests {
             label: if message.is_empty() { agent.to_owned() } else { format!("{agent}: {message}") },
             agent: agent.to_owned(),
             marks: Vec::new(),
-            changes: Some((number % 4, number * 3, number)),
+            changes: Some(Changes {
+                files: number % 4,
+                insertions: number * 3,
+                deletions: number,
+                ..Changes::default()
+            }),
             commit: None,
             dim: false,
         };

@@ -409,6 +409,8 @@ pub(super) const CASES: &[Case] = &[
     case("'…' cannot be a branch's name", "", "oxundo branch a..b 1", "! test -e two"),
     none("'…' is no regular expression: …", "", "oxundo find -G '['"),
     none("'…' is no regular expression: …", "", "oxundo log --grep '['"),
+    none("'…' is no placeholder of a turn", "", "oxundo log --format '%h %q'"),
+    none("'…' is no form of dates", "", "oxundo log --date=tomorrow"),
     none("'…' is no range of lines here: …", "", "oxundo blame -L 7,9 one"),
     none("'…' is no range of lines here: …", "echo x >new", "oxundo blame -L :main new"),
     none("'…' is no pathspec here: …", "", "oxundo undo -- ../x"),
