@@ -1,10 +1,30 @@
 //! A terminal for programs to run in, and someone who types on it. When it is dropped, it is closed.
 
 use expectrl::session::OsSession;
-use expectrl::{Expect, Regex};
+use expectrl::{Captures, Error, Expect, Needle, Regex};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::num::NonZeroU16;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// So long something is waited for that comes at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until this is shown, without a core for the waiting: the program is to have it.
+fn expect<N: Needle>(session: &mut OsSession, needle: impl Fn() -> N) -> Result<Captures, Error> {
+    let start = Instant::now();
+    loop {
+        let found = session.check(needle())?;
+        if found.matches().next().is_some() {
+            return Ok(found);
+        }
+        let left = PATIENCE.checked_sub(start.elapsed()).ok_or(Error::ExpectTimeout)?;
+        let left = Timespec::try_from(left).expect("it is a time");
+        let mut shown = [PollFd::new(session.get_stream(), PollFlags::IN)];
+        // Whatever ends the waiting, it is looked again.
+        let _ = poll(&mut shown, Some(&left));
+    }
+}
 
 /// A program in a terminal of its own, 80 columns wide.
 pub(crate) struct Terminal(OsSession);
@@ -20,7 +40,6 @@ impl Terminal {
         command.env("TERM", kind).stdin(Stdio::inherit());
         let mut session = OsSession::spawn(command).expect("start a program in a terminal");
         session.get_process_mut().set_window_size(80, 24).expect("set the terminal's size");
-        session.set_expect_timeout(Some(Duration::from_secs(60)));
         Self(session)
     }
 
@@ -33,7 +52,7 @@ impl Terminal {
     /// Waits until this is shown, behind what was waited for before; gives what was shown until then.
     #[track_caller]
     pub(crate) fn shows(&mut self, text: &str) -> &mut Self {
-        if let Err(error) = self.0.expect(text) {
+        if let Err(error) = expect(&mut self.0, || text) {
             let mut shown = [0; 4096];
             let n = self.0.try_read(&mut shown).unwrap_or_default();
             panic!("the terminal shows {text:?}: {error}; it shows: {}", shown[..n].escape_ascii());
@@ -44,14 +63,14 @@ impl Terminal {
     /// Waits until the program has ended; gives all that was shown.
     #[track_caller]
     pub(crate) fn all(&mut self) -> String {
-        let captures = self.0.expect(expectrl::Eof).expect("the program ends");
+        let captures = expect(&mut self.0, || expectrl::Eof).expect("the program ends");
         String::from_utf8_lossy(captures.before()).into_owned() + &String::from_utf8_lossy(&captures[0])
     }
 
     /// Waits until the program has ended.
     #[track_caller]
     pub(crate) fn shows_end(&mut self) {
-        self.0.expect(expectrl::Eof).expect("the program ends");
+        expect(&mut self.0, || expectrl::Eof).expect("the program ends");
     }
 }
 
@@ -74,7 +93,6 @@ impl Watched {
         command.env("TERM", "xterm-256color").stdin(Stdio::inherit());
         let mut session = OsSession::spawn(command).expect("start a program in a terminal");
         session.get_process_mut().set_window_size(width, height).expect("set the terminal's size");
-        session.set_expect_timeout(Some(Duration::from_secs(60)));
         Self { session, parser: vt100::Parser::new(size(height), size(width), 0) }
     }
 
@@ -102,8 +120,11 @@ impl Watched {
     /// Waits until the screen is like that.
     #[track_caller]
     pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&vt100::Screen) -> bool) -> &mut Self {
+        // A screen that goes on telling something is not waited for any longer.
+        let start = Instant::now();
         while !is_so(self.parser.screen()) {
-            match self.session.expect(ANYTHING) {
+            assert!(start.elapsed() < PATIENCE, "until {what}; the screen shows\n{}", self.screen().contents());
+            match expect(&mut self.session, || ANYTHING) {
                 Ok(read) => self.parser.process(read.get(0).unwrap_or_default()),
                 Err(error) => panic!("until {what}: {error}; the screen shows\n{}", self.screen().contents()),
             }
@@ -118,10 +139,14 @@ impl Watched {
     }
 
     /// Waits until all that has the terminal has ended.
+    #[track_caller]
     pub(crate) fn ends(&mut self) -> &mut Self {
-        while let Ok(read) = self.session.expect(ANYTHING) {
-            self.parser.process(read.get(0).unwrap_or_default());
+        loop {
+            match expect(&mut self.session, || ANYTHING) {
+                Ok(read) => self.parser.process(read.get(0).unwrap_or_default()),
+                Err(Error::ExpectTimeout) => panic!("it ends; the screen shows\n{}", self.screen().contents()),
+                Err(_) => return self,
+            }
         }
-        self
     }
 }

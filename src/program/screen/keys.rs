@@ -133,7 +133,7 @@ fn back(screen: &mut Screen) -> Action {
 
 fn fold(screen: &mut Screen, is_folded: bool) {
     let Some(row) = screen.row() else { return };
-    let (place, depth, below) = (row.place.clone(), row.depth, row.below);
+    let (place, depth) = (row.place.clone(), row.depth);
     if is_folded && depth > 0 {
         let above = (0..screen.at).rev().find(|at| screen.rows[screen.shown[*at]].below > 0);
         // Of a search, what it is below may not be shown.
@@ -143,7 +143,8 @@ fn fold(screen: &mut Screen, is_folded: bool) {
     }
     if is_folded {
         screen.unfolded.remove(&place);
-    } else if below > 0 {
+    } else {
+        // What is below it may still be on its way.
         screen.unfolded.insert(place);
     }
     screen.show_again();

@@ -62,7 +62,7 @@ fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<Option<(Deed, Told)>> 
     let paint = Paint { glyphs: Glyphs::of(unicode), colored };
     let looker = Looker::start(repo, edits);
     let first = looker.news(FIRST);
-    let mut shown = Shown { screen: Screen::new(size()?), looker, paint, asked: None };
+    let mut shown = Shown { screen: Screen::new(size()?), looker, paint, asked: None, is_drawn: false };
     let mut taken = Taken::take()?;
     if let Some(news) = first {
         shown.hear(news)?;
@@ -92,6 +92,8 @@ struct Shown {
     paint: Paint,
     /// What was asked for last.
     asked: Option<Wanted>,
+    /// Whether the terminal shows it.
+    is_drawn: bool,
 }
 
 impl Shown {
@@ -101,21 +103,31 @@ impl Shown {
                 return Ok(Ended::Signal(signal));
             }
             self.ask();
-            let (screen, paint) = (&mut self.screen, self.paint);
-            taken.terminal.draw(|frame| {
-                // The event that tells of another size may still be on its way.
-                let area = frame.area();
-                if (area.width, area.height) != screen.size {
-                    keys::update(screen, &Event::Resize(area.width, area.height));
-                }
-                if let Some(cursor) = draw(screen, frame.buffer_mut(), paint) {
-                    frame.set_cursor_position(cursor);
-                }
-            })?;
+            // Each picture tells the terminal something, be it only that the cursor is still hidden.
+            let size = taken.terminal.size().map(|size| (size.width, size.height));
+            if !self.is_drawn || taken.is_new || !size.is_ok_and(|size| size == self.screen.size) {
+                self.draw(taken)?;
+                (self.is_drawn, taken.is_new) = (true, false);
+            }
             if let Some(ended) = self.step(repo, taken)? {
                 return Ok(ended);
             }
         }
+    }
+
+    fn draw(&mut self, taken: &mut Taken) -> Result<()> {
+        let (screen, paint) = (&mut self.screen, self.paint);
+        taken.terminal.draw(|frame| {
+            // The event that tells of another size may still be on its way.
+            let area = frame.area();
+            if (area.width, area.height) != screen.size {
+                keys::update(screen, &Event::Resize(area.width, area.height));
+            }
+            if let Some(cursor) = draw(screen, frame.buffer_mut(), paint) {
+                frame.set_cursor_position(cursor);
+            }
+        })?;
+        Ok(())
     }
 
     /// Hears what there is: keys and news.
@@ -123,8 +135,10 @@ impl Shown {
         let mut actions = Vec::new();
         while let Some(news) = self.looker.news(Duration::ZERO) {
             actions.push(self.hear(news)?);
+            self.is_drawn = false;
         }
         if poll(if self.is_waiting() { BUSY } else { IDLE })? {
+            self.is_drawn = false;
             // What comes fast is all heeded before the next picture.
             while poll(Duration::ZERO)? {
                 let action = keys::update(&mut self.screen, &next_event()?);

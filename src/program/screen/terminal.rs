@@ -33,6 +33,8 @@ pub struct Taken {
     /// Never dropped: it would print that it cannot show the cursor on a terminal that is gone, and panic for that. The cursor is
     /// shown with all else that is given back.
     pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>,
+    /// Whether nothing has been drawn on it yet, or others have had it since.
+    pub is_new: bool,
     signals: Signals,
 }
 
@@ -79,7 +81,7 @@ impl Taken {
         let guard = Back;
         let terminal = whole()?;
         std::mem::forget(guard);
-        Ok(Self { terminal, signals })
+        Ok(Self { terminal, is_new: true, signals })
     }
 
     /// Lets others have it for a while.
@@ -89,6 +91,7 @@ impl Taken {
         take()?;
         // Nothing is known of what is there. To have it cleared, the terminal would be asked where its cursor is.
         self.terminal = whole()?;
+        self.is_new = true;
         lent
     }
 
