@@ -138,6 +138,28 @@ fn what_git_cannot_ask_about_line_by_line_goes_as_a_whole() {
     repo.files().assert_is(&turned, "and back");
 }
 
+/// `git restore -p` brings a deleted file back as one that cannot be executed.
+#[test]
+fn a_file_that_comes_back_is_executable_as_it_was() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.write("tool", "#!/bin/sh\n").write("a tool of mine", "#!/bin/sh\n");
+        repo.chmod("tool", 0o755);
+        repo.git(["add", "."]);
+        repo.git(["commit", "-qm", "tools"]);
+        repo.chmod("a tool of mine", 0o755);
+        let first = repo.files();
+        repo.turn(mode, "rm tool 'a tool of mine'; echo new >new; chmod +x new");
+        let turned = repo.files();
+        answered(&repo, &["undo", "-p"], "y\ny\ny\n").success();
+        repo.files().assert_is(&first, "yes to all is all");
+        repo.redo();
+        repo.files().assert_is(&turned, "and back");
+        answered(&repo, &["restore", "-p", "1:before"], "y\ny\n").success();
+        assert_eq!(repo.sh("stat -c %a tool").trim(), "755", "restored");
+    });
+}
+
 #[test]
 fn bytes_are_bytes_whatever_is_set() {
     let repo = Sandbox::new();

@@ -90,7 +90,7 @@ pub fn ask(repo: &Repo, questions: &[Question], way: Way) -> Result<Option<Vec<O
     if !status.success() {
         bail!("git restore -p: {status}");
     }
-    questions.iter().map(|question| place.read(&question.path)).collect::<Result<_>>().map(Some)
+    questions.iter().map(|question| place.answer(question)).collect::<Result<_>>().map(Some)
 }
 
 /// Removes what is left there of questions that were killed.
@@ -202,6 +202,16 @@ impl Place {
         let above = place.ancestors().skip(1).take_while(|above| *above != self.path);
         let _ = above.map(std::fs::remove_dir).take_while(std::io::Result::is_ok).count();
         Ok(())
+    }
+
+    fn answer(&self, question: &Question) -> Result<Option<Sheet>> {
+        let answer = self.read(&question.path)?;
+        // Of a file that comes or goes git asks no mode; and one that comes back is executable no more (seen in 2.47).
+        let only = match (&question.now, &question.goal) {
+            (Some(one), None) | (None, Some(one)) => Some(one.executable),
+            _ => None,
+        };
+        Ok(answer.map(|sheet| Sheet { executable: only.unwrap_or(sheet.executable), ..sheet }))
     }
 
     fn read(&self, path: &BString) -> Result<Option<Sheet>> {
