@@ -660,3 +660,17 @@ fn what_cannot_be_started_is_said() {
     repo.oxundo(["acp"]).exits(2);
     repo.everything().assert_is(&before, "nothing is recorded");
 }
+
+#[test]
+fn a_number_is_the_same_however_it_is_written() {
+    let repo = Sandbox::new();
+    let mut talk = Talk::of(&repo);
+    talk.session(&repo, "s");
+    let prompt = json!({"sessionId": "s", "prompt": [{"type": "text", "text": "work"}]});
+    let asked = format!("{{\"jsonrpc\":\"2.0\",\"id\":7.0,\"method\":\"session/prompt\",\"params\":{prompt}}}\n");
+    talk.ask(asked.as_bytes());
+    talk.agent.hears(asked.as_bytes());
+    repo.sh("echo 1 >one.txt");
+    talk.tell(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"stopReason\":\"end_turn\"}}\n");
+    assert_eq!(turns(&repo), [turn("work", "done", false)], "the agent has answered");
+}

@@ -75,7 +75,9 @@ impl Message<'_> {
     /// The id, the same for the same however it is written.
     pub fn key(&self) -> Option<String> {
         let id: serde_json::Value = serde_json::from_str(self.id?.get()).ok()?;
-        Some(id.to_string())
+        // Who has but one kind of number answers 1.0 with 1.
+        let whole = id.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
+        Some(whole.map_or_else(|| id.to_string(), |number| format!("{number:.0}")))
     }
 }
 
