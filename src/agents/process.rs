@@ -67,6 +67,18 @@ pub fn is_above(part: &Participant) -> bool {
     entry_above(part).is_some()
 }
 
+/// Whether a session's process is an ancestor of this one, and not the server alone that has started this one to answer: that
+/// tells of its agent's session, and so its process is that session's.
+pub fn is_above_server(part: &Participant) -> bool {
+    let is_server = |process: &Process| parent_id() == Some(process.pid) && is_own(process.pid);
+    is_above(part) && !part.process.as_ref().is_some_and(is_server)
+}
+
+/// Whether a process is oxundo's own, also where a packager's wrapper has given it a longer name.
+fn is_own(pid: u32) -> bool {
+    platform::process(pid).is_some_and(|seen| seen.name.contains("oxundo"))
+}
+
 /// How this command comes about, if the session's process is an ancestor of this one, or has been: a process that outlives
 /// the one which has started it has another parent then.
 pub fn descent(part: &Participant) -> Option<Descent> {

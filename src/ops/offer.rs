@@ -87,6 +87,9 @@ impl<'a> Asked<'a> {
     /// A front end.
     pub const FRONT_END: Self = Self { by: By::FrontEnd, agent: None };
 
+    /// An editor, between which and its agent oxundo stands.
+    pub const EDITOR: Self = Self { by: By::Editor, agent: None };
+
     /// An agent of this name.
     pub fn agent(name: &'a str) -> Self {
         Self { by: By::Agent, agent: Some(name) }

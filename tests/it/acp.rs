@@ -661,6 +661,29 @@ fn what_cannot_be_started_is_said() {
     repo.everything().assert_is(&before, "nothing is recorded");
 }
 
+/// What an agent starts like an editor is the agent's still.
+#[test]
+fn an_agent_is_no_editor() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one.txt");
+    let begin = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "work", "cwd": repo.root()});
+    repo.write("../begin", begin.to_string());
+    let undo = r#"{"jsonrpc":"2.0","id":1,"method":"_oxundo/undo","params":{}}"#;
+    repo.write("../undo", format!("{undo}\n"));
+    let ways = ["oxundo acp -- cat <../undo", "echo '{}' | oxundo acp --answer undo"];
+    repo.by_agent("oxundo hook codex <../begin; echo 2 >two.txt").success();
+    let before = repo.everything();
+    for way in ways {
+        let told = repo.by_agent(way);
+        assert!(told.out().contains(r#""code":"agent""#), "{way}: {told:?}");
+        repo.everything().assert_is(&before, way);
+    }
+    // Those that the user starts are the user's.
+    let undone = repo.sh("oxundo acp -- cat <../undo");
+    assert!(undone.contains(r#""undone":[2]"#), "{undone}");
+    repo.assert_absent("two.txt", "undone");
+}
+
 #[test]
 fn a_number_is_the_same_however_it_is_written() {
     let repo = Sandbox::new();

@@ -402,8 +402,10 @@ pub struct Command {
 pub enum By {
     /// It comes from the command line, where an agent may have typed it.
     Typed,
-    /// The user's, by a front end.
+    /// The user's, by a program that has opened the repository itself.
     FrontEnd,
+    /// The user's, by an editor that has started `oxundo acp`; or an agent's, that has started it like an editor.
+    Editor,
     /// An agent's, wherever it comes from.
     Agent,
 }
@@ -413,7 +415,7 @@ pub enum By {
 fn take_for<'r>(repo: &'r Repo, heard: Warn<'r>, command: Command) -> Result<(Locked<'r>, Option<Turn>)> {
     let lock = repo.lock_beside_run(command.op.word(), repo.patience())?;
     let in_run = spawn::is_inside(repo) && repo.is_running()?;
-    if command.by == By::FrontEnd || !in_run {
+    if matches!(command.by, By::FrontEnd | By::Editor) || !in_run {
         check_no_run(repo)?;
     }
     let locked = Locked::over(repo, heard, lock)?;
@@ -421,6 +423,7 @@ fn take_for<'r>(repo: &'r Repo, heard: Warn<'r>, command: Command) -> Result<(Lo
         By::Typed => turn_of_caller(&locked, in_run)?,
         By::Agent => turn_of_agent(&locked, in_run)?,
         By::FrontEnd => None,
+        By::Editor => turn_of_server(&locked)?,
     };
     match by_agent {
         None => check_not_busy(&locked)?,
@@ -454,6 +457,13 @@ fn turn_of_caller(view: &View<'_>, in_run: bool) -> Result<Option<Turn>> {
     let Some(turn) = view.open_turn()? else { return Ok(None) };
     let of_run = in_run.then(process::descent_of_run);
     let is_agents = at_work(&turn).filter_map(process::descent).chain(of_run).any(Descent::is_agents_word);
+    Ok(is_agents.then_some(turn))
+}
+
+/// The open turn, if an agent that is at work in it has started what stands between the editor and its agent.
+fn turn_of_server(view: &View<'_>) -> Result<Option<Turn>> {
+    let Some(turn) = view.open_turn()? else { return Ok(None) };
+    let is_agents = at_work(&turn).any(process::is_above_server);
     Ok(is_agents.then_some(turn))
 }
 

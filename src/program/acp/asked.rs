@@ -100,7 +100,7 @@ fn done(directory: &Path, call: Call, heard: &dyn Fn(Warning)) -> Result<Value> 
                 Plan::Undo(asked) => asked.request(),
                 Plan::Redo(asked) => asked.request(),
             };
-            let (id, outcome) = offer::offer(repo, heard, &request, By::FRONT_END)?;
+            let (id, outcome) = offer::offer(repo, heard, &request, By::EDITOR)?;
             let mut told = outcome.json();
             told["plan"] = id.into();
             told
@@ -109,7 +109,7 @@ fn done(directory: &Path, call: Call, heard: &dyn Fn(Warning)) -> Result<Value> 
         Call::Redo(asked) => carried_out(repo, heard, &asked.request())?.json(),
         Call::Apply(Apply { plan }) => {
             interrupt::watch(repo)?;
-            match offer::apply(repo, heard, &plan, By::FRONT_END)? {
+            match offer::apply(repo, heard, &plan, By::EDITOR)? {
                 Applied::Now(outcome) => outcome.json(),
                 Applied::Before(done) => done.json,
             }
@@ -119,7 +119,7 @@ fn done(directory: &Path, call: Call, heard: &dyn Fn(Warning)) -> Result<Value> 
 
 fn carried_out(repo: &Repo, heard: &dyn Fn(Warning), request: &Request) -> Result<Outcome> {
     interrupt::watch(repo)?;
-    let command = Command { op: request.op(), by: session::By::FrontEnd };
+    let command = Command { op: request.op(), by: session::By::Editor };
     settled_for(repo, heard, command, |view| request.plan(view), |locked, planned, _| planned.carry_out(locked))
 }
 
