@@ -49,6 +49,7 @@ def main():
         print("npm node")
         print("npm @agentclientprotocol/claude-agent-acp")
         print("npm @agentclientprotocol/codex-acp")
+        print("pip stepback")
         for row in AGENTS:
             print(*row.install)
         return 0
