@@ -85,6 +85,24 @@ fn a_file_that_is_half_written_is_in_no_step() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn what_is_half_written_has_the_name_that_its_directory_has() {
+    let repo = Sandbox::new();
+    repo.write("d/log.txt", "whole\n");
+    watched(
+        &repo,
+        Mode::Ghost,
+        "exec 3>>d/log.txt; echo half >&3; mv d e; echo 1 >one.txt; step 1; echo rest >&3; echo 2 >one.txt; step 2; \
+         exec 3>&-; step 3; exec 3>>e/log.txt; echo more >&3; mv e ../away; echo 3 >one.txt; step 4",
+    );
+    let files: Vec<Value> = steps(&repo).iter().map(|step| step[3].clone()).collect();
+    let wanted =
+        [json!(["d/log.txt", "one.txt"]), json!(["one.txt"]), json!(["e/log.txt"]), json!(["e/log.txt", "one.txt"])];
+    assert_eq!(files, wanted, "nothing is where it was not");
+    assert_eq!(repo.oxundo(["show", "1.3:e/log.txt"]).out(), "whole\nhalf\nrest");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn switched_off_nothing_is_listened_to_and_what_is_ignored_never_is() {
     let listens = "ls -l /proc/$PPID/fd | grep -c inotify >../home/told || true; \
                    cat /proc/$PPID/fdinfo/* 2>/dev/null | grep -c ^inotify >../home/places || true";

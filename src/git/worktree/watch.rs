@@ -114,6 +114,8 @@ mod linux {
         writing: BTreeSet<BString>,
         /// The last one that was renamed while it was being written.
         moved: Option<u32>,
+        /// The last directory that was renamed, and what it was called.
+        moved_directory: Option<(u32, BString)>,
         /// Files of which no look takes notice.
         left_out: HashSet<BString>,
     }
@@ -126,6 +128,7 @@ mod linux {
                 places: HashMap::new(),
                 writing: BTreeSet::new(),
                 moved: None,
+                moved_directory: None,
                 left_out: HashSet::new(),
             })
         }
@@ -164,6 +167,11 @@ mod linux {
         /// The files that were written and are still open for that.
         pub fn writing(&self) -> &BTreeSet<BString> {
             &self.writing
+        }
+
+        /// What is not there is not being written: the directory in which it was may have been moved away.
+        pub fn forget(&mut self, is_there: impl Fn(&BString) -> bool) {
+            self.writing.retain(is_there);
         }
 
         /// What is told of this file is no reason to look: the look does not take it in.
@@ -205,18 +213,35 @@ mod linux {
                 heard.is_any |= tells_of_state(&name);
                 return;
             };
+            let separator: &[u8] = if directory.is_empty() { b"" } else { b"/" };
+            let path = BString::from([directory.as_slice(), separator, &name].concat());
             if name.is_empty() || what.contains(ReadFlags::ISDIR) {
                 if name != b".git" || !directory.is_empty() {
                     (heard.is_any, heard.has_directories) = (true, true);
+                    self.follow_directory(path, what, event.cookie());
                 }
                 return;
             }
-            let separator: &[u8] = if directory.is_empty() { b"" } else { b"/" };
-            let path = BString::from([directory.as_slice(), separator, &name].concat());
             self.follow(top, &path, what, event.cookie());
             if !self.left_out.contains(&path) {
                 heard.is_any = true;
                 heard.files.insert(path);
+            }
+        }
+
+        /// Keeps up with the names of directories: what is being written in one, and what is heard of it, has its new name.
+        fn follow_directory(&mut self, path: BString, what: ReadFlags, cookie: u32) {
+            if what.contains(ReadFlags::MOVED_FROM) {
+                self.moved_directory = Some((cookie, path));
+            } else if what.contains(ReadFlags::MOVED_TO)
+                && let Some((_, from)) = self.moved_directory.take_if(|(moved, _)| *moved == cookie)
+            {
+                self.writing = self.writing.iter().map(|file| renamed(file, &from, &path)).collect();
+                for place in self.places.values_mut() {
+                    if let Place::Worktree(directory) = place {
+                        *directory = renamed(directory, &from, &path);
+                    }
+                }
             }
         }
 
@@ -237,6 +262,14 @@ mod linux {
             } else if what.intersects(ReadFlags::CLOSE_WRITE | ReadFlags::DELETE) {
                 self.writing.remove(path);
             }
+        }
+    }
+
+    /// What a path is called once a directory is called something else.
+    fn renamed(path: &BString, from: &BString, to: &BString) -> BString {
+        match path.strip_prefix(from.as_slice()) {
+            Some(rest) if rest.is_empty() || rest.starts_with(b"/") => [to.as_slice(), rest].concat().into(),
+            _ => path.clone(),
         }
     }
 
@@ -274,6 +307,10 @@ mod nothing {
         }
 
         pub fn writing(&self) -> &BTreeSet<BString> {
+            match self.0 {}
+        }
+
+        pub fn forget(&mut self, _: impl Fn(&BString) -> bool) {
             match self.0 {}
         }
 

@@ -291,6 +291,9 @@ impl Watcher<'_> {
     /// one.
     fn busy(&mut self, repo: &Repo, since: &Since, began: Instant, is_forced: bool) -> Option<BTreeSet<BString>> {
         let heard = self.hear();
+        if let Some(watch) = &mut self.watch {
+            watch.forget(|file| Worktree::new(repo).has_file(file.as_bstr()));
+        }
         let is_at_work = repo.git_dir().join("index.lock").symlink_metadata().is_ok();
         let is_quiet = !heard.is_any && since.capture.torn.is_empty() && !is_at_work;
         let Some(watch) = self.watch.as_ref().filter(|_| !self.is_lost) else {
