@@ -639,6 +639,9 @@ fn a_plan_is_carried_out_as_it_was_shown_or_not_at_all() {
     repo.assert_absent("one.txt", "undone");
     assert_eq!(talk.own("undo", &json!({"plan": second})).expect("it was done before"), done);
     assert_eq!(talk.own("undo", &json!({})).expect_err("nothing is left")["data"]["error"]["code"], json!("nothing"));
+    for nonsense in [json!([]), json!(7), json!({"turns": -1})] {
+        assert_eq!(talk.own("undo", &nonsense).expect_err("nothing is asked")["code"], json!(-32602), "{nonsense}");
+    }
 }
 
 #[test]

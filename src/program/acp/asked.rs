@@ -78,16 +78,20 @@ fn call(method: &str, params: &[u8]) -> Result<Call> {
         let refusal = Refusal::new(Code::Usage, format!("there is no method '_oxundo/{}'", sanitized(method)));
         return Err(refusal.hint("see 'oxundo help acp' for what there is").into());
     }
-    let mut with: Map<String, Value> = serde_json::from_slice(params).context("read what is asked for")?;
-    with.shift_remove("sessionId");
-    with.shift_remove("_meta");
-    // A plan says itself what it does.
-    let method = if matches!(method, "undo" | "redo") && with.contains_key("plan") { "apply" } else { method };
-    serde_json::from_value(json!({"method": method, "with": with})).map_err(|error| {
+    asked_for(method, params).map_err(|error| {
         Refusal::new(Code::Usage, format!("'_oxundo/{method}' cannot be asked for like that: {error}"))
             .hint("see 'oxundo help acp' for what there is")
             .into()
     })
+}
+
+fn asked_for(method: &str, params: &[u8]) -> serde_json::Result<Call> {
+    let mut with: Map<String, Value> = serde_json::from_slice(params)?;
+    with.shift_remove("sessionId");
+    with.shift_remove("_meta");
+    // A plan says itself what it does.
+    let method = if matches!(method, "undo" | "redo") && with.contains_key("plan") { "apply" } else { method };
+    serde_json::from_value(json!({"method": method, "with": with}))
 }
 
 fn done(directory: &Path, call: Call, heard: &dyn Fn(Warning)) -> Result<Value> {
