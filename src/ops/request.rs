@@ -1,6 +1,7 @@
 //! What is asked for: undo, redo or restore in any of their forms, as it can be written down and planned at any time.
 
 use crate::error::{Code, Refusal};
+use crate::git::index::Index;
 use crate::model::bytes::{exact as lossless, shell_word};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
@@ -159,7 +160,7 @@ impl Request {
 
     /// As [`Self::plan`], of what of it is in files: all of that, or what was chosen.
     pub fn plan_parts(&self, view: &View<'_>) -> Result<PlannedTurn> {
-        let all = || vec![":/".to_owned()];
+        let all = || vec![Index::new(view.repo).whole()];
         let Planned::Made(made) =
             Self { paths: self.paths.clone().or_else(|| Some(all())), ..self.clone() }.plan_whole(view)?
         else {

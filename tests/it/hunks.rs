@@ -138,6 +138,23 @@ fn what_git_cannot_ask_about_line_by_line_goes_as_a_whole() {
     repo.files().assert_is(&turned, "and back");
 }
 
+#[test]
+fn what_is_set_for_git_is_no_obstacle() {
+    for (name, value) in [("GIT_LITERAL_PATHSPECS", "1"), ("GIT_DIFF_OPTS", "-u0")] {
+        let repo = turn_of_hunks(Mode::Ghost);
+        let mut below = repo.clone();
+        below.start_in("d");
+        let mut ask = below.oxundo_command(["undo", "-p"]);
+        let asked = Output::fed(ask.env(name, value), b"y\nn\nn\ny\n");
+        asked.success();
+        repo.assert_file("a.txt", lines(&[(20, "twenty")]), name);
+        repo.assert_file("old.txt", "old\n", name);
+        let mut rest = repo.oxundo_command(["undo", "--", "."]);
+        Output::of(rest.env(name, value)).success();
+        repo.assert_file("a.txt", lines(&[]), name);
+    }
+}
+
 /// `git restore -p` brings a deleted file back as one that cannot be executed.
 #[test]
 fn a_file_that_comes_back_is_executable_as_it_was() {

@@ -12,12 +12,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 /// Paths that match.
-pub struct Selection<'repo>(gix::Pathspec<'repo>);
+pub struct Selection<'repo> {
+    given: gix::Pathspec<'repo>,
+    /// They lead to the top, and nothing is taken out of that.
+    takes_all: bool,
+}
 
 impl Selection<'_> {
     /// Whether a file is meant.
     pub fn takes(&mut self, path: &BStr) -> bool {
-        self.0.is_included(path, Some(false))
+        self.takes_all || self.given.is_included(path, Some(false))
     }
 }
 
@@ -30,8 +34,11 @@ impl<'r> Index<'r> {
             let is_top = leads_to_the_top(self.repo.prefix(), pathspec);
             if is_top { ":/".into() } else { self.seen_from_the_top(pathspec.as_bytes().as_bstr()) }
         });
+        // Where all are literal gix has no word for the top.
+        let takes_all =
+            self.are_literal() && pathspecs.iter().any(|pathspec| leads_to_the_top(self.repo.prefix(), pathspec));
         let search = self.repo.gix.pathspec(false, patterns, true, &index, Source::WorktreeThenIdMapping);
-        search.map(Selection).map_err(|error| {
+        search.map(|given| Selection { given, takes_all }).map_err(|error| {
             let given: Vec<_> = pathspecs.iter().map(|spec| shown(spec.as_bytes().as_bstr())).collect();
             Refusal::new(Code::Usage, format!("'{}' is no pathspec here: {error}", given.join(" ")))
                 .hint("run 'git ls-files' to see paths: a pathspec is one below the top of the worktree, or a glob of some")
@@ -41,6 +48,21 @@ impl<'r> Index<'r> {
 }
 
 impl Index<'_> {
+    /// A pathspec that takes all.
+    pub fn whole(&self) -> String {
+        // It is but a name where all are literal.
+        if self.are_literal() {
+            format!("./{}", "../".repeat(self.repo.prefix().components().count()))
+        } else {
+            ":/".to_owned()
+        }
+    }
+
+    /// Whether the user has said so, as in GIT_LITERAL_PATHSPECS.
+    fn are_literal(&self) -> bool {
+        self.repo.gix.pathspec_defaults().is_ok_and(|defaults| defaults.literal)
+    }
+
     /// A pathspec as it is from the top, if the name of the directory that one stands in could be taken for a pattern: git
     /// takes it as it is, and gix does not.
     fn seen_from_the_top(&self, pathspec: &BStr) -> BString {

@@ -141,7 +141,10 @@ impl Git {
         S: AsRef<OsStr>,
     {
         let mut git = Self::new(&top.join(".git"), top, args);
-        git.command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE").env_remove("GIT_ATTR_SOURCE");
+        // The last would have git ask about hunks that it cannot apply.
+        for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_ATTR_SOURCE", "GIT_DIFF_OPTS"] {
+            git.command.env_remove(variable);
+        }
         git
     }
 
