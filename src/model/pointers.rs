@@ -123,7 +123,9 @@ impl Pointers {
         let renamed = self.on_new_branch(from, to);
         for (name, tip) in changes(&from.branches, &to.branches) {
             let is_own = renamed && (on == Some(&name) || to.head.branch.as_ref() == Some(&name));
-            if !is_own && (on != Some(&name) || self.branches.get(&name) == from.branches.get(&name)) {
+            // It could go since the turn had left it, and HEAD goes back there.
+            let is_needed = tip.is_none() && self.head.branch.as_ref() == Some(&name);
+            if !is_own && !is_needed && (on != Some(&name) || self.branches.get(&name) == from.branches.get(&name)) {
                 set(&mut self.branches, &name, tip.as_ref());
             }
         }
@@ -215,6 +217,13 @@ mod tests {
         // user's.
         for (start, from, to, users, what) in [
             (at(&[("a", 1)], &[]), at(&[("a", 1)], &[]), at(&[("a", 2)], &[]), at(&[("a", 2)], &[]), "a commit"),
+            (
+                at(&[("a", 1), ("b", 2)], &[]),
+                at(&[("b", 2), ("a", 1)], &[]),
+                at(&[("b", 2)], &[]),
+                at(&[("a", 1), ("b", 2)], &[]),
+                "the branch gone that HEAD comes back to",
+            ),
             (
                 at(&[("a", 1)], &[1]),
                 at(&[("a", 1)], &[1]),

@@ -315,6 +315,46 @@ fn a_commit_while_an_edit_is_in_flight_is_the_users() {
 }
 
 #[test]
+fn a_commit_in_a_call_whose_beginning_nobody_told_is_the_calls() {
+    let repo = begun(Mode::Commit, "echo mine >>staged.txt; git add staged.txt");
+    shell(&repo, 1, "echo its >>late.txt");
+    repo.sh("echo its >>a.txt; git commit -qm its a.txt");
+    hook(&repo, "s", "PostToolUse", &json!({"tool_name": "Bash", "tool_use_id": "s2", "tool_input": {}}));
+    shell(&repo, 3, "echo its >>both.txt");
+    ends(&repo);
+    let after = repo.state();
+    repo.undo();
+    assert_eq!(repo.git(["log", "-1", "--format=%s"]), "files", "all that was committed since is undone");
+    assert_eq!(repo.git(["diff", "--cached", "--name-only"]), "staged.txt", "what the user had staged is staged");
+    assert_eq!(repo.git(["diff", "--name-only"]), "", "and nothing else has changed");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+}
+
+#[test]
+fn the_branch_that_undo_leads_to_is_there_though_the_user_took_it_off() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.sh("git branch topic; git switch -q topic");
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        let before = repo.state();
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, "echo its >its.txt; git switch -q main");
+        user(&repo, "git branch -qD topic");
+        shell(&repo, 2, "echo more >>its.txt");
+        ends(&repo);
+        let after = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, "undo");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn a_stash_entry_of_a_call_takes_nothing_of_the_users_along() {
     for mode in Mode::BOTH {
         let repo = begun(mode, "true");

@@ -186,7 +186,8 @@ fn lead_before(
     seen: &mut Seen,
 ) {
     let is_at_large = |one: &&ToolCall| Reach::of(repo, &one.tool) == Reach::Anywhere;
-    let unknown = told.iter().filter(|one| !one.is_known || one.told == call.told).filter(is_at_large);
+    let is_unknown = |one: &&ToolCall| !one.is_known || one.goes_on || one.told == call.told;
+    let unknown = told.iter().filter(is_unknown).filter(is_at_large);
     let Some(first) = unknown.min_by_key(|one| one.told.0) else { return };
     // What was looked at since it began is known better.
     let is_later = |one: &&ToolCall| one.is_known && one.told.1.is_some_and(|end| end > first.told.0);
