@@ -107,6 +107,8 @@ struct Story {
     open: Vec<(usize, bool)>,
     /// Agents' that the user has brought back.
     restored: BTreeSet<usize>,
+    /// What of their own a restore of theirs has put away.
+    restored_over: BTreeSet<usize>,
     told: String,
     /// Whether the user's git has made the turns' branch another, or put a commit upon them: not all can be undone.
     strays: bool,
@@ -195,6 +197,7 @@ impl Story {
             tokens: BTreeMap::new(),
             open: Vec::new(),
             restored: BTreeSet::new(),
+            restored_over: BTreeSet::new(),
             told: String::new(),
             strays: false,
         }
@@ -522,6 +525,9 @@ impl Story {
                 self.restored.insert(token);
             }
         }
+        let mut gone = self.tokens_in(&before, "", Whose::Users);
+        gone.retain(|token| !after.contains(&format!("token{token}.")));
+        self.restored_over.extend(gone);
     }
 
     /// Whose tokens these lines are.
@@ -563,9 +569,17 @@ impl Story {
         assert!(self.strays || [0, 4].contains(&output.code), "all of it can be undone: {output:?}");
         self.judge_commits();
         let files = self.repo.sh("find . -name .git -prune -o -type f -print0 | xargs -0 cat");
-        let users: Vec<usize> =
-            self.tokens.iter().filter(|(_, whose)| **whose == Whose::Users).map(|(token, _)| *token).collect();
-        assert_eq!(self.tokens_in(&files, "", Whose::Users), users, "all that is the user's is there");
+        // What the user's restore has put away comes back with its undo.
+        let is_away = |token: &usize| output.code != 0 && self.restored_over.contains(token);
+        let is_users = |(token, whose): (&usize, &Whose)| (*whose == Whose::Users).then_some(*token);
+        let mut users: Vec<usize> = self.tokens.iter().filter_map(is_users).collect();
+        // What they committed is where they committed it.
+        let committed =
+            if self.strays { self.repo.git(["log", "--branches", "-p", "--format="]) } else { String::new() };
+        let mut there = self.tokens_in(&format!("{files}{committed}"), "", Whose::Users);
+        users.retain(|token| !is_away(token));
+        there.retain(|token| !is_away(token));
+        assert_eq!(there, users, "all that is the user's is there");
         if self.strays {
             return self.repo.assert_sound();
         }

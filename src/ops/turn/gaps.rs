@@ -21,6 +21,8 @@ struct Gap {
     work: Delta,
     from: Pointers,
     to: Pointers,
+    /// The state then, where something was staged.
+    then: Option<Checkpoint>,
 }
 
 /// All that changed outside of the calls in a turn, in order.
@@ -36,7 +38,8 @@ impl Gaps {
         }
         let gap = |from: &Checkpoint, to: &Checkpoint| {
             let work = checkpoints.work_between(from, to)?;
-            Ok::<_, anyhow::Error>(Gap { work, from: Pointers::of(from), to: Pointers::of(to) })
+            let then = (!work.index.is_empty()).then(|| to.clone());
+            Ok::<_, anyhow::Error>(Gap { work, from: Pointers::of(from), to: Pointers::of(to), then })
         };
         let last = timeline.last_step(turn.turn)?;
         for step in since + 1..=last {
@@ -76,35 +79,45 @@ impl Gaps {
         start
     }
 
-    /// What is staged otherwise than it was, without what calls did.
-    pub fn staged(&self, view: &View<'_>, start: &IndexState) -> Result<BTreeMap<BString, Vec<IndexEntry>>> {
-        let mut staged: BTreeMap<BString, (Vec<IndexEntry>, Vec<IndexEntry>)> = BTreeMap::new();
-        for (path, change) in self.0.iter().flat_map(|gap| &gap.work.index) {
-            if !staged.contains_key(path) {
-                let was = Checkpoints::new(view.repo).entries_of(start, path.as_bstr())?;
-                staged.insert(path.clone(), (was.clone(), was));
+    /// What the user staged, and is staged otherwise than it was: what they had saved themselves, or of a file that was then as it
+    /// is without what calls did. `base` has the files as they were, and `start` what was staged.
+    pub fn staged(
+        &self,
+        view: &View<'_>,
+        base: &Checkpoint,
+        start: &IndexState,
+    ) -> Result<BTreeMap<BString, Vec<IndexEntry>>> {
+        let checkpoints = Checkpoints::new(view.repo);
+        let (mut staged, mut saved) = (BTreeMap::new(), Saved::of(view, base));
+        checkpoints.merging(|merge| {
+            for gap in &self.0 {
+                saved.follow(gap, merge)?;
+                for (path, change) in &gap.work.index {
+                    let (theirs, then) = (saved.file(path)?, saved.as_found(gap, path)?);
+                    let is_saved = |file: FileState| change.to.iter().all(|entry| is_of(*entry, file, then));
+                    if theirs == then || (!change.to.is_empty() && theirs.is_some_and(is_saved)) {
+                        staged.insert(path.clone(), change.to.clone());
+                    }
+                }
             }
-            if let Some((_, now)) = staged.get_mut(path) {
-                follow(now, change);
+            Ok(())
+        })?;
+        let mut changed = BTreeMap::new();
+        for (path, now) in staged {
+            if checkpoints.entries_of(start, path.as_bstr())? != now {
+                changed.insert(path, now);
             }
         }
-        Ok(staged.into_iter().filter(|(_, (was, now))| was != now).map(|(path, (_, now))| (path, now)).collect())
+        Ok(changed)
     }
 
     /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was.
     pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<()> {
         let checkpoints = Checkpoints::new(view.repo);
-        let mut files: BTreeMap<BString, Option<FileState>> = BTreeMap::new();
-        checkpoints.merging(|merge| {
-            for (path, change) in self.0.iter().flat_map(|gap| &gap.work.files) {
-                let now = match files.get(path) {
-                    Some(now) => *now,
-                    None => checkpoints.captured_file(state, path.as_bstr())?,
-                };
-                files.insert(path.clone(), saved(path, now, change, merge)?);
-            }
-            Ok(())
-        })?;
+        let base = state.clone();
+        let mut saved = Saved::of(view, &base);
+        checkpoints.merging(|merge| self.0.iter().try_for_each(|gap| saved.follow(gap, merge)))?;
+        let files: Vec<_> = saved.files.into_iter().collect();
         let mut directories: BTreeMap<BString, Option<u32>> = BTreeMap::new();
         for (path, change) in self.0.iter().flat_map(|gap| &gap.work.directories) {
             if !directories.contains_key(path) {
@@ -114,10 +127,49 @@ impl Gaps {
                 follow(now, change);
             }
         }
-        let files: Vec<_> = files.into_iter().collect();
         *state = checkpoints.with_files(state, &files)?;
         checkpoints.put_directories(state, &directories)
     }
+}
+
+/// The files as they are without what calls did.
+struct Saved<'a> {
+    checkpoints: Checkpoints<'a>,
+    base: &'a Checkpoint,
+    files: BTreeMap<BString, Option<FileState>>,
+}
+
+impl<'a> Saved<'a> {
+    fn of(view: &View<'a>, base: &'a Checkpoint) -> Self {
+        Self { checkpoints: Checkpoints::new(view.repo), base, files: BTreeMap::new() }
+    }
+
+    fn file(&self, path: &BString) -> Result<Option<FileState>> {
+        match self.files.get(path) {
+            Some(now) => Ok(*now),
+            None => self.checkpoints.captured_file(self.base, path.as_bstr()),
+        }
+    }
+
+    /// A file as it was at the end of a gap, whoever wrote it.
+    fn as_found(&self, gap: &Gap, path: &BString) -> Result<Option<FileState>> {
+        gap.then.as_ref().map_or(Ok(None), |then| self.checkpoints.captured_file(then, path.as_bstr()))
+    }
+
+    fn follow(&mut self, gap: &Gap, merge: &mut Merge<'_>) -> Result<()> {
+        for (path, change) in &gap.work.files {
+            let now = saved(path, self.file(path)?, change, merge)?;
+            self.files.insert(path.clone(), now);
+        }
+        Ok(())
+    }
+}
+
+/// Whether what is staged of a file is what it was without a turn, or a mode that it had not after that either: one was
+/// staged that is in no file.
+fn is_of(entry: IndexEntry, file: FileState, after: Option<FileState>) -> bool {
+    let has_mode = |file: FileState| (entry.mode == 0o100_755) == (file.kind == Kind::Executable);
+    entry.id == file.id && (has_mode(file) || !after.is_some_and(has_mode))
 }
 
 /// Does what was done to a value to another that is the same.

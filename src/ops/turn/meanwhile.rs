@@ -5,7 +5,7 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
-use crate::model::checkpoint::{Checkpoint, FileState, IndexEntry, IndexState, Kind};
+use crate::model::checkpoint::{Checkpoint, IndexState};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
@@ -134,7 +134,7 @@ fn goal(
     } else {
         led.put_beside_head(&mut goal);
     }
-    let staged = staged(view, gaps, &ends.start.index, &goal, ends.after)?;
+    let staged = gaps.staged(view, ends.before, &ends.start.index)?;
     Checkpoints::new(view.repo).put_entries(&mut goal.index, &staged)?;
     Ok((goal, staged.into_keys().collect()))
 }
@@ -151,37 +151,6 @@ fn committed(view: &View<'_>, start: &Checkpoint, onto: ObjectId) -> Result<Inde
     }
     Checkpoints::new(view.repo).put_entries(&mut index, &entries)?;
     Ok(index)
-}
-
-/// What the user staged that is not of the turn's: what they had saved themselves, or of a file that is after it as it is
-/// without it.
-fn staged(
-    view: &View<'_>,
-    gaps: &Gaps,
-    start: &IndexState,
-    goal: &Checkpoint,
-    after: &Checkpoint,
-) -> Result<BTreeMap<BString, Vec<IndexEntry>>> {
-    let checkpoints = Checkpoints::new(view.repo);
-    let mut staged = gaps.staged(view, start)?;
-    let mut turns = BTreeSet::new();
-    for (path, entries) in &staged {
-        let [wanted, now] = [goal, after].map(|state| checkpoints.captured_file(state, path.as_bstr()));
-        let (wanted, now) = (wanted?, now?);
-        let is_theirs = |file: FileState| !entries.is_empty() && entries.iter().all(|entry| is_of(*entry, file, now));
-        if wanted != now && !wanted.is_some_and(is_theirs) {
-            turns.insert(path.clone());
-        }
-    }
-    staged.retain(|path, _| !turns.contains(path));
-    Ok(staged)
-}
-
-/// Whether what is staged of a file is what it was without a turn, or a mode that it has not after that either: one was
-/// staged that is in no file.
-fn is_of(entry: IndexEntry, file: FileState, after: Option<FileState>) -> bool {
-    let has_mode = |file: FileState| (entry.mode == 0o100_755) == (file.kind == Kind::Executable);
-    entry.id == file.id && (has_mode(file) || !after.is_some_and(has_mode))
 }
 
 /// A state from before the end of a turn, with what the user did after this step of it, but for where they led HEAD; none
@@ -201,7 +170,7 @@ pub fn with_saved(
     gaps.put_files(view, &mut state)?;
     state.operation = gaps.operation(state.operation);
     gaps.led(Pointers::of(base)).put_beside_head(&mut state);
-    let staged = staged(view, &gaps, &base.index, &state, after)?;
+    let staged = gaps.staged(view, base, &base.index)?;
     Checkpoints::new(view.repo).put_entries(&mut state.index, &staged)?;
     Ok(Some(state))
 }
