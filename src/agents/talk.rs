@@ -241,7 +241,8 @@ mod tests {
     }
 
     fn user(id: &str, parent: Option<&str>, prompt: &str) -> Value {
-        json!({"type": "user", "uuid": id, "parentUuid": parent, "promptId": prompt, "message": {"content": id}})
+        let message = json!({"content": id, "parts": [{"text": id}]});
+        json!({"type": "user", "uuid": id, "parentUuid": parent, "promptId": prompt, "message": message})
     }
 
     fn answer(id: &str, parent: &str) -> Value {
