@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import sys
+import time
 import traceback
 from pathlib import Path
 
@@ -24,6 +25,9 @@ RESUMED = {
     "qwen": lambda session, text: ["qwen", "--yolo", "-m", "mock", "--resume", session, "-p", text],
     "pi": lambda session, text: ["pi", "--provider", "mock", "--model", "mock", "--session", session, "-p", text],
 }
+
+# What is typed to have what was said so far summarised.
+SUMMARISE = {"claude": "/compact", "codex": "/compact", "gemini": "/compress", "qwen": "/compress", "pi": "/compact"}
 
 
 class Seen:
@@ -75,40 +79,65 @@ def goes_on(world, seen, session, *steps):
     return job, named, results
 
 
-def works(agent):
+def in_world(agent, scene):
     world, seen = World(agent), Seen()
     try:
         world.prepare()
         world.set_up_hooks()
-        session = world.session()
-        jobs = []
-        for number in range(1, 4):
-            jobs.append(session.prompt(world.shell(), world.edit()))
-            world.settled(number)
-        session.close()
-
-        # The last prompt, and the copy is gone on with.
-        copy, original = fork(world)
-        job, named, results = goes_on(world, seen, copy, world.shell())
-        same(named, [*jobs[:2], job], "what the model is sent, of the first copy")
-        world.settled(3)
-
-        # That is undone too, and two more: one conversation.
-        world.oxundo("undo")
-        world.oxundo("redo")
-        other, _ = fork(world, "2")
-        assert other not in (copy, original), "another copy"
-        job, named, _ = goes_on(world, seen, other)
-        same(named, [jobs[0], job], "what the model is sent, of the second copy")
-
-        # The original is as it was.
-        job, named, told = goes_on(world, seen, original)
-        same(named, [*jobs, job], "what the model is sent, of the original")
-        same(results * 3, told * 2, "what tools had said, of the first copy: as much as of the original, without the third")
-        return True
+        scene(world, seen)
     finally:
         seen.close()
         world.close()
+
+
+def summarised(world, seen):
+    """What was said is summarised between the first prompt and the second."""
+    session = world.session()
+    jobs = [session.prompt(world.shell(), world.edit())]
+    world.settled(1)
+    seen.requests.clear()
+    session.type(SUMMARISE[world.agent.name])
+    session.type(world.agent.enter, 3)
+    world.until(lambda: seen.requests, "the model is asked for a summary")
+    time.sleep(3)
+    for number in range(2, 4):
+        jobs.append(session.prompt(world.shell(), world.edit()))
+        world.settled(number)
+    session.close()
+    copy, original = fork(world)
+    job, named, _ = goes_on(world, seen, copy)
+    assert named[-2:] == [jobs[1], job] and jobs[2] not in named, f"the third prompt is gone: {named}"
+    other, told, _ = goes_on(world, seen, original)
+    same([*named[:-1], jobs[2], other], told, "what the model is sent of the original: the same, and the third prompt")
+
+
+def taken_back(world, seen):
+    """Three prompts, and what becomes of them."""
+    session = world.session()
+    jobs = []
+    for number in range(1, 4):
+        jobs.append(session.prompt(world.shell(), world.edit()))
+        world.settled(number)
+    session.close()
+
+    # The last prompt, and the copy is gone on with.
+    copy, original = fork(world)
+    job, named, results = goes_on(world, seen, copy, world.shell())
+    same(named, [*jobs[:2], job], "what the model is sent, of the first copy")
+    world.settled(3)
+
+    # That is undone too, and two more: one conversation.
+    world.oxundo("undo")
+    world.oxundo("redo")
+    other, _ = fork(world, "2")
+    assert other not in (copy, original), "another copy"
+    job, named, _ = goes_on(world, seen, other)
+    same(named, [jobs[0], job], "what the model is sent, of the second copy")
+
+    # The original is as it was.
+    job, named, told = goes_on(world, seen, original)
+    same(named, [*jobs, job], "what the model is sent, of the original")
+    same(results * 3, told * 2, "what tools had said, of the first copy: as much as of the original, without the third")
 
 
 def main():
@@ -119,12 +148,14 @@ def main():
         if not shutil.which(agent.command):
             print(f"{agent.name}: skipped, it is not installed")
             continue
-        try:
-            works(agent)
-            print(f"{agent.name}: ok, {version(agent)}", flush=True)
-        except Exception:
-            failed += 1
-            print(f"{agent.name}: FAILED, {version(agent)}\n{traceback.format_exc(limit=-3)}", flush=True)
+        print(f"{agent.name}: {version(agent)}", flush=True)
+        for scene in (taken_back, summarised):
+            try:
+                in_world(agent, scene)
+                print(f"  ok      {scene.__name__}", flush=True)
+            except Exception:
+                failed += 1
+                print(f"  FAILED  {scene.__name__}\n{traceback.format_exc(limit=-3)}", flush=True)
     return failed > 0
 
 
