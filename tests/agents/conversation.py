@@ -15,7 +15,7 @@ from pathlib import Path
 import mock
 from agents import AGENTS
 from suite import version
-from world import World, prompt, same
+from world import Skip, World, prompt, same
 
 # The command that goes on in a session without a screen, from its id and a prompt.
 RESUMED = {
@@ -27,7 +27,7 @@ RESUMED = {
 }
 
 # What is typed to have what was said so far summarised.
-SUMMARISE = {"claude": "/compact", "codex": "/compact", "gemini": "/compress", "qwen": "/compress", "pi": "/compact"}
+SUMMARISE = {"claude": "/compact", "codex": "/compact", "gemini": "/compress", "qwen": "/compress"}
 
 
 class Seen:
@@ -92,6 +92,8 @@ def in_world(agent, scene):
 
 def summarised(world, seen):
     """What was said is summarised between the first prompt and the second."""
+    if world.agent.name not in SUMMARISE:
+        raise Skip("it summarises nothing that is as short")
     session = world.session()
     jobs = [session.prompt(world.shell(), world.edit())]
     world.settled(1)
@@ -153,6 +155,8 @@ def main():
             try:
                 in_world(agent, scene)
                 print(f"  ok      {scene.__name__}", flush=True)
+            except Skip as reason:
+                print(f"  skipped {scene.__name__}: {reason}", flush=True)
             except Exception:
                 failed += 1
                 print(f"  FAILED  {scene.__name__}\n{traceback.format_exc(limit=-3)}", flush=True)

@@ -131,6 +131,8 @@ pub(crate) struct Chat<'r> {
     prompts: u64,
     /// The id of the last answer.
     last: String,
+    /// Whether its hooks tell of calls.
+    calls: bool,
 }
 
 impl<'r> Chat<'r> {
@@ -147,6 +149,7 @@ impl<'r> Chat<'r> {
             path: repo.home().join(name),
             prompts: 0,
             last: "answer-0".into(),
+            calls: false,
         };
         fs::create_dir_all(chat.path.parent().expect("a directory")).expect("make a directory");
         chat.add(&(form.header)(session));
@@ -177,7 +180,8 @@ impl<'r> Chat<'r> {
 
     fn hook(&self, event: &str, text: &str) {
         let payload = json!({"session_id": self.session, "prompt_id": format!("p{}", self.prompts), "prompt": text,
-            "submitted_prompt": text, "transcript_path": self.path.to_string_lossy()});
+            "submitted_prompt": text, "transcript_path": self.path.to_string_lossy(),
+            "tool_name": "Bash", "tool_use_id": format!("t{}", self.prompts), "tool_input": {"command": "echo"}});
         let mut command = self.repo.oxundo_command(["hook", self.form.agent, event]);
         let payload = payload.to_string();
         // The agent is to be no child of a thread that waits for all that it traces.
@@ -198,7 +202,15 @@ impl<'r> Chat<'r> {
         if !is_early {
             self.add(&[said]);
         }
+        if self.calls {
+            self.hook("call", text);
+        }
         self.repo.sh(&format!("echo {} >>{file}", self.prompts));
+        if self.calls {
+            self.hook("called", text);
+            // After its last step.
+            self.repo.sh(&format!("echo after >>{file}-after"));
+        }
         self.add(&[answer]);
         self.hook("end", text);
     }
@@ -398,6 +410,18 @@ fn a_turn_in_the_middle_and_parts_of_turns_take_no_conversation_back() {
     redone.warns(&format!("hint: '{}' takes up Claude Code's conversation with it", chat.resume()));
     let copy = chat.copy(&undo(&repo, &["--to", "1"]));
     assert!(copy.text().contains("answer 1") && !copy.text().contains("answer 2"), "{}", copy.text());
+}
+
+#[test]
+fn a_step_takes_no_conversation_back() {
+    let repo = repo();
+    let mut chat = Chat { calls: true, ..Chat::new(&repo, &CLAUDE) };
+    chat.prompt_at("one", "1", false);
+    chat.prompt_at("two", "2", false);
+    chat.prompt_at("three", "3", false);
+    not_forked(&repo, &["--to", "3.1"], "only a part of what it is about is undone");
+    repo.oxundo(["redo"]).success();
+    not_forked(&repo, &["--only", "3.1"], "only a part of what it is about is undone");
 }
 
 #[test]
