@@ -13,6 +13,10 @@ pub enum Phase {
     Scan,
     /// Files that differ are read.
     Read,
+    /// The lines that differ are counted.
+    Count,
+    /// git stages files.
+    Stage,
     /// Files are written and deleted.
     Apply,
 }
@@ -21,6 +25,10 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress<'a> {
+    /// An operation begins, such as `undoing turn 2`; or one that has begun is known to be that.
+    Starts(&'a str),
+    /// It is over.
+    Finishes,
     /// A work begins, with so many files to go, as far as is known.
     Begins(Phase, u64),
     /// So many more are done.
@@ -54,6 +62,12 @@ impl ProgressSink {
         }
     }
 
+    /// Tells that an operation begins; it is over when what this gives is dropped.
+    pub fn start(&self, what: &str) -> OperationGuard<'_> {
+        self.emit(Progress::Starts(what));
+        OperationGuard(self)
+    }
+
     /// Tells that a work begins; it ends when what this gives is dropped.
     pub fn begin(&self, work: Phase, files: usize) -> ProgressGuard<'_> {
         self.emit(Progress::Begins(work, files as u64));
@@ -81,6 +95,16 @@ impl ProgressGuard<'_> {
 impl Drop for ProgressGuard<'_> {
     fn drop(&mut self) {
         self.0.emit(Progress::Ends);
+    }
+}
+
+/// An operation that is going on.
+#[derive(Debug)]
+pub struct OperationGuard<'a>(&'a ProgressSink);
+
+impl Drop for OperationGuard<'_> {
+    fn drop(&mut self) {
+        self.0.emit(Progress::Finishes);
     }
 }
 

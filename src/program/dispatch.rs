@@ -164,8 +164,26 @@ fn changes_something(command: &Command) -> bool {
     }
 }
 
+/// What a command does that may take its time, and leaves the terminal alone for as long.
+fn doing(command: &Command) -> Option<&'static str> {
+    Some(match command {
+        Command::Undo(args) if !args.interactive && !args.patch => "undoing",
+        Command::Redo(_) => "redoing",
+        Command::Restore(args) if !args.patch => "restoring",
+        Command::Apply(_) => "carrying the plan out",
+        Command::Branch(_) => "starting the branch",
+        Command::Squash(_) => "squashing",
+        Command::Checkpoint(_) => "looking at the present state",
+        Command::Status(_) => "looking at what undo would do",
+        Command::Find(_) => "searching",
+        Command::Gc(_) => "looking for what is old",
+        _ => return None,
+    })
+}
+
 /// Answers a command about a repository.
 fn answer_in(repo: &Repo, ui: &Ui, command: &Command) -> anyhow::Result<ExitCode> {
+    let _doing = doing(command).map(|what| repo.start(what));
     match command {
         Command::Rewind(args) => return cmd::rewind::run(repo, ui, args.edits),
         Command::Undo(args) if args.interactive => return cmd::rewind::run(repo, ui, args.distance.edits),

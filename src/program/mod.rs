@@ -7,6 +7,7 @@ pub mod args;
 mod asked;
 pub mod cmd;
 pub mod dispatch;
+mod going_on;
 mod interrupt;
 #[cfg(feature = "mcp")]
 mod mcp;

@@ -5,18 +5,18 @@ use crate::git::objects::print::{DiffForm, DiffStyle};
 use crate::model::bytes::sanitized;
 use crate::ops::outcome::versioned;
 use crate::program::args::Color;
+use crate::program::going_on;
 use crate::program::usage::as_typed;
 use crate::progress::{Phase, Progress, ProgressSink};
 use crate::warning::Warning;
 use anyhow::Result;
 use console::Term;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The line that was typed, which hints speak of.
 static TYPED: OnceLock<Vec<OsString>> = OnceLock::new();
@@ -136,7 +136,7 @@ impl Ui {
         Ok(())
     }
 
-    /// Who shows on stderr what is going on: a bar on a terminal, for what lasts longer than a second, and
+    /// Who shows on stderr what is going on: a line on a terminal, for what lasts longer than a second, and
     /// all of it, with times, where much is wanted.
     pub fn watch(&self) -> ProgressSink {
         let shown = Term::stderr().is_term()
@@ -157,26 +157,24 @@ impl Ui {
             });
         }
         let unicode = is_unicode(|name| std::env::var(name).ok());
-        let current: Mutex<Option<Current>> = Mutex::default();
+        let timed: Mutex<Option<Timed>> = Mutex::default();
         ProgressSink::new(move |progress| {
-            let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+            if shown {
+                show(progress, unicode);
+            }
+            let mut timed = timed.lock().unwrap_or_else(PoisonError::into_inner);
             match progress {
-                Progress::Begins(work, files) => *current = Some(Current::new(work, files, unicode)),
-                Progress::Advances(files) => {
-                    if let Some(current) = &mut *current {
-                        current.advance(files, shown);
-                    }
-                }
+                Progress::Begins(work, files) => *timed = Some(Timed::new(work, files)),
+                Progress::Advances(files) => timed.iter_mut().for_each(|timed| timed.done += files),
                 Progress::Ends => {
-                    let ended = current.take().map(Current::end);
-                    if let Some((name, text)) = ended.filter(|_| verbose) {
+                    if let Some((name, text)) = timed.take().filter(|_| verbose).map(|timed| timed.told()) {
                         Self::note(name, &text);
                     }
                 }
                 Progress::Runs(line) if verbose => Self::note("run", line),
                 Progress::Opens(what) if verbose => Self::note("open", what),
                 Progress::Says(key, line) => says(key, line),
-                Progress::Runs(_) | Progress::Opens(_) => {}
+                Progress::Runs(_) | Progress::Opens(_) | Progress::Starts(_) | Progress::Finishes => {}
             }
         })
     }
@@ -244,13 +242,13 @@ impl Ui {
     /// Shows something on stderr that belongs to a question.
     pub fn show(text: &str) {
         // With stderr gone there is nobody left to ask.
-        let _ = io::stderr().write_all(text.as_bytes());
+        let _ = going_on::aside(|| io::stderr().write_all(text.as_bytes()));
     }
 
     /// Says on stderr what went wrong where nothing may come of it.
     pub fn complain(text: &str) {
         // With stderr gone there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "oxundo: {}", text.trim_end());
+        let _ = going_on::aside(|| writeln!(io::stderr(), "oxundo: {}", text.trim_end()));
     }
 
     /// Remembers the line that was typed.
@@ -293,7 +291,7 @@ impl Ui {
         // Whoever wrote the paths and messages in it: a terminal is shown lines of text.
         let text: Vec<_> = text.lines().map(sanitized).collect();
         // With stderr gone there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "{label} {}", text.join("\n"));
+        let _ = going_on::aside(|| writeln!(io::stderr(), "{label} {}", text.join("\n")));
     }
 }
 
@@ -310,9 +308,11 @@ impl std::fmt::Display for Unanswered {
 }
 
 fn print(bytes: &[u8]) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes)?;
-    stdout.flush()
+    going_on::aside(|| {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()
+    })
 }
 
 /// JSON in which the characters are escaped that some terminals take for commands, and JSON itself does not escape: they are
@@ -328,71 +328,43 @@ fn without_controls(json: &str) -> String {
     safe
 }
 
-/// For so long nothing is shown of what is going on.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Has the terminal show what is going on.
+fn show(progress: Progress<'_>, unicode: bool) {
+    match progress {
+        Progress::Starts(what) => going_on::starts(what, unicode),
+        Progress::Finishes => going_on::finishes(),
+        Progress::Begins(phase, files) => going_on::begins(phase, files),
+        Progress::Advances(files) => going_on::advances(files),
+        Progress::Ends => going_on::ends(),
+        Progress::Runs(line) => going_on::runs(line),
+        Progress::Opens(_) | Progress::Says(..) => {}
+    }
+}
 
-/// What is going on.
-struct Current {
+/// A work, and how long it takes.
+struct Timed {
     name: &'static str,
-    /// What a bar says of it.
-    doing: &'static str,
     since: Instant,
     done: u64,
     files: u64,
-    unicode: bool,
-    bar: Option<ProgressBar>,
 }
 
-impl Current {
-    fn new(work: Phase, files: u64, unicode: bool) -> Self {
-        let (name, doing) = match work {
-            Phase::Scan => ("scan", "looking at"),
-            Phase::Read => ("read", "reading"),
-            Phase::Apply => ("apply", "writing"),
+impl Timed {
+    fn new(work: Phase, files: u64) -> Self {
+        let name = match work {
+            Phase::Scan => "scan",
+            Phase::Read => "read",
+            Phase::Count => "count",
+            Phase::Stage => "stage",
+            Phase::Apply => "apply",
         };
-        Self { name, doing, since: Instant::now(), done: 0, files, unicode, bar: None }
+        Self { name, since: Instant::now(), done: 0, files }
     }
 
-    fn advance(&mut self, files: u64, shown: bool) {
-        self.done += files;
-        if self.bar.is_none() && shown && self.since.elapsed() >= PATIENCE {
-            let bar = ProgressBar::with_draw_target(Some(self.files), ProgressDrawTarget::hidden());
-            bar.set_style(self.style("{msg} {human_pos} of {human_len} files {wide_bar}"));
-            bar.set_message(self.doing);
-            bar.set_position(self.done);
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            self.bar = Some(bar);
-        }
-        if let Some(bar) = &self.bar {
-            bar.set_position(self.done);
-            // What is in no index is found on the way: nobody knows how much there is.
-            if bar.length().is_some_and(|files| self.done > files) {
-                bar.unset_length();
-                bar.set_style(self.style("{msg} {human_pos} files"));
-            }
-        }
-    }
-
-    fn style(&self, template: &str) -> ProgressStyle {
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        style.progress_chars(if self.unicode { "━╸ " } else { "=> " })
-    }
-
-    /// Takes the bar away; tells what was done.
-    fn end(self) -> (&'static str, String) {
-        if let Some(bar) = self.bar {
-            bar.finish_and_clear();
-        }
+    fn told(&self) -> (&'static str, String) {
         let took = self.since.elapsed();
-        (
-            self.name,
-            format!(
-                "{} files in {}.{} ms",
-                self.files.max(self.done),
-                took.as_millis(),
-                took.subsec_micros() % 1000 / 100
-            ),
-        )
+        let (files, tenths) = (self.files.max(self.done), took.subsec_micros() % 1000 / 100);
+        (self.name, format!("{files} files in {}.{tenths} ms", took.as_millis()))
     }
 }
 
@@ -456,24 +428,6 @@ mod tests {
             let wanted = Wanted { configured: Some(usual), ..auto() };
             assert!(wanted.colors(true) && !wanted.colors(false), "{usual}");
         }
-    }
-
-    #[test]
-    fn a_bar_comes_after_a_second_and_only_where_it_is_wanted() {
-        let mut current = Current::new(Phase::Scan, 10, true);
-        current.advance(1, true);
-        assert!(current.bar.is_none(), "what is fast shows nothing");
-        let Some(since) = current.since.checked_sub(PATIENCE) else { return };
-        current.since = since;
-        current.advance(1, false);
-        assert!(current.bar.is_none(), "nor what is no terminal");
-        current.advance(3, true);
-        let bar = current.bar.clone().expect("a bar");
-        assert_eq!((bar.position(), bar.length()), (5, Some(10)));
-        current.advance(7, true);
-        assert_eq!((bar.position(), bar.length()), (12, None), "more are found on the way");
-        assert_eq!(current.end().0, "scan");
-        assert!(bar.is_finished());
     }
 
     #[test]

@@ -22,8 +22,7 @@ const MAY_NAME: [(&str, &[&str]); 7] = [
 const LEAVES: [&str; 3] = ["error", "progress", "warning"];
 
 /// The crates that only the command line may use.
-const OF_THE_PROGRAM: [&str; 7] =
-    ["clap", "clap_complete", "console", "dialoguer", "indicatif", "ratatui", "renderdag"];
+const OF_THE_PROGRAM: [&str; 6] = ["clap", "clap_complete", "console", "dialoguer", "ratatui", "renderdag"];
 
 /// A source: its name below `src`, and its text.
 type Source = (String, String);

@@ -7,6 +7,7 @@ use crate::model::bytes::quoted;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind};
 use crate::model::renames::{self, Candidate, Weighed};
 use crate::model::turn::{FileChange, Totals};
+use crate::progress::Phase;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
@@ -35,8 +36,10 @@ impl Checkpoints<'_> {
         let renames = self.renames(delta)?;
         let targets: HashMap<&BString, &BString> = renames.iter().map(|(to, from)| (*from, *to)).collect();
         let (mut changes, mut totals) = (Vec::new(), Totals::default());
+        let underway = self.repo.watch.begin(Phase::Count, delta.files.len());
         for (path, change) in &delta.files {
             let counted = self.line_counts(change)?;
+            underway.advance(1);
             let (from, to) = (renames.get(path), targets.get(path));
             let named = |path: &&BString| quoted(path.as_bstr());
             changes.push(FileChange {

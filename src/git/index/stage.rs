@@ -6,6 +6,7 @@ use crate::git::index::write;
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::IndexEntry;
 use crate::model::plan::IndexMove;
+use crate::progress::Phase;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -52,6 +53,7 @@ impl IndexLock<'_> {
     /// files are removed.
     pub fn stage<'a>(&self, paths: impl IntoIterator<Item = &'a BStr>) -> Result<()> {
         let paths: Vec<&BStr> = paths.into_iter().collect();
+        let _underway = self.repo.watch.begin(Phase::Stage, paths.len());
         if self.stager.borrow().is_none() && write::stage(self, &paths)? {
             return Ok(());
         }

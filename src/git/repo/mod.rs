@@ -45,7 +45,7 @@ use crate::git::repo::told::Told;
 use crate::git::repo::ways::Ways;
 use crate::git::repo::written::Written;
 use crate::model::bytes::lossless;
-use crate::progress::{Progress, ProgressSink, StopSwitch};
+use crate::progress::{OperationGuard, Progress, ProgressSink, StopSwitch};
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -159,6 +159,11 @@ impl Repo {
     /// Tells whoever wants to know what is going on.
     pub fn emit(&self, progress: Progress<'_>) {
         self.watch.emit(progress);
+    }
+
+    /// Tells that an operation begins; it is over when what this gives is dropped.
+    pub fn start(&self, what: &str) -> OperationGuard<'_> {
+        self.watch.start(what)
     }
 
     /// Reports progress to this sink from now on.

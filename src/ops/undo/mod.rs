@@ -128,8 +128,18 @@ impl PlannedUndo {
         outcome(self.op, &self.range, self.prepared.plan.clone(), &self.conversations, None)
     }
 
+    /// What it is called while it goes on.
+    fn doing(&self) -> String {
+        let doing = if self.op == Op::Redo { "redoing" } else { "undoing" };
+        match &self.range.turns[..] {
+            [turn] => format!("{doing} turn {}", turn.turn),
+            turns => format!("{doing} {} turns", turns.len()),
+        }
+    }
+
     /// Does it; after a failure everything is as it was.
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
+        let _doing = locked.repo.start(&self.doing());
         let mut conversations = self.conversations.clone();
         let rescue = conversations.go_with(locked, |locked| self.apply(locked))?;
         let mut outcome = outcome(self.op, &self.range, self.prepared.plan.clone(), &conversations, Some(rescue));

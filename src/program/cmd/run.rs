@@ -170,6 +170,7 @@ fn begin(repo: &Repo, ui: &Ui, heard: Warn<'_>, args: &RunArgs, agent: String) -
     if spawn::is_inside(repo) && repo.is_running()? {
         return Ok(None);
     }
+    let _doing = repo.start("saving your work");
     let view = View::open(repo, heard)?;
     if is_within(&view)? {
         return Ok(None);
@@ -198,6 +199,7 @@ fn moved_away(repo: &Repo) -> Refusal {
 
 /// Ends the turn; gives what became of it.
 fn end<'r>(repo: &'r Repo, heard: Warn<'r>, run: Lock, exit_code: u8, interrupted: bool) -> Result<(View<'r>, RunEnd)> {
+    let _doing = repo.start("recording the turn");
     let mut locked = Locked::beside_run(repo, heard, "run", PATIENCE).context("record the turn")?;
     let ending = Ending { exit_code: Some(i32::from(exit_code)), interrupted };
     let end = end_run(&mut locked, ending).context("record the turn")?;
