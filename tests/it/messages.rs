@@ -181,6 +181,8 @@ fn messages_are_read_as_one_voice() {
                 assert!(lower, "{file}: '{message}' begins in lower case");
                 assert!(!message.ends_with('.'), "{file}: '{message}' has no full stop");
                 assert!(!message.contains('"'), "{file}: '{message}' has names in single quotes");
+                let is_size = ["… bytes", "… KiB", "… MiB"].iter().any(|unit| message.contains(unit));
+                assert!(!is_size, "{file}: '{message}' has its size from 'size'");
                 for word in foreign {
                     assert!(!message.contains(word), "{file}: '{message}' says '{word}'");
                 }

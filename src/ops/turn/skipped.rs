@@ -123,7 +123,7 @@ fn with_reason(skipped: &Skipped) -> String {
     use Reason as R;
     let path = shown(skipped.path.as_bstr());
     match skipped.reason {
-        R::Large => format!("{path} ({} bytes)", skipped.size),
+        R::Large => format!("{path} ({})", size(skipped.size)),
         R::Many => format!("{path}/ (>= {} files)", skipped.size),
         R::SkipDir => format!("{path}/"),
         R::Excluded => format!("{path} (oxundo.exclude)"),

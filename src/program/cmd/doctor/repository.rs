@@ -146,7 +146,7 @@ fn over_size(repo: &Repo, taken: u64) -> Option<Finding> {
 
 fn large(bytes: u64) -> Option<Finding> {
     (bytes > LARGE).then(|| {
-        let what = format!("what was moved aside takes {} MiB", bytes >> 20);
+        let what = format!("what was moved aside takes {}", size(bytes));
         Finding::new(Severity::Warning, what).mend("oxundo gc")
     })
 }
