@@ -1,12 +1,14 @@
 //! The timeline screen in a terminal of its own, read as people see it.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{self, Sandbox};
+use crate::steps::{hook, story};
 use crate::terminal::{Terminal, Watched};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::json;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::process::ExitStatusExt;
@@ -55,6 +57,38 @@ fn a_turn_is_chosen_on_the_screen_back_and_forward() {
     screen.shows("[undone]").types("g").shows("Enter: redo turns 2, 3").resize(80, 24).shows("write  +1 -0 file2.txt");
     screen.types("\r\r").ends().shows("Redid turns 2, 3");
     repo.state().assert_is(&last, "and forward");
+}
+
+/// What is on the screen, but for ages, and what gets another place or is cut elsewhere by the length of one.
+fn ageless(screen: &vt100::Screen) -> String {
+    let line = |line: &str| {
+        let line = line.trim_end();
+        let line = line.rsplit_once("  ").filter(|(_, age)| age.ends_with(" ago")).map_or(line, |(before, _)| before);
+        let (indent, rest) = line.split_at(line.len() - line.trim_start().len());
+        let words: Vec<&str> =
+            rest.split_whitespace().map(|word| if word.ends_with('~') { "~" } else { word }).collect();
+        format!("{indent}{}", words.join(" "))
+    };
+    screen.contents().lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn steps_and_rescues_are_folded_below_their_turn() {
+    let repo = story(sandbox::Mode::Commit);
+    hook(&repo, "s", "Stop", &json!({}));
+    hook(&repo, "s", "SessionEnd", &json!({}));
+    repo.undo();
+    repo.redo();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 80, 22);
+    // Before the rescues are read, and before anything is: no key is lost.
+    screen.types("gl").shows("before undo 1").shows("1.4").shows("nothing to undo");
+    let shown = ageless(screen.screen());
+    let path = format!("{}/tests/it/fixtures/screen-steps.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("OXUNDO_BLESS").is_some() {
+        std::fs::write(&path, shown.clone() + "\n").expect("write a golden screen");
+    }
+    assert_eq!(shown + "\n", std::fs::read_to_string(&path).expect("read a golden screen"));
+    screen.types("h").until("they are folded", |screen| !screen.contents().contains("1.4")).types("q").ends();
 }
 
 #[test]

@@ -127,7 +127,11 @@ fn plan(told: &Told, paint: Paint) -> Vec<Line<'static>> {
 
 fn refused(refusal: &Refusal, paint: Paint) -> Vec<Line<'static>> {
     let red = paint.color(Color::Red).add_modifier(Modifier::BOLD);
-    let word = if refusal.code == crate::error::Code::Nothing { "nothing to do: " } else { "refused: " };
+    // What it says is that there is nothing to do, and no line leads on from there.
+    if refusal.code == crate::error::Code::Nothing {
+        return vec![Line::styled(harmless(&refusal.message), bold())];
+    }
+    let word = "refused: ";
     let mut lines = vec![Line::from(vec![Span::styled(word, red), Span::raw(harmless(&refusal.message))])];
     lines.extend(
         refusal.hints.iter().map(|hint| Line::styled(format!("hint: {}", harmless(hint)), paint.color(Color::Cyan))),
