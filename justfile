@@ -39,6 +39,7 @@ fuzz seconds="60":
 # README's picture
 demo:
     scripts/demo.sh
+    scripts/screen.sh
 
 # the long form of the tests, more than an hour
 long seconds="60":
