@@ -8,10 +8,10 @@ use crate::git::repo::ask;
 use crate::git::repo::ask::{Question, Sheet, Way};
 use crate::model::bytes::{exact, quoted, shell_word, shown, size};
 use crate::model::checkpoint::{Change, Delta, FileState, Kind};
-use crate::model::merge::Edits;
+use crate::model::merge::{Cause, Edits};
 use crate::model::path::is_at_or_below;
 use crate::model::plan::{DirectoryMove, FileMove, Op, Plan};
-use crate::model::planner::{TurnDelta, plan as planned};
+use crate::model::planner::{TurnDelta, conflict, plan as planned};
 use crate::model::turn::Made;
 use crate::ops::made::PlannedTurn;
 use crate::ops::undo::range::nothing;
@@ -159,6 +159,10 @@ fn part(question: Question, file: &FileMove, is_whole: IsWhole, answer: Option<S
 /// The part of a plan that was chosen.
 pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: Edits) -> Result<PlannedTurn> {
     let (whole, checkpoints) = (made.plan, Checkpoints::new(view.repo));
+    let left = left_behind(&whole, chosen);
+    if !left.is_empty() {
+        return Err(conflict(&left, whole.op, edits).into());
+    }
     let mut files = BTreeMap::new();
     let mut partly = Vec::new();
     for file in &whole.files {
@@ -187,6 +191,16 @@ pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: 
         made.made = Made::Hunks { turns, partly };
     }
     Ok(made)
+}
+
+/// The files that would go with the user's edits in them, which are to go along to another name: that was not chosen.
+fn left_behind(whole: &Plan, chosen: &Chosen) -> BTreeMap<BString, Cause> {
+    let is_whole = |file: &&FileMove| chosen.0.iter().any(|choice| choice.path == file.path && choice.part.is_none());
+    let edited = || whole.files.iter().filter(|file| whole.kept_edits.contains(&file.path));
+    if edited().filter(|file| file.from.is_none()).all(|file| is_whole(&file)) {
+        return BTreeMap::new();
+    }
+    edited().filter(|file| file.to.is_none()).filter(is_whole).map(|file| (file.path.clone(), Cause::Changed)).collect()
 }
 
 impl Part {

@@ -83,6 +83,26 @@ fn what_is_left_of_a_file_is_asked_about_again() {
 }
 
 #[test]
+fn an_edit_goes_along_to_the_old_name_or_the_file_stays() {
+    let repo = turn_of_hunks(Mode::Ghost);
+    repo.turn(Mode::Ghost, "mv a.txt b.txt");
+    repo.sh("sed -i '30s/.*/mine/' b.txt");
+    let edited = lines(&[(3, "three"), (20, "twenty"), (30, "mine")]);
+    let (before, files) = (repo.everything(), repo.files());
+    let refused = answered(&repo, &["undo", "-p"], "n\ny\n");
+    refused.exits(3);
+    refused.warns("undo would overwrite changes in 'b.txt' (changed since, and it would be deleted)");
+    repo.everything().assert_is(&before, "a refusal changes nothing");
+    for (answers, stays) in [("y\nn\n", true), ("y\ny\n", false)] {
+        answered(&repo, &["undo", "-p"], answers).success();
+        repo.assert_file("a.txt", &edited, "the edit is in it");
+        assert_eq!(repo.path("b.txt").exists(), stays);
+        repo.redo();
+        repo.files().assert_is(&files, "redo brings it back");
+    }
+}
+
+#[test]
 fn nothing_chosen_is_nothing_done() {
     let repo = turn_of_hunks(Mode::Commit);
     let before = repo.everything();
