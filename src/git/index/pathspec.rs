@@ -58,7 +58,7 @@ impl Index<'_> {
         }
     }
 
-    /// Whether the user has said so, as in GIT_LITERAL_PATHSPECS.
+    /// Whether the user has said so, as in `GIT_LITERAL_PATHSPECS`.
     fn are_literal(&self) -> bool {
         self.repo.gix.pathspec_defaults().is_ok_and(|defaults| defaults.literal)
     }
