@@ -599,6 +599,10 @@ fn an_agent_whose_conversations_are_elsewhere_has_none_forked() {
     let output = repo.oxundo(["undo", "--conversation"]);
     output.warns("warning: Copilot CLI's conversation is not forked: oxundo cannot, for Copilot CLI");
     output.warns("hint: Copilot CLI still remembers it: 'copilot --resume s1', then '/rewind'");
+    repo.agent("echo three >>a.txt");
+    let output = repo.oxundo(["undo", "--conversation"]);
+    output.success();
+    output.warns("warning: no agent's session is known of what is undone: no conversation is forked");
 }
 
 #[test]

@@ -29,6 +29,14 @@ use std::ffi::OsString;
 
 /// Undoes turns, whichever way.
 pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
+    let done = undone(repo, ui, args)?;
+    if args.conversation && done.conversations.iter().all(|one| one["session"].is_null()) {
+        ui.warn("no agent's session is known of what is undone: no conversation is forked");
+    }
+    Ok(done)
+}
+
+fn undone(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
     let forks = forks(repo, args)?;
     if args.patch {
         let done = hunks::run(repo, ui, undo_request(args), args.distance.dry_run);
