@@ -3,12 +3,13 @@
 
 use crate::git::repo::Repo;
 use crate::git::repo::clock::ago;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{quoted_line, sanitized};
 use crate::model::timeline::Named;
 use crate::ops::checkpoint::{forget, name};
 use crate::ops::turn::session::{beside_turn, look};
 use crate::program::args::CheckpointArgs;
 use crate::program::ui::{Answer, Ui};
+use crate::program::usage::line;
 use anyhow::Result;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -53,10 +54,9 @@ impl Answer for Answered {
         if self.forgotten {
             return Vec::new();
         }
-        let name = sanitized(&self.name);
-        vec![format!(
-            "'oxundo restore \"{name}\"' brings its files back, 'oxundo undo --to \"{name}\"' undoes later turns"
-        )]
+        let [restore, undo] =
+            [&["restore"][..], &["undo", "--to"]].map(|words| line(words.iter().chain([&self.name.as_str()])));
+        vec![format!("{} brings its files back, {} undoes later turns", quoted_line(&restore), quoted_line(&undo))]
     }
 }
 

@@ -27,7 +27,7 @@ impl Outcome {
         let count = |n: usize| if n == 1 { "1 file".to_owned() } else { format!("{n} files") };
         let mut text = count(self.plan.actions().len());
         for (name, from, to) in self.plan.tips() {
-            text.push_str(&format!(", {} {}..{}", sanitized(&name), short(from), short(to)));
+            text.push_str(&format!(", {}", moved(&sanitized(&name), from, to)));
         }
         if self.plan.head.from.branch != self.plan.head.to.branch {
             let to = self.plan.head.to.branch.as_deref().map_or("detached".into(), short_branch);
@@ -48,6 +48,15 @@ pub fn ended(turn: &Turn, before: &Head, after: &Head) -> String {
         text.push_str(&format!(", {} {}..{}", sanitized(&name), short(before.commit), short(after.commit)));
     }
     text + "\n"
+}
+
+/// How a branch moves, comes or goes.
+fn moved(name: &str, from: Option<ObjectId>, to: Option<ObjectId>) -> String {
+    match (from, to) {
+        (None, to) => format!("{name} made at {}", short(to)),
+        (from, None) => format!("{name} deleted at {}", short(from)),
+        (from, to) => format!("{name} {}..{}", short(from), short(to)),
+    }
 }
 
 fn short(id: Option<ObjectId>) -> String {
