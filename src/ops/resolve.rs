@@ -13,6 +13,7 @@ use crate::ops::operation::state_of;
 use crate::ops::turn::states;
 use crate::ops::view::{View, last_whole};
 use anyhow::{Error, Result};
+use gix::ObjectId;
 
 /// The number of the turn that these words mean; 0 is the state before the first.
 pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
@@ -20,8 +21,15 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
     if let Some(named) = timeline.state.named.get(words) {
         return Ok(named.top.unwrap_or(0));
     }
-    let spec = TurnSpec::parse(words).map_err(|message| missing(&message))?;
     let unknown = || missing(&format!("there is no turn '{words}' here")).into();
+    let spec = match TurnSpec::parse(words) {
+        Ok(spec) => spec,
+        // Whatever git finds a commit by names the turn that made it.
+        Err(message) => {
+            let commit = Objects::new(view.repo).commit_named(words)?.ok_or_else(|| missing(&message))?;
+            return turn_of_commit(view, commit)?.ok_or_else(unknown);
+        }
+    };
     match spec {
         TurnSpec::Number(0) => Ok(0),
         TurnSpec::Number(number) => match timeline.find_turn(number)? {
@@ -38,16 +46,21 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
         }
         TurnSpec::Commit(digits) => {
             let Ok(commit) = Objects::new(view.repo).find_commit_id(&digits) else { return Err(unknown()) };
-            for note in Refs::new(view.repo).notes_on(&[commit])?.into_iter().flatten() {
-                if note.worktree == view.repo.worktree_id()
-                    && timeline.find_turn(note.turn)?.is_some_and(|turn| turn.knows(&commit))
-                {
-                    return Ok(note.turn);
-                }
-            }
-            Err(unknown())
+            turn_of_commit(view, commit)?.ok_or_else(unknown)
         }
     }
+}
+
+/// The turn of this worktree that made a commit.
+fn turn_of_commit(view: &View<'_>, commit: ObjectId) -> Result<Option<u64>> {
+    for note in Refs::new(view.repo).notes_on(&[commit])?.into_iter().flatten() {
+        if note.worktree == view.repo.worktree_id()
+            && view.timeline.find_turn(note.turn)?.is_some_and(|turn| turn.knows(&commit))
+        {
+            return Ok(Some(note.turn));
+        }
+    }
+    Ok(None)
 }
 
 /// Why there is no last turn, where none is done.

@@ -17,7 +17,7 @@ const GLOBAL: &str = "Global options";
 /// stays, nothing is ever lost, and what must not be undone is refused, with nothing changed.
 ///
 /// TURN is a number, as `oxundo log` shows it; 0, the state before the first; @, the last one done, and @~2, the second
-/// before it; a checkpoint's name; or the id of a commit that a turn made. TURN.STEP, as in 12.3, is the state after
+/// before it; a checkpoint's name; or what git finds a commit by that a turn made: its id, HEAD, main~2. TURN.STEP, as in 12.3, is the state after
 /// a step of a turn, as `oxundo log --steps` shows it.
 #[derive(Debug, Parser)]
 #[command(name = "oxundo", version, max_term_width = 100, infer_subcommands = false, after_long_help = include_str!("help/oxundo.txt"))]
@@ -654,7 +654,7 @@ pub enum ShowFormat {
 /// Arguments of `diff`.
 #[derive(Args, Debug)]
 pub struct DiffArgs {
-    /// From the state after this turn (default: @), to that after the second or the worktree
+    /// From the state after this turn (default: @), to that after the second or the worktree; `3..5` is from 3 to 5
     #[arg(value_name = "TURN", num_args = 0..=2)]
     pub turns: Vec<String>,
     /// Show a summary of the changed files only

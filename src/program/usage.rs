@@ -29,6 +29,12 @@ const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
     (&["redo"], &["--all", "-a"], "'oxundo log' shows the turns, and 'oxundo redo --to TURN' brings them back"),
     (&["undo", "redo", "restore"], &["--path", "--file", "-p", "--paths"], "paths come last, behind ' -- '"),
     (&["run"], &["--yes", "-y", "--continue", "-c", "-p"], "what is the agent's comes behind ' -- '"),
+    (&["log"], &["--oneline"], "'oxundo log' has a line for each turn, and '--format' makes others"),
+    (
+        &["log"],
+        &["--stat", "--name-only", "--name-status", "--numstat"],
+        "'oxundo show --stat' has the files of a turn",
+    ),
     (&["log", "show", "diff"], &["-p", "--patch"], "'oxundo show TURN' and 'oxundo diff' show what changed"),
 ];
 
@@ -143,7 +149,9 @@ impl<'a> Typed<'a> {
         if let Some(meant) = self.synonym() {
             return refusal.hint(run(&meant));
         }
-        match (self.context(ContextKind::SuggestedSubcommand), agents) {
+        // Some are for programs alone.
+        let near = self.context(ContextKind::SuggestedSubcommand).filter(|near| !near.starts_with('_'));
+        match (near, agents) {
             (Some(near), _) if !is_program => refusal.hint(run(&self.with(&name, &near))),
             (_, Some(agents)) if is_program => refusal.hint(format!("to run it as an agent: {}", quoted_line(&agents))),
             _ => refusal.hint("run 'oxundo -h' to see the commands"),
@@ -176,7 +184,8 @@ impl<'a> Typed<'a> {
         }
         if !given.starts_with('-') {
             let refusal = Refusal::new(Code::Usage, format!("'{given}' is one word too many for '{name}'"));
-            let takes_paths = matches!(name, "undo" | "restore" | "diff");
+            let is_path = name == "log" && Path::new(&given).symlink_metadata().is_ok();
+            let takes_paths = is_path || matches!(name, "undo" | "restore" | "diff");
             return if takes_paths {
                 refusal.hint(format!("paths come behind ' -- ': {}", quoted_line(&self.with_paths(&given))))
             } else {

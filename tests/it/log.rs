@@ -460,3 +460,30 @@ fn a_line_of_ones_own_is_made_of_gits_placeholders() {
     repo.oxundo(["run", "-m", "\u{1b}[2J", "--agent", "\u{1b}]0;x\u{7}", "--", "sh", "-c", "echo 2 >one"]).success();
     assert!(!ours("%an %s %B").contains('\x1b'), "what others wrote is shown without harm");
 }
+
+#[test]
+fn what_git_finds_a_commit_by_names_its_turn_and_two_dots_a_range() {
+    let repo = Sandbox::new();
+    for n in 1..=3 {
+        repo.agent(&format!("echo {n} >file{n}"));
+    }
+    repo.git(["tag", "release", "HEAD~1"]);
+    for (words, turn) in [("HEAD", 3), ("HEAD~1", 2), ("main^", 2), ("release", 2), ("main@{0}", 3)] {
+        assert_eq!(repo.json(["show", words]).1["turn"], turn, "{words}");
+        assert_eq!(repo.oxundo(["show", &format!("{words}:file{turn}")]).out(), turn.to_string(), "{words}:PATH");
+    }
+    for (range, two) in [("1..3", ["1", "3"]), ("HEAD~2..HEAD", ["1", "3"]), ("2..", ["2", "3"]), ("..1", ["3", "1"])] {
+        assert_eq!(repo.oxundo(["diff", range]).out(), repo.oxundo(["diff", two[0], two[1]]).out(), "{range}");
+    }
+    assert!(!repo.oxundo(["diff", "1..3"]).out().is_empty());
+    let before = repo.everything();
+    for words in ["HEAD~3", "nonsense", "--all", "-x", "HEAD:nothing", "@{upstream}", "1..nonsense"] {
+        assert_ne!(repo.oxundo(["diff", "--", words]).code, 101);
+        assert_eq!(repo.json(["show", words]).0, if words.starts_with('-') { 2 } else { 1 }, "{words}");
+    }
+    repo.everything().assert_is(&before, "nothing is changed");
+    repo.oxundo(["restore", "HEAD~2", "--", "file1"]).exits(4);
+    repo.oxundo(["undo", "--to", "release"]).success();
+    repo.assert_absent("file3", "turn 2 is the last one done");
+    repo.oxundo(["branch", "other", "HEAD"]).success();
+}

@@ -251,6 +251,16 @@ impl Objects<'_> {
         Ok(crate::model::bytes::sanitized(&first.to_str_lossy()))
     }
 
+    /// The commit that a revision names, in git's words for it: `HEAD`, `main~2`.
+    pub fn commit_named(&self, revision: &str) -> Result<Option<ObjectId>> {
+        if revision.is_empty() || revision.starts_with('-') {
+            return Ok(None);
+        }
+        let wanted = format!("{revision}^{{commit}}");
+        let (code, printed) = self.repo.git_apart(["rev-parse", "--verify", "-q", &wanted]).ask()?;
+        Ok(ObjectId::from_hex(printed.trim()).ok().filter(|_| code == 0))
+    }
+
     /// The one commit whose id begins with these digits.
     pub fn find_commit_id(&self, digits: &str) -> Result<ObjectId> {
         if self.repo.has_tables() {

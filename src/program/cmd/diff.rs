@@ -14,8 +14,8 @@ use serde_json::json;
 pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let heard = ui.heard();
     let view = look(repo, &heard, "diff")?;
-    let from = args.turns.first().map_or("@", String::as_str);
-    let states = states(&view, from, args.turns.get(1).map(String::as_str))?;
+    let (from, to) = ends(&args.turns);
+    let states = states(&view, from, to)?;
     if ui.json {
         let files = changes(&view, &states, &args.pathspecs)?;
         return Ok(Some(Changes(files.into_iter().map(|(_, change)| change).collect())));
@@ -23,6 +23,22 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let [from, to] = states.map(|state| state.worktree);
     Objects::new(repo).print_diff(from, to, Ui::diff_style(args.stat), &args.pathspecs)?;
     Ok(None)
+}
+
+/// Between which states, in one word (`3..5`) or two; a side that is left out is the last turn done, as HEAD is for git.
+fn ends(turns: &[String]) -> (&str, Option<&str>) {
+    match turns {
+        [] => ("@", None),
+        [one] => match one.split_once("..") {
+            Some((from, to)) => (or_last(from), Some(or_last(to))),
+            None => (one, None),
+        },
+        [from, to, ..] => (from, Some(to)),
+    }
+}
+
+fn or_last(words: &str) -> &str {
+    if words.is_empty() { "@" } else { words }
 }
 
 /// The files that differ.

@@ -450,6 +450,7 @@ pub(super) const CASES: &[Case] = &[
         "! test -e .git/CHERRY_PICK_HEAD",
     ),
     none("'…' is not a turn: give a number, @, @~N or a commit id", "", "oxundo show 'x y'"),
+    case("'…' is not a turn: give a number, @, @~N or a commit id", "rm f", "oxundo restore one", "test -e one"),
     none("there is no plan '…' here", "", "oxundo apply x"),
     none("there is no rescue checkpoint '…' here", "", "oxundo restore @rescue"),
     none("there is no operation '…' here that kept a state", "", "oxundo diff op:99"),
