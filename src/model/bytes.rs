@@ -46,14 +46,19 @@ pub fn unquoted(text: &str) -> Option<BString> {
 /// A path fit for a terminal: C-quoted where it holds control characters or is not UTF-8.
 pub fn shown(path: &BStr) -> String {
     match path.to_str() {
-        Ok(text) if !text.starts_with('"') && !text.chars().any(char::is_control) => text.to_owned(),
+        Ok(text) if !text.starts_with('"') && !text.chars().any(deceives) => text.to_owned(),
         _ => c_quoted(path),
     }
 }
 
-/// Text that someone else wrote, with its control characters made visible.
+/// Text that someone else wrote, with its control characters made visible, and what turns the direction of a line.
 pub fn sanitized(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    text.chars().map(|c| if deceives(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// Whether a character does something to a terminal, or shows what follows it in another order.
+pub fn deceives(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A word as a shell's command line has it, in quotes where it needs them. What a terminal cannot be shown, and what is not
@@ -63,7 +68,7 @@ pub fn shell_word(word: impl AsRef<[u8]>) -> String {
     let word = word.as_ref();
     match word.to_str() {
         Ok(text) if !word.is_empty() && !text.starts_with('~') && word.iter().all(is_plain) => text.to_owned(),
-        Ok(text) if !text.contains(char::is_control) => format!("'{}'", text.replace('\'', "'\\''")),
+        Ok(text) if !text.contains(deceives) => format!("'{}'", text.replace('\'', "'\\''")),
         _ => {
             let escaped = |byte: &u8| match byte {
                 b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
@@ -185,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_shell_reads_the_very_bytes_of_a_word() {
-        let words: [&[u8]; 11] = [
+        let words: [&[u8]; 12] = [
             b"plain-1",
             b"",
             b"a b",
@@ -197,14 +202,20 @@ mod tests {
             b"\xff\xfe",
             b"\x1b[31m'\\",
             "\u{e9}\u{9b}".as_bytes(),
+            "a\u{202e}txt.sh".as_bytes(),
         ];
         for word in words {
             let line = format!("printf %s {}", shell_word(word));
             let read = std::process::Command::new("bash").args(["-c", &line]).output().expect("run a shell");
             assert_eq!(read.stdout, word, "{line}");
-            assert!(!line.contains(char::is_control), "{line:?}");
+            assert!(!line.contains(deceives) && sanitized(&line) == line, "{line:?}");
         }
         assert_eq!(shell_word("src/a.rs"), "src/a.rs");
+        assert_eq!(
+            sanitized("\u{5d0}\u{2066}a\u{1b}"),
+            "\u{5d0}\u{fffd}a\u{fffd}",
+            "a letter that is read from the right stays"
+        );
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What a client is given of what others wrote: text, and nothing that a terminal or a reader takes for more.
 
+use crate::model::bytes::deceives;
 use serde_json::Value;
 
 /// Whether a character does something instead of being seen: controls, and what turns the direction of writing.
 fn acts(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    deceives(c) && c != '\n' && c != '\t'
 }
 
 /// A word without such characters.
