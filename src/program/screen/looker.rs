@@ -13,6 +13,7 @@ use crate::program::ui::Ui;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -23,7 +24,8 @@ const DIFF_LINES: usize = 2000;
 
 /// What was found.
 pub enum News {
-    Timeline(Timeline),
+    /// By which reading it was found.
+    Timeline(u64, Timeline),
     Told(Deed, Result<Box<Told>, Refusal>),
     Diff(Deed, BString, Vec<String>),
     /// What could not be read, so that nothing can be chosen.
@@ -43,6 +45,8 @@ pub struct Looker {
     jobs: Sender<Job>,
     send: Sender<News>,
     news: Receiver<News>,
+    /// How many times the timeline was to be read.
+    readings: Cell<u64>,
 }
 
 impl Looker {
@@ -52,7 +56,7 @@ impl Looker {
         let top = repo.top().join(repo.prefix());
         let (at, told) = (top.clone(), send.clone());
         thread::spawn(move || look(&at, edits, &wanted, &told));
-        let looker = Self { top, jobs, send, news };
+        let looker = Self { top, jobs, send, news, readings: Cell::new(0) };
         looker.read();
         looker
     }
@@ -60,12 +64,19 @@ impl Looker {
     /// Reads the timeline, again too.
     pub fn read(&self) {
         let (top, send) = (self.top.clone(), self.send.clone());
+        let reading = self.readings.get() + 1;
+        self.readings.set(reading);
         thread::spawn(move || {
-            let tell = |timeline| drop(send.send(News::Timeline(timeline)));
+            let tell = |timeline| drop(send.send(News::Timeline(reading, timeline)));
             if let Err(error) = read::timeline(&top, tell) {
                 let _ = send.send(News::Failed(to_refusal(&error)));
             }
         });
+    }
+
+    /// Whether nothing has changed since this reading began, as far as is known: one that began before another may end after it.
+    pub fn is_last(&self, reading: u64) -> bool {
+        self.readings.get() == reading
     }
 
     pub fn look(&self, wanted: Wanted) {

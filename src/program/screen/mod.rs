@@ -189,11 +189,11 @@ impl Shown {
 
     fn hear(&mut self, news: News) -> Result<Action> {
         match news {
-            News::Timeline(timeline) => self.screen.read(timeline),
+            News::Timeline(reading, timeline) if self.looker.is_last(reading) => self.screen.read(timeline),
             News::Told(deed, told) => return Ok(self.screen.know(deed, told.map(|told| *told))),
             News::Diff(deed, path, lines) => self.screen.diff = Some((deed, path, lines)),
             News::Failed(refusal) => bail!(refusal),
-            News::Paged => {}
+            News::Timeline(..) | News::Paged => {}
         }
         Ok(Action::Stay)
     }
