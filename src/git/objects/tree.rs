@@ -3,6 +3,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::find::again;
+use crate::git::repo::ways::Named;
 use crate::model::checkpoint::{Change, Head, IndexEntry, Kind};
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -97,11 +98,8 @@ impl Objects<'_> {
         let mut further = Vec::new();
         let found = loop {
             let end = path[start..].find_byte(b'/').map(|length| start + length);
-            let tree = self.repo.find_tree(at)?;
             let name = &path.as_bytes()[start..end.unwrap_or(path.len())];
-            let entry = tree.lookup_entry([name])?;
-            let entry = entry.map(|entry| (entry.mode().kind(), entry.object_id()));
-            match (end, entry) {
+            match (end, self.entry_in(at, name)?) {
                 (Some(end), Some((EntryKind::Tree, below))) => {
                     further.push((end, below));
                     (start, at) = (end + 1, below);
@@ -112,6 +110,23 @@ impl Objects<'_> {
         };
         self.repo.ways.borrow_mut().keep(known, usable, path, further);
         Ok(found)
+    }
+
+    /// What has a name in a tree.
+    fn entry_in(&self, tree: ObjectId, name: &[u8]) -> Result<Option<Named>> {
+        let mut levels = self.repo.levels.borrow_mut();
+        if let Some(known) = levels.find(tree, name) {
+            return Ok(known);
+        }
+        let read = self.repo.find_tree(tree)?;
+        if levels.count(tree) {
+            let entries = read.decode()?.entries.into_iter();
+            levels.keep(
+                entries.map(|entry| (entry.filename.to_owned(), (entry.mode.kind(), entry.oid.to_owned()))).collect(),
+            );
+        }
+        let entry = read.lookup_entry([name])?;
+        Ok(entry.map(|entry| (entry.mode().kind(), entry.object_id())))
     }
 
     /// What a tree has of files, links and directories, without what is below these.

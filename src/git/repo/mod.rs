@@ -42,7 +42,7 @@ use crate::git::repo::apart::Look;
 use crate::git::repo::audience::Audience;
 use crate::git::repo::sharing::Sharing;
 use crate::git::repo::told::Told;
-use crate::git::repo::ways::Ways;
+use crate::git::repo::ways::{Levels, Ways};
 use crate::git::repo::written::Written;
 use crate::model::bytes::lossless;
 use crate::progress::{OperationGuard, Progress, ProgressSink, StopSwitch};
@@ -90,6 +90,8 @@ pub struct Repo {
     pub(in crate::git) power: Power,
     /// The ways through trees that were gone last.
     pub(in crate::git) ways: RefCell<Ways>,
+    /// The trees in which names were looked up last.
+    pub(in crate::git) levels: RefCell<Levels>,
     /// What git said of refs in tables.
     told: RefCell<Told>,
     /// Whether a plan was carried out in part and then rolled back.

@@ -136,6 +136,7 @@ impl Repo {
             look: Some(Look::default()).into(),
             power: Power::default(),
             ways: RefCell::default(),
+            levels: RefCell::default(),
             told: RefCell::default(),
             rolled_back: Cell::default(),
         })

@@ -3,9 +3,62 @@
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString};
+use gix::objs::tree::EntryKind;
+use std::collections::HashMap;
 
 /// So many are remembered: a checkpoint has two trees, and two are compared.
 const MOST: usize = 4;
+
+/// A tree in which so many names were looked up is read into a map: to go through all of it for each of its names takes as
+/// long as these are many, squared.
+const OFTEN: u32 = 8;
+
+/// What has a name in a tree.
+pub type Named = (EntryKind, ObjectId);
+
+/// A tree in which names are looked up.
+#[derive(Debug)]
+struct Level {
+    tree: ObjectId,
+    lookups: u32,
+    names: Option<HashMap<BString, Named>>,
+}
+
+/// The trees in which names were looked up last, the newest first.
+#[derive(Debug, Default)]
+pub struct Levels(Vec<Level>);
+
+impl Levels {
+    /// What has this name in a tree, where its names are known; none where it has to be read.
+    pub fn find(&mut self, tree: ObjectId, name: &[u8]) -> Option<Option<Named>> {
+        let at = self.0.iter().position(|level| level.tree == tree)?;
+        self.0[..=at].rotate_right(1);
+        let names = self.0[0].names.as_ref()?;
+        Some(names.get(BStr::new(name)).copied())
+    }
+
+    /// Counts a lookup; tells whether all names are wanted.
+    pub fn count(&mut self, tree: ObjectId) -> bool {
+        match self.0.first_mut().filter(|level| level.tree == tree) {
+            Some(level) => {
+                level.lookups += 1;
+                level.lookups >= OFTEN
+            }
+            None => {
+                self.0.truncate(MOST - 1);
+                self.0.insert(0, Level { tree, lookups: 1, names: None });
+                false
+            }
+        }
+    }
+
+    /// Keeps the names of the tree that was counted last.
+    pub fn keep(&mut self, names: HashMap<BString, Named>) {
+        if let Some(level) = self.0.first_mut() {
+            level.names = Some(names);
+        }
+    }
+}
 
 /// The directories on the way to a path of a tree.
 #[derive(Debug)]
