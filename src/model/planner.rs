@@ -869,7 +869,9 @@ fn out_of_the_way(overlaps: &BTreeMap<BString, Cause>) -> String {
         return "move what is in the way somewhere else, then run the same command again".to_owned();
     }
     let from_the_top = |path: &BString| {
-        let is_plain = !path.iter().any(|byte| b"*?[\\".contains(byte));
+        // What begins otherwise may be a sign to git.
+        let begins = path.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.' || !byte.is_ascii());
+        let is_plain = begins && !path.iter().any(|byte| b"*?[\\".contains(byte));
         let magic: &[u8] = if is_plain { b":/" } else { b":(top,literal)" };
         shell_word([magic, path.as_slice()].concat())
     };

@@ -6,7 +6,7 @@ use crate::model::bytes::sanitized;
 use crate::ops::outcome::versioned;
 use crate::program::args::Color;
 use crate::program::going_on;
-use crate::program::usage::as_typed;
+use crate::program::usage::{as_typed, for_the_same_place};
 use crate::progress::{Phase, Progress, ProgressSink};
 use crate::warning::Warning;
 use anyhow::Result;
@@ -129,8 +129,9 @@ impl Ui {
             print(text.as_bytes()).map_err(Unanswered)?;
         }
         if !self.quiet && self.hints {
+            let typed = TYPED.get().map(Vec::as_slice).unwrap_or_default();
             for hint in answer.hints() {
-                Self::note("hint", &hint);
+                Self::note("hint", &for_the_same_place(&hint, typed));
             }
         }
         Ok(())

@@ -6,6 +6,7 @@ use crate::error::{Code, Refusal};
 use crate::model::bytes::{quoted_line, shell_word};
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -323,6 +324,12 @@ pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
     refusal
 }
 
+/// A hint whose lines are for where this line was.
+pub fn for_the_same_place(hint: &str, args: &[OsString]) -> String {
+    let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
+    from_there(hint, &words).into_owned()
+}
+
 /// A hint with the line that was typed in the place of the words for it.
 pub fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
     for (spoken, option) in [
@@ -343,9 +350,31 @@ pub fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
         return hint.replace("'oxundo undo --revert'", &quoted_line(&with_option(words, "--revert")));
     }
     let again = quoted_line(&line(words));
-    hint.replace("run the same command again", &format!("run {again} again"))
+    from_there(hint, words)
+        .replace("run the same command again", &format!("run {again} again"))
         .replace("then the same command again", &format!("then {again} again"))
         .replace("run this again", &format!("run {again} again"))
+}
+
+/// A hint whose lines are for the directory that `-C` names, where that needs no quotes: they are typed where this one was.
+fn from_there<'h>(hint: &'h str, words: &[&[u8]]) -> Cow<'h, str> {
+    let at = command_at(words).unwrap_or(words.len());
+    let places = words[..at].windows(2).filter(|pair| pair[0] == b"-C").map(|pair| String::from_utf8_lossy(pair[1]));
+    let places: Vec<_> = places.collect();
+    if places.is_empty()
+        || hint.ends_with(" here")
+        || places.iter().any(|place| shell_word(place.as_bytes()) != **place)
+    {
+        return Cow::Borrowed(hint);
+    }
+    let option: String = places.iter().map(|place| format!("-C {place} ")).collect();
+    let mut lines = hint.to_owned();
+    for program in ["'git ", "'oxundo "] {
+        lines = lines.replace(program, &format!("{program}{option}"));
+        // One that names its directory already is right.
+        lines = lines.replace(&format!("{program}{option}-C "), &format!("{program}-C "));
+    }
+    Cow::Owned(lines)
 }
 
 /// The line with one word for another, as [`instead`](crate::model::bytes::instead) has it.

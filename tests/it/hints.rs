@@ -26,7 +26,8 @@ fn lines(hint: &str) -> Vec<String> {
         let is_end = |end: &usize| {
             let is_open = quote == '\'' && line[..*end].matches('\'').count() % 2 == 1;
             let goes_on = |next: char| next.is_alphanumeric() || next == '/';
-            !is_open && !line[end + 1..].starts_with(goes_on) && !line[end + 1..].starts_with(":/")
+            let is_pathspec = [":/", ":("].iter().any(|magic| line[end + 1..].starts_with(magic));
+            !is_open && !line[end + 1..].starts_with(goes_on) && !is_pathspec
         };
         let Some(end) = line.match_indices(quote).map(|(end, _)| end).find(is_end) else { break };
         lines.push(line[..end].to_owned());
@@ -273,8 +274,27 @@ fn a_hint_has_the_line_that_was_typed() {
     repo.turn(Mode::Ghost, "echo 1 >'a b'");
     repo.write("a b", "mine\n");
     let told = typed(&repo, "oxundo -C . undo --edits merge --to 0").err();
-    assert!(told.contains("run 'git stash push -u -- ':/a b'' to put these changes away, then 'oxundo -C . undo --edits merge --to 0' again"), "{told}");
+    assert!(told.contains("run 'git -C . stash push -u -- ':/a b'' to put these changes away, then 'oxundo -C . undo --edits merge --to 0' again"), "{told}");
     assert!(told.contains("or run 'oxundo -C . undo --edits=overwrite --to 0', which keeps"), "{told}");
+}
+
+#[test]
+fn each_line_of_a_hint_is_for_the_directory_that_was_named() {
+    for name in ["a", "!a", "^a", "-a", "_a", ".a"] {
+        let repo = Sandbox::new();
+        repo.turn(Mode::Ghost, &format!("echo 1 >'./{name}'; echo 1 >beside"));
+        repo.write(name, "mine\n").write("beside", "mine too\n");
+        repo.write("README.txt", "not in the way\n");
+        let away = |line: &str| typed(&repo, &format!("cd ..; {line}"));
+        let told = away("oxundo -C repo undo").err();
+        assert_eq!(lines(&told).iter().filter(|line| line.contains(" -C repo ")).count(), 4, "{told}");
+        for line in lines(&told).iter().filter(|line| line.ends_with("diff") || line.contains("stash push")) {
+            away(line).success();
+        }
+        repo.assert_file("README.txt", "not in the way\n", "what is in nobody's way stays");
+        away("oxundo -C repo undo").success();
+        repo.assert_absent(name, "it is undone");
+    }
 }
 
 #[test]
