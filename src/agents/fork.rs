@@ -2,7 +2,7 @@
 //! read. Whatever keeps a copy from being made is said in words: the files are undone all the same.
 
 use crate::agents::adapters::{Adapter, TranscriptForm};
-use crate::agents::talk::{Sought, Talk};
+use crate::agents::talk::{Sought, Talk, Unknown};
 use crate::git::repo::platform::process;
 use crate::git::repo::scratch::{TEMPORARY, name_of, replace_synced_if};
 use crate::model::bytes::sanitized;
@@ -92,18 +92,23 @@ impl Transcript {
     /// The marks of prompts in it. Each of them must be there.
     pub fn marks(&self, prompts: &[Sought]) -> Result<BTreeSet<String>, String> {
         let talk = Talk::read(&self.form, &self.session, &self.text);
-        prompts.iter().map(|sought| talk.mark(sought).ok_or_else(|| self.not_there())).collect()
+        prompts.iter().map(|sought| talk.mark(sought).map_err(|unknown| self.why(unknown))).collect()
     }
 
-    fn not_there(&self) -> String {
-        let where_ = if self.is_all { "" } else { "the first 256 MiB of " };
-        format!("the undone prompt is not in {where_}'{}'", sanitized(&self.path.to_string_lossy()))
+    fn why(&self, unknown: Unknown) -> String {
+        let path = sanitized(&self.path.to_string_lossy());
+        match unknown {
+            Unknown::NotThere if self.is_all => format!("the undone prompt is not in '{path}'"),
+            Unknown::NotThere => format!("the undone prompt is not in the first 256 MiB of '{path}'"),
+            Unknown::Unclear => format!("which prompt in '{path}' is the undone one is not certain"),
+            Unknown::Unreadable => format!("a line of '{path}' cannot be read, and a copy might lack what came before"),
+        }
     }
 
     /// The copy that ends before the first of these marks.
     pub fn fork(self, marks: &BTreeSet<String>) -> Result<Fork, String> {
         let talk = Talk::read(&self.form, &self.session, &self.text);
-        let lines = talk.before(marks).ok_or_else(|| self.not_there())?;
+        let lines = talk.before(marks).map_err(|unknown| self.why(unknown))?;
         if lines.is_empty() {
             return Err("it begins with the undone prompt: start a new one".to_owned());
         }

@@ -95,7 +95,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
             transcript: name(TRANSCRIPT),
             ..Participant::default()
         },
-        prompt: text(payload, PROMPT).filter(|_| signal != Signal::GoOn && !is_call).map(|text| cut(&text)),
+        prompt: text(payload, PROMPT).filter(|_| signal != Signal::GoOn && !is_call).map(|text| as_recorded(&text)),
         tool: is_call.then(|| ToolUse {
             tool: name(TOOL).unwrap_or_default(),
             path: name(TOOL_PATH),
@@ -176,7 +176,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// A prompt as it is recorded: without control characters, and of limited length.
-fn cut(text: &str) -> String {
+pub fn as_recorded(text: &str) -> String {
     let mut text = text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "");
     if text.len() > LONGEST {
         let mut end = LONGEST;

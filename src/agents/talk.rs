@@ -1,6 +1,8 @@
 //! Which lines of an agent's transcript come before a prompt. Nothing is read or written here.
 
 use crate::agents::adapters::TranscriptForm;
+use crate::agents::lenient;
+use crate::agents::payload::as_recorded;
 use gix::bstr::ByteSlice;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -19,6 +21,17 @@ pub struct Sought {
     pub to: Option<u64>,
 }
 
+/// Why a prompt, or what came before it, is not known for certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// The prompt is not there.
+    NotThere,
+    /// Another may be meant.
+    Unclear,
+    /// A line that cannot be read may lead to it.
+    Unreadable,
+}
+
 /// A transcript that was read, or the beginning of it.
 pub struct Talk<'a> {
     form: &'a TranscriptForm,
@@ -26,12 +39,23 @@ pub struct Talk<'a> {
     lines: Vec<Line>,
 }
 
+/// What a line is.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    /// An object of JSON.
+    Object,
+    /// Nothing, or nothing that counts.
+    #[default]
+    Other,
+    /// It is no JSON.
+    Unreadable,
+}
+
 /// What counts of a line.
 #[derive(Default)]
 struct Line {
     at: Range<usize>,
-    /// Whether it is an object of JSON.
-    is_whole: bool,
+    kind: Kind,
     is_about_end: bool,
     prompt_id: Option<String>,
     id: Option<String>,
@@ -48,8 +72,11 @@ const ANSWERS: [(&str, &str); 4] =
 
 impl Line {
     fn read(form: &TranscriptForm, at: Range<usize>, text: &[u8]) -> Self {
-        let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(text) else {
-            return Self { at, ..Self::default() };
+        let value = match lenient::parse(text) {
+            Some(value @ Value::Object(_)) => value,
+            Some(_) => return Self { at, ..Self::default() },
+            None if text.trim_ascii().is_empty() => return Self { at, ..Self::default() },
+            None => return Self { at, kind: Kind::Unreadable, ..Self::default() },
         };
         let text_of = |path: &str| field(&value, path).and_then(Value::as_str);
         let owned = |path: &str| text_of(path).map(str::to_owned);
@@ -57,7 +84,7 @@ impl Line {
             !form.prompt.is_empty() && form.prompt.iter().all(|(path, wanted)| text_of(path) == Some(wanted));
         Self {
             at,
-            is_whole: true,
+            kind: Kind::Object,
             is_about_end: text_of("type").is_some_and(|kind| form.about_end.contains(&kind)),
             prompt_id: form.prompt_id.and_then(owned),
             id: form.id.and_then(owned),
@@ -110,45 +137,97 @@ impl<'a> Talk<'a> {
     }
 
     /// The mark of a prompt, by which it is known in copies as well.
-    pub fn mark(&self, sought: &Sought) -> Option<String> {
+    pub fn mark(&self, sought: &Sought) -> Result<String, Unknown> {
         let by_id = sought.id.as_ref().and_then(|id| {
             let is_its = |line: &&Line| line.prompt_id.as_ref() == Some(id);
             // What tells of a prompt before it is said has no id of its own.
             let its = || self.lines.iter().filter(is_its);
             its().find(|line| line.id.is_some()).or_else(|| its().next())
         });
-        by_id.or_else(|| self.by_place(sought))?.mark().map(str::to_owned)
+        let line = by_id.map_or_else(|| self.by_place(sought), Ok)?;
+        line.mark().map(str::to_owned).ok_or(Unknown::NotThere)
     }
 
-    /// The prompt that was said while its turn was at work; or just before, where the agent writes it down first.
-    fn by_place(&self, sought: &Sought) -> Option<&Line> {
+    /// The prompt that was said while its turn was at work; or just before, where the agent writes it down first. Where its text
+    /// is there, it is no other.
+    fn by_place(&self, sought: &Sought) -> Result<&Line, Unknown> {
         let end = sought.to.filter(|to| *to > sought.from).unwrap_or(u64::MAX);
-        let prompts = || self.lines.iter().filter(|line| line.said.is_some());
+        let is_another = |line: &&Line| sought.id.is_some() && line.prompt_id.is_some() && line.prompt_id != sought.id;
+        let prompts = || self.lines.iter().filter(|line| line.said.is_some() && !is_another(line));
         let within = || prompts().filter(|line| (sought.from..end).contains(&(line.at.start as u64)));
-        let Some(text) = sought.text.as_deref() else { return within().next() };
-        let has_it = |line: &&Line| line.said.as_deref().is_some_and(|said| said.contains(text.trim()));
-        let (came, _) = self.lines.split_at(self.lines.partition_point(|line| (line.at.start as u64) < sought.from));
-        // What has been answered is another prompt.
-        let mut unanswered = came.iter().rev().take_while(|line| !line.is_answer).filter(|line| line.said.is_some());
-        within().find(has_it).or_else(|| unanswered.next().filter(has_it)).or_else(|| {
-            let mut within = within();
+        let is_in_place = self.begins_at(sought.from)?;
+        let Some(text) = sought.text.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
+            let first = within().next().ok_or(Unknown::NotThere)?;
+            let is_first = is_in_place && self.is_read(sought.from..first.at.start as u64);
+            return if is_first { Ok(first) } else { Err(Unknown::Unclear) };
+        };
+        let says = |line: &Line, is_equal: bool| {
+            let said = line.said.as_deref().map(as_recorded).unwrap_or_default();
+            if is_equal { said.trim() == text } else { said.contains(text) }
+        };
+        let is_equal = prompts().any(|line| says(line, true));
+        let has_it = |line: &&Line| says(line, is_equal);
+        let mut its = prompts().filter(has_it);
+        match (its.next(), its.next()) {
             // An agent may say to its model what the user has only named.
-            within.next().filter(|_| within.next().is_none())
-        })
+            (None, _) => self.only(within(), is_in_place, sought.from..end),
+            // It was rewritten: nothing is where it was.
+            (Some(line), other) if !is_in_place => self.only([line].into_iter().chain(other), true, 0..u64::MAX),
+            _ => within().find(has_it).or_else(|| self.unanswered(sought.from).filter(has_it)).ok_or(Unknown::NotThere),
+        }
     }
 
-    /// The lines before the first one with such a mark, as far as they lead there; none where there is no such line, and
-    /// nothing where nothing was said before it.
-    pub fn before(&self, marks: &BTreeSet<String>) -> Option<Vec<Range<usize>>> {
-        let cut = self.lines.iter().position(|line| line.mark().is_some_and(|mark| marks.contains(mark)))?;
+    /// Whether a line begins there, as one does where the transcript ended once, unless it was rewritten.
+    fn begins_at(&self, place: u64) -> Result<bool, Unknown> {
+        let end = self.lines.last().map_or(0, |line| line.at.end as u64);
+        if place > end {
+            return Err(Unknown::NotThere);
+        }
+        Ok(place == end || self.lines.binary_search_by_key(&place, |line| line.at.start as u64).is_ok())
+    }
+
+    /// Whether all that is there can be read.
+    fn is_read(&self, place: Range<u64>) -> bool {
+        !self.lines.iter().any(|line| line.kind == Kind::Unreadable && place.contains(&(line.at.start as u64)))
+    }
+
+    /// The only one of these, where that is certain.
+    fn only<'l>(
+        &self,
+        mut lines: impl Iterator<Item = &'l Line>,
+        is_in_place: bool,
+        place: Range<u64>,
+    ) -> Result<&'l Line, Unknown> {
+        let line = lines.next().ok_or(Unknown::NotThere)?;
+        let is_certain = is_in_place && lines.next().is_none() && self.is_read(place);
+        if is_certain { Ok(line) } else { Err(Unknown::Unclear) }
+    }
+
+    /// The last prompt before a place, unless it has been answered: then it is another turn's.
+    fn unanswered(&self, place: u64) -> Option<&Line> {
+        let (came, _) = self.lines.split_at(self.lines.partition_point(|line| (line.at.start as u64) < place));
+        came.iter().rev().take_while(|line| !line.is_answer).find(|line| line.said.is_some())
+    }
+
+    /// The lines before the first one with such a mark, as far as they lead there; nothing where nothing was said before it.
+    pub fn before(&self, marks: &BTreeSet<String>) -> Result<Vec<Range<usize>>, Unknown> {
+        let cut = self.lines.iter().position(|line| line.mark().is_some_and(|mark| marks.contains(mark)));
+        let cut = cut.ok_or(Unknown::NotThere)?;
         // What else is of that prompt goes with it.
         let id = self.lines[cut].prompt_id.as_ref();
         let first = self.lines.iter().position(|line| id.is_some() && line.prompt_id.as_ref() == id);
         let (before, after) = self.lines.split_at(first.unwrap_or(cut).min(cut));
-        let way = self.way(before, after.iter().find(|line| line.id.is_some()));
+        let is_between = |line: &&Line| line.prompt_id.is_none();
+        if self.form.prompt.is_empty()
+            && before.iter().rev().take_while(is_between).any(|line| line.kind == Kind::Unreadable)
+        {
+            // It may be where the prompt begins.
+            return Err(Unknown::Unreadable);
+        }
+        let way = self.way(before, after)?;
         let mut beside = HashMap::new();
         let mut taken = Vec::new();
-        for line in before.iter().filter(|line| line.is_whole) {
+        for line in before.iter().filter(|line| line.kind == Kind::Object) {
             let leads = match &way {
                 None => true,
                 Some(way) => self.leads(line, way, &mut beside),
@@ -158,22 +237,34 @@ impl<'a> Talk<'a> {
             }
         }
         let is_empty = !taken.iter().any(|line| line.is_talk(self.form));
-        Some(if is_empty { Vec::new() } else { taken.into_iter().map(|line| line.at.clone()).collect() })
+        Ok(if is_empty { Vec::new() } else { taken.into_iter().map(|line| line.at.clone()).collect() })
     }
 
-    /// The ids of the lines that lead to one, where lines are a tree.
-    fn way<'l>(&self, before: &'l [Line], to: Option<&'l Line>) -> Option<HashSet<&'l str>> {
+    /// The ids of the lines that lead to where it is cut, where lines are a tree.
+    fn way<'l>(&self, before: &'l [Line], after: &'l [Line]) -> Result<Option<HashSet<&'l str>>, Unknown> {
         if self.form.parent.is_empty() {
-            return None;
+            return Ok(None);
         }
         let parents: HashMap<&str, Option<&str>> =
             before.iter().filter_map(|line| Some((line.id.as_deref()?, line.parent.as_deref()))).collect();
+        let is_whole = !before.iter().any(|line| line.kind == Kind::Unreadable);
+        let may_be_lost = |id: &str| !parents.contains_key(id) && id != self.session && !is_whole;
         let mut way = HashSet::new();
-        let mut at = to.and_then(|line| line.parent.as_deref());
+        let mut at = after.iter().find(|line| line.id.is_some()).and_then(|line| line.parent.as_deref());
         while let Some(id) = at.filter(|id| way.insert(*id)) {
+            let comes_later = || after.iter().any(|line| line.id.as_deref() == Some(id));
+            if may_be_lost(id) || (!parents.contains_key(id) && comes_later()) {
+                return Err(Unknown::Unreadable);
+            }
             at = parents.get(id).copied().flatten();
         }
-        Some(way)
+        // What hangs beside it may hang on such a line, too.
+        let hangs =
+            |line: &Line| line.said.is_none() && line.id.is_some() && line.parent.as_deref().is_some_and(may_be_lost);
+        if self.form.has_side_lines && before.iter().any(hangs) {
+            return Err(Unknown::Unreadable);
+        }
+        Ok(Some(way))
     }
 
     /// Whether a line is on the way, or hangs beside it within a prompt that is. A branch that was left begins with a prompt.
@@ -229,7 +320,7 @@ mod tests {
     }
 
     /// What is left of a transcript before a prompt: the ids of its lines, or their types.
-    fn left(agent: &str, lines: &[Value], mark: &str) -> Option<Vec<String>> {
+    fn left(agent: &str, lines: &[Value], mark: &str) -> Result<Vec<String>, Unknown> {
         let (form, text) = (form(agent), text(lines));
         let before = Talk::read(&form, "S", &text).before(&BTreeSet::from([mark.to_owned()]))?;
         let name = |line: Range<usize>| {
@@ -237,7 +328,7 @@ mod tests {
             let id = line.get("uuid").or_else(|| line.get("id")).or_else(|| line.get("type"));
             id.and_then(Value::as_str).unwrap_or("?").to_owned()
         };
-        Some(before.into_iter().map(name).collect())
+        Ok(before.into_iter().map(name).collect())
     }
 
     fn user(id: &str, parent: Option<&str>, prompt: &str) -> Value {
@@ -269,7 +360,7 @@ mod tests {
         assert_eq!(left("claude", &lines, "c").expect("it is there"), ["a", "a1"]);
         assert_eq!(left("claude", &lines, "b").expect("it is there"), ["a", "a1"]);
         assert_eq!(left("claude", &lines, "a").expect("it is there"), Vec::<String>::new());
-        assert_eq!(left("claude", &lines, "e"), None);
+        assert_eq!(left("claude", &lines, "e"), Err(Unknown::NotThere));
         assert_eq!(left("qwen", &lines, "d").expect("it is there"), ["a", "a1", "last-prompt", "c", "c1"]);
     }
 
@@ -332,22 +423,98 @@ mod tests {
         let form = form("gemini");
         let talk = Talk::read(&form, "S", &all);
         let sought = |from, text: Option<&str>| Sought { text: text.map(str::to_owned), from, ..Sought::default() };
-        assert_eq!(talk.mark(&sought(from, Some("go on"))).as_deref(), Some("b"));
-        assert_eq!(talk.mark(&sought(from, None)).as_deref(), Some("b"));
-        assert_eq!(talk.mark(&sought(0, Some("go on"))).as_deref(), Some("a"));
-        assert_eq!(talk.mark(&sought(all.len() as u64, Some("go on"))).as_deref(), Some("c"), "it was written first");
-        assert_eq!(talk.mark(&sought(all.len() as u64, Some("other"))), None);
+        assert_eq!(talk.mark(&sought(from, Some("go on"))).as_deref(), Ok("b"));
+        assert_eq!(talk.mark(&sought(from, None)).as_deref(), Ok("b"));
+        assert_eq!(talk.mark(&sought(0, Some("go on"))).as_deref(), Ok("a"));
+        assert_eq!(talk.mark(&sought(all.len() as u64, Some("go on"))).as_deref(), Ok("c"), "it was written first");
+        assert_eq!(talk.mark(&sought(all.len() as u64, Some("other"))), Err(Unknown::NotThere));
         all.extend(text(&[json!({"id": "c1", "type": "gemini", "content": "done"})]));
         let answered = Talk::read(&form, "S", &all);
         assert_eq!(
             answered.mark(&sought(all.len() as u64, Some("go on"))),
-            None,
+            Err(Unknown::NotThere),
             "it is another, and has been answered"
         );
-        assert_eq!(talk.mark(&sought(from, Some("other"))), None, "it is one of several");
+        assert_eq!(talk.mark(&sought(from, Some("other"))), Err(Unknown::Unclear), "it is one of several");
         let lines = talk.before(&BTreeSet::from(["b".to_owned()])).expect("it is there");
         let copy = talk.written(&all, &lines, "T");
         assert!(std::str::from_utf8(&copy).is_ok_and(|copy| !copy.contains("torn")), "{copy:?}");
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_lets_nothing_be_lost() {
+        let form = form("claude");
+        let before = |torn: &str, others: &[Value]| {
+            let all = [&text(&[user("a", None, "p1")])[..], torn.as_bytes(), &text(others)].concat();
+            let lines = Talk::read(&form, "S", &all).before(&BTreeSet::from(["b".to_owned()]));
+            lines.map(|lines| lines.len())
+        };
+        let whole = [answer("a1", "a"), user("b", Some("a1"), "p2")];
+        assert_eq!(before("{\"torn\n", &whole), Ok(2), "nothing leads to it");
+        assert_eq!(before("\n42\n", &whole), Ok(2));
+        let answered = "{\"type\":\"assistant\",\"uuid\":\"a1\",\"parentUuid\":\"a\",\"x\":\"\\ud83d\"}\n";
+        assert_eq!(before(answered, &whole[1..]), Ok(2), "agents read that");
+        assert_eq!(before(&answered[1..], &whole[1..]), Err(Unknown::Unreadable), "it leads to the prompt");
+        assert_eq!(before("", &whole[1..]), Ok(0), "it is in another file");
+        let beside = [answer("a1", "a"), result("r", "lost"), user("b", Some("a1"), "p2")];
+        assert_eq!(before("{\"torn\n", &beside), Err(Unknown::Unreadable), "it hangs beside");
+        assert_eq!(before("", &[user("b", Some("c"), "p2"), answer("c", "a")]), Err(Unknown::Unreadable));
+    }
+
+    #[test]
+    fn a_turn_of_codexs_may_begin_with_a_line_that_cannot_be_read() {
+        let form = form("codex");
+        let of = |turn: &str| json!({"type": "event_msg", "payload": {"turn_id": turn}}).to_string() + "\n";
+        let before = |text: String| {
+            let lines = Talk::read(&form, "S", text.as_bytes()).before(&BTreeSet::from(["p2".to_owned()]));
+            lines.map(|lines| lines.len())
+        };
+        assert_eq!(before(of("p1") + "{}\n{\n" + &of("p2")), Err(Unknown::Unreadable));
+        assert_eq!(before(of("p1") + "{\n" + &of("p1") + "{}\n" + &of("p2")), Ok(3));
+    }
+
+    #[test]
+    fn in_a_transcript_that_was_rewritten_only_the_text_tells() {
+        let said = |id: &str, text: &str| json!({"id": id, "type": "user", "content": [{"text": text}]});
+        let mark = |all: &[u8], from: u64, to: u64, sought: Option<&str>| {
+            let form = form("gemini");
+            let sought = Sought { text: sought.map(str::to_owned), from, to: Some(to), ..Sought::default() };
+            Talk::read(&form, "S", all).mark(&sought)
+        };
+        let lines = [
+            json!({"sessionId": "S"}),
+            said("a", "one"),
+            said("b", "two"),
+            said("c", "three"),
+            said("d", "three more"),
+        ];
+        let all = text(&lines);
+        let ends: Vec<u64> = (0..=lines.len()).map(|count| text(&lines[..count]).len() as u64).collect();
+        for (at, (id, its)) in [("a", "one"), ("b", "two"), ("c", "three"), ("d", "three more")].into_iter().enumerate()
+        {
+            let (from, to) = (ends[at + 1], ends[at + 2]);
+            assert_eq!(mark(&all, from, to, Some(its)).as_deref(), Ok(id));
+            assert_eq!(mark(&all, from, to, Some("\u{7}other")).as_deref(), Ok(id), "the only one there");
+            assert_eq!(mark(&all, from, to, None).as_deref(), Ok(id));
+            // Whatever is there now.
+            for shift in 1..from.min(all.len() as u64 - from) {
+                let (from, to) = (from - shift, to - shift);
+                if ends.contains(&from) {
+                    continue;
+                }
+                assert_eq!(mark(&all, from, to, Some(its)).as_deref(), Ok(id), "{shift}");
+                let other = mark(&all, from, to, Some("other"));
+                assert!(matches!(other, Err(Unknown::Unclear | Unknown::NotThere)), "{shift}: {other:?}");
+            }
+        }
+        // It is there once, but where its turn was at work another is.
+        assert_eq!(mark(&all, ends[3], ends[4], Some("one")), Err(Unknown::NotThere));
+        assert_eq!(mark(&all, ends[5] + 1, ends[5] + 9, Some("one")), Err(Unknown::NotThere));
+        let twice = [&all[..], &text(&[said("e", "one")])].concat();
+        assert_eq!(mark(&twice, ends[2] + 1, ends[3] + 1, Some("one")), Err(Unknown::Unclear));
+        let torn = [&all[..], b"{\"torn\n"].concat();
+        assert_eq!(mark(&torn, ends[2] + 1, ends[3] + 1, Some("one")), Err(Unknown::Unclear));
+        assert_eq!(mark(&torn, ends[4], ends[5] + 8, Some("other")), Err(Unknown::Unclear));
     }
 
     #[test]

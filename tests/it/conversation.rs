@@ -540,6 +540,83 @@ fn what_is_no_transcript_of_the_users_own_is_let_alone() {
     }
 }
 
+/// A way to write a line as `serde_json` does not.
+type Odder = (&'static str, fn(&str) -> Vec<u8>);
+
+#[test]
+fn what_agents_read_though_it_is_odd_json_is_in_the_copy() {
+    let odder: [Odder; 5] = [
+        ("half of a character", |line| line.replace("answer 2", "answer 2 \\ud83d").into_bytes()),
+        ("a number beyond all bounds", |line| line.replacen('{', "{\"q\":1e400,", 1).into_bytes()),
+        ("many brackets", |line| {
+            line.replacen('{', &format!("{{\"q\":{}{},", "[".repeat(130), "]".repeat(130)), 1).into_bytes()
+        }),
+        ("no UTF-8", |line| {
+            let (before, after) = line.split_once("answer 2").expect("it says so");
+            [before.as_bytes(), b"answer 2\xff", after.as_bytes()].concat()
+        }),
+        ("a control character", |line| line.replace("answer 2", "\u{1}answer 2").into_bytes()),
+    ];
+    for form in FORMS {
+        for (what, write) in odder {
+            let repo = repo();
+            let mut chat = Chat::new(&repo, form);
+            chat.three();
+            let text = chat.text();
+            let line = text.lines().find(|line| line.contains("answer 2")).expect("the answer");
+            let (before, after) = text.split_once(line).expect("it is there");
+            fs::write(&chat.path, [before.as_bytes(), &write(line), after.as_bytes()].concat()).expect("write it");
+            let copy = chat.copy(&undo(&repo, &[]));
+            let text = fs::read(&copy.path).expect("read it");
+            let has = |words: &[u8]| text.windows(words.len()).any(|part| part == words);
+            for words in ["add one", "answer 1", "add two"] {
+                assert!(has(words.as_bytes()), "{}, {what}: {words}", form.agent);
+            }
+            let line = String::from_utf8_lossy(&write(line)).into_owned();
+            let line = line.split("answer 2").next().expect("its beginning").replace(&chat.session, &copy.session);
+            assert!(has(line.as_bytes()) && has(b"answer 2"), "{}, {what}: as it was", form.agent);
+            assert!(!has(b"add three"), "{}, {what}", form.agent);
+        }
+    }
+}
+
+#[test]
+fn where_a_torn_line_leads_to_the_prompt_there_is_no_copy_that_lacks_something() {
+    for form in [&CLAUDE, &QWEN, &PI] {
+        let repo = repo();
+        let mut chat = Chat::new(&repo, form);
+        chat.three();
+        let text = chat.text();
+        let line = text.lines().find(|line| line.contains("answer 2")).expect("the answer");
+        fs::write(&chat.path, text.replace(line, &format!("{:1$}", &line[..line.len() - 9], line.len())))
+            .expect("write it");
+        not_forked(&repo, &[], "cannot be read, and a copy might lack what came before");
+    }
+}
+
+#[test]
+fn in_a_transcript_that_was_rewritten_no_other_prompt_is_taken_for_the_undone_one() {
+    for (form, pad) in [(&GEMINI, 150), (&GEMINI, 300), (&PI, 300), (&QWEN, 150)] {
+        let rewrite = |chat: &Chat<'_>| {
+            let text = chat.text().replacen('{', &format!("{{\"q\":\"{}\",", "x".repeat(pad)), 1);
+            fs::write(&chat.path, text).expect("write it");
+        };
+        let repo = repo();
+        let mut chat = Chat::new(&repo, form);
+        rewrite(chat.three());
+        let copy = chat.copy(&undo(&repo, &[])).text();
+        assert!(copy.contains("answer 2") && !copy.contains("add three"), "{} {pad}: {copy}", form.agent);
+
+        let repo = self::repo();
+        let mut chat = Chat::new(&repo, form);
+        for _ in 0..3 {
+            chat.prompt("go on");
+        }
+        rewrite(&chat);
+        not_forked(&repo, &[], "is the undone one is not certain");
+    }
+}
+
 #[test]
 fn a_path_outside_the_agents_own_directory_is_not_followed() {
     let repo = repo();
