@@ -3,7 +3,7 @@
 
 use crate::agents::setup::{FileEdit, Home, Scope, Setup};
 use crate::error::{Code, Refusal};
-use crate::git::repo::scratch::replace_synced_if;
+use crate::git::repo::scratch::{permit, replace_synced_if};
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -97,7 +97,7 @@ impl SettingsDirectory {
         let mode = if change.executable && mode & 0o111 == 0 { mode | (mode & 0o444) >> 2 } else { mode };
         // To write takes its time, in which the agent may save its settings.
         let check = || if self.is_as(change) { Ok(()) } else { Err(std::io::Error::other(Changed)) };
-        replace_synced_if(&path, text.as_bytes(), mode, check).map_err(|error| match error.get_ref() {
+        replace_synced_if(&path, text.as_bytes(), permit(mode), check).map_err(|error| match error.get_ref() {
             Some(inner) if inner.is::<Changed>() => Changed.into(),
             _ => anyhow::Error::new(error).context(format!("write '{}'", path.display())),
         })

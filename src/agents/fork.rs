@@ -8,10 +8,10 @@ use crate::git::repo::scratch::{TEMPORARY, name_of, replace_synced_if};
 use crate::model::bytes::sanitized;
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -27,7 +27,6 @@ pub struct Transcript {
     session: String,
     path: PathBuf,
     file: File,
-    mode: u32,
     text: Vec<u8>,
     is_all: bool,
 }
@@ -41,7 +40,6 @@ pub struct Fork {
     pub path: PathBuf,
     /// Whether it is there already, as it would be made.
     pub is_there: bool,
-    mode: u32,
     text: Rc<Vec<u8>>,
     source: Rc<Transcript>,
 }
@@ -69,10 +67,7 @@ impl Transcript {
             return Err(format!("'{}' is not where {} keeps conversations", shown(), adapter.title));
         }
         let path = directory.join(name);
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let flags = i32::try_from(flags.bits()).unwrap_or_default();
-        let opened = File::options().read(true).custom_flags(flags).open(&path);
-        let file = opened.map_err(|error| match path.symlink_metadata() {
+        let file = opened(&path).map_err(|error| match path.symlink_metadata() {
             Ok(about) if about.is_symlink() => format!("'{}' is a symbolic link", shown()),
             _ => failed(error),
         })?;
@@ -86,7 +81,7 @@ impl Transcript {
         let mut text = Vec::new();
         (&file).take(MOST).read_to_end(&mut text).map_err(failed)?;
         let is_all = (text.len() as u64) < MOST;
-        Ok(Self { form, session: session.to_owned(), path, file, mode: about.mode() & 0o777, text, is_all })
+        Ok(Self { form, session: session.to_owned(), path, file, text, is_all })
     }
 
     /// The marks of prompts in it. Each of them must be there.
@@ -118,15 +113,14 @@ impl Transcript {
                 .ok_or_else(|| format!("the session's id '{}' is no UUID", sanitized(&self.session)))?;
             let path = self.path_of(&session)?;
             let text = talk.written(&self.text, &lines, &session);
-            let is_there = match std::fs::read(&path) {
-                Ok(there) if there == text => true,
-                // Somebody has gone on with that.
+            let is_there = match path.symlink_metadata() {
+                Ok(_) if is_copy(&path, &text) => true,
+                // Somebody has gone on with that, or it is none.
                 Ok(_) => continue,
                 Err(error) if error.kind() == ErrorKind::NotFound => false,
                 Err(error) => return Err(format!("'{}' is in the way: {error}", sanitized(&path.to_string_lossy()))),
             };
-            let mode = self.mode;
-            return Ok(Fork { session, path, is_there, mode, text: Rc::new(text), source: Rc::new(self) });
+            return Ok(Fork { session, path, is_there, text: Rc::new(text), source: Rc::new(self) });
         }
         Err(format!("there are {COPIES} copies of it already"))
     }
@@ -148,6 +142,23 @@ impl Transcript {
         let mut again = vec![0; self.text.len()];
         self.file.read_exact_at(&mut again, 0).is_ok() && again == self.text
     }
+
+    /// Lets those read a copy who may read this, and only its owner where they cannot be told to be the same.
+    fn permit(&self, copy: &File) -> io::Result<()> {
+        let about = self.file.metadata()?;
+        let mode = about.mode() & 0o777;
+        let is_private = mode == mode & 0o700;
+        let is_same_group = || {
+            if copy.metadata()?.gid() != about.gid() {
+                // Only a member may.
+                let _ = std::os::unix::fs::fchown(copy, None, Some(about.gid()));
+            }
+            Ok::<_, io::Error>(copy.metadata()?.gid() == about.gid())
+        };
+        // A directory may give an access list to what is made in it.
+        let is_same = is_private || (!has_access_list(&self.file) && !has_access_list(copy) && is_same_group()?);
+        copy.set_permissions(Permissions::from_mode(if is_same { mode } else { mode & 0o700 }))
+    }
 }
 
 impl Fork {
@@ -167,7 +178,8 @@ impl Fork {
             Err(io::Error::other(other))
         };
         let directory = self.path.parent().unwrap_or(Path::new("/"));
-        let made = replace_synced_if(&self.path, &self.text, self.mode, check);
+        let permit = |copy: &File| self.source.permit(copy);
+        let made = replace_synced_if(&self.path, &self.text, permit, check);
         // Its name too.
         let made = made.and_then(|()| File::open(directory)?.sync_all());
         made.map_err(|error| format!("no copy could be written: {error}"))
@@ -182,7 +194,7 @@ impl Fork {
     }
 
     fn is_as_made(&self) -> bool {
-        std::fs::read(&self.path).is_ok_and(|there| there == *self.text)
+        is_copy(&self.path, &self.text)
     }
 
     /// What an oxundo that was killed has left, under names that no agent lists.
@@ -196,6 +208,48 @@ impl Fork {
             }
         }
     }
+}
+
+/// Opens a file for reading; nothing else is waited for, or followed.
+fn opened(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    File::options().read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(path)
+}
+
+/// Whether this is what stands there, in a file of the user's own. Nothing else is opened, as that may block or do something, and
+/// no more is read than this is long.
+fn is_copy(path: &Path, text: &[u8]) -> bool {
+    let is_its = |about: io::Result<std::fs::Metadata>| {
+        let user = rustix::process::geteuid().as_raw();
+        about.is_ok_and(|about| about.is_file() && about.uid() == user && about.len() == text.len() as u64)
+    };
+    if !is_its(path.symlink_metadata()) {
+        return false;
+    }
+    let Ok(file) = opened(path) else { return false };
+    let mut there = vec![0; text.len()];
+    is_its(file.metadata()) && file.read_exact_at(&mut there, 0).is_ok() && there == text
+}
+
+/// Whether others may read a file, or may not, than its permission bits say.
+#[cfg(target_os = "linux")]
+fn has_access_list(file: &File) -> bool {
+    let mut names = vec![0; 64 << 10];
+    match rustix::fs::flistxattr(file, &mut names[..]) {
+        Ok(length) => {
+            let mut names = names[..length].split(|byte| *byte == 0);
+            names.any(|name| {
+                name.starts_with(b"system.") && name.ends_with(b"acl") || name == b"system.posix_acl_access"
+            })
+        }
+        Err(error) => error != rustix::io::Errno::NOTSUP,
+    }
+}
+
+/// Elsewhere nothing tells.
+#[cfg(not(target_os = "linux"))]
+fn has_access_list(_: &File) -> bool {
+    true
 }
 
 /// Whether an agent keeps conversations below this directory.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// How one agent's transcript is written.
@@ -614,6 +614,87 @@ fn in_a_transcript_that_was_rewritten_no_other_prompt_is_taken_for_the_undone_on
         }
         rewrite(&chat);
         not_forked(&repo, &[], "is the undone one is not certain");
+    }
+}
+
+#[test]
+fn whatever_stands_at_the_copys_name_is_let_alone_and_not_waited_for() {
+    type Make = fn(&PathBuf);
+    let odd: [(&str, Make); 5] = [
+        ("a pipe", |path| {
+            let made = std::process::Command::new("mkfifo").arg(path).status();
+            assert!(made.is_ok_and(|status| status.success()), "make a pipe");
+        }),
+        ("a link to a device", |path| std::os::unix::fs::symlink("/dev/zero", path).expect("make a link")),
+        ("a link to nothing", |path| std::os::unix::fs::symlink("nothing", path).expect("make a link")),
+        ("a directory", |path| fs::create_dir(path).expect("make a directory")),
+        ("a huge file", |path| fs::File::create(path).and_then(|file| file.set_len(1 << 40)).expect("make a file")),
+    ];
+    for (what, make) in odd {
+        let repo = repo();
+        let mut chat = Chat::new(&repo, &CLAUDE);
+        chat.three();
+        let first = chat.copy(&undo(&repo, &["--dry-run"]));
+        make(&first.path);
+        let before = first.path.symlink_metadata().expect("it is there");
+        let copy = chat.copy(&undo(&repo, &[]));
+        assert_ne!(copy.path, first.path, "{what}");
+        assert!(copy.text().contains("answer 2") && !copy.text().contains("add three"), "{what}");
+        let after = first.path.symlink_metadata().expect("it is there");
+        assert_eq!((before.ino(), before.len()), (after.ino(), after.len()), "{what}");
+        repo.assert_file("a.txt", "one\n1\n2\n", what);
+    }
+}
+
+#[test]
+fn nobody_else_can_read_a_copy_than_its_original() {
+    let repo = repo();
+    let mut chat = Chat::new(&repo, &CLAUDE);
+    chat.three();
+    let (own, is_root) = (fs::metadata(&chat.path).expect("it is there").gid(), rustix::process::geteuid().is_root());
+    let check = |group: u32, mode: u32, prepare: &dyn Fn(), wanted: u32| {
+        if group != own {
+            std::os::unix::fs::chown(&chat.path, None, Some(group)).expect("give it to a group");
+        }
+        fs::set_permissions(&chat.path, PermissionsExt::from_mode(mode)).expect("set its mode");
+        prepare();
+        let copy = chat.copy(&undo(&repo, &[]));
+        let about = fs::metadata(&copy.path).expect("it is there");
+        let mode = about.permissions().mode() & 0o7777;
+        assert!(mode == wanted, "{mode:o}, not {wanted:o}");
+        assert!(mode == mode & 0o700 || about.gid() == group, "group {}, not {group}", about.gid());
+        fs::remove_file(&copy.path).expect("remove it");
+        repo.redo();
+    };
+    // Where nothing tells of access lists, it is private.
+    let open = |mode: u32| if cfg!(target_os = "linux") { mode } else { mode & 0o700 };
+    for mode in [0o600, 0o640, 0o644, 0o604] {
+        check(own, mode, &|| (), open(mode));
+        if is_root {
+            check(1234, mode, &|| (), open(mode));
+            std::os::unix::fs::chown(&chat.path, None, Some(own)).expect("give it back");
+        }
+    }
+    #[cfg(target_os = "linux")]
+    {
+        // The owner rw, a user r, the group nothing, the mask r, others nothing.
+        let mut list = 2u32.to_le_bytes().to_vec();
+        for (tag, may, id) in
+            [(1u16, 6u16, u32::MAX), (2, 4, 1234), (4, 0, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)]
+        {
+            list.extend([&tag.to_le_bytes()[..], &may.to_le_bytes(), &id.to_le_bytes()].concat());
+        }
+        let give = |path: &std::path::Path, name: &str| {
+            rustix::fs::setxattr(path, name, &list, rustix::fs::XattrFlags::empty()).is_ok()
+        };
+        if !give(&chat.path, "system.posix_acl_access") {
+            crate::sandbox::announce("SKIPPED: no access lists on this file system");
+            return;
+        }
+        check(own, 0o640, &|| (), 0o600);
+        rustix::fs::removexattr(&chat.path, "system.posix_acl_access").expect("take it away");
+        let directory = chat.path.parent().expect("a directory");
+        check(own, 0o640, &|| assert!(give(directory, "system.posix_acl_default")), 0o600);
     }
 }
 

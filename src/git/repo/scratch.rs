@@ -237,14 +237,19 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// As [`replace`], with these permission bits, and whole after a power cut too.
 pub fn replace_synced(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    replace_synced_if(path, content, mode, || Ok(()))
+    replace_synced_if(path, content, permit(mode), || Ok(()))
 }
 
-/// As [`replace_synced`], unless `check` fails, which is asked at the last moment.
+/// Gives a file these permission bits.
+pub fn permit(mode: u32) -> impl FnOnce(&File) -> io::Result<()> {
+    move |file| file.set_permissions(Permissions::from_mode(mode))
+}
+
+/// As [`replace_synced`], with whatever permissions `permit` gives, unless `check` fails, which is asked at the last moment.
 pub fn replace_synced_if(
     path: &Path,
     content: &[u8],
-    mode: u32,
+    permit: impl FnOnce(&File) -> io::Result<()>,
     check: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
     // Private until it is whole.
@@ -252,7 +257,7 @@ pub fn replace_synced_if(
     private.mode(0o600);
     replace_by(path, private, |file| {
         file.write_all(content)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
+        permit(file)?;
         file.sync_all()?;
         check()
     })
