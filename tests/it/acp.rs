@@ -645,6 +645,42 @@ fn a_plan_is_carried_out_as_it_was_shown_or_not_at_all() {
 }
 
 #[test]
+fn what_is_asked_for_a_session_that_is_not_open_is_done_nowhere() {
+    let repo = Sandbox::new();
+    let other = repo.linked("other");
+    let mut talk = Talk::of(&repo);
+    for (session, place) in [("here", &repo), ("there", &other)] {
+        talk.session(place, session);
+        let prompt = talk.prompt(session, session);
+        place.sh("echo 1 >one.txt");
+        talk.done(prompt, StopReason::EndTurn);
+    }
+    let id = talk.request("session/load", LoadSessionRequest::new("lost".to_owned(), other.root()));
+    talk.tell(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-1,\"message\":\"no\"}}}}\n").as_bytes());
+    let id = talk.request("session/close", json!({"sessionId": "there"}));
+    talk.answer(id, json!({}));
+    let before = (repo.everything(), other.everything());
+    for session in [json!("no-such-session"), json!("lost"), json!("there"), json!(7), Value::Null] {
+        for (method, more) in
+            [("undo", json!({})), ("redo", json!({})), ("plan", json!({"op": "undo"})), ("list", json!({}))]
+        {
+            let mut params = more;
+            params["sessionId"] = session.clone();
+            let error = talk.own(method, &params).expect_err("there is no such session");
+            assert_eq!((&error["code"], &error["data"]["error"]["code"]), (&json!(-32602), &json!("usage")), "{error}");
+        }
+    }
+    repo.everything().assert_is(&before.0, "nothing is done here");
+    other.everything().assert_is(&before.1, "nor there");
+    let id = talk.request("session/load", LoadSessionRequest::new("there".to_owned(), other.root()));
+    talk.answer(id, Value::Null);
+    talk.own("undo", &json!({"sessionId": "there"})).expect("it is open again");
+    other.assert_absent("one.txt", "undone where its session is");
+    talk.own("undo", &json!({})).expect("it is undone");
+    repo.assert_absent("one.txt", "undone where oxundo was started");
+}
+
+#[test]
 fn what_cannot_be_started_is_said() {
     let repo = Sandbox::new();
     let before = repo.everything();

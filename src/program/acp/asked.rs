@@ -127,6 +127,18 @@ fn carried_out(repo: &Repo, heard: &dyn Fn(Warning), request: &Request) -> Resul
     settled_for(repo, heard, command, |view| request.plan(view), |locked, planned, _| planned.carry_out(locked))
 }
 
+/// What is said of a session that is not open.
+pub fn no_session() -> Refusal {
+    Refusal::new(Code::Usage, "no session with this 'sessionId' is open here")
+        .hint("leave 'sessionId' out to ask for the directory in which 'oxundo acp' was started")
+}
+
+fn carried_out(repo: &Repo, heard: &dyn Fn(Warning), request: &Request) -> Result<Outcome> {
+    interrupt::watch(repo)?;
+    let command = Command { op: request.op(), by: session::By::Editor };
+    settled_for(repo, heard, command, |view| request.plan(view), |locked, planned, _| planned.carry_out(locked))
+}
+
 /// The line that answers, where somebody waits for an answer.
 pub fn as_answered(asked: &Asked, told: Result<Value, Refusal>) -> Option<Vec<u8>> {
     let id = asked.id.as_deref()?;

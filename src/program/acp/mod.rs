@@ -10,7 +10,7 @@ pub use asked::answer;
 
 use crate::agents::spawn;
 use crate::git::repo::threads::start;
-use crate::program::acp::asked::{CAPABILITY, as_answered};
+use crate::program::acp::asked::{CAPABILITY, as_answered, no_session};
 use crate::program::acp::line::{LONGEST, Piece, read, with_capability};
 use crate::program::acp::talk::Talk;
 use crate::program::acp::tell::Teller;
@@ -161,7 +161,8 @@ impl Between {
                     self.teller.tell(&signs);
                     match asked {
                         Some(asked) => {
-                            let answer = as_answered(&asked, self.teller.ask(&asked));
+                            let told = if asked.is_astray { Err(no_session()) } else { self.teller.ask(&asked) };
+                            let answer = as_answered(&asked, told);
                             answer.map_or(Ok(()), |answer| self.say(&answer))?;
                         }
                         None => agent.write_all(&line)?,

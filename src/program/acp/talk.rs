@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 /// What all methods of oxundo's own begin with.
@@ -54,6 +54,8 @@ pub struct Asked {
     pub params: String,
     /// Where the session is at work that it names.
     pub directory: Option<PathBuf>,
+    /// Whether it names a session that is not open: where that would be at work, nobody knows.
+    pub is_astray: bool,
 }
 
 /// What is to be done with a line of the agent's.
@@ -74,6 +76,7 @@ enum Pending {
     Load {
         session: String,
         directory: Option<PathBuf>,
+        is_fork: bool,
     },
     Prompt {
         session: String,
@@ -85,6 +88,8 @@ enum Pending {
 #[derive(Default)]
 struct Session {
     directory: Option<PathBuf>,
+    /// Whether the agent has it, as far as its answers tell.
+    is_open: bool,
     /// The newest prompt, until it is over.
     prompt: Option<u64>,
     /// So many times what was said before is being told anew.
@@ -159,18 +164,25 @@ impl Talk {
         if let [only] = &all[..]
             && let Some(method) = only.method.as_deref().and_then(|method| method.strip_prefix(OWN))
         {
-            let directory = self.directory_of(&place(only.params));
+            let named = read_as::<BTreeMap<Cow<'_, str>, &RawValue>>(only.params).unwrap_or_default();
+            let session = named.get("sessionId").map(|named| self.open(named));
             let (id, params) = (only.id.map(RawValue::get), only.params.map_or("{}", RawValue::get));
-            let asked =
-                Asked { id: id.map(str::to_owned), method: method.to_owned(), params: params.to_owned(), directory };
+            let asked = Asked {
+                id: id.map(str::to_owned),
+                method: method.to_owned(),
+                params: params.to_owned(),
+                directory: session.flatten().and_then(|session| session.directory.clone()),
+                is_astray: session.is_some_and(|session| session.is_none()),
+            };
             return (Vec::new(), Some(asked));
         }
         (all.iter().filter_map(|message| self.asked(message)).collect(), None)
     }
 
-    fn directory_of(&self, place: &Place<'_>) -> Option<PathBuf> {
-        let session = place.session_id.as_deref().and_then(|session| self.sessions.get(session));
-        session.and_then(|session| session.directory.clone()).or_else(|| place.cwd.clone())
+    /// The open session of this name.
+    fn open(&self, named: &RawValue) -> Option<&Session> {
+        let name: String = read_as(Some(named))?;
+        self.sessions.get(&name).filter(|session| session.is_open)
     }
 
     fn asked(&mut self, message: &Message<'_>) -> Option<Sign> {
@@ -181,12 +193,8 @@ impl Talk {
             ("initialize", _) => (Pending::Initialize, None),
             ("session/new", _) => (Pending::New(place.cwd), None),
             ("session/load" | "session/resume" | "session/fork", Some(session)) => {
-                if method != "session/fork" {
-                    let known = self.sessions.entry(session.clone()).or_default();
-                    known.directory = place.cwd.clone().or_else(|| known.directory.take());
-                }
                 self.sessions.entry(session.clone()).or_default().loads += 1;
-                (Pending::Load { session, directory: place.cwd }, None)
+                (Pending::Load { session, directory: place.cwd, is_fork: method == "session/fork" }, None)
             }
             ("session/prompt", Some(session)) => {
                 let (number, sign) = self.prompted(&session, message.params);
@@ -235,14 +243,20 @@ impl Talk {
         match pending {
             Pending::Initialize => heard.is_introduction = message.result.is_some(),
             Pending::New(directory) => self.opened(message.result, directory),
-            Pending::Load { session, directory } => {
-                if let Some(session) = self.sessions.get_mut(&session) {
-                    session.loads = session.loads.saturating_sub(1);
+            Pending::Load { session, directory, is_fork } => {
+                if let Some(known) = self.sessions.get_mut(&session) {
+                    known.loads = known.loads.saturating_sub(1);
+                }
+                if message.result.is_some() && !is_fork {
+                    self.is_open(session, directory.clone());
                 }
                 // A fork has another name than what it is from.
                 self.opened(message.result, directory);
             }
             Pending::Prompt { session, number } => {
+                if let Some(known) = self.sessions.get_mut(&session) {
+                    known.is_open |= message.result.is_some();
+                }
                 let answer = read_as::<Answered<'_>>(message.result);
                 // In the draft of version 2 this says that the prompt has come, and a state tells of its end.
                 let has_come =
@@ -258,14 +272,23 @@ impl Talk {
                 if message.result.is_some() && is_at_work {
                     heard.signs.push(self.ended(&session, false));
                 }
+                if let Some(known) = self.sessions.get_mut(&session) {
+                    known.is_open &= message.result.is_none();
+                }
             }
         }
     }
 
     fn opened(&mut self, result: Option<&RawValue>, directory: Option<PathBuf>) {
         if let Some(id) = place(result).session_id {
-            self.sessions.entry(id.into_owned()).or_default().directory = directory;
+            self.is_open(id.into_owned(), directory);
         }
+    }
+
+    fn is_open(&mut self, session: String, directory: Option<PathBuf>) {
+        let known = self.sessions.entry(session).or_default();
+        known.directory = directory.or_else(|| known.directory.take());
+        known.is_open = true;
     }
 
     fn ended(&mut self, session: &str, is_done: bool) -> Sign {
@@ -459,11 +482,45 @@ mod tests {
         talk.client(&line(&json!({"id": 8, "method": "session/fork", "params": {"sessionId": "s", "cwd": "/v"}})));
         answer(&mut talk, &json!(8), json!({"result": {"sessionId": "f"}}));
         talk.client(&line(&json!({"id": 9, "method": "session/load", "params": {"sessionId": "old", "cwd": "/u"}})));
+        answer(&mut talk, &json!(9), json!({"result": null}));
         for (session, directory) in [("s", "/w"), ("f", "/v"), ("old", "/u")] {
             let own = json!({"id": 1.5, "method": "_oxundo/undo", "params": {"sessionId": session}});
             let asked = talk.client(&line(&own)).1.expect("it is for oxundo");
             assert_eq!((asked.directory, asked.id.as_deref()), (Some(directory.into()), Some("1.5")), "{session}");
         }
+    }
+
+    #[test]
+    fn a_session_that_is_not_open_is_nowhere() {
+        let mut talk = talk();
+        let is_astray = |talk: &mut Talk, params: &str| {
+            let own = format!("{{\"id\":1,\"method\":\"_oxundo/undo\",\"params\":{params}}}\n");
+            talk.client(own.as_bytes()).1.expect("it is for oxundo").is_astray
+        };
+        assert!(!is_astray(&mut talk, "{}") && !is_astray(&mut talk, r#"{"sessionId":"s"}"#));
+        for session in ["7", "null", "[]", "\"S\"", "\"\"", "\"s \"", "\"s\",\"sessionId\":\"t\""] {
+            assert!(is_astray(&mut talk, &format!("{{\"sessionId\":{session}}}")), "{session}");
+        }
+        let t = r#"{"sessionId":"t"}"#;
+        talk.client(&line(&json!({"id": 2, "method": "session/load", "params": {"sessionId": "t", "cwd": "/v"}})));
+        answer(&mut talk, &json!(2), json!({"error": {"code": -1, "message": "no such session"}}));
+        prompt(&mut talk, &json!(3), "t");
+        answer(&mut talk, &json!(3), json!({"error": {"code": -1, "message": "no such session"}}));
+        assert!(is_astray(&mut talk, t), "the agent does not know it");
+        prompt(&mut talk, &json!(4), "t");
+        answer(&mut talk, &json!(4), json!({"result": {"stopReason": "end_turn"}}));
+        assert!(!is_astray(&mut talk, t), "it does now");
+        for (error, wanted) in [(json!({"error": {"code": -1, "message": "no"}}), false), (json!({"result": {}}), true)]
+        {
+            talk.client(&line(&json!({"id": 5, "method": "session/close", "params": {"sessionId": "t"}})));
+            answer(&mut talk, &json!(5), error);
+            assert_eq!(is_astray(&mut talk, t), wanted, "once it is closed");
+        }
+        // What an agent refuses to load stays where it is.
+        talk.client(&line(&json!({"id": 6, "method": "session/load", "params": {"sessionId": "s", "cwd": "/u"}})));
+        answer(&mut talk, &json!(6), json!({"error": {"code": -1, "message": "no"}}));
+        let own = json!({"id": 1, "method": "_oxundo/undo", "params": {"sessionId": "s"}});
+        assert_eq!(talk.client(&line(&own)).1.expect("it is for oxundo").directory, Some("/w".into()));
     }
 
     #[test]
