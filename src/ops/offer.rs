@@ -6,6 +6,7 @@ use crate::git::repo::clock::rfc3339_now;
 use crate::git::repo::scratch::{verify, write_record};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
+use crate::model::plan::Op;
 use crate::ops::outcome::Outcome;
 use crate::ops::planned::Planned;
 use crate::ops::reach;
@@ -183,6 +184,11 @@ pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str, asked: Asked<'_>) -> Result
         remember(repo, &offers)?;
         Ok(Applied::Now(Box::new(outcome)))
     })
+}
+
+/// What a plan is for. Its id is made of that too.
+pub fn op_of(repo: &Repo, id: &str, asked: Asked<'_>) -> Result<Op> {
+    Ok(find(repo, id, asked)?.request.op())
 }
 
 /// The plans that agents have asked for, the newest first.

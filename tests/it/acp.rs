@@ -681,6 +681,28 @@ fn what_is_asked_for_a_session_that_is_not_open_is_done_nowhere() {
 }
 
 #[test]
+fn a_plan_is_for_what_it_was_made_for() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one.txt");
+    repo.agent("echo 2 >two.txt");
+    repo.oxundo(["undo"]).success();
+    let (_, restore) = repo.json(["restore", "2", "--plan"]);
+    let mut talk = Talk::of(&repo);
+    let plan = |talk: &mut Talk, op: &str| talk.own("plan", &json!({"op": op})).expect("planned")["plan"].clone();
+    let (back, forth) = (plan(&mut talk, "undo"), plan(&mut talk, "redo"));
+    let before = repo.everything();
+    for (method, id) in [("redo", &back), ("undo", &forth), ("undo", &restore["plan"]), ("redo", &restore["plan"])] {
+        let error = talk.own(method, &json!({"plan": id})).expect_err("it is for something else");
+        assert_eq!((&error["code"], &error["data"]["error"]["code"]), (&json!(-32602), &json!("usage")), "{error}");
+    }
+    repo.everything().assert_is(&before, "a refusal changes nothing");
+    talk.own("redo", &json!({"plan": forth})).expect("it is redone");
+    repo.assert_file("two.txt", "2\n", "redone");
+    let error = talk.own("undo", &json!({"plan": forth})).expect_err("also when it was done before");
+    assert_eq!(error["code"], json!(-32602), "{error}");
+}
+
+#[test]
 fn what_cannot_be_started_is_said() {
     let repo = Sandbox::new();
     let before = repo.everything();

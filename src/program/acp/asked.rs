@@ -5,6 +5,7 @@ use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::model::bytes::sanitized;
+use crate::model::plan::Op;
 use crate::ops::offer;
 use crate::ops::offer::{Applied, Asked as By};
 use crate::ops::outcome::{Outcome, versioned};
@@ -40,7 +41,8 @@ enum Call {
     Plan(Plan),
     Undo(Undo),
     Redo(Redo),
-    Apply(Apply),
+    ApplyUndo(Apply),
+    ApplyRedo(Apply),
 }
 
 #[derive(Deserialize)]
@@ -89,8 +91,11 @@ fn asked_for(method: &str, params: &[u8]) -> serde_json::Result<Call> {
     let mut with: Map<String, Value> = serde_json::from_slice(params)?;
     with.shift_remove("sessionId");
     with.shift_remove("_meta");
-    // A plan says itself what it does.
-    let method = if matches!(method, "undo" | "redo") && with.contains_key("plan") { "apply" } else { method };
+    let method = match method {
+        "undo" if with.contains_key("plan") => "apply_undo",
+        "redo" if with.contains_key("plan") => "apply_redo",
+        method => method,
+    };
     serde_json::from_value(json!({"method": method, "with": with}))
 }
 
@@ -111,20 +116,24 @@ fn done(directory: &Path, call: Call, heard: &dyn Fn(Warning)) -> Result<Value> 
         }
         Call::Undo(asked) => carried_out(repo, heard, &asked.request())?.json(),
         Call::Redo(asked) => carried_out(repo, heard, &asked.request())?.json(),
-        Call::Apply(Apply { plan }) => {
-            interrupt::watch(repo)?;
-            match offer::apply(repo, heard, &plan, By::EDITOR)? {
-                Applied::Now(outcome) => outcome.json(),
-                Applied::Before(done) => done.json,
-            }
-        }
+        Call::ApplyUndo(Apply { plan }) => applied(repo, heard, &plan, Op::Undo)?,
+        Call::ApplyRedo(Apply { plan }) => applied(repo, heard, &plan, Op::Redo)?,
     })
 }
 
-fn carried_out(repo: &Repo, heard: &dyn Fn(Warning), request: &Request) -> Result<Outcome> {
+/// Carries a plan out, if it is for what is asked.
+fn applied(repo: &Repo, heard: &dyn Fn(Warning), plan: &str, op: Op) -> Result<Value> {
+    let planned = offer::op_of(repo, plan, By::EDITOR)?;
+    if planned != op {
+        let message = format!("plan '{}' is for {}, and not for {}", sanitized(plan), planned.word(), op.word());
+        let hint = format!("ask for '_oxundo/plan' with \"op\": \"{}\"", op.word());
+        return Err(Refusal::new(Code::Usage, message).hint(hint).into());
+    }
     interrupt::watch(repo)?;
-    let command = Command { op: request.op(), by: session::By::Editor };
-    settled_for(repo, heard, command, |view| request.plan(view), |locked, planned, _| planned.carry_out(locked))
+    Ok(match offer::apply(repo, heard, plan, By::EDITOR)? {
+        Applied::Now(outcome) => outcome.json(),
+        Applied::Before(done) => done.json,
+    })
 }
 
 /// What is said of a session that is not open.

@@ -651,6 +651,7 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("there is no method '_oxundo/…'", "an editor's: acp.rs"),
     ("'_oxundo/…' cannot be asked for like that: …", "an editor's: acp.rs"),
     ("no session with this 'sessionId' is open here", "an editor's: acp.rs"),
+    ("plan '…' is for …, and not for …", "an editor's: acp.rs"),
     ("no answer came from oxundo itself: …", "its own program has to be gone: acp.rs"),
     ("the turn did not begin", "the library's: library.rs"),
     ("there is no home directory", "init says it of the file that it leaves, and goes on: init.rs"),
