@@ -3,7 +3,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
-use crate::git::repo::scratch::{verify, write_record};
+use crate::git::repo::scratch::{checksum, verify, write_record};
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::plan::Op;
@@ -127,11 +127,11 @@ pub fn offer(repo: &Repo, heard: Warn<'_>, request: &Request, asked: Asked<'_>) 
     look_ahead(repo, heard, asked.to(request), |view| {
         let planned = plan(view, request, asked)?;
         planned.announce(view);
-        let (id, outcome) = (planned.digest(view)?, planned.preview());
+        let (id, outcome) = (id_of(&planned, view, asked.agent.is_some())?, planned.preview());
         let mut offers = remembered(repo);
         let known = offers.iter().position(|offered| offered.id == id).map(|at| offers.remove(at));
-        // What the user has planned stays the user's, whoever plans the same after that.
-        let by = known.map_or_else(|| asked.agent.map(sanitized), |known| known.by.filter(|_| asked.agent.is_some()));
+        // Of agents, it is the first one's.
+        let by = known.and_then(|known| known.by).or_else(|| asked.agent.map(sanitized));
         let told = Some(Done::of(&outcome));
         let (request, at) = (request.clone(), Some(rfc3339_now()));
         offers.push(Offered { v: 1, id: id.clone(), request, by, at, told, done: None });
@@ -139,6 +139,13 @@ pub fn offer(repo: &Repo, heard: Warn<'_>, request: &Request, asked: Asked<'_>) 
         side_effects::name_who_is_asked(view, outcome.plan.op);
         Ok((id, outcome))
     })
+}
+
+/// A plan's id. What the user has planned stays the user's, and is another plan than the same one that an agent asks for.
+fn id_of(planned: &Planned, view: &View<'_>, is_agents: bool) -> Result<String> {
+    let digest = planned.digest(view)?;
+    let agents = || format!("{:016x}", u64::from_be_bytes(checksum(format!("agent {digest}").as_bytes())));
+    Ok(if is_agents { agents() } else { digest })
 }
 
 /// Carries a plan out, if it would still do the same, and has not been carried out yet. An agent carries out no other plan than
@@ -154,7 +161,7 @@ pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str, asked: Asked<'_>) -> Result
         let planned = plan(view, &offered.request, asked);
         let is_it = match &planned {
             // When an open turn was closed for it, the timeline is another one.
-            Ok(planned) => is_checked.replace(true) || planned.digest(view)? == id,
+            Ok(planned) => is_checked.replace(true) || id_of(planned, view, offered.by.is_some())? == id,
             // It is not for being refused to agents that it is stale.
             Err(error) => error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::Agent),
         };

@@ -195,6 +195,42 @@ fn a_plan_is_stale_when_another_program_acts_before_it_is_carried_out() {
 }
 
 #[test]
+fn the_same_plan_is_another_for_the_user_and_for_an_agent() {
+    let planned = |repo: &Sandbox| repo.json(["undo", "--plan"]).1["plan"].as_str().expect("an id").to_owned();
+    for agent_first in [false, true] {
+        let repo = repo();
+        allow(&repo);
+        let client = Client::of(&repo);
+        let agents = agent_first.then(|| client.plan("plan_undo", json!({})));
+        let users = planned(&repo);
+        let agents = agents.unwrap_or_else(|| client.plan("plan_undo", json!({})));
+        assert_ne!(agents, users);
+        client.refused(&repo, "apply", json!({"plan": users}), "not_found");
+        let plans = repo.json(["doctor"]).1["about"]["plans"].clone();
+        assert_eq!((&plans[0]["plan"], plans.as_array().map(Vec::len)), (&json!(agents), Some(1)), "{plans}");
+        assert_eq!(client.call("apply", json!({"plan": agents}))["turns"], json!([2]));
+        repo.assert_absent("two.txt", "undone");
+        // And it is one undo.
+        let before = repo.everything();
+        assert_eq!(repo.oxundo(["apply", &users]).code, 3, "it is stale");
+        repo.oxundo(["apply", &agents]).says("Done before: Undid turn 2");
+        repo.everything().assert_is(&before, "nothing is done");
+        let operations = repo.json(["log", "--ops"]).1;
+        let what = operations["operations"][0]["message"].as_str().expect("it says what").to_owned();
+        assert!(what.ends_with(", as test-agent asked)"), "{what}");
+    }
+    // What the user applies of their own is on no agent's word.
+    let repo = repo();
+    let agents = Client::of(&repo).plan("plan_undo", json!({}));
+    let users = planned(&repo);
+    repo.oxundo(["apply", &users]).success();
+    let operations = repo.json(["log", "--ops"]).1;
+    let what = operations["operations"][0]["message"].as_str().expect("it says what").to_owned();
+    assert!(!what.contains("asked"), "{what}");
+    assert_eq!(repo.oxundo(["apply", &agents]).code, 3, "it is stale");
+}
+
+#[test]
 fn two_clients_at_once_do_one_undo() {
     let repo = repo();
     allow(&repo);
