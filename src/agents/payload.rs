@@ -6,6 +6,8 @@ use crate::model::call::ToolUse;
 use crate::model::session::Signal;
 use crate::model::turn::{Participant, model_name};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A prompt longer than this is cut: the record of its turn is read with others.
@@ -13,6 +15,9 @@ const LONGEST: usize = 1 << 20;
 
 /// Ids and paths longer than this are ignored.
 const LONGEST_NAME: usize = 4 << 10;
+
+/// So many levels down there are fields that count.
+const LEVELS: usize = 4;
 
 /// So many characters of a command line are kept.
 const LONGEST_COMMAND: usize = 200;
@@ -104,6 +109,27 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         }),
         directory: name(DIRECTORY).map(PathBuf::from),
     })
+}
+
+/// What a text in JSON says in its upper levels, which is where the fields are. Further down, and in the place of numbers beyond
+/// what can be counted with, there is nothing.
+pub fn in_part(text: &str) -> Option<Value> {
+    serde_json::from_str::<&RawValue>(text).ok()?;
+    Some(part(text, LEVELS))
+}
+
+fn part(text: &str, levels: usize) -> Value {
+    match serde_json::from_str(text) {
+        Ok(value) => return value,
+        Err(_) if levels == 0 => return Value::Null,
+        Err(_) => {}
+    }
+    let read = |raw: &RawValue| part(raw.get(), levels - 1);
+    if let Ok(fields) = serde_json::from_str::<BTreeMap<String, &RawValue>>(text) {
+        return Value::Object(fields.into_iter().map(|(key, raw)| (key, read(raw))).collect());
+    }
+    let list = serde_json::from_str::<Vec<&RawValue>>(text);
+    list.map_or(Value::Null, |list| list.into_iter().map(read).collect())
 }
 
 /// The worktree that is about to be removed, where the payload says so.
@@ -211,6 +237,18 @@ mod tests {
         assert_eq!(heard.prompt.as_deref(), Some("do it"));
         assert_eq!(heard.part.model.as_deref(), Some("m"));
         assert_eq!(hear("claude", &camel), Some(heard));
+    }
+
+    #[test]
+    fn what_cannot_be_read_as_a_whole_is_read_in_part() {
+        let deep = format!("{}7{}", "[".repeat(200), "]".repeat(200));
+        let text =
+            format!(r#"{{"a": 1e400, "b": "x", "c": {deep}, "d": {{"e": {{"f": ["y", {deep}]}}, "g": -1E+999}}}}"#);
+        let wanted = json!({"a": null, "b": "x", "c": [[[null]]], "d": {"e": {"f": ["y", null]}, "g": null}});
+        assert_eq!(in_part(&text), Some(wanted));
+        for broken in ["", "{", "{\"a\": 1e400", "{\"a\": 1e400}}", "{\"a\": NaN}", "{\"a\": \"\\x\"}"] {
+            assert_eq!(in_part(broken), None, "{broken}");
+        }
     }
 
     #[test]

@@ -69,6 +69,90 @@ fn a_turn_whose_beginning_was_blocked_begins_at_the_next_sign_and_is_partial() {
     repo.assert_sound();
 }
 
+/// Claude Code's hook is called with these bytes, and is silent.
+#[track_caller]
+fn told(repo: &Sandbox, payload: &[u8]) {
+    let output = Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload);
+    output.success();
+    assert_eq!((output.out(), output.err()), (String::new(), String::new()), "a hook is silent");
+}
+
+#[test]
+fn json_that_is_too_much_to_read_is_read_where_it_counts() {
+    let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let objects = format!("{}7{}", "{\"a\":".repeat(5000), "}".repeat(5000));
+    for more in ["1e400", "-1E+999", &deep(130), &deep(100_000), &objects, "\"\\ud800\"", "[1e400,\"\\ud83d \\udc00\"]"]
+    {
+        let repo = Sandbox::new();
+        let before = repo.state();
+        let payload = |event: &str| {
+            format!(
+                r#"{{"q":{more},"hook_event_name":"{event}","prompt":"do it","tool_name":"Bash","tool_use_id":"t",
+                "tool_input":{{"command":"make","more":{more}}},"session_id":"s","prompt_id":"1"}}"#
+            )
+        };
+        told(&repo, payload(BEGIN).as_bytes());
+        told(&repo, payload("PreToolUse").as_bytes());
+        repo.sh("echo one >one.txt");
+        told(&repo, payload("PostToolUse").as_bytes());
+        told(&repo, payload(END).as_bytes());
+        assert_eq!(repo.oxundo(["status"]).err(), "", "nothing is missed");
+        let turn = first(&repo);
+        assert_eq!((&turn["partial"], &turn["message"]), (&json!(false), &json!("do it")), "{turn}");
+        assert_eq!(repo.json(["log", "--steps"]).1["turns"][0]["steps"][0]["tool"], json!("Bash"));
+        repo.undo();
+        repo.state().assert_is(&before, "undone");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_of_and_the_next_sign_begins_the_turn() {
+    for broken in
+        ["{", "{\"hook_event_name\":\"UserPromptSubmit\",\"session_id\":\"s\",\"prompt\":\"do i", "{\"a\": NaN}"]
+    {
+        let repo = Sandbox::new();
+        told(&repo, broken.as_bytes());
+        told(&repo, broken.as_bytes());
+        let status = repo.oxundo(["status"]);
+        status.warns("read the hook's JSON");
+        status.warns("a prompt may not be recorded, or its turn may be left open");
+        assert_eq!(status.err().matches("gave up").count(), 1, "once is enough: {}", status.err());
+        repo.sh("echo early >early.txt");
+        let before = repo.state();
+        hook(&repo, "PreToolUse", "1");
+        repo.sh("echo late >late.txt");
+        // What cannot be read in the middle of it begins nothing, and ends nothing.
+        told(&repo, broken.as_bytes());
+        hook(&repo, "PostToolUse", "1");
+        hook(&repo, "PreToolUse", "1");
+        hook(&repo, "PostToolUse", "1");
+        hook(&repo, END, "1");
+        assert_eq!((first(&repo)["partial"].clone(), repo.log().len()), (json!(true), 1));
+        let undo = repo.oxundo(["undo"]);
+        undo.success();
+        undo.warns("the prompt's turn was begun late, and is partial");
+        repo.state().assert_is(&before, "what was there when it began is back");
+        assert_eq!(repo.oxundo(["status"]).err(), "", "it was told");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_could_not_be_read_before_another_prompt_is_no_beginning_of_it() {
+    let repo = Sandbox::new();
+    told(&repo, b"{");
+    hook(&repo, BEGIN, "1");
+    repo.sh("echo one >one.txt");
+    hook(&repo, END, "1");
+    repo.sh("echo mine >mine.txt");
+    // A session that nobody has heard of, in a call: where it began nobody knows.
+    let call = json!({"hook_event_name": "PreToolUse", "session_id": "other", "tool_name": "Bash", "tool_use_id": "t"});
+    told(&repo, call.to_string().as_bytes());
+    assert_eq!((first(&repo)["partial"].clone(), repo.log().len()), (json!(false), 1));
+    repo.oxundo(["undo"]).success();
+    assert!(repo.exists("mine.txt") && !repo.exists("one.txt"));
+}
+
 #[test]
 fn the_next_prompt_is_no_late_beginning() {
     let repo = impatient();

@@ -35,6 +35,8 @@ enum Part {
     End,
     /// Its beginning, and the turn was begun later.
     Late,
+    /// What could not be read: whichever of these it was, of whichever session.
+    Unread,
 }
 
 /// A signal that nobody could act on.
@@ -91,12 +93,16 @@ impl Missed {
     }
 
     fn is_of(&self, part: &Participant) -> bool {
-        self.agent == part.agent && self.session == part.session
+        self.agent == part.agent && (self.part == Part::Unread || self.session == part.session)
     }
 
     /// Whether it is a beginning of the session that another one is of.
     fn is_begin_of(&self, other: &Self) -> bool {
-        self.part == Part::Begin && self.session == other.session
+        match self.part {
+            Part::Begin => self.session == other.session,
+            Part::Unread => self.agent == other.agent,
+            Part::End | Part::Late => false,
+        }
     }
 
     /// Whether it was acted on nevertheless, as the timeline has it.
@@ -228,7 +234,34 @@ pub fn unrecorded(repo: &Repo, part: &Participant) -> Option<Missed> {
     let unknown = || Missed::of(repo, Signal::Begin, part, None).filter(|_| is_cut(&file(repo)));
     let missed = all(repo).into_iter().rfind(|missed| missed.is_of(part)).or_else(unknown)?;
     let is_its = missed.prompt.is_none() || part.prompt.is_none() || missed.prompt == part.prompt;
-    (missed.part == Part::Begin && is_its).then_some(missed)
+    let is_begin = match missed.part {
+        Part::Begin => true,
+        // It may have been, unless its agent has begun something since.
+        Part::Unread => !missed.is_done(repo).unwrap_or_default(),
+        Part::End | Part::Late => false,
+    };
+    (is_begin && is_its).then_some(missed)
+}
+
+/// Remembers that an agent has told of something that cannot be read; once, as long as nothing has begun since.
+pub fn note_unread(repo: &Repo, agent: &str, why: &str) -> Result<()> {
+    let next = Some(Timelines::new(repo).timeline()?.state.next);
+    let is_known = |missed: &Missed| missed.part == Part::Unread && missed.agent == agent && missed.next == next;
+    if all(repo).iter().any(is_known) {
+        return Ok(());
+    }
+    let unread = Missed {
+        at: rfc3339_now(),
+        part: Part::Unread,
+        agent: agent.to_owned(),
+        session: None,
+        prompt: None,
+        message: None,
+        why: String::new(),
+        open: None,
+        next,
+    };
+    unread.write(repo.scratch()?, why)
 }
 
 /// Remembers that a turn was begun late.
@@ -248,9 +281,10 @@ pub fn told(repo: &Repo) -> Vec<String> {
     let sentence = |(at, missed): (usize, &Missed)| {
         let is_begun = || all[at..].iter().any(|later| later.part == Part::Late && missed.is_begin_of(later));
         let what = match missed.part {
-            Part::Begin if is_begun() => "the prompt's turn was begun late, and is partial",
+            Part::Begin | Part::Unread if is_begun() => "the prompt's turn was begun late, and is partial",
             Part::Begin => "the prompt was not recorded: what it changed counts as yours",
             Part::End => "the prompt's turn was left open",
+            Part::Unread => "a prompt may not be recorded, or its turn may be left open",
             Part::Late if all[..at].iter().any(|earlier| earlier.is_begin_of(missed)) => return None,
             Part::Late => "the prompt's turn was begun late, and is partial",
         };

@@ -21,6 +21,7 @@ use crate::model::call::ToolUse;
 use crate::model::session::Signal;
 use crate::ops::checkpoint;
 use crate::ops::turn::message_of_prompt;
+use crate::ops::turn::missed;
 use crate::ops::turn::missed::{Attempt, Missed};
 use crate::ops::turn::session::{SignalCall, beside_turn, handle_signal};
 use crate::program::args::HookArgs;
@@ -125,7 +126,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
         (Ok(false), ..) => return Ok(()),
         (Err(error), ..) => Err(error),
         (Ok(true), Some(heard), _) => told(&repo, &Logged::new(&repo, adapter, event).heard(), heard),
-        (Ok(true), None, Some(error)) => Err(error).context("read the hook's JSON"),
+        (Ok(true), None, Some(error)) => return unheard(&repo, adapter, event, error),
         (Ok(true), None, None) => Ok(()),
     };
     note(&repo, adapter, event, done.as_ref().err());
@@ -144,12 +145,25 @@ fn given(words: &[String]) -> Result<(Vec<u8>, Option<&str>)> {
 
 /// What the JSON says, and why it cannot be read.
 fn read(text: &[u8]) -> (Value, Option<serde_json::Error>) {
-    match serde_json::from_slice::<Value>(text).or_else(|error| serde_json::from_str(&lenient(text)).map_err(|_| error))
-    {
-        Ok(payload) => (payload, None),
-        Err(_) if text.trim_ascii().is_empty() => (Value::Null, None),
-        Err(error) => (Value::Null, Some(error)),
+    let error = match serde_json::from_slice(text) {
+        Ok(payload) => return (payload, None),
+        Err(_) if text.trim_ascii().is_empty() => return (Value::Null, None),
+        Err(error) => error,
+    };
+    match payload::in_part(&lenient(text)) {
+        Some(payload) => (payload, None),
+        None => (Value::Null, Some(error)),
     }
+}
+
+/// Writes down that something was told which cannot be read. The agent hears nothing of it.
+fn unheard(repo: &Repo, adapter: &Adapter, event: Option<&str>, error: serde_json::Error) -> Result<()> {
+    let error = anyhow::Error::new(error).context("read the hook's JSON");
+    note(repo, adapter, event, Some(&error));
+    if event.is_some_and(|event| adapter.meaning(event).is_none()) {
+        return Ok(());
+    }
+    missed::note_unread(repo, adapter.name, &format!("{error:#}"))
 }
 
 /// JSON of which what no text can hold is replaced: bytes that are not UTF-8, control characters, and halves of characters,
