@@ -506,9 +506,10 @@ impl Bounds {
         self.parts.iter().find(|part| part.is_session_of(who))
     }
 
-    /// Adds a session beside others, or replaces its part where it has one already.
-    pub fn join(&mut self, part: Participant) {
-        self.shared = true;
+    /// Adds a session to those that are there, or replaces its part where it has one already. `beside` is whether it works beside
+    /// them.
+    pub fn join(&mut self, part: Participant, beside: bool) {
+        self.shared |= beside;
         match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
             Some(known) => *known = part,
             None => self.parts.push(part),

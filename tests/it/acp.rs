@@ -722,6 +722,58 @@ fn what_cannot_be_started_is_said() {
     repo.everything().assert_is(&before, "nothing is recorded");
 }
 
+/// An agent that tells of the same prompt by its own hooks, under a name of its own for the session.
+#[test]
+fn what_an_agent_tells_by_its_own_hooks_too_is_no_work_beside_it() {
+    let hooked = |event: &str, session: &str| {
+        let told = json!({"hook_event_name": event, "session_id": session, "prompt_id": "1", "prompt": "work"});
+        format!("printf '%s' '{told}' | oxundo hook claude")
+    };
+    // Which session the hook's is, of two that are at work, nobody can tell; nor of a hook that the agent has not started.
+    for (others, is_agents, shared) in [(0, true, false), (1, true, true), (0, false, true)] {
+        let repo = Sandbox::new();
+        let before = repo.state();
+        repo.sh("rm -f ../heard ../say ../do; mkfifo ../heard ../say ../do ../done");
+        // It does what it is told by another way, and says when that is done.
+        let agent = "exec 3<&0; cat <&3 >../heard & (while read -r line; do sh -c \"$line\"; echo >../done; done) <../do & exec cat ../say 3<&-";
+        let mut oxundo = repo.oxundo_command(["acp", "--", "sh", "-c", agent]);
+        let mut oxundo = oxundo.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start oxundo");
+        let heard = Ear::to(File::open(repo.path("../heard")).expect("hear what the agent hears"));
+        let say = File::options().write(true).open(repo.path("../say")).expect("speak for the agent");
+        let mut order = File::options().write(true).open(repo.path("../do")).expect("order the agent about");
+        let client = Ear::to(oxundo.stdout.take().expect("a pipe"));
+        let mut talk = Talk::between(oxundo, client, heard, say);
+        let mut tell = |event: &str| {
+            if is_agents {
+                order.write_all(format!("{}\n", hooked(event, "own")).as_bytes()).expect("order it");
+                repo.sh("read -r done <../done");
+            } else {
+                repo.sh(&hooked(event, "own"));
+            }
+        };
+        talk.session(&repo, "s");
+        let prompt = talk.prompt("s", "work");
+        let rest: Vec<i64> = (0..others)
+            .map(|_| {
+                talk.session(&repo, "t");
+                talk.prompt("t", "more")
+            })
+            .collect();
+        tell("UserPromptSubmit");
+        repo.sh("echo 1 >one.txt");
+        tell("Stop");
+        assert_eq!(turns(&repo).len(), 1, "the prompt is not answered yet");
+        for prompt in rest.into_iter().chain([prompt]) {
+            talk.done(prompt, StopReason::EndTurn);
+        }
+        let log = repo.log();
+        assert_eq!((&log[0]["shared"], &log[0]["state"], log.len()), (&json!(shared), &json!("done"), 1), "{log:?}");
+        repo.undo();
+        repo.state().assert_is(&before, "undone");
+        drop(order);
+    }
+}
+
 /// What an agent starts like an editor is the agent's still.
 #[test]
 fn an_agent_is_no_editor() {

@@ -241,7 +241,8 @@ fn take_step(
         SessionStep::Claim => claim(locked, call, turn)?,
         SessionStep::Renew => return renew(locked, call, &turn, in_run),
         SessionStep::Join => {
-            turn.origin.join(started(call));
+            let beside = !is_told_twice(call, &turn);
+            turn.origin.join(started(call), beside);
             turn.asked(call.message.clone(), call.prompt.clone());
             amend(locked, &turn, "join")?;
         }
@@ -268,6 +269,14 @@ fn take_step(
         }
     }
     Ok(None)
+}
+
+/// Whether an agent's own hook tells of what an editor's protocol has told of already: the server that stands between them has
+/// started this agent.
+fn is_told_twice(call: &SignalCall, turn: &Turn) -> bool {
+    let mut others = at_work(turn).filter(|part| !part.is_session_of(&call.part)).peekable();
+    let is_servers = |part: &Participant| adapter(&part.agent).is_none() && process::is_above(part);
+    adapter(&call.part.agent).is_some() && turn.origin.by_hooks && others.peek().is_some() && others.all(is_servers)
 }
 
 /// Opens a turn where none is open.
