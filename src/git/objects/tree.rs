@@ -338,6 +338,27 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_found_however_often_names_were_looked_up() {
+        let f = Fixture::new();
+        let (objects, blob) = (Objects::new(&f.repo), f.blob("x"));
+        let names: BTreeMap<BString, _> = (0..20)
+            .map(|n| (format!("d/{n}").into(), (EntryKind::Blob, blob)))
+            .chain([("e/x".into(), (EntryKind::Link, blob))])
+            .collect();
+        let tree = built(&f, &names);
+        for _ in 0..2 {
+            for (path, entry) in &names {
+                assert_eq!(objects.tree_entry(tree, path.as_bstr()).expect("read"), Some(*entry), "{path}");
+            }
+            for path in ["d/20", "d/1/x", "e/", "f", "e/y"] {
+                assert_eq!(objects.tree_entry(tree, path.into()).expect("read"), None, "{path}");
+            }
+            let kind = objects.tree_entry(tree, "e".into()).expect("read").map(|(kind, _)| kind);
+            assert_eq!(kind, Some(EntryKind::Tree));
+        }
+    }
+
+    #[test]
     fn a_file_makes_place_for_a_directory_and_a_directory_for_a_file() {
         let f = Fixture::new();
         let (objects, one, two) = (Objects::new(&f.repo), f.blob("one"), f.blob("two"));
