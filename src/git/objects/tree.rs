@@ -115,8 +115,8 @@ impl Objects<'_> {
     /// What has a name in a tree.
     fn entry_in(&self, tree: ObjectId, name: &[u8]) -> Result<Option<Named>> {
         let mut levels = self.repo.levels.borrow_mut();
-        if let Some(known) = levels.find(tree, name) {
-            return Ok(known);
+        if let Some(names) = levels.names(tree) {
+            return Ok(names.get(BStr::new(name)).copied());
         }
         let read = self.repo.find_tree(tree)?;
         if levels.count(tree) {

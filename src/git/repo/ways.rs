@@ -29,27 +29,22 @@ struct Level {
 pub struct Levels(Vec<Level>);
 
 impl Levels {
-    /// What has this name in a tree, where its names are known; none where it has to be read.
-    pub fn find(&mut self, tree: ObjectId, name: &[u8]) -> Option<Option<Named>> {
+    /// The names of a tree, where they are known; none where it has to be read.
+    pub fn names(&mut self, tree: ObjectId) -> Option<&HashMap<BString, Named>> {
         let at = self.0.iter().position(|level| level.tree == tree)?;
         self.0[..=at].rotate_right(1);
-        let names = self.0[0].names.as_ref()?;
-        Some(names.get(BStr::new(name)).copied())
+        self.0[0].names.as_ref()
     }
 
     /// Counts a lookup; tells whether all names are wanted.
     pub fn count(&mut self, tree: ObjectId) -> bool {
-        match self.0.first_mut().filter(|level| level.tree == tree) {
-            Some(level) => {
-                level.lookups += 1;
-                level.lookups >= OFTEN
-            }
-            None => {
-                self.0.truncate(MOST - 1);
-                self.0.insert(0, Level { tree, lookups: 1, names: None });
-                false
-            }
+        if let Some(level) = self.0.first_mut().filter(|level| level.tree == tree) {
+            level.lookups += 1;
+            return level.lookups >= OFTEN;
         }
+        self.0.truncate(MOST - 1);
+        self.0.insert(0, Level { tree, lookups: 1, names: None });
+        false
     }
 
     /// Keeps the names of the tree that was counted last.
