@@ -3,6 +3,7 @@
 use crate::sandbox::{Output, Sandbox, check_all};
 use crate::terminal::Terminal;
 use serde_json::json;
+use std::process::Command;
 
 /// A turn of a session.
 fn turn(repo: &Sandbox, session: &str, agent: &str, message: &str, script: &str) {
@@ -417,6 +418,39 @@ fn dates_have_gits_forms() {
     }
     repo.git(["config", "log.date", "nonsense"]);
     repo.oxundo(["log"]).says("s ago  claude: one");
+}
+
+#[test]
+fn a_pattern_of_dates_is_read_as_c_has_it() {
+    let repo = Sandbox::new().with_variable("TZ", "America/New_York");
+    turn(&repo, "a", "claude", "one", "echo 1 >one");
+    let at = repo.oxundo(["log", "--format=%at"]).out();
+    let zone = repo.oxundo(["log", "--format=%ad", "--date=format:%z"]).out();
+    repo.sh(&format!("GIT_AUTHOR_DATE='{} {}' git commit -q --allow-empty -m at", at.trim(), zone.trim()));
+    let date = |program: &mut Command, pattern: &str| {
+        let output = program.args(["--format=%ad", &format!("--date=format:{pattern}")]).output().expect("run it");
+        String::from_utf8(output.stdout).expect("it is text")
+    };
+    // Of the commit's zone git knows no name, and C nothing.
+    let letters: Vec<char> = ('A'..='Z').chain('a'..='y').filter(|letter| *letter != 'Z').collect();
+    let all = |before: &str| letters.iter().map(|letter| format!("%{before}{letter}|")).collect::<String>();
+    for pattern in [
+        &all("")[..],
+        &all("E"),
+        &all("O"),
+        "a%tb%nc\td",
+        "%-d %B %_H %_m %^a %^B %#p %5Y %3d %05e",
+        "100%% %: %é %Q %F %",
+        "a%-",
+        "%E",
+    ] {
+        let (ours, git) =
+            (date(&mut repo.oxundo_command(["log"]), pattern), date(&mut repo.git_command(["log", "-1"]), pattern));
+        assert_eq!(ours, git, "{pattern}");
+    }
+    repo.oxundo(["log", "--date=format:%F%nand%tmore"]).says(" and more  claude: one");
+    repo.oxundo(["log", "--ops", "--date=format:%F%nand%tmore"]).says(" and more  end 1");
+    assert!(!repo.oxundo(["log", "--format=%ad", "--date=format:\u{1b}[2J%n"]).out().contains('\u{1b}'));
 }
 
 #[test]

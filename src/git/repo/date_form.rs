@@ -4,7 +4,7 @@ use crate::error::{Code, Refusal};
 use crate::git::repo::clock::{in_zone, parse_rfc3339, seconds_ago, unix_now};
 use crate::model::bytes::sanitized;
 use jiff::Zoned;
-use jiff::fmt::strtime::format;
+use jiff::fmt::strtime::{BrokenDownTime, Config, PosixCustom};
 
 /// A form of dates.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl DateForm {
             return Self::named(if is_terminal { name } else { "default" }, is_terminal);
         }
         if let Some(pattern) = name.strip_prefix("format:").or_else(|| name.strip_prefix("format-local:")) {
-            return Ok(Self::Pattern(pattern.to_owned()));
+            return Ok(Self::Pattern(in_c(pattern)));
         }
         let plain = name.strip_suffix("-local").unwrap_or(name);
         let known = |wanted: &str| NAMED.iter().find(|(known, _)| *known == wanted);
@@ -72,12 +72,22 @@ impl DateForm {
         }
     }
 
-    /// A recorded time in this form.
+    /// A recorded time in this form, in one line.
     pub fn of(&self, time: &str) -> String {
-        match parse_rfc3339(time) {
-            Some(then) => sanitized(&self.shown(then, unix_now())),
-            None => sanitized(time),
-        }
+        self.in_lines(time).replace(['\n', '\t'], " ")
+    }
+
+    /// A recorded time in this form, with the newlines and tabs that it asks for.
+    pub fn in_lines(&self, time: &str) -> String {
+        let Some(then) = parse_rfc3339(time) else { return sanitized(time) };
+        let shown = self.shown(then, unix_now());
+        shown
+            .split_inclusive(['\n', '\t'])
+            .map(|part| match part.strip_suffix(['\n', '\t']) {
+                Some(text) => sanitized(text) + &part[text.len()..],
+                None => sanitized(part),
+            })
+            .collect()
     }
 
     fn shown(&self, then: i64, now: i64) -> String {
@@ -96,8 +106,43 @@ impl DateForm {
 }
 
 fn patterned(pattern: &str, then: i64) -> String {
+    let config = Config::new().custom(PosixCustom::new()).lenient(true);
     // What is no pattern is shown as it is.
-    format(pattern, &in_zone(then)).unwrap_or_else(|_| pattern.to_owned())
+    BrokenDownTime::from(&in_zone(then)).to_string_with_config(&config, pattern).unwrap_or_else(|_| pattern.to_owned())
+}
+
+/// What glibc's `strftime` knows: plain, behind `E`, behind `O`.
+const LETTERS: [(&str, &str); 3] = [
+    ("", "%aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYzZ"),
+    ("E", "cCnpPrRstTuxXyYzZ"),
+    ("O", "bBCdegGhHIjklmMnpPrRsStTuUVwWyzZ"),
+];
+
+/// The pattern as C has it, for one who knows other letters besides, and neither `E` nor `O`, which say nothing in C's locale.
+fn in_c(pattern: &str) -> String {
+    let (mut text, mut rest) = (String::new(), pattern);
+    while let Some((before, behind)) = rest.split_once('%') {
+        let word = behind.trim_start_matches(['_', '-', '0', '^', '#']);
+        // Of several flags the last one is what counts.
+        let flag = behind[..behind.len() - word.len()].chars().next_back();
+        let letters = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        let width = &word[..word.len() - letters.len()];
+        let modifier = ["E", "O"].into_iter().find(|modifier| letters.starts_with(modifier)).unwrap_or_default();
+        let letter = letters[modifier.len()..].chars().next();
+        let knows = |letter: &char| LETTERS.iter().any(|(known, all)| *known == modifier && all.contains(*letter));
+        text.push_str(before);
+        rest = if let Some(letter) = letter.filter(knows) {
+            text.push('%');
+            text.extend(flag);
+            text.push_str(width);
+            text.push(letter);
+            &letters[modifier.len() + letter.len_utf8()..]
+        } else {
+            text.push_str("%%");
+            behind
+        };
+    }
+    text + rest
 }
 
 /// How long ago, in git's words.

@@ -263,8 +263,8 @@ impl Value {
             }
             Self::Whole => safe_lines(&whole(turn)),
             Self::Agent => sanitized(&turn.agent),
-            Self::Date(form) => form.of(line.time()),
-            Self::UsualDate => beside.dates.of(line.time()),
+            Self::Date(form) => form.in_lines(line.time()),
+            Self::UsualDate => beside.dates.in_lines(line.time()),
             Self::Refs => refs(),
             Self::RefsInBrackets if beside.refs.is_empty() => String::new(),
             Self::RefsInBrackets => format!(" ({})", refs()),
