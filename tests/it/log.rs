@@ -521,3 +521,16 @@ fn what_git_finds_a_commit_by_names_its_turn_and_two_dots_a_range() {
     repo.assert_absent("file3", "turn 2 is the last one done");
     repo.oxundo(["branch", "other", "HEAD"]).success();
 }
+
+#[test]
+fn a_message_of_several_lines_is_parted_as_git_parts_it() {
+    let repo = Sandbox::new();
+    for message in ["one\ntwo  \n three\n\n\nbody 1\n\n  body 2\n", "only\ntwo", "\n \nfirst\n\nbody", "one"] {
+        turn(&repo, "a", "claude", message, "echo 1 >>one");
+        for format in ["%s", "%b", "%B"] {
+            let git = repo.git(["log", "-1", &format!("--format={format}")]).replace("Assisted-by: claude", "");
+            let ours = repo.oxundo(["log", "-n1", "--format", format]).out();
+            assert_eq!(ours.trim_end(), git.trim_end(), "{format} of {message:?}");
+        }
+    }
+}

@@ -257,10 +257,8 @@ impl Value {
         match self {
             Self::Commit => line.commit().map(|id| id.to_string()).unwrap_or_default(),
             Self::ShortCommit => line.commit().map(|id| id.to_hex_with_len(7).to_string()).unwrap_or_default(),
-            Self::Subject => sanitized(&turn.title()),
-            Self::Body => {
-                safe_lines(whole(turn).split_once('\n').map_or("", |(_, body)| body.trim_start_matches('\n')))
-            }
+            Self::Subject => sanitized(&subject_and_body(turn).0),
+            Self::Body => safe_lines(&subject_and_body(turn).1),
             Self::Whole => safe_lines(&whole(turn)),
             Self::Agent => sanitized(&turn.agent),
             Self::Date(form) => form.in_lines(line.time()),
@@ -294,9 +292,25 @@ fn named(name: &str, line: &Line) -> String {
     sanitized(&text)
 }
 
-/// What was asked for, all of it.
+/// What was asked for, or the message that was given, all of it.
 fn whole(turn: &Turn) -> String {
-    turn.prompt.clone().unwrap_or_else(|| turn.title())
+    let said = turn.prompt.as_deref().or(turn.message.as_deref()).map(str::trim).filter(|text| !text.is_empty());
+    said.map_or_else(|| turn.title(), str::to_owned)
+}
+
+/// As git parts a message: its first paragraph in one line, and the rest. Of a prompt git was told the first line.
+fn subject_and_body(turn: &Turn) -> (String, String) {
+    let whole = whole(turn);
+    let lines: Vec<&str> = whole.lines().collect();
+    let first = lines.iter().map(|line| line.trim_end()).take_while(|line| !line.is_empty());
+    let (subject, behind) = if turn.prompt.is_some() {
+        (turn.title(), 1)
+    } else {
+        let first: Vec<&str> = first.collect();
+        (first.join(" "), first.len())
+    };
+    let body = lines.iter().skip(behind).skip_while(|line| line.trim().is_empty()).copied();
+    (subject, body.collect::<Vec<_>>().join("\n"))
 }
 
 fn safe_lines(text: &str) -> String {
