@@ -534,3 +534,22 @@ fn a_message_of_several_lines_is_parted_as_git_parts_it() {
         }
     }
 }
+
+#[test]
+fn where_none_is_as_was_asked_for_it_says_so_and_where_none_is_asked_for_nothing() {
+    let repo = Sandbox::new();
+    repo.oxundo(["log", "--agent", "nobody"]).says("no turns yet");
+    repo.agent("echo 1 >one");
+    for args in [&["--until=1960-06-01"][..], &["--agent", "nobody"], &["--grep", "nothing"], &["--all", "--", "none"]]
+    {
+        let output = repo.oxundo([&["log"][..], args].concat());
+        assert_eq!((output.out().trim_end(), output.err().as_str()), ("no turn matches", ""), "{args:?}");
+    }
+    for args in
+        [&["-n", "0"][..], &["-n0", "--all"], &["-n0", "--ops"], &["-n0", "--until=1960-06-01"], &["-n0", "--graph"]]
+    {
+        let output = repo.oxundo([&["log"][..], args].concat());
+        assert_eq!((output.out().as_str(), output.err().as_str()), ("", ""), "{args:?}");
+    }
+    assert_eq!(repo.json(["log", "-n", "0"]).1["more"], true);
+}

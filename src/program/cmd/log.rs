@@ -18,7 +18,7 @@ use crate::ops::view::View;
 use crate::program::args::LogArgs;
 use crate::program::text::format::Format;
 use crate::program::text::line::{InWorktree, Line, StepLine, Taken};
-use crate::program::text::log::{Log, Operations, Overview};
+use crate::program::text::log::{Log, NoTurns, Operations, Overview};
 use crate::program::ui::{Answer, Ui};
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -68,7 +68,7 @@ fn empty(view: &View<'_>) -> Result<Log> {
         branch: view.head.branch.clone(),
         worktree: view.repo.worktree_id(),
         lines: Vec::new(),
-        recorded: view.timeline.commit.is_some(),
+        none: if view.timeline.commit.is_some() { NoTurns::Here } else { NoTurns::Yet },
         graph: false,
         look: Ui::look(),
         more: 0,
@@ -184,7 +184,13 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     // What is there now is told on top of what was there last; the log is there without it, too.
     let tells = !ui.json && format.is_none() && filter.is_none() && !lines.is_empty();
     let since = if tells { uncommitted_since(&view).unwrap_or_default() } else { None };
-    Ok(Box::new(Log { graph: args.graph, all: args.all, more, lines, since, dates, format, ..empty(&view)? }))
+    let empty = empty(&view)?;
+    let none = match empty.none {
+        _ if most == 0 => NoTurns::Wanted,
+        NoTurns::Here if filter.is_some() => NoTurns::Match,
+        none => none,
+    };
+    Ok(Box::new(Log { graph: args.graph, all: args.all, more, lines, none, since, dates, format, ..empty }))
 }
 
 /// Where the branches stand that HEAD is not on.

@@ -23,8 +23,8 @@ pub struct Log {
     pub branch: Option<String>,
     pub worktree: String,
     pub lines: Vec<Line>,
-    /// Whether there are turns at all.
-    pub recorded: bool,
+    /// Why there are none where there are none.
+    pub none: NoTurns,
     pub graph: bool,
     pub look: Look,
     /// How many turns there are besides.
@@ -42,6 +42,19 @@ pub struct Log {
     pub dates: DateForm,
     /// Lines of the user's own.
     pub format: Option<Format>,
+}
+
+/// Why a log is of no turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoTurns {
+    /// Nothing is recorded.
+    Yet,
+    /// They were made elsewhere.
+    Here,
+    /// None is as was asked for.
+    Match,
+    /// None was asked for.
+    Wanted,
 }
 
 /// Where the timeline stands, and the last turns.
@@ -96,7 +109,13 @@ impl Answer for Log {
             return format.text(self.lines.iter().map(|line| (line, self.beside(line))));
         }
         if self.lines.is_empty() {
-            return if self.recorded { "no turns here\n" } else { "no turns yet\n" }.to_owned();
+            let text = match self.none {
+                NoTurns::Yet => "no turns yet\n",
+                NoTurns::Here => "no turns here\n",
+                NoTurns::Match => "no turn matches\n",
+                NoTurns::Wanted => "",
+            };
+            return text.to_owned();
         }
         let rows: Vec<Row> = self.lines.iter().map(|line| self.row(line)).collect();
         let graph: Vec<String> = if self.graph { graph::drawn(&self.lines, self.look) } else { Vec::new() };
@@ -118,9 +137,12 @@ impl Answer for Log {
             return Vec::new();
         }
         if self.lines.is_empty() {
-            return vec![
-                "'oxundo run -- COMMAND' makes one; 'oxundo log --all' shows those of other branches".to_owned(),
-            ];
+            return match self.none {
+                NoTurns::Yet | NoTurns::Here => vec![
+                    "'oxundo run -- COMMAND' makes one; 'oxundo log --all' shows those of other branches".to_owned(),
+                ],
+                NoTurns::Match | NoTurns::Wanted => Vec::new(),
+            };
         }
         if self.more > 0 {
             let all = if self.all { "log --all" } else { "log" };
@@ -225,7 +247,8 @@ impl Answer for Operations {
 
     fn text(&self) -> String {
         if self.list.is_empty() {
-            return "no operations yet\n".to_owned();
+            // None was asked for where there are some.
+            return if self.more { "" } else { "no operations yet\n" }.to_owned();
         }
         let line = |(number, op): &(u64, Operation)| {
             let name = format!("op:{number}");
