@@ -56,6 +56,15 @@ impl Listener {
     }
 }
 
+/// The last events of one whose repository goes, which ends with it.
+#[track_caller]
+fn last_events(listener: Listener) -> Vec<Value> {
+    let Listener { mut child, lines } = listener;
+    let events = lines.lines().map(|line| serde_json::from_str(&line.expect("read")).expect("JSON")).collect();
+    assert_eq!(child.wait().expect("wait").code(), Some(0), "it ends by itself");
+    events
+}
+
 fn messages(events: &[Value]) -> Vec<&str> {
     let told = |event: &'_ Value| event["message"].as_str().is_some();
     events.iter().filter(|event| told(event)).map(|event| event["message"].as_str().expect("it is told")).collect()
@@ -171,4 +180,42 @@ fn a_directory_without_turns_is_followed_from_the_first_one() {
     assert_eq!(messages(&listener.until("end 1")).len(), 2);
     repo.oxundo(["uninstall", "--purge", "--yes"]).success();
     listener.ends_quietly();
+}
+
+#[test]
+fn with_nobody_to_read_it_ends_at_once() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one");
+    for (json, place) in [("--json", ">&-"), ("--json", ">/dev/null"), ("--color=never", ">&-")] {
+        let launch = format!("exec timeout 20 \"$0\" log --follow {json} {place}");
+        let status = repo.launched_command(&launch, &[]).status().expect("run it");
+        assert_eq!(status.code(), Some(0), "{json} {place}");
+    }
+}
+
+#[test]
+fn a_repository_that_is_deleted_is_gone_and_that_is_the_end() {
+    let mut places: Vec<fn() -> Sandbox> = vec![Sandbox::new];
+    if Sandbox::has_tables() {
+        places.push(|| Sandbox::with_tables(&[]));
+    }
+    for place in places {
+        for has_turns in [true, false] {
+            let repo = place();
+            if has_turns {
+                repo.agent("echo 1 >one");
+            }
+            let (listener, other) = (Listener::new(&repo), repo.linked("other"));
+            let beside = Listener::new(&other);
+            repo.git(["worktree", "remove", "--force", "../other"]);
+            for (which, listener) in [("a worktree", beside), ("all", listener)] {
+                if which == "all" {
+                    std::fs::remove_dir_all(repo.path(".git")).expect("delete it");
+                }
+                let events = last_events(listener);
+                let kinds: Vec<_> = events.iter().map(|event| event["event"].as_str()).collect();
+                assert_eq!(kinds, [Some("gone")], "{which}, with turns: {has_turns}: {events:?}");
+            }
+        }
+    }
 }

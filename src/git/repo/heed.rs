@@ -1,6 +1,7 @@
 //! Waits until something may have changed in some directories, or nobody reads any more what would be said of it.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,6 +11,14 @@ use std::time::Duration;
 /// So often is looked where nothing is told, and where not all may be.
 const LOOK: Duration = Duration::from_millis(500);
 const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+
+/// Whether nobody ever reads what is written there. Where the output was closed when a program began, it has been given this.
+pub fn goes_nowhere(out: BorrowedFd<'_>) -> bool {
+    let Ok((out, null)) = rustix::fs::fstat(out).and_then(|out| Ok((out, rustix::fs::stat("/dev/null")?))) else {
+        return false;
+    };
+    FileType::from_raw_mode(out.st_mode).is_char_device() && out.st_rdev == null.st_rdev
+}
 
 /// Who listens to directories, where the system tells of changes in them.
 #[derive(Debug, Default)]

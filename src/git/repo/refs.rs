@@ -145,6 +145,14 @@ impl Repo {
         has_tables(&self.gix)
     }
 
+    /// Whether all is there by which git knows a repository, and this worktree of it.
+    pub fn is_whole(&self) -> bool {
+        let common = self.common_dir();
+        let marks = [self.git_dir().join("HEAD"), common.join("HEAD"), common.join("refs")];
+        let has_list = !self.has_tables() || common.join("reftable/tables.list").exists();
+        has_list && marks.iter().all(|mark| mark.symlink_metadata().is_ok())
+    }
+
     /// Where a ref points now.
     pub fn ref_value(&self, name: &FullNameRef) -> Result<Option<Target>> {
         if self.has_tables() {

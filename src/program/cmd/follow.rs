@@ -3,7 +3,7 @@
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::repo::date_form::DateForm;
-use crate::git::repo::heed::Listener;
+use crate::git::repo::heed::{Listener, goes_nowhere};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::follow::{Follower, Happened};
 use crate::git::timeline::oplog::Operation;
@@ -19,23 +19,50 @@ use anyhow::Result;
 use console::style;
 use serde_json::{Value, json};
 use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
-/// Prints until nobody reads it any more.
+/// So long what cannot be read may be about to go, since the repository is being deleted.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Prints until nobody reads it any more, or the repository is gone.
 pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<()> {
-    let heard = ui.heard();
+    let (heard, held) = (ui.heard(), repo.hold());
     let view = look(repo, &heard, "log")?;
     let (timelines, dates) = (Timelines::new(repo), dates_of_operations(&view, args)?);
     let mut follower = Follower::from(view.timeline.commit);
+    let (mut listener, out) = (Listener::new(), Ui::out());
+    if goes_nowhere(out.as_fd()) {
+        return Ok(());
+    }
     if ui.json {
         Ui::line(&told("start", None, Some(&view.timeline)).to_string())?;
     }
-    let (mut listener, out) = (Listener::new(), Ui::out());
+    let tell = |happened: &Happened| {
+        Ui::line(&if ui.json { object(&timelines, happened).to_string() } else { text(happened, &dates, &timelines) })
+    };
+    let (mut is_gone, mut fails_since) = (false, None);
     loop {
         listener.cover(&timelines.places());
-        for happened in follower.news(&timelines)? {
-            let line =
-                if ui.json { object(&timelines, &happened).to_string() } else { text(&happened, &dates, &timelines) };
-            Ui::line(&line)?;
+        let news = follower.news(&timelines);
+        let is_there = held.as_ref().is_none_or(|held| repo.is_at(held)) && repo.is_whole();
+        match news {
+            Ok(news) => {
+                fails_since = None;
+                for happened in news {
+                    is_gone = matches!(happened, Happened::Gone);
+                    tell(&happened)?;
+                }
+            }
+            Err(error) if is_there && fails_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE => {
+                return Err(error);
+            }
+            Err(_) => {}
+        }
+        if !is_there {
+            if !is_gone {
+                tell(&Happened::Gone)?;
+            }
+            return Ok(());
         }
         if !listener.wait(out.as_fd())? {
             return Ok(());
