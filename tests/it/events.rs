@@ -140,10 +140,6 @@ fn what_has_expired_before_it_was_seen_is_said_to_be_unknown() {
 
 #[test]
 fn what_a_killed_writer_left_in_the_reflog_did_not_happen() {
-    // Of tables git writes both at once.
-    if Sandbox::has_tables() {
-        return;
-    }
     let repo = Sandbox::new();
     repo.agent("echo 1 >one");
     let mut listener = Listener::new(&repo);
