@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// So deep are values kept; below that they are only passed over.
 const DEPTH: usize = 8;
 
-/// The value of a line; none where that is not whole. Numbers and the like may be null in it, and so is what is too deep.
+/// The value of a line; none where that is not whole. What is too deep is null in it, and so is a number beyond bounds.
 pub fn parse(text: &[u8]) -> Option<Value> {
     if let Ok(value) = serde_json::from_slice(text) {
         return Some(value);
@@ -78,12 +78,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number, or a name as `true`: nobody asks for its value.
+    /// A number, or a name as `true`.
     fn word(&mut self) -> Option<Value> {
         let is_its = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
         let length = self.text.iter().take_while(|byte| is_its(byte)).count();
-        self.text = &self.text[length..];
-        (length > 0).then_some(Value::Null)
+        let (word, rest) = self.text.split_at(length);
+        self.text = rest;
+        (length > 0).then(|| serde_json::from_slice(word).unwrap_or_default())
     }
 
     /// What is between brackets, without a call for each of them.
@@ -193,7 +194,7 @@ mod tests {
             assert_eq!(lenient(text), Some(wanted.clone()), "{}", String::from_utf8_lossy(text));
         }
         let mixed = br#"{"a":"\ud83d\ude00\ud83d\u0041\ud83d\n\"\\\/","n":1e400,"b":[true,-1,{}, [ ]],"o":{ }}"#;
-        let wanted = json!({"a": "😀\u{fffd}A\u{fffd}\n\"\\/", "n": null, "b": [null, null, {}, []], "o": {}});
+        let wanted = json!({"a": "😀\u{fffd}A\u{fffd}\n\"\\/", "n": null, "b": [true, -1, {}, []], "o": {}});
         assert_eq!(lenient(mixed), Some(wanted));
         assert_eq!(lenient(b"{\"a\":\"\x01\"}"), Some(json!({"a": "\u{1}"})));
         let deep = 300_000;

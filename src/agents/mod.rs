@@ -7,7 +7,7 @@ pub mod files;
 pub mod fire;
 pub mod fork;
 mod json;
-mod lenient;
+pub mod lenient;
 pub mod payload;
 pub mod probe;
 pub mod process;

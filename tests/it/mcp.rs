@@ -394,6 +394,19 @@ fn nonsense_is_answered_or_dropped_and_does_no_harm() {
 }
 
 #[test]
+fn what_cannot_be_read_is_answered_too() {
+    let repo = repo();
+    let unreadable = [r#""\ud83d""#, "1e400", &format!("{}{}", "[".repeat(200), "]".repeat(200))];
+    for text in unreadable {
+        let asked = asking(2, "find", &json!({"text": "IT"})).replace("\"IT\"", text);
+        assert!(serde_json::from_str::<Value>(&asked).is_err(), "no JSON to most");
+        let output = spoken(&repo, &format!("{HELLO}{asked}{}", asking(3, "status", &json!({}))));
+        assert_eq!(answer(&output, 2)["error"]["code"], -32700, "{text}");
+        assert_eq!(answer(&output, 3)["result"]["isError"], false, "and it goes on");
+    }
+}
+
+#[test]
 fn what_others_wrote_is_data() {
     let repo = Sandbox::new();
     allow(&repo);

@@ -2,6 +2,7 @@
 //! nowhere else.
 
 mod call;
+mod hear;
 mod inert;
 mod table;
 
@@ -10,12 +11,12 @@ use crate::program::mcp::table::{TOOLS, tools};
 use anyhow::{Context, Result};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError, ServiceExt};
-use rmcp::transport::stdio;
 use std::path::{Path, PathBuf};
+use tokio::runtime::Handle;
 
 /// So long is the name that a client gives itself, at most.
 const NAME: usize = 60;
@@ -32,7 +33,8 @@ pub fn serve(directory: &Path) -> Result<()> {
     let runtime = runtime.enable_time().max_blocking_threads(AT_ONCE).build().context("start a runtime")?;
     runtime.block_on(async {
         let server = Server { directory: directory.to_owned() };
-        match server.serve(stdio()).await {
+        let said = hear::client(Handle::current())?;
+        match server.serve((said, tokio::io::stdout())).await {
             Ok(running) => running.waiting().await.map(drop).context("serve a client"),
             // It came and went.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
@@ -86,6 +88,21 @@ impl ServerHandler for Server {
             .await?;
         let result = if is_refused { CallToolResult::structured_error(json) } else { CallToolResult::structured(json) };
         Ok(result.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(if request.method == hear::UNREADABLE {
+            ErrorData::parse_error(
+                "the request is JSON that cannot be read (half a character, a number beyond bounds)",
+                None,
+            )
+        } else {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)
+        })
     }
 }
 
