@@ -51,6 +51,14 @@ pub fn shown(path: &BStr) -> String {
     }
 }
 
+/// A path within a sentence, in quotes: its own where it has some.
+pub fn in_quotes(path: &BStr) -> String {
+    match shown(path) {
+        text if text.starts_with('"') => text,
+        text => format!("'{text}'"),
+    }
+}
+
 /// Text that someone else wrote, with its control characters made visible, and what turns the direction of a line.
 pub fn sanitized(text: &str) -> String {
     text.chars().map(|c| if deceives(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -252,6 +260,8 @@ mod tests {
     fn control_characters_never_reach_a_terminal() {
         assert_eq!(shown(b"a\x1b[2J".as_bstr()), r#""a\033[2J""#);
         assert_eq!(shown(b"plain name".as_bstr()), "plain name");
+        assert_eq!(in_quotes(b"plain name".as_bstr()), "'plain name'");
+        assert_eq!(in_quotes(b"caf\xe9".as_bstr()), r#""caf\351""#);
         assert_eq!(sanitized("a\x1b[31m"), "a\u{fffd}[31m");
     }
 }

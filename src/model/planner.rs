@@ -4,7 +4,7 @@
 //! changed is ever in a plan, so all else stays as it is.
 
 use crate::error::{Code, Refusal};
-use crate::model::bytes::{exact, shell_word, shown};
+use crate::model::bytes::{exact, in_quotes, shell_word};
 use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
@@ -886,7 +886,7 @@ fn out_of_the_way(overlaps: &BTreeMap<BString, Cause>) -> String {
 pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Refusal {
     let named = overlaps.iter().take(NAMED);
     let mut list: Vec<String> =
-        named.map(|(path, cause)| format!("'{}' ({})", shown(path.as_bstr()), cause.words())).collect();
+        named.map(|(path, cause)| format!("{} ({})", in_quotes(path.as_bstr()), cause.words())).collect();
     if overlaps.len() > NAMED {
         list.push(format!("{} more", overlaps.len() - NAMED));
     }

@@ -9,7 +9,7 @@ use crate::git::repo::clock::rfc3339_of;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
-use crate::model::bytes::{quoted, shell_word, shown};
+use crate::model::bytes::{in_quotes, quoted, shell_word};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::step::Step;
 use crate::model::turn::{CommitKind, Note, Turn};
@@ -65,7 +65,7 @@ pub struct By {
 /// Finds who wrote the lines of a file in the worktree, in these ranges, or all.
 pub fn blame(view: &View<'_>, path: &BStr, ranges: &[String]) -> Result<Vec<Line>> {
     let Some(content) = Worktree::new(view.repo).read_plain_file(path)? else {
-        return Err(Refusal::new(Code::NotFound, format!("there is no file '{}' here", shown(path)))
+        return Err(Refusal::new(Code::NotFound, format!("there is no file {} here", in_quotes(path)))
             .hint(format!(
                 "run 'oxundo find {}' to see where there is one",
                 shell_word([b":/", path.as_bytes()].concat())

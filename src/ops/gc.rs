@@ -4,7 +4,7 @@ use crate::git::apply::Apply;
 use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::git::repo::{Repo, ask};
 use crate::git::timeline::Timelines;
-use crate::model::bytes::{quoted, size};
+use crate::model::bytes::{in_quotes, size};
 use crate::model::expiry::{self, Expiry, NEWEST};
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::Turn;
@@ -68,8 +68,8 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     if effort != Effort::Automatic {
         for turn in unproven.iter().filter(|turn| !turns.contains_key(turn) || expiry.expired.contains(turn)) {
             let place = view.repo.aside_path(&format!("aside/{turn}"));
-            let place = quoted(place.as_os_str().as_bytes().as_bstr());
-            view.warn(format!("kept '{place}': turn {turn} moved it, and is not proven to have made it"));
+            let place = in_quotes(place.as_os_str().as_bytes().as_bstr());
+            view.warn(format!("kept {place}: turn {turn} moved it, and is not proven to have made it"));
         }
     }
     let gone = |turn: &u64| {

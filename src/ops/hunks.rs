@@ -6,7 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::ask;
 use crate::git::repo::ask::{Question, Sheet, Way};
-use crate::model::bytes::{exact, quoted, shell_word, shown, size};
+use crate::model::bytes::{exact, in_quotes, quoted, quoted_line, shell_word, size};
 use crate::model::checkpoint::{Change, Delta, FileState, Kind};
 use crate::model::merge::{Cause, Edits};
 use crate::model::path::is_at_or_below;
@@ -64,11 +64,9 @@ impl Asked {
     /// What git can ask of what a plan does to files. The user is told what it cannot.
     pub fn of(view: &View<'_>, plan: &Plan) -> Result<Self> {
         for aside in &plan.aside {
-            let (path, word) = (shown(aside.path.as_bstr()), shell_word(aside.path.as_slice()));
-            let op = plan.op.word();
-            view.warn(format!(
-                "'{path}' is not asked about, and stays: 'oxundo {op}' with '-- {word}' moves it as a whole"
-            ));
+            let (path, op) = (in_quotes(aside.path.as_bstr()), plan.op.word());
+            let rest = quoted_line(&format!("-- {}", shell_word(aside.path.as_slice())));
+            view.warn(format!("{path} is not asked about, and stays: 'oxundo {op}' with {rest} moves it as a whole"));
         }
         let files = plan.files.iter().map(|file| question(view, file)).collect::<Result<_>>()?;
         Ok(Self { files, op: plan.op })
@@ -141,9 +139,9 @@ fn named(view: &View<'_>, state: Option<FileState>, why: Option<&str>) -> Result
 }
 
 fn part(question: Question, file: &FileMove, is_whole: IsWhole, answer: Option<Sheet>) -> Result<Part> {
-    let (path, from) = (shown(question.path.as_bstr()), file.from);
+    let (path, from) = (in_quotes(question.path.as_bstr()), file.from);
     let Some(answer) = answer.filter(|_| !is_whole) else {
-        let message = format!("what was edited of '{path}' fits no part of it");
+        let message = format!("what was edited of {path} fits no part of it");
         return Err(Refusal::new(Code::Usage, message)
             .hint("run the same command again, and answer it with y or n")
             .into());

@@ -11,7 +11,7 @@ use crate::git::repo::lock::Lock;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::git::timeline::update::Update;
-use crate::model::bytes::shown;
+use crate::model::bytes::in_quotes;
 use crate::model::plan::Plan;
 use crate::model::turn::Note;
 use crate::ops::view::{View, mend};
@@ -82,7 +82,7 @@ impl<'r> Locked<'r> {
         let how = if recovered.finished { "finished" } else { "rolled back" };
         self.warn(format!("{how} an interrupted operation: {}", recovered.what));
         for path in &recovered.left.paths {
-            self.warn(format!("left '{}' as it is: it was changed since", shown(path.as_bstr())));
+            self.warn(format!("left {} as it is: it was changed since", in_quotes(path.as_bstr())));
         }
         if recovered.left.operation {
             self.warn(OPERATION_LEFT);

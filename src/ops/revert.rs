@@ -10,7 +10,7 @@ use crate::git::index::pathspec::Selection;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{quoted, sanitized, shell_word, unquoted};
+use crate::model::bytes::{in_quotes, quoted, sanitized, shell_word, unquoted};
 use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, IndexEntry};
 use crate::model::merge::{Blobs, Edits, Merge, Merged};
 use crate::model::operation::Operation;
@@ -25,7 +25,7 @@ use crate::ops::resolve::resolve;
 use crate::ops::turn::{check_idle, goal_with_dirty_commit};
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::prepare::leave_committed;
-use crate::ops::undo::range::{Extent, TurnRange, is_done, nothing};
+use crate::ops::undo::range::{Extent, TurnRange, is_done, no_such_line, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -36,7 +36,7 @@ use std::ffi::OsString;
 /// Which turns are taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The one that these words mean.
+    /// The one that these words mean, or the ones from one to another (`3..5`).
     Only(String),
     /// The last ones, as inverse commits on top.
     Last(Extent),
@@ -55,7 +55,10 @@ impl Which {
 pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Option<Edits>) -> Result<PlannedTurn> {
     check_idle(view.repo)?;
     let turns = match which {
-        Which::Only(words) => vec![on_this_branch(view, words)?],
+        Which::Only(words) => match words.split_once("..") {
+            Some(ends) => from_one_to_another(view, ends)?,
+            None => vec![on_this_branch(view, words)?],
+        },
         Which::PartsOf(Extent::Steps(1)) => vec![last_with(view, pathspecs)?],
         Which::Last(extent) | Which::PartsOf(extent) => {
             let range = TurnRange::find(view, Op::Undo, extent)?;
@@ -124,6 +127,19 @@ pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
         Refusal::new(Code::Branch, format!("turn {wanted} is not among the turns of this branch")).hint(to)
     };
     Err(refusal.hint("run 'oxundo log --all' to see the turns").into())
+}
+
+/// The turns of a range, newest first; an end that is left out is the last turn done.
+fn from_one_to_another(view: &View<'_>, (first, last): (&str, &str)) -> Result<Vec<Turn>> {
+    let end = |words: &str| on_this_branch(view, if words.is_empty() { "@" } else { words });
+    let (first, mut at) = (end(first)?, end(last)?);
+    let mut turns = Vec::new();
+    while at.turn != first.turn {
+        let below = at.previous.filter(|below| *below >= first.turn).ok_or_else(no_such_line)?;
+        turns.push(std::mem::replace(&mut at, view.timeline.require_turn(below)?));
+    }
+    turns.push(at);
+    Ok(turns.into_iter().filter(|turn| !turn.is_part()).collect())
 }
 
 /// The paths that turns on top have taken out of others, as records have them.
@@ -377,7 +393,6 @@ impl<'a> Revert<'a, '_> {
         if which.later_stay() {
             refusal.hints.retain(|hint| !hint.contains("--edits=overwrite"));
         }
-        let paths: Vec<_> = refusal.paths.iter().map(|path| quoted(path.as_bstr())).collect();
         let timeline = &self.view.timeline;
         let oldest = self.turns.iter().map(|turn| turn.turn).min().unwrap_or_default();
         let mut at = self.view.top().ok().flatten();
@@ -385,10 +400,11 @@ impl<'a> Revert<'a, '_> {
             let Ok(turn) = timeline.require_turn(number) else { break };
             let files = timeline.turn_files(number).unwrap_or_default();
             let is_taken = self.turns.iter().any(|taken| taken.turn == number);
-            let shared = files.iter().find(|file| paths.contains(&file.path)).filter(|_| !is_taken);
-            if let Some(file) = shared {
+            let is_shared = |path: &&BString| files.iter().any(|file| file.path == quoted(path.as_bstr()));
+            let shared = refusal.paths.iter().find(is_shared).filter(|_| !is_taken);
+            if let Some(path) = shared.map(|path| in_quotes(path.as_bstr())) {
                 let label = sanitized(&turn.label());
-                refusal.message.push_str(&format!("; turn {number} ({label}) changed '{}' too", file.path));
+                refusal.message.push_str(&format!("; turn {number} ({label}) changed {path} too"));
             }
             at = turn.previous;
         }

@@ -4,7 +4,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{sanitized, shown};
+use crate::model::bytes::{in_quotes, sanitized};
 use crate::model::checkpoint::Delta;
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
@@ -74,8 +74,8 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
         let paths: Vec<BString> = inverse(view, turn, step)?.files.into_keys().collect();
         let whose = step.others.iter().chain(&step.session).map(|id| format!("'{}'", sanitized(id)));
         let whose = whose.collect::<Vec<_>>().join(" and ");
-        let path = paths.first().map(|path| shown(path.as_bstr())).unwrap_or_default();
-        let message = format!("'{path}' changed while calls of {whose} were in flight: nobody can tell whose it is");
+        let path = paths.first().map(|path| in_quotes(path.as_bstr())).unwrap_or_default();
+        let message = format!("{path} changed while calls of {whose} were in flight: nobody can tell whose it is");
         return Err(unknown(message, paths, &format!("{}.{}", turn.turn, step.step)));
     }
     let last = view.timeline.last_step(turn.turn)?;
@@ -84,8 +84,8 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
     let paths: Vec<BString> = rest.into_keys().collect();
     match paths.first().filter(|_| !turn.users_end) {
         Some(path) => {
-            let path = shown(path.as_bstr());
-            let message = format!("'{path}' changed in turn {}, and no call tells whose it is", turn.turn);
+            let path = in_quotes(path.as_bstr());
+            let message = format!("{path} changed in turn {}, and no call tells whose it is", turn.turn);
             Err(unknown(message, paths, &turn.turn.to_string()))
         }
         None => Ok(()),

@@ -6,7 +6,7 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::commit::{Author, Sign};
-use crate::model::bytes::{instead, quoted, sanitized};
+use crate::model::bytes::{in_quotes, instead, sanitized};
 use crate::model::checkpoint::Head;
 use crate::model::guard;
 use crate::model::plan::{BranchMove, Op, Plan};
@@ -16,7 +16,7 @@ use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
 use crate::ops::turn::check_idle;
 use crate::ops::undo::leaving::described;
-use crate::ops::undo::range::nothing;
+use crate::ops::undo::range::{no_such_line, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -144,9 +144,7 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
         }
     }
     if turns.is_empty() || first.is_some_and(|first| turns.iter().all(|turn| turn.turn != first)) {
-        return Err(Refusal::new(Code::Branch, "there is no such line of turns on this branch")
-            .hint("run 'oxundo log' to see its turns")
-            .into());
+        return Err(no_such_line().into());
     }
     Ok(turns)
 }
@@ -208,8 +206,8 @@ impl Squash<'_, '_> {
                     merge,
                 )?;
                 if let Some((path, _)) = overlaps.first_key_value() {
-                    let path = quoted(path.as_bstr());
-                    let what = format!("your own changes in '{path}' build on what a turn did there");
+                    let path = in_quotes(path.as_bstr());
+                    let what = format!("your own changes in {path} build on what a turn did there");
                     return Err(Refusal::new(Code::Conflict, what)
                         .hint("pass --all to fold them into the one commit")
                         .paths(overlaps.keys().cloned())

@@ -27,6 +27,35 @@ fn lines(turns: &[usize]) -> String {
 }
 
 #[test]
+fn some_turns_in_the_middle_are_taken_out_at_once() {
+    for mode in Mode::BOTH {
+        let repo = three_turns(mode);
+        repo.turn(mode, "sed -i '14s/.*/turn 4/' a.txt; echo 4 >f4.txt");
+        repo.sh("echo mine >mine.txt; sed -i '1s/.*/mine/' a.txt");
+        let (before, head) = (repo.state(), repo.head());
+        let (code, refused) = repo.json(["undo", "--only", "3..2"]);
+        assert_eq!((code, refused["error"]["code"].as_str()), (3, Some("branch")), "{refused}");
+        repo.state().assert_is(&before, "turn 3 is above turn 2");
+        let (code, done) = repo.json(["undo", "--only", "2..3"]);
+        assert_eq!((code, &done["turns"], &done["turn"]), (0, &json!([3, 2]), &json!(5)), "{done}");
+        let left = lines(&[1]).replacen("line 1\n", "mine\n", 1).replace("line 14\n", "turn 4\n");
+        repo.assert_file("a.txt", left, "what turns 1 and 4 and the user wrote is there");
+        for (name, is_there) in [("f1.txt", true), ("f2.txt", false), ("f3.txt", false), ("f4.txt", true)] {
+            assert_eq!(repo.path(name).exists(), is_there, "{name}");
+        }
+        if mode == Mode::Commit {
+            assert_eq!(repo.git(["rev-parse", "HEAD~2"]), head, "a commit for each on top, nothing is rewritten");
+        }
+        repo.redo();
+        repo.state().assert_is(&before, "redo brings them back");
+        repo.oxundo(["undo", "--only", "3.."]).success();
+        repo.assert_absent("f4.txt", "to the last one");
+        repo.assert_file("f2.txt", "2\n", "and no further down");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn one_turn_in_the_middle_is_taken_out() {
     for mode in Mode::BOTH {
         let repo = three_turns(mode);

@@ -13,7 +13,7 @@ use crate::git::index::lock::IndexLock;
 use crate::git::refs::{NOTES, OwnRef, Refs};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::identity::identity_of;
-use crate::model::bytes::shown;
+use crate::model::bytes::in_quotes;
 use crate::model::plan::{AsideMove, Plan};
 use crate::model::record::Record;
 use crate::progress::StopSwitch;
@@ -125,7 +125,7 @@ impl Apply<'_> {
         let rolled_back = self.force(&plan.clone().inverse(), pending, &record.message, Obstacles::MayPass);
         let named = error.downcast_ref::<Refusal>().map(|refusal| refusal.paths.clone()).unwrap_or_default();
         for path in rolled_back.iter().flat_map(|left| &left.paths).filter(|path| !named.contains(path)) {
-            (self.heard)(Warning::new(format!("left '{}' as it is: it was changed since", shown(path.as_bstr()))));
+            (self.heard)(Warning::new(format!("left {} as it is: it was changed since", in_quotes(path.as_bstr()))));
         }
         if rolled_back.as_ref().is_ok_and(|left| left.operation) {
             (self.heard)(Warning::new(OPERATION_LEFT));

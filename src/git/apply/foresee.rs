@@ -7,7 +7,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::platform::fixed_by;
 use crate::git::worktree::stat::mode_of;
 use crate::git::worktree::{Worktree, is_denied};
-use crate::model::bytes::{quoted, size};
+use crate::model::bytes::{in_quotes, quoted_line, shell_word, size};
 use crate::model::path::parents;
 use crate::model::plan::{FileMove, Plan};
 use anyhow::Result;
@@ -62,11 +62,9 @@ impl Foresight<'_> {
             self.check_readable(path)?;
         }
         if file.action() == "mode" && found.is_some_and(|stat| self.is_foreign(&stat)) {
-            let shown = quoted(path);
-            let message = format!("'{shown}' is another user's, who alone can change its mode");
+            let message = format!("{} is another user's, who alone can change its mode", in_quotes(path));
             let mode = file.to.map_or(0, |to| to.mode);
-            let hint = format!("have its owner run 'chmod {mode:o} {shown}', then run the same command again");
-            return Err(refusal(path, message, &hint));
+            return Err(refusal(path, message, &to_its_owner(&format!("{mode:o}"), path)));
         }
         Ok(())
     }
@@ -76,10 +74,9 @@ impl Foresight<'_> {
         if !self.is_denied_at(path, Access::READ_OK)? {
             return Ok(());
         }
-        let shown = quoted(path);
-        let message = format!("'{shown}' is another user's now, and cannot be read");
+        let message = format!("{} is another user's now, and cannot be read", in_quotes(path));
         let found = Worktree::new(self.repo).stat(path)?;
-        Err(refusal(path, message, &open_to_all_of(found.map(|(stat, _)| stat), "r", &shown)))
+        Err(refusal(path, message, &open_to_all_of(found.map(|(stat, _)| stat), "r", path)))
     }
 
     /// A directory that leaves its place is written to: another one is above it then.
@@ -89,9 +86,9 @@ impl Foresight<'_> {
         if !is_foreign || !self.is_denied_at(path, Access::WRITE_OK)? {
             return Ok(());
         }
-        let shown = quoted(path);
-        let message = format!("'{shown}' is another user's directory, and only who may write to it can move it");
-        Err(refusal(path, message, &open_to_all_of(found.map(|(stat, _)| stat), "w", &shown)))
+        let shown = in_quotes(path);
+        let message = format!("{shown} is another user's directory, and only who may write to it can move it");
+        Err(refusal(path, message, &open_to_all_of(found.map(|(stat, _)| stat), "w", path)))
     }
 
     fn is_denied_at(&self, path: &BStr, access: Access) -> Result<bool> {
@@ -113,14 +110,11 @@ impl Foresight<'_> {
             check_fixed(path, directory, OsStr::from_bytes(name))?;
             let above = fstat(directory)?;
             if mode_of(&above) & STICKY != 0 && self.is_foreign(&above) && self.is_foreign(stat) {
-                let (shown, above) = (quoted(path), shown_directory(parents(path).next()));
+                let above = directory_at(parents(path).next());
+                let [shown, place] = [path, above].map(in_quotes);
                 let message =
-                    format!("'{shown}' is another user's, and only they may remove what is theirs from '{above}'");
-                return Err(refusal(
-                    path,
-                    message,
-                    &format!("have its owner run 'chmod -t {above}', then run the same command again"),
-                ));
+                    format!("{shown} is another user's, and only they may remove what is theirs from {place}");
+                return Err(refusal(path, message, &to_its_owner("-t", above)));
             }
         }
         self.directory(path)?;
@@ -149,9 +143,9 @@ impl Foresight<'_> {
                 && accessat(&directory, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty())
                     == Err(Errno::ACCESS)
             {
-                let above = shown_directory(Some(above));
-                let message = format!("'{above}' is another user's, and nothing in it may be changed");
-                return Err(refusal(path, message, &open_to_all_of(Some(stat), "wx", &above)));
+                let above = directory_at(Some(above));
+                let message = format!("{} is another user's, and nothing in it may be changed", in_quotes(above));
+                return Err(refusal(path, message, &open_to_all_of(Some(stat), "wx", above)));
             }
             self.looked.insert(above.to_owned());
             break;
@@ -186,25 +180,30 @@ impl Foresight<'_> {
 
 fn check_fixed(path: &BStr, directory: &OwnedFd, name: &OsStr) -> Result<()> {
     let Some((word, flag)) = fixed_by(directory, name) else { return Ok(()) };
-    let shown = shown_directory(Some(path));
-    let message = format!("'{shown}' is {word}: nothing may change it");
-    let hint = format!(
-        "run 'chattr -{flag} {shown}' at the top of the worktree, as the superuser, then the same command again"
-    );
+    let path = directory_at(Some(path));
+    let message = format!("{} is {word}: nothing may change it", in_quotes(path));
+    let line = quoted_line(&format!("chattr -{flag} {}", shell_word(&**path)));
+    let hint = format!("run {line} at the top of the worktree, as the superuser, then the same command again");
     Err(refusal(path, message, &hint))
 }
 
-fn shown_directory(path: Option<&BStr>) -> String {
-    path.filter(|path| !path.is_empty()).map_or_else(|| ".".to_owned(), quoted)
+fn directory_at(path: Option<&BStr>) -> &BStr {
+    path.filter(|path| !path.is_empty()).unwrap_or(b".".into())
+}
+
+/// The hint that its owner has to change its mode.
+fn to_its_owner(mode: &str, path: &BStr) -> String {
+    let line = quoted_line(&format!("chmod {mode} {}", shell_word(&**path)));
+    format!("have its owner run {line}, then run the same command again")
 }
 
 /// The hint that its owner has to open something, to those to whom the user belongs.
-fn open_to_all_of(stat: Option<Stat>, bits: &str, shown: &str) -> String {
+fn open_to_all_of(stat: Option<Stat>, bits: &str, path: &BStr) -> String {
     let groups = rustix::process::getgroups().unwrap_or_default();
     let own = rustix::process::getegid();
     let is_in_group = |group: u32| own.as_raw() == group || groups.iter().any(|one| one.as_raw() == group);
     let whom = if stat.is_some_and(|stat| is_in_group(stat.st_gid)) { "g" } else { "o" };
-    format!("have its owner run 'chmod {whom}+{bits} {shown}', then run the same command again")
+    to_its_owner(&format!("{whom}+{bits}"), path)
 }
 
 fn refusal(path: &BStr, message: String, hint: &str) -> anyhow::Error {

@@ -12,7 +12,7 @@ use crate::git::repo::threads::start;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::exchange::Spot;
 use crate::git::worktree::look::Seen;
-use crate::model::bytes::quoted;
+use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::FileState;
 use crate::model::plan::FileMove;
 use anyhow::{Context, Result, bail};
@@ -336,11 +336,11 @@ impl<'a> Outs<'a> {
             (false, Spot::Beside(name)) => self.repo.top().join(OsStr::from_bytes(path)).with_file_name(name),
             _ => place,
         };
-        let (path, place) = (quoted(path), quoted(place.as_os_str().as_bytes().as_bstr()));
+        let (path, place) = (in_quotes(path), in_quotes(place.as_os_str().as_bytes().as_bstr()));
         self.kept.push(match why {
-            Why::Saved => format!("kept what was saved in '{path}' meanwhile as '{place}'"),
-            Why::Open => format!("'{path}' is open in another program, which may write to it: kept as '{place}'"),
-            Why::InTheWay => format!("'{path}' was in the place of a directory: kept as '{place}'"),
+            Why::Saved => format!("kept what was saved in {path} meanwhile as {place}"),
+            Why::Open => format!("{path} is open in another program, which may write to it: kept as {place}"),
+            Why::InTheWay => format!("{path} was in the place of a directory: kept as {place}"),
         });
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Why an apply does not go on.
 
 use crate::error::{Code, Refusal};
-use crate::model::bytes::quoted;
+use crate::model::bytes::in_quotes;
 use gix::bstr::BStr;
 
 /// The refusal to go on when a signal has come.
@@ -11,7 +11,7 @@ pub fn interrupted() -> anyhow::Error {
 
 /// The refusal to go on when another program has changed something.
 pub fn changed_meanwhile(path: &BStr) -> anyhow::Error {
-    Refusal::new(Code::Conflict, format!("'{}' was changed meanwhile", quoted(path)))
+    Refusal::new(Code::Conflict, format!("{} was changed meanwhile", in_quotes(path)))
         .hint("run the same command again")
         .paths([path.to_owned()])
         .into()

@@ -2,7 +2,7 @@
 
 use crate::git::apply::Apply;
 use crate::git::worktree::Worktree;
-use crate::model::bytes::quoted;
+use crate::model::bytes::in_quotes;
 use crate::model::plan::Plan;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
@@ -62,5 +62,5 @@ impl Apply<'_> {
 
 /// How something stands, in a line.
 pub fn line((path, stands): &(BString, Stands)) -> String {
-    format!("'{}': {}", quoted(path.as_bstr()), stands.words())
+    format!("{}: {}", in_quotes(path.as_bstr()), stands.words())
 }

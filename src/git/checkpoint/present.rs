@@ -6,7 +6,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::worktree::stat::{OPEN, file_state, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree};
-use crate::model::bytes::quoted;
+use crate::model::bytes::{in_quotes, quoted_line, shell_word};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, Reason};
 use crate::model::path::{all_parents, is_at_or_below};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta};
@@ -162,12 +162,13 @@ fn check_readable<'d>(now: &Checkpoint, deltas: impl Iterator<Item = &'d Delta>)
     for path in changed {
         let above = closed.iter().find(|closed| path != *closed && is_at_or_below(path.as_bstr(), closed));
         if let Some(directory) = above {
-            let directory = quoted(directory);
+            let line = quoted_line(&format!("chmod u+rwx {}", shell_word(directory.as_bytes())));
+            let directory = in_quotes(directory);
             return Err(Refusal::new(
                 Code::Conflict,
-                format!("'{directory}' cannot be read, and a turn changed what is in it"),
+                format!("{directory} cannot be read, and a turn changed what is in it"),
             )
-            .hint(format!("run 'chmod u+rwx {directory}' at the top of the worktree, then the same command again"))
+            .hint(format!("run {line} at the top of the worktree, then the same command again"))
             .paths([path.clone()])
             .into());
         }

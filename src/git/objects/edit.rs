@@ -3,7 +3,7 @@
 
 use crate::git::objects::Objects;
 use crate::git::objects::tree::TreeChange;
-use crate::model::bytes::shown;
+use crate::model::bytes::in_quotes;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -177,7 +177,7 @@ fn check_components(path: &BStr) -> Result<()> {
     let options = Options { protect_windows: false, protect_hfs: false, protect_ntfs: false };
     let bad = path.split_str("/").find(|name| component(name.as_bstr(), None, options).is_err());
     if bad.is_some() {
-        bail!("'{}' cannot be in a tree", shown(path));
+        bail!("{} cannot be in a tree", in_quotes(path));
     }
     Ok(())
 }

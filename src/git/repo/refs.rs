@@ -7,7 +7,7 @@ use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::process::Git;
 use crate::git::repo::told::{Answer, LIST, Tables};
-use crate::model::bytes::{lossless, shown};
+use crate::model::bytes::{in_quotes, lossless};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -45,7 +45,7 @@ pub fn value(gix: &gix::Repository, name: &FullNameRef) -> Result<Option<Target>
 fn value_by_git(name: &FullNameRef, git: impl Fn(&[&OsStr]) -> Result<Answer>) -> Result<Option<Target>> {
     let wanted = OsStr::from_bytes(name.as_bstr());
     let unread = || {
-        Refusal::new(Code::Corrupt, format!("git cannot read '{}'", shown(name.as_bstr())))
+        Refusal::new(Code::Corrupt, format!("git cannot read {}", in_quotes(name.as_bstr())))
             .hint("run 'oxundo doctor': it says what is damaged")
     };
     let is_below_refs = name.as_bstr().starts_with(b"refs/");

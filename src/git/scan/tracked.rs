@@ -7,7 +7,7 @@ use crate::git::scan::nested::is_repository;
 use crate::git::scan::scanner::Scanner;
 use crate::git::worktree::is_denied;
 use crate::git::worktree::stat::mode_of;
-use crate::model::bytes::shown;
+use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::Reason;
 use anyhow::{Context, Result, anyhow};
 use gix::bstr::{BString, ByteSlice};
@@ -52,8 +52,8 @@ impl Queue {
         while let Some(job) = self.take() {
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&job)));
             let outcome = outcome.unwrap_or_else(|_| {
-                let what = shown(job.path.as_bstr());
-                Err(anyhow!("look at the files in '{what}': this is a bug in oxundo, of which it has told above"))
+                let what = in_quotes(job.path.as_bstr());
+                Err(anyhow!("look at the files in {what}: this is a bug in oxundo, of which it has told above"))
             });
             self.done(outcome.as_ref().ok().cloned().unwrap_or_default());
             outcome?;
@@ -321,7 +321,7 @@ impl Scanner<'_> {
         }
         let DirectoryDiff { jobs, occupied, complete, unknown, failed, .. } = merge;
         if let Some(error) = failed {
-            return Err(error).with_context(|| format!("look at the files in '{}'", shown(path)));
+            return Err(error).with_context(|| format!("look at the files in {}", in_quotes(path)));
         }
         let is_plain = complete && unknown.is_empty();
         found.listed.extend(stamp.filter(|_| complete).and_then(|stamp| Listing::new(stamp, unknown)));

@@ -21,7 +21,7 @@ use crate::git::repo::platform::{At, open_beneath, open_own_directory, open_own_
 use crate::git::repo::{Repo, Top};
 use crate::git::worktree::look::look;
 use crate::git::worktree::stat::{OPEN, kind_of, mode_of, permissions};
-use crate::model::bytes::quoted;
+use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::{FileState, Kind};
 use anyhow::{Context, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -342,8 +342,8 @@ impl<'t> Worktree<'t> {
 
 /// The error for a record that names a path that oxundo must not touch.
 pub fn corrupt_path(name: &BStr) -> anyhow::Error {
-    let path = quoted(name);
-    Refusal::new(Code::Corrupt, format!("oxundo's records name '{path}', which no turn can have changed"))
+    let path = in_quotes(name);
+    Refusal::new(Code::Corrupt, format!("oxundo's records name {path}, which no turn can have changed"))
         .hint("run 'oxundo doctor': it says how to go on")
         .paths([name.to_owned()])
         .into()

@@ -8,7 +8,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::shown;
+use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::{Checkpoint, Head};
 use crate::model::plan::{AsideMove, Op, Plan};
 use crate::model::timeline::Pin;
@@ -90,7 +90,7 @@ fn obstacle(locked: &Locked<'_>, origin: &Bounds, capture: &Capture) -> Result<O
         return Ok(Some(UNKNOWN.to_owned()));
     }
     let left = leftover::find(locked, capture)?;
-    Ok(left.map(|left| format!("'{}' has what turn {} left uncommitted", shown(left.path.as_bstr()), left.turn)))
+    Ok(left.map(|left| format!("{} has what turn {} left uncommitted", in_quotes(left.path.as_bstr()), left.turn)))
 }
 
 /// Begins a turn that oxundo itself makes, from a present that has been looked at; `wrote` is what its plan writes

@@ -10,7 +10,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
 use crate::git::scan::ignore::ignored_now;
-use crate::model::bytes::shown;
+use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry, IndexState};
 use crate::model::merge::{Blobs, Merged};
 use crate::model::plan::IndexMove;
@@ -112,8 +112,8 @@ pub fn auto_commit<'r>(
         anyhow::bail!("the agent left a {what} in progress");
     }
     if let Some(path) = index.first_unmerged()? {
-        let path = shown(path.as_bstr());
-        anyhow::bail!("the agent left '{path}' unmerged");
+        let path = in_quotes(path.as_bstr());
+        anyhow::bail!("the agent left {path} unmerged");
     }
     let lock = index.lock_index(config.lock_timeout()?)?;
     let found = lock.read()?;

@@ -26,7 +26,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::model::bytes::shown;
+use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::{Checkpoint, Head, short_branch};
 use crate::model::plan::{BranchMove, Plan};
 use crate::model::planner::finishing;
@@ -68,7 +68,7 @@ pub fn check_idle(repo: &Repo) -> Result<()> {
         return Err(in_progress(word).into());
     }
     let Some(path) = Index::new(repo).first_unmerged()? else { return Ok(()) };
-    let refusal = Refusal::new(Code::InProgress, format!("'{}' is unmerged", shown(path.as_bstr())));
+    let refusal = Refusal::new(Code::InProgress, format!("{} is unmerged", in_quotes(path.as_bstr())));
     let [finish, _] = finishing("merge");
     Err(refusal.hint(finish).hint("or run 'git reset --merge' to give it up").into())
 }

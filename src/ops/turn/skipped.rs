@@ -2,7 +2,7 @@
 
 use crate::git::checkpoint::capture::Capture;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{exact, quoted, sanitized, shown, size};
+use crate::model::bytes::{exact, in_quotes, quoted, sanitized, shown, size};
 use crate::model::checkpoint::{Checkpoint, Delta, Reason, Skipped, uncovered_changes};
 use crate::model::turn::Turn;
 use crate::ops::view::View;
@@ -15,9 +15,9 @@ const NAMED: usize = 3;
 /// Says which files something kept changing while they were captured, and gives them for the record.
 pub fn note_torn(view: &View<'_>, capture: &Capture) -> Vec<String> {
     for path in &capture.torn {
-        let path = shown(path.as_bstr());
+        let path = in_quotes(path.as_bstr());
         view.warn(format!(
-            "'{path}' kept changing while it was read: what undo knows of it may be from more than one moment"
+            "{path} kept changing while it was read: what undo knows of it may be from more than one moment"
         ));
     }
     capture.torn.iter().map(|path| quoted(path.as_bstr())).collect()
@@ -95,11 +95,14 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
     // Not for directories that tools fill again in every turn: undo says so when it matters.
     let named = |old: &&Skipped| old.reason != Reason::SkipDir && !is_covered(&old.path);
     for skipped in uncovered_changes(before, after).into_iter().filter(named) {
-        view.warn(format!("the turn changed '{}', which undo does not cover", shown(skipped.path.as_bstr())));
+        view.warn(format!("the turn changed {}, which undo does not cover", in_quotes(skipped.path.as_bstr())));
     }
     let older = turn.came.iter().filter(|(_, old)| old.is_none());
     for path in older.filter_map(|(path, _)| exact::decode(path)) {
-        view.warn(format!("'{}' is older than the turn, which moved it there: undo leaves it", shown(path.as_bstr())));
+        view.warn(format!(
+            "{} is older than the turn, which moved it there: undo leaves it",
+            in_quotes(path.as_bstr())
+        ));
     }
 }
 

@@ -10,7 +10,7 @@ pub mod remade;
 use crate::error::{Code, Refusal};
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
-use crate::model::bytes::{exact, sanitized, shell_word, shown};
+use crate::model::bytes::{exact, in_quotes, quoted_line, sanitized, shell_word};
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
@@ -109,7 +109,7 @@ impl PlannedUndo {
             warn_of_copies(view, turn);
         }
         for path in &self.prepared.uncovered {
-            view.warn(format!("'{}' was changed too, and is not covered", shown(path.as_bstr())));
+            view.warn(format!("{} was changed too, and is not covered", in_quotes(path.as_bstr())));
         }
     }
 
@@ -216,10 +216,10 @@ impl PlannedUndo {
 fn warn_of_copies(view: &View<'_>, turn: &Turn) {
     let number = turn.turn;
     for (new, old) in turn.copies.iter().filter_map(|(new, old)| Some((exact::decode(new)?, exact::decode(old)?))) {
-        let word = shell_word(new.as_slice());
-        let (new, old) = (shown(new.as_bstr()), shown(old.as_bstr()));
+        let line = quoted_line(&format!("oxundo restore {number} -- {}", shell_word(new.as_slice())));
+        let (new, old) = (in_quotes(new.as_bstr()), in_quotes(old.as_bstr()));
         view.warn(format!(
-            "'{old}' was not captured before turn {number}, and '{new}' may be a copy of it: 'oxundo restore {number} -- {word}' brings that back"
+            "{old} was not captured before turn {number}, and {new} may be a copy of it: {line} brings that back"
         ));
     }
 }

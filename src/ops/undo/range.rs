@@ -337,6 +337,12 @@ pub fn nothing(op: Op, why: &str) -> Refusal {
     Refusal::new(Code::Nothing, format!("nothing to {}: {why}", op.word())).hint("run 'oxundo log' to see the turns")
 }
 
+/// The refusal of a range whose ends are not one below the other.
+pub fn no_such_line() -> Refusal {
+    Refusal::new(Code::Branch, "there is no such line of turns on this branch")
+        .hint("run 'oxundo log' to see its turns")
+}
+
 /// The refusal for a plan that would be another one now.
 pub fn changed_since(op: Op) -> Refusal {
     let message = format!("something has changed since this {} was planned", op.word());

@@ -7,7 +7,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::local;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
-use crate::model::bytes::{quoted, sanitized, shown};
+use crate::model::bytes::{in_quotes, quoted, sanitized};
 use crate::model::step::StepName;
 use crate::model::timeline::TurnSpec;
 use crate::model::turn::Turn;
@@ -139,7 +139,7 @@ fn prompt(view: &View<'_>, spec: &str) -> Result<Shown> {
 
 fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Result<Option<Shown>> {
     let Some((_, id)) = Objects::new(repo).tree_file(tree, path)? else {
-        return Err(Refusal::new(Code::NotFound, format!("there was no file '{}' then", shown(path)))
+        return Err(Refusal::new(Code::NotFound, format!("there was no file {} then", in_quotes(path)))
             .hint(format!("run 'oxundo show {}:after' to see the files there were", sanitized(state)))
             .into());
     };
@@ -171,8 +171,8 @@ pub fn from_prefix(repo: &Repo, path: &[u8]) -> Result<BString> {
             b"" | b"." => {}
             b".." => {
                 if parts.pop().is_none() {
-                    let given = shown(path.as_bstr());
-                    return Err(Refusal::new(Code::Usage, format!("'{given}' leads out of the worktree"))
+                    let given = in_quotes(path.as_bstr());
+                    return Err(Refusal::new(Code::Usage, format!("{given} leads out of the worktree"))
                         .hint("run 'git ls-files' to see paths: a state has what is below the top of the worktree")
                         .into());
                 }

@@ -239,7 +239,7 @@ pub(super) const CASES: &[Case] = &[
         "! test -e .git/MERGE_HEAD",
     ),
     case(
-        "'…' is unmerged",
+        "… is unmerged",
         "echo s >one; git stash -q; echo t >one; git commit -qam t; git stash pop -q || true",
         "oxundo run -- sh -c 'echo 3 >three'",
         "test -e three",
@@ -284,19 +284,19 @@ pub(super) const CASES: &[Case] = &[
         "! git rev-parse -q --verify refs/oxundo/timeline",
     ),
     case(
-        "'…' changed while calls of … were in flight: nobody can tell whose it is",
+        "… changed while calls of … were in flight: nobody can tell whose it is",
         BOTH,
         "oxundo undo --session s",
         "! test -e three",
     ),
     case(
-        "'…' changed in turn …, and no call tells whose it is",
+        "… changed in turn …, and no call tells whose it is",
         "tell s UserPromptSubmit; tell t UserPromptSubmit; echo 3 >three; tell s Stop; tell t Stop",
         "oxundo undo --session s",
         "! test -e three",
     ),
     case(
-        "'…' cannot be read, and a turn changed what is in it",
+        "… cannot be read, and a turn changed what is in it",
         "mkdir d; echo 1 >d/x; git add d; git commit -qm d; turn 'echo 2 >d/x'; chmod 0 d",
         "oxundo undo",
         "grep 1 d/x",
@@ -323,7 +323,7 @@ pub(super) const CASES: &[Case] = &[
         "git stash list | grep stash && git log -1 --format=%s saved-stash",
     ),
     case(
-        "your own changes in '…' build on what a turn did there",
+        "your own changes in … build on what a turn did there",
         "echo mine >>one; turn 'echo 3 >three'",
         "oxundo squash 1..",
         "test \"$(git rev-list --count HEAD)\" = 2",
@@ -416,7 +416,7 @@ pub(super) const CASES: &[Case] = &[
     none("'…' is no pathspec here: …", "", "oxundo undo -- ../x"),
     case("'--to …' goes back to a step wholly", STEP, "oxundo undo --to 3.1 -- three", "test -e three"),
     case("'--to …' goes back to a step wholly", STEP, "oxundo undo --to 3.1 --revert", "test -e three"),
-    none("'…' leads out of the worktree", "", "oxundo show 1:../x"),
+    none("… leads out of the worktree", "", "oxundo show 1:../x"),
     none("'…' is not an agent that oxundo knows", "", "oxundo init sh"),
     none("no agent was named, and there is no terminal to ask on", "", "oxundo init"),
     case("there is no terminal to choose a turn on", "", "oxundo rewind", "! test -e two"),
@@ -463,8 +463,8 @@ pub(super) const CASES: &[Case] = &[
     .at("cd ../new; "),
     none("turn … has no prompt on record", "", "oxundo show --prompt 1"),
     none("there is no checkpoint '…'", "", "oxundo checkpoint --delete x"),
-    none("there is no file '…' here", "", "oxundo blame nope"),
-    none("there was no file '…' then", "", "oxundo show 1:nope"),
+    none("there is no file … here", "", "oxundo blame nope"),
+    none("there was no file … then", "", "oxundo show 1:nope"),
     none("that state has no file that the pathspec matches", "", "oxundo restore 1 -- nope"),
     case(
         "turn … changed no file that the pathspec matches: turn … (…) did",
@@ -557,23 +557,23 @@ pub(super) const CASES: &[Case] = &[
     case("cannot …: …", "chmod 500 .git", "oxundo undo", "! test -e two")
         .of_nobody("")
         .doing("chmod 700 .git"),
-    case("'…' is …: nothing may change it", "chattr +i two || exit 77", "oxundo undo", "! test -e two"),
+    case("… is …: nothing may change it", "chattr +i two || exit 77", "oxundo undo", "! test -e two"),
     case(
-        "'…' is another user's, and only they may remove what is theirs from '…'",
+        "… is another user's, and only they may remove what is theirs from …",
         DIRECTORY,
         "oxundo undo",
         "grep 1 d/x",
     )
     .of_nobody("chmod 1777 d; chmod 666 d/x; chown root d d/x")
     .doing("chown 65534 d d/x"),
-    case("'…' is another user's, and nothing in it may be changed", DIRECTORY, "oxundo undo", "grep 1 d/x")
+    case("… is another user's, and nothing in it may be changed", DIRECTORY, "oxundo undo", "grep 1 d/x")
         .of_nobody("chown root d; chmod 755 d")
         .doing("chown 65534 d"),
-    case("'…' is another user's, who alone can change its mode", DIRECTORY, "oxundo undo", "grep 1 d/x")
+    case("… is another user's, who alone can change its mode", DIRECTORY, "oxundo undo", "grep 1 d/x")
         .of_nobody("chown root g")
         .doing("chown 65534 g"),
     case(
-        "'…' is another user's now, and cannot be read",
+        "… is another user's now, and cannot be read",
         "echo 1 >g; git add -A; git commit -qm g; turn 'echo 2 >g; chmod 600 g'",
         "oxundo undo",
         "grep 1 g",
@@ -581,7 +581,7 @@ pub(super) const CASES: &[Case] = &[
     .of_nobody("chown root g")
     .doing("chown 65534 g"),
     case(
-        "'…' is another user's directory, and only who may write to it can move it",
+        "… is another user's directory, and only who may write to it can move it",
         "git config --add oxundo.skipDir nm; mkdir -p node_modules/a; ghost 'mv node_modules nm; chmod 755 nm; echo 3 >three'",
         "oxundo undo",
         "! test -e nm",
@@ -641,12 +641,12 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("turn … (…) is …, and out of an agent's reach", "a client's: mcp.rs"),
     ("oxundo.… changed what it was asked about", "another program acts while it is asked: side_effects.rs"),
     ("oxundo.… refused: …", "what would lead on, the command says: side_effects.rs"),
-    ("'…' was changed meanwhile", "another program has to act in one instant: saves.rs"),
+    ("… was changed meanwhile", "another program has to act in one instant: saves.rs"),
     ("something has changed since this … was planned", "the library's: library.rs"),
     ("oxundo.enabled is false: nothing is recorded", "the library's: enabled.rs"),
     ("… has no paths: it goes as a whole", "the library's: library.rs"),
     ("this goes as a whole: there are no hunks to choose", "the library's: `-p` takes no such request"),
-    ("what was edited of '…' fits no part of it", "on a terminal alone: hunks.rs"),
+    ("what was edited of … fits no part of it", "on a terminal alone: hunks.rs"),
     ("'oxundo acp' is for editors to start, and here is a terminal", "on a terminal alone: acp.rs"),
     ("there is no method '_oxundo/…'", "an editor's: acp.rs"),
     ("'_oxundo/…' cannot be asked for like that: …", "an editor's: acp.rs"),
@@ -661,13 +661,13 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
         "this repository keeps its refs in the '…' format, which oxundo cannot read",
         "no git has a third format: repositories.rs",
     ),
-    ("git cannot read '…'", "tables have to be torn: tables.rs types 'oxundo doctor --fix'"),
+    ("git cannot read …", "tables have to be torn: tables.rs types 'oxundo doctor --fix'"),
     (
         "… is the journal of a command that was interrupted in another git directory",
         "a command has to be killed: hostile.rs types 'oxundo doctor --finish'",
     ),
     ("a tree has more than … levels of directories", "somebody has to forge it: hostile.rs"),
-    ("oxundo's records name '…', which no turn can have changed", "somebody has to forge it: hostile.rs"),
+    ("oxundo's records name …, which no turn can have changed", "somebody has to forge it: hostile.rs"),
     (
         "there is not enough space: … are to be written, and … are free",
         "a full disk: foreseen.rs frees some and goes on",

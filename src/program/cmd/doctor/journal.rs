@@ -7,7 +7,7 @@ use crate::git::apply::recover::{Foreign, Recovered};
 use crate::git::apply::standing::line;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
-use crate::model::bytes::{quoted, sanitized};
+use crate::model::bytes::{in_quotes, quoted, sanitized};
 use crate::model::checkpoint::short_branch;
 use crate::model::plan::Plan;
 use crate::program::cmd::doctor::finding::{Finding, Severity};
@@ -111,6 +111,6 @@ pub fn text(recovered: &Recovered) -> String {
     let how = if recovered.finished { "finished" } else { "rolled back" };
     let done = format!("{how} an interrupted operation: {}\n", sanitized(&recovered.what));
     let left = recovered.left.paths.iter();
-    let left = left.map(|path| format!("left '{}' as it is: it was changed since\n", quoted(path.as_bstr())));
+    let left = left.map(|path| format!("left {} as it is: it was changed since\n", in_quotes(path.as_bstr())));
     [done].into_iter().chain(left).collect()
 }
