@@ -1,8 +1,8 @@
 //! What must not be undone: published, merge and foreign commits.
 
 use crate::error::{Code, Refusal};
-use crate::model::bytes::shell_word;
-use crate::model::checkpoint::short_branch;
+use crate::model::bytes::{sanitized, shell_word};
+use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::plan::Op;
 use gix::ObjectId;
 
@@ -32,6 +32,8 @@ pub enum CommitOrigin {
     Copied(u64, ObjectId),
     /// Another turn made it, which ended on this other branch.
     Elsewhere(u64, String),
+    /// A turn of this worktree made it.
+    OfWorktree(u64, String),
     /// Nobody recorded it.
     Unknown,
 }
@@ -67,16 +69,29 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
         CommitOrigin::Elsewhere(turn, other) => {
             format!("commit {} belongs to turn {turn}, which ended on '{}'", named(first), short_branch(other))
         }
+        CommitOrigin::OfWorktree(turn, worktree) => {
+            let worktree = sanitized(&shown_name(worktree));
+            format!("commit {} was made by turn {turn} of the worktree '{worktree}'", named(first))
+        }
         CommitOrigin::Recorded | CommitOrigin::Unknown => {
             format!("commit {} on '{branch}' was not made by a turn", named(first))
         }
     };
-    let hint = if let CommitOrigin::Elsewhere(_, other) = &first.origin {
-        let other = shell_word(short_branch(other).as_bytes());
-        format!("run 'git switch {other}' and 'oxundo undo' to take that turn back first")
-    } else {
-        let name = shell_word(branch.as_bytes());
-        format!("run 'git log --notes=oxundo {name}' to see it; {word} does not take back what no turn recorded")
+    let hint = match &first.origin {
+        CommitOrigin::Elsewhere(_, other) => {
+            let other = shell_word(short_branch(other).as_bytes());
+            format!("run 'git switch {other}' and 'oxundo undo' to take that turn back first")
+        }
+        CommitOrigin::OfWorktree(..) => {
+            let id = first.id.to_hex_with_len(10);
+            return Err(Refusal::new(Code::Foreign, message)
+                .hint(format!("run 'git revert --no-edit {id}' to take that out by a commit on top"))
+                .commits(ids(leaving, foreign)));
+        }
+        _ => {
+            let name = shell_word(branch.as_bytes());
+            format!("run 'git log --notes=oxundo {name}' to see it; {word} does not take back what no turn recorded")
+        }
     };
     Err(Refusal::new(Code::Foreign, message).hint(hint).hints(way_out(op)).commits(ids(leaving, foreign)))
 }

@@ -28,7 +28,7 @@ use anyhow::Result;
 /// Plans to go to the state that these words mean.
 pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
     check_idle(view.repo)?;
-    let goal = state_at(view, words)?;
+    let goal = under_its_name_now(view, state_at(view, words)?)?;
     check_branch(view, words, &goal)?;
     if goal.head.commit.is_some_and(|commit| !Objects::new(view.repo).has_commit(commit)) {
         return Err(is_gone(words, &goal).into());
@@ -68,6 +68,18 @@ fn check(view: &View<'_>, plan: &Plan) -> Result<()> {
         Index::new(view.repo).check_index_is_free(view.config().lock_timeout()?)?;
     }
     Ok(())
+}
+
+/// A branch that is not there any more has HEAD's name now, where HEAD's history goes on from it or back to it.
+fn under_its_name_now(view: &View<'_>, mut goal: Checkpoint) -> Result<Checkpoint> {
+    let (Some(name), Some(own)) = (&goal.head.branch, &view.head.branch) else { return Ok(goal) };
+    let (Some(then), Some(now)) = (goal.head.commit, view.head.commit) else { return Ok(goal) };
+    let objects = Objects::new(view.repo);
+    let is_gone = name != own && Refs::new(view.repo).ref_id(name)?.is_none() && objects.has_commit(then);
+    if is_gone && (objects.is_ancestor(then, now)? || objects.is_ancestor(now, then)?) {
+        goal.head.branch = Some(own.clone());
+    }
+    Ok(goal)
 }
 
 /// Refuses a state of another branch than the one that HEAD is on.

@@ -5,6 +5,7 @@ use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Checkpoint;
+use crate::model::timeline::Timeline;
 use crate::ops::view::View;
 use anyhow::Result;
 
@@ -69,6 +70,32 @@ pub fn state_of(view: &View<'_>, number: u64) -> Result<Option<Checkpoint>> {
         stored = before;
     }
     Ok(None)
+}
+
+/// What was there before oxundo last put something else in its place, be it by an undo, which keeps a rescue, or by what is a turn
+/// itself, as `undo --revert`. None where no operation is known that did.
+pub fn last_replaced(view: &View<'_>) -> Result<Option<Checkpoint>> {
+    let timelines = Timelines::new(view.repo);
+    let mut at = None;
+    for operation in timelines.operations()? {
+        // Git may have let the rest of them go.
+        let Ok(before) = timelines.timeline_at(operation.commit) else { break };
+        if let Some(now) = at.replace(before.clone())
+            && let Some(found) = replaced(view, &now.state, &before.state)?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn replaced(view: &View<'_>, now: &Timeline, was: &Timeline) -> Result<Option<Checkpoint>> {
+    let timeline = &view.timeline;
+    if was.next_rescue < now.next_rescue && timeline.rescue_tree(was.next_rescue)?.is_some() {
+        return timeline.rescue(was.next_rescue).map(Some);
+    }
+    let begun = now.open.filter(|_| now.open != was.open).map(|turn| timeline.find_turn(turn)).transpose()?.flatten();
+    begun.filter(|turn| turn.made.is_some()).map(|turn| timeline.checkpoint(turn.turn, Side::Before)).transpose()
 }
 
 /// What one operation kept, by what the timeline was before it.

@@ -2,7 +2,7 @@
 //! moved since the timeline was written, that is nothing.
 
 use crate::git::objects::Objects;
-use crate::git::objects::commit::Likeness;
+use crate::git::objects::commit::{Features, Likeness};
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
@@ -11,7 +11,6 @@ use crate::model::place::{Found, Node, Place, Recorded, base_of, decide};
 use crate::model::turn::Note;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::BString;
 
 /// How many commits are looked at, from HEAD down: the first few, and then more at once.
 const NEAR: [usize; 4] = [2, 14, 48, 192];
@@ -126,8 +125,8 @@ struct End {
     found: Found,
     /// Whether it may be amended: it is done, and HEAD is on the branch where it was.
     is_amendable: bool,
-    /// Who wrote the commit, and when.
-    author: Option<BString>,
+    /// What the commit is known by.
+    features: Option<Features>,
 }
 
 /// The turn whose last commit this is, or of which it was amended, rebased or picked.
@@ -135,9 +134,9 @@ fn end_like(objects: &Objects<'_>, ends: &[End], commit: ObjectId) -> Option<Fou
     if let Some(end) = ends.iter().find(|end| end.found.commit == commit) {
         return Some(end.found);
     }
-    let author = objects.author_line(commit)?;
+    let features = objects.features(commit)?;
     let is_it = |end: &&End| {
-        end.author.as_ref() == Some(&author)
+        end.features.as_ref().is_some_and(|known| known.may_be(&features))
             && match objects.likeness(end.found.commit, commit) {
                 Likeness::None => false,
                 Likeness::Beside => end.is_amendable,
@@ -180,5 +179,5 @@ fn beside(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> 
 /// Where a turn ended, if it moved HEAD.
 fn end(objects: &Objects<'_>, node: &Node, is_amendable: bool) -> Option<End> {
     let commit = node.to.filter(|_| node.moved())?;
-    Some(End { found: Found { turn: node.turn, commit }, is_amendable, author: objects.author_line(commit) })
+    Some(End { found: Found { turn: node.turn, commit }, is_amendable, features: objects.features(commit) })
 }

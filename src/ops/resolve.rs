@@ -9,7 +9,7 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::step::{Step, StepName};
 use crate::model::timeline::TurnSpec;
 use crate::model::turn::Turn;
-use crate::ops::operation::state_of;
+use crate::ops::operation::{last_replaced, state_of};
 use crate::ops::turn::states;
 use crate::ops::view::{View, last_whole};
 use anyhow::{Error, Result};
@@ -95,6 +95,11 @@ pub fn ended_turn(view: &View<'_>, words: &str) -> Result<u64> {
 /// one by `@rescue`; or any of these of another worktree's, with its name before it.
 pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
     if !view.timeline.state.named.contains_key(words) {
+        if words == "@rescue"
+            && let Some(replaced) = last_replaced(view)?
+        {
+            return Ok(replaced);
+        }
         if let Some(rescue) = rescue_at(&view.timeline, words)? {
             return Ok(rescue);
         }

@@ -23,7 +23,7 @@ use crate::ops::list::is_done_anywhere;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
 use crate::ops::turn::{check_idle, goal_with_dirty_commit};
-use crate::ops::undo::conflict::leading_on;
+use crate::ops::undo::conflict::{beside_later, leading_on};
 use crate::ops::undo::prepare::leave_committed;
 use crate::ops::undo::range::{Extent, TurnRange, is_done, no_such_line, nothing};
 use crate::ops::view::View;
@@ -395,7 +395,7 @@ impl<'a> Revert<'a, '_> {
         }
         let timeline = &self.view.timeline;
         let oldest = self.turns.iter().map(|turn| turn.turn).min().unwrap_or_default();
-        let mut at = self.view.top().ok().flatten();
+        let (mut at, mut newest) = (self.view.top().ok().flatten(), None);
         while let Some(number) = at.filter(|number| *number > oldest) {
             let Ok(turn) = timeline.require_turn(number) else { break };
             let files = timeline.turn_files(number).unwrap_or_default();
@@ -403,12 +403,16 @@ impl<'a> Revert<'a, '_> {
             let is_shared = |path: &&BString| files.iter().any(|file| file.path == quoted(path.as_bstr()));
             let shared = refusal.paths.iter().find(is_shared).filter(|_| !is_taken);
             if let Some(path) = shared.map(|path| in_quotes(path.as_bstr())) {
+                newest = newest.or(Some(number));
                 let label = sanitized(&turn.label());
                 refusal.message.push_str(&format!("; turn {number} ({label}) changed {path} too"));
             }
             at = turn.previous;
         }
-        leading_on(self.view, refusal.into(), &self.capture.checkpoint, (Op::Undo, oldest))
+        match newest {
+            Some(newest) => beside_later(self.view, refusal, (oldest, newest)).into(),
+            None => leading_on(self.view, refusal.into(), &self.capture.checkpoint, (Op::Undo, oldest)),
+        }
     }
 }
 

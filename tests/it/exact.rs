@@ -49,6 +49,40 @@ fn each_recorded_state_is_gone_to_as_a_whole() {
 }
 
 #[test]
+fn a_state_of_a_branch_that_was_renamed_is_gone_to_under_its_new_name() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    let one = repo.state();
+    repo.agent("echo two >two.txt");
+    repo.git(["branch", "-m", "trunk"]);
+    let two = repo.state();
+    repo.oxundo(["restore", "--exact", "1"]).success();
+    let here = |state: &State| state.clone().only(|fact| !fact.contains("branch.head") && !fact.starts_with("ref "));
+    here(&repo.state()).assert_is(&here(&one), "all but the branch's name");
+    assert_eq!(repo.git(["branch", "--format=%(refname:short)"]).trim(), "trunk");
+    repo.undo();
+    repo.state().assert_is(&two, "and back");
+}
+
+#[test]
+fn what_was_there_last_is_a_rescue_whatever_replaced_it() {
+    for command in
+        ["undo --revert", "undo --only 3", "undo -- README.txt", "restore --exact 1", "restore 1", "undo --steps 2"]
+    {
+        let repo = Sandbox::new();
+        for turn in 1..=3 {
+            repo.agent(&format!("echo {turn} >>b.txt; echo {turn} >{turn}.txt"));
+        }
+        repo.undo();
+        repo.redo();
+        repo.agent("echo four >>README.txt");
+        let before = repo.state();
+        repo.oxundo(command.split(' ')).success();
+        goes(&repo, "@rescue", &before);
+    }
+}
+
+#[test]
 fn operations_have_names_that_all_forms_take() {
     let repo = Sandbox::new();
     let base = repo.state();

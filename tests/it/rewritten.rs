@@ -242,6 +242,114 @@ fn a_redo_over_what_was_committed_leads_on() {
 }
 
 #[test]
+fn a_turn_whose_commit_got_another_author_or_date_is_undone_and_redone() {
+    for how in [
+        "commit -q --amend --reset-author --no-edit",
+        "commit -q --amend --no-edit --date=2020-01-01T00:00:00",
+        "commit -q --amend --no-edit --author='Me <me@example.com>'",
+        "rebase -q --ignore-date HEAD~1",
+    ] {
+        for copies_notes in [false, true] {
+            let repo = Sandbox::new();
+            if copies_notes {
+                repo.git(["config", "notes.rewriteRef", "refs/notes/oxundo"]);
+            }
+            repo.agent("echo zero >zero.txt");
+            let before = repo.state();
+            repo.agent("echo one >one.txt");
+            repo.git(["config", "user.name", "Somebody Else"]);
+            repo.sh(&format!("GIT_COMMITTER_DATE='2030-01-01T00:00:00' git {how}"));
+            let end = repo.state();
+            assert_eq!(repo.log()[0]["state"], "done", "{how}: its work is there");
+            repo.undo();
+            repo.state().assert_is(&before, &format!("undo after {how}"));
+            repo.redo();
+            repo.state().assert_is(&end, &format!("redo brings it back as it was changed: {how}"));
+            repo.oxundo(["undo", "--revert"]).success();
+            repo.assert_absent("one.txt", "the last turn is taken out");
+            repo.assert_file("zero.txt", "zero\n", "and no other");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn a_branch_at_a_turn_that_is_not_done_has_that_turn() {
+    for before in [
+        "oxundo undo -q",
+        "git reset -q --hard HEAD~1",
+        "git reset -q --hard HEAD~1; git commit -q --allow-empty -m own",
+        "git reset -q --hard HEAD~1; oxundo run -q -m two -- sh -c 'echo two >two.txt'; oxundo undo -q",
+    ] {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one.txt");
+        repo.sh(before);
+        let there = repo.state();
+        repo.oxundo(["branch", "back", "1"]).success();
+        let numbers: Vec<_> = repo.log().iter().map(|line| line["turn"].clone()).collect();
+        assert!(numbers.contains(&1.into()), "{before}: {numbers:?}");
+        let own = repo.state();
+        let error = repo.refuses(&["undo", "--to", "1"], "branch");
+        let hint = error["hints"][0].as_str().expect("a hint").to_owned();
+        assert!(hint.contains("'oxundo undo && oxundo redo --to 1'"), "{hint}");
+        repo.oxundo(["undo"]).success();
+        repo.state().assert_is(&there, &format!("undo takes the branch away: {before}"));
+        repo.oxundo(["redo"]).success();
+        repo.state().assert_is(&own, "and redo brings it back");
+    }
+}
+
+#[test]
+fn a_refusal_names_what_was_asked_for_and_who_made_a_commit() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.agent("echo two >two.txt");
+    repo.oxundo(["branch", "ob", "1"]).success();
+    repo.git(["commit", "-q", "--allow-empty", "-m", "own"]);
+    let error = repo.refuses(&["redo", "--to", "2"], "foreign");
+    assert!(error["hints"].to_string().contains("'oxundo branch turn-2 2'"), "{error}");
+
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    let linked = repo.linked("linked");
+    linked.agent("echo theirs >theirs.txt");
+    repo.git(["merge", "-q", "--ff-only", "linked"]);
+    let error = repo.refuses(&["undo"], "foreign");
+    assert!(error["message"].to_string().contains("was made by turn 1 of the worktree 'linked'"), "{error}");
+    let hint = error["hints"][0].as_str().expect("a hint");
+    repo.sh(hint.split('\'').nth(1).expect("a line"));
+    repo.assert_absent("theirs.txt", "the line of the hint");
+
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.undo();
+    repo.sh("git checkout -q --orphan o; git rm -rqf .");
+    let error = repo.refuses(&["redo"], "branch");
+    let hint = error["hints"][0].as_str().expect("a hint").to_owned();
+    repo.sh(hint.split('\'').nth(1).expect("a line"));
+    repo.oxundo(["redo"]).success();
+    repo.assert_file("one.txt", "one\n", "the line of the hint leads on");
+}
+
+#[test]
+fn no_hint_puts_the_work_of_later_turns_away() {
+    let repo = Sandbox::new();
+    repo.commit("a.txt", &(1..=20).map(|line| format!("{line}\n")).collect::<String>());
+    for turn in 1..=5 {
+        repo.turn(Mode::Ghost, &format!("sed -i '{turn}s/^/turn /' a.txt"));
+    }
+    let error = repo.refuses(&["undo", "--only", "2"], "conflict");
+    let hints = error["hints"].to_string();
+    assert!(!hints.contains("stash") && hints.contains("'oxundo undo --only 2..5'"), "{hints}");
+    repo.oxundo(["undo", "--only", "2..5"]).success();
+    repo.assert_file(
+        "a.txt",
+        (1..=20).map(|line| if line == 1 { "turn 1\n".into() } else { format!("{line}\n") }).collect::<String>(),
+        "turn 1 stays",
+    );
+}
+
+#[test]
 fn redo_goes_on_above_a_commit_of_which_only_the_message_was_changed() {
     in_both_modes(|mode| {
         let own = if mode == Mode::Ghost { "; git add -A; git commit -qm own" } else { "" };

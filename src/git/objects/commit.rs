@@ -35,13 +35,37 @@ pub enum Sign {
 pub enum Likeness {
     /// It is not, as far as one can see.
     None,
-    /// It has the same parents and author and is about the same path, as an amended one, and one made right after a reset
-    /// may be too.
+    /// It has the same parents and author, or message, and is about the same path, as an amended one, and one made right after a
+    /// reset may be too.
     Beside,
-    /// Amended, rebased or picked: by the same author at the same time, with the same message or the same content.
+    /// Amended, rebased or picked: by the same author at the same time, with the same message or the same content; or with another
+    /// author or date, and the same message and changes.
     Copy,
-    /// Only the message was changed, or the signature: it has the same parents, content and author.
+    /// Only the message was changed, the author, the date or the signature: it has the same parents and content.
     Reworded,
+}
+
+/// What a commit is known by when it is made anew.
+#[derive(Debug)]
+pub struct Features {
+    /// Who wrote it, and when.
+    author: BString,
+    message: BString,
+    tree: ObjectId,
+    parents: Vec<ObjectId>,
+}
+
+impl Features {
+    /// Whether they have enough in common for one to be made from the other.
+    pub fn may_be(&self, other: &Self) -> bool {
+        self.author == other.author
+            || self.message == other.message
+            || (self.is_beside(other) && self.tree == other.tree)
+    }
+
+    fn is_beside(&self, other: &Self) -> bool {
+        self.parents == other.parents
+    }
 }
 
 /// How many commits are compared one by one, down from two that may differ in messages only.
@@ -79,36 +103,43 @@ fn unsigned(error: &anyhow::Error) -> anyhow::Error {
 }
 
 impl Objects<'_> {
-    /// Who wrote a commit, and when, in one line; none where it cannot be read.
-    pub fn author_line(&self, id: ObjectId) -> Option<BString> {
+    /// What a commit is known by, where it can be read.
+    pub fn features(&self, id: ObjectId) -> Option<Features> {
         let commit = self.repo.find_commit(id).ok()?;
         let author = commit.author().ok()?;
         let parts: [&[u8]; 3] = [author.name, author.email, author.time.trim().as_bytes()];
-        Some(parts.join(&b'\n').into())
+        Some(Features {
+            author: parts.join(&b'\n').into(),
+            message: commit.message_raw().ok()?.to_owned(),
+            tree: commit.tree_id().ok()?.detach(),
+            parents: commit.parent_ids().map(gix::Id::detach).collect(),
+        })
     }
 
     /// What one commit is of another.
     pub fn likeness(&self, original: ObjectId, other: ObjectId) -> Likeness {
-        let [original, other] = [original, other].map(|id| self.repo.find_commit(id).ok());
-        let (Some(original), Some(other)) = (original, other) else { return Likeness::None };
-        let tree = |commit: &gix::Commit<'_>| commit.tree_id().ok().map(gix::Id::detach);
-        let message = |commit: &gix::Commit<'_>| commit.message_raw().ok().map(ToOwned::to_owned);
-        let parents = |commit: &gix::Commit<'_>| commit.parent_ids().map(gix::Id::detach).collect::<Vec<_>>();
-        let author = self.author_line(original.id);
+        let (Some(was), Some(is)) = (self.features(original), self.features(other)) else { return Likeness::None };
         // What was made on top of it is not made from it, nor is what it was made on top of.
-        let is_between = parents(&other).contains(&original.id) || parents(&original).contains(&other.id);
-        if author.is_none() || author != self.author_line(other.id) || is_between {
+        if is.parents.contains(&original) || was.parents.contains(&other) || !was.may_be(&is) {
             return Likeness::None;
         }
-        let is_same_tree = tree(&original).is_some() && tree(&original) == tree(&other);
-        let is_beside = parents(&original) == parents(&other);
-        match (is_same_tree || message(&original) == message(&other), is_beside) {
-            (_, true) if is_same_tree => Likeness::Reworded,
-            (true, _) => Likeness::Copy,
-            // Two commits that were made in the same second have no more in common than that.
-            (_, true) if self.touch_the_same(original.id, other.id) => Likeness::Beside,
-            _ => Likeness::None,
+        let is_authors = was.author == is.author;
+        let (is_same_message, is_same_tree) = (was.message == is.message, was.tree == is.tree);
+        if was.is_beside(&is) {
+            // Two empty ones have only in common that they are empty.
+            let is_empty = || self.changed_in(original).is_ok_and(|changed| changed.is_empty());
+            return match is_same_tree {
+                true if is_authors || is_same_message || !is_empty() => Likeness::Reworded,
+                true => Likeness::None,
+                false if is_authors && is_same_message => Likeness::Copy,
+                // Two commits that were made in the same second have no more in common than that.
+                false if self.touch_the_same(original, other) => Likeness::Beside,
+                false => Likeness::None,
+            };
         }
+        let is_copy = is_authors && (is_same_tree || is_same_message)
+            || is_same_message && self.change_the_same((original, was.tree), (other, is.tree));
+        if is_copy { Likeness::Copy } else { Likeness::None }
     }
 
     /// Whether a commit is another one made anew with nothing changed but messages: its own, or those of commits below it.
@@ -138,19 +169,31 @@ impl Objects<'_> {
         self.repo.gix.objects.write_buf(Kind::Commit, &new).with_context(|| format!("make commit {id} anew"))
     }
 
-    /// Whether two commits with the same parents changed a path that both changed.
+    /// Whether two commits changed a path that both changed.
     fn touch_the_same(&self, one: ObjectId, other: ObjectId) -> bool {
-        let changed = |id| {
-            let below = match self.parents(id)?.first() {
-                Some(parent) => self.commit_tree(*parent)?,
-                None => self.write_empty_tree()?,
-            };
-            self.changed_paths(below, self.commit_tree(id)?)
-        };
-        match (changed(one), changed(other)) {
+        match (self.changed_in(one), self.changed_in(other)) {
             (Ok(one), Ok(other)) => one.iter().any(|path| other.contains(path)),
             _ => false,
         }
+    }
+
+    /// Whether two commits changed the same paths, to the same.
+    fn change_the_same(&self, (one, tree): (ObjectId, ObjectId), (other, other_tree): (ObjectId, ObjectId)) -> bool {
+        let (Ok(changed), Ok(others)) = (self.changed_in(one), self.changed_in(other)) else { return false };
+        let is_same = |path: &BString| {
+            let [one, other] = [tree, other_tree].map(|tree| self.tree_file(tree, path.as_bstr()));
+            matches!((one, other), (Ok(one), Ok(other)) if one == other)
+        };
+        !changed.is_empty() && changed == others && changed.iter().all(is_same)
+    }
+
+    /// The paths that a commit changed against its first parent.
+    fn changed_in(&self, id: ObjectId) -> Result<Vec<BString>> {
+        let below = match self.parents(id)?.first() {
+            Some(parent) => self.commit_tree(*parent)?,
+            None => self.write_empty_tree()?,
+        };
+        self.changed_paths(below, self.commit_tree(id)?)
     }
 
     /// Makes a commit by the configured user. No ref moves.
@@ -307,6 +350,40 @@ mod tests {
         f.git(&["commit", "-q", "--amend", "--allow-empty", "--author", "Else <else@example.com>", "--no-edit"]);
         assert_eq!(likeness(head()), Likeness::None);
         let gone = ObjectId::from_bytes_or_panic(&[7; 20]);
-        assert_eq!((likeness(gone), Objects::new(&f.repo).author_line(gone)), (Likeness::None, None));
+        assert_eq!(likeness(gone), Likeness::None);
+        assert!(Objects::new(&f.repo).features(gone).is_none());
+    }
+
+    #[test]
+    fn a_commit_by_another_author_is_told_by_what_it_changes() {
+        let f = Fixture::new();
+        f.commit("base", "base");
+        let original = f.commit("a", "one");
+        let head = || f.id(&["rev-parse", "HEAD"]);
+        let likeness = |other| Objects::new(&f.repo).likeness(original, other);
+        let else_is = ["--author", "Else <else@example.com>", "--date", "2001-01-01T00:00:00"];
+        let amend = |more: &[&str]| drop(f.git(&[&["commit", "-qa", "--amend"], &else_is[..], more].concat()));
+        amend(&["--no-edit"]);
+        assert_eq!(likeness(head()), Likeness::Reworded, "it is the same content on the same parents");
+        amend(&["-m", "his own words"]);
+        assert_eq!(likeness(head()), Likeness::Reworded);
+        f.git(&["reset", "-q", "--hard", &original.to_string()]);
+        f.write("a", "two");
+        amend(&["--no-edit"]);
+        assert_eq!(likeness(head()), Likeness::Beside);
+        amend(&["-m", "his own words"]);
+        assert_eq!(likeness(head()), Likeness::None, "nothing is left of it");
+        f.git(&["reset", "-q", "--hard", &format!("{original}~1")]);
+        f.git(&["commit", "-q", "--allow-empty", "-m", "between"]);
+        f.git(&["cherry-pick", &original.to_string()]);
+        amend(&["--no-edit"]);
+        assert_eq!(likeness(head()), Likeness::Copy, "picked");
+        amend(&["-m", "his own words"]);
+        assert_eq!(likeness(head()), Likeness::None);
+        f.git(&["reset", "-q", "--hard", &format!("{original}~1")]);
+        f.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
+        let empty = head();
+        amend(&["--allow-empty", "-m", "another"]);
+        assert_eq!(Objects::new(&f.repo).likeness(empty, head()), Likeness::None, "one empty commit is like the other");
     }
 }

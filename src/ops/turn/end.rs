@@ -19,7 +19,7 @@ use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan};
 use crate::model::record::Record;
 use crate::model::timeline::{Pin, Timeline};
-use crate::model::turn::{CommitKind, Footing, Mode, Turn, TurnCommit};
+use crate::model::turn::{CommitKind, Footing, Made, Mode, Turn, TurnCommit};
 use crate::ops::locked::Locked;
 use crate::ops::place::find;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
@@ -252,8 +252,10 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
     let mut place = began.clone();
     let (from, to) = (turn.onto.or(before.head.commit), after.head.commit);
     let switched = since.goal().head.branch != after.head.branch;
+    // A branch of oxundo's own starts at a turn, be it one that is undone.
+    let starts = matches!(turn.made, Some(Made::Branch)) && before.head.commit != to;
     let is_elsewhere = before.head.branch != after.head.branch && !goes_on(view.repo, before.head.commit, to)?;
-    if is_elsewhere {
+    if starts || is_elsewhere {
         let closed = Timeline { open: None, at: None, ..state.clone() };
         place = find(view.repo, &Stored { state: closed, ..view.timeline.clone() }, &after.head)?;
     }

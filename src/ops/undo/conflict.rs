@@ -30,6 +30,14 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
     }
 }
 
+/// Where later turns changed the same, that is not the user's to put away: the later ones are taken out too, or the files of then
+/// brought back.
+pub fn beside_later(view: &View<'_>, mut refusal: Refusal, (oldest, newest): (u64, u64)) -> Refusal {
+    refusal.hints.retain(|hint| !is_stash(hint));
+    let line = format!("run 'oxundo undo --only {oldest}..{newest}' to take out all turns from {oldest} to {newest}");
+    with_restore(view, refusal.hint(line), Op::Undo, oldest)
+}
+
 /// git stashes nothing where one of the files is unmerged.
 fn with_add(mut refusal: Refusal, now: &Checkpoint) -> Refusal {
     let is_unmerged = |path: &&BString| {

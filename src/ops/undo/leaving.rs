@@ -103,8 +103,8 @@ fn in_the_middle(view: &View<'_>, mut refusal: Refusal) -> Refusal {
 
 /// What is on the branch stays there, and the turns come back on one of their own.
 fn with_branch(refusal: Refusal, range: &TurnRange) -> Refusal {
-    let Some(last) = range.turns.last().map(|turn| turn.turn) else { return refusal };
-    refusal.hint(format!("run 'oxundo branch turn-{last} {last}' to have the turn on a branch of its own"))
+    let Some(goal) = range.place.top else { return refusal };
+    refusal.hint(format!("run 'oxundo branch turn-{goal} {goal}' to have the turn on a branch of its own"))
 }
 
 /// Where a branch, or a detached HEAD, is after the first legs.
@@ -210,6 +210,10 @@ pub fn described(
             Some(turn) => CommitOrigin::NoteMissing(turn.turn),
             None => match notes.iter().find(|note| note.commit != *id) {
                 Some(copy) => CommitOrigin::Copied(copy.turn, copy.commit),
+                None if notes.iter().all(|note| note.worktree != worktree) && !notes.is_empty() => {
+                    let note = &notes[notes.len() - 1];
+                    CommitOrigin::OfWorktree(note.turn, note.worktree.clone())
+                }
                 None => match notes.iter().find(|note| note.worktree == worktree) {
                     Some(note) => of_other_turn(view, *id, note.turn)?,
                     // A turn that is undone has no commits that anyone could have rewritten.

@@ -308,6 +308,11 @@ fn not_below(view: &View<'_>, goal: u64) -> Refusal {
     let branch = short_branch(view.head.stack()).into_owned();
     let message = format!("turn {goal} is not among the turns of '{branch}'");
     let refusal = Refusal::new(Code::Branch, message);
+    // A branch that starts at it, and that undo takes away again.
+    if is_done(view, goal).unwrap_or(false) {
+        return refusal
+            .hint(format!("run 'oxundo undo && oxundo redo --to {goal}' to go to it by where the branch began"));
+    }
     refusal.hint(format!("run 'oxundo redo --to {goal}' to go to it: undo and redo lead there"))
 }
 

@@ -115,6 +115,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e two",
     ),
     case(
+        "commit … was made by turn … of the worktree '…'",
+        "git worktree add -q -b w ../w && (cd ../w && turn 'echo w >w.txt'); git merge -q --ff-only w",
+        "oxundo undo",
+        "! test -e w.txt",
+    ),
+    case(
         "commit … of turn … has lost its note in refs/notes/oxundo",
         "git update-ref -d refs/notes/oxundo",
         "oxundo undo",
