@@ -26,7 +26,11 @@ const LARGE: u64 = 4 * 1024 * 1024;
 
 /// What was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chosen(Vec<Choice>);
+pub struct Chosen {
+    /// Of which turns, or of what state.
+    of: String,
+    files: Vec<Choice>,
+}
 
 /// What was chosen of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +58,7 @@ struct Part {
 
 /// What is to be asked of a plan.
 pub struct Asked {
+    of: String,
     files: Vec<(Question, FileMove, IsWhole)>,
     op: Op,
 }
@@ -61,15 +66,15 @@ pub struct Asked {
 type IsWhole = bool;
 
 impl Asked {
-    /// What git can ask of what a plan does to files. The user is told what it cannot.
-    pub fn of(view: &View<'_>, plan: &Plan) -> Result<Self> {
+    /// What git can ask of what a plan does to files, and what the plan is of. The user is told what it cannot.
+    pub fn of(view: &View<'_>, plan: &Plan, of: String) -> Result<Self> {
         for aside in &plan.aside {
             let (path, op) = (in_quotes(aside.path.as_bstr()), plan.op.word());
             let rest = quoted_line(&format!("-- {}", shell_word(aside.path.as_slice())));
             view.warn(format!("{path} is not asked about, and stays: 'oxundo {op}' with {rest} moves it as a whole"));
         }
         let files = plan.files.iter().map(|file| question(view, file)).collect::<Result<_>>()?;
-        Ok(Self { files, op: plan.op })
+        Ok(Self { of, files, op: plan.op })
     }
 
     /// Has git ask.
@@ -94,7 +99,7 @@ impl Asked {
         if chosen.is_empty() {
             return Err(nothing(self.op, "no change was chosen").into());
         }
-        Ok(Chosen(chosen))
+        Ok(Chosen { of: self.of, files: chosen })
     }
 }
 
@@ -154,6 +159,13 @@ fn part(question: Question, file: &FileMove, is_whole: IsWhole, answer: Option<S
     Ok(Part { from, was, becomes: answer.content.into(), kind, mode })
 }
 
+impl Chosen {
+    /// Whether it was chosen of this.
+    pub fn is_of(&self, of: &str) -> bool {
+        self.of == of
+    }
+}
+
 /// The part of a plan that was chosen.
 pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: Edits) -> Result<PlannedTurn> {
     let (whole, checkpoints) = (made.plan, Checkpoints::new(view.repo));
@@ -164,7 +176,7 @@ pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: 
     let mut files = BTreeMap::new();
     let mut partly = Vec::new();
     for file in &whole.files {
-        let Some(choice) = chosen.0.iter().find(|choice| choice.path == file.path) else { continue };
+        let Some(choice) = chosen.files.iter().find(|choice| choice.path == file.path) else { continue };
         let change = match &choice.part {
             None => Change::new(file.from, file.to),
             Some(part) => {
@@ -193,7 +205,8 @@ pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: 
 
 /// The files that would go with the user's edits in them, which are to go along to another name: that was not chosen.
 fn left_behind(whole: &Plan, chosen: &Chosen) -> BTreeMap<BString, Cause> {
-    let is_whole = |file: &&FileMove| chosen.0.iter().any(|choice| choice.path == file.path && choice.part.is_none());
+    let is_whole =
+        |file: &&FileMove| chosen.files.iter().any(|choice| choice.path == file.path && choice.part.is_none());
     let edited = || whole.files.iter().filter(|file| whole.kept_edits.contains(&file.path));
     if edited().filter(|file| file.from.is_none()).all(|file| is_whole(&file)) {
         return BTreeMap::new();

@@ -6,11 +6,12 @@ use crate::model::bytes::{exact as lossless, shell_word};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::StepName;
-use crate::ops::hunks::{Chosen, narrowed};
+use crate::ops::hunks::{Asked, Chosen, narrowed};
 use crate::ops::made::PlannedTurn;
 use crate::ops::planned::Planned;
+use crate::ops::resolve::state_at;
 use crate::ops::revert::Which;
-use crate::ops::undo::range::{Extent, nothing};
+use crate::ops::undo::range::{Extent, changed_since, nothing};
 use crate::ops::view::View;
 use crate::ops::{exact, restore, revert, sessions, steps, undo};
 use anyhow::Result;
@@ -169,12 +170,27 @@ impl Request {
                 .into());
         };
         let Some(chosen) = &self.chosen else { return Ok(*made) };
+        if !chosen.is_of(&self.subject(view, &made)?) {
+            return Err(changed_since(made.plan.op).into());
+        }
         // What was saved since the questions is the user's, whatever was to become of earlier edits.
         let edits = match self.given_edits() {
             Some(Edits::Refuse) => Edits::Refuse,
             _ => Edits::Merge,
         };
         narrowed(view, *made, chosen, edits)
+    }
+
+    /// What of it git can ask.
+    pub fn questions(&self, view: &View<'_>) -> Result<Asked> {
+        let made = self.plan_parts(view)?;
+        Asked::of(view, &made.plan, self.subject(view, &made)?)
+    }
+
+    /// Of which turns, or of what state, it is. Another turn may have been made since the user was asked.
+    fn subject(&self, view: &View<'_>, made: &PlannedTurn) -> Result<String> {
+        let state = self.restore.as_deref().map(|words| state_at(view, words)).transpose()?;
+        Ok(format!("{:?} {:?}", made.turns, state.map(|state| state.worktree)))
     }
 
     fn given_edits(&self) -> Option<Edits> {

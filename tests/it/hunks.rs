@@ -1,6 +1,6 @@
 //! `undo -p` and `restore -p`: git asks hunk by hunk, and the answers are a plan like any other.
 
-use crate::sandbox::{Mode, Output, Sandbox, in_both_modes};
+use crate::sandbox::{Mode, Output, Sandbox, State, in_both_modes};
 use crate::screen::opened_terminal;
 use crate::terminal::{Terminal, Watched};
 use std::fmt::Write as _;
@@ -332,6 +332,35 @@ fn what_is_saved_while_git_asks_stays() {
             repo.assert_file("a.txt", lines(&[(3, "saved"), (20, "twenty")]), "it is what was saved");
         }
         repo.assert_sound();
+    }
+}
+
+/// While the user answers, another turn is undone, or made: the answers are of none but what was asked about.
+#[test]
+fn the_answers_are_of_the_turn_that_was_shown() {
+    for (args, meanwhile) in [
+        (&["undo", "-p"][..], "undo"),
+        (&["undo", "-p"], "run -- sh -c 'sed -i 20s/.*/another/ a.txt'"),
+        (&["undo", "-p", "--steps", "2"], "undo"),
+        (&["restore", "-p", "@~1"], "undo"),
+        (&["restore", "-p", "@~1"], "run -- sh -c 'sed -i 20s/.*/another/ a.txt'"),
+    ] {
+        let repo = turn_of_hunks(Mode::Commit);
+        repo.agent("sed -i '3s/.*/THREE/;28s/.*/last/' a.txt");
+        repo.agent("sed -i '3s/.*/3/;12s/.*/twelve/' a.txt");
+        let other = repo.copy();
+        other.sh(&format!("oxundo -q {meanwhile}"));
+        let wanted = other.state();
+        let top = repo.root().display().to_string();
+        // It is started as git starts it, in a worktree of git's own.
+        let editor = format!("unset $(git rev-parse --local-env-vars); cd {top} && oxundo -q {meanwhile}; true");
+        let mut command = repo.oxundo_command(args);
+        command.env("GIT_EDITOR", editor);
+        let refused = Output::fed(&mut command, b"e\ny\ny\ny\ny\n");
+        refused.exits(3);
+        refused.warns("something has changed since");
+        let changes = |state: &State| state.clone().only(|fact| fact.starts_with("on disk"));
+        changes(&repo.state()).assert_is(&changes(&wanted), &format!("{args:?}, {meanwhile}: that alone is done"));
     }
 }
 

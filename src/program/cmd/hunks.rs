@@ -2,7 +2,6 @@
 
 use crate::config::Config;
 use crate::git::repo::Repo;
-use crate::ops::hunks::Asked;
 use crate::ops::outcome::Outcome;
 use crate::ops::request::Request;
 use crate::ops::turn::session::{By, Command, look_ahead};
@@ -25,6 +24,6 @@ pub fn asked(repo: &Repo, heard: Warn<'_>, request: Request) -> Result<Request> 
     // What only looks makes nothing that lasts.
     let look = Repo::open(&repo.top().join(repo.prefix()))?;
     let command = Command { op: request.op(), by: By::Typed };
-    let questions = look_ahead(&look, heard, command, |view| Asked::of(view, &request.plan_parts(view)?.plan))?;
+    let questions = look_ahead(&look, heard, command, |view| request.questions(view))?;
     Ok(Request { chosen: Some(questions.ask(repo)?), ..request })
 }
