@@ -1,7 +1,7 @@
 //! What the user's git has rewritten, collected, renamed or deleted between the turns: nothing that a turn needs is lost, what
 //! the user did stays done, and where a turn begins or ends is known all the same.
 
-use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
+use crate::sandbox::{Mode, Sandbox, State, check_all, in_both_modes};
 
 #[test]
 fn what_was_rewritten_and_collected_before_the_next_command_is_there_all_the_same() {
@@ -206,7 +206,7 @@ fn a_branch_starts_at_a_turn_from_wherever_head_is() {
     let error = repo.refuses(&["redo"], "foreign");
     assert!(error["hints"].to_string().contains("oxundo branch turn-1 1"), "{error}");
     repo.oxundo(["branch", "turn-1", "1"]).success();
-    let files = |state: &crate::sandbox::State| state.clone().only(|fact| fact.starts_with("on disk "));
+    let files = |state: &State| state.clone().only(|fact| fact.starts_with("on disk "));
     files(&repo.state()).assert_is(&files(&one), "the files are the turn's");
     assert_eq!(repo.git(["status", "--porcelain"]), "", "and nothing is uncommitted");
     repo.undo();
@@ -347,6 +347,69 @@ fn no_hint_puts_the_work_of_later_turns_away() {
         (1..=20).map(|line| if line == 1 { "turn 1\n".into() } else { format!("{line}\n") }).collect::<String>(),
         "turn 1 stays",
     );
+}
+
+/// What the user does to `main` while HEAD is elsewhere.
+const GOES_ON: &str = "git update-ref refs/heads/main $(git commit-tree -p main -m own 'main^{tree}')";
+
+#[test]
+fn head_is_led_to_no_branch_that_went_on_or_is_gone() {
+    in_both_modes(|mode| {
+        for (ends, to) in [("git commit -qam x", "undo"), (":", "undo"), ("git commit -qam x", "redo")] {
+            for other in [GOES_ON, "git branch -qD main", "git branch -qm main trunk"] {
+                let repo = Sandbox::new();
+                let began = repo.state();
+                repo.turn(mode, &format!("git switch -qc theirs; echo one >>README.txt; {ends}"));
+                if to == "redo" {
+                    repo.undo();
+                    repo.sh("git branch -q theirs main; git switch -qc elsewhere; git switch -q main");
+                }
+                let other = if to == "redo" { other.replace("main", "theirs") } else { other.to_owned() };
+                repo.sh(&other);
+                let before = repo.state();
+                let result = repo.oxundo([to]);
+                let what = format!("{to} {mode:?} {ends} {other}");
+                let branch = repo.git(["symbolic-ref", "--short", "HEAD"]);
+                assert!(!repo.git(["rev-parse", "--verify", "-q", "HEAD"]).is_empty(), "HEAD is on a commit: {what}");
+                if result.code == 0 {
+                    let staged = repo.git(["diff", "--cached", "--name-only", "HEAD"]);
+                    let there = if to == "undo" { "main" } else { "theirs" };
+                    assert_eq!((branch.trim(), staged.trim()), (there, ""), "nothing is staged for reversal: {what}");
+                    if to == "undo" {
+                        repo.state().assert_is(&began, &what);
+                    }
+                    continue;
+                }
+                repo.state().assert_is(&before, &format!("a refusal changes nothing: {what}"));
+                let hint = result.err().lines().find(|line| line.starts_with("hint: ")).expect("a hint").to_owned();
+                if result.err().contains("was not made by a turn") {
+                    continue;
+                }
+                repo.sh(hint.split('\'').nth(1).expect("a line to type"));
+                repo.oxundo([to]).success();
+                repo.assert_sound();
+            }
+        }
+    });
+}
+
+#[test]
+fn a_commit_on_the_branch_that_head_is_led_to_is_seen_at_the_last_instant() {
+    for in_tables in [false, true] {
+        if in_tables && !Sandbox::has_tables() {
+            continue;
+        }
+        let repo = if in_tables { Sandbox::init(&["--ref-format=reftable"]) } else { Sandbox::new() };
+        repo.identify();
+        repo.commit("a.txt", "a\n");
+        repo.agent("git switch -qc theirs; echo one >one.txt");
+        repo.git(["config", "oxundo.beforeUndo", &format!("cat >../home/plan; {GOES_ON}")]);
+        let before = repo.state();
+        repo.oxundo(["undo"]).exits(3);
+        let own = |state: &State| state.clone().without("ref refs/heads/main");
+        own(&repo.state()).assert_is(&own(&before), "all is as it was, but for the commit");
+        assert_eq!(repo.git(["log", "-1", "--format=%s", "main"]).trim(), "own");
+    }
 }
 
 #[test]

@@ -30,7 +30,12 @@ impl Refs<'_> {
             return Ok(());
         }
         self.repo.flush()?;
-        let still = || if self.head()? == plan.head.from { Ok(()) } else { Err(moved_meanwhile("HEAD")) };
+        let still = || {
+            if self.head()? != plan.head.from {
+                return Err(moved_meanwhile("HEAD"));
+            }
+            self.check_arrival(plan)
+        };
         still()?;
         // `a` can only be made when `a/b` is gone, reflog included, and the other way round: deletions first.
         let (gone, moved): (Vec<_>, Vec<_>) = edits.iter().cloned().partition(|edit| edit.to.is_none());
@@ -43,6 +48,18 @@ impl Refs<'_> {
 }
 
 impl Refs<'_> {
+    /// The branch that HEAD is led to is where it is to be, though it does not move.
+    fn check_arrival(&self, plan: &Plan) -> Result<()> {
+        let to = &plan.head.to;
+        let comes = |name: &&String| {
+            plan.head.from.branch.as_ref() != Some(name) && plan.branches.iter().all(|branch| branch.name != **name)
+        };
+        match to.branch.as_ref().filter(comes) {
+            Some(name) if self.ref_id(name)? != to.commit => Err(moved_meanwhile(name)),
+            _ => Ok(()),
+        }
+    }
+
     /// What says what git is in the middle of, where that is refs in tables.
     fn operation_edits(&self, plan: &Plan) -> Result<Vec<Edit>> {
         let Some(Change { from, to }) = plan.moved_operation() else { return Ok(Vec::new()) };

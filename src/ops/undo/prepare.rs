@@ -8,6 +8,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
+use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
@@ -84,6 +85,7 @@ impl Prepared {
             forget_reached(returns);
         }
         check_head_moves(op, &plan)?;
+        check_arrival(&plan, now)?;
         Apply::check_names(&plan)?;
         check_elsewhere(view, &plan)?;
         // Whoever carries it out looks again.
@@ -235,6 +237,37 @@ fn check_on_branch(op: Op, legs: &[Leg], now: &Checkpoint, refs: RefMoves) -> Re
 fn not_on_branch(op: Op, head: &Head, hint: &str) -> Refusal {
     let (op, name) = (op.word(), short_branch(head.stack()));
     Refusal::new(Code::Branch, format!("{op} would move HEAD, and '{name}', where it was, is no branch")).hint(hint)
+}
+
+/// Refuses to lead HEAD to a branch that is gone, or has gone on: what was committed there would be staged for its reversal.
+fn check_arrival(plan: &Plan, now: &Checkpoint) -> Result<()> {
+    let to = &plan.head.to;
+    let Some(name) = to.branch.as_ref().filter(|name| plan.head.from.branch.as_ref() != Some(name)) else {
+        return Ok(());
+    };
+    let moved = plan.branches.iter().find(|branch| branch.name == *name);
+    let found = moved.map_or_else(|| now.branches.get(name).copied(), |moved| moved.to);
+    if found == to.commit {
+        return Ok(());
+    }
+    let (shown, word) = (short_branch(name), shell_word(short_branch(name).as_bytes()));
+    let Some(left) = to.commit.map(|left| left.to_hex_with_len(10).to_string()) else {
+        return Err(Refusal::new(Code::Branch, format!("'{shown}' has commits now, and had none then"))
+            .hint(format!("run 'git switch {word}' to go there"))
+            .into());
+    };
+    Err(match found {
+        None => Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, is no branch any more"))
+            .hint(format!("run 'git branch {word} {left}' to have it again, then the same command again")),
+        Some(_) => {
+            let kept = shell_word(format!("{shown}-kept").as_bytes());
+            let line = format!("git branch -m {word} {kept} && git branch {word} {left}");
+            Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, has gone on since"))
+                .hint(format!("run '{line}' to put it there, then the same command again"))
+                .hint(format!("or run 'git switch {word}' to go there with git"))
+        }
+    }
+    .into())
 }
 
 /// Refuses to move HEAD, and what it is on, where that is no branch.

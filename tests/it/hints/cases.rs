@@ -217,6 +217,25 @@ pub(super) const CASES: &[Case] = &[
         "oxundo branch x 1",
     )
     .at("cd ../unborn; "),
+    case(
+        "'…', which HEAD would be on, has gone on since",
+        "turn 'git switch -qc topic; echo t >topic.txt'; git update-ref refs/heads/main $(git commit-tree -p main -m own 'main^{tree}')",
+        "oxundo undo",
+        "! test -e topic.txt",
+    ),
+    case(
+        "'…', which HEAD would be on, is no branch any more",
+        "turn 'git switch -qc topic; echo t >topic.txt'; git branch -qm main trunk",
+        "oxundo undo",
+        "! test -e topic.txt",
+    ),
+    case(
+        "'…' has commits now, and had none then",
+        "git init -q ../unborn; cd ../unborn; identify; turn 'git switch -qc topic; echo t >topic.txt'; git branch main topic",
+        "oxundo undo",
+        "test \"$(git symbolic-ref --short HEAD)\" = main",
+    )
+    .at("cd ../unborn; "),
     none(
         "there is no such line of turns on this branch",
         "oxundo -q undo; turn 'echo 3 >three'",
