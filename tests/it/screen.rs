@@ -116,6 +116,45 @@ fn what_moved_since_it_was_shown_is_not_done() {
 }
 
 #[test]
+fn what_was_recorded_meanwhile_is_planned_anew_and_counts() {
+    let repo = three_turns();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
+    screen.shows("Enter: undo turn 3");
+    repo.agent("echo 4 >file4.txt");
+    screen.types("cgood\r").shows("checkpoint 'good'").shows("Enter: undo turns 4, 3");
+    screen.types("/nowhere\r").shows("(0 found)").shows("nothing is found");
+    screen.types("\x1b").shows("nothing to undo").types("q").shows("Nothing else is changed").ends();
+    assert!(repo.oxundo(["checkpoint", "--list"]).out().contains("good"));
+}
+
+#[test]
+fn a_repository_that_is_gone_is_not_made_anew() {
+    for (keys, shown) in [("cgood\r", "No such file"), ("\r\r", "error")] {
+        let repo = three_turns();
+        let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
+        screen.shows("Enter: undo turn 3").shows("-3");
+        std::fs::remove_dir_all(repo.path(".git")).expect("it is deleted");
+        screen.types(keys).shows(shown);
+        screen.ends();
+        assert!(!repo.exists(".git"));
+    }
+}
+
+#[test]
+fn what_interrupts_the_pager_leaves_the_screen_alone() {
+    let repo = three_turns();
+    // It goes on after an interruption, as pagers do.
+    repo.git([
+        "config",
+        "core.pager",
+        "sh -c 'trap : INT; cat >/dev/null; echo paged; read key </dev/tty; read key </dev/tty'",
+    ]);
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
+    screen.shows("Enter: undo turn 3").types("v").shows("paged").types("\x03").types("\r").types("\r");
+    screen.shows("Enter: undo turn 3").types("q").shows("Nothing is changed").ends();
+}
+
+#[test]
 fn each_way_out_gives_the_terminal_back() {
     let repo = three_turns();
     let before = repo.state();

@@ -263,9 +263,15 @@ impl Repo {
     /// Makes a directory below that one, or below that of all worktrees.
     pub fn make_private(&self, path: &Path) -> Result<()> {
         let common = self.common_dir.join("oxundo");
-        if !path.starts_with(&self.scratch) {
+        let is_own = path.starts_with(&self.scratch);
+        if !is_own {
             self.sharing().close(&common);
         }
+        // A repository that somebody has deleted is not made anew.
+        let above = if is_own { &self.scratch } else { &common }.parent();
+        above
+            .map_or(Ok(()), |above| above.metadata().map(drop))
+            .with_context(|| format!("make '{}'", path.display()))?;
         self.sharing().make_private(path).with_context(|| format!("make '{}'", path.display()))
     }
 

@@ -37,9 +37,8 @@ pub fn draw(screen: &Screen, buffer: &mut Buffer, paint: Paint) -> Option<Positi
     let panes = screen.panes();
     put(buffer, panes.title, 0, &title(screen, paint), paint);
     told(screen, buffer, panes.told, paint);
-    if screen.mode == Mode::Help {
-        let rows = screen.size.1.saturating_sub(panes.list.y + 1);
-        help(buffer, Rect { width: screen.size.0, height: rows, ..panes.list }, paint);
+    if let Mode::Help(first) = screen.mode {
+        help(buffer, panes.help, first, paint);
     } else {
         list(screen, buffer, panes.list, paint);
         files(screen, buffer, panes.files, paint);
@@ -91,7 +90,11 @@ fn title(screen: &Screen, paint: Paint) -> Line<'static> {
 /// What Enter would do now.
 fn told(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) {
     let Some(deed) = screen.deed() else {
-        let words = if screen.is_read { "this turn is still in progress" } else { "reading the timeline" };
+        let words = match screen.row() {
+            _ if !screen.is_read => "reading the timeline",
+            None => "nothing is found",
+            Some(_) => "this turn is still in progress",
+        };
         return put(buffer, pane, 0, &Line::styled(words, dim()), paint);
     };
     let known = screen.told.as_ref().filter(|(known, _)| *known == deed);
@@ -278,8 +281,8 @@ fn diff(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) {
     }
 }
 
-fn help(buffer: &mut Buffer, pane: Rect, paint: Paint) {
-    for (row, (key, words)) in (0..pane.height).zip(KEYS) {
+fn help(buffer: &mut Buffer, pane: Rect, first: usize, paint: Paint) {
+    for (row, (key, words)) in (0..pane.height).zip(KEYS.into_iter().skip(first)) {
         let line = Line::from(vec![Span::styled(format!("{key:>18}  "), bold()), Span::raw(words)]);
         put(buffer, pane, row, &line, paint);
     }
@@ -302,7 +305,10 @@ fn keys(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) -> Optio
     }
     let words = match &screen.mode {
         Mode::Confirm(..) => question(screen),
-        Mode::Help => "any key leaves the help".to_owned(),
+        Mode::Help(_) if usize::from(screen.panes().help.height) < KEYS.len() => {
+            "Up, Down; any other key leaves the help".to_owned()
+        }
+        Mode::Help(_) => "any key leaves the help".to_owned(),
         _ if !screen.said.is_empty() => screen.said.clone(),
         Mode::Files => fitting(&FILE_KEYS, pane.width),
         _ => fitting(&LIST_KEYS, pane.width),

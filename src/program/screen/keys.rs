@@ -70,12 +70,28 @@ fn on_key(screen: &mut Screen, key: KeyEvent) -> Action {
     match &screen.mode {
         Mode::Words(..) => in_words(screen, key.code),
         Mode::Confirm(..) => in_question(screen, key.code),
-        Mode::Help => {
-            screen.mode = Mode::List;
+        Mode::Help(first) => {
+            screen.mode = in_help(screen, *first, key.code);
             Action::Stay
         }
         Mode::List | Mode::Files => in_list(screen, key.code),
     }
+}
+
+/// Where a key leads in the help, or out of it.
+fn in_help(screen: &Screen, first: usize, key: KeyCode) -> Mode {
+    let rows = usize::from(screen.panes().help.height);
+    let last = KEYS.len().saturating_sub(rows);
+    let to = match key {
+        KeyCode::Up | KeyCode::Char('k') => first.saturating_sub(1),
+        KeyCode::Down | KeyCode::Char('j') => first + 1,
+        KeyCode::PageUp => first.saturating_sub(rows),
+        KeyCode::PageDown => first + rows,
+        KeyCode::Home | KeyCode::Char('g') => 0,
+        KeyCode::End | KeyCode::Char('G') => last,
+        _ => return Mode::List,
+    };
+    Mode::Help(to.min(last))
 }
 
 fn in_list(screen: &mut Screen, key: KeyCode) -> Action {
@@ -93,7 +109,7 @@ fn in_list(screen: &mut Screen, key: KeyCode) -> Action {
         KeyCode::Right | KeyCode::Char('l') => fold(screen, false),
         KeyCode::Left | KeyCode::Char('h') => fold(screen, true),
         KeyCode::Tab if screen.files() > 0 => screen.mode = Mode::Files,
-        KeyCode::Char('?') => screen.mode = Mode::Help,
+        KeyCode::Char('?') => screen.mode = Mode::Help(0),
         KeyCode::Char('/') => screen.mode = Mode::Words(Asked::Search, screen.search.clone()),
         KeyCode::Char('q') => return Action::Leave,
         KeyCode::Esc => return back(screen),

@@ -26,7 +26,8 @@ const DIFF_LINES: usize = 2000;
 pub enum News {
     /// By which reading it was found.
     Timeline(u64, Timeline),
-    Told(Deed, Result<Box<Told>, Refusal>),
+    /// After which reading it was planned.
+    Told(u64, Deed, Result<Box<Told>, Refusal>),
     Diff(Deed, BString, Vec<String>),
     /// What could not be read, so that nothing can be chosen.
     Failed(Refusal),
@@ -34,9 +35,10 @@ pub enum News {
     Paged,
 }
 
+/// After which reading, and of what.
 enum Job {
-    Look(Wanted),
-    Page(Wanted),
+    Look(u64, Wanted),
+    Page(u64, Wanted),
 }
 
 /// The two threads.
@@ -79,14 +81,14 @@ impl Looker {
         self.readings.get() == reading
     }
 
-    pub fn look(&self, wanted: Wanted) {
+    pub fn look(&self, reading: u64, wanted: Wanted) {
         // A thread that has panicked is told of where its news are missing.
-        let _ = self.jobs.send(Job::Look(wanted));
+        let _ = self.jobs.send(Job::Look(reading, wanted));
     }
 
     /// Shows the difference in the user's pager, which has the terminal until it is left.
-    pub fn page(&self, wanted: Wanted) -> Result<()> {
-        self.jobs.send(Job::Page(wanted))?;
+    pub fn page(&self, reading: u64, wanted: Wanted) -> Result<()> {
+        self.jobs.send(Job::Page(reading, wanted))?;
         while !matches!(self.news.recv()?, News::Paged) {}
         Ok(())
     }
@@ -101,29 +103,29 @@ impl Looker {
 fn look(top: &Path, edits: Option<Edits>, jobs: &Receiver<Job>, send: &Sender<News>) {
     let mut last: Option<Seen> = None;
     while let Ok(mut job) = jobs.recv() {
-        while let (Job::Look(_), Ok(newer)) = (&job, jobs.try_recv()) {
+        while let (Job::Look(..), Ok(newer)) = (&job, jobs.try_recv()) {
             job = newer;
         }
-        let (Job::Look(wanted) | Job::Page(wanted)) = &job;
-        if last.as_ref().is_none_or(|seen| seen.deed != wanted.deed) {
+        let (Job::Look(reading, wanted) | Job::Page(reading, wanted)) = &job;
+        if last.as_ref().is_none_or(|seen| (seen.reading, &seen.deed) != (*reading, &wanted.deed)) {
             last = None;
-            match Seen::of(top, edits, &wanted.deed) {
+            match Seen::of(top, edits, *reading, &wanted.deed) {
                 Ok((seen, told)) => {
                     last = Some(seen);
-                    let _ = send.send(News::Told(wanted.deed.clone(), Ok(Box::new(told))));
+                    let _ = send.send(News::Told(*reading, wanted.deed.clone(), Ok(Box::new(told))));
                 }
-                Err(error) => drop(send.send(News::Told(wanted.deed.clone(), Err(to_refusal(&error))))),
+                Err(error) => drop(send.send(News::Told(*reading, wanted.deed.clone(), Err(to_refusal(&error))))),
             }
         }
         let news = match (&job, &last) {
-            (Job::Look(wanted), Some(seen)) => seen.diff(wanted.path.as_ref()),
-            (Job::Page(wanted), Some(seen)) => {
+            (Job::Look(_, wanted), Some(seen)) => seen.diff(wanted.path.as_ref()),
+            (Job::Page(_, wanted), Some(seen)) => {
                 // What git cannot show it says itself.
                 let _ = seen.page(wanted.path.as_ref());
                 Some(News::Paged)
             }
-            (Job::Page(_), None) => Some(News::Paged),
-            (Job::Look(_), None) => None,
+            (Job::Page(..), None) => Some(News::Paged),
+            (Job::Look(..), None) => None,
         };
         if news.is_some_and(|news| send.send(news).is_err()) {
             return;
@@ -134,17 +136,18 @@ fn look(top: &Path, edits: Option<Edits>, jobs: &Receiver<Job>, send: &Sender<Ne
 /// What was planned last, and the repository that has its contents.
 struct Seen {
     repo: Repo,
+    reading: u64,
     deed: Deed,
     trees: [ObjectId; 2],
     first: Option<BString>,
 }
 
 impl Seen {
-    fn of(top: &Path, edits: Option<Edits>, deed: &Deed) -> Result<(Self, Told)> {
+    fn of(top: &Path, edits: Option<Edits>, reading: u64, deed: &Deed) -> Result<(Self, Told)> {
         let repo = Repo::open(top)?;
         let told = deed.told(&repo, &|_| {}, edits)?;
         let first = told.files.first().map(|file| file.path.clone());
-        Ok((Self { repo, deed: deed.clone(), trees: told.trees, first }, told))
+        Ok((Self { repo, reading, deed: deed.clone(), trees: told.trees, first }, told))
     }
 
     fn diff(&self, path: Option<&BString>) -> Option<News> {

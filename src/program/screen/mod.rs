@@ -46,23 +46,30 @@ const FIRST: Duration = Duration::from_millis(40);
 
 /// Lets the user choose what to do, and does it.
 pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
-    let chosen = if Ui::can_draw() { on_screen(repo, edits)? } else { list::choose(repo, ui, edits)? };
-    let Some((deed, told)) = chosen else {
-        Ui::show("Nothing is changed\n");
-        return Ok(ExitCode::from(LEFT));
+    let chosen = if Ui::can_draw() { on_screen(repo, edits)? } else { list::choose(repo, ui, edits)?.ok_or(Kept(0)) };
+    let (deed, told) = match chosen {
+        Ok(chosen) => chosen,
+        Err(Kept(words)) => {
+            Ui::show(if words == 0 { "Nothing is changed\n" } else { "Nothing else is changed\n" });
+            return Ok(ExitCode::from(LEFT));
+        }
     };
     let heard = ui.heard();
     ui.answer(&deed.done(repo, &heard, edits, &told)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// How often something was recorded before the screen was left: a checkpoint, or what a turn was about.
+struct Kept(usize);
+
 /// What was chosen on the screen, which is gone then.
-fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<Option<(Deed, Told)>> {
+fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<std::result::Result<(Deed, Told), Kept>> {
     let (colored, unicode) = Ui::screen_look();
     let paint = Paint { glyphs: Glyphs::of(unicode), colored };
     let looker = Looker::start(repo, edits);
     let first = looker.news(FIRST);
-    let mut shown = Shown { screen: Screen::new(size()?), looker, paint, asked: None, is_drawn: false };
+    let screen = Screen::new(size()?);
+    let mut shown = Shown { screen, looker, paint, asked: None, kept: 0, reading: 1, is_drawn: false };
     let mut taken = Taken::take()?;
     if let Some(news) = first {
         shown.hear(news)?;
@@ -73,9 +80,9 @@ fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<Option<(Deed, Told)>> 
     }
     drop(taken);
     match ended? {
-        Ended::Chosen(deed, told) => Ok(Some((deed, *told))),
-        Ended::Left => Ok(None),
-        Ended::Signal(signal) => end_by(signal).map(|()| None),
+        Ended::Chosen(deed, told) => Ok(Ok((deed, *told))),
+        Ended::Left => Ok(Err(Kept(shown.kept))),
+        Ended::Signal(signal) => end_by(signal).map(|()| Err(Kept(shown.kept))),
     }
 }
 
@@ -92,6 +99,10 @@ struct Shown {
     paint: Paint,
     /// What was asked for last.
     asked: Option<Wanted>,
+    /// How often something was recorded.
+    kept: usize,
+    /// By which reading of the timeline the rows are.
+    reading: u64,
     /// Whether the terminal shows it.
     is_drawn: bool,
 }
@@ -155,7 +166,7 @@ impl Shown {
                 Action::Leave => return Ok(Some(Ended::Left)),
                 Action::Do(deed, told) => return Ok(Some(Ended::Chosen(deed, told))),
                 Action::Suspend => taken.suspend()?,
-                Action::Page(wanted) => taken.lend(|| self.looker.page(wanted))?,
+                Action::Page(wanted) => taken.lend(|| self.looker.page(self.reading, wanted))?,
                 Action::Ask(request) => self.choose(repo, taken, *request)?,
                 Action::Checkpoint(name) => self.checkpoint(repo, &name),
                 Action::Describe(turn, words) => self.describe(repo, turn, &words),
@@ -182,18 +193,26 @@ impl Shown {
         if wanted != self.asked
             && let Some(wanted) = &wanted
         {
-            self.looker.look(wanted.clone());
+            self.looker.look(self.reading, wanted.clone());
         }
         self.asked = wanted;
     }
 
     fn hear(&mut self, news: News) -> Result<Action> {
         match news {
-            News::Timeline(reading, timeline) if self.looker.is_last(reading) => self.screen.read(timeline),
-            News::Told(deed, told) => return Ok(self.screen.know(deed, told.map(|told| *told))),
+            News::Timeline(reading, timeline) if self.looker.is_last(reading) => {
+                // What was planned before something was recorded may be another plan now.
+                if reading != self.reading {
+                    (self.reading, self.asked, self.screen.told) = (reading, None, None);
+                }
+                self.screen.read(timeline);
+            }
+            News::Told(reading, deed, told) if reading == self.reading => {
+                return Ok(self.screen.know(deed, told.map(|told| *told)));
+            }
             News::Diff(deed, path, lines) => self.screen.diff = Some((deed, path, lines)),
             News::Failed(refusal) => bail!(refusal),
-            News::Timeline(..) | News::Paged => {}
+            News::Timeline(..) | News::Told(..) | News::Paged => {}
         }
         Ok(Action::Stay)
     }
@@ -229,6 +248,7 @@ impl Shown {
 
     /// Says what was done, or why not, and reads the timeline again.
     fn say(&mut self, done: Result<String>) {
+        self.kept += usize::from(done.is_ok());
         let said = done.unwrap_or_else(|error| to_refusal(&error).message);
         self.screen.said = row::harmless(&said);
         self.looker.read();
@@ -375,6 +395,25 @@ mod tests {
                 shown(&screen);
             }
         }
+    }
+
+    #[test]
+    fn help_that_is_longer_than_the_screen_is_gone_through() {
+        let mut screen = screen(40, 10);
+        press(&mut screen, KeyCode::Char('?'));
+        let first = shown(&screen);
+        assert!(first.contains("Enter") && !first.contains("Escape"), "{first}");
+        for (key, is_last) in
+            [(KeyCode::Down, false), (KeyCode::PageDown, false), (KeyCode::End, true), (KeyCode::Down, true)]
+        {
+            press(&mut screen, key);
+            let now = shown(&screen);
+            assert!(!now.contains("Enter") && now.contains("Escape") == is_last, "{key:?}: {now}");
+        }
+        press(&mut screen, KeyCode::Home);
+        assert_eq!(shown(&screen), first);
+        press(&mut screen, KeyCode::Esc);
+        assert_eq!(screen.mode, Mode::List);
     }
 
     #[test]

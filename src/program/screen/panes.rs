@@ -14,6 +14,8 @@ pub struct Panes {
     pub list: Rect,
     pub files: Rect,
     pub diff: Rect,
+    /// In the place of these three.
+    pub help: Rect,
     pub keys: Rect,
 }
 
@@ -24,8 +26,8 @@ impl Panes {
         let row =
             |y: u16, rows: u16| Rect { x: 0, y: y.min(height), width, height: rows.min(height.saturating_sub(y)) };
         let body = row(1 + told, height.saturating_sub(told + 2));
-        let mut panes =
-            Self { title: row(0, 1), told: row(1, told), keys: row(height.saturating_sub(1), 1), ..Self::default() };
+        let keys = row(height.saturating_sub(1), 1);
+        let mut panes = Self { title: row(0, 1), told: row(1, told), help: body, keys, ..Self::default() };
         if width >= WIDE {
             let left = width * 9 / 20;
             let right = Rect { x: left + 1, width: width - left - 1, ..body };

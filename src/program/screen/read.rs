@@ -27,8 +27,8 @@ pub fn timeline(top: &Path, tell: impl Fn(Timeline)) -> Result<()> {
     let heard = |_| {};
     let view = look(&repo, &heard, "rewind")?;
     let first = newest(&view, FIRST)?;
-    let numbers = view.timeline.turn_numbers()?.len();
-    let is_all = first.turns.len() >= numbers;
+    // Without a look at which have expired, so that the first picture need not wait for a list of them all.
+    let is_all = first.turns.len() as u64 + 1 >= view.timeline.state.next;
     let has_rescues = view.timeline.state.next_rescue > 1;
     tell(Timeline { more: !is_all, ..first.clone() });
     if !is_all || has_rescues {

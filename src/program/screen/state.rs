@@ -29,8 +29,8 @@ pub enum Mode {
     Words(Asked, String),
     /// They say yes or no; whether a yes was said before the plan was there.
     Confirm(Deed, bool),
-    /// Any of them leaves the help.
-    Help,
+    /// They move in the help, whose first row is this one; any other leaves it.
+    Help(usize),
 }
 
 /// What is to be done outside of the screen.

@@ -88,6 +88,12 @@ impl Taken {
     pub fn lend(&mut self, to: impl FnOnce() -> Result<()>) -> Result<()> {
         give_back();
         let lent = to();
+        // What interrupted them was not meant for the screen.
+        self.signals
+            .ends
+            .iter()
+            .filter(|(signal, _)| *signal == SIGINT)
+            .for_each(|(_, came)| came.store(false, Ordering::Relaxed));
         take()?;
         // Nothing is known of what is there. To have it cleared, the terminal would be asked where its cursor is.
         self.terminal = whole()?;
