@@ -118,6 +118,8 @@ pub struct Participant {
     pub model: Option<String>,
     /// The file in which the agent keeps the conversation.
     pub transcript: Option<String>,
+    /// What it was asked for, in that order, where that is known.
+    pub asked: Vec<String>,
 }
 
 /// How one file differs between two states.
@@ -239,8 +241,9 @@ fn commit(commit: &turn::TurnCommit) -> TurnCommit {
 }
 
 fn participant(part: turn::Participant) -> Participant {
-    let turn::Participant { agent, session, prompt, model, transcript, .. } = part;
-    Participant { agent, session, prompt, model, transcript }
+    let turn::Participant { agent, session, prompt, model, transcript, asked, .. } = part;
+    let asked = asked.into_iter().filter_map(|asked| asked.prompt.or(asked.message)).collect();
+    Participant { agent, session, prompt, model, transcript, asked }
 }
 
 fn made(made: turn::Made) -> Made {

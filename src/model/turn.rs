@@ -283,21 +283,58 @@ impl Turn {
         }
     }
 
-    /// Its agent, with the model where it is known: `claude:claude-opus-5`.
-    pub fn assistant(&self) -> String {
-        let is_its = |part: &&Participant| part.agent == self.agent || part.inside;
-        let model = self.origin.parts.iter().filter(is_its).find_map(|part| model_name(part.model.as_deref()?));
-        model.map_or_else(|| self.agent.clone(), |model| format!("{}:{model}", self.agent))
+    /// The sessions that took part in it, its own first.
+    pub fn sessions(&self) -> Vec<Session<'_>> {
+        let mut all = Vec::new();
+        if self.own_part().is_none() {
+            // Of a `run` whose agent tells of nothing there is no part.
+            let asked = self.own_words().into_iter().collect();
+            all.push(Session { agent: &self.agent, id: self.session.as_deref(), model: None, asked });
+        }
+        for part in self.origin.parts.iter().filter(|part| !part.told_twice) {
+            let asked = part.asked.iter().map(|asked| (asked.message.as_deref(), asked.prompt.as_deref()));
+            let mut asked: Vec<Words<'_>> = asked.collect();
+            if asked.is_empty() && self.is_own(part) {
+                asked.extend(self.own_words());
+            }
+            let agent = if part.inside { &self.agent } else { &part.agent };
+            let model = part.model.as_deref().and_then(model_name);
+            let at = if self.is_own(part) { 0 } else { all.len() };
+            all.insert(at, Session { agent, id: part.session.as_deref(), model, asked });
+        }
+        let mut again = self.origin.parts.iter().filter(|part| part.told_twice);
+        if let [one] = &mut all[..] {
+            one.model = one.model.take().or_else(|| again.find_map(|part| model_name(part.model.as_deref()?)));
+        }
+        all
     }
 
-    /// As [`Self::assistant`], of every agent that took part, its own first.
+    fn is_own(&self, part: &Participant) -> bool {
+        part.inside || (part.agent == self.agent && part.session == self.session)
+    }
+
+    /// The part of the session that it is called after; none of a `run` whose agent tells of nothing.
+    pub fn own_part(&self) -> Option<&Participant> {
+        self.origin.parts.iter().find(|part| self.is_own(part))
+    }
+
+    /// What it was asked for at first, but for what one of the sessions is known to have been asked for.
+    fn own_words(&self) -> Option<Words<'_>> {
+        let asked = || self.origin.parts.iter().flat_map(|part| &part.asked);
+        let message = self.message.as_deref().filter(|own| asked().all(|asked| asked.message.as_deref() != Some(*own)));
+        let prompt = self.prompt.as_deref().filter(|own| asked().all(|asked| asked.prompt.as_deref() != Some(*own)));
+        (message.is_some() || prompt.is_some()).then_some((message, prompt))
+    }
+
+    /// Every agent that took part, its own first, with the model where it is known: `claude:claude-opus-5`.
     pub fn assistants(&self) -> Vec<String> {
-        let mut all = vec![self.assistant()];
-        let others = self.origin.parts.iter().filter(|part| part.agent != self.agent && !part.inside);
-        for part in others {
-            let model = part.model.as_deref().and_then(model_name);
-            let name = model.map_or_else(|| part.agent.clone(), |model| format!("{}:{model}", part.agent));
-            if !all.contains(&name) {
+        let sessions = self.sessions();
+        let is_known = |agent: &str| sessions.iter().any(|session| session.agent == agent && session.model.is_some());
+        let mut all = Vec::new();
+        for session in &sessions {
+            let name = session.assistant();
+            // Without a model it says nothing more.
+            if !all.contains(&name) && (session.model.is_some() || !is_known(session.agent)) {
                 all.push(name);
             }
         }
@@ -419,7 +456,8 @@ pub fn listed(numbers: &[u64]) -> String {
     parts.join(", ")
 }
 
-fn first_line(message: Option<&str>) -> Option<&str> {
+/// The first line that says something.
+pub fn first_line(message: Option<&str>) -> Option<&str> {
     message?.lines().map(str::trim).find(|line| !line.is_empty())
 }
 
@@ -442,6 +480,7 @@ pub struct Bounds {
 
 /// A session's part in a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is seen by itself")]
 pub struct Participant {
     /// The agent.
     pub agent: String,
@@ -466,6 +505,58 @@ pub struct Participant {
     /// Whether it goes on after an end of its prompt: then any end of the session's is that of its part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,
+    /// Whether another part tells of the same session: an editor's protocol and the agent's own hooks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_twice: bool,
+    /// What it was asked for, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+}
+
+/// What a session was asked for, once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The agent's own id of the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The message given, or what of the prompt git may be told.
+    pub message: Option<String>,
+    /// The whole prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
+/// A message, and a whole prompt.
+pub type Words<'a> = (Option<&'a str>, Option<&'a str>);
+
+/// A session that took part in a turn, as it is told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session<'a> {
+    /// The agent.
+    pub agent: &'a str,
+    /// Its id.
+    pub id: Option<&'a str>,
+    /// The model's name.
+    pub model: Option<String>,
+    /// What it was asked for: more than once, where it got another prompt while others were at work.
+    pub asked: Vec<Words<'a>>,
+}
+
+impl Session<'_> {
+    /// Its agent, with the model where it is known.
+    pub fn assistant(&self) -> String {
+        self.model.as_ref().map_or_else(|| self.agent.to_owned(), |model| format!("{}:{model}", self.agent))
+    }
+
+    /// The first lines of what git may be told of what it was asked for.
+    pub fn messages(&self) -> Vec<&str> {
+        self.asked.iter().filter_map(|(message, _)| first_line(*message)).collect()
+    }
+
+    /// All that it was asked for: the whole prompts, and messages where there are none.
+    pub fn prompts(&self) -> Vec<&str> {
+        self.asked.iter().filter_map(|(message, prompt)| prompt.or(*message)).collect()
+    }
 }
 
 /// A process, distinguishable from a later one with the same number.
@@ -489,6 +580,15 @@ impl Participant {
         }
     }
 
+    /// Takes part again in a turn in which it had this part before: what it was asked for then is not forgotten.
+    fn after(self, earlier: &Self) -> Self {
+        let model = self.model.or_else(|| earlier.model.clone());
+        let from = earlier.from.filter(|_| earlier.transcript == self.transcript).or(self.from);
+        let mut asked = earlier.asked.clone();
+        asked.extend(self.asked.into_iter().filter(|words| !earlier.asked.contains(words)));
+        Self { model, from, asked, ..self }
+    }
+
     /// Whether both name the same prompt.
     pub fn is_prompt_of(&self, other: &Self) -> bool {
         self.prompt.is_some() && self.prompt == other.prompt
@@ -506,12 +606,11 @@ impl Bounds {
         self.parts.iter().find(|part| part.is_session_of(who))
     }
 
-    /// Adds a session to those that are there, or replaces its part where it has one already. `beside` is whether it works beside
-    /// them.
-    pub fn join(&mut self, part: Participant, beside: bool) {
-        self.shared |= beside;
+    /// Adds a session to those that are there, or replaces its part where it has one already.
+    pub fn join(&mut self, part: Participant) {
+        self.shared |= !part.told_twice;
         match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
-            Some(known) => *known = part,
+            Some(known) => *known = part.after(known),
             None => self.parts.push(part),
         }
     }
@@ -522,7 +621,7 @@ impl Bounds {
         let part = Participant { goes_on: true, ..part };
         match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
             Some(known) if known.at_work => known.goes_on = true,
-            Some(known) => *known = part,
+            Some(known) => *known = part.after(known),
             None => self.parts.push(part),
         }
     }
@@ -593,26 +692,64 @@ mod tests {
         assert_eq!(model_name(&"m".repeat(101)), None);
     }
 
-    #[test]
-    fn the_model_is_that_of_the_turns_own_agent() {
-        let part = |agent: &str, model: Option<&str>, inside| Participant {
+    fn part(agent: &str, session: Option<&str>, model: Option<&str>, inside: bool) -> Participant {
+        Participant {
             agent: agent.to_owned(),
+            session: session.map(str::to_owned),
             model: model.map(str::to_owned),
             inside,
             ..Participant::default()
-        };
-        let turn = |parts| Turn {
+        }
+    }
+
+    fn turn(session: Option<&str>, parts: Vec<Participant>) -> Turn {
+        Turn {
             agent: "claude".to_owned(),
+            session: session.map(str::to_owned),
+            message: Some("do it".to_owned()),
             origin: Bounds { parts, ..Bounds::default() },
             ..Turn::default()
+        }
+    }
+
+    #[test]
+    fn each_session_is_named_with_its_model_and_the_turns_own_first() {
+        let one = |agent, model| part(agent, None, model, false);
+        let two =
+            |first, second| vec![part("claude", Some("a"), first, false), part("claude", Some("b"), second, false)];
+        for (session, parts, names) in [
+            (None, vec![], vec!["claude"]),
+            (None, vec![one("codex", Some("g")), one("claude", Some("c"))], vec!["claude:c", "codex:g"]),
+            (None, vec![one("codex", Some("g"))], vec!["claude", "codex:g"]),
+            (None, vec![part("other", None, Some("c"), true)], vec!["claude:c"]),
+            (None, vec![one("claude", Some("a\nb: c"))], vec!["claude"]),
+            (Some("a"), two(Some("x"), Some("y")), vec!["claude:x", "claude:y"]),
+            (Some("b"), two(Some("x"), Some("y")), vec!["claude:y", "claude:x"]),
+            (Some("a"), two(Some("x"), Some("x")), vec!["claude:x"]),
+            (Some("a"), two(None, Some("y")), vec!["claude:y"]),
+            (Some("a"), two(None, None), vec!["claude"]),
+        ] {
+            assert_eq!(turn(session, parts.clone()).assistants(), names, "{parts:?}");
+        }
+    }
+
+    #[test]
+    fn each_session_has_its_own_words_be_they_of_an_earlier_release() {
+        let asked = |words: &str| Asked { message: Some(words.to_owned()), ..Asked::default() };
+        let with =
+            |part: Participant, words: &[&str]| Participant { asked: words.iter().map(|w| asked(w)).collect(), ..part };
+        let (a, b) = (part("claude", Some("a"), None, false), part("codex", Some("b"), None, false));
+        let words = |turn: &Turn| -> Vec<Vec<String>> {
+            turn.sessions().iter().map(|one| one.messages().into_iter().map(str::to_owned).collect()).collect()
         };
-        assert_eq!(turn(vec![]).assistant(), "claude");
-        assert_eq!(
-            turn(vec![part("codex", Some("g"), false), part("claude", Some("c"), false)]).assistant(),
-            "claude:c"
-        );
-        assert_eq!(turn(vec![part("codex", Some("g"), false)]).assistant(), "claude");
-        assert_eq!(turn(vec![part("other", Some("c"), true)]).assistant(), "claude:c");
-        assert_eq!(turn(vec![part("claude", Some("a\nb: c"), false)]).assistant(), "claude");
+        let old = turn(Some("a"), vec![a.clone(), b.clone()]);
+        assert_eq!(words(&old), [vec!["do it"], vec![]], "only the first one's were kept");
+        let new = turn(Some("a"), vec![with(a.clone(), &["do it"]), with(b.clone(), &["that"])]);
+        assert_eq!(words(&new), [["do it"], ["that"]]);
+        let run = turn(None, vec![with(b.clone(), &["that"])]);
+        assert_eq!(words(&run), [["do it"], ["that"]], "the agent of a run tells of nothing");
+        let mut bounds = new.origin;
+        bounds.join(with(a, &["more"]));
+        assert_eq!(words(&turn(Some("a"), bounds.parts)), [vec!["do it", "more"], vec!["that"]]);
     }
 }

@@ -12,7 +12,7 @@ use crate::git::worktree::Worktree;
 use crate::model::bytes::{in_quotes, quoted, shell_word};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::step::Step;
-use crate::model::turn::{CommitKind, Note, Turn};
+use crate::model::turn::{CommitKind, Note, Session, Turn, first_line};
 use crate::ops::turn::states;
 use crate::ops::undo::range::below;
 use crate::ops::view::View;
@@ -139,7 +139,8 @@ fn bounds(range: &str, count: usize) -> Option<(usize, usize)> {
     (1..=count).contains(&from).then_some((from, to))
 }
 
-/// The note on each of these commits that tells whose it is: of this worktree's turns before those of others.
+/// The note on each of these commits that tells whose it is: of this worktree's turns before those of others. Where several
+/// sessions may have made it, it names all their agents.
 fn notes(view: &View<'_>, lines: &[BlamedLine]) -> Result<BTreeMap<ObjectId, Note>> {
     let mut commits: Vec<ObjectId> = lines.iter().filter_map(|line| line.commit).collect();
     commits.sort_unstable();
@@ -149,7 +150,13 @@ fn notes(view: &View<'_>, lines: &[BlamedLine]) -> Result<BTreeMap<ObjectId, Not
     for (commit, notes) in commits.iter().zip(Refs::new(view.repo).notes_on(&commits)?) {
         let mut agents: Vec<Note> = notes.into_iter().filter(|note| note.kind == CommitKind::Agent).collect();
         agents.sort_by_key(|note| (note.commit == *commit, note.worktree == here, note.turn));
-        known.extend(agents.pop().map(|note| (*commit, note)));
+        let Some(last) = agents.pop() else { continue };
+        let is_same =
+            |note: &&Note| Note { agent: last.agent.clone(), session: last.session.clone(), ..(*note).clone() } == last;
+        let same: Vec<&Note> = agents.iter().filter(is_same).chain([&last]).collect();
+        let agent = together(same.iter().map(|note| note.agent.as_str()));
+        let session = last.session.clone().filter(|_| same.len() == 1);
+        known.insert(*commit, Note { agent, session, ..last.clone() });
     }
     Ok(known)
 }
@@ -335,14 +342,43 @@ fn follow(old: &[u8], new: &[u8], left: &mut Vec<(usize, usize)>) {
     });
 }
 
-/// What is told of a turn, and of the step.
+/// Each agent once: `claude and codex`.
+fn together<'a>(agents: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for agent in agents {
+        if !names.contains(&agent) {
+            names.push(agent);
+        }
+    }
+    names.join(" and ")
+}
+
+/// What is told of a turn, and of the step. Where it may be of several sessions, none is said to have written it.
 fn by(turn: &Turn, step: Option<&Step>, worktree: Option<String>) -> By {
-    let session = step.map_or(&turn.session, |step| &step.session).clone();
-    let agent = step.map_or(&turn.agent, |step| &step.agent).clone();
-    let part = turn.origin.parts.iter().find(|part| part.agent == agent && part.session == session);
-    let model = part.and_then(|part| part.model.clone());
-    let model = model.or_else(|| Some(turn.assistant().strip_prefix(&format!("{agent}:"))?.to_owned()));
-    let prompt = turn.asked_line().map(str::to_owned);
+    let all = turn.sessions();
+    let is_in = |step: &Step, one: &Session<'_>| {
+        let is_other = one.id.is_some_and(|id| step.others.iter().any(|other| other == id));
+        is_other || (one.agent == step.agent && one.id == step.session.as_deref())
+    };
+    let whose: Vec<&Session<'_>> = all.iter().filter(|one| step.is_none_or(|step| is_in(step, one))).collect();
+    let turn_alone = || turn.asked_line().filter(|_| all.len() == 1).map(str::to_owned);
+    let (agent, session, model, prompt) = match &whose[..] {
+        [] => (
+            step.map_or(&turn.agent, |step| &step.agent).clone(),
+            step.map_or(&turn.session, |step| &step.session).clone(),
+            None,
+            turn_alone(),
+        ),
+        [one] => {
+            let lines: Vec<&str> = one.prompts().into_iter().filter_map(|prompt| first_line(Some(prompt))).collect();
+            let prompt = if lines.is_empty() { turn_alone() } else { Some(lines.join(" / ")) };
+            (one.agent.to_owned(), one.id.map(str::to_owned), one.model.clone(), prompt)
+        }
+        several => {
+            let agents = together(several.iter().map(|one| one.agent));
+            (agents, None, None, turn.asked_line().map(str::to_owned))
+        }
+    };
     By { turn: turn.turn, step: step.map(|step| step.step), worktree, agent, model, session, prompt }
 }
 

@@ -62,22 +62,26 @@ struct Noted {
 
 impl Said {
     fn all(turns: &[Turn]) -> Vec<Self> {
-        let said = |turn: &Turn, part: &Participant| Self {
-            turn: turn.turn,
-            part: part.clone(),
-            sought: Sought {
-                id: part.prompt.clone(),
-                text: turn.prompt.clone().filter(|_| turn.origin.parts.len() == 1),
-                from: part.from.unwrap_or(0),
-                to: part.to,
-            },
-        };
+        let said =
+            |turn: &Turn, part: &Participant| Self { turn: turn.turn, part: part.clone(), sought: sought(turn, part) };
         turns.iter().flat_map(|turn| turn.origin.parts.iter().map(move |part| said(turn, part))).collect()
     }
 
     fn session(&self) -> Option<Session> {
         Some((self.part.agent.clone(), self.part.session.clone()?))
     }
+}
+
+/// With what the session's part in a turn began: it may have got more than one prompt in it.
+fn sought(turn: &Turn, part: &Participant) -> Sought {
+    let first = part.asked.first();
+    let id = match first {
+        Some(first) if part.asked.len() > 1 => first.id.clone(),
+        _ => part.prompt.clone(),
+    };
+    let alone = || turn.prompt.clone().filter(|_| turn.origin.parts.len() == 1);
+    let text = first.and_then(|first| first.prompt.clone()).or_else(alone);
+    Sought { id, text, from: part.from.unwrap_or(0), to: part.to }
 }
 
 impl Conversations {

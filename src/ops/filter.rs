@@ -79,8 +79,11 @@ impl<'a, 'r> Filter<'a, 'r> {
     }
 
     fn is_about(&self, turn: &Turn) -> bool {
-        let texts = [Some(turn.title()), turn.message.clone(), turn.prompt.clone()];
-        self.grep.as_ref().is_none_or(|grep| texts.iter().flatten().any(|text| grep.is_match(text)))
+        let Some(grep) = &self.grep else { return true };
+        let own = [Some(turn.title()), turn.message.clone(), turn.prompt.clone()];
+        let asked = turn.origin.parts.iter().flat_map(|part| &part.asked);
+        let theirs = asked.flat_map(|asked| [&asked.message, &asked.prompt]).flatten();
+        own.iter().flatten().chain(theirs).any(|text| grep.is_match(text))
     }
 
     fn has_changed(&mut self, timeline: &Stored<'_>, turn: &Turn) -> Result<bool> {

@@ -238,7 +238,7 @@ impl Squash<'_, '_> {
         let trailer = self.view.config().trailer();
         let trailer = trailer.trim();
         let mut agents: Vec<String> =
-            self.turns.iter().filter(|turn| turn.made.is_none()).map(Turn::assistant).collect();
+            self.turns.iter().filter(|turn| turn.made.is_none()).flat_map(Turn::assistants).collect();
         agents.sort_unstable();
         agents.dedup();
         if trailer.is_empty() || agents.is_empty() {

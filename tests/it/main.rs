@@ -113,6 +113,7 @@ mod sandbox;
 mod saves;
 mod schema;
 mod screen;
+mod sessions;
 mod settings;
 mod shared;
 mod shares;

@@ -81,7 +81,9 @@ fn a_prompts_first_line_is_the_subject_and_the_rest_stays_in_the_record() {
     let output = repo.oxundo(["show", "--prompt"]);
     output.success();
     assert_eq!(output.out(), prompt, "all of it is on record");
-    assert_eq!(repo.json(["show", "1", "--prompt"]).1, json!({"v": 1, "turn": 1, "prompt": prompt}));
+    let prompts = json!([{"agent": "claude", "session": "s", "prompt": prompt}]);
+    let wanted = json!({"v": 1, "turn": 1, "prompt": prompt, "prompts": prompts});
+    assert_eq!(repo.json(["show", "1", "--prompt"]).1, wanted);
     let (_, turn) = repo.json(["show", "1"]);
     assert_eq!((&turn["prompt"], &turn["message"]), (&json!(prompt), &json!("add a cache with ***")));
 }

@@ -31,7 +31,7 @@ use crate::model::checkpoint::{Checkpoint, Head, short_branch};
 use crate::model::plan::{BranchMove, Plan};
 use crate::model::planner::finishing;
 use crate::model::subject::subject_of_prompt;
-use crate::model::turn::{Mode, Note, Turn, TurnCommit};
+use crate::model::turn::{CommitKind, Mode, Note, Turn, TurnCommit};
 use crate::warning::{Warn, Warning};
 use anyhow::Result;
 use gix::ObjectId;
@@ -138,17 +138,24 @@ pub fn goal_with_dirty_commit(
     Ok(start)
 }
 
-/// The notes on a turn's commits.
+/// The notes on a turn's commits: one for each session that may have made it.
 pub fn notes(repo: &Repo, turn: &Turn) -> Vec<Note> {
-    let note = |commit: &TurnCommit| Note {
+    let note = |commit: &TurnCommit, agent: &str, session: Option<&str>| Note {
         v: 1,
         turn: turn.turn,
         kind: commit.kind,
         commit: commit.id,
-        agent: turn.agent.clone(),
-        session: turn.session.clone(),
+        agent: agent.to_owned(),
+        session: session.map(str::to_owned),
         worktree: repo.worktree_id(),
         at: turn.ended_at.clone().unwrap_or_else(|| turn.began_at.clone()),
     };
-    turn.commits.iter().map(note).collect()
+    let sessions = turn.sessions();
+    let mut notes = Vec::new();
+    for commit in &turn.commits {
+        notes.push(note(commit, &turn.agent, turn.session.as_deref()));
+        let others = sessions.iter().skip(1).filter(|_| commit.kind == CommitKind::Agent);
+        notes.extend(others.map(|other| note(commit, other.agent, other.id)));
+    }
+    notes
 }

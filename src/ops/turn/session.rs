@@ -15,7 +15,7 @@ use crate::model::bytes::sanitized;
 use crate::model::call::ToolUse;
 use crate::model::plan::{Op, Plan};
 use crate::model::session::{Context, Descent, SessionStep, Signal, step};
-use crate::model::turn::{Bounds, Mode, Participant, Turn};
+use crate::model::turn::{Asked, Bounds, Mode, Participant, Turn};
 use crate::ops::locked::{Locked, check_no_run};
 use crate::ops::side_effects;
 use crate::ops::side_effects::Foreseen;
@@ -241,8 +241,8 @@ fn take_step(
         SessionStep::Claim => claim(locked, call, turn)?,
         SessionStep::Renew => return renew(locked, call, &turn, in_run),
         SessionStep::Join => {
-            let beside = !is_told_twice(call, &turn);
-            turn.origin.join(started(call), beside);
+            let told_twice = is_told_twice(call, &turn);
+            turn.origin.join(Participant { told_twice, ..started(call) });
             turn.asked(call.message.clone(), call.prompt.clone());
             amend(locked, &turn, "join")?;
         }
@@ -497,7 +497,12 @@ fn go_on(locked: &mut Locked<'_>, closed: &Turn, waiting: bool) -> Result<()> {
     if parts.is_empty() && !in_run {
         return Ok(());
     }
-    let from = |part: Participant| Participant { from: part.transcript.as_deref().map(length), to: None, ..part };
+    let from = |part: Participant| Participant {
+        from: part.transcript.as_deref().map(length),
+        to: None,
+        asked: last_asked(&part),
+        ..part
+    };
     let parts = parts.into_iter().map(from).collect();
     let origin = Bounds { waiting, parts, by_hooks: !in_run, partial: false, ..closed.origin.clone() };
     let who = Who {
@@ -578,7 +583,8 @@ pub fn begin_run(view: View<'_>, who: Who) -> Result<Lock> {
     let mut locked = Locked::from_view(view, lock)?;
     let beside: Vec<Participant> = match locked.open_turn()? {
         Some(open) if !open.origin.waiting => {
-            at_work(&open).map(|part| Participant { inside: false, ..part.clone() }).collect()
+            let beside = |part: &Participant| Participant { inside: false, asked: last_asked(part), ..part.clone() };
+            at_work(&open).map(beside).collect()
         }
         _ => Vec::new(),
     };
@@ -713,10 +719,18 @@ fn amend(locked: &mut Locked<'_>, turn: &Turn, word: &str) -> Result<()> {
     locked.carry_out(&plan, update, message, Vec::new(), None)
 }
 
+/// What a session is at work on.
+fn last_asked(part: &Participant) -> Vec<Asked> {
+    part.asked.last().cloned().into_iter().collect()
+}
+
 /// The part as it begins.
 fn started(call: &SignalCall) -> Participant {
     let from = call.part.transcript.as_deref().map(length);
     let process = call.has_process.then(process::caller).flatten();
     let goes_on = call.part.goes_on || call.signal == Signal::GoOn;
-    Participant { from, at_work: true, inside: call.inside, process, goes_on, ..call.part.clone() }
+    let words = Asked { id: call.part.prompt.clone(), message: call.message.clone(), prompt: call.prompt.clone() };
+    let is_asked = words.message.is_some() || words.prompt.is_some();
+    let asked = if is_asked { vec![words] } else { Vec::new() };
+    Participant { from, at_work: true, inside: call.inside, process, goes_on, asked, ..call.part.clone() }
 }

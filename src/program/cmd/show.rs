@@ -10,7 +10,7 @@ use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::{in_quotes, quoted, sanitized};
 use crate::model::step::StepName;
 use crate::model::timeline::TurnSpec;
-use crate::model::turn::Turn;
+use crate::model::turn::{Session, Turn};
 use crate::ops::diff::changes;
 use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
 use crate::ops::trace;
@@ -19,11 +19,12 @@ use crate::ops::turn::states;
 use crate::ops::view::View;
 use crate::program::args::{ShowArgs, ShowFormat};
 use crate::program::cmd::log::line_of;
-use crate::program::text::line::{Line, StepLine};
+use crate::program::text::line::{Line, StepLine, others};
 use crate::program::ui::{Answer, Ui};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
+use serde::Serialize;
 use serde_json::json;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -126,11 +127,19 @@ fn step(view: &View<'_>, ui: &Ui, stat: bool, name: &StepName, paths: &[OsString
     Ok(None)
 }
 
-/// The turn's prompt. An older record has it as the message.
+/// The turn's prompt, or those of its sessions. An older record has it as the message.
 fn prompt(view: &View<'_>, spec: &str) -> Result<Shown> {
     let turn = view.timeline.require_turn(ended_turn(view, spec)?)?;
-    match turn.prompt.or(turn.message) {
-        Some(prompt) => Ok(Shown::Prompt(turn.turn, prompt)),
+    let owned = |one: &Session<'_>, prompt: &str| Asked {
+        agent: one.agent.to_owned(),
+        session: one.id.map(str::to_owned),
+        prompt: prompt.to_owned(),
+    };
+    let sessions = turn.sessions();
+    let of = |one| Session::prompts(one).into_iter().map(move |prompt| owned(one, prompt));
+    let prompts: Vec<Asked> = sessions.iter().flat_map(of).collect();
+    match turn.prompt.clone().or(turn.message.clone()) {
+        Some(prompt) => Ok(Shown::Prompt(turn.turn, prompt, prompts)),
         None => Err(Refusal::new(Code::NotFound, format!("turn {} has no prompt on record", turn.turn))
             .hint(format!("run 'oxundo show {}' to see what it changed", turn.turn))
             .into()),
@@ -153,6 +162,9 @@ fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Resul
 
 fn heading(turn: &Turn) -> String {
     let mut text = format!("turn {} ({})\n", turn.turn, sanitized(&turn.label()));
+    for other in others(turn) {
+        text.push_str(&format!("with {other}\n"));
+    }
     let ended = turn.ended_at.as_deref().map_or_else(|| "still open".to_owned(), local);
     text.push_str(&format!("began {}, ended {ended}\n", local(&turn.began_at)));
     for commit in &turn.commits {
@@ -189,14 +201,29 @@ fn harmless(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
+/// What a session was asked for.
+#[derive(Serialize)]
+pub struct Asked {
+    agent: String,
+    session: Option<String>,
+    prompt: String,
+}
+
+impl Asked {
+    fn text(&self) -> String {
+        let session = self.session.as_ref().map(|id| format!(" (session {id})")).unwrap_or_default();
+        format!("{}:\n{}", sanitized(&format!("{}{session}", self.agent)), harmless(&self.prompt))
+    }
+}
+
 /// What is shown, where git does not print it itself.
 pub enum Shown {
     /// A turn, its prompt and its record.
     Turn(Box<Line>),
     /// A step and its files.
     Step(Box<StepLine>),
-    /// A turn's number and its whole prompt.
-    Prompt(u64, String),
+    /// A turn's number, its whole prompt, and each session's.
+    Prompt(u64, String, Vec<Asked>),
     /// An Agent Trace record.
     Trace(serde_json::Value),
     /// The files of a state.
@@ -216,7 +243,7 @@ impl Answer for Shown {
             }
             Self::Step(line) => line.json()?,
             Self::Trace(record) => json!({"trace": record}),
-            Self::Prompt(turn, prompt) => json!({"turn": turn, "prompt": prompt}),
+            Self::Prompt(turn, prompt, prompts) => json!({"turn": turn, "prompt": prompt, "prompts": prompts}),
             Self::Tree(paths) => {
                 json!({"paths": paths.iter().map(|path| quoted(path.as_bstr())).collect::<Vec<_>>()})
             }
@@ -232,7 +259,8 @@ impl Answer for Shown {
 
     fn text(&self) -> String {
         match self {
-            Self::Prompt(_, prompt) => harmless(prompt),
+            Self::Prompt(_, prompt, prompts) if prompts.len() < 2 => harmless(prompt),
+            Self::Prompt(_, _, prompts) => prompts.iter().map(Asked::text).collect::<Vec<_>>().join("\n"),
             Self::Trace(record) => format!("{record}\n"),
             _ => String::new(),
         }

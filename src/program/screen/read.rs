@@ -105,9 +105,10 @@ fn with(view: &View<'_>, turns: Vec<Recorded>) -> Result<Timeline> {
 
 fn recorded(view: &View<'_>, turn: &Turn, state: State, here: bool, files: &[FileChange]) -> Recorded {
     let mut words = turn.label();
-    let session = turn.session.as_deref();
-    for more in [turn.prompt.as_deref(), turn.message.as_deref(), session, turn.branch.as_deref()].into_iter().flatten()
-    {
+    let own = [turn.prompt.as_deref(), turn.message.as_deref(), turn.branch.as_deref()];
+    let sessions = turn.sessions();
+    let theirs = sessions.iter().flat_map(|one| [Some(one.agent), one.id].into_iter().flatten().chain(one.prompts()));
+    for more in own.into_iter().flatten().chain(theirs) {
         words.push('\n');
         words.push_str(more);
     }

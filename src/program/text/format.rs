@@ -50,11 +50,13 @@ enum Value {
 }
 
 /// The names of what git has no letter for.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "turn",
     "state",
     "agent",
+    "agents",
     "session",
+    "sessions",
     "model",
     "branch",
     "worktree",
@@ -278,6 +280,8 @@ fn named(name: &str, line: &Line) -> String {
         "state" => line.state.word().to_owned(),
         "agent" => turn.agent.clone(),
         "session" => turn.session.clone().unwrap_or_default(),
+        "sessions" => turn.sessions().iter().filter_map(|one| one.id).collect::<Vec<_>>().join(", "),
+        "agents" => turn.assistants().join(", "),
         "model" => line.model().unwrap_or_default().to_owned(),
         "branch" => turn.branch_name().unwrap_or_default().into_owned(),
         "worktree" => line.worktree().to_owned(),

@@ -3,7 +3,7 @@
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::shown_name;
 use crate::model::step::{Share, Step};
-use crate::model::turn::{CommitKind, FileChange, Turn};
+use crate::model::turn::{CommitKind, FileChange, Session, Turn};
 use crate::ops::list::State;
 use gix::ObjectId;
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ impl Line {
     }
 
     pub fn model(&self) -> Option<&str> {
-        self.turn.origin.parts.iter().find_map(|part| part.model.as_deref())
+        self.turn.own_part()?.model.as_deref()
     }
 
     /// How many of its files only have another name, or were changed beside.
@@ -115,6 +115,7 @@ impl Line {
             "by_hand": self.state == State::UndoneByHand,
             "kept": turn.kept,
             "model": self.model(),
+            "sessions": turn.sessions().iter().map(session_json).collect::<Vec<_>>(),
             "dirty_commit": turn.dirty_commit.map(|id| id.to_string()),
             "commits": made.map(|commit| commit.id.to_string()).collect::<Vec<_>>(),
             "taken_out": self.taken_out.map(Taken::word),
@@ -130,6 +131,19 @@ impl Line {
     pub fn is_beside(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.place, &other.place) && self.turn.branch == other.turn.branch
     }
+}
+
+/// The sessions of a turn beside its own, a line each: `codex:gpt-5: fix the tests`.
+pub fn others(turn: &Turn) -> Vec<String> {
+    let line = |one: &Session<'_>| match one.messages().join(" / ") {
+        said if said.is_empty() => sanitized(&one.assistant()),
+        said => sanitized(&format!("{}: {said}", one.assistant())),
+    };
+    turn.sessions().iter().skip(1).map(line).collect()
+}
+
+fn session_json(one: &Session<'_>) -> Value {
+    json!({"agent": one.agent, "session": one.id, "model": one.model, "messages": one.messages()})
 }
 
 /// How much of a turn was taken out.

@@ -7,9 +7,9 @@ use crate::model::checkpoint::{short_branch, shown_name};
 use crate::ops::list::State;
 use crate::ops::status::Status;
 use crate::program::text::format::{Beside, Format};
-use crate::program::text::line::Line;
+use crate::program::text::line::{Line, others};
 use crate::program::text::outcome::line as paths_line;
-use crate::program::text::table::{Changes, Mark, Row};
+use crate::program::text::table::{Changes, Mark, Row, cut};
 use crate::program::text::{graph, table};
 use crate::program::ui::{Answer, Look};
 use console::style;
@@ -120,16 +120,20 @@ impl Answer for Log {
         let rows: Vec<Row> = self.lines.iter().map(|line| self.row(line)).collect();
         let graph: Vec<String> = if self.graph { graph::drawn(&self.lines, self.look) } else { Vec::new() };
         let text = self.since() + &table::text(&rows, &graph, self.look);
-        if self.lines.iter().all(|line| line.steps.is_none()) {
+        if self.graph {
             return text;
         }
-        let with_steps = |(row, line): (&str, &Line)| {
+        let width = self.look.width.unwrap_or(usize::MAX);
+        let with_more = |(row, line): (&str, &Line)| {
+            let beside = others(&line.turn)
+                .into_iter()
+                .map(|other| cut(&format!("      with {other}"), width, self.look) + "\n");
             let steps = line.steps.iter().flatten().map(|step| format!("      {}\n", step.text()));
-            format!("{row}\n{}", steps.collect::<String>())
+            format!("{row}\n{}", beside.chain(steps).collect::<String>())
         };
         let since = text.lines().count() - self.lines.len();
         let above: String = text.lines().take(since).map(|line| format!("{line}\n")).collect();
-        above + &text.lines().skip(since).zip(&self.lines).map(with_steps).collect::<String>()
+        above + &text.lines().skip(since).zip(&self.lines).map(with_more).collect::<String>()
     }
 
     fn hints(&self) -> Vec<String> {

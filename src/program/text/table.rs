@@ -224,7 +224,7 @@ impl Row {
 }
 
 /// Cut to so many columns, with a sign that it was.
-fn cut(text: &str, width: usize, look: Look) -> String {
+pub fn cut(text: &str, width: usize, look: Look) -> String {
     if measure_text_width(text) <= width {
         return text.to_owned();
     }

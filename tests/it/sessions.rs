@@ -1,0 +1,172 @@
+//! Sessions that overlap in one worktree: each is named, with its own prompt and model, wherever the turn is told of.
+
+use crate::sandbox::{Mode, Output, Sandbox, in_both_modes};
+use serde_json::{Value, json};
+
+/// Calls a hook of an agent's, for a session whose model it tells.
+#[track_caller]
+fn hook(repo: &Sandbox, [agent, session, model]: [&str; 3], event: &str, more: &Value) {
+    let mut payload = json!({"hook_event_name": event, "session_id": session, "model": model});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        payload[key] = value.clone();
+    }
+    let output = Output::fired(&mut repo.oxundo_command(["hook", agent]), payload.to_string().as_bytes());
+    assert_eq!((output.code, output.out(), output.err()), (0, String::new(), String::new()));
+}
+
+#[track_caller]
+fn asked(repo: &Sandbox, who: [&str; 3], prompt: &str) {
+    hook(repo, who, "UserPromptSubmit", &json!({"prompt": prompt, "prompt_id": prompt, "turn_id": prompt}));
+}
+
+/// A line of the session's at the end of the file, by a call of its own.
+#[track_caller]
+fn writes(repo: &Sandbox, who: [&str; 3], line: &str) {
+    let about = json!({"tool_name": "Edit", "tool_use_id": line, "tool_input": {"file_path": repo.path("f")}});
+    hook(repo, who, "PreToolUse", &about);
+    repo.sh(&format!("echo '{line}' >>f"));
+    hook(repo, who, "PostToolUse", &about);
+}
+
+const ONE: [&str; 3] = ["claude", "one", "opus-5"];
+const TWO: [&str; 3] = ["claude", "two", "haiku-5"];
+const THREE: [&str; 3] = ["codex", "three", "gpt-6"];
+
+/// A turn of three sessions, one of which gets another prompt while the others are at work.
+fn overlapping(mode: Mode) -> Sandbox {
+    let repo = Sandbox::new();
+    repo.commit("f", "user\n");
+    if mode == Mode::Ghost {
+        repo.git(["config", "oxundo.mode", "ghost"]);
+    }
+    asked(&repo, ONE, "add a cache\nas large as it gets");
+    writes(&repo, ONE, "by one");
+    asked(&repo, TWO, "fix the tests with password=hunter2\nall of them");
+    writes(&repo, TWO, "by two");
+    hook(&repo, ONE, "Stop", &json!({}));
+    asked(&repo, THREE, "write the docs");
+    asked(&repo, ONE, "and a bound");
+    writes(&repo, THREE, "by three");
+    for who in [TWO, ONE, THREE] {
+        hook(&repo, who, "Stop", &json!({}));
+    }
+    repo
+}
+
+#[test]
+fn each_session_of_a_turn_is_named_with_its_own_prompts_and_model() {
+    in_both_modes(|mode| {
+        let repo = overlapping(mode);
+        let log = repo.log();
+        assert_eq!((log.len(), &log[0]["shared"], &log[0]["model"]), (1, &json!(true), &json!("opus-5")));
+        let wanted = json!([
+            {"agent": "claude", "session": "one", "model": "opus-5", "messages": ["add a cache", "and a bound"]},
+            {"agent": "claude", "session": "two", "model": "haiku-5", "messages": ["fix the tests with password=***"]},
+            {"agent": "codex", "session": "three", "model": "gpt-6", "messages": ["write the docs"]},
+        ]);
+        assert_eq!(log[0]["sessions"], wanted);
+        let text = repo.oxundo(["log"]).out();
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        let others =
+            ["      with claude:haiku-5: fix the tests with password=***", "      with codex:gpt-6: write the docs"];
+        assert_eq!(lines, others, "{text}");
+        repo.oxundo(["show", "1"]).says("with codex:gpt-6: write the docs\n");
+        let names = repo.oxundo(["log", "--format=%(agents)|%(sessions)"]).out();
+        assert_eq!(names, "claude:opus-5, claude:haiku-5, codex:gpt-6|one, two, three");
+        assert!(!repo.sh("oxundo log; oxundo log --json").contains("hunter2"), "what is listed is what git may know");
+        // The whole of each is in the record.
+        let prompts = "claude (session one):\nadd a cache\nas large as it gets\n\nclaude (session one):\nand a bound\n\n\
+                       claude (session two):\nfix the tests with password=hunter2\nall of them\n\ncodex (session three):\nwrite the docs";
+        assert_eq!(repo.oxundo(["show", "1", "--prompt"]).out(), prompts);
+        for (word, found) in [("as large", 1), ("all of them", 1), ("the docs", 1), ("nowhere", 0)] {
+            let (_, log) = repo.json(["log", "--grep", word]);
+            assert_eq!(log["turns"].as_array().map(Vec::len), Some(found), "{word}");
+        }
+        let (_, blamed) = repo.json(["blame", "f"]);
+        let by = |line: usize| {
+            let by = &blamed["lines"][line]["by"];
+            json!([by["agent"], by["session"], by["model"], by["prompt"]])
+        };
+        assert_eq!(by(1), json!(["claude", "one", "opus-5", "add a cache / and a bound"]));
+        assert_eq!(by(2), json!(["claude", "two", "haiku-5", "fix the tests with password=hunter2"]));
+        assert_eq!(by(3), json!(["codex", "three", "gpt-6", "write the docs"]));
+        repo.undo();
+        repo.redo();
+        assert_eq!(repo.log()[0]["sessions"], wanted, "redone it is the same");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn the_commit_of_several_sessions_has_a_trailer_and_a_note_of_each() {
+    let repo = overlapping(Mode::Commit);
+    let trailers = || repo.git(["log", "-1", "--format=%(trailers:key=Assisted-by,valueonly,separator=|)"]);
+    assert_eq!(trailers().trim_end(), "claude:opus-5|claude:haiku-5|codex:gpt-6");
+    assert_eq!(repo.git(["log", "-1", "--format=%s"]).trim_end(), "add a cache");
+    let noted = || {
+        let notes = repo.git(["notes", "--ref=oxundo", "show", "HEAD"]);
+        let all = notes.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        all.map(|note| json!([note["turn"], note["agent"], note["session"]])).collect::<Vec<_>>()
+    };
+    let wanted = [json!([1, "claude", "one"]), json!([1, "claude", "two"]), json!([1, "codex", "three"])];
+    assert_eq!(noted(), wanted);
+    repo.undo();
+    repo.redo();
+    assert_eq!(noted(), wanted, "each once");
+    // The turn's own commit is still its own, by whichever of its notes.
+    assert_eq!(repo.oxundo(["show", "HEAD", "--prompt"]).out().lines().next(), Some("claude (session one):"));
+    repo.agent("echo more >>f");
+    repo.oxundo(["squash", "-m", "all"]).success();
+    assert_eq!(trailers().trim_end(), "claude:haiku-5|claude:opus-5|codex:gpt-6|sh");
+}
+
+#[test]
+fn a_line_that_several_may_have_written_is_told_as_nobodys_in_particular() {
+    let repo = Sandbox::new();
+    repo.git(["config", "oxundo.steps", "off"]);
+    repo.commit("f", "user\n");
+    asked(&repo, ONE, "first");
+    asked(&repo, THREE, "second");
+    repo.sh("echo whose >>f");
+    for who in [ONE, THREE] {
+        hook(&repo, who, "Stop", &json!({}));
+    }
+    let by = || {
+        let (_, blamed) = repo.json(["blame", "f"]);
+        let by = &blamed["lines"][1]["by"];
+        json!([by["agent"], by["session"], by["model"]])
+    };
+    assert_eq!(by(), json!(["claude and codex", null, null]));
+    // The note is all that is left when the turn has gone.
+    repo.sh("git update-ref -d refs/oxundo/timeline; rm -rf .git/oxundo");
+    assert_eq!(by(), json!(["claude and codex", null, null]));
+}
+
+#[test]
+fn a_session_beside_a_run_is_named_beside_the_runs_own_agent() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.commit("f", "user\n");
+        repo.sh("mkfifo ../go ../come");
+        let script = "echo run >>f; echo >../come; read -r go <../go";
+        let ghost: &[&str] = if mode == Mode::Ghost { &["--ghost"] } else { &[] };
+        let args = [&["run", "--agent", "aider", "-m", "by hand"], ghost, &["--", "sh", "-c", script]].concat();
+        let run = repo.spawn(&args);
+        repo.sh("read -r come <../come");
+        asked(&repo, TWO, "fix the tests");
+        repo.sh("echo two >>f");
+        hook(&repo, TWO, "Stop", &json!({}));
+        repo.sh("echo >../go");
+        assert!(Output::awaited(run).code == 0, "the run is over");
+        let sessions = &repo.log()[0]["sessions"];
+        let wanted = json!([
+            {"agent": "aider", "session": null, "model": null, "messages": ["by hand"]},
+            {"agent": "claude", "session": "two", "model": "haiku-5", "messages": ["fix the tests"]},
+        ]);
+        assert_eq!(sessions, &wanted);
+        if mode == Mode::Commit {
+            let trailers = repo.git(["log", "-1", "--format=%(trailers:key=Assisted-by,valueonly,separator=|)"]);
+            assert_eq!(trailers.trim_end(), "aider|claude:haiku-5");
+        }
+    });
+}
