@@ -75,12 +75,13 @@ pub struct StepName {
 }
 
 impl StepName {
-    /// Reads `12.3`, `@.3` or `@~2.3`.
+    /// Reads `12.3`, `@.3`, `@~2.3` or, of another worktree's turn, `NAME:12.3`.
     pub fn parse(text: &str) -> Option<Self> {
         let (turn, step) = text.rsplit_once('.')?;
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let is_below = turn.strip_prefix('@').is_some_and(|rest| rest.is_empty() || rest.starts_with('~'));
-        if !(is_number(step) && (is_number(turn) || is_below)) {
+        let is_elsewhere = turn.rsplit_once(':').is_some_and(|(name, turn)| !name.is_empty() && is_number(turn));
+        if !(is_number(step) && (is_number(turn) || is_below || is_elsewhere)) {
             return None;
         }
         let step = step.parse().ok().filter(|step| *step > 0)?;
@@ -104,6 +105,8 @@ mod tests {
             ("12.3", Some(("12", 3))),
             ("@.1", Some(("@", 1))),
             ("@~2.10", Some(("@~2", 10))),
+            ("tree:12.3", Some(("tree:12", 3))),
+            (":12.3", None),
             ("12.0", None),
             ("12.", None),
             (".3", None),

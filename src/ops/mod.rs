@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod conversation;
 pub mod describe;
 pub mod diff;
+pub mod elsewhere;
 pub mod exact;
 pub mod filter;
 pub mod find;

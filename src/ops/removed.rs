@@ -6,6 +6,7 @@ use crate::git::repo::clock::parse_rfc3339;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::others::Other;
 use crate::git::timeline::stored::Stored;
+use crate::git::timeline::update::Update;
 use crate::model::checkpoint::shown_name;
 use crate::model::expiry::{Expiry, expiry};
 use crate::model::turn::Turn;
@@ -70,15 +71,21 @@ pub fn expire(
     Ok(all)
 }
 
-/// Writes the timeline without them. If another worktree of this name has come meanwhile and has written, it fails.
+/// Writes the timeline without them.
 fn write(repo: &Repo, name: &str, stored: &Stored<'_>, turns: &BTreeMap<u64, Turn>, gone: &Expiry) -> Result<()> {
     let mut update = stored.update();
     repin(repo, &mut update.state, &needed(stored, turns, &gone.expired)?)?;
     gone.expired.iter().for_each(|turn| update.remove_turn(*turn));
     gone.changed.iter().try_for_each(|turn| update.put_turn(turn))?;
-    let message = format!("gc: {} turns", gone.expired.len());
-    let (record, _) = update.into_record(message.clone(), Vec::new())?;
-    Refs::new(repo).move_own_ref(name, stored.commit, record.timeline_to, &format!("oxundo: {message}"))
+    record(repo, name, update, format!("gc: {} turns", gone.expired.len()))
+}
+
+/// Moves the timeline of a worktree that was removed. If another worktree of this name has come meanwhile and has written, it
+/// fails.
+pub fn record(repo: &Repo, name: &str, update: Update<'_>, message: String) -> Result<()> {
+    let (record, _) = update.into_record(message, Vec::new())?;
+    let message = format!("oxundo: {}", record.message);
+    Refs::new(repo).move_own_ref(name, record.timeline_from, record.timeline_to, &message)
 }
 
 /// The commits that what stays needs.

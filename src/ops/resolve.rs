@@ -9,6 +9,7 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::step::{Step, StepName};
 use crate::model::timeline::TurnSpec;
 use crate::model::turn::Turn;
+use crate::ops::elsewhere::{self, without_own_name};
 use crate::ops::operation::{last_replaced, state_of};
 use crate::ops::turn::states;
 use crate::ops::view::{View, last_whole};
@@ -17,7 +18,7 @@ use gix::ObjectId;
 
 /// The number of the turn that these words mean; 0 is the state before the first.
 pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
-    let timeline = &view.timeline;
+    let (timeline, words) = (&view.timeline, without_own_name(view, words));
     if let Some(named) = timeline.state.named.get(words) {
         return Ok(named.top.unwrap_or(0));
     }
@@ -26,6 +27,9 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
         Ok(spec) => spec,
         // Whatever git finds a commit by names the turn that made it.
         Err(message) => {
+            if let Some(refusal) = elsewhere::refusal(view, words)? {
+                return Err(refusal.into());
+            }
             let commit = Objects::new(view.repo).commit_named(words)?.ok_or_else(|| missing(&message))?;
             return turn_of_commit(view, commit)?.ok_or_else(unknown);
         }
@@ -94,6 +98,7 @@ pub fn ended_turn(view: &View<'_>, words: &str) -> Result<u64> {
 /// The state that these words mean: after a turn, before it with `:before`, or one that the user named; a rescue, the last
 /// one by `@rescue`; or any of these of another worktree's, with its name before it.
 pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
+    let words = without_own_name(view, words);
     if !view.timeline.state.named.contains_key(words) {
         if words == "@rescue"
             && let Some(replaced) = last_replaced(view)?

@@ -27,6 +27,7 @@ mod disk;
 mod doctor;
 mod documentation;
 mod edits;
+mod elsewhere;
 mod enabled;
 mod encodings;
 mod environment;

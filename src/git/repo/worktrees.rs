@@ -1,10 +1,11 @@
 //! The worktrees of a repository.
 
 use crate::git::repo::Repo;
+use crate::model::bytes::lossless;
 use anyhow::Result;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 impl Repo {
     /// The tops of all worktrees that are there, the main one first. A bare repository has no main one.
@@ -14,6 +15,21 @@ impl Repo {
         }
         let listed = self.git(["worktree", "list", "--porcelain", "-z"]).run(b"")?;
         Ok(parse(&listed).into_iter().filter(|top| top.is_dir()).collect())
+    }
+}
+
+impl Repo {
+    /// The top of the worktree that notes and refs call so, where it is there.
+    pub fn top_of(&self, worktree: &str) -> Result<Option<PathBuf>> {
+        if worktree == "main" {
+            return Ok(self.worktrees()?.into_iter().find(|top| top.join(".git").is_dir()));
+        }
+        let name = lossless::decode(worktree);
+        let link = self.common_dir.join("worktrees").join(OsStr::from_bytes(&name)).join("gitdir");
+        // It is for a hint alone.
+        let Ok(text) = std::fs::read(link) else { return Ok(None) };
+        let file = Path::new(OsStr::from_bytes(text.trim_ascii_end()));
+        Ok(file.parent().filter(|top| top.is_dir()).map(Path::to_path_buf))
     }
 }
 

@@ -15,7 +15,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DescribeArgs) -> Result<Said> {
     let heard = ui.heard();
     let mut locked = beside_turn(repo, &heard, "describe")?;
     let turn = describe::describe(&mut locked, &args.turn, &args.message)?;
-    Ok(Said { verb: "Described", turn })
+    Ok(Said { verb: "Described", name: name(&args.turn, &turn), turn })
 }
 
 /// Keeps a turn from expiring, or no longer does.
@@ -23,12 +23,18 @@ pub fn keep(repo: &Repo, ui: &Ui, args: &KeepArgs) -> Result<Said> {
     let heard = ui.heard();
     let mut locked = beside_turn(repo, &heard, "keep")?;
     let turn = describe::keep(&mut locked, &args.turn, !args.off)?;
-    Ok(Said { verb: if args.off { "Let go of" } else { "Kept" }, turn })
+    Ok(Said { verb: if args.off { "Let go of" } else { "Kept" }, name: name(&args.turn, &turn), turn })
+}
+
+/// A turn's number; of another worktree's the words that were given.
+fn name(words: &str, turn: &Turn) -> String {
+    if words.contains(':') { words.to_owned() } else { turn.turn.to_string() }
 }
 
 /// What was said.
 pub struct Said {
     verb: &'static str,
+    name: String,
     turn: Turn,
 }
 
@@ -38,6 +44,6 @@ impl Answer for Said {
     }
 
     fn text(&self) -> String {
-        format!("{} turn {} ({})\n", self.verb, self.turn.turn, sanitized(&self.turn.label()))
+        format!("{} turn {} ({})\n", self.verb, sanitized(&self.name), sanitized(&self.turn.label()))
     }
 }

@@ -12,6 +12,7 @@ use crate::model::step::StepName;
 use crate::model::timeline::TurnSpec;
 use crate::model::turn::{Session, Turn};
 use crate::ops::diff::changes;
+use crate::ops::elsewhere::without_own_name;
 use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
 use crate::ops::trace;
 use crate::ops::turn::session::look;
@@ -100,6 +101,12 @@ fn content(view: &View<'_>, ui: &Ui, args: &ShowArgs, state: &str, rest: &[u8]) 
 
 /// The timeline of the worktree whose name stands before a colon, and what stands behind it.
 fn elsewhere<'r, 'w>(view: &View<'r>, words: &'w [u8]) -> Result<Option<(Stored<'r>, &'w [u8])>> {
+    if let Ok(text) = std::str::from_utf8(words)
+        && let own = without_own_name(view, text)
+        && own.len() < text.len()
+    {
+        return Ok(Some((view.timeline.clone(), own.as_bytes())));
+    }
     let Some((name, rest)) = words.split_once_str(":") else { return Ok(None) };
     let name = name.to_str_lossy();
     let named = &view.timeline.state.named;

@@ -67,6 +67,25 @@ const DIRECTORY: &str =
     "mkdir d; echo 1 >d/x; echo 1 >g; git add -A; git commit -qm d; turn 'echo 2 >d/x; echo n >d/n; chmod 755 g'";
 
 pub(super) const CASES: &[Case] = &[
+    // Turns of other worktrees
+    case(
+        "'…' is a turn of the worktree '…', which was removed",
+        "git worktree add -q ../tree; (cd ../tree; turn 'echo 3 >three'); git worktree remove --force ../tree",
+        "oxundo redo --to tree:1",
+        "test -e three",
+    ),
+    case(
+        "'…' is a turn of the worktree '…', which was removed",
+        "git worktree add -q ../tree; (cd ../tree; turn 'echo 3 >three'; turn 'echo 4 >three'); git worktree remove --force ../tree",
+        "oxundo undo --only tree:2",
+        "grep 3 three",
+    ),
+    case(
+        "'…' is a turn of the worktree '…', and is undone and changed there",
+        "git worktree add -q ../tree; (cd ../tree; turn 'echo 3 >three'; turn 'echo 4 >four')",
+        "oxundo undo --only tree:1",
+        "! test -e ../tree/three && test -e ../tree/four",
+    ),
     // published, merge and foreign
     case(
         "commit … has been published (…)",

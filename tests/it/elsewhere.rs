@@ -1,0 +1,123 @@
+//! Turns by the name of their worktree, `NAME:17`: what can be looked at and brought here, what can be said of them, and where
+//! what is to be done to them is done.
+
+use crate::sandbox::Sandbox;
+use crate::steps::{hook, shell};
+use serde_json::{Value, json};
+
+/// A worktree with two turns, the first of two steps.
+fn tree(repo: &Sandbox) -> Sandbox {
+    let linked = repo.linked("tree");
+    hook(&linked, "s", "UserPromptSubmit", &json!({}));
+    shell(&linked, 1, "echo first >one.txt");
+    shell(&linked, 2, "echo second >one.txt");
+    hook(&linked, "s", "Stop", &json!({}));
+    linked.agent("echo two >two.txt");
+    linked
+}
+
+fn messages(repo: &Sandbox) -> Vec<Value> {
+    let (_, log) = repo.json(["log", "--all"]);
+    let turns = log["turns"].as_array().expect("turns").iter();
+    turns.map(|turn| json!([turn["worktree"], turn["turn"], turn["message"], turn["kept"]])).collect()
+}
+
+#[test]
+fn a_turn_of_a_removed_worktree_is_described_and_kept_by_its_name() {
+    let repo = Sandbox::new();
+    tree(&repo);
+    repo.git(["worktree", "remove", "--force", "../tree"]);
+    let before = repo.state();
+    assert_eq!(
+        repo.oxundo(["describe", "tree:1", "-m", "another way"]).out(),
+        "Described turn tree:1 (claude: another way)"
+    );
+    repo.oxundo(["keep", "tree:1"]).says("Kept turn tree:1");
+    assert_eq!(messages(&repo), [json!(["tree", 2, "sh: turn 2", false]), json!(["tree", 1, "another way", true])]);
+    let reflog = repo.git(["reflog", "show", "--format=%gs", "refs/oxundo/worktrees/tree/timeline"]);
+    assert!(reflog.starts_with("oxundo: keep 1 (claude: another way)\noxundo: describe 1"), "{reflog}");
+    for (line, code) in [
+        (&["describe", "tree:9", "-m", "x"][..], "not_found"),
+        (&["keep", "tree:1.1"], "branch"),
+        (&["keep", "nowhere:1"], "not_found"),
+    ] {
+        let all = repo.everything();
+        let (_, answer) = repo.json(line);
+        assert_eq!(answer["error"]["code"], code, "{line:?}: {answer}");
+        repo.everything().assert_is(&all, "nothing is changed");
+    }
+    repo.oxundo(["keep", "--off", "tree:1"]).success();
+    assert_eq!(messages(&repo)[1], json!(["tree", 1, "another way", false]));
+    repo.state().assert_is(&before, "what is here is as it was");
+    repo.prune();
+    assert_eq!(repo.oxundo(["show", "tree:1:one.txt"]).out(), "second");
+    repo.assert_sound();
+}
+
+#[test]
+fn what_is_to_be_done_to_a_turn_of_another_worktree_is_refused_and_says_where() {
+    let repo = Sandbox::new();
+    tree(&repo);
+    repo.agent("echo mine >mine.txt");
+    let lines: [&[&str]; 9] = [
+        &["undo", "--to", "tree:1"],
+        &["undo", "--to", "tree:1.1"],
+        &["undo", "--only", "tree:1"],
+        &["undo", "--only", "tree:1.2"],
+        &["undo", "--only", "tree:1", "--", "one.txt"],
+        &["redo", "--to", "tree:1"],
+        &["squash", "tree:1.."],
+        &["keep", "tree:1.1"],
+        &["undo", "--revert", "--to", "tree:1"],
+    ];
+    for removed in [false, true] {
+        if removed {
+            repo.git(["worktree", "remove", "--force", "../tree"]);
+        }
+        for line in lines {
+            let error = repo.refuses(line, "branch");
+            let (message, hints) = (error["message"].as_str().expect("why"), error["hints"].to_string());
+            assert!(message.contains("is a turn of the worktree 'tree'"), "{line:?}: {message}");
+            assert_eq!(message.contains("removed"), removed, "{line:?}: {message}");
+            assert_eq!(hints.contains("'cd "), !removed, "{line:?}: {hints}");
+            assert!(hints.contains("oxundo restore tree:1"), "{line:?}: {hints}");
+        }
+    }
+    // What can be looked at, and brought here.
+    repo.oxundo(["show", "tree:1.2"]).says("+second");
+    assert_eq!(repo.json(["diff", "tree:1.1", "tree:1.2"]).1["files"][0]["path"], "one.txt");
+    assert_eq!(repo.json(["diff", "tree:1..tree:2"]).1["files"][0]["path"], "two.txt");
+    repo.oxundo(["restore", "tree:1.1", "--", "one.txt"]).success();
+    repo.assert_file("one.txt", "first\n", "it came here");
+    repo.assert_absent("two.txt", "and nothing else");
+}
+
+#[test]
+fn a_worktrees_own_name_before_a_turn_means_its_own() {
+    let repo = Sandbox::new();
+    let linked = tree(&repo);
+    let shown = |words: &str| linked.oxundo(["show", words]).out();
+    for (words, same) in
+        [("tree:1", "1"), ("tree:1.2", "1.2"), ("tree:1:one.txt", "1:one.txt"), ("tree:1.1:one.txt", "1.1:one.txt")]
+    {
+        assert_eq!(shown(words), shown(same), "{words}");
+    }
+    let before = linked.state();
+    linked.oxundo(["undo", "--only", "tree:1.2"]).success();
+    linked.assert_file("one.txt", "first\n", "the step is taken out");
+    linked.redo();
+    linked.oxundo(["undo", "--to", "tree:1"]).success();
+    linked.assert_absent("two.txt", "undone");
+    linked.oxundo(["redo", "--to", "tree:2"]).success();
+    linked.state().assert_is(&before, "and redone");
+    linked.oxundo(["restore", "tree:1.1", "--", "one.txt"]).success();
+    linked.oxundo(["keep", "tree:1"]).success();
+    assert_eq!(linked.json(["show", "1"]).1["kept"], true);
+    // The main one is called so too, and a path is no turn.
+    repo.agent("echo x >x; git add x; git commit -qm x");
+    repo.oxundo(["undo", "--only", "main:1"]).success();
+    repo.assert_absent("x", "it is taken out");
+    repo.redo();
+    assert_eq!(linked.json(["diff", "main:1:before", "main:1"]).1["files"][0]["path"], "x");
+    assert_eq!(repo.oxundo(["show", "main:x"]).out(), "x", "a file of the turn of the branch's commit");
+}
