@@ -1,6 +1,6 @@
-//! Branches that others move while a turn is open.
+//! What other tools keep in the repository: branches that they move while a turn is open, notes, refs and files of their own.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Mode, Sandbox, State, in_both_modes};
 
 /// What others do to branches while an agent is at work, and what it does itself.
 const BUSY: &str = "
@@ -53,4 +53,267 @@ fn on_another_tools_branch_a_turn_makes_no_commit_and_says_so() {
     assert_eq!(repo.git(["rev-list", "--count", "HEAD"]), "1");
     repo.undo();
     repo.state().assert_is(&before, "the turn is undone all the same");
+}
+
+/// What Entire and git-ai have git do: of each commit there is a trailer and an archive of Entire's, which takes in what was on a
+/// shadow branch, and a note of git-ai's. Both have files of their own in the git directory.
+const TOOLS: &str = r#"
+mkdir -p .git/hooks .git/entire-sessions .git/ai/working_logs
+echo '{"phase":"active"}' >.git/entire-sessions/one.json; echo '{"files":[]}' >.git/ai/working_logs/log.json
+cat >.git/hooks/prepare-commit-msg <<'E'
+#!/bin/sh
+git interpret-trailers --in-place --trailer 'Entire-Checkpoint: a1b2c3d4e5f6' "$1"
+E
+cat >.git/hooks/post-commit <<'E'
+#!/bin/sh
+archive=refs/heads/entire/checkpoints/v1
+told=$(git rev-parse HEAD | git hash-object -w --stdin)
+tree=$(printf '100644 blob %s\tmetadata.json\n' $told | git mktree)
+tree=$(printf '040000 tree %s\tb2c3d4e5f6\n' $tree | git mktree)
+tree=$(printf '040000 tree %s\ta1\n' $tree | git mktree)
+parent=$(git rev-parse -q --verify $archive)
+git update-ref $archive $(git commit-tree ${parent:+-p $parent} -m 'Checkpoint: a1b2c3d4e5f6' $tree)
+git update-ref -d refs/heads/entire/1234567-e3b0c4
+echo '{"phase":"ended"}' >.git/entire-sessions/one.json
+printf 'f\n  s_0123456789abcd::t_0123456789abcd 1-2\n---\n{"schema_version":"authorship/3.0.0"}\n' | git notes --ref=ai add -f -F - HEAD
+E
+chmod +x .git/hooks/*
+"#;
+
+/// What Entire's hooks in an agent do at each call: its shadow branch goes on.
+const SHADOW: &str =
+    "git update-ref refs/heads/entire/1234567-e3b0c4 $(git commit-tree -p HEAD -m shadow 'HEAD^{tree}'); ";
+
+/// All that other tools keep.
+fn of_tools(repo: &Sandbox) -> String {
+    repo.sh("git for-each-ref --format='%(refname) %(objectname)' refs/heads/entire refs/notes/ai refs/jj
+         for f in .git/entire-sessions/* .git/ai/working_logs/*; do echo $f; cat $f; done
+         git notes --ref=ai list | while read note _; do git cat-file -p $note; done")
+}
+
+/// The state without other tools' branches.
+fn without_tools(state: State) -> State {
+    state.without("ref refs/heads/entire/")
+}
+
+#[test]
+fn what_entire_and_git_ai_keep_survives_every_command_beside_them() {
+    in_both_modes(|mode| {
+        // Their refs are made in the turn, or move in it; a shadow branch goes in it, and another comes.
+        for there in [false, true] {
+            let repo = Sandbox::new();
+            repo.sh(TOOLS);
+            repo.sh("echo user >>f; git add f");
+            repo.sh(if there { "git commit -qm first" } else { "git -c core.hooksPath=/dev/null commit -qm first" });
+            repo.sh(&format!("{SHADOW} echo mine >>f"));
+            let before = without_tools(repo.state());
+            let script = "echo own >own; git add own; git commit -qm own; echo more >>f; echo new >new; ";
+            repo.turn(mode, &format!("{SHADOW}{script}{SHADOW}"));
+            let after = without_tools(repo.state());
+            let theirs = of_tools(&repo);
+            for name in ["entire/checkpoints/v1", "entire/1234567-e3b0c4", "refs/notes/ai", "\"ended\""] {
+                assert!(theirs.contains(name), "{name} is there: {theirs}");
+            }
+            let own = repo.git(["rev-list", "HEAD", "--grep=^own", "--max-count=1"]);
+            let lines: &[(&[&str], Option<&State>)] = &[
+                (&["undo"], Some(&before)),
+                (&["redo"], Some(&after)),
+                (&["undo", "--revert"], None),
+                (&["redo"], None),
+                (&["undo", "--only", "1"], None),
+                (&["redo"], None),
+                (&["undo", "--to", "1"], Some(&after)),
+                (&["restore", "1:before", "--", "f"], None),
+                (&["undo"], Some(&after)),
+                (&["restore", "--exact", "1:before"], None),
+                (&["undo"], Some(&after)),
+                (&["gc", "--keep", "now"], Some(&after)),
+                (&["undo"], Some(&before)),
+                (&["redo"], Some(&after)),
+            ];
+            // A ghost turn's changes are in no commit.
+            let squash: &[(&[&str], Option<&State>)] = &[(&["squash", "-m", "one"], None), (&["undo"], Some(&after))];
+            let squash = if mode == Mode::Commit { squash } else { &[] };
+            for (line, wanted) in squash.iter().chain(lines) {
+                let output = repo.oxundo(*line);
+                assert!(output.code == 0 || *line == ["undo", "--to", "1"], "{line:?}: {output:?}");
+                assert_eq!(of_tools(&repo), theirs, "{line:?}: theirs is as they left it");
+                if let Some(wanted) = wanted {
+                    without_tools(repo.state()).assert_is(wanted, &format!("{line:?}"));
+                }
+            }
+            // The same commit is back, with what git-ai said of it.
+            repo.git(["merge-base", "--is-ancestor", own.trim(), "HEAD"]);
+            let shown = repo.git(["notes", "--ref=ai", "show", own.trim()]);
+            assert!(shown.contains("s_0123456789abcd"), "{shown}");
+            repo.prune();
+            assert_eq!(of_tools(&repo), theirs, "nothing of theirs is pruned");
+            repo.assert_sound();
+        }
+    });
+}
+
+#[test]
+fn a_hook_of_another_tools_that_acts_while_oxundo_commits_keeps_what_it_does() {
+    let repo = Sandbox::new();
+    repo.sh(TOOLS);
+    repo.sh("git config oxundo.verify true; cp .git/hooks/post-commit .git/hooks/pre-commit");
+    let before = without_tools(repo.state());
+    repo.agent("echo more >>README.txt");
+    assert_eq!(repo.git(["log", "-1", "--format=%(trailers:key=Entire-Checkpoint,valueonly)"]).trim(), "a1b2c3d4e5f6");
+    let (after, theirs) = (without_tools(repo.state()), of_tools(&repo));
+    assert!(theirs.contains("entire/checkpoints/v1") && theirs.contains("refs/notes/ai"), "{theirs}");
+    repo.undo();
+    without_tools(repo.state()).assert_is(&before, "undone");
+    repo.redo();
+    without_tools(repo.state()).assert_is(&after, "and redone");
+    assert_eq!(of_tools(&repo), theirs, "theirs stays");
+    // One that commits itself, in the midst of it: what it did is on its branch.
+    let commits = "#!/bin/sh\ngit update-ref HEAD $(git commit-tree -p HEAD -m theirs HEAD^{tree})\n";
+    repo.write(".git/hooks/pre-commit", commits);
+    let output = repo.oxundo(["run", "--", "sh", "-c", "echo again >>README.txt"]);
+    let log = repo.git(["log", "--format=%s"]);
+    assert!(log.lines().any(|line| line == "theirs"), "{log}\n{output:?}");
+    repo.sh("rm .git/hooks/pre-commit");
+    assert!(String::from_utf8_lossy(&repo.read("README.txt")).contains("again"), "what the agent did is there");
+    repo.oxundo(["status"]).success();
+    repo.assert_sound();
+}
+
+/// A repository that jj works in as well: HEAD is detached at the parent of jj's working copy, whose commits only jj's refs hold.
+const JJ: &str = "
+    git checkout -q --detach; mkdir -p .jj/repo/store .jj/repo/op_heads/heads .jj/working_copy
+    printf '/*\\n' >.jj/.gitignore; printf git >.jj/repo/store/type; printf ../../../.git >.jj/repo/store/git_target
+    touch .jj/repo/op_heads/heads/op1; echo one >.jj/working_copy/checkout
+    w=$(git commit-tree -p HEAD -m '' 'HEAD^{tree}'); git update-ref refs/jj/keep/$w $w";
+
+/// What 'jj commit' does: the working copy's commit has a message, HEAD is at it, and it has an empty one on top.
+const JJ_COMMIT: &str = "
+    git add -A; w=$(git commit-tree -p HEAD -m own $(git write-tree)); git update-ref refs/jj/keep/$w $w
+    git update-ref --no-deref -m 'export from jj' HEAD $w
+    n=$(git commit-tree -p $w -m '' $(git write-tree)); git update-ref refs/jj/keep/$n $n
+    git update-ref -m 'export from jj' refs/heads/main $w
+    mv .jj/repo/op_heads/heads/op1 .jj/repo/op_heads/heads/op2; echo two >.jj/working_copy/checkout";
+
+#[test]
+fn a_repository_that_jj_works_in_as_well_goes_there_and_back() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.sh(JJ);
+        repo.sh("echo mine >>README.txt; echo new >mine.txt");
+        let of_git = |repo: &Sandbox| repo.state().without("on disk .jj");
+        let of_jj = |repo: &Sandbox| repo.sh("git for-each-ref refs/jj; grep -r '' .jj; ls .jj/repo/op_heads/heads");
+        let before = of_git(&repo);
+        repo.turn(mode, &format!("echo work >>README.txt; echo work >work.txt; {JJ_COMMIT}; echo more >>README.txt"));
+        let (after, theirs) = (of_git(&repo), of_jj(&repo));
+        assert_eq!(after.branch(), b" (detached)");
+        for _ in 0..2 {
+            repo.undo();
+            of_git(&repo).assert_is(&before, "undone: HEAD is detached where it was, and the bookmark is back");
+            assert_eq!(of_jj(&repo), theirs, "jj's own refs and files are its own");
+            repo.prune();
+            repo.redo();
+            of_git(&repo).assert_is(&after, "redone");
+            assert_eq!(of_jj(&repo), theirs);
+        }
+        repo.oxundo(["undo", "--only", "1"]).success();
+        repo.undo();
+        of_git(&repo).assert_is(&after, "taken out on top, and back");
+        repo.oxundo(["gc", "--keep", "now"]).success();
+        assert_eq!(of_jj(&repo), theirs);
+        repo.undo();
+        of_git(&repo).assert_is(&before, "undone at last");
+        repo.assert_sound();
+    });
+}
+
+/// Other tools act at any instant of oxundo's.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod instants {
+    use super::{SHADOW, TOOLS};
+    use crate::kill_points::{in_parallel, points_of};
+    use crate::sandbox::{Output, Sandbox, announce};
+    use crate::tracer::{LAUNCH, interrupt_each};
+    use std::cell::{Cell, RefCell};
+
+    /// What they do: the archive goes on, the shadow branch goes, a note comes, jj keeps a commit.
+    const ACTS: &str = "c=$(git commit-tree -p refs/heads/entire/checkpoints/v1 -m theirs 'HEAD^{tree}') || exit 1
+        git update-ref refs/heads/entire/checkpoints/v1 $c || exit 1
+        git update-ref -d refs/heads/entire/1234567-e3b0c4; git update-ref refs/jj/keep/$c $c
+        git notes --ref=ai append -m more main; echo $c";
+
+    /// What became of a command beside which they acted.
+    struct Outcome {
+        code: Option<i32>,
+        said: String,
+        instants: usize,
+        /// The commit that they made, if they could.
+        made: Option<String>,
+    }
+
+    /// Runs a command, and lets them act before its change of this number.
+    fn act_at(repo: &Sandbox, line: &[&str], number: usize) -> Outcome {
+        let (seen, made) = (Cell::new(0), RefCell::new(None));
+        let each = |_: &str| {
+            if seen.replace(seen.get() + 1) == number {
+                let output = Output::of(&mut repo.shell(ACTS));
+                *made.borrow_mut() = (output.code == 0).then(|| output.out().trim().to_owned());
+            }
+        };
+        let trace =
+            interrupt_each(&mut repo.launched_command(LAUNCH, line), None, &each).expect("it was traced before");
+        Outcome { code: trace.code, said: trace.stderr, instants: seen.get(), made: made.into_inner() }
+    }
+
+    fn check(repo: &Sandbox, line: &[&str], number: usize) {
+        let Outcome { code, said, made, .. } = act_at(repo, line, number);
+        // Their branches are oxundo's business where it was asked to move them.
+        let is_asked = line.contains(&"--branches=all");
+        assert!(code == Some(0) || (is_asked && code == Some(3)), "{code:?}: {said}");
+        if let Some(made) = made {
+            let archive = repo.git(["rev-list", "refs/heads/entire/checkpoints/v1"]);
+            assert!(archive.lines().any(|id| id == made), "their commit is on their branch: {code:?} {said}");
+            assert!(repo.refs().contains_key(&format!("refs/jj/keep/{made}")), "jj keeps its commit: {said}");
+            let notes = repo.sh("git notes --ref=ai list | while read note _; do git cat-file -p $note; done");
+            assert!(notes.contains("s_0123456789abcd") && notes.contains("more"), "{notes}");
+            let is_gone = !repo.refs().contains_key("refs/heads/entire/1234567-e3b0c4");
+            assert!(is_gone || is_asked, "what they deleted stays deleted: {said}");
+        }
+        repo.oxundo(["status"]).success();
+        repo.assert_sound();
+    }
+
+    #[test]
+    fn whatever_they_do_at_any_instant_stays_and_stops_nothing() {
+        let start = Sandbox::new();
+        if let Err(error) = points_of(&start, &["status"]) {
+            return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+        }
+        start.sh(TOOLS);
+        start.sh(&format!("echo user >>f; git add f; git commit -qm first; {SHADOW} echo mine >>f"));
+        let done = start.copy();
+        done.agent(&format!("echo own >own; git add own; git commit -qm own; echo more >>f; {SHADOW}"));
+        let undone = done.copy();
+        undone.undo();
+        let operations: [(&Sandbox, &[&str]); 6] = [
+            (&done, &["undo"]),
+            (&done, &["undo", "--branches=all"]),
+            (&undone, &["redo"]),
+            (&done, &["squash", "-m", "one"]),
+            (&done, &["restore", "--exact", "1:before"]),
+            (&start, &["run", "--", "sh", "-c", "echo more >>f"]),
+        ];
+        let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+        let mut cases = Vec::new();
+        for (nth, (repo, line)) in operations.iter().enumerate() {
+            let many = act_at(&repo.copy(), line, usize::MAX).instants;
+            let chosen = (0..many).filter(|number| thorough || (number + 3 * nth) % (many / 4).max(1) == 0);
+            cases.extend(chosen.map(|number| (*repo, *line, number)));
+        }
+        let failed = in_parallel(&cases, |(repo, line, number)| check(&repo.copy(), line, *number));
+        let told: String = (failed.iter())
+            .map(|(at, text)| format!("== {:?} at {}\n{text}\n\n", cases[*at].1, cases[*at].2))
+            .collect();
+        assert!(failed.is_empty(), "{} of {} are wrong:\n{told}", failed.len(), cases.len());
+    }
 }
