@@ -93,6 +93,12 @@ fn user() -> Sandbox {
     repo
 }
 
+/// A turn that is watched: when there has been a step, or its oxundo is dead, the agent goes on.
+const WATCHED: &str = "
+step() { n=0; until git cat-file -e refs/oxundo/timeline:turns/00/00/01/steps/00/0$1/step.json 2>/dev/null || [ $n = 60 ]; do
+    sleep 0.02; n=$((n + 1)); done; }
+echo one >>edit.txt; echo new >new.txt; step 1; echo two >>edit.txt; rm gone.txt; chmod 600 mode.sh; step 2; echo more >>both.txt";
+
 fn in_mode(mode: Mode, script: &'static str) -> Vec<&'static str> {
     let mut args = vec!["run"];
     args.extend((mode == Mode::Ghost).then_some("--ghost"));
@@ -175,6 +181,13 @@ fn with_steps(mode: Mode) -> Sandbox {
         told(session, event, "");
     }
     repo
+}
+
+/// A run that is watched. It has calls more or less from one time to the next.
+fn run_with_steps() -> Operation {
+    let repo = user();
+    let judge = Judge::Turn(Box::new(repo.printed()));
+    Operation { name: "run --steps", repo, args: vec!["run", "--steps", "--", "sh", "-ec", WATCHED], judge }
 }
 
 /// What goes to a state, or takes a part of a turn out.
@@ -593,7 +606,8 @@ fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
         return announce(&skipped);
     }
     let (mut failures, mut bad) = (String::new(), 0);
-    for operation in operations().into_iter().filter(|operation| operation.name.contains(&wanted)) {
+    let all = operations().into_iter().chain([run_with_steps()]);
+    for operation in all.filter(|operation| operation.name.contains(&wanted)) {
         let points = points_of(&operation.repo, &operation.args).expect("it was traced before");
         let chosen: Vec<usize> = match (only, thorough) {
             (Some(point), _) => vec![point],

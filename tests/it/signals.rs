@@ -10,7 +10,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A shell with job control in a terminal, as a user has it.
-fn shell(repo: &Sandbox) -> Terminal {
+pub(crate) fn shell(repo: &Sandbox) -> Terminal {
     let mut bash = repo.oxundo_command([""; 0]);
     let mut command = Command::new("bash");
     command.args(["--norc", "--noprofile", "-i"]).current_dir(repo.root());

@@ -4,7 +4,7 @@ use crate::sandbox::{Mode, Sandbox};
 use serde_json::{Value, json};
 
 /// Waits in the agent until the turn has this step.
-const STEP: &str = "step() { until git cat-file -e refs/oxundo/timeline:turns/00/00/01/steps/00/0$1/step.json 2>/dev/null; \
+const STEP: &str = "step() { until git cat-file -e refs/oxundo/${TREE}timeline:turns/00/00/01/steps/00/0$1/step.json 2>/dev/null; \
                     do sleep 0.02; done; }; ";
 
 /// A turn of an agent that is watched.
@@ -219,4 +219,73 @@ fn a_hook_that_tells_of_calls_makes_the_steps() {
     ];
     watched(&repo, Mode::Ghost, &script.concat());
     assert_eq!(steps(&repo), [json!(["1.1", "Edit", "named", ["one.txt"]])]);
+}
+
+/// There and back over two steps, of a repository of another kind.
+fn goes_by_steps(repo: &Sandbox, mode: Mode, setup: &str) {
+    repo.write("mine.txt", "mine\n");
+    let before = repo.state();
+    watched(
+        repo,
+        mode,
+        &format!(
+            "{setup}echo one >one.txt; git branch made; step 1; echo two >one.txt; git add one.txt; git commit -qm own; step 2; rm mine.txt"
+        ),
+    );
+    let after = repo.state();
+    let files: Vec<Value> = steps(repo).iter().map(|step| step[3].clone()).collect();
+    assert_eq!(files, [json!(["one.txt"]), json!(["one.txt"])]);
+    repo.prune();
+    repo.oxundo(["undo", "--to", "1.1"]).success();
+    repo.assert_file("one.txt", "one\n", "as it was after the step");
+    repo.redo();
+    repo.state().assert_is(&after, "redo goes on to the end");
+    repo.undo();
+    repo.state().assert_is(&before, "undone");
+    repo.redo();
+    repo.state().assert_is(&after, "redone");
+    repo.assert_sound();
+}
+
+#[test]
+fn where_refs_are_in_tables_a_moment_of_quiet_is_a_step_too() {
+    if Sandbox::has_tables() {
+        for mode in Mode::BOTH {
+            goes_by_steps(&Sandbox::with_tables(&[]), mode, "");
+        }
+    }
+}
+
+#[test]
+fn a_linked_worktree_is_watched_and_not_the_one_beside_it() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        let linked = repo.linked("tree");
+        goes_by_steps(&linked, mode, "TREE=worktrees/tree/; echo beside >../repo/beside.txt; ");
+        assert_eq!(repo.log().len(), 0, "nothing happened there");
+        assert_eq!(linked.json(["log", "--steps"]).1["turns"][0]["steps"].as_array().map(Vec::len), Some(2));
+    }
+}
+
+#[test]
+fn ctrl_c_is_the_agents_and_the_steps_until_then_are_there() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    let script = format!(
+        "{STEP}echo 1 >one.txt; step 1; echo 2 >one.txt; step 2; echo 3 >one.txt; echo re''ady; exec sleep 600"
+    );
+    std::fs::write(repo.home().join("agent"), script).expect("write the agent");
+    let mut terminal = crate::signals::shell(&repo);
+    terminal.types("oxundo run --steps -- sh ../home/agent\n").shows("ready");
+    terminal.types("\x03").shows("$ ").types("echo \"it ended with\" $?\n").shows("it ended with 130\r\n");
+    assert_eq!(repo.log()[0]["interrupted"], true);
+    assert!(steps(&repo).len() >= 2, "none is lost: {:?}", steps(&repo));
+    let after = repo.state();
+    repo.oxundo(["undo", "--to", "1.1"]).success();
+    repo.assert_file("one.txt", "1\n", "as it was after the step");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    repo.undo();
+    repo.state().assert_is(&before, "undo");
+    repo.assert_sound();
 }
