@@ -1,7 +1,7 @@
 //! What oxundo costs as a repository grows: files, turns, remote branches, commits, ignored files, files
 //! that a sparse checkout leaves out; in time, memory and bytes on disk.
 //!
-//! `cargo bench --bench growth` prints the tables; `-- files turns` only these of `files`, `turns`, `steps`,
+//! `cargo bench --bench growth` prints the tables; `-- files turns` only these of `files`, `turns`, `calls`, `steps`,
 //! `history`, `ignored`, `switches`, `sparse` and `disk`. `OXUNDO_BENCH_MOST=500000` sets the largest tree,
 //! `OXUNDO_BENCH_TURNS` the number of turns, `OXUNDO_BENCH_STEPS` that of steps. Nothing here can fail a build.
 
@@ -236,9 +236,60 @@ fn looks(bench: &Bench) {
     let times = medians(|_| commands.map(|args| bench.oxundo(args)));
     let [screen] = medians(|_| [bench.screen()]);
     for (args, took) in commands.iter().zip(times) {
-        println!("{:>30} {took:>7.1} ms", args.join(" "));
+        let most =
+            if args.starts_with(&["find"]) && args.len() == 2 { bar(took / 1000.0, 2.0, " s") } else { String::new() };
+        println!("{:>30} {took:>7.1} ms{most}", args.join(" "));
     }
     println!("{:>30} {screen:>7.1} ms", "the screen, with its turns");
+}
+
+/// What is wanted at most, and whether it is kept to.
+fn bar(found: f64, most: f64, unit: &str) -> String {
+    let word = if found <= most { "kept" } else { "MISSED" };
+    format!("  (at most {most:.1}{unit}: {word})")
+}
+
+/// What the two hooks of a call of a tool take together, beside `git status`: one that names the file, one that does not, and one
+/// that changes nothing. With few steps in the turn, and with many.
+fn calls() {
+    let files = setting("OXUNDO_BENCH_MOST", 20_000).min(20_000);
+    println!("\n{files:>8} files {:>20} {:>14} {:>14}", "git status", "both hooks", "by git status");
+    let bench = Bench::with_files(files);
+    bench.hook("UserPromptSubmit", "");
+    let most = setting("OXUNDO_BENCH_STEPS", 500);
+    let mut made = 0;
+    for steps in [0, most] {
+        while made < steps {
+            call(&bench, "Edit", made, Some("d0/f0"));
+            made += 1;
+        }
+        println!("{made:>14} steps");
+        for (name, tool, path, limit) in [
+            ("a named file", "Edit", Some("d1/f1"), 0.5),
+            ("a shell's, one file", "Bash", Some("d2/f2"), 1.0),
+            ("a shell's, nothing", "Bash", None, 1.0),
+        ] {
+            let [git, both] = medians(|n| [bench.sh("git status"), call(&bench, tool, made + n, path)]);
+            made += RUNS + 1;
+            let ratio = both / git;
+            println!("{name:>28} {git:>7.1} ms {both:>11.1} ms {ratio:>14.2}{}", bar(ratio, limit, ""));
+        }
+    }
+    bench.hook("Stop", "");
+}
+
+/// A call of a tool in which this file is changed: what its two hooks take.
+fn call(bench: &Bench, tool: &str, id: usize, path: Option<&str>) -> Duration {
+    let input = match path.filter(|_| tool == "Edit") {
+        Some(path) => format!(r#"{{"file_path":"{path}"}}"#),
+        None => r#"{"command":"make"}"#.to_owned(),
+    };
+    let about = format!(r#","tool_name":"{tool}","tool_use_id":"{id}","tool_input":{input}"#);
+    let before = bench.hook("PreToolUse", &about);
+    if let Some(path) = path {
+        bench.write(path, &format!("{id} {tool}\n"));
+    }
+    before + bench.hook("PostToolUse", &about)
 }
 
 /// The end of a turn by the number of its steps, beside the end of one that has none and changed as much.
@@ -439,9 +490,10 @@ fn disk() {
 }
 
 fn main() {
-    let tables: [(&str, fn()); 8] = [
+    let tables: [(&str, fn()); 9] = [
         ("files", files),
         ("turns", turns),
+        ("calls", calls),
         ("steps", steps),
         ("history", history),
         ("ignored", ignored),
