@@ -44,6 +44,45 @@ fn branches_that_others_moved_during_a_turn_stay_and_are_named() {
 }
 
 #[test]
+fn a_branch_that_another_worktrees_turn_may_have_moved_stays_and_is_named() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.sh("git branch old; git branch gone");
+        let tree = repo.linked("tree");
+        tree.agent("git branch earlier; echo earlier >earlier");
+        let before = repo.state();
+        // While the other one is at work, each makes, moves and deletes branches; and it has been on one of its own.
+        let theirs = "git branch theirs; git branch -qf old HEAD; git branch -qD gone; echo x >x";
+        let nested = format!("(cd ../tree; oxundo -q run -- sh -ec '{theirs}')");
+        let own = "git branch before-it; echo own >own";
+        let mine = "git switch -qc mine; git commit -q --allow-empty -m mine; git switch -q main; git branch after-it";
+        repo.turn(mode, &format!("{own}; {nested}; {mine}"));
+        let (after, all) = (repo.state(), branches(&repo));
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        for name in ["theirs", "old", "gone"] {
+            let said = format!("'{name}' moved during turn 1, not by it, and stays: '--branches=all' moves it too");
+            assert!(undone.err().contains(&said), "{name}: {undone:?}");
+        }
+        assert_eq!(branches(&repo), ["earlier", "main", "old", "theirs", "tree"], "what is the turn's has gone");
+        let rest = |state: State| {
+            ["theirs", "old", "gone", "tree"]
+                .iter()
+                .fold(state, |state, name| state.without(&format!("ref refs/heads/{name}")))
+        };
+        rest(repo.state()).assert_is(&rest(before.clone()), "all else is undone");
+        repo.redo();
+        assert_eq!(branches(&repo), all);
+        repo.state().assert_is(&after, "and redone");
+        // Nor does that of the other one: nobody can tell.
+        tree.oxundo(["undo"]).warns("'theirs' moved during turn 2");
+        assert_eq!(branches(&repo), all);
+        tree.oxundo(["undo"]).success();
+        assert!(!branches(&repo).contains(&"earlier".to_owned()), "what it alone did is undone");
+    });
+}
+
+#[test]
 fn on_another_tools_branch_a_turn_makes_no_commit_and_says_so() {
     let repo = Sandbox::new();
     repo.sh("git switch -qc gitbutler/workspace; echo mine >>README.txt");

@@ -39,7 +39,7 @@ impl Since {
         let limits = view.limits()?;
         let mut capture =
             Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen), &|_, _| false)?;
-        let theirs = branches::moved_by_others(view, &before, &capture.checkpoint)?;
+        let theirs = branches::moved_by_others(view, turn, &before, &capture.checkpoint)?;
         capture.checkpoint.elsewhere.extend(theirs);
         let made = Checkpoints::new(view.repo).made_in_repositories(turn, &before, &capture.checkpoint)?;
         Ok(Self { before, start, capture, made, theirs: Theirs::default() })
