@@ -138,6 +138,21 @@ pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
     }
 }
 
+/// As [`state_at`], or a path in such a state: `17:src/a.rs`, `tree:17.3:a.rs`. Gives the words for the state, and the path.
+pub fn state_and_path<'w>(view: &View<'_>, words: &'w str) -> Result<(Checkpoint, &'w str, Option<&'w str>)> {
+    let unknown = match state_at(view, words) {
+        Err(error) if error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::NotFound) => error,
+        state => return Ok((state?, words, None)),
+    };
+    let behind = |(at, _): &(usize, &str)| *at > 0 && at + 1 < words.len();
+    for (at, _) in words.rmatch_indices(':').filter(behind) {
+        if let Ok(state) = state_at(view, &words[..at]) {
+            return Ok((state, &words[..at], Some(&words[at + 1..])));
+        }
+    }
+    Err(unknown)
+}
+
 /// How long the word is before a rescue's or an operation's number, with its colon; 0 where the words name neither.
 pub fn kept_prefix(words: &str) -> usize {
     ["op:", "rescue:"].iter().find(|prefix| words.starts_with(**prefix)).map_or(0, |prefix| prefix.len())

@@ -17,7 +17,7 @@ use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::Made;
 use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
-use crate::ops::resolve::state_at;
+use crate::ops::resolve::{state_and_path, state_at};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -25,9 +25,12 @@ use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// Plans to bring back those files of a state that these pathspecs match, or all.
-pub fn plan(view: &View<'_>, state: &str, pathspecs: &[OsString]) -> Result<PlannedTurn> {
-    let goal = state_at(view, state)?;
+/// Plans to bring back those files of a state that these pathspecs match, or all; of `17:src/a.rs` this path.
+pub fn plan(view: &View<'_>, words: &str, pathspecs: &[OsString]) -> Result<PlannedTurn> {
+    let (goal, state, path) =
+        if pathspecs.is_empty() { state_and_path(view, words)? } else { (state_at(view, words)?, words, None) };
+    let literal = path.map(|path| OsString::from(format!(":(literal){path}")));
+    let pathspecs = literal.as_ref().map_or(pathspecs, std::slice::from_ref);
     let capture = view.present()?;
     let checkpoints = Checkpoints::new(view.repo);
     let delta = missing_files(view, &capture.checkpoint, &goal, state, pathspecs)?;
@@ -43,9 +46,9 @@ pub fn plan(view: &View<'_>, state: &str, pathspecs: &[OsString]) -> Result<Plan
         capture,
         made: Made::Restore,
         turns: Vec::new(),
-        message: format!("restore {state}"),
+        message: format!("restore {words}"),
         verbs: ["Restored", "Would restore"],
-        object: format!("the files of {}", sanitized(state)),
+        object: path.map_or_else(|| format!("the files of {}", sanitized(state)), |_| sanitized(words)),
         hint: "'oxundo undo' takes it back".to_owned(),
         conversations: Conversations::default(),
     })

@@ -121,3 +121,41 @@ fn a_worktrees_own_name_before_a_turn_means_its_own() {
     assert_eq!(linked.json(["diff", "main:1:before", "main:1"]).1["files"][0]["path"], "x");
     assert_eq!(repo.oxundo(["show", "main:x"]).out(), "x", "a file of the turn of the branch's commit");
 }
+
+#[test]
+fn a_path_behind_a_state_is_what_comes_back_of_it() {
+    let mut repo = Sandbox::new();
+    let linked = repo.linked("tree");
+    hook(&linked, "s", "UserPromptSubmit", &json!({}));
+    shell(&linked, 1, "mkdir d; echo first >one.txt; echo deep >d/deep.txt");
+    shell(&linked, 2, "echo second >one.txt");
+    hook(&linked, "s", "Stop", &json!({}));
+    repo.git(["worktree", "remove", "--force", "../tree"]);
+    repo.agent("echo a >'a*b'; echo other >axb; echo mine >mine.txt");
+    repo.agent("rm 'a*b' axb mine.txt");
+    let before = repo.state();
+    for (words, path, content) in [
+        ("tree:1:one.txt", "one.txt", "second\n"),
+        ("tree:1.1:one.txt", "one.txt", "first\n"),
+        ("tree:1.2:before:one.txt", "one.txt", "first\n"),
+        ("tree:1:d", "d/deep.txt", "deep\n"),
+        ("1:mine.txt", "mine.txt", "mine\n"),
+        ("2:before:mine.txt", "mine.txt", "mine\n"),
+        ("main:1:mine.txt", "mine.txt", "mine\n"),
+        ("1:a*b", "a*b", "a\n"),
+    ] {
+        repo.oxundo(["restore", words]).says("Restored");
+        repo.assert_file(path, content, words);
+        repo.assert_absent("axb", "a path is meant literally, and nothing else comes back");
+        repo.undo();
+        repo.state().assert_is(&before, words);
+    }
+    for words in ["tree:1:nope", "tree:9:one.txt", "1:", "1:before:nope", ":one.txt"] {
+        assert_eq!(repo.json(["restore", words]).1["error"]["code"], "not_found", "{words}");
+        repo.state().assert_is(&before, words);
+    }
+    repo.sh("mkdir d");
+    repo.start_in("d");
+    repo.oxundo(["restore", "tree:1:deep.txt"]).success();
+    repo.assert_file("d/deep.txt", "deep\n", "seen from where one is");
+}
