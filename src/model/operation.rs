@@ -100,6 +100,12 @@ impl Operation {
         self.unread.is_some() || self.files.keys().any(|path| is_mark(path.as_bstr()))
     }
 
+    /// Whether git's next commit is the operation's.
+    pub fn commits_next(&self) -> bool {
+        let marks = ["CHERRY_PICK_HEAD", "MERGE_HEAD", "REVERT_HEAD"];
+        marks.iter().any(|name| self.files.contains_key(name.as_bytes().as_bstr()))
+    }
+
     /// Whether git, going on with it, may run commands that its files name.
     pub fn runs_commands(&self) -> bool {
         let is_in = |path: &BString| DIRECTORIES.iter().any(|directory| is_below(path.as_bstr(), directory));

@@ -17,7 +17,7 @@ use crate::model::turn::{Made, Turn};
 use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
-use crate::ops::turn::check_idle;
+use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::{Prepared, head_moved};
 use crate::ops::undo::range::{TurnRange, is_done};
@@ -27,7 +27,8 @@ use gix::ObjectId;
 
 /// Plans to start a branch of this name at the turn, or the state, that these words mean.
 pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
-    check_idle(view.repo)?;
+    // As git switches no branch then: what is in progress is to be committed on this one.
+    check_not_in_progress(view.repo)?;
     let full_name = new_name(view, name, words)?;
     let (turn, goal) = start(view, words)?;
     let (mut plan, capture) = match turn.map(|turn| walk_to(view, turn, edits)) {

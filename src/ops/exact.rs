@@ -19,7 +19,7 @@ use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::state_at;
 use crate::ops::restore::kept_aside;
-use crate::ops::turn::check_idle;
+use crate::ops::turn::in_progress;
 use crate::ops::undo::leaving::{check_elsewhere, described};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
@@ -27,7 +27,6 @@ use anyhow::Result;
 
 /// Plans to go to the state that these words mean.
 pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
-    check_idle(view.repo)?;
     let goal = under_its_name_now(view, state_at(view, words)?)?;
     check_branch(view, words, &goal)?;
     if goal.head.commit.is_some_and(|commit| !Objects::new(view.repo).has_commit(commit)) {
@@ -86,6 +85,10 @@ fn under_its_name_now(view: &View<'_>, mut goal: Checkpoint) -> Result<Checkpoin
 fn check_branch(view: &View<'_>, words: &str, goal: &Checkpoint) -> Result<()> {
     if goal.head.branch == view.head.branch {
         return Ok(());
+    }
+    if let Some(word) = view.repo.in_progress() {
+        // git switches no branch then.
+        return Err(in_progress(word).hint(files_alone(words)).into());
     }
     let then = goal.head.branch.as_deref().map_or("a detached HEAD".into(), |name| format!("'{}'", short_branch(name)));
     let commit = goal.head.commit.filter(|commit| Objects::new(view.repo).has_commit(*commit));

@@ -16,14 +16,15 @@ use crate::model::merge::{Blobs, Edits, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::path::all_parents;
 use crate::model::plan::{BranchMove, Op, Plan};
-use crate::model::planner::{TurnDelta, conflict, plan as planned};
+use crate::model::planner::{Present, TurnDelta, conflict, plan as planned};
 use crate::model::turn::{Made, Turn, listed};
 use crate::ops::conversation::{self, Conversations};
 use crate::ops::list::is_done_anywhere;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
-use crate::ops::turn::{check_idle, goal_with_dirty_commit};
+use crate::ops::turn::{goal_with_dirty_commit, in_progress};
 use crate::ops::undo::conflict::{beside_later, leading_on};
+use crate::ops::undo::in_the_middle;
 use crate::ops::undo::prepare::leave_committed;
 use crate::ops::undo::range::{Extent, TurnRange, is_done, no_such_line, nothing};
 use crate::ops::view::View;
@@ -53,7 +54,10 @@ impl Which {
 
 /// Plans to take turns out, whole or the paths that these pathspecs match.
 pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Option<Edits>) -> Result<PlannedTurn> {
-    check_idle(view.repo)?;
+    take_out(view, which, pathspecs, edits).map_err(|error| in_the_middle(view, error))
+}
+
+fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Option<Edits>) -> Result<PlannedTurn> {
     let turns = match which {
         Which::Only(words) => match words.split_once("..") {
             Some(ends) => from_one_to_another(view, ends)?,
@@ -250,6 +254,17 @@ fn is_merged(view: &View<'_>, turn: u64) -> Result<bool> {
     }
 }
 
+/// Refuses a commit on top of what the user is about to commit upon. In the middle of a rebase or a bisect that stands still,
+/// with nothing staged, it is one more, as the user makes them there.
+fn check_on_top(plan: &Plan, deltas: &[TurnDelta], present: &Present) -> Result<(), Refusal> {
+    let now = &present.operation;
+    let stands_still = || deltas.iter().all(|turn| turn.within == *now) && present.staged.is_empty();
+    if !now.is_under_way() || plan.head.from == plan.head.to || !now.commits_next() && stands_still() {
+        return Ok(());
+    }
+    Err(in_progress(now.word()))
+}
+
 /// What a turn's commits did: the tree before them and the one after.
 struct Committed<'a> {
     turn: &'a Turn,
@@ -289,6 +304,7 @@ impl<'a> Revert<'a, '_> {
         checkpoints.merging(|merge| {
             let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
             self.commit(&mut plan, &committed, merge)?;
+            check_on_top(&plan, &deltas, &present)?;
             if plan.is_empty() {
                 return Err(nothing(Op::Undo, "what the turn changed is taken out already").into());
             }

@@ -8,7 +8,6 @@ use crate::model::bytes::{in_quotes, sanitized};
 use crate::model::checkpoint::Delta;
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
-use crate::model::planner::TurnDelta;
 use crate::model::step::{Share, Step};
 use crate::model::turn::Turn;
 use crate::ops::conversation::Conversations;
@@ -16,7 +15,7 @@ use crate::ops::made::PlannedTurn;
 use crate::ops::revert;
 use crate::ops::revert::Which;
 use crate::ops::steps::{TakenOut, take_out};
-use crate::ops::turn::{check_idle, states};
+use crate::ops::turn::states;
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -24,7 +23,6 @@ use gix::bstr::{BString, ByteSlice};
 
 /// Plans to take a session's share out of the last turn in which it took part.
 pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
-    check_idle(view.repo)?;
     let turn = last_of(view, session)?;
     let is_its = |its: Option<&str>| its == Some(session);
     if turn.origin.parts.iter().all(|part| is_its(part.session.as_deref())) {
@@ -34,7 +32,7 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     check_known(view, &turn, session, &steps)?;
     let mut deltas = Vec::new();
     for step in steps.iter().rev().filter(|step| is_its(step.session.as_deref())) {
-        deltas.push(TurnDelta { turn: turn.turn, delta: inverse(view, &turn, step)?, ..TurnDelta::default() });
+        deltas.push(inverse(view, &turn, step)?);
     }
     if deltas.is_empty() {
         return Err(nothing(Op::Undo, &format!("session '{session}' changed nothing in turn {}", turn.turn)).into());
@@ -44,7 +42,7 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
         object: format!("what session '{}' did in turn {}", sanitized(session), turn.turn),
         changed: "what the session changed",
     };
-    let planned = take_out(view, &turn, &deltas, edits, words)?;
+    let planned = take_out(view, &turn, deltas, edits, words)?;
     let conversations = Conversations::told(std::slice::from_ref(&turn)).of_session(view, session)?;
     Ok(PlannedTurn { conversations, ..planned })
 }

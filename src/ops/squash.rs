@@ -14,7 +14,7 @@ use crate::model::turn::{CommitKind, Made, Turn, listed};
 use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
-use crate::ops::turn::check_idle;
+use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::leaving::described;
 use crate::ops::undo::range::{no_such_line, nothing};
 use crate::ops::view::View;
@@ -48,7 +48,8 @@ pub enum DirtyCommits {
 
 /// Plans to make one commit out of several.
 pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
-    check_idle(view.repo)?;
+    // As git amends no commit then: what is in progress is to be committed upon it.
+    check_not_in_progress(view.repo)?;
     view.repo.check_identity()?;
     let turns = chosen(view, wish.turns.as_deref())?;
     let head = &view.head;

@@ -7,6 +7,7 @@ use crate::git::timeline::stored::Side;
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::Delta;
 use crate::model::merge::Edits;
+use crate::model::operation::Operation;
 use crate::model::path::all_parents;
 use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
@@ -16,7 +17,8 @@ use crate::ops::conversation::{Conversations, Extent};
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::step_of;
 use crate::ops::revert::on_this_branch;
-use crate::ops::turn::{check_idle, meanwhile, states};
+use crate::ops::turn::{meanwhile, states};
+use crate::ops::undo::in_the_middle;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{TurnRange, below, nothing};
@@ -28,13 +30,12 @@ use std::ffi::OsString;
 /// The step, if its turn is done here.
 fn done_here(view: &View<'_>, name: &StepName) -> Result<(Turn, Step)> {
     let (turn, step) = step_of(view, name)?;
-    on_this_branch(view, &turn.turn.to_string())?;
+    on_this_branch(view, &turn.turn.to_string()).map_err(|error| in_the_middle(view, error))?;
     Ok((turn, step))
 }
 
 /// Plans to go back to the state after a step.
 pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result<PlannedTurn> {
-    check_idle(view.repo)?;
     let (turn, step) = done_here(view, name)?;
     let goal = last_whole(&view.timeline, below(view, &turn))?.unwrap_or(0);
     let mut range = TurnRange::to(view, Op::Undo, goal)?;
@@ -46,7 +47,8 @@ pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result
     let saved = meanwhile::with_saved(view, &turn, &after, step.step, &end)?;
     range.until = Some(Box::new(saved.unwrap_or(after)));
     let edits = view.config().edits_or(edits)?;
-    let Prepared { plan, capture, .. } = Prepared::new(view, Op::Undo, &range, edits, RefMoves::Move)?;
+    let prepared = Prepared::new(view, Op::Undo, &range, edits, RefMoves::Move);
+    let Prepared { plan, capture, .. } = prepared.map_err(|error| in_the_middle(view, error))?;
     if plan.is_empty() {
         return Err(nothing(Op::Undo, &format!("it is as it was after step {}", step.name())).into());
     }
@@ -71,7 +73,6 @@ pub fn plan_only(
     pathspecs: &[OsString],
     edits: Option<Edits>,
 ) -> Result<PlannedTurn> {
-    check_idle(view.repo)?;
     let (turn, step) = done_here(view, name)?;
     let checkpoints = Checkpoints::new(view.repo);
     let (before, after) =
@@ -84,13 +85,12 @@ pub fn plan_only(
         directories.retain(|path, _| above.contains(path.as_bstr()));
     }
     let delta = Delta { files, directories, ..Delta::default() };
-    let deltas = [TurnDelta { turn: turn.turn, delta, ..TurnDelta::default() }];
     let words = TakenOut {
         message: format!("take out step {}", step.name()),
         object: format!("step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),
         changed: "what the step changed",
     };
-    take_out(view, &turn, &deltas, edits, words)
+    take_out(view, &turn, vec![delta], edits, words)
 }
 
 /// How a part of a turn that is taken out is called.
@@ -107,18 +107,25 @@ pub struct TakenOut {
 pub fn take_out(
     view: &View<'_>,
     turn: &Turn,
-    deltas: &[TurnDelta],
+    deltas: Vec<Delta>,
     edits: Option<Edits>,
     words: TakenOut,
 ) -> Result<PlannedTurn> {
     let checkpoints = Checkpoints::new(view.repo);
+    let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
+    let (before, after) = (before?.operation, after?.operation);
+    // What is in the files of an operation that the turn began or moved on is that one's.
+    let within = if before == after { after } else { Operation::default() };
+    let of_turn = |delta| TurnDelta { turn: turn.turn, delta, within: within.clone(), ..TurnDelta::default() };
+    let deltas: Vec<TurnDelta> = deltas.into_iter().map(of_turn).collect();
     let capture = view.present()?;
-    let present = checkpoints.present(deltas, &capture.checkpoint, &capture.index)?;
+    let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
     let edits = match view.config().edits_or(edits)? {
         Edits::Overwrite => Edits::Merge,
         edits => edits,
     };
-    let plan = checkpoints.merging(|merge| planned(Op::Undo, deltas, &present, edits, merge))?;
+    let plan = checkpoints.merging(|merge| planned(Op::Undo, &deltas, &present, edits, merge));
+    let plan = plan.map_err(|error| in_the_middle(view, error))?;
     if plan.is_empty() {
         return Err(nothing(Op::Undo, &format!("{} is taken out already", words.changed)).into());
     }

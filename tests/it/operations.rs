@@ -1,10 +1,36 @@
 //! What git is in the middle of is state like any other: undo and redo bring it back, byte for byte, and git goes on with it.
 
 use crate::sandbox::{Mode, Output, Sandbox, State, check_all, in_both_modes};
+use crate::steps::{call, hook};
+use serde_json::json;
 
-/// Branches to merge, rebase and pick: `side` and `clash` conflict with `main` in `a.txt`; `side` has a file more.
-fn forked() -> Sandbox {
-    fork(Sandbox::new())
+/// Where a repository has its refs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Store {
+    Files,
+    Tables,
+}
+
+impl Store {
+    fn sandbox(self) -> Sandbox {
+        match self {
+            Self::Files => Sandbox::new(),
+            Self::Tables => Sandbox::with_tables(&[]),
+        }
+    }
+
+    /// Branches to merge, rebase and pick: `side` and `clash` conflict with `main` in `a.txt`; `side` has a file more.
+    fn forked(self) -> Sandbox {
+        fork(self.sandbox())
+    }
+}
+
+/// The same story with refs in files and, in the long form, in tables.
+fn in_each_store(check: impl Fn(Store)) {
+    check(Store::Files);
+    if std::env::var_os("OXUNDO_THOROUGH").is_some() && Sandbox::has_tables() {
+        check(Store::Tables);
+    }
 }
 
 fn fork(repo: Sandbox) -> Sandbox {
@@ -70,28 +96,62 @@ fn is_under_way(repo: &Sandbox) -> bool {
 
 #[test]
 fn what_a_turn_leaves_git_in_the_middle_of_comes_and_goes_and_git_goes_on_with_it() {
-    in_both_modes(|mode| {
+    in_each_store(|store| {
+        in_both_modes(|mode| {
+            check_all(
+                OPERATIONS.map(|(name, begin, end, abort)| (name.to_owned(), (begin, end, abort))),
+                |(begin, end, abort)| {
+                    for ends in [end, abort] {
+                        let repo = store.forked();
+                        let control = repo.copy();
+                        let before = repo.printed();
+                        repo.turn(mode, &quietly(begin));
+                        assert!(is_under_way(&repo), "git is in the middle of it");
+                        let after = repo.printed();
+                        there_and_back(&repo, &before, &after);
+                        if mode == Mode::Ghost {
+                            let go_on = quietly(&format!("printf 'resolved\\n' >a.txt; git add a.txt; {ends}"));
+                            control.sh(&quietly(begin));
+                            for repo in [&control, &repo] {
+                                repo.sh(&go_on);
+                            }
+                            let trees = [&control, &repo].map(|repo| repo.git(["log", "--format=%T %s", "HEAD"]));
+                            assert_eq!(trees[1], trees[0], "it ends as it would have");
+                            assert_eq!(repo.operation(), control.operation(), "nothing is left of it");
+                        }
+                    }
+                },
+            );
+        });
+    });
+}
+
+#[test]
+fn what_a_turn_does_in_the_middle_of_the_users_operation_comes_and_goes() {
+    in_each_store(|store| {
+        let resolve = "printf 'resolved\\n' >a.txt; git add a.txt; ";
         check_all(
             OPERATIONS.map(|(name, begin, end, abort)| (name.to_owned(), (begin, end, abort))),
             |(begin, end, abort)| {
-                for ends in [end, abort] {
-                    let repo = forked();
-                    let control = repo.copy();
+                for script in [
+                    "echo new >new.txt; echo more >>loose.txt".to_owned(),
+                    resolve.to_owned(),
+                    format!("{resolve}{end}"),
+                    (*abort).to_owned(),
+                    format!("{abort}; echo other >a.txt; git commit -qm other a.txt"),
+                    "git reset -q --hard".to_owned(),
+                ] {
+                    let repo = store.forked();
+                    repo.sh(&quietly(begin));
                     let before = repo.printed();
-                    repo.turn(mode, &quietly(begin));
                     assert!(is_under_way(&repo), "git is in the middle of it");
+                    repo.turn(Mode::Ghost, &quietly(&script));
                     let after = repo.printed();
+                    assert_ne!(before, after, "{script}");
                     there_and_back(&repo, &before, &after);
-                    if mode == Mode::Ghost {
-                        let go_on = quietly(&format!("printf 'resolved\\n' >a.txt; git add a.txt; {ends}"));
-                        control.sh(&quietly(begin));
-                        for repo in [&control, &repo] {
-                            repo.sh(&go_on);
-                        }
-                        let trees = [&control, &repo].map(|repo| repo.git(["log", "--format=%T %s", "HEAD"]));
-                        assert_eq!(trees[1], trees[0], "it ends as it would have");
-                        assert_eq!(repo.operation(), control.operation(), "nothing is left of it");
-                    }
+                    // And from the middle of it again to its end.
+                    repo.undo();
+                    repo.sh(&quietly(&format!("{resolve}{end}")));
                 }
             },
         );
@@ -99,69 +159,43 @@ fn what_a_turn_leaves_git_in_the_middle_of_comes_and_goes_and_git_goes_on_with_i
 }
 
 #[test]
-fn what_a_turn_does_in_the_middle_of_the_users_operation_comes_and_goes() {
-    let resolve = "printf 'resolved\\n' >a.txt; git add a.txt; ";
-    check_all(
-        OPERATIONS.map(|(name, begin, end, abort)| (name.to_owned(), (begin, end, abort))),
-        |(begin, end, abort)| {
-            for script in [
-                "echo new >new.txt; echo more >>loose.txt".to_owned(),
-                resolve.to_owned(),
-                format!("{resolve}{end}"),
-                (*abort).to_owned(),
-                format!("{abort}; echo other >a.txt; git commit -qm other a.txt"),
-                "git reset -q --hard".to_owned(),
-            ] {
-                let repo = forked();
-                repo.sh(&quietly(begin));
-                let before = repo.printed();
-                assert!(is_under_way(&repo), "git is in the middle of it");
-                repo.turn(Mode::Ghost, &quietly(&script));
-                let after = repo.printed();
-                assert_ne!(before, after, "{script}");
-                there_and_back(&repo, &before, &after);
-                // And from the middle of it again to its end.
-                repo.undo();
-                repo.sh(&quietly(&format!("{resolve}{end}")));
-            }
-        },
-    );
-}
-
-#[test]
 fn a_bisect_comes_and_goes_and_git_goes_on_with_it() {
-    let repo = Sandbox::new();
-    repo.sh("for n in 1 2 3 4 5 6 7 8; do echo $n >n.txt; git add -A; git commit -qm $n; done");
-    let before = repo.printed();
-    repo.turn(Mode::Ghost, &quietly("git bisect start; git bisect bad; git bisect good HEAD~7"));
-    let begun = repo.printed();
-    there_and_back(&repo, &before, &begun);
-    repo.turn(Mode::Ghost, &quietly("git bisect good"));
-    let after = repo.printed();
-    there_and_back(&repo, &begun, &after);
-    repo.turn(Mode::Ghost, &quietly("git bisect reset"));
-    there_and_back(&repo, &after, &repo.printed());
-    repo.oxundo(["undo", "--steps", "2"]).success();
-    repo.printed().assert_is(&begun, "two at once");
-    assert!(repo.sh("git bisect good").contains("left to test"), "git goes on with it");
+    in_each_store(|store| {
+        let repo = store.sandbox();
+        repo.sh("for n in 1 2 3 4 5 6 7 8; do echo $n >n.txt; git add -A; git commit -qm $n; done");
+        let before = repo.printed();
+        repo.turn(Mode::Ghost, &quietly("git bisect start; git bisect bad; git bisect good HEAD~7"));
+        let begun = repo.printed();
+        there_and_back(&repo, &before, &begun);
+        repo.turn(Mode::Ghost, &quietly("git bisect good"));
+        let after = repo.printed();
+        there_and_back(&repo, &begun, &after);
+        repo.turn(Mode::Ghost, &quietly("git bisect reset"));
+        there_and_back(&repo, &after, &repo.printed());
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        repo.printed().assert_is(&begun, "two at once");
+        assert!(repo.sh("git bisect good").contains("left to test"), "git goes on with it");
+    });
 }
 
 #[test]
 fn what_is_prepared_for_the_next_commit_comes_and_goes() {
-    in_both_modes(|mode| {
-        for script in ["git stash -q; git merge -q --squash side~1 || :", "git cherry-pick -n side || :"] {
-            let repo = forked();
-            let before = repo.printed();
-            repo.turn(mode, &quietly(script));
-            let after = repo.printed();
-            there_and_back(&repo, &before, &after);
-        }
+    in_each_store(|store| {
+        in_both_modes(|mode| {
+            for script in ["git stash -q; git merge -q --squash side~1 || :", "git cherry-pick -n side || :"] {
+                let repo = store.forked();
+                let before = repo.printed();
+                repo.turn(mode, &quietly(script));
+                let after = repo.printed();
+                there_and_back(&repo, &before, &after);
+            }
+        });
     });
 }
 
 /// A ghost turn that leaves the branch where it is, and what the user then begins.
-fn with_ghost_turn(script: &str) -> (Sandbox, State) {
-    let repo = forked();
+fn with_ghost_turn(store: Store, script: &str) -> (Sandbox, State) {
+    let repo = store.forked();
     repo.git(["commit", "-qam", "the rest"]);
     let before = repo.state();
     repo.turn(Mode::Ghost, script);
@@ -170,204 +204,223 @@ fn with_ghost_turn(script: &str) -> (Sandbox, State) {
 
 #[test]
 fn undo_goes_on_around_what_the_user_has_begun_and_does_not_touch() {
-    check_all(
-        OPERATIONS.map(|(name, begin, end, abort)| (name.to_owned(), (begin, end, abort))),
-        |(begin, end, abort)| {
-            for ends in [end, abort] {
-                let (repo, _) = with_ghost_turn("echo agent >agents.txt; echo more >>loose.txt");
-                let control = repo.copy();
-                let begin = begin.replace("git stash -q; ", "");
-                repo.sh(&quietly(&begin));
-                let operation = repo.operation();
-                assert!(is_under_way(&repo), "git is in the middle of it");
-                repo.undo();
-                repo.assert_absent("agents.txt", "the turn is undone");
-                assert_eq!(repo.operation(), operation, "it is as it was");
-                repo.redo();
-                repo.undo();
-                let go_on = quietly(&format!("printf 'resolved\\n' >a.txt; git add a.txt; {ends}"));
-                repo.sh(&go_on);
-                control.sh(&quietly(&begin));
-                control.sh(&go_on);
-                let trees = [&control, &repo].map(|repo| repo.git(["log", "--format=%T %s", "HEAD"]));
-                assert_eq!(trees[1], trees[0], "it ends as it would have");
-            }
-        },
-    );
+    in_each_store(|store| {
+        check_all(
+            OPERATIONS.map(|(name, begin, end, abort)| (name.to_owned(), (begin, end, abort))),
+            |(begin, end, abort)| {
+                for ends in [end, abort] {
+                    let (repo, _) = with_ghost_turn(store, "echo agent >agents.txt; echo more >>loose.txt");
+                    let control = repo.copy();
+                    let begin = begin.replace("git stash -q; ", "");
+                    repo.sh(&quietly(&begin));
+                    let operation = repo.operation();
+                    assert!(is_under_way(&repo), "git is in the middle of it");
+                    repo.undo();
+                    repo.assert_absent("agents.txt", "the turn is undone");
+                    assert_eq!(repo.operation(), operation, "it is as it was");
+                    repo.redo();
+                    repo.undo();
+                    let go_on = quietly(&format!("printf 'resolved\\n' >a.txt; git add a.txt; {ends}"));
+                    repo.sh(&go_on);
+                    control.sh(&quietly(&begin));
+                    control.sh(&go_on);
+                    let trees = [&control, &repo].map(|repo| repo.git(["log", "--format=%T %s", "HEAD"]));
+                    assert_eq!(trees[1], trees[0], "it ends as it would have");
+                }
+            },
+        );
+    });
 }
 
 #[test]
 fn what_the_user_has_begun_is_not_torn_and_the_hints_lead_on() {
-    for (turn, begin) in [
-        // What is staged is its commit's.
-        ("echo agent >agents.txt; git add agents.txt; git commit -qm agents", "git merge -q side || :"),
-        ("echo agent >>c.txt; git commit -qam agents", "git cherry-pick side~1 || :"),
-        ("echo agent >>c.txt; git commit -qam agents", "git bisect start"),
-        // A file that it has staged, or left unmerged.
-        ("sed -i s/1/one/ c.txt", "git commit -qam taken; git merge -q side || :"),
-        ("echo agent >a.txt", "git commit -qam taken; git merge -q side || :"),
-        ("echo agent >agents.txt; git add agents.txt", "git commit -qm taken; git merge -q side || :"),
-        // What is in its stash comes back when it ends.
-        ("echo agent >>b.txt", "git rebase -q --autostash side || :"),
-    ] {
-        let (repo, _) = with_ghost_turn(turn);
-        repo.sh(&quietly(begin));
-        let error = repo.refuses(&["undo"], "in_progress");
-        let hint = error["hints"][1].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("it has a line to type");
-        repo.sh(&quietly(hint));
-        let again = repo.oxundo(["undo"]);
-        assert!(again.code == 0 || again.err().contains("was not made by a turn"), "{turn}: {again:?}");
-    }
+    in_each_store(|store| {
+        for (turn, begin) in [
+            // What is staged is its commit's.
+            ("echo agent >agents.txt; git add agents.txt; git commit -qm agents", "git merge -q side || :"),
+            ("echo agent >>c.txt; git commit -qam agents", "git cherry-pick side~1 || :"),
+            ("echo agent >>c.txt; git commit -qam agents", "git bisect start"),
+            // A file that it has staged, or left unmerged.
+            ("sed -i s/1/one/ c.txt", "git commit -qam taken; git merge -q side || :"),
+            ("echo agent >a.txt", "git commit -qam taken; git merge -q side || :"),
+            ("echo agent >agents.txt; git add agents.txt", "git commit -qm taken; git merge -q side || :"),
+            // What is in its stash comes back when it ends.
+            ("echo agent >>b.txt", "git rebase -q --autostash side || :"),
+        ] {
+            let (repo, _) = with_ghost_turn(store, turn);
+            repo.sh(&quietly(begin));
+            let error = repo.refuses(&["undo"], "in_progress");
+            let hint =
+                error["hints"][1].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("it has a line to type");
+            repo.sh(&quietly(hint));
+            let again = repo.oxundo(["undo"]);
+            assert!(again.code == 0 || again.err().contains("was not made by a turn"), "{turn}: {again:?}");
+        }
+    });
 }
 
 #[test]
 fn what_the_user_ends_of_what_a_turn_began_is_over_and_redo_leads_back_to_that() {
-    in_both_modes(|mode| {
-        for (begin, _, abort) in OPERATIONS.map(|(_, begin, end, abort)| (begin, end, abort)) {
-            let repo = forked();
-            let before = repo.printed();
-            repo.turn(mode, &quietly(begin));
-            repo.sh(&quietly(abort));
-            let given_up = repo.printed();
-            let undone = repo.oxundo(["undo"]);
-            if undone.code == 0 {
-                repo.printed().assert_is(&before, begin);
-                repo.redo();
-                repo.printed().assert_is(&given_up, begin);
-                repo.undo();
-            } else {
-                // HEAD is where it was before the turn: the user has undone it by hand.
-                assert_eq!(undone.code, 4, "{begin}: {undone:?}");
-                repo.redo();
-                assert!(is_under_way(&repo), "{begin}");
-                repo.undo();
-                repo.printed().assert_is(&before, begin);
+    in_each_store(|store| {
+        in_both_modes(|mode| {
+            for (begin, _, abort) in OPERATIONS.map(|(_, begin, end, abort)| (begin, end, abort)) {
+                let repo = store.forked();
+                let before = repo.printed();
+                repo.turn(mode, &quietly(begin));
+                repo.sh(&quietly(abort));
+                let given_up = repo.printed();
+                let undone = repo.oxundo(["undo"]);
+                if undone.code == 0 {
+                    repo.printed().assert_is(&before, begin);
+                    repo.redo();
+                    repo.printed().assert_is(&given_up, begin);
+                    repo.undo();
+                } else {
+                    // HEAD is where it was before the turn: the user has undone it by hand.
+                    assert_eq!(undone.code, 4, "{begin}: {undone:?}");
+                    repo.redo();
+                    assert!(is_under_way(&repo), "{begin}");
+                    repo.undo();
+                    repo.printed().assert_is(&before, begin);
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn where_the_users_operation_is_over_undo_of_a_turn_in_it_leaves_nothing_that_nobody_can_end() {
+    in_each_store(|store| {
+        for ends in ["git commit -qm merged", "git merge --abort", "git reset -q --hard"] {
+            let repo = store.forked();
+            repo.sh(&quietly("git merge -q side || :"));
+            repo.turn(Mode::Ghost, "printf 'resolved\\n' >a.txt; git add a.txt; echo agent >agents.txt");
+            repo.sh(ends);
+            let after = repo.printed();
+            repo.undo();
+            assert_eq!(repo.git(["ls-files", "--unmerged"]), "", "{ends}: no entry is left that nobody can end");
+            repo.assert_absent("agents.txt", ends);
+            let undone = repo.printed();
+            repo.redo();
+            repo.printed().assert_is(&after, ends);
+            repo.undo();
+            repo.printed().assert_is(&undone, ends);
+        }
+    });
+}
+
+#[test]
+fn a_turn_that_ended_a_merge_is_taken_out_by_a_commit_on_top_and_no_conflict_is_left() {
+    in_each_store(|store| {
+        for args in [&["undo", "--revert"][..], &["undo", "--only", "1"]] {
+            for later in ["true", "echo later >later.txt; git add -A; git commit -qm later"] {
+                let repo = store.forked();
+                repo.sh(&quietly("git merge -q side || :"));
+                let ours = repo.git(["rev-parse", "HEAD^{tree}"]);
+                repo.turn(Mode::Ghost, "printf 'resolved\\n' >a.txt; git add a.txt; git commit -qm merged");
+                repo.sh(later);
+                let after = repo.printed();
+                repo.oxundo(args).success();
+                assert_eq!(repo.git(["ls-files", "--unmerged"]), "", "no conflict is left");
+                assert!(!is_under_way(&repo), "nor an operation");
+                repo.assert_file("a.txt", "main\n", "as it was before the merge");
+                if later == "true" {
+                    assert_eq!(repo.git(["rev-parse", "HEAD^{tree}"]), ours, "the merge is taken back");
+                    assert_eq!(repo.git(["diff", "--cached", "--name-only"]), "", "nothing is staged");
+                }
+                let reverted = repo.printed();
+                for (op, wanted) in [("undo", &after), ("redo", &reverted), ("undo", &after)] {
+                    repo.oxundo([op]).success();
+                    repo.printed().assert_is(wanted, op);
+                }
+                repo.assert_sound();
             }
         }
     });
 }
 
 #[test]
-fn where_the_users_operation_is_over_undo_of_a_turn_in_it_leaves_nothing_that_nobody_can_end() {
-    for ends in ["git commit -qm merged", "git merge --abort", "git reset -q --hard"] {
-        let repo = forked();
-        repo.sh(&quietly("git merge -q side || :"));
-        repo.turn(Mode::Ghost, "printf 'resolved\\n' >a.txt; git add a.txt; echo agent >agents.txt");
-        repo.sh(ends);
+fn what_an_operation_names_is_kept_when_nothing_else_holds_it() {
+    in_each_store(|store| {
+        let repo = store.forked();
+        let before = repo.printed();
+        repo.turn(Mode::Ghost, &quietly("git rebase -q --autostash side || :"));
         let after = repo.printed();
         repo.undo();
-        assert_eq!(repo.git(["ls-files", "--unmerged"]), "", "{ends}: no entry is left that nobody can end");
-        repo.assert_absent("agents.txt", ends);
-        let undone = repo.printed();
+        repo.printed().assert_is(&before, "undo");
+        repo.git(["branch", "-qD", "side"]);
+        repo.prune();
         repo.redo();
-        repo.printed().assert_is(&after, ends);
-        repo.undo();
-        repo.printed().assert_is(&undone, ends);
-    }
-}
-
-#[test]
-fn a_turn_that_ended_a_merge_is_taken_out_by_a_commit_on_top_and_no_conflict_is_left() {
-    for args in [&["undo", "--revert"][..], &["undo", "--only", "1"]] {
-        for later in ["true", "echo later >later.txt; git add -A; git commit -qm later"] {
-            let repo = forked();
-            repo.sh(&quietly("git merge -q side || :"));
-            let ours = repo.git(["rev-parse", "HEAD^{tree}"]);
-            repo.turn(Mode::Ghost, "printf 'resolved\\n' >a.txt; git add a.txt; git commit -qm merged");
-            repo.sh(later);
-            let after = repo.printed();
-            repo.oxundo(args).success();
-            assert_eq!(repo.git(["ls-files", "--unmerged"]), "", "no conflict is left");
-            assert!(!is_under_way(&repo), "nor an operation");
-            repo.assert_file("a.txt", "main\n", "as it was before the merge");
-            if later == "true" {
-                assert_eq!(repo.git(["rev-parse", "HEAD^{tree}"]), ours, "the merge is taken back");
-                assert_eq!(repo.git(["diff", "--cached", "--name-only"]), "", "nothing is staged");
-            }
-            let reverted = repo.printed();
-            for (op, wanted) in [("undo", &after), ("redo", &reverted), ("undo", &after)] {
-                repo.oxundo([op]).success();
-                repo.printed().assert_is(wanted, op);
-            }
-            repo.assert_sound();
-        }
-    }
-}
-
-#[test]
-fn what_an_operation_names_is_kept_when_nothing_else_holds_it() {
-    let repo = forked();
-    let before = repo.printed();
-    repo.turn(Mode::Ghost, &quietly("git rebase -q --autostash side || :"));
-    let after = repo.printed();
-    repo.undo();
-    repo.printed().assert_is(&before, "undo");
-    repo.git(["branch", "-qD", "side"]);
-    repo.prune();
-    repo.redo();
-    let without_side = |state: &State| state.clone().without("ref refs/heads/side");
-    without_side(&repo.printed()).assert_is(&without_side(&after), "redo");
-    repo.prune();
-    repo.sh(&quietly("printf 'resolved\\n' >a.txt; git add a.txt; git rebase --continue"));
-    repo.assert_file("b.txt", "b\nunstaged\n", "its stash comes back");
-    repo.assert_sound();
+        let without_side = |state: &State| state.clone().without("ref refs/heads/side");
+        without_side(&repo.printed()).assert_is(&without_side(&after), "redo");
+        repo.prune();
+        repo.sh(&quietly("printf 'resolved\\n' >a.txt; git add a.txt; git rebase --continue"));
+        repo.assert_file("b.txt", "b\nunstaged\n", "its stash comes back");
+        repo.assert_sound();
+    });
 }
 
 #[test]
 fn a_state_in_the_middle_of_something_is_restored_exactly() {
-    let repo = forked();
-    repo.sh(&quietly("git merge -q side || :"));
-    let before = repo.printed();
-    repo.turn(Mode::Ghost, "git merge --abort");
-    let after = repo.printed();
-    repo.oxundo(["restore", "--exact", "1:before"]).success();
-    repo.printed().assert_is(&before, "in the middle of it");
-    repo.undo();
-    repo.printed().assert_is(&after, "and back");
-    repo.redo();
-    repo.sh("printf 'resolved\\n' >a.txt; git add a.txt; git commit -qm merged");
-    assert_eq!(repo.git(["log", "-1", "--format=%p"]).split(' ').count(), 2, "it is a merge");
+    in_each_store(|store| {
+        let repo = store.forked();
+        repo.sh(&quietly("git merge -q side || :"));
+        let before = repo.printed();
+        repo.turn(Mode::Ghost, "git merge --abort");
+        let after = repo.printed();
+        repo.oxundo(["restore", "--exact", "1:before"]).success();
+        repo.printed().assert_is(&before, "in the middle of it");
+        repo.undo();
+        repo.printed().assert_is(&after, "and back");
+        repo.redo();
+        repo.sh("printf 'resolved\\n' >a.txt; git add a.txt; git commit -qm merged");
+        assert_eq!(repo.git(["log", "-1", "--format=%p"]).split(' ').count(), 2, "it is a merge");
+    });
 }
 
 #[test]
 fn what_is_too_large_for_a_checkpoint_is_left_alone_and_said() {
-    let repo = forked();
-    repo.git(["config", "oxundo.maxFileSize", "2k"]);
-    let begin = "git stash -q; seq 9999 >patch.txt; git add -A; git commit -qm patch; git format-patch -q --stdout -1 >../home/p; git reset -q --hard HEAD~1; echo other >patch.txt; git add -A; git commit -qm other; git am -q ../home/p || :";
-    repo.sh(&quietly(begin));
-    let operation = repo.operation();
-    assert!(operation.contains_key("rebase-apply/0001"), "{:?}", operation.keys());
-    repo.turn(Mode::Ghost, "echo agent >agents.txt");
-    repo.undo();
-    repo.assert_absent("agents.txt", "undo goes on around it");
-    repo.redo();
-    assert_eq!(repo.operation(), operation, "and it is as it was");
-    repo.turn(Mode::Ghost, "git am --abort; echo more >more.txt");
-    let error = repo.refuses(&["undo"], "in_progress");
-    assert!(error["message"].as_str().is_some_and(|why| why.contains("too large")), "{error}");
+    in_each_store(|store| {
+        let repo = store.forked();
+        repo.git(["config", "oxundo.maxFileSize", "2k"]);
+        let begin = "git stash -q; seq 9999 >patch.txt; git add -A; git commit -qm patch; git format-patch -q --stdout -1 >../home/p; git reset -q --hard HEAD~1; echo other >patch.txt; git add -A; git commit -qm other; git am -q ../home/p || :";
+        repo.sh(&quietly(begin));
+        let operation = repo.operation();
+        assert!(operation.contains_key("rebase-apply/0001"), "{:?}", operation.keys());
+        repo.turn(Mode::Ghost, "echo agent >agents.txt");
+        repo.undo();
+        repo.assert_absent("agents.txt", "undo goes on around it");
+        repo.redo();
+        assert_eq!(repo.operation(), operation, "and it is as it was");
+        repo.turn(Mode::Ghost, "git am --abort; echo more >more.txt");
+        let error = repo.refuses(&["undo"], "in_progress");
+        assert!(error["message"].as_str().is_some_and(|why| why.contains("too large")), "{error}");
+    });
 }
 
 #[test]
 fn in_linked_worktrees_it_is_the_worktrees_own() {
-    let repo = forked();
-    repo.sh("git commit -qam rest; rm loose.txt");
-    let linked = repo.linked("linked");
-    linked.sh("echo main >a.txt; echo unstaged >>b.txt");
-    repo.sh(&quietly("git cherry-pick side~1 || :"));
-    let others = repo.printed();
-    for (begin, _, _) in OPERATIONS.map(|(_, begin, end, abort)| (begin, end, abort)) {
-        let linked = linked.copy();
+    in_each_store(|store| {
+        let repo = store.forked();
+        repo.sh("git commit -qam rest; rm loose.txt");
+        let linked = repo.linked("linked");
+        linked.sh("echo main >a.txt; echo unstaged >>b.txt");
+        repo.sh(&quietly("git cherry-pick side~1 || :"));
+        let others = repo.printed();
+        for (begin, _, _) in OPERATIONS.map(|(_, begin, end, abort)| (begin, end, abort)) {
+            let linked = linked.copy();
+            let before = linked.printed();
+            linked.turn(Mode::Ghost, &quietly(begin));
+            assert!(is_under_way(&linked), "{begin}");
+            there_and_back(&linked, &before, &linked.printed());
+        }
         let before = linked.printed();
-        linked.turn(Mode::Ghost, &quietly(begin));
-        assert!(is_under_way(&linked), "{begin}");
+        linked.turn(Mode::Ghost, &quietly("git merge -q side || :"));
         there_and_back(&linked, &before, &linked.printed());
-    }
-    let before = linked.printed();
-    linked.turn(Mode::Ghost, &quietly("git merge -q side || :"));
-    there_and_back(&linked, &before, &linked.printed());
-    repo.printed()
-        .only(|fact| fact.starts_with("git dir "))
-        .assert_is(&others.only(|fact| fact.starts_with("git dir ")), "the other one's own");
+        repo.printed()
+            .only(|fact| fact.starts_with("git dir "))
+            .assert_is(&others.only(|fact| fact.starts_with("git dir ")), "the other one's own");
+    });
 }
 
 #[test]
@@ -404,21 +457,198 @@ fn where_refs_are_in_tables_it_comes_and_goes_too() {
 
 #[test]
 fn no_record_of_somebody_elses_makes_git_run_a_command() {
-    let repo = forked();
-    repo.git(["commit", "-qam", "rest"]);
-    let before = repo.printed();
-    repo.turn(Mode::Ghost, &quietly("git rebase -q --exec 'echo ran >>../home/ran' side || :"));
-    there_and_back(&repo, &before, &repo.printed());
-    repo.undo();
-    // Who fetches the records of others, with no other notes and turns, has these turns.
-    repo.sh(
-        "git clone -q . ../home/clone; cd ../home/clone; git fetch -q origin '+refs/oxundo/*:refs/oxundo/*' side:side",
-    );
-    let theirs = "cd ../home/clone; git config user.name a; git config user.email a@b; \"$OXUNDO\" redo --json; ls .git/rebase-merge";
-    let told = Output::of(repo.shell(theirs).env("OXUNDO", env!("CARGO_BIN_EXE_oxundo")));
-    assert!(told.out().contains("\"in_progress\"") && told.out().contains("not recorded here"), "{told:?}");
-    assert_ne!(told.code, 0, "and there is no rebase: {told:?}");
-    // Here it is one's own.
-    repo.redo();
-    assert!(repo.exists(".git/rebase-merge/git-rebase-todo"));
+    in_each_store(|store| {
+        let repo = store.forked();
+        repo.git(["commit", "-qam", "rest"]);
+        let before = repo.printed();
+        repo.turn(Mode::Ghost, &quietly("git rebase -q --exec 'echo ran >>../home/ran' side || :"));
+        there_and_back(&repo, &before, &repo.printed());
+        repo.undo();
+        // Who fetches the records of others, with no other notes and turns, has these turns.
+        repo.sh(
+            "git clone -q . ../home/clone; cd ../home/clone; git fetch -q origin '+refs/oxundo/*:refs/oxundo/*' side:side",
+        );
+        let theirs = "cd ../home/clone; git config user.name a; git config user.email a@b; \"$OXUNDO\" redo --json; ls .git/rebase-merge";
+        let told = Output::of(repo.shell(theirs).env("OXUNDO", env!("CARGO_BIN_EXE_oxundo")));
+        assert!(told.out().contains("\"in_progress\"") && told.out().contains("not recorded here"), "{told:?}");
+        assert_ne!(told.code, 0, "and there is no rebase: {told:?}");
+        // Here it is one's own.
+        repo.redo();
+        assert!(repo.exists(".git/rebase-merge/git-rebase-todo"));
+    });
+}
+
+/// What takes a part of the first turn out, or more of it than undo would.
+const TAKES_OUT: [&[&str]; 4] = [
+    &["undo", "--only", "1"],
+    &["undo", "--revert"],
+    &["undo", "--", "agents.txt"],
+    &["restore", "1:before", "--", "loose.txt"],
+];
+
+#[test]
+fn a_turn_is_taken_out_around_what_the_user_has_begun_and_does_not_touch() {
+    in_each_store(|store| {
+        check_all(
+            OPERATIONS.map(|(name, begin, end, abort)| (name.to_owned(), (begin, end, abort))),
+            |(begin, end, _)| {
+                let (start, _) = with_ghost_turn(store, "echo agent >agents.txt; echo more >>loose.txt");
+                let begin = begin.replace("git stash -q; ", "");
+                start.sh(&quietly(&begin));
+                let before = start.printed();
+                for args in TAKES_OUT {
+                    let repo = start.copy();
+                    repo.oxundo(args).success();
+                    let is_out = !repo.exists("agents.txt") || args[0] == "restore";
+                    assert!(is_out && repo.printed() != before, "{args:?}");
+                    assert_eq!(repo.operation(), start.operation(), "{args:?}: it is as it was");
+                    assert_eq!(
+                        repo.git(["ls-files", "-s"]),
+                        start.git(["ls-files", "-s"]),
+                        "{args:?}: as is the index"
+                    );
+                    let back = repo.copy();
+                    back.oxundo([if args[0] == "restore" { "undo" } else { "redo" }]).success();
+                    back.printed().assert_is(&before, "and back");
+                    let control = start.copy();
+                    for repo in [&control, &repo] {
+                        // In a copy no time is as the index has it, and git takes every file for changed.
+                        repo.sh(&quietly(&format!("git status; printf 'resolved\\n' >a.txt; git add a.txt; {end}")));
+                    }
+                    let trees = [&control, &repo].map(|repo| repo.git(["log", "--format=%T %s", "HEAD"]));
+                    assert_eq!(trees[1], trees[0], "{args:?}: it ends as it would have");
+                }
+            },
+        );
+    });
+}
+
+/// The line in the second hint.
+fn line_to_give_up(error: &serde_json::Value) -> String {
+    let hint = error["hints"][1].as_str().and_then(|hint| hint.split('\'').nth(1));
+    hint.unwrap_or_else(|| panic!("it has a line to type: {error}")).to_owned()
+}
+
+#[test]
+fn no_commit_is_made_or_moved_below_what_the_user_has_begun() {
+    in_each_store(|store| {
+        check_all(OPERATIONS.map(|(name, begin, _, _)| (name.to_owned(), begin)), |begin| {
+            let (start, _) =
+                with_ghost_turn(store, "echo agent >agents.txt; git add agents.txt; git commit -qm agents");
+            start.sh("echo later >later.txt; git add later.txt; git commit -qm later");
+            start.sh(&quietly(&begin.replace("git stash -q; ", "")));
+            let before = start.everything();
+            for args in [
+                &["undo", "--only", "1"][..],
+                &["undo", "--revert"],
+                &["squash", "-m", "one"],
+                &["branch", "other", "1"],
+            ] {
+                let error = start.refuses(args, "in_progress");
+                start.everything().assert_is(&before, "nothing is changed");
+                let repo = start.copy();
+                repo.sh(&quietly(&line_to_give_up(&error)));
+                assert!(!is_under_way(&repo), "{args:?}");
+                let again = repo.oxundo(args);
+                assert!(again.code == 0 || again.err().contains("was not made by a turn"), "{args:?}: {again:?}");
+            }
+        });
+    });
+}
+
+#[test]
+fn what_is_staged_for_the_users_commit_is_not_taken_out_of_it() {
+    in_each_store(|store| {
+        for (turn, args) in
+            [("sed -i s/1/one/ c.txt", &["undo", "--only", "1"][..]), ("echo agent >a.txt", &["undo", "--", "a.txt"])]
+        {
+            let (repo, _) = with_ghost_turn(store, turn);
+            repo.sh(&quietly("git commit -qam taken; git merge -q side || :"));
+            let before = repo.everything();
+            let error = repo.refuses(args, "in_progress");
+            repo.everything().assert_is(&before, "nothing is changed");
+            repo.sh(&quietly(&line_to_give_up(&error)));
+            repo.oxundo(args).success();
+        }
+    });
+}
+
+#[test]
+fn where_a_rebase_stands_still_a_turn_in_it_is_taken_out_by_a_commit_on_top() {
+    in_each_store(|store| {
+        let repo = store.forked();
+        repo.sh("git stash -q; GIT_SEQUENCE_EDITOR='echo break >' git rebase -q -i HEAD~1 >/dev/null 2>&1");
+        repo.turn(Mode::Ghost, "echo agent >agents.txt; git add agents.txt; git commit -qm agents");
+        repo.turn(Mode::Ghost, "echo later >later.txt; git add later.txt; git commit -qm later");
+        let before = repo.printed();
+        repo.oxundo(["undo", "--only", "1"]).success();
+        repo.assert_absent("agents.txt", "it is taken out");
+        let subject = repo.git(["log", "-1", "--format=%s"]);
+        assert!(subject.starts_with("Take out turn 1: "), "{subject}");
+        let after = repo.printed();
+        for (op, wanted) in [("undo", &before), ("redo", &after)] {
+            repo.oxundo([op]).success();
+            repo.printed().assert_is(wanted, op);
+        }
+        repo.sh(&quietly("git rebase --continue"));
+        assert!(!is_under_way(&repo) && repo.exists("later.txt") && !repo.exists("agents.txt"), "git goes on with it");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn a_state_before_what_the_user_has_begun_is_restored_exactly_and_undo_leads_back_into_it() {
+    in_each_store(|store| {
+        for (name, begin, end, _) in OPERATIONS {
+            let (repo, before) = with_ghost_turn(store, "echo agent >agents.txt");
+            repo.sh(&quietly(&begin.replace("git stash -q; ", "")));
+            let begun = repo.printed();
+            let restored = repo.oxundo(["restore", "--exact", "1:before"]);
+            if restored.code != 0 {
+                // Others than these leave the branch, or have made a commit of the user's.
+                assert!(!matches!(name, "merge" | "merge without a conflict" | "cherry-pick"), "{name}: {restored:?}");
+                repo.refuses_any(&["restore", "--exact", "1:before"], &["in_progress", "foreign"]);
+                repo.printed().assert_is(&begun, name);
+                continue;
+            }
+            repo.state().without("git ").assert_is(&before.clone().without("git "), name);
+            assert!(!is_under_way(&repo), "{name}: git is in the middle of nothing");
+            repo.undo();
+            repo.printed().assert_is(&begun, name);
+            repo.sh(&quietly(&format!("printf 'resolved\\n' >a.txt; git add a.txt; {end}")));
+            assert!(!is_under_way(&repo), "{name}: git goes on with it");
+        }
+    });
+}
+
+#[test]
+fn steps_and_sessions_are_taken_out_around_what_the_user_has_begun() {
+    in_each_store(|store| {
+        let start = store.forked();
+        start.sh("git commit -qam rest; rm loose.txt; git config oxundo.mode ghost");
+        for session in ["one", "other"] {
+            hook(&start, session, "UserPromptSubmit", &json!({}));
+        }
+        for (session, number) in [("one", 1), ("other", 2), ("one", 3)] {
+            let script = format!("echo {session} >file{number}.txt");
+            call(&start, session, number, "Bash", &json!({"command": script}), &script);
+        }
+        for session in ["one", "other"] {
+            hook(&start, session, "Stop", &json!({}));
+        }
+        start.sh(&quietly("git merge -q side || :"));
+        let before = start.printed();
+        for (args, left) in [
+            (&["undo", "--to", "1.1"][..], "file1.txt"),
+            (&["undo", "--only", "1.2"], "file1.txt file3.txt"),
+            (&["undo", "--session", "one"], "file2.txt"),
+        ] {
+            let repo = start.copy();
+            repo.oxundo(args).success();
+            assert_eq!(repo.sh("echo file?.txt").trim_end(), left, "{args:?}");
+            assert_eq!(repo.operation(), start.operation(), "{args:?}");
+            repo.redo();
+            repo.printed().assert_is(&before, "and back");
+        }
+    });
 }

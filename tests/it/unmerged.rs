@@ -115,3 +115,29 @@ fn a_users_conflict_after_a_turn_stays_unless_it_is_in_the_turns_files() {
     repo.refuses(&["undo"], "conflict");
     repo.everything().assert_is(&before, "the user's conflict is not torn");
 }
+
+#[test]
+fn a_users_conflict_stays_as_it_is_below_what_takes_out_squashes_and_branches() {
+    for (mode, args) in [
+        (Mode::Ghost, &["undo", "--only", "1"][..]),
+        (Mode::Commit, &["undo", "--only", "1"]),
+        (Mode::Commit, &["undo", "--revert", "--steps", "2"]),
+        (Mode::Commit, &["squash", "1..2", "-m", "one"]),
+        (Mode::Commit, &["branch", "other", "2"]),
+    ] {
+        let repo = stashed();
+        repo.sh("git stash push -q -- b.txt; echo other >a.txt; git commit -qm other a.txt");
+        repo.turn(mode, "echo one >one.txt");
+        repo.turn(mode, "echo two >two.txt");
+        repo.sh("git stash pop -q stash@{1} >/dev/null 2>&1 || :");
+        let entries = || repo.git(["ls-files", "--unmerged"]);
+        let (before, conflict) = (repo.state(), entries());
+        assert_eq!(conflict.lines().count(), 3, "three stages");
+        repo.oxundo(args).success();
+        assert_eq!(entries(), conflict, "{args:?}: the conflict is as it was");
+        assert!(repo.exists("one.txt") == (args[0] != "undo"), "{args:?}");
+        let after = repo.state();
+        there_and_back(&repo, &before, &after);
+        repo.sh("echo resolved >a.txt; git add a.txt; git commit -qm resolved");
+    }
+}

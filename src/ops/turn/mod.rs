@@ -62,11 +62,14 @@ pub fn message_of_prompt(config: Config<'_>, prompt: &str, heard: Warn<'_>) -> O
     subject_of_prompt(prompt, &tokens.ok()?, &config.trailer())
 }
 
+/// Checks that git is not in the middle of something.
+pub fn check_not_in_progress(repo: &Repo) -> Result<()> {
+    repo.in_progress().map_or(Ok(()), |word| Err(in_progress(word).into()))
+}
+
 /// Checks that git is not in the middle of something, and that nothing is unmerged.
 pub fn check_idle(repo: &Repo) -> Result<()> {
-    if let Some(word) = repo.in_progress() {
-        return Err(in_progress(word).into());
-    }
+    check_not_in_progress(repo)?;
     let Some(path) = Index::new(repo).first_unmerged()? else { return Ok(()) };
     let refusal = Refusal::new(Code::InProgress, format!("{} is unmerged", in_quotes(path.as_bstr())));
     let [finish, _] = finishing("merge");

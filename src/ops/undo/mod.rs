@@ -62,7 +62,7 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
 
 /// Where the user is in the middle of something that has begun since the last turn, no other obstacle is worth a word: it may go
 /// with that.
-fn in_the_middle(view: &View<'_>, error: anyhow::Error) -> anyhow::Error {
+pub fn in_the_middle(view: &View<'_>, error: anyhow::Error) -> anyhow::Error {
     let is_obstacle = error.downcast_ref::<Refusal>().is_some_and(|refusal| OBSTACLES.contains(&refusal.code));
     match view.repo.in_progress() {
         Some(word) if is_obstacle && !is_turns_own(view).unwrap_or(true) => in_progress(word).into(),
