@@ -205,22 +205,40 @@ fn parts() -> Vec<Operation> {
     all
 }
 
-/// What began, gave up or ended something that git is in the middle of.
-fn operations_of_git() -> Vec<Operation> {
+/// What began, gave up or ended something that git is in the middle of: the names of the undo of each, and of a recovery.
+const IN_FILES: [&str; 4] = [
+    "undo of a rebase half way",
+    "undo of the end of a merge",
+    "undo of a merge that was given up",
+    "recovery of undo, in a merge",
+];
+
+/// The same with refs in tables.
+const IN_TABLES: [&str; 4] = [
+    "undo of a rebase half way, refs in tables",
+    "undo of the end of a pick, refs in tables",
+    "undo of a pick that was given up, refs in tables",
+    "recovery of undo, in a pick, refs in tables",
+];
+
+fn operations_of_git(start: Sandbox, [rebase, end, given_up, recovery]: [&'static str; 4]) -> Vec<Operation> {
     let fork = "echo edit >edit.txt; echo base >a.txt; git add -A; git commit -qm files; git checkout -q -b side; echo side >a.txt
         echo new >side.txt; git add -A; git commit -qm side; git checkout -q main; echo main >a.txt; git commit -qam main";
-    let start = Sandbox::new();
     start.sh(fork);
+    let in_tables = given_up == IN_TABLES[2];
     let left = start.copy();
     left.turn(Mode::Ghost, "git rebase -q side >/dev/null 2>&1 || :; echo more >>edit.txt");
-    let undo = travel("undo of a rebase half way", left, &["undo"], &["redo"], true);
-    start.sh("git merge -q side >/dev/null || :");
+    let undo = travel(rebase, left, &["undo"], &["redo"], true);
+    // What is being merged is said by a file, what is being picked by a ref.
+    let (begin, abort) = if in_tables { ("cherry-pick", "cherry-pick --abort") } else { ("merge -q", "merge --abort") };
+    start.sh(&format!("git {begin} side >/dev/null 2>&1 || :"));
     let ended = start.copy();
     ended.turn(Mode::Ghost, "echo resolved >a.txt; git commit -qam merged; echo more >>edit.txt");
-    let again = travel("undo of the end of a merge", ended, &["undo"], &["redo"], true);
-    start.turn(Mode::Ghost, "git merge --abort; echo more >>edit.txt");
-    let given_up = travel("undo of a merge that was given up", start, &["undo"], &["redo"], true);
-    let recovery = given_up.recovery("recovery of undo, in a merge", ["rename", "MERGE_HEAD"]);
+    let again = travel(end, ended, &["undo"], &["redo"], true);
+    start.turn(Mode::Ghost, &format!("git {abort}; echo more >>edit.txt"));
+    let given_up = travel(given_up, start, &["undo"], &["redo"], true);
+    let call = if in_tables { ["oxundo: rename", "tables.list"] } else { ["rename", "MERGE_HEAD"] };
+    let recovery = given_up.recovery(recovery, call);
     vec![undo, again, recovery, given_up]
 }
 
@@ -292,7 +310,10 @@ pub(crate) fn operations() -> Vec<Operation> {
         all.push(Operation { name, repo: start, args, judge: Judge::Turn(Box::new(before)) });
     }
     all.extend(parts());
-    all.extend(operations_of_git());
+    all.extend(operations_of_git(Sandbox::new(), IN_FILES));
+    if Sandbox::has_tables() {
+        all.extend(operations_of_git(Sandbox::with_tables(&[]), IN_TABLES));
+    }
     all
 }
 
@@ -761,6 +782,69 @@ fn a_hook_killed_at_any_call_loses_nothing_and_gives_nobodys_work_to_another() {
         for (at, text) in failed {
             let point = chosen[at];
             let _ = writeln!(failures, "== {name}: {point}, {}\n{text}\n", points[point].text);
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+/// What takes records away: git is started for some of it, and what a killed git leaves of its locks nobody could remove.
+const REMOVALS: [&[&str]; 2] = [&["gc", "--keep", "now"], &["uninstall", "--purge", "--yes"]];
+
+/// With a turn that goes, rescues, notes and a checkpoint.
+fn with_what_goes(start: Sandbox) -> Sandbox {
+    start.turn(Mode::Commit, "echo 0 >first.txt");
+    for n in 0..3 {
+        start.turn(Mode::Ghost, &format!("echo {n} >second.txt"));
+        start.undo();
+    }
+    start.turn(Mode::Ghost, "head -c 11000000 /dev/zero >big.bin; mkdir d; echo 1 >d/one");
+    start.undo();
+    // It is left, and no turn of the newest.
+    start.turn(Mode::Ghost, "echo 4 >third.txt");
+    start
+}
+
+#[test]
+fn what_takes_records_away_leaves_no_lock_of_its_own_wherever_it_is_killed() {
+    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
+        return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+    }
+    let mut failures = String::new();
+    let tables = Sandbox::has_tables().then(|| ("refs in tables", Sandbox::with_tables(&[])));
+    for (store, start) in [("refs in files", Sandbox::new())].into_iter().chain(tables) {
+        let repo = with_what_goes(start);
+        let before = repo.files();
+        for args in REMOVALS {
+            let points = points_of(&repo, args).expect("it was traced before");
+            // A lock is taken by git, or by oxundo, and the kill comes before it is gone.
+            let is_lock = |point: &Point| point.text.contains(".lock");
+            let step = if thorough { 1 } else { points.len().div_ceil(2 * SAMPLE) };
+            let mut chosen: Vec<usize> = (0..points.len()).step_by(step).collect();
+            let held: Vec<usize> = (0..points.len()).filter(|at| is_lock(&points[*at])).collect();
+            chosen.extend(held.iter().step_by(held.len().div_ceil(SAMPLE).max(1)).filter(|_| !thorough));
+            let failed = in_parallel(&chosen, |at| {
+                let copy = repo.copy();
+                let kill = Kill { number: points[*at].number, done: true, victim: Victim::All };
+                if !traced(&copy, args, Some(kill)).expect("it was traced before").killed {
+                    return;
+                }
+                if at % 2 == 0 {
+                    copy.oxundo(["status"]).success();
+                    assert_eq!(locks(&copy.root().join(".git")), Vec::<String>::new(), "no lock stands in git's way");
+                }
+                copy.oxundo(args).success();
+                copy.git(["update-ref", "refs/heads/new", "HEAD"]);
+                assert_eq!(locks(&copy.root().join(".git")), Vec::<String>::new(), "no lock is left");
+                copy.files().assert_is(&before, "no file is touched");
+                copy.turn(Mode::Ghost, "echo more >more.txt");
+                copy.undo();
+                copy.assert_sound();
+            });
+            for (at, text) in failed {
+                let point = chosen[at];
+                let _ = writeln!(failures, "== {store}, {args:?}: {point}, {}\n{text}\n", points[point].text);
+            }
         }
     }
     assert!(failures.is_empty(), "{failures}");

@@ -66,12 +66,11 @@ impl Refs<'_> {
     }
 
     /// Whether a file says more than where one ref is, so that no log has all of it: without HEAD git finds no repository,
-    /// the packed refs are many, and the reflog of the stash is the list of its entries.
+    /// the packed refs are many, and a reflog is all that a ref has been.
     fn is_for_many(&self, path: &Path) -> bool {
         self.table_lists().iter().any(|list| self.ref_file(list) == path)
-            || [self.ref_file("HEAD"), self.ref_file(PACKED), self.repo.common_dir.join("logs").join(STASH)]
-                .iter()
-                .any(|file| file == path)
+            || path.starts_with(self.repo.common_dir.join("logs"))
+            || [self.ref_file("HEAD"), self.ref_file(PACKED)].iter().any(|file| file == path)
     }
 
     fn ref_lock(&self, name: &str) -> PathBuf {

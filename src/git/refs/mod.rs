@@ -7,6 +7,7 @@ pub mod lockfile;
 pub mod mend;
 pub mod notes;
 pub mod read;
+mod remove;
 pub mod stash;
 pub mod tables;
 mod torn;

@@ -86,6 +86,18 @@ impl Refs<'_> {
         tables.publish(&locks)
     }
 
+    /// Takes the lines of a log out that are older than a time.
+    pub(super) fn expire_log_in_tables(&self, name: &str, limit: i64) -> Result<()> {
+        let locks = self.lock_tables()?;
+        let tables = Tables::copy(*self, &locks)?;
+        let [all, unreachable] = ["--expire", "--expire-unreachable"].map(|option| format!("{option}=@{limit} +0000"));
+        let name = lossless::decode(name);
+        let args: [&OsStr; 5] =
+            ["reflog".as_ref(), "expire".as_ref(), all.as_ref(), unreachable.as_ref(), OsStr::from_bytes(&name)];
+        tables.git(&args).run(b"")?;
+        tables.publish(&locks)
+    }
+
     /// Makes this the stash list. The lists are locked.
     pub(super) fn stash_in_tables(&self, locks: &RefLocks<'_>, list: &[StashEntry], is_there: bool) -> Result<()> {
         let tables = Tables::copy(*self, locks)?;

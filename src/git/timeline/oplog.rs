@@ -10,6 +10,9 @@ use gix::refs::file::log::iter::forward;
 use std::fs::File;
 use std::path::PathBuf;
 
+/// The file that notes the timeline's last commit.
+const MARK: &str = "timeline";
+
 /// One operation on the timeline, from its reflog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -45,7 +48,7 @@ impl Timelines<'_> {
 
     /// The file that notes the timeline's last commit, outside git's refs.
     fn timeline_mark(&self) -> PathBuf {
-        self.repo.scratch_path("timeline")
+        self.repo.scratch_path(MARK)
     }
 
     /// Notes the timeline's commit, so that a ref that something else deleted is reported as lost.
@@ -59,6 +62,11 @@ impl Timelines<'_> {
     /// Removes the note, so that a deleted timeline is not reported as lost.
     pub fn forget_timeline(&self) -> Result<()> {
         remove_if_there(&self.timeline_mark())
+    }
+
+    /// As [`Self::forget_timeline`], of all worktrees.
+    pub fn forget_timelines(&self) -> Result<()> {
+        self.repo.scratches().iter().try_for_each(|scratch| remove_if_there(&scratch.join(MARK)))
     }
 
     /// The last commit that was noted.

@@ -9,7 +9,6 @@ use crate::git::repo::scratch::{KEPT_AT_PURGE, disk_usage, remove_tree};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::git::timeline::stored::{Side, Stored};
-use crate::model::bytes::lossless;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::turn::Turn;
 use anyhow::{Context, Result};
@@ -19,6 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
+
+/// What keeps `git gc` from taking locks that nobody would remove if it were killed, for what is of no use in a repository of
+/// oxundo's own.
+const NO_LOCKS: [&str; 4] =
+    ["gc.packRefs=false", "gc.reflogExpire=never", "gc.reflogExpireUnreachable=never", "gc.writeCommitGraph=false"];
 
 /// Removes a scratch directory; what other programs saved stays.
 fn remove_all_but_kept(scratch: &Path) -> Result<()> {
@@ -64,9 +68,9 @@ fn is_made_since(path: &Path, time: i64) -> bool {
 impl Timelines<'_> {
     /// Removes every ref and all scratch, of all worktrees, but for what other programs saved.
     pub fn purge(&self) -> Result<()> {
-        let own = Refs::new(self.repo).own_refs()?;
-        let deletions = own.iter().map(|name| [b"delete ", lossless::decode(name).as_slice(), b"\n"].concat());
-        self.repo.git(["update-ref", "--no-deref", "--stdin"]).run(&deletions.collect::<Vec<_>>().concat())?;
+        // First: who is killed here has lost no timeline.
+        self.forget_timelines()?;
+        Refs::new(self.repo).delete_own_refs()?;
         for scratch in self.repo.scratches() {
             remove_all_but_kept(&scratch).with_context(|| format!("remove '{}'", scratch.display()))?;
         }
@@ -114,19 +118,22 @@ impl Timelines<'_> {
         if Refs::new(self.repo).ref_id(&name)?.is_none() {
             return Ok(());
         }
-        let time = format!("@{limit} +0000");
-        let args = ["reflog", "expire", &format!("--expire={time}"), &format!("--expire-unreachable={time}"), &name];
-        self.repo.git(args).run(b"").map(drop)
+        Refs::new(self.repo).expire_log(&name, limit)
     }
 
     /// Has git delete unreachable objects at once: only for a shadow repository.
     pub fn collect_garbage(&self) -> Result<()> {
-        self.repo.git(["gc", "--quiet", "--prune=now"]).run(b"").map(drop)
+        self.gc(&["--prune=now"])
     }
 
     /// Runs `git gc --auto`, as git does after some of its commands: recent unreachable objects stay.
     pub fn tidy_objects(&self) -> Result<()> {
-        self.repo.git(["gc", "--quiet", "--auto"]).run(b"").map(drop)
+        self.gc(&["--auto"])
+    }
+
+    fn gc(&self, args: &[&str]) -> Result<()> {
+        let settings = NO_LOCKS.iter().flat_map(|setting| ["-c", *setting]);
+        self.repo.git(settings.chain(["gc", "--quiet"]).chain(args.iter().copied())).run(b"").map(drop)
     }
 
     /// The turns of which something is moved aside, with the disk space that it takes.
