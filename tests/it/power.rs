@@ -40,6 +40,11 @@ echo s >second.txt; rm -r swap.txt; echo file >swap.txt";
 /// The file that the user writes again when undo or redo are done.
 const LATER: &str = "edit.txt";
 
+/// A commit to pick that conflicts.
+const PICK: &str = "
+echo base >a.txt; git add -A; git commit -qm files; git checkout -q -b side; echo side >a.txt; echo new >side.txt; git add -A
+git commit -qm side; git checkout -q main; echo main >a.txt; git commit -qam main";
+
 struct Operation {
     name: &'static str,
     repo: Sandbox,
@@ -56,8 +61,7 @@ fn on_disk(repo: &Sandbox) -> State {
 }
 
 /// After a turn that gave up the user's merge.
-fn given_up() -> Sandbox {
-    let repo = Sandbox::new();
+fn given_up(repo: Sandbox) -> Sandbox {
     repo.sh("echo base >a.txt; git add -A; git commit -qm files; git checkout -q -b side; echo side >a.txt; git commit -qam side
         git checkout -q main; echo main >a.txt; git commit -qam main; git merge -q side >/dev/null || :");
     repo.turn(Mode::Ghost, "git merge --abort; echo agent >agents.txt");
@@ -106,7 +110,20 @@ fn operations() -> Vec<Operation> {
         tables.sh(USER);
         tables.turn(Mode::Commit, TURN);
         tables.turn(Mode::Commit, SECOND);
-        Operation::new("undo of two, refs in tables", tables, &["undo", "--steps", "2"])
+        let two = Operation::new("undo of two, refs in tables", tables, &["undo", "--steps", "2"]);
+        let merge = given_up(Sandbox::with_tables(&[]));
+        let picks = Sandbox::with_tables(&[]);
+        picks.sh(PICK);
+        let picking = picks.copy();
+        picking.turn(Mode::Ghost, "git cherry-pick side >/dev/null 2>&1 || :; echo agent >agents.txt");
+        let undone = picking.copy();
+        undone.undo();
+        [
+            two,
+            Operation::new("undo of a merge that was given up, refs in tables", merge, &["undo"]),
+            Operation::new("undo of a pick half way, refs in tables", picking, &["undo"]),
+            Operation::new("redo of a pick half way, refs in tables", undone, &["redo"]),
+        ]
     });
     let open = start.copy();
     open.oxundo(["turn", "begin", "--agent", "sh"]).success();
@@ -120,7 +137,7 @@ fn operations() -> Vec<Operation> {
     let killed = killed_at(&undo.repo, &undo.args, ["renameat", ".oxundo-tmp"]);
     let committed = killed_at(&undo.repo, &undo.args, ["rename", "refs/heads/main"]);
     let torn = undo.cut_at("rename", "refs/heads/main", Loss::Content);
-    let merge = given_up();
+    let merge = given_up(Sandbox::new());
     let merging = merge.copy();
     merging.undo();
     let all = vec![
@@ -154,7 +171,7 @@ fn operations() -> Vec<Operation> {
         Operation::new("branch", done, &["branch", "other", "1"]),
         Operation::new("gc", kept, &["gc", "--keep", "0d"]),
     ];
-    all.into_iter().chain(tables).collect()
+    all.into_iter().chain(tables.into_iter().flatten()).collect()
 }
 
 /// The contents that must not be lost: of the files that are captured, and what is staged.
