@@ -141,3 +141,36 @@ fn tables_that_a_power_cut_has_torn_are_taken_out_and_all_that_is_recorded_is_th
     repo.redo();
     repo.printed().assert_is(&before, "there and back");
 }
+
+#[test]
+fn a_branch_that_stands_for_one_that_is_not_there_comes_and_goes_as_any_other() {
+    if !Sandbox::has_tables() {
+        return;
+    }
+    in_both_modes(|mode| {
+        for script in [
+            "git symbolic-ref refs/heads/new refs/heads/nowhere",
+            "git branch -q -D kept",
+            "git symbolic-ref refs/heads/lost refs/heads/main",
+            "git symbolic-ref -d refs/heads/lost",
+            "git update-ref --no-deref refs/heads/lost HEAD",
+            "git symbolic-ref -d refs/heads/alias; git branch -q -D kept; git branch none",
+        ] {
+            let repo = prepared();
+            repo.sh("git branch kept; git symbolic-ref refs/heads/alias refs/heads/kept
+                git symbolic-ref refs/heads/lost refs/heads/none");
+            let all = |repo: &Sandbox| {
+                let names = ["new", "alias", "lost"].map(|name| format!("refs/heads/{name}"));
+                names.map(|name| repo.try_git(["symbolic-ref", "-q", &name]).out())
+            };
+            let before = (repo.state(), all(&repo));
+            repo.turn(mode, script);
+            let after = (repo.state(), all(&repo));
+            for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+                repo.oxundo([op]).success();
+                repo.state().assert_is(&wanted.0, op);
+                assert_eq!(all(&repo), wanted.1, "{op}: {script}");
+            }
+        }
+    });
+}

@@ -1,5 +1,6 @@
 //! A repository with its worktree: where it is, how git is called in it, what its configuration says.
 
+pub mod aliases;
 pub mod apart;
 pub mod ask;
 pub mod audience;
