@@ -8,6 +8,7 @@ use crate::model::operation::Operation;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What a plan is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -286,6 +287,20 @@ impl Plan {
         let aside = self.aside.iter().filter(stays);
         let aside = aside.map(|aside| (&aside.path, if aside.out { "delete" } else { "write" }));
         files.chain(aside).collect()
+    }
+
+    /// The contents of files and index entries that it replaces or deletes, without those that are known.
+    pub fn replaced(&self, is_known: impl Fn(&BString, ObjectId) -> bool) -> BTreeSet<(BString, ObjectId)> {
+        let files = self.files.iter().filter_map(|file| {
+            let (from, to) = (file.from?, file.to);
+            (to.is_none_or(|to| to.id != from.id)).then_some((&file.path, from.id))
+        });
+        let entries = self.index.iter().flat_map(|moved| {
+            let goes = moved.from.iter().filter(|entry| moved.to.iter().all(|to| to.id != entry.id));
+            goes.filter(|entry| !entry.is_gitlink()).map(|entry| (&moved.path, entry.id))
+        });
+        let all = files.chain(entries).filter(|(path, id)| !is_known(path, *id));
+        all.map(|(path, id)| (path.clone(), id)).collect()
     }
 
     /// Whether HEAD itself is rewritten: another branch, or a detached commit.

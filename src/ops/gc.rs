@@ -32,8 +32,7 @@ pub enum Effort {
 }
 
 /// What is said where turns stay for what is in them.
-const HELD: &str =
-    "older turns stay too that may hold the only copy of something of yours: 'oxundo gc --drop-user' lets them go";
+const HELD: &str = "older turns and rescues stay too that may hold the only copy of something of yours: 'oxundo gc --drop-user' lets them go";
 
 /// The age in seconds beyond which turns go; `None` keeps all.
 type Keep = Option<u64>;
@@ -55,7 +54,10 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     // Nobody reads the automatic one's number, unless there is a limit; but the next status does.
     let taken = Timelines::new(view.repo).space()?;
     let is_over = most.is_some_and(|most| taken > most);
-    let rescues = old_rescues(view, if is_over && drops { Some(i64::MAX) } else { limit })?;
+    let mut rescues = old_rescues(view, if is_over && drops { Some(i64::MAX) } else { limit })?;
+    let old = rescues.len();
+    keep_sole(view, &mut rescues, drops)?;
+    let holds_rescues = rescues.len() < old;
     if let Some(most) = most.filter(|_| is_over) {
         expiry = within(view, (&turns, &rescues), by_age, is_held, taken.saturating_sub(most))?;
     }
@@ -80,16 +82,16 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let released = released(view, &turns, &expiry.expired, &rescues)?;
     let removed = removed::expire(view.repo, limit, may_hold(drops), true)?;
     let taken = taken.saturating_sub(released).saturating_sub(freed.values().sum());
-    if effort != Effort::Automatic
-        && let Some(most) = most.filter(|most| taken > *most)
-    {
-        let (taken, most) = (size(taken), size(most));
-        view.warn(format!("oxundo takes {taken}, more than oxundo.maxSize, {most}: the newest turns stay, and what is not oxundo's to delete"));
-        if turns.values().any(|turn| is_held(turn) && !expiry.expired.contains(&turn.turn)) {
+    if effort != Effort::Automatic {
+        let over = most.filter(|most| taken > *most);
+        let would_go = |turn: &Turn| if over.is_some() { !expiry.expired.contains(&turn.turn) } else { by_age(turn) };
+        if let Some(most) = over {
+            let (taken, most) = (size(taken), size(most));
+            view.warn(format!("oxundo takes {taken}, more than oxundo.maxSize, {most}: the newest turns stay, and what is not oxundo's to delete"));
+        }
+        if holds_rescues || turns.values().any(|turn| is_held(turn) && would_go(turn)) {
             view.warn(HELD);
         }
-    } else if effort != Effort::Automatic && turns.values().any(|turn| is_held(turn) && by_age(turn)) {
-        view.warn(HELD);
     }
     Ok(Collection { turns, expiry, rescues, removed, limit, drops, freed, held, released, taken })
 }
@@ -257,6 +259,16 @@ impl Collection {
         }
         Ok(needed)
     }
+}
+
+/// Without those that may have the only copy of something of the user's, unless the user says so.
+fn keep_sole(view: &View<'_>, rescues: &mut BTreeSet<u64>, drops: bool) -> Result<()> {
+    for rescue in rescues.clone().into_iter().filter(|_| !drops) {
+        if sole::is_nowhere(view, view.timeline.rescued(rescue)?)? {
+            rescues.remove(&rescue);
+        }
+    }
+    Ok(())
 }
 
 fn old_rescues(view: &View<'_>, limit: Option<i64>) -> Result<BTreeSet<u64>> {

@@ -112,7 +112,7 @@ impl PlannedTurn {
         turn.moved.extend(self.plan.aside.iter().cloned());
         turn.wrote.extend(Checkpoints::new(locked.repo).written_though_left_out(&mut present, &self.plan)?);
         let mut update = locked.timeline.update();
-        let rescue = update.put_rescue(&self.capture.checkpoint)?;
+        let rescue = update.put_rescue(&self.capture.checkpoint, &self.plan.replaced(|_, _| false))?;
         update.put_turn(&turn)?;
         let message = format!("{} within turn {}", self.plan.op.word(), turn.turn);
         locked.carry_out(&self.plan, update, message, Vec::new(), None)?;

@@ -269,3 +269,27 @@ fn the_turns_of_a_removed_worktree_expire_as_others_do() {
     repo.assert_absent("one.txt", "the turns here are not touched");
     repo.assert_sound();
 }
+
+#[test]
+fn a_rescue_with_the_users_version_of_what_an_undo_replaced_is_no_matter_of_age() {
+    let repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "echo agent >edited");
+    repo.write("edited", "mine\n");
+    repo.oxundo(["undo", "--edits=overwrite"]).success();
+    for n in 0..51 {
+        repo.turn(Mode::Ghost, &format!("echo {n} >other"));
+        repo.undo();
+    }
+    assert_eq!(repo.copy().json(["gc", "--keep", "now"]).1["rescues"], 1, "those that have the agent's alone go");
+    repo.oxundo(["gc", "--keep", "now"]).warns("oxundo gc --drop-user");
+    repo.prune();
+    repo.oxundo(["restore", "rescue:1", "--", "edited"]).success();
+    repo.assert_file("edited", "mine\n", "it is there");
+    repo.undo();
+    let copy = repo.copy();
+    copy.oxundo(["gc", "--keep", "now", "--drop-user"]).success();
+    assert_eq!(copy.json(["restore", "rescue:1"]).1["error"]["code"], "not_found", "at the user's word");
+    repo.sh("echo mine >edited; git add edited; git commit -qm mine");
+    assert!(!repo.oxundo(["gc", "--keep", "now"]).err().contains("--drop-user"), "a branch has it now");
+    assert_eq!(repo.json(["restore", "rescue:1"]).1["error"]["code"], "not_found");
+}

@@ -12,6 +12,7 @@
 //!                carried/         what undo and redo did with the user's edits
 //! named/00/00/02/                 a checkpoint that the user named
 //! rescues/00/00/04/               a checkpoint taken before undo or redo
+//! rescued/00/00/04                what of the user's may be in that one alone
 //! ```
 
 use crate::error::failure::error_chain;
@@ -22,6 +23,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
+use crate::model::bytes::exact;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::place::Node;
 use crate::model::plan::ReturnState;
@@ -30,7 +32,7 @@ use crate::model::turn::{FileChange, Turn};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeMap;
 
 /// More turns than any worktree has, and small enough that adding one never overflows.
@@ -232,6 +234,18 @@ impl<'r> Stored<'r> {
         Ok(Objects::new(self.repo).tree_entry(self.tree, named_directory(number).as_str().into())?.map(|(_, id)| id))
     }
 
+    /// The paths and contents of the user's that a rescue checkpoint may be the only copy of.
+    pub fn rescued(&self, number: u64) -> Result<Vec<(BString, ObjectId)>> {
+        let Some((_, id)) = Objects::new(self.repo).tree_entry(self.tree, rescued_file(number).as_str().into())? else {
+            return Ok(Vec::new());
+        };
+        let all: Vec<(String, String)> = serde_json::from_slice(&self.repo.find_blob(id)?.data)?;
+        let read = |(path, id): (String, String)| {
+            Ok((exact::decode(&path).context("a path is damaged")?, ObjectId::from_hex(id.as_bytes())?))
+        };
+        all.into_iter().map(read).collect()
+    }
+
     /// A rescue checkpoint.
     pub fn rescue(&self, number: u64) -> Result<Checkpoint> {
         Timelines::new(self.repo).checkpoint_at(self.tree, &rescue_directory(number))
@@ -320,6 +334,11 @@ pub fn named_directory(number: u64) -> String {
 
 pub fn rescue_directory(number: u64) -> String {
     format!("rescues/{}", fan(number))
+}
+
+/// The path of what a rescue checkpoint may be the only copy of.
+pub fn rescued_file(number: u64) -> String {
+    format!("rescued/{}", fan(number))
 }
 
 #[cfg(test)]

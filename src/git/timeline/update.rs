@@ -5,7 +5,10 @@ use crate::git::checkpoint::codec::json_lines;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
-use crate::git::timeline::stored::{Side, Stored, above_file, named_directory, rescue_directory, turn_directory};
+use crate::git::timeline::stored::{
+    Side, Stored, above_file, named_directory, rescue_directory, rescued_file, turn_directory,
+};
+use crate::model::bytes::exact;
 use crate::model::call::ToolCall;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::ReturnState;
@@ -14,6 +17,7 @@ use crate::model::timeline::{Timeline, VERSION};
 use crate::model::turn::{FileChange, Note, Turn};
 use anyhow::Result;
 use gix::ObjectId;
+use gix::bstr::BString;
 use gix::objs::tree::EntryKind;
 use std::collections::BTreeSet;
 
@@ -76,10 +80,14 @@ impl<'repo> Update<'repo> {
         Ok(())
     }
 
-    /// Adds a rescue checkpoint; gives its tree.
-    pub fn put_rescue(&mut self, checkpoint: &Checkpoint) -> Result<ObjectId> {
+    /// Adds a rescue checkpoint, which may be the only copy of these contents of the user's; gives its tree.
+    pub fn put_rescue(&mut self, checkpoint: &Checkpoint, users: &BTreeSet<(BString, ObjectId)>) -> Result<ObjectId> {
         let id = Checkpoints::new(self.repo).write_checkpoint(&checkpoint.alone())?;
         let path = rescue_directory(self.state.next_rescue);
+        if !users.is_empty() {
+            let users = users.iter().map(|(path, id)| (exact::encode(path), id.to_string())).collect::<Vec<_>>();
+            self.put(rescued_file(self.state.next_rescue), serde_json::to_vec(&users)?)?;
+        }
         self.state.next_rescue += 1;
         self.entries.push((path, Some((EntryKind::Tree, id))));
         Ok(id)
@@ -117,7 +125,7 @@ impl<'repo> Update<'repo> {
 
     /// Removes a rescue checkpoint.
     pub fn remove_rescue(&mut self, number: u64) {
-        self.entries.push((rescue_directory(number), None));
+        self.entries.extend([rescue_directory(number), rescued_file(number)].map(|path| (path, None)));
     }
 
     /// Adds a file at a path.

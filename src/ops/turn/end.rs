@@ -236,7 +236,7 @@ fn commit<'r>(
     plan.index = made.index;
     let head_tree = Objects::new(locked.repo).head_tree(&after.head)?;
     if replaces_staged_content(locked.repo, head_tree, &plan.index)? {
-        update.put_rescue(after)?;
+        update.put_rescue(after, &plan.replaced(|_, _| false))?;
     }
     advance(plan, made.commit);
     after.advance(made.commit);
@@ -333,12 +333,15 @@ const KEPT_STEPS: u64 = 50;
 /// Keeps what was there after the steps of a turn that changed nothing in the end: what the user saved meanwhile may be
 /// nowhere else.
 fn keep_steps(view: &View<'_>, number: u64, update: &mut Update<'_>) -> Result<()> {
+    let (checkpoints, began) = (Checkpoints::new(view.repo), view.timeline.checkpoint(number, Side::Before)?);
     let last = view.timeline.last_step(number)?;
     let first = update.state.next_rescue;
     for step in last.saturating_sub(KEPT_STEPS) + 1..=last {
         for side in [Side::Before, Side::After] {
             if let Some(state) = view.timeline.step_checkpoint(number, step, side)? {
-                update.put_rescue(&state)?;
+                let of_step = checkpoints.file_changes(&began, &state)?;
+                let of_step = of_step.into_iter().filter_map(|(path, change)| Some((path, change.to?.id)));
+                update.put_rescue(&state, &of_step.collect())?;
             }
         }
     }

@@ -60,6 +60,11 @@ pub fn is_still_only_copy(view: &View<'_>, turn: &Turn) -> Result<bool> {
             None => return Ok(true),
         }
     }
+    is_nowhere(view, contents)
+}
+
+/// Whether neither a branch nor a file has one of these contents, under its name.
+pub fn is_nowhere(view: &View<'_>, contents: Vec<(BString, ObjectId)>) -> Result<bool> {
     let objects = Objects::new(view.repo);
     let heads: BTreeSet<ObjectId> = Refs::new(view.repo).moment()?.branches.into_values().collect();
     let trees: BTreeSet<ObjectId> = heads.into_iter().filter_map(|head| objects.commit_tree(head).ok()).collect();

@@ -160,7 +160,7 @@ impl PlannedUndo {
         }
         update.state.stand(&plan.head.to, &self.range.place);
         let notes = self.reword(locked, &mut update)?;
-        let rescue = update.put_rescue(&self.prepared.capture.checkpoint)?;
+        let rescue = update.put_rescue(&self.prepared.capture.checkpoint, &self.prepared.users)?;
         for (turn, state) in &plan.returns {
             update.put_return_state(*turn, state)?;
         }

@@ -39,6 +39,8 @@ pub struct Prepared {
     pub remade: Vec<Remade>,
     /// The turn whose branch has another name now.
     pub renamed: Option<Renamed>,
+    /// What the user has made of what it changes: the rescue may be the only copy.
+    pub users: BTreeSet<(BString, ObjectId)>,
     /// The branches that others have moved during a turn, and the turn: they stay.
     pub beside: BTreeMap<String, u64>,
 }
@@ -97,8 +99,18 @@ impl Prepared {
         }
         // Whoever carries the plan out opens them as it says.
         capture.opened.close();
-        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, beside })
+        let users = plan.replaced(|path, id| is_of_turns(&deltas, path, id));
+        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside })
     }
+}
+
+/// Whether one of the turns has found, made or staged this content there.
+fn is_of_turns(deltas: &[TurnDelta], path: &BString, id: ObjectId) -> bool {
+    deltas.iter().any(|turn| {
+        let files = turn.delta.files.get(path).into_iter().flat_map(|change| [change.from, change.to]).flatten();
+        let entries = turn.delta.index.get(path).into_iter().flat_map(|change| change.from.iter().chain(&change.to));
+        files.map(|file| file.id).chain(entries.map(|entry| entry.id)).any(|known| known == id)
+    })
 }
 
 /// What a walk has written out of the stash is what a turn left, though its times are others.
