@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// What takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,14 @@ impl Drop for OperationGuard<'_> {
 
 /// By this, whoever hears of signals asks an apply to stop. An apply says by it how far it is.
 #[derive(Clone, Debug, Default)]
-pub struct StopSwitch(Arc<AtomicU8>);
+pub struct StopSwitch(Arc<Switch>);
+
+#[derive(Debug, Default)]
+struct Switch {
+    at: AtomicU8,
+    /// Whether somebody has asked when it was too late for the apply at hand: the next one of the command does not begin.
+    asked_late: AtomicBool,
+}
 
 const IDLE: u8 = 0;
 const UNDER_WAY: u8 = 1;
@@ -132,32 +139,39 @@ pub enum Asked {
 impl StopSwitch {
     /// Asks the apply that is under way to stop.
     pub fn ask(&self) -> Asked {
-        match self.0.compare_exchange(UNDER_WAY, ASKED, Ordering::SeqCst, Ordering::SeqCst) {
+        match self.0.at.compare_exchange(UNDER_WAY, ASKED, Ordering::SeqCst, Ordering::SeqCst) {
             Ok(_) => Asked::Stops,
             Err(IDLE) => Asked::Idle,
-            Err(_) => Asked::Settled,
+            Err(ASKED) => Asked::Settled,
+            Err(_) => {
+                self.0.asked_late.store(true, Ordering::SeqCst);
+                Asked::Settled
+            }
         }
     }
 
     /// Whether it has been asked to stop, and may.
     pub fn is_asked(&self) -> bool {
-        self.0.load(Ordering::SeqCst) == ASKED
+        self.0.at.load(Ordering::SeqCst) == ASKED
     }
 
     /// Whether something is under way that must not be cut off.
     pub fn is_under_way(&self) -> bool {
-        ![IDLE, DONE].contains(&self.0.load(Ordering::SeqCst))
+        ![IDLE, DONE].contains(&self.0.at.load(Ordering::SeqCst))
     }
 
     /// An apply begins; it is over when what this gives is dropped.
     pub fn begin(&self) -> StopGuard<'_> {
-        self.0.store(UNDER_WAY, Ordering::SeqCst);
+        self.0.at.store(UNDER_WAY, Ordering::SeqCst);
+        if self.0.asked_late.swap(false, Ordering::SeqCst) {
+            self.0.at.store(ASKED, Ordering::SeqCst);
+        }
         StopGuard(self)
     }
 
     /// From now on it does not stop any more: it is being finished, or rolled back. Says whether it was asked before.
     pub fn settle(&self) -> bool {
-        self.0.swap(SETTLED, Ordering::SeqCst) == ASKED
+        self.0.at.swap(SETTLED, Ordering::SeqCst) == ASKED
     }
 }
 
@@ -167,6 +181,35 @@ pub struct StopGuard<'a>(&'a StopSwitch);
 
 impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
-        self.0.0.store(DONE, Ordering::SeqCst);
+        self.0.0.at.store(DONE, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_between_two_applies_of_a_command_keeps_the_second_from_being_made() {
+        let switch = StopSwitch::default();
+        assert_eq!(switch.ask(), Asked::Idle);
+        drop(switch.begin());
+        assert_eq!(switch.ask(), Asked::Settled, "it is over");
+        let second = switch.begin();
+        assert!(switch.is_asked() && switch.settle(), "the next one stops");
+        drop(second);
+        let way_back = switch.begin();
+        assert!(!switch.is_asked(), "what takes back what was done goes on");
+        switch.settle();
+        assert_eq!(switch.ask(), Asked::Settled);
+        drop(way_back);
+        let third = switch.begin();
+        assert!(switch.is_asked(), "asked while one was being finished");
+        assert_eq!(switch.ask(), Asked::Settled);
+        drop(third);
+        let fourth = switch.begin();
+        assert!(!switch.is_asked(), "asked in the third, and stopped there");
+        assert_eq!(switch.ask(), Asked::Stops);
+        drop(fourth);
     }
 }

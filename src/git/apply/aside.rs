@@ -1,7 +1,7 @@
 //! What is moved out of the worktree as a whole, and back: renamed, or, where the git directory is on another file system, copied,
 //! compared and removed. At any instant one of the two places has all of it, or a name beside its place that a recovery knows.
 
-use crate::git::apply::refusals::changed_meanwhile;
+use crate::git::apply::refusals::{changed_meanwhile, interrupted};
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{TEMPORARY, remove_tree};
 use crate::git::worktree::exchange::Spot;
@@ -93,7 +93,7 @@ impl<'a> Aside<'a> {
         if there
             && kept
             && let Some(place) = self.worktree().reach(self.path())?
-            && across::is_same(&place.path, &self.store)?
+            && across::is_same(&place.path, &self.store, &|| Ok(()))?
         {
             self.remove_store()?;
         }
@@ -117,8 +117,8 @@ impl<'a> Aside<'a> {
     fn copy_from_beside(&self) -> Result<Reached> {
         let from = self.beside()?.context("it is there")?;
         let before = across::stamp(&from.path)?;
-        across::copy(&from.path, &self.half())?;
-        if !across::is_same(&from.path, &self.half())? || across::stamp(&from.path)? != before {
+        across::copy(&from.path, &self.half(), &|| self.check_stop())?;
+        if !across::is_same(&from.path, &self.half(), &|| self.check_stop())? || across::stamp(&from.path)? != before {
             return Err(changed_meanwhile(self.path()));
         }
         rename(&self.half(), &self.store)?;
@@ -129,8 +129,8 @@ impl<'a> Aside<'a> {
 
     fn copy_back(&self) -> Result<()> {
         let beside = self.beside()?.with_context(|| format!("'{}' has no directory to be in", self.path()))?;
-        let copied = across::copy(&self.store, &beside.path)
-            .and_then(|()| across::is_same(&self.store, &beside.path))
+        let copied = across::copy(&self.store, &beside.path, &|| self.check_stop())
+            .and_then(|()| across::is_same(&self.store, &beside.path, &|| self.check_stop()))
             .and_then(|same| if same { Ok(()) } else { Err(changed_meanwhile(self.path())) })
             .and_then(|()| self.worktree().put(self.path(), &Spot::Beside(self.beside.clone())))
             .and_then(|free| if free { Ok(()) } else { Err(changed_meanwhile(self.path())) });
@@ -140,6 +140,10 @@ impl<'a> Aside<'a> {
         }
         copied?;
         self.remove_store()
+    }
+
+    fn check_stop(&self) -> Result<()> {
+        if self.repo.is_asked_to_stop() { Err(interrupted()) } else { Ok(()) }
     }
 
     /// Under another name first: what is there under its own is whole.

@@ -351,6 +351,7 @@ impl<'a> Files<'a> {
     }
 
     fn move_aside(&mut self, number: usize, aside: &AsideMove) -> Result<()> {
+        self.check_stop()?;
         let one = Aside::new(self.repo, self.outs.journal(), number, aside);
         if !self.lenient {
             return one.carry_out();

@@ -8,15 +8,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+/// How much is copied or compared before anybody is asked again whether to go on.
+const PIECE: u64 = 1 << 22;
+
+/// Whether to stop: it may take long.
+type Stops<'a> = &'a dyn Fn() -> Result<()>;
+
 /// Copies a file, a link, or a directory with all below it, with modes and times, to a path where nothing is; on stable storage
 /// when this returns. Nobody else may read the copy before it has its modes.
-pub fn copy(from: &Path, to: &Path) -> Result<()> {
+pub fn copy(from: &Path, to: &Path, stops: Stops<'_>) -> Result<()> {
     let about = from.symlink_metadata().with_context(|| format!("read '{}'", from.display()))?;
-    copy_one(from, to, &about).with_context(|| format!("copy '{}' to '{}'", from.display(), to.display()))?;
+    copy_one(from, to, &about, stops).with_context(|| format!("copy '{}' to '{}'", from.display(), to.display()))?;
     to.parent().map_or(Ok(()), sync)
 }
 
-fn copy_one(from: &Path, to: &Path, about: &Metadata) -> Result<()> {
+fn copy_one(from: &Path, to: &Path, about: &Metadata, stops: Stops<'_>) -> Result<()> {
+    stops()?;
     let kind = about.file_type();
     if kind.is_symlink() {
         return Ok(symlink(std::fs::read_link(from)?, to)?);
@@ -26,11 +33,14 @@ fn copy_one(from: &Path, to: &Path, about: &Metadata) -> Result<()> {
         std::fs::set_permissions(to, PermissionsExt::from_mode(0o700))?;
         for entry in std::fs::read_dir(from)? {
             let entry = entry?;
-            copy_one(&entry.path(), &to.join(entry.file_name()), &entry.metadata()?)?;
+            copy_one(&entry.path(), &to.join(entry.file_name()), &entry.metadata()?, stops)?;
         }
     } else if kind.is_file() {
         let mut made = File::options().write(true).create_new(true).mode(0o600).open(to)?;
-        std::io::copy(&mut File::open(from)?, &mut made)?;
+        let mut content = File::open(from)?;
+        while std::io::copy(&mut content.by_ref().take(PIECE), &mut made)? > 0 {
+            stops()?;
+        }
     } else {
         bail!("'{}' is no file, and cannot be copied", from.display());
     }
@@ -66,7 +76,8 @@ pub fn stamp(top: &Path) -> Result<Vec<(PathBuf, [i64; 7])>> {
 }
 
 /// Whether two trees are the same: names, kinds, modes and content.
-pub fn is_same(one: &Path, other: &Path) -> Result<bool> {
+pub fn is_same(one: &Path, other: &Path, stops: Stops<'_>) -> Result<bool> {
+    stops()?;
     let (a, b) = (one.symlink_metadata()?, other.symlink_metadata()?);
     if a.file_type() != b.file_type() {
         return Ok(false);
@@ -79,7 +90,7 @@ pub fn is_same(one: &Path, other: &Path) -> Result<bool> {
         return Ok(false);
     }
     if !a.is_dir() {
-        return Ok(a.size() == b.size() && has_same_content(one, other)?);
+        return Ok(a.size() == b.size() && has_same_content(one, other, stops)?);
     }
     let names = |path| -> Result<Vec<_>> {
         let names = std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<Result<Vec<_>>>();
@@ -93,17 +104,20 @@ pub fn is_same(one: &Path, other: &Path) -> Result<bool> {
         return Ok(false);
     }
     for name in all {
-        if !is_same(&one.join(&name), &other.join(&name))? {
+        if !is_same(&one.join(&name), &other.join(&name), stops)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn has_same_content(one: &Path, other: &Path) -> Result<bool> {
+fn has_same_content(one: &Path, other: &Path, stops: Stops<'_>) -> Result<bool> {
     let (mut one, mut other) = (File::open(one)?, File::open(other)?);
     let (mut a, mut b) = (vec![0; 1 << 16], vec![0; 1 << 16]);
-    loop {
+    for piece in 0_u64.. {
+        if piece % (PIECE >> 16) == 0 {
+            stops()?;
+        }
         let read = one.read(&mut a)?;
         if read == 0 {
             return Ok(other.read(&mut b)? == 0);
@@ -112,6 +126,7 @@ fn has_same_content(one: &Path, other: &Path) -> Result<bool> {
             return Ok(false);
         }
     }
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -137,17 +152,38 @@ mod tests {
     fn a_copy_is_the_very_same_with_modes_and_times_and_goes_over_nothing() {
         let top = tempfile::tempdir().expect("make a directory");
         let (from, to) = (tree(top.path()), top.path().join("to"));
-        copy(&from, &to).expect("copy it");
-        assert!(is_same(&from, &to).expect("compare them"));
+        copy(&from, &to, &|| Ok(())).expect("copy it");
+        assert!(is_same(&from, &to, &|| Ok(())).expect("compare them"));
         let times = ["run", "d", "d/file"].map(|name| {
             [&from, &to].map(|top| top.join(name).metadata().and_then(|about| about.modified()).expect("a time"))
         });
         assert!(times.iter().all(|[one, other]| one == other), "{times:?}");
-        copy(&from, &to).expect_err("something is there");
+        copy(&from, &to, &|| Ok(())).expect_err("something is there");
         fs::create_dir(top.path().join("odd")).expect("make a directory");
         let made = std::process::Command::new("mkfifo").arg(top.path().join("odd/fifo")).status();
         assert!(made.expect("run mkfifo").success());
-        copy(&top.path().join("odd"), &top.path().join("not")).expect_err("not all of it can be copied");
+        copy(&top.path().join("odd"), &top.path().join("not"), &|| Ok(())).expect_err("not all of it can be copied");
+    }
+
+    #[test]
+    fn whoever_asks_it_to_stop_need_not_wait_for_the_end_of_a_large_file() {
+        let top = tempfile::tempdir().expect("make a directory");
+        let [from, to] = ["from", "to"].map(|name| top.path().join(name));
+        let file = File::create(&from).and_then(|file| file.set_len(5 * PIECE));
+        file.expect("make a file");
+        let asked = std::cell::Cell::new(0);
+        let stops = || {
+            asked.set(asked.get() + 1);
+            anyhow::ensure!(asked.get() != 3, "stop");
+            Ok(())
+        };
+        copy(&from, &to, &stops).expect_err("it stops");
+        assert_eq!(to.metadata().expect("there is half of it").len(), 2 * PIECE);
+        fs::remove_file(&to).expect("remove it");
+        copy(&from, &to, &|| Ok(())).expect("copy it");
+        asked.set(0);
+        is_same(&from, &to, &stops).expect_err("it stops");
+        assert!(is_same(&from, &to, &|| Ok(())).expect("compare them"));
     }
 
     #[test]
@@ -163,11 +199,11 @@ mod tests {
         for (at, change) in changes.iter().enumerate() {
             let top = tempfile::tempdir().expect("make a directory");
             let (from, to) = (tree(top.path()), top.path().join("to"));
-            copy(&from, &to).expect("copy it");
+            copy(&from, &to, &|| Ok(())).expect("copy it");
             let before = stamp(&from).expect("look at it");
             assert_eq!(stamp(&from).expect("look at it"), before, "to look changes nothing");
             change(&from).expect("change it");
-            assert!(!is_same(&from, &to).expect("compare them"), "change {at} shows");
+            assert!(!is_same(&from, &to, &|| Ok(())).expect("compare them"), "change {at} shows");
             assert_ne!(stamp(&from).expect("look at it"), before, "and in the stamp, {at}");
         }
     }
