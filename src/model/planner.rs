@@ -70,9 +70,9 @@ pub struct Present {
     pub closed: BTreeMap<BString, u32>,
     /// Index entries, by path.
     pub index: BTreeMap<BString, Vec<IndexEntry>>,
-    /// Files whose entries somebody changed, as turns beside the walk left them: what is staged may have their
-    /// lines. The farthest from the walk first.
-    pub left: BTreeMap<BString, Vec<ObjectId>>,
+    /// Files whose entries somebody changed, and what turns beside the walk did to them, from the side that is farther from it:
+    /// what is staged may have the lines of that. The farthest turn first.
+    pub left: BTreeMap<BString, Vec<Change<Option<ObjectId>>>>,
     /// All branches.
     pub branches: BTreeMap<String, ObjectId>,
     /// The branches that stand for another ref, and for which.
@@ -178,8 +178,8 @@ struct Planner<'a, 'm> {
     beside: Option<u64>,
     /// Why the operation in progress cannot be brought from one state to the other.
     torn: Option<String>,
-    /// Files as the turns of the walk left them, or turns beside it: what is staged may have their lines.
-    left: BTreeMap<BString, Vec<ObjectId>>,
+    /// What the turns of the walk did to files, or turns beside it: what is staged may have their lines.
+    left: BTreeMap<BString, Vec<Change<Option<ObjectId>>>>,
     unstaged: BTreeSet<BString>,
     /// The paths of renamed files that the user's edits moved with.
     went_along: BTreeSet<BString>,
@@ -317,11 +317,10 @@ impl Planner<'_, '_> {
                 way_back.files.push(FileMove { path: path.clone(), from: next, to: now });
             }
             self.files.insert(path.clone(), next);
-            if let Some(left) = change.from {
-                let known = self.left.entry(path.clone()).or_default();
-                if !known.contains(&left.id) {
-                    known.push(left.id);
-                }
+            let left = Change::new(change.from.map(|file| file.id), change.to.map(|file| file.id));
+            let known = self.left.entry(path.clone()).or_default();
+            if left.from.is_some() && !known.contains(&left) {
+                known.push(left);
             }
         }
         Ok(())
@@ -527,10 +526,13 @@ impl Planner<'_, '_> {
         if now.iter().all(|entry| is_given_up(entry.id, change)) && !now.is_empty() {
             return Ok(change.to.clone());
         }
-        for change in self.ways(path, remembered.unwrap_or(change), turn.delta.files.get(path)) {
-            if let Some(merged) = self.merged_entries(path, now, &change)? {
-                return Ok(merged);
-            }
+        let ways = self.ways(path, remembered.unwrap_or(change), turn.delta.files.get(path));
+        if let Some(merged) = self.merged_by(path, now, &ways)? {
+            return Ok(merged);
+        }
+        let apart = self.without_others(path, now)?;
+        if let Some(merged) = self.merged_by(path, &apart, &ways)? {
+            return Ok(merged);
         }
         // The file where the walk is now, and as it was found: what was in that is carried along, from step to step.
         let files = [self.file_at(path), self.occupant(path).file()].map(|file| file.map(|file| file.id));
@@ -553,8 +555,8 @@ impl Planner<'_, '_> {
         file: Option<&Change<Option<FileState>>>,
     ) -> Vec<Change<Vec<IndexEntry>>> {
         let with = |entries: &[IndexEntry], id| entries.iter().map(|entry| IndexEntry { id, ..*entry }).collect();
-        let left = self.left.get(path).into_iter().flatten().map(|left| with(&change.from, *left));
-        let left: Vec<Vec<IndexEntry>> = left.collect();
+        let left = self.left.get(path).into_iter().flatten().filter_map(|left| left.from);
+        let left: Vec<Vec<IndexEntry>> = left.map(|left| with(&change.from, left)).collect();
         let mut ways = vec![change.clone()];
         ways.extend(left.iter().map(|from| Change::new(from.clone(), change.to.clone())));
         if let Some(Change { from: Some(from), to: Some(to) }) = file {
@@ -562,6 +564,35 @@ impl Planner<'_, '_> {
             ways.extend(from.map(|from| Change::new(from, with(&change.to, to.id))));
         }
         ways
+    }
+
+    fn merged_by(
+        &mut self,
+        path: &BString,
+        now: &Vec<IndexEntry>,
+        ways: &[Change<Vec<IndexEntry>>],
+    ) -> Result<Option<Vec<IndexEntry>>> {
+        for change in ways {
+            if let Some(merged) = self.merged_entries(path, now, change)? {
+                return Ok(Some(merged));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is staged without what other turns did to the file, each by itself: the user may have changed the same lines between
+    /// them, and again since.
+    fn without_others(&mut self, path: &BString, now: &[IndexEntry]) -> Result<Vec<IndexEntry>> {
+        let mut staged = now.to_vec();
+        for left in self.left.get(path).cloned().unwrap_or_default() {
+            let ([entry], Some(from), Some(to)) = (&staged[..], left.from, left.to) else { continue };
+            let with = |id| vec![IndexEntry { id, ..*entry }];
+            let change = Change::new(with(from), with(to));
+            if let Some(without) = self.merged_entries(path, &staged, &change)? {
+                staged = without;
+            }
+        }
+        Ok(staged)
     }
 
     fn merged_entries(

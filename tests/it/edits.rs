@@ -504,6 +504,35 @@ fn what_is_staged_loses_the_lines_of_turns_that_were_undone_before() {
     repo.state().assert_is(&staged, "redo of all");
 }
 
+#[test]
+fn a_line_that_was_changed_between_turns_and_again_since_stays_staged() {
+    for ghosts in 1..3 {
+        let repo = nine_lines();
+        repo.turn(Mode::Commit, &set(5, "turn"));
+        for ghost in 0..ghosts {
+            repo.sh(&set(1, &format!("mine {ghost}")));
+            repo.turn(Mode::Ghost, &set(5, &format!("ghost {ghost}")));
+        }
+        repo.sh(&format!("{}; git add a.txt; {}", set(1, "mine"), set(9, "and more")));
+        let staged = repo.state();
+        let steps = (ghosts + 1).to_string();
+        let (code, undone) = repo.json(["undo", "--steps", &steps]);
+        assert_eq!((code, &undone["unstaged"]), (0, &json!([])), "{undone}");
+        repo.assert_file(
+            "a.txt",
+            lines(&[(1, "mine"), (9, "and more")]),
+            "the turns are undone, the user's lines stay",
+        );
+        assert_eq!(repo.git(["show", ":a.txt"]) + "\n", lines(&[(1, "mine")]), "staged, without the agent's lines");
+        repo.oxundo(["redo", "--steps", &steps]).success();
+        repo.state().assert_is(&staged, "redo: staged as it was");
+        // The last ones are undone before.
+        repo.oxundo(["undo", "--steps", &ghosts.to_string()]).success();
+        repo.oxundo(["undo"]).success();
+        assert_eq!(repo.git(["show", ":a.txt"]) + "\n", lines(&[(1, "mine")]), "likewise one after the other");
+    }
+}
+
 /// Someone works on the lines of a file, or on what is before line 1.
 #[derive(Clone, Debug)]
 enum Act {

@@ -198,10 +198,13 @@ pub fn leave_committed(
 /// How many turns beside the walk are looked at for what somebody staged.
 const MOST_BESIDE: usize = 16;
 
-/// Files whose index entries somebody changed since, as the turns that were walked over before left them, the last of
+/// What one turn after the other did to a file, from the side that is farther from a walk.
+type LeftBeside = BTreeMap<BString, Vec<Change<Option<ObjectId>>>>;
+
+/// Files whose index entries somebody changed since, and what the turns that were walked over before did to them, the last of
 /// them first.
-fn left(view: &View<'_>, op: Op, deltas: &[TurnDelta], present: &Present) -> Result<BTreeMap<BString, Vec<ObjectId>>> {
-    let mut left: BTreeMap<BString, Vec<ObjectId>> = BTreeMap::new();
+fn left(view: &View<'_>, op: Op, deltas: &[TurnDelta], present: &Present) -> Result<LeftBeside> {
+    let mut left = LeftBeside::new();
     let none = Vec::new();
     let mut paths = BTreeSet::new();
     for (path, change) in deltas.iter().flat_map(|turn| &turn.delta.index) {
@@ -213,12 +216,14 @@ fn left(view: &View<'_>, op: Op, deltas: &[TurnDelta], present: &Present) -> Res
     if paths.is_empty() {
         return Ok(left);
     }
-    let far = if op == Op::Redo { Side::Before } else { Side::After };
     for turn in passed(view, op, MOST_BESIDE)?.into_iter().rev() {
-        let checkpoint = view.timeline.checkpoint(turn.turn, far)?;
+        let (before, after) = (view.timeline.undone_to(turn.turn)?, view.timeline.checkpoint(turn.turn, Side::After)?);
+        let (far, near) = if op == Op::Redo { (before, after) } else { (after, before) };
         for path in &paths {
-            if let Some(file) = Checkpoints::new(view.repo).captured_file(&checkpoint, path.as_bstr())? {
-                left.entry((*path).clone()).or_default().push(file.id);
+            let file = |state| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
+            if let Some(from) = file(&far)? {
+                let to = file(&near)?.map(|file| file.id);
+                left.entry((*path).clone()).or_default().push(Change::new(Some(from.id), to));
             }
         }
     }
