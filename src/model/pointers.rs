@@ -116,6 +116,20 @@ impl Pointers {
         true
     }
 
+    fn follow_head(&mut self, from: &Head, to: &Head) {
+        let tip = to.branch.as_ref().and_then(|branch| self.branches.get(branch)).copied();
+        let leads = match &to.branch {
+            // To the branch as it is without what somebody else made of it, if it is there then.
+            Some(branch) if from.branch.as_ref() != Some(branch) => tip.is_some() || to.commit.is_none(),
+            Some(_) => self.head == *from && tip == to.commit,
+            None => self.head == *from,
+        };
+        if leads {
+            let commit = if to.branch.is_some() { tip } else { to.commit };
+            self.head = Head { commit, ..to.clone() };
+        }
+    }
+
     /// Follows somebody who led them from one place to another. Of HEAD, and of the branch that it is on, that is only where
     /// these are there too: what stands on somebody else's commits cannot be had without them.
     pub fn follow(&mut self, from: &Self, to: &Self) {
@@ -132,15 +146,8 @@ impl Pointers {
         for (name, other) in changes(&from.symbolic, &to.symbolic) {
             set(&mut self.symbolic, &name, other.as_ref());
         }
-        let is_there = |branch: &String| self.branches.get(branch).copied() == to.head.commit;
-        let is_other = |branch: &String| on != Some(branch) && is_there(branch);
-        let leads = match &to.head.branch {
-            Some(branch) if self.head == from.head => is_there(branch),
-            Some(branch) => is_other(branch),
-            None => self.head == from.head,
-        };
-        if leads && !renamed {
-            self.head.clone_from(&to.head);
+        if !renamed {
+            self.follow_head(&from.head, &to.head);
         }
         if self.stash == from.stash {
             self.stash.clone_from(&to.stash);
@@ -263,8 +270,15 @@ mod tests {
                 at(&[("a", 1), ("b", 5)], &[]),
                 at(&[("a", 1), ("b", 6)], &[]),
                 at(&[("b", 6), ("a", 1)], &[]),
-                at(&[("a", 1), ("b", 5)], &[]),
+                at(&[("b", 5), ("a", 1)], &[]),
                 "switching to what the agent moved",
+            ),
+            (
+                at(&[("b", 5), ("a", 1)], &[]),
+                at(&[("b", 5), ("a", 2)], &[]),
+                at(&[("a", 2), ("b", 5)], &[]),
+                at(&[("a", 1), ("b", 5)], &[]),
+                "and back to the one on which it has committed",
             ),
             (
                 at(&[("a", 1)], &[2, 1]),

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What the user does with what is theirs, beginning with `u` or `new`.
-const USER: [&str; 24] = [
+const USER: [&str; 26] = [
     "echo {} >>u1",
     "echo {} >u1",
     "echo {} >new{}",
@@ -34,10 +34,12 @@ const USER: [&str; 24] = [
     "git bisect start -q",
     "git bisect reset -q",
     "printf 'a message\\n' >.git/MERGE_MSG",
+    "git switch -q topic",
+    "git switch -q main",
 ];
 
 /// What a call does, with what is the agent's.
-const AGENT: [(&str, &str); 11] = [
+const AGENT: [(&str, &str); 13] = [
     ("Edit", "echo {} >>a1"),
     ("Edit", "echo {} >a1"),
     ("Bash", "echo {} >>a1"),
@@ -47,6 +49,8 @@ const AGENT: [(&str, &str); 11] = [
     ("Bash", "rm -rf ad; chmod 700 a1"),
     ("Bash", "git add -- a*"),
     ("Bash", "git commit -qm its -- a1 || true"),
+    ("Bash", "echo {} >>a1; git commit -qm its -- a1 || true"),
+    ("Bash", "echo {} >>t1; git commit -qm its -- t1 || true"),
     ("Bash", "git branch -f its"),
     ("Bash", "git status -s >/dev/null; mv a1 a9; cp a9 a1"),
 ];
@@ -71,7 +75,9 @@ fn story(mode: Mode, before: bool, events: &[Event]) {
     for name in ["u1", "u2", "a1", "a2"] {
         repo.write(name, format!("{name}\n").repeat(9));
     }
-    repo.sh("git add -A; git commit -qm files");
+    // Another branch, on which one file is another.
+    repo.write("t1", "main\n".repeat(9));
+    repo.sh("git add -A; git commit -qm files; git switch -qc topic; sed -i s/main/topic/ t1; git commit -qam topic; git switch -q main");
     if mode == Mode::Ghost {
         repo.git(["config", "oxundo.mode", "ghost"]);
     }
@@ -83,6 +89,15 @@ fn story(mode: Mode, before: bool, events: &[Event]) {
     edit(&repo, 1, "a1", "true");
     for (number, event) in (2..).zip(events) {
         match event {
+            // It takes a message away, which a commit of the agent's would have taken before.
+            Event::User(line) if line.starts_with("git switch") && twin.exists(".git/MERGE_MSG") => {}
+            Event::User(line) if line.starts_with("git switch") => {
+                // It is refused where it would take along what the agent has not committed.
+                let did = repo.sh(&format!("{line} 2>/dev/null && echo yes || true"));
+                if did == "yes" {
+                    twin.sh(line);
+                }
+            }
             Event::User(line) => {
                 // What is not there any more cannot be moved: the same in both.
                 let line = format!("( {line} ) 2>/dev/null || true");

@@ -296,6 +296,117 @@ fn switching_to_another_branch_between_calls_is_the_users() {
     }
 }
 
+/// What is done by turns, the agent first: then the branch where undo leads to, and what the user has there that is not committed.
+const THERE_AND_BACK: [(&[&str], &str, &str); 8] = [
+    (
+        &[
+            "echo its >>a.txt; git commit -qam its",
+            "git switch -q topic",
+            "echo its >>late.txt; git commit -qam its",
+            "git switch -q main",
+        ],
+        "main",
+        "",
+    ),
+    // One file is another on each branch, and in each commit.
+    (
+        &["sed -i s/1/its/ both.txt; git commit -qam its", "git switch -q topic", "true", "git switch -q main"],
+        "main",
+        "",
+    ),
+    (
+        &[
+            "sed -i s/1/its/ both.txt; git commit -qam its",
+            "git switch -q topic",
+            "sed -i s/topic/more/ both.txt; git commit -qam its",
+        ],
+        "topic",
+        "",
+    ),
+    // The user's own edits are carried along.
+    (
+        &[
+            "echo its >>a.txt; git commit -qam its",
+            "echo mine >>staged.txt; git add staged.txt; echo mine >>late.txt; git switch -q topic",
+            "echo its >>a.txt; git commit -qm its a.txt",
+            "git switch -q main; echo mine >>both.txt",
+        ],
+        "main",
+        " M both.txt\n M late.txt\nM  staged.txt",
+    ),
+    (
+        &[
+            "echo its >>a.txt; git commit -qam its",
+            "git switch -q topic; echo mine >>both.txt; git add both.txt",
+            "echo its >its.txt",
+        ],
+        "topic",
+        "M  both.txt",
+    ),
+    // To a branch that the agent has moved from elsewhere, and to one that it has made: undo takes that away.
+    (
+        &[
+            "git switch -q topic; echo its >>a.txt; git commit -qam its; git switch -q main",
+            "git switch -q topic",
+            "true",
+        ],
+        "topic",
+        "",
+    ),
+    (
+        &[
+            "git switch -qc its; mkdir d; echo its >d/its; git rm -q late.txt; git add .; git commit -qam its; git switch -q main",
+            "git switch -q its",
+            "echo its >>a.txt",
+        ],
+        "main",
+        "",
+    ),
+    (
+        &[
+            "echo its >>a.txt; git commit -qam its",
+            "git switch -q --detach topic; git switch -q main",
+            "echo its >>late.txt",
+        ],
+        "main",
+        "",
+    ),
+];
+
+#[test]
+fn what_git_writes_as_the_user_switches_between_the_agents_commits_is_not_the_users() {
+    for mode in Mode::BOTH {
+        for (lines, on, status) in THERE_AND_BACK {
+            let repo = begun(
+                mode,
+                "git switch -qc topic; sed -i s/1/topic/ both.txt; echo topic >topic.txt; git add .; git commit -qm topic; git switch -q main",
+            );
+            let branches =
+                |repo: &Sandbox| repo.git(["for-each-ref", "--format=%(refname) %(objectname)", "refs/heads"]);
+            let start = branches(&repo);
+            for (number, line) in (1..).zip(lines) {
+                if number % 2 == 1 { shell(&repo, number, line) } else { user(&repo, line) }
+            }
+            ends(&repo);
+            let after = repo.state();
+            let planned = repo.json(["undo", "--dry-run"]).1;
+            let done = repo.json(["undo"]).1;
+            assert_eq!((&planned["files"], &planned["head"]), (&done["files"], &done["head"]), "{lines:?}, {mode:?}");
+            assert_eq!(branches(&repo), start, "{lines:?}, {mode:?}");
+            assert_eq!(repo.git(["symbolic-ref", "--short", "HEAD"]), on, "{lines:?}, {mode:?}");
+            assert_eq!(
+                repo.sh("git status --porcelain; find . -type d -empty ! -path './.git/*'"),
+                status,
+                "{lines:?}, {mode:?}"
+            );
+            assert_eq!(repo.git(["diff", "HEAD"]).matches("+its").count(), 0, "{lines:?}, {mode:?}");
+            repo.redo();
+            repo.state().assert_is(&after, &format!("{lines:?}, {mode:?}"));
+            repo.assert_sound();
+        }
+    }
+}
+
 #[test]
 fn a_commit_while_an_edit_is_in_flight_is_the_users() {
     let repo = begun(Mode::Commit, "true");

@@ -10,6 +10,7 @@ use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::pointers::Pointers;
 use crate::model::turn::{Bounds, Turn};
+use crate::ops::turn::checkouts::{Checkout, file_of};
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -23,6 +24,8 @@ struct Gap {
     to: Pointers,
     /// The state then, where something was staged.
     then: Option<Checkpoint>,
+    /// What git wrote as HEAD went from one commit to another.
+    checkout: Option<Checkout>,
 }
 
 /// All that changed outside of the calls in a turn, in order.
@@ -39,7 +42,7 @@ impl Gaps {
         let gap = |from: &Checkpoint, to: &Checkpoint| {
             let work = checkpoints.work_between(from, to)?;
             let then = (!work.index.is_empty()).then(|| to.clone());
-            Ok::<_, anyhow::Error>(Gap { work, from: Pointers::of(from), to: Pointers::of(to), then })
+            Ok::<_, anyhow::Error>(Gap { work, from: Pointers::of(from), to: Pointers::of(to), then, checkout: None })
         };
         let last = timeline.last_step(turn.turn)?;
         for step in since + 1..=last {
@@ -51,6 +54,20 @@ impl Gaps {
         }
         gaps.retain(|gap| !gap.work.is_empty() || gap.from != gap.to);
         Ok(Self(gaps))
+    }
+
+    /// Tells what git wrote from what was saved. Without what calls did HEAD begins where `start` has it, and goes where the user
+    /// led it, or `stays`.
+    pub fn find_checkouts(&mut self, view: &View<'_>, start: &Checkpoint, stays: bool) -> Result<()> {
+        let mut own = Pointers::of(start);
+        for gap in &mut self.0 {
+            let was = own.head.clone();
+            if !stays {
+                own.follow(&gap.from, &gap.to);
+            }
+            gap.checkout = Checkout::of(view, (&gap.from, &gap.to), (&was, &own.head))?;
+        }
+        Ok(())
     }
 
     /// Whether there is nothing.
@@ -93,6 +110,10 @@ impl Gaps {
             for gap in &self.0 {
                 saved.follow(gap, merge)?;
                 for (path, change) in &gap.work.index {
+                    if gap.checkout.as_ref().is_some_and(|checkout| checkout.wrote_entries(path, change)) {
+                        staged.remove(path);
+                        continue;
+                    }
                     let (theirs, then) = (saved.file(path)?, saved.as_found(gap, path)?);
                     let is_saved = |file: FileState| change.to.iter().all(|entry| is_of(*entry, file, then));
                     if theirs == then || (!change.to.is_empty() && theirs.is_some_and(is_saved)) {
@@ -119,7 +140,13 @@ impl Gaps {
         checkpoints.merging(|merge| self.0.iter().try_for_each(|gap| saved.follow(gap, merge)))?;
         let files: Vec<_> = saved.files.into_iter().collect();
         let mut directories: BTreeMap<BString, Option<u32>> = BTreeMap::new();
-        for (path, change) in self.0.iter().flat_map(|gap| &gap.work.directories) {
+        for (gap, (path, change)) in self.0.iter().flat_map(|gap| gap.work.directories.iter().map(move |it| (gap, it)))
+        {
+            if let Some(checkout) = &gap.checkout
+                && checkout.moved_directory(view, path.as_bstr())?
+            {
+                continue;
+            }
             if !directories.contains_key(path) {
                 directories.insert(path.clone(), checkpoints.captured_directory(state, path.as_bstr())?);
             }
@@ -157,8 +184,19 @@ impl<'a> Saved<'a> {
     }
 
     fn follow(&mut self, gap: &Gap, merge: &mut Merge<'_>) -> Result<()> {
+        for (path, own) in gap.checkout.iter().flat_map(Checkout::own) {
+            let now = self.file(path)?;
+            let [from, to] = [own.from, own.to].map(|slot| file_of(self.base, slot, now));
+            let now = saved(path, now, &Change::new(from, to), merge)?;
+            self.files.insert(path.clone(), now);
+        }
         for (path, change) in &gap.work.files {
-            let now = saved(path, self.file(path)?, change, merge)?;
+            let change = match &gap.checkout {
+                Some(checkout) => checkout.rest(self.base, path, change),
+                None => Some(change.clone()),
+            };
+            let Some(change) = change else { continue };
+            let now = saved(path, self.file(path)?, &change, merge)?;
             self.files.insert(path.clone(), now);
         }
         Ok(())

@@ -55,12 +55,13 @@ impl Theirs {
     pub fn find(view: &View<'_>, turn: &mut Turn, ends: Ends<'_>) -> Result<Self> {
         let told = calls::in_open_turn(view.repo);
         turn.users_end = is_users_end(turn, &told);
-        let gaps = Gaps::since(view, turn, 0, ends.after)?;
+        let mut gaps = Gaps::since(view, turn, 0, ends.after)?;
         let led = gaps.led(Pointers::of(ends.start));
         turn.onto = led.head.commit.filter(|_| led.head != ends.start.head);
         if gaps.is_empty() {
             return Ok(Self::default());
         }
+        gaps.find_checkouts(view, ends.start, false)?;
         let (goal, staged) = goal(view, turn.onto, &gaps, ends)?;
         let is_nothing = staged.is_empty()
             && led == Pointers::of(ends.start)
@@ -128,13 +129,14 @@ fn goal(
     let mut goal = ends.before.clone();
     gaps.put_files(view, &mut goal)?;
     goal.operation = gaps.operation(goal.operation);
-    if let Some(onto) = onto {
+    let staged = if let Some(onto) = onto {
         led.put_into(&mut goal);
         goal.index = committed(view, ends.start, onto)?;
+        gaps.staged(view, ends.before, &goal.index)?
     } else {
         led.put_beside_head(&mut goal);
-    }
-    let staged = gaps.staged(view, ends.before, &ends.start.index)?;
+        gaps.staged(view, ends.before, &ends.start.index)?
+    };
     Checkpoints::new(view.repo).put_entries(&mut goal.index, &staged)?;
     Ok((goal, staged.into_keys().collect()))
 }
@@ -162,10 +164,11 @@ pub fn with_saved(
     since: u64,
     after: &Checkpoint,
 ) -> Result<Option<Checkpoint>> {
-    let gaps = Gaps::since(view, turn, since, after)?;
+    let mut gaps = Gaps::since(view, turn, since, after)?;
     if gaps.is_empty() {
         return Ok(None);
     }
+    gaps.find_checkouts(view, base, true)?;
     let mut state = base.clone();
     gaps.put_files(view, &mut state)?;
     state.operation = gaps.operation(state.operation);

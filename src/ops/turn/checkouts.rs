@@ -1,0 +1,156 @@
+//! Where the user leads HEAD between an agent's calls, git writes the files of the commit that it goes to: nobody has saved
+//! them. Without what the calls did HEAD comes from elsewhere or goes elsewhere, and other files come with it.
+//!
+//! ```text
+//!                      HEAD     its file     without what the calls did
+//! the turn begins      main A   1            main A    1
+//! a call commits       main B   1, its       main A    1
+//! the user switches    topic T  1            topic T   1
+//! and back             main B   1, its       main A    1
+//! ```
+
+use crate::git::index::Index;
+use crate::git::objects::Objects;
+use crate::git::objects::tree::{TreeSlot, file_kind, plain_entry};
+use crate::model::checkpoint::{Change, Checkpoint, FileState, Head, IndexEntry, Kind};
+use crate::model::pointers::Pointers;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What git wrote as HEAD went from one commit to another, and what it would have written without what calls did, where that
+/// is something else.
+pub struct Checkout {
+    found: BTreeMap<BString, Change<TreeSlot>>,
+    own: BTreeMap<BString, Change<TreeSlot>>,
+    /// The trees of either.
+    trees: [Change<ObjectId>; 2],
+    /// Whether it led to another branch, and no commits were made on the way.
+    is_all: bool,
+}
+
+impl Checkout {
+    /// What it was as HEAD went from here to there, and goes from here to there without what calls did. Commits that were
+    /// made on the way are none of it: what they have was saved.
+    pub fn of(view: &View<'_>, (from, to): (&Pointers, &Pointers), own: (&Head, &Head)) -> Result<Option<Self>> {
+        let (Some(was), Some(now)) = (from.head.commit, to.head.commit) else { return Ok(None) };
+        let (Some(own_was), Some(own_now)) = (own.0.commit, own.1.commit) else { return Ok(None) };
+        if (was, own_was) == (now, own_now) {
+            return Ok(None);
+        }
+        let Some(base) = made_on(view, from, to, now)? else { return Ok(None) };
+        let own_now = if own_now == now && own_was != own_now { base } else { own_now };
+        let objects = Objects::new(view.repo);
+        let tree = |commit| objects.commit_tree(commit);
+        let trees = [Change::new(tree(was)?, tree(base)?), Change::new(tree(own_was)?, tree(own_now)?)];
+        if trees[0] == trees[1] {
+            return Ok(None);
+        }
+        let changes = |trees: &Change<ObjectId>| objects.tree_changes(trees.from, trees.to);
+        let (mut found, mut own) = (changes(&trees[0])?, changes(&trees[1])?);
+        let is_same = |path: &BString| found.get(path) == own.get(path);
+        let mut others: BTreeSet<BString> =
+            found.keys().chain(own.keys()).filter(|path| !is_same(path)).cloned().collect();
+        leave_converted(view, &mut others)?;
+        for changes in [&mut found, &mut own] {
+            changes.retain(|path, change| others.contains(path) && is_of_files(change));
+        }
+        let is_all = base == now && from.head.branch != to.head.branch;
+        Ok(Some(Self { found, own, trees, is_all }))
+    }
+
+    /// What git would have written without what calls did, where that is not what it did write.
+    pub fn own(&self) -> impl Iterator<Item = (&BString, &Change<TreeSlot>)> {
+        self.own.iter()
+    }
+
+    /// What was done to a file beside what git wrote; none where that is nothing. `base` is a state with the usual modes.
+    pub fn rest(
+        &self,
+        base: &Checkpoint,
+        path: &BString,
+        change: &Change<Option<FileState>>,
+    ) -> Option<Change<Option<FileState>>> {
+        let written = self.found.get(path).filter(|written| is_as(change.from, written.from));
+        match written {
+            Some(written) if is_as(change.to, written.to) => None,
+            // It was written to after that.
+            Some(written) if self.is_all => Some(Change::new(file_of(base, written.to, None), change.to)),
+            _ => Some(change.clone()),
+        }
+    }
+
+    /// Whether git wrote the entries of a path along with its file.
+    pub fn wrote_entries(&self, path: &BString, change: &Change<Vec<IndexEntry>>) -> bool {
+        let is = |entries: &[IndexEntry], slot| *entries == plain_entry(slot, false)[..];
+        self.found.get(path).is_some_and(|written| is(&change.from, written.from) && is(&change.to, written.to))
+    }
+
+    /// Whether git made or removed a directory, and would not have without what calls did.
+    pub fn moved_directory(&self, view: &View<'_>, path: &BStr) -> Result<bool> {
+        let objects = Objects::new(view.repo);
+        let is_in = |tree| Ok::<_, anyhow::Error>(objects.tree_entry(tree, path)?.is_some());
+        let [found, own] = &self.trees;
+        let is_there = is_in(found.to)?;
+        Ok(is_in(found.from)? != is_there && is_in(own.to)? != is_there)
+    }
+}
+
+/// The commit that git has checked out on the way to this one, upon which others may have been made.
+fn made_on(view: &View<'_>, from: &Pointers, to: &Pointers, now: ObjectId) -> Result<Option<ObjectId>> {
+    let objects = Objects::new(view.repo);
+    let known: Vec<ObjectId> = from.branches.values().copied().chain(from.head.commit).collect();
+    let made: BTreeSet<ObjectId> = objects.commits_between(&known, now)?.into_iter().collect();
+    if made.is_empty() {
+        return Ok(Some(now));
+    }
+    if to.head.branch == from.head.branch {
+        return Ok(from.head.commit);
+    }
+    if let Some(tip) = to.head.branch.as_ref().and_then(|branch| from.branches.get(branch)) {
+        return Ok(Some(*tip));
+    }
+    let mut at = Some(now);
+    while let Some(commit) = at.filter(|commit| made.contains(commit)) {
+        at = objects.parents(commit)?.first().copied();
+    }
+    Ok(at)
+}
+
+/// Takes out those of these files that git converts: they do not have what its trees have.
+fn leave_converted(view: &View<'_>, paths: &mut BTreeSet<BString>) -> Result<()> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let index = Index::new(view.repo);
+    let read = index.read_index()?;
+    let mut conversion = index.conversion(&read)?;
+    paths.retain(|path| !conversion.may_convert(path.as_bstr()).unwrap_or(true));
+    Ok(())
+}
+
+fn is_of_files(change: &Change<TreeSlot>) -> bool {
+    [change.from, change.to].into_iter().flatten().all(|(mode, _)| file_kind(mode.kind()).is_some())
+}
+
+/// What a tree has of a file or link.
+fn content_of(slot: TreeSlot) -> Option<(Kind, ObjectId)> {
+    slot.and_then(|(mode, id)| Some((file_kind(mode.kind())?, id)))
+}
+
+/// Whether a file is as a tree has it.
+fn is_as(file: Option<FileState>, slot: TreeSlot) -> bool {
+    file.map(|file| (file.kind, file.id)) == content_of(slot)
+}
+
+/// A file as git writes it; as it is, where it has that content.
+pub fn file_of(base: &Checkpoint, slot: TreeSlot, there: Option<FileState>) -> Option<FileState> {
+    if is_as(there, slot) {
+        return there;
+    }
+    let (kind, id) = content_of(slot)?;
+    let mode = if kind == Kind::Symlink { 0 } else { base.modes.usual.of(kind) };
+    Some(FileState { kind, id, mode })
+}
