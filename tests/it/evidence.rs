@@ -73,6 +73,8 @@ struct Run {
     process: Child,
     /// Whether the first session is its agent's, and tells of its prompts.
     hooked: bool,
+    /// Whether its agent has told of anything yet: until then it is at work for all that anybody knows.
+    told: bool,
     /// Whether it is between two prompts that it has told of.
     waits: bool,
     number: usize,
@@ -239,9 +241,8 @@ impl Story {
         let _ = writeln!(self.told, "a run begins{}", if hooked { ", of a's" } else { "" });
         self.settles();
         self.closes();
-        self.run = Some(Run { process, hooked, waits: false, number });
+        self.run = Some(Run { process, hooked, told: false, waits: false, number });
         self.joins(RUN);
-        self.parts.insert(RUN, false);
         if let (true, AtWork::Sure(at_work)) = (hooked, &mut self.at_work) {
             // Its prompts tell when it is at work.
             at_work.remove(&RUN);
@@ -370,6 +371,7 @@ impl Story {
 
     /// A turn of this session's begins, beside others that are surely at work.
     fn joins(&mut self, who: usize) {
+        self.run.iter_mut().for_each(|run| run.told |= run.hooked && who == 0);
         let others = match &self.at_work {
             AtWork::Sure(at_work) => at_work.iter().copied().filter(|other| *other != who).collect(),
             _ => BTreeSet::new(),
@@ -379,6 +381,9 @@ impl Story {
             self.closes();
             self.calls = [0; 2];
             self.parts.clear();
+            if self.run.as_ref().is_some_and(|run| !run.told) {
+                self.parts.insert(RUN, false);
+            }
         }
         self.parts.entry(who).or_insert(false);
         self.decide(Whose::Users, Whose::Users);
@@ -624,7 +629,7 @@ fn with_evidence_a_change_is_its_sessions_and_without_any_the_users() {
 fn stories_that_chance_seldom_tells() {
     use Event::{Begin, Call, Called, End, Git, Look, Makes, RunEnds, Runs, Saves, Undo, Writes};
     let (saves, writes) = (Saves(false), Writes(0, false));
-    let stories: [&[Event]; 14] = [
+    let stories: [&[Event]; 15] = [
         &[Begin(0), writes, End(0), Begin(1), Writes(1, false), Runs(true), Call(0), RunEnds(false), saves, Undo],
         // Beside a run: one that is killed, and one whose agent waits for a prompt.
         &[saves, Begin(0), Runs(false), writes, RunEnds(true), Look(0), writes, End(0), saves, Begin(0)],
@@ -643,6 +648,8 @@ fn stories_that_chance_seldom_tells() {
             Begin(0),
         ],
         &[Begin(1), Call(1), Runs(false), Writes(1, false), RunEnds(false), Undo, Called(1), Undo, saves, Begin(0)],
+        // Its agent has told of nothing yet: what is saved between the other's calls may be its.
+        &[Runs(true), Begin(1), Writes(1, true), saves, Writes(1, true), End(1), Begin(0), writes, End(0)],
         // The user's work is uncommitted again, and in the file that the agent goes on to write.
         &[saves, Begin(0), writes, Undo, writes, End(0)],
         &[Begin(0), writes, Undo, saves, Undo, writes, End(0)],
