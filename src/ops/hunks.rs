@@ -37,6 +37,8 @@ pub struct Chosen {
 struct Choice {
     #[serde(with = "exact")]
     path: BString,
+    /// As it was when this was asked.
+    from: Option<FileState>,
     /// A part of its changes; none is all of them.
     part: Option<Part>,
 }
@@ -94,7 +96,7 @@ impl Asked {
             }
             let path = question.path.clone();
             let part = if answer == question.goal { None } else { Some(part(question, &file, is_whole, answer)?) };
-            chosen.push(Choice { path, part });
+            chosen.push(Choice { path, from: file.from, part });
         }
         if chosen.is_empty() {
             return Err(nothing(self.op, "no change was chosen").into());
@@ -169,7 +171,8 @@ impl Chosen {
 /// The part of a plan that was chosen.
 pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: Edits) -> Result<PlannedTurn> {
     let (whole, checkpoints) = (made.plan, Checkpoints::new(view.repo));
-    let left = left_behind(&whole, chosen);
+    let mut left = left_behind(&whole, chosen);
+    left.extend(changed_since(&whole, chosen));
     if !left.is_empty() {
         return Err(conflict(&left, whole.op, edits).into());
     }
@@ -212,6 +215,13 @@ fn left_behind(whole: &Plan, chosen: &Chosen) -> BTreeMap<BString, Cause> {
         return BTreeMap::new();
     }
     edited().filter(|file| file.to.is_none()).filter(is_whole).map(|file| (file.path.clone(), Cause::Changed)).collect()
+}
+
+/// The files that were chosen as a whole, and that somebody has saved since: nobody was asked about what is there now.
+fn changed_since(whole: &Plan, chosen: &Chosen) -> BTreeMap<BString, Cause> {
+    let asked = |file: &FileMove| chosen.files.iter().find(|choice| choice.path == file.path);
+    let is_another = |file: &&FileMove| asked(file).is_some_and(|it| it.part.is_none() && it.from != file.from);
+    whole.files.iter().filter(is_another).map(|file| (file.path.clone(), Cause::Changed)).collect()
 }
 
 impl Part {

@@ -364,6 +364,21 @@ fn the_answers_are_of_the_turn_that_was_shown() {
     }
 }
 
+/// The same, where all of a file was chosen: nobody was asked about what was saved since.
+#[test]
+fn what_is_saved_while_git_asks_stays_where_all_was_chosen() {
+    for args in [&["undo", "-p", "--", "a.txt"][..], &["restore", "-p", "1:before", "--", "a.txt"]] {
+        let repo = turn_of_hunks(Mode::Commit);
+        let editor = format!("sed -i '12s/.*/saved/' {}; true", repo.path("a.txt").display());
+        let mut command = repo.oxundo_command(args);
+        command.env("GIT_EDITOR", editor);
+        // The editor leaves the hunk as it is.
+        let done = Output::fed(&mut command, b"e\ny\n");
+        repo.assert_file("a.txt", lines(&[(3, "three"), (12, "saved"), (20, "twenty")]), "it is refused");
+        done.exits(3);
+    }
+}
+
 #[test]
 fn the_answers_are_a_plan_like_any_other() {
     let repo = turn_of_hunks(Mode::Commit);

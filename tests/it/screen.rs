@@ -128,6 +128,15 @@ fn what_was_recorded_meanwhile_is_planned_anew_and_counts() {
 }
 
 #[test]
+fn an_open_turn_is_what_undo_takes_back_first() {
+    let repo = three_turns();
+    repo.oxundo(["turn", "begin", "--session", "s", "--agent", "claude"]).success();
+    repo.sh("echo 4 >file4.txt");
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
+    screen.shows("Enter: undo turn 4 ").types("q").ends();
+}
+
+#[test]
 fn a_repository_that_is_gone_is_not_made_anew() {
     for (keys, shown) in [("cgood\r", "No such file"), ("\r\r", "error")] {
         let repo = three_turns();

@@ -96,6 +96,10 @@ impl Screen {
         let now = |row: &Row| row.mark == Mark::Now;
         let below = || {
             let now = self.shown.iter().position(|at| now(&self.rows[*at]))?;
+            // Undo takes an open turn back first.
+            if self.rows.iter().any(|row| row.mark == Mark::Open) {
+                return Some(now);
+            }
             let is_goal =
                 |at: &usize| self.rows[self.shown[*at]].turn().is_some() || self.shown[*at] + 1 == self.rows.len();
             (now + 1..self.shown.len()).find(is_goal).or(Some(now))

@@ -250,7 +250,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(
         "'…' has commits now, and had none then",
-        "git init -q ../unborn; cd ../unborn; identify; turn 'git switch -qc topic; echo t >topic.txt'; git branch main topic",
+        "git init -q -b main ../unborn; cd ../unborn; identify; turn 'git switch -qc topic; echo t >topic.txt'; git branch main topic",
         "oxundo undo",
         "test \"$(git symbolic-ref --short HEAD)\" = main",
     )
