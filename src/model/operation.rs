@@ -132,6 +132,13 @@ impl Operation {
     }
 }
 
+/// What an earlier operation may have left behind that would be taken for a part of one that comes back. It is in no state in which
+/// git was in the middle of nothing.
+pub fn left_before(to: &Operation) -> impl Iterator<Item = &'static BStr> {
+    let names = MORE.iter().filter(|_| to.is_under_way()).map(|name| BStr::new(*name));
+    names.filter(|name| *name != ORIG_HEAD && !to.files.contains_key(*name))
+}
+
 /// The paths that go on the way from one operation to another, what says that there is one first.
 pub fn removed<'a>(from: &'a Operation, to: &Operation) -> Vec<&'a BString> {
     let gone = from.files.keys().filter(|path| !to.files.contains_key(*path) && *path != ORIG_HEAD);

@@ -158,6 +158,30 @@ fn what_a_turn_does_in_the_middle_of_the_users_operation_comes_and_goes() {
     });
 }
 
+/// git leaves `AUTO_MERGE` behind where it ends with the stash that it had made of the user's edits.
+#[test]
+fn what_is_left_of_an_operation_that_was_given_up_is_no_part_of_it_when_it_comes_back() {
+    in_each_store(|store| {
+        let repo = store.sandbox();
+        repo.sh(
+            "mkdir p; echo one >p/one; echo edit >edit.txt; git add -A; git commit -qm files; git checkout -qb fork
+            echo fork >>p/one; git commit -qam fork; git checkout -q main; echo 2 >>p/one; git commit -qam second
+            echo more >>edit.txt",
+        );
+        let mut states = vec![repo.printed()];
+        for script in ["git rebase -q --autostash fork || :", "git commit -qam all", "git rebase --abort"] {
+            repo.turn(Mode::Ghost, script);
+            states.push(repo.printed());
+        }
+        repo.undo();
+        repo.printed().assert_is(&states[2], "the rebase is back as it was");
+        repo.undo();
+        repo.printed().assert_is(&states[1], "and before its commit");
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        repo.printed().assert_is(&states[3], "and over again");
+    });
+}
+
 #[test]
 fn a_bisect_comes_and_goes_and_git_goes_on_with_it() {
     in_each_store(|store| {

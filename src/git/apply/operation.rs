@@ -86,6 +86,11 @@ impl Apply<'_> {
     }
 
     fn bring_operation(&self, change: &Change<Operation>) -> Result<()> {
+        for path in operation::left_before(&change.to) {
+            if !self.repo.is_in_table(path) {
+                self.remove_operation_file(path)?;
+            }
+        }
         for path in operation::removed(&change.from, &change.to) {
             if !self.repo.is_in_table(path.as_bstr()) {
                 self.remove_operation_file(path.as_bstr())?;

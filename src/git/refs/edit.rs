@@ -4,7 +4,7 @@ use crate::error::Refusal;
 use crate::git::objects::Objects;
 use crate::git::refs::{Edit, Refs, full_name, moved_meanwhile};
 use crate::model::checkpoint::{Change, Head};
-use crate::model::operation::{ORIG_HEAD, Operation};
+use crate::model::operation::{ORIG_HEAD, Operation, left_before};
 use crate::model::plan::{BranchMove, Plan, SymbolicMove};
 use anyhow::{Result, bail};
 use gix::ObjectId;
@@ -67,9 +67,10 @@ impl Refs<'_> {
             let Some(blob) = operation.files.get(path) else { return Ok(None) };
             Ok(Some(ObjectId::from_hex(Objects::new(self.repo).blob(*blob)?.trim())?))
         };
-        let names: BTreeSet<&BString> = from.files.keys().chain(to.files.keys()).collect();
+        let mut names: BTreeSet<BString> = from.files.keys().chain(to.files.keys()).cloned().collect();
+        names.extend(left_before(to).map(ToOwned::to_owned));
         let mut edits = Vec::new();
-        for path in names.into_iter().filter(|path| self.repo.is_in_table(path.as_bstr())) {
+        for path in names.iter().filter(|path| self.repo.is_in_table(path.as_bstr())) {
             let name = FullName::try_from(path.clone())?;
             let (mut now, then) = (id(from, path)?.map(Target::Object), id(to, path)?);
             // git may have left one behind.
