@@ -293,3 +293,26 @@ fn a_rescue_with_the_users_version_of_what_an_undo_replaced_is_no_matter_of_age(
     assert!(!repo.oxundo(["gc", "--keep", "now"]).err().contains("--drop-user"), "a branch has it now");
     assert_eq!(repo.json(["restore", "rescue:1"]).1["error"]["code"], "not_found");
 }
+
+#[test]
+fn a_turn_that_dropped_what_the_user_had_stashed_is_no_matter_of_age() {
+    let repo = Sandbox::new();
+    repo.sh(
+        "echo mine >README.txt; echo new >new.txt; git stash push -q -u; echo other >README.txt; git stash push -q",
+    );
+    let entry = repo.git(["rev-parse", "stash@{1}"]).trim().to_owned();
+    repo.turn(Mode::Ghost, "git stash drop -q stash@{1}");
+    repo.turn(Mode::Ghost, "echo agent >README.txt; git stash push -q");
+    repo.turn(Mode::Ghost, "git stash drop -q");
+    for n in 0..51 {
+        repo.turn(Mode::Ghost, &format!("echo {n} >other.txt"));
+    }
+    let gone = |repo: &Sandbox, args: &[&str]| repo.json(args).1["expired"].clone();
+    assert_eq!(gone(&repo, &["gc", "--keep", "now"]), serde_json::json!([2, 3, 4]), "the agent's own goes");
+    repo.prune();
+    repo.git(["cat-file", "-e", &entry]);
+    let copy = repo.copy();
+    assert_eq!(gone(&copy, &["gc", "--keep", "now", "--drop-user"]), serde_json::json!([1]), "at the user's word");
+    repo.sh("echo mine >README.txt; echo new >new.txt");
+    assert_eq!(gone(&repo, &["gc", "--keep", "now"]), serde_json::json!([1]), "files have it now");
+}

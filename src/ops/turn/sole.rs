@@ -6,7 +6,7 @@ use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
 use crate::model::bytes::exact;
-use crate::model::checkpoint::{Checkpoint, Delta};
+use crate::model::checkpoint::{Checkpoint, Delta, StashEntry};
 use crate::model::turn::Turn;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -20,8 +20,13 @@ const MOST: usize = 50;
 /// A file's path and content.
 type Content<'a> = (&'a BString, ObjectId);
 
-/// Whether a turn changed or deleted what no commit has and no turn below it has made: the user's.
+/// Whether a turn changed or deleted what no commit has and no turn below it has made, or took it off the stash: the user's.
 pub fn is_sole(view: &View<'_>, turn: &Turn, before: &Checkpoint, whole: &Delta) -> Result<bool> {
+    if let Some(stash) = &whole.stash
+        && !made_elsewhere(view, turn, dropped(&stash.from, &stash.to))?
+    {
+        return Ok(true);
+    }
     let committed = match turn.dirty_commit {
         Some(dirty) => Objects::new(view.repo).commit_tree(dirty)?,
         None => Objects::new(view.repo).head_tree(&before.head)?,
@@ -43,6 +48,45 @@ pub fn is_sole(view: &View<'_>, turn: &Turn, before: &Checkpoint, whole: &Delta)
     Ok(!gone.is_empty())
 }
 
+/// The entries of a stash list that are not in another one.
+fn dropped<'s>(before: &'s [StashEntry], after: &[StashEntry]) -> Vec<&'s StashEntry> {
+    before.iter().filter(|entry| !after.contains(entry)).collect()
+}
+
+/// Whether turns below have stashed all of this.
+fn made_elsewhere(view: &View<'_>, turn: &Turn, mut entries: Vec<&StashEntry>) -> Result<bool> {
+    let mut below = turn.previous;
+    for _ in 0..MOST {
+        let Some(number) = below.filter(|_| !entries.is_empty()) else { break };
+        let [found, left] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(number, side));
+        let (found, left) = (found?.stash, left?.stash);
+        entries.retain(|entry| !left.contains(entry) || found.contains(entry));
+        below = view.timeline.require_turn(number)?.previous;
+    }
+    Ok(entries.is_empty())
+}
+
+/// What is in a stash entry: of the files, of the index, and of what was untracked.
+fn stashed(view: &View<'_>, entry: ObjectId) -> Result<Vec<(BString, ObjectId)>> {
+    let objects = Objects::new(view.repo);
+    if !objects.has_commit(entry) {
+        return Ok(Vec::new());
+    }
+    let parents = objects.parents(entry)?;
+    let Some(base) = parents.first().map(|base| objects.commit_tree(*base)).transpose()? else { return Ok(Vec::new()) };
+    let mut contents = Vec::new();
+    for (at, commit) in [entry].into_iter().chain(parents.into_iter().skip(1)).enumerate() {
+        let tree = objects.commit_tree(commit)?;
+        // The third has what was untracked, and nothing else.
+        let from = if at < 2 { base } else { objects.empty_tree() };
+        for path in objects.changed_paths(from, tree)? {
+            let file = objects.tree_file(tree, path.as_bstr())?;
+            contents.extend(file.map(|(_, id)| (path, id)));
+        }
+    }
+    Ok(contents)
+}
+
 /// Whether no branch and no file has, under its name, all that a turn's records alone may have of the user's.
 pub fn is_still_only_copy(view: &View<'_>, turn: &Turn) -> Result<bool> {
     let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
@@ -52,6 +96,10 @@ pub fn is_still_only_copy(view: &View<'_>, turn: &Turn) -> Result<bool> {
     if turn.sole {
         let gone = checkpoints.file_changes(&before, &after)?.into_iter();
         contents.extend(gone.filter_map(|(path, change)| Some((path, change.from?.id))));
+        let (dropped, now) = (dropped(&before.stash, &after.stash), Refs::new(view.repo).stash()?);
+        for entry in dropped.into_iter().filter(|entry| now.iter().all(|other| other.id != entry.id)) {
+            contents.extend(stashed(view, entry.id)?);
+        }
     }
     for copy in turn.copies.keys().filter_map(|path| exact::decode(path)) {
         match checkpoints.captured_file(&after, copy.as_bstr())? {
