@@ -32,6 +32,11 @@ echo more >>edit.txt; echo more >>untracked.txt; mkdir -p new/deep; echo new >ne
 rm swap.txt; mkdir swap.txt; echo in >swap.txt/in; rm link; echo plain >link; rm -r void; mkdir hollow
 head -c 5000 /dev/zero >big.bin; echo more >>both.txt; chmod 644 private; seq 200 >long.txt; chmod 600 mode.sh; echo k >.env";
 
+/// A turn that closes directories, to others than the superuser.
+const CLOSES: &str = "
+echo more >>edit.txt; echo three >tree/three; chmod 0 tree; rm -r void; mkdir -p shut/deep; echo s >shut/deep/file; echo p >shut/private
+chmod 600 shut/private; chmod 500 shut/deep; chmod 0 shut";
+
 /// A turn that leaves the branch and puts something on the stash.
 const SECOND: &str = "
 echo own >>swap.txt/in; git add -A swap.txt; git commit -qm own; git checkout -q -b topic; echo second >>staged.txt; echo stashed >>edit.txt; git stash -q
@@ -138,6 +143,11 @@ fn operations() -> Vec<Operation> {
     let committed = killed_at(&undo.repo, &undo.args, ["rename", "refs/heads/main"]);
     let torn = undo.cut_at("rename", "refs/heads/main", Loss::Content);
     let merge = given_up(Sandbox::new());
+    let closed = Sandbox::new().unprivileged();
+    closed.sh(USER);
+    closed.turn(Mode::Commit, CLOSES);
+    let opened = closed.copy();
+    opened.undo();
     let merging = merge.copy();
     merging.undo();
     let all = vec![
@@ -158,6 +168,8 @@ fn operations() -> Vec<Operation> {
         undo.recovery("recovery of an undo after a power cut", torn),
         undo,
         Operation::new("redo", undone, &["redo"]),
+        Operation::new("undo that opens what is closed", closed, &["undo"]),
+        Operation::new("redo that closes directories", opened, &["redo"]),
         Operation::new("undo, ghost", ghost, &["undo"]),
         Operation::new("redo, ghost", ghost_undone, &["redo"]),
         Operation::new("undo of two, over a stash and a switch", two, &["undo", "--steps", "2"]),
@@ -195,7 +207,9 @@ fn files_of(repo: &Sandbox, directory: &Path) -> BTreeSet<String> {
             }
         }
     }
-    let ids = repo.git_fed(&["hash-object", "--no-filters", "--stdin-paths"], paths.as_bytes());
+    // Some are closed to everybody else.
+    let args = ["-c", "safe.directory=*", "hash-object", "--no-filters", "--stdin-paths"];
+    let ids = repo.as_root().git_fed(&args, paths.as_bytes());
     ids.lines().map(str::to_owned).collect()
 }
 
@@ -275,6 +289,7 @@ impl Operation {
             disk.flush_now(repo.root());
         }
         disk.cut(case.loss);
+        let repo = repo.owned();
         let at = kill.and_then(|_| trace.points.last()).map_or("its end".to_owned(), |point| point.text.clone());
         Some(Cut { repo, at, said: trace.stderr, log })
     }

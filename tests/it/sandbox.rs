@@ -175,7 +175,7 @@ impl Sandbox {
             fs::write(git_dir.join("gitdir"), format!("{}/.git\n", root.display())).expect("write a path");
         }
         let copy = Self { root, cwd, variables: self.variables.clone(), ..copy };
-        let copy = if self.user.is_some() { copy.unprivileged() } else { copy };
+        let copy = Self { user: self.user, ..copy }.owned();
         // The index knows each file by its inode.
         let _ = copy.try_git(["update-index", "-q", "--refresh"]);
         copy
@@ -299,6 +299,11 @@ impl Sandbox {
             self.user = Some((NOBODY, NOBODY));
         }
         self
+    }
+
+    /// The same, where all that is in it is its user's again.
+    pub(crate) fn owned(self) -> Self {
+        if self.user.is_some() { self.unprivileged() } else { self }
     }
 
     /// The same, as the user whom the tests run as.
