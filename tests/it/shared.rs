@@ -102,3 +102,33 @@ fn each_takes_back_and_brings_again_what_the_other_has_done_in_one_worktree() {
             .sh(&format!("echo x >{name}.txt; git add {name}.txt; git commit -qm x; git stash list; git fsck --full"));
     }
 }
+
+#[test]
+fn what_comes_back_of_an_operation_is_the_groups_and_another_one_gives_it_up() {
+    for begin in ["git rebase -q side || :", "git cherry-pick side main~0 || :", "git merge -q side || :"] {
+        let Some([one, two]) = shared("group") else { return };
+        one.sh("git checkout -q -b side; echo side >base.txt; git commit -qam side; git checkout -q main; echo main >base.txt; git commit -qam main; chmod -R g+rwX . ");
+        let before = one.state();
+        one.sh("git config oxundo.mode ghost");
+        one.oxundo(["run", "--", "sh", "-c", &format!("exec >/dev/null 2>&1; {begin}")]).success();
+        one.undo();
+        one.state().without("ref refs/oxundo").assert_is(&before, begin);
+        one.redo();
+        let mut found = Vec::new();
+        for below in ["rebase-merge", "sequencer"].map(|name| one.path(".git").join(name)) {
+            if below.is_dir() {
+                closed(&below, &mut found);
+            }
+        }
+        assert!(found.is_empty(), "{begin}: closed to the group: {found:#?}");
+        // What is in the worktree belongs to the one who wrote it.
+        let word = begin.split(' ').nth(1).expect("git's word");
+        one.sh("chmod g+rw base.txt");
+        two.sh(&format!("git {word} --abort"));
+        assert!(
+            two.operation().keys().all(|name| name == "ORIG_HEAD" || name == "AUTO_MERGE" || name == "REBASE_HEAD"),
+            "{begin}"
+        );
+        assert_eq!(two.read("base.txt"), b"main\n", "{begin}");
+    }
+}
