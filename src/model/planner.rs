@@ -120,6 +120,7 @@ impl TurnDelta {
 /// Plans a walk over turns, in walking order.
 pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge: &mut Merge<'_>) -> Result<Plan> {
     let mut planner = Planner {
+        op,
         present,
         edits,
         merge,
@@ -156,6 +157,7 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
 }
 
 struct Planner<'a, 'm> {
+    op: Op,
     present: &'a Present,
     edits: Edits,
     merge: &'a mut Merge<'m>,
@@ -527,12 +529,13 @@ impl Planner<'_, '_> {
             return Ok(change.to.clone());
         }
         let ways = self.ways(path, remembered.unwrap_or(change), turn.delta.files.get(path));
-        if let Some(merged) = self.merged_by(path, now, &ways)? {
-            return Ok(merged);
-        }
         let apart = self.without_others(path, now)?;
-        if let Some(merged) = self.merged_by(path, &apart, &ways)? {
-            return Ok(merged);
+        // What is undone is not to stay staged; what is redone was not staged by the turns before.
+        let both = if self.op == Op::Undo { [&apart, now] } else { [now, &apart] };
+        for staged in both {
+            if let Some(merged) = self.merged_by(path, staged, &ways)? {
+                return Ok(merged);
+            }
         }
         // The file where the walk is now, and as it was found: what was in that is carried along, from step to step.
         let files = [self.file_at(path), self.occupant(path).file()].map(|file| file.map(|file| file.id));

@@ -533,6 +533,22 @@ fn a_line_that_was_changed_between_turns_and_again_since_stays_staged() {
     }
 }
 
+#[test]
+fn a_line_of_a_ghost_turns_is_not_left_staged_when_more_than_that_is_undone() {
+    for steps in [&["2"][..], &["1", "1"]] {
+        let repo = nine_lines();
+        repo.turn(Mode::Commit, &set(5, "turn"));
+        repo.turn(Mode::Ghost, &set(8, "ghost"));
+        repo.sh(&format!("{}; git add a.txt; {}", set(1, "mine"), set(3, "and more")));
+        let staged = repo.state();
+        steps.iter().for_each(|steps| drop(repo.oxundo(["undo", "--steps", steps])));
+        repo.assert_file("a.txt", lines(&[(1, "mine"), (3, "and more")]), "both are undone");
+        assert_eq!(repo.git(["show", ":a.txt"]) + "\n", lines(&[(1, "mine")]), "staged, without the agent's lines");
+        steps.iter().for_each(|steps| drop(repo.oxundo(["redo", "--steps", steps])));
+        repo.state().assert_is(&staged, "redo: staged as it was");
+    }
+}
+
 /// Someone works on the lines of a file, or on what is before line 1.
 #[derive(Clone, Debug)]
 enum Act {
