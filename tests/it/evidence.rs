@@ -629,7 +629,7 @@ fn with_evidence_a_change_is_its_sessions_and_without_any_the_users() {
 fn stories_that_chance_seldom_tells() {
     use Event::{Begin, Call, Called, End, Git, Look, Makes, RunEnds, Runs, Saves, Undo, Writes};
     let (saves, writes) = (Saves(false), Writes(0, false));
-    let stories: [&[Event]; 15] = [
+    let stories: [&[Event]; 16] = [
         &[Begin(0), writes, End(0), Begin(1), Writes(1, false), Runs(true), Call(0), RunEnds(false), saves, Undo],
         // Beside a run: one that is killed, and one whose agent waits for a prompt.
         &[saves, Begin(0), Runs(false), writes, RunEnds(true), Look(0), writes, End(0), saves, Begin(0)],
@@ -650,6 +650,20 @@ fn stories_that_chance_seldom_tells() {
         &[Begin(1), Call(1), Runs(false), Writes(1, false), RunEnds(false), Undo, Called(1), Undo, saves, Begin(0)],
         // Its agent has told of nothing yet: what is saved between the other's calls may be its.
         &[Runs(true), Begin(1), Writes(1, true), saves, Writes(1, true), End(1), Begin(0), writes, End(0)],
+        // The second prompt in a run, which is called by another name than its agent's hooks give.
+        &[
+            Runs(true),
+            Begin(0),
+            Writes(0, true),
+            End(0),
+            saves,
+            Begin(0),
+            Writes(0, true),
+            saves,
+            Writes(0, true),
+            End(0),
+            Begin(0),
+        ],
         // The user's work is uncommitted again, and in the file that the agent goes on to write.
         &[saves, Begin(0), writes, Undo, writes, End(0)],
         &[Begin(0), writes, Undo, saves, Undo, writes, End(0)],

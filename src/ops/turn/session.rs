@@ -644,9 +644,13 @@ fn tell_of_obstacle(locked: &Locked<'_>, turn: &Turn) {
 }
 
 fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: Mode) -> Result<()> {
+    open_turn_of(locked, call.part.agent.clone(), call, by_hooks, mode)
+}
+
+/// Opens a turn of this agent: a `run` calls it by the command that it has started, which may be another name than the hook's.
+fn open_turn_of(locked: &mut Locked<'_>, agent: String, call: &SignalCall, by_hooks: bool, mode: Mode) -> Result<()> {
     let origin = Bounds { by_hooks, partial: call.partial, parts: vec![started(call)], ..Bounds::default() };
-    let part = &call.part;
-    let (agent, session) = (part.agent.clone(), part.session.clone());
+    let session = call.part.session.clone();
     let who = Who { agent, session, message: call.message.clone(), prompt: call.prompt.clone(), mode };
     match begin(locked, who.clone(), origin.clone()) {
         Err(error) if mode == Mode::Commit && to_refusal(&error).code != Code::Corrupt => {
@@ -676,8 +680,7 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
         }
         let mode = turn.wanted_mode();
         let agent = if call.inside { turn.agent } else { call.part.agent.clone() };
-        let part = Participant { agent, ..call.part.clone() };
-        return open_turn(locked, &SignalCall { part, ..call.clone() }, false, mode);
+        return open_turn_of(locked, agent, call, false, mode);
     }
     let is_unchanged = since.changed(locked, &turn)?.is_empty();
     if is_unchanged || take_back(locked, &turn, &since).is_err() {
@@ -689,8 +692,7 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
     turn.asked(call.message.clone(), call.prompt.clone());
     let mode = turn.wanted_mode();
     let Turn { agent, message, prompt, .. } = turn;
-    let part = Participant { agent, ..call.part.clone() };
-    open_turn(locked, &SignalCall { part, message, prompt, ..call.clone() }, false, mode)
+    open_turn_of(locked, agent, &SignalCall { message, prompt, ..call.clone() }, false, mode)
 }
 
 /// A call of a tool comes within a prompt that was told of before.
