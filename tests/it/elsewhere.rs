@@ -159,3 +159,34 @@ fn a_path_behind_a_state_is_what_comes_back_of_it() {
     repo.oxundo(["restore", "tree:1:deep.txt"]).success();
     repo.assert_file("d/deep.txt", "deep\n", "seen from where one is");
 }
+
+/// A worktree of the same name comes back, and has a turn, in the instant in which something is said of one of the old ones.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn what_a_worktree_that_comes_back_records_is_not_lost() {
+    let repo = Sandbox::new();
+    let name = "refs/oxundo/worktrees/tree/timeline";
+    // The agent is to be no child of a thread that waits for all that it traces.
+    let linked = std::thread::scope(|scope| scope.spawn(|| tree(&repo)).join()).expect("two turns");
+    let two = repo.git(["rev-parse", name]);
+    linked.agent("echo three >three.txt");
+    repo.git(["update-ref", "refs/kept/three", name]);
+    repo.git(["worktree", "remove", "--force", "../tree"]);
+    repo.git(["update-ref", "--create-reflog", name, two.trim()]);
+    // What oxundo would do there, in one step: one that is stopped holds another up.
+    let comes_back = || {
+        repo.git(["worktree", "add", "-q", "../tree", "tree"]);
+        repo.git(["update-ref", name, "refs/kept/three"]);
+    };
+    let mut command = repo.launched_command(crate::tracer::LAUNCH, &["keep", "tree:1"]);
+    let lock = format!("{name}.lock");
+    let Ok(trace) = crate::tracer::interrupt_at_opening(&mut command, &lock, 0, &comes_back) else {
+        return crate::sandbox::announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+    };
+    assert!(trace.stderr.starts_with("error: ") && trace.code != Some(0), "{:?}: {}", trace.code, trace.stderr);
+    let numbers: Vec<_> = linked.log().iter().map(|turn| json!([turn["turn"], turn["kept"]])).collect();
+    assert_eq!(numbers, [json!([3, false]), json!([2, false]), json!([1, false])]);
+    linked.oxundo(["keep", "1"]).success();
+    assert_eq!(linked.json(["show", "1"]).1["kept"], true);
+    repo.assert_sound();
+}
