@@ -95,11 +95,12 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
         [turn] => format!("turn {} ({})", turn.turn, sanitized(&turn.label())),
         _ => format!("turns {listed}"),
     };
+    let noun = if turns.len() == 1 { "turn" } else { "turns" };
     let (made, message, object) = if pathspecs.is_empty() {
-        (Made::Revert(numbers.clone()), format!("take out turn {listed}"), whose)
+        (Made::Revert(numbers.clone()), format!("take out {noun} {listed}"), whose)
     } else {
         let paths: Vec<_> = pathspecs.iter().map(|path| path.to_string_lossy()).collect();
-        let message = format!("take out {} of turn {listed}", paths.join(" "));
+        let message = format!("take out {} of {noun} {listed}", paths.join(" "));
         (Made::PartialRevert(numbers.clone()), message, format!("parts of {whose}"))
     };
     PlannedTurn {

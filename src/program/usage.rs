@@ -211,7 +211,7 @@ impl<'a> Typed<'a> {
         if given.is_empty() {
             return Refusal::new(Code::Usage, format!("'{}' needs a value", bare(&what))).hint(self.help());
         }
-        if matches!(name, "undo" | "redo") && what.contains('N') {
+        if matches!(name, "undo" | "redo") && ["[N]", "<N>"].iter().any(|number| what.contains(number)) {
             return self.no_number(&given, !what.starts_with('-'));
         }
         let refusal = Refusal::new(Code::Usage, format!("'{given}' cannot be {}", named(&what)));

@@ -541,10 +541,14 @@ fn a_line_of_a_ghost_turns_is_not_left_staged_when_more_than_that_is_undone() {
         repo.turn(Mode::Ghost, &set(8, "ghost"));
         repo.sh(&format!("{}; git add a.txt; {}", set(1, "mine"), set(3, "and more")));
         let staged = repo.state();
-        steps.iter().for_each(|steps| drop(repo.oxundo(["undo", "--steps", steps])));
+        for steps in steps {
+            repo.oxundo(["undo", "--steps", steps]);
+        }
         repo.assert_file("a.txt", lines(&[(1, "mine"), (3, "and more")]), "both are undone");
         assert_eq!(repo.git(["show", ":a.txt"]) + "\n", lines(&[(1, "mine")]), "staged, without the agent's lines");
-        steps.iter().for_each(|steps| drop(repo.oxundo(["redo", "--steps", steps])));
+        for steps in steps {
+            repo.oxundo(["redo", "--steps", steps]);
+        }
         repo.state().assert_is(&staged, "redo: staged as it was");
     }
 }

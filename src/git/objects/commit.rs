@@ -130,11 +130,10 @@ impl Objects<'_> {
             let is_empty = || self.changed_in(original).is_ok_and(|changed| changed.is_empty());
             return match is_same_tree {
                 true if is_authors || is_same_message || !is_empty() => Likeness::Reworded,
-                true => Likeness::None,
                 false if is_authors && is_same_message => Likeness::Copy,
                 // Two commits that were made in the same second have no more in common than that.
                 false if self.touch_the_same(original, other) => Likeness::Beside,
-                false => Likeness::None,
+                _ => Likeness::None,
             };
         }
         let is_copy = is_authors && (is_same_tree || is_same_message)

@@ -273,18 +273,17 @@ fn check_arrival(plan: &Plan, now: &Checkpoint) -> Result<()> {
             .hint(format!("run 'git switch {word}' to go there"))
             .into());
     };
-    Err(match found {
-        None => Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, is no branch any more"))
-            .hint(format!("run 'git branch {word} {left}' to have it again, then the same command again")),
-        Some(_) => {
-            let kept = shell_word(format!("{shown}-kept").as_bytes());
-            let line = format!("git branch -m {word} {kept} && git branch {word} {left}");
-            Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, has gone on since"))
-                .hint(format!("run '{line}' to put it there, then the same command again"))
-                .hint(format!("or run 'git switch {word}' to go there with git"))
-        }
+    if found.is_none() {
+        return Err(Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, is no branch any more"))
+            .hint(format!("run 'git branch {word} {left}' to have it again, then the same command again"))
+            .into());
     }
-    .into())
+    let kept = shell_word(format!("{shown}-kept").as_bytes());
+    let line = format!("git branch -m {word} {kept} && git branch {word} {left}");
+    Err(Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, has gone on since"))
+        .hint(format!("run '{line}' to put it there, then the same command again"))
+        .hint(format!("or run 'git switch {word}' to go there with git"))
+        .into())
 }
 
 /// Refuses to move HEAD, and what it is on, where that is no branch.

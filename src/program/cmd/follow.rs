@@ -93,7 +93,7 @@ fn told(event: &str, operation: Option<&Operation>, stored: Option<&Stored<'_>>)
         "at": at,
         "state": number.map(|number| format!("op:{number}")),
         "timeline": stored.and_then(|stored| stored.commit).map(|id| id.to_string()),
-        "op": operation.and_then(|operation| operation.what.split(' ').next()),
+        "op": operation.and_then(|operation| operation.what.split([' ', ':']).next()),
         "message": operation.map(|operation| &operation.what),
         "open_turn": stored.and_then(|stored| stored.state.open),
         "turn": turn,
