@@ -130,8 +130,8 @@ impl Pointers {
         }
     }
 
-    /// Follows somebody who led them from one place to another. Of HEAD, and of the branch that it is on, that is only where
-    /// these are there too: what stands on somebody else's commits cannot be had without them.
+    /// Follows somebody who led them from one place to another. Of the branch that HEAD is on, that is only where these are there
+    /// too: what stands on somebody else's commits cannot be had without them. HEAD goes to another branch as that is here.
     pub fn follow(&mut self, from: &Self, to: &Self) {
         let on = from.head.branch.as_ref();
         let renamed = self.on_new_branch(from, to);

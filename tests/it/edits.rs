@@ -542,12 +542,12 @@ fn a_line_of_a_ghost_turns_is_not_left_staged_when_more_than_that_is_undone() {
         repo.sh(&format!("{}; git add a.txt; {}", set(1, "mine"), set(3, "and more")));
         let staged = repo.state();
         for steps in steps {
-            repo.oxundo(["undo", "--steps", steps]);
+            repo.oxundo(["undo", "--steps", steps]).success();
         }
         repo.assert_file("a.txt", lines(&[(1, "mine"), (3, "and more")]), "both are undone");
         assert_eq!(repo.git(["show", ":a.txt"]) + "\n", lines(&[(1, "mine")]), "staged, without the agent's lines");
         for steps in steps {
-            repo.oxundo(["redo", "--steps", steps]);
+            repo.oxundo(["redo", "--steps", steps]).success();
         }
         repo.state().assert_is(&staged, "redo: staged as it was");
     }
