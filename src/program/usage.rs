@@ -67,6 +67,7 @@ pub fn refusal(error: &Error, args: &[OsString]) -> Refusal {
         ErrorKind::InvalidSubcommand => typed.no_command(),
         ErrorKind::UnknownArgument => typed.unknown(),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => typed.wrong_value(),
+        ErrorKind::TooManyValues => typed.one_too_many(&typed.context(ContextKind::InvalidValue).unwrap_or_default()),
         ErrorKind::ArgumentConflict => typed.conflict(),
         ErrorKind::MissingRequiredArgument => typed.missing(),
         _ => typed.other(),
@@ -184,14 +185,7 @@ impl<'a> Typed<'a> {
                 .hint(run(&self.with(number, &number[1..])));
         }
         if !given.starts_with('-') {
-            let refusal = Refusal::new(Code::Usage, format!("'{given}' is one word too many for '{name}'"));
-            let is_path = name == "log" && Path::new(&given).symlink_metadata().is_ok();
-            let takes_paths = is_path || matches!(name, "undo" | "restore" | "diff");
-            return if takes_paths {
-                refusal.hint(format!("paths come behind ' -- ': {}", quoted_line(&self.with_paths(&given))))
-            } else {
-                refusal.hint(self.help())
-            };
+            return self.one_too_many(&given);
         }
         let whose = if name.is_empty() { "oxundo".to_owned() } else { format!("'{name}'") };
         let refusal = Refusal::new(Code::Usage, format!("{whose} has no option '{given}'"));
@@ -201,6 +195,17 @@ impl<'a> Typed<'a> {
             (Some((.., what)), _) => refusal.hint(*what),
             (None, Some(near)) => refusal.hint(run(&self.with(&given, &near))),
             (None, None) => refusal.hint(self.help()),
+        }
+    }
+
+    fn one_too_many(&self, given: &str) -> Refusal {
+        let name = self.name();
+        let refusal = Refusal::new(Code::Usage, format!("'{given}' is one word too many for '{name}'"));
+        let is_path = name == "log" && Path::new(given).symlink_metadata().is_ok();
+        if is_path || matches!(name, "undo" | "restore" | "diff") {
+            refusal.hint(format!("paths come behind ' -- ': {}", quoted_line(&self.with_paths(given))))
+        } else {
+            refusal.hint(self.help())
         }
     }
 

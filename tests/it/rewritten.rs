@@ -349,6 +349,32 @@ fn no_hint_puts_the_work_of_later_turns_away() {
     );
 }
 
+#[test]
+fn a_branch_that_is_gone_is_made_again_by_the_line_of_the_hint() {
+    for (begin, turn, gone, command) in [
+        ("git branch o", "git switch -q o; echo one >>README.txt", "git branch -qm o oo", "redo"),
+        ("git branch o", "echo one >>README.txt; git commit -qam x; git switch -q o", "git branch -qD main", "undo"),
+        (":", "git switch -qc theirs; echo one >>README.txt; git commit -qam x", "git branch -qm main trunk", "redo"),
+    ] {
+        let repo = Sandbox::new();
+        repo.sh(begin);
+        let before = repo.state();
+        repo.agent(turn);
+        let after = repo.state();
+        if command == "redo" {
+            repo.undo();
+        }
+        repo.sh(gone);
+        let error = repo.refuses(&[command], "branch");
+        let hint = error["hints"][0].as_str().expect("a hint").to_owned();
+        repo.sh(hint.split('\'').nth(1).expect("a line to type"));
+        repo.oxundo([command]).success();
+        let wanted = if command == "redo" { &after } else { &before };
+        let files = |state: &State| state.clone().only(|fact| fact.starts_with("on disk") || fact.starts_with("index"));
+        files(&repo.state()).assert_is(&files(wanted), &format!("{hint}, and {command} again"));
+    }
+}
+
 /// What the user does to `main` while HEAD is elsewhere.
 const GOES_ON: &str = "git update-ref refs/heads/main $(git commit-tree -p main -m own 'main^{tree}')";
 
