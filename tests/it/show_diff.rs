@@ -59,6 +59,35 @@ fn a_file_is_shown_as_it_was_before_and_after_any_turn() {
 }
 
 #[test]
+fn a_difference_is_of_one_path_by_either_form_and_a_path_alone_is_told_where_it_goes() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >'o*e.txt'; echo two >two.txt");
+    repo.agent("echo more >>'o*e.txt'; echo more >>two.txt; mkdir sub; echo sub >sub/one.txt");
+    let by = |args: &[&str]| {
+        let shown = repo.oxundo(args);
+        shown.success();
+        shown.out()
+    };
+    let wanted = by(&["diff", "1", "--", ":(literal)o*e.txt"]);
+    assert!(wanted.contains("+more") && !wanted.contains("two.txt"), "{wanted}");
+    assert_eq!(by(&["diff", "1:o*e.txt"]), wanted);
+    assert_eq!(by(&["diff", "1:before:two.txt"]), by(&["diff", "1:before", "--", "two.txt"]));
+    let files = repo.json(["diff", "1:two.txt"]).1["files"].clone();
+    assert_eq!(files.as_array().map(Vec::len), Some(1), "{files}");
+    for (args, line) in [
+        (&["diff", "two.txt"][..], "'oxundo diff -- two.txt'"),
+        (&["diff", "1", "two.txt"], "'oxundo diff 1 -- two.txt'"),
+    ] {
+        let (code, answer) = repo.json(args);
+        let hint = &answer["error"]["hints"][0];
+        assert!(code == 1 && hint.as_str().is_some_and(|hint| hint.ends_with(line)), "{answer}");
+        repo.sh(line.trim_matches('\''));
+    }
+    let (_, answer) = repo.json(["diff", "nowhere.txt"]);
+    assert!(!answer["error"]["hints"].to_string().contains(" -- "), "{answer}");
+}
+
+#[test]
 fn an_external_diff_and_a_pager_of_the_users_are_used() {
     let repo = two_turns();
     repo.write("../home/outer.sh", "echo outer $1\n");

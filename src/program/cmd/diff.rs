@@ -1,28 +1,56 @@
 //! `oxundo diff`: what changed since a turn, or between two, through git's own diff.
 
+use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
+use crate::model::bytes::{quoted_line, shell_word};
 use crate::model::turn::FileChange;
 use crate::ops::diff::{changes, states};
+use crate::ops::resolve::state_and_path;
 use crate::ops::turn::session::look;
 use crate::program::args::DiffArgs;
 use crate::program::ui::{Answer, Ui};
-use anyhow::Result;
+use anyhow::{Error, Result};
 use serde_json::json;
+use std::ffi::OsString;
+use std::path::Path;
 
-/// Compares the state after a turn with that after another, or with the worktree.
+/// Compares the state after a turn with that after another, or with the worktree; of `17:src/a.rs` this path.
 pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let heard = ui.heard();
     let view = look(repo, &heard, "diff")?;
-    let (from, to) = ends(&args.turns);
-    let states = states(&view, from, to)?;
+    let (mut from, to) = ends(&args.turns);
+    let mut path = None;
+    if to.is_none() && args.pathspecs.is_empty() {
+        let found = state_and_path(&view, from).map_err(|error| or_paths(error, &args.turns))?;
+        (from, path) = (found.1, found.2);
+    }
+    let states = states(&view, from, to).map_err(|error| or_paths(error, &args.turns))?;
+    let literal = path.map(|path| OsString::from(format!(":(literal){path}")));
+    let pathspecs = literal.as_ref().map_or(args.pathspecs.as_slice(), std::slice::from_ref);
     if ui.json {
-        let files = changes(&view, &states, &args.pathspecs)?;
+        let files = changes(&view, &states, pathspecs)?;
         return Ok(Some(Changes(files.into_iter().map(|(_, change)| change).collect())));
     }
     let [from, to] = states.map(|state| state.worktree);
-    Objects::new(repo).print_diff(from, to, Ui::diff_style(args.stat), &args.pathspecs)?;
+    Objects::new(repo).print_diff(from, to, Ui::diff_style(args.stat), pathspecs)?;
     Ok(None)
+}
+
+/// The refusal of a word that is no turn, and may be a path.
+fn or_paths(error: Error, turns: &[String]) -> Error {
+    let is_path = |word: &String| Path::new(word).symlink_metadata().is_ok();
+    match (error.downcast::<Refusal>(), turns.iter().position(is_path)) {
+        (Ok(mut refusal), Some(first)) if refusal.code == Code::NotFound => {
+            let (before, paths) = turns.split_at(first);
+            let words = ["oxundo", "diff"].into_iter().chain(before.iter().map(String::as_str)).chain(["--"]);
+            let words: Vec<String> = words.chain(paths.iter().map(String::as_str)).map(shell_word).collect();
+            refusal.hints.insert(0, format!("paths come behind ' -- ': {}", quoted_line(&words.join(" "))));
+            refusal.into()
+        }
+        (Ok(refusal), _) => refusal.into(),
+        (Err(error), _) => error,
+    }
 }
 
 /// Between which states, in one word (`3..5`) or two; a side that is left out is the last turn done, as HEAD is for git.
