@@ -762,8 +762,8 @@ impl Planner<'_, '_> {
     fn finish(mut self, op: Op) -> Result<Plan, Refusal> {
         if let Some((name, left)) = self.moved.first() {
             let is_here = (self.present.head.stack() == name).then(|| self.present.head.commit.is_some());
-            let is_there = self.present.branches.contains_key(name);
-            return Err(moved_ref(name, *left, is_here, is_there));
+            let exists = self.present.branches.contains_key(name);
+            return Err(moved_ref(name, *left, is_here, exists));
         }
         if !self.overlaps.is_empty() {
             return Err(conflict(&self.overlaps, op, self.edits));
@@ -881,13 +881,13 @@ fn kept_edits(
 }
 
 /// Where it is the branch that HEAD is on, it is known too whether that has a commit.
-fn moved_ref(name: &str, left: Option<ObjectId>, is_here: Option<bool>, is_there: bool) -> Refusal {
+fn moved_ref(name: &str, left: Option<ObjectId>, is_here: Option<bool>, exists: bool) -> Refusal {
     let shown = short_branch(name);
     let [word, kept] = [shown.to_string(), format!("{shown}-kept")].map(|name| shell_word(name.as_bytes()));
     let line = match left.map(|left| left.to_hex_with_len(10).to_string()) {
         Some(left) if is_here == Some(true) => format!("git reset --keep {left}"),
         Some(left) if is_here.is_some() => format!("git merge -q --ff-only {left}"),
-        Some(left) if !is_there => format!("git branch {word} {left}"),
+        Some(left) if !exists => format!("git branch {word} {left}"),
         Some(left) => format!("git branch -m {word} {kept} && git branch {word} {left}"),
         None => format!("git branch -m {word} {kept}"),
     };
