@@ -402,13 +402,13 @@ mod tests {
         let mut screen = screen(40, 10);
         press(&mut screen, KeyCode::Char('?'));
         let first = shown(&screen);
-        assert!(first.contains("Enter") && !first.contains("Escape"), "{first}");
+        assert!(first.contains("Enter  go there") && !first.contains("Escape"), "{first}");
         for (key, is_last) in
             [(KeyCode::Down, false), (KeyCode::PageDown, false), (KeyCode::End, true), (KeyCode::Down, true)]
         {
             press(&mut screen, key);
             let now = shown(&screen);
-            assert!(!now.contains("Enter") && now.contains("Escape") == is_last, "{key:?}: {now}");
+            assert!(!now.contains("Enter  go there") && now.contains("Escape") == is_last, "{key:?}: {now}");
         }
         press(&mut screen, KeyCode::Home);
         assert_eq!(shown(&screen), first);
