@@ -138,13 +138,13 @@ fn an_open_turn_is_what_undo_takes_back_first() {
 
 #[test]
 fn a_repository_that_is_gone_is_not_made_anew() {
-    for (keys, shown) in [("cgood\r", "No such file"), ("\r\r", "error")] {
+    for keys in ["cgood\r", "\r\r"] {
         let repo = three_turns();
         let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
         screen.shows("Enter: undo turn 3").shows("-3");
         std::fs::remove_dir_all(repo.path(".git")).expect("it is deleted");
-        screen.types(keys).shows(shown);
-        screen.ends();
+        // Whoever sees it first says so.
+        screen.types(keys).shows("error: ").ends();
         assert!(!repo.exists(".git"));
     }
 }
