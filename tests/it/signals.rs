@@ -80,6 +80,8 @@ fn ctrl_z_stops_the_turn_and_fg_goes_on_with_it() {
         terminal.types("\x1a").shows("Stopped").shows("$ ");
         repo.refuses(&["undo"], "busy");
         terminal.types("fg\n").shows("oxundo run");
+        // The shell says so before it hands the terminal on: a key until then is its own.
+        repo.sh("while ps -C oxundo -o stat= | grep -q T; do :; done");
     }
     terminal.types("typed\n").shows("$ ").ended(0);
     repo.assert_file("two", "typed\n", "the terminal is the agent's again");
