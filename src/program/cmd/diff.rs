@@ -3,13 +3,14 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::model::bytes::{quoted_line, shell_word};
+use crate::model::bytes::quoted_line;
 use crate::model::turn::FileChange;
 use crate::ops::diff::{changes, states};
 use crate::ops::resolve::state_and_path;
 use crate::ops::turn::session::look;
 use crate::program::args::DiffArgs;
 use crate::program::ui::{Answer, Ui};
+use crate::program::usage::line;
 use anyhow::{Error, Result};
 use serde_json::json;
 use std::ffi::OsString;
@@ -43,9 +44,9 @@ fn or_paths(error: Error, turns: &[String]) -> Error {
     match (error.downcast::<Refusal>(), turns.iter().position(is_path)) {
         (Ok(mut refusal), Some(first)) if refusal.code == Code::NotFound => {
             let (before, paths) = turns.split_at(first);
-            let words = ["oxundo", "diff"].into_iter().chain(before.iter().map(String::as_str)).chain(["--"]);
-            let words: Vec<String> = words.chain(paths.iter().map(String::as_str)).map(shell_word).collect();
-            refusal.hints.insert(0, format!("paths come behind ' -- ': {}", quoted_line(&words.join(" "))));
+            let words = ["diff"].into_iter().chain(before.iter().map(String::as_str)).chain(["--"]);
+            let meant = line(words.chain(paths.iter().map(String::as_str)));
+            refusal.hints.insert(0, format!("paths come behind ' -- ': {}", quoted_line(&meant)));
             refusal.into()
         }
         (Ok(refusal), _) => refusal.into(),
