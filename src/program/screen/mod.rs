@@ -46,11 +46,15 @@ const FIRST: Duration = Duration::from_millis(40);
 
 /// Lets the user choose what to do, and does it.
 pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
-    let chosen = if Ui::can_draw() { on_screen(repo, edits)? } else { list::choose(repo, ui, edits)?.ok_or(Kept(0)) };
+    let chosen = if Ui::can_draw() {
+        on_screen(repo, edits)?
+    } else {
+        list::choose(repo, ui, edits)?.ok_or(Left { recorded: false })
+    };
     let (deed, told) = match chosen {
         Ok(chosen) => chosen,
-        Err(Kept(words)) => {
-            Ui::show(if words == 0 { "Nothing is changed\n" } else { "Nothing else is changed\n" });
+        Err(Left { recorded }) => {
+            Ui::show(if recorded { "Nothing else is changed\n" } else { "Nothing is changed\n" });
             return Ok(ExitCode::from(LEFT));
         }
     };
@@ -59,17 +63,19 @@ pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How often something was recorded before the screen was left: a checkpoint, or what a turn was about.
-struct Kept(usize);
+/// The screen was left without a choice; whether something was recorded before, a checkpoint or what a turn was about.
+struct Left {
+    recorded: bool,
+}
 
 /// What was chosen on the screen, which is gone then.
-fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<std::result::Result<(Deed, Told), Kept>> {
+fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<std::result::Result<(Deed, Told), Left>> {
     let (colored, unicode) = Ui::screen_look();
     let paint = Paint { glyphs: Glyphs::of(unicode), colored };
     let looker = Looker::start(repo, edits);
     let first = looker.news(FIRST);
     let screen = Screen::new(size()?);
-    let mut shown = Shown { screen, looker, paint, asked: None, kept: 0, reading: 1, is_drawn: false };
+    let mut shown = Shown { screen, looker, paint, asked: None, recorded: false, reading: 1, is_drawn: false };
     let mut taken = Taken::take()?;
     if let Some(news) = first {
         shown.hear(news)?;
@@ -81,8 +87,8 @@ fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<std::result::Result<(D
     drop(taken);
     match ended? {
         Ended::Chosen(deed, told) => Ok(Ok((deed, *told))),
-        Ended::Left => Ok(Err(Kept(shown.kept))),
-        Ended::Signal(signal) => end_by(signal).map(|()| Err(Kept(shown.kept))),
+        Ended::Left => Ok(Err(Left { recorded: shown.recorded })),
+        Ended::Signal(signal) => end_by(signal).map(|()| Err(Left { recorded: shown.recorded })),
     }
 }
 
@@ -99,8 +105,8 @@ struct Shown {
     paint: Paint,
     /// What was asked for last.
     asked: Option<Wanted>,
-    /// How often something was recorded.
-    kept: usize,
+    /// Whether something was recorded.
+    recorded: bool,
     /// By which reading of the timeline the rows are.
     reading: u64,
     /// Whether the terminal shows it.
@@ -248,7 +254,7 @@ impl Shown {
 
     /// Says what was done, or why not, and reads the timeline again.
     fn say(&mut self, done: Result<String>) {
-        self.kept += usize::from(done.is_ok());
+        self.recorded |= done.is_ok();
         let said = done.unwrap_or_else(|error| to_refusal(&error).message);
         self.screen.said = row::harmless(&said);
         self.looker.read();
