@@ -1,7 +1,7 @@
 //! A hook that cannot look in time gives up: the agent goes on, the turn begins at the next sign, and the next command
 //! tells.
 
-use crate::sandbox::{Output, Sandbox, announce};
+use crate::sandbox::{Output, Sandbox, State, announce};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -38,6 +38,17 @@ fn patient(repo: &Sandbox) {
 
 fn first(repo: &Sandbox) -> Value {
     repo.log().into_iter().next().unwrap_or_default()
+}
+
+/// Undo leads back to where a late turn began, and says that it was late, once.
+#[track_caller]
+fn assert_told_by_undo(repo: &Sandbox, before: &State) {
+    let undo = repo.oxundo(["undo"]);
+    undo.success();
+    undo.warns("the prompt's turn was begun late, and is partial");
+    repo.state().assert_is(before, "what was there when it began is back");
+    assert_eq!(repo.oxundo(["status"]).err(), "", "it was told");
+    repo.assert_sound();
 }
 
 #[test]
@@ -128,12 +139,7 @@ fn what_cannot_be_read_is_told_of_and_the_next_sign_begins_the_turn() {
         hook(&repo, "PostToolUse", "1");
         hook(&repo, END, "1");
         assert_eq!((first(&repo)["partial"].clone(), repo.log().len()), (json!(true), 1));
-        let undo = repo.oxundo(["undo"]);
-        undo.success();
-        undo.warns("the prompt's turn was begun late, and is partial");
-        repo.state().assert_is(&before, "what was there when it began is back");
-        assert_eq!(repo.oxundo(["status"]).err(), "", "it was told");
-        repo.assert_sound();
+        assert_told_by_undo(&repo, &before);
     }
 }
 
@@ -258,12 +264,7 @@ fn a_killed_sign_that_is_all_there_is_of_a_beginning_is_told_of_too() {
     fire(&repo, &["cline", "TaskComplete"], &cline(&repo, "headless-4-TaskComplete"));
     let turn = first(&repo);
     assert_eq!((&turn["partial"], &turn["state"]), (&json!(true), &json!("done")), "{turn}");
-    let undo = repo.oxundo(["undo"]);
-    undo.success();
-    undo.warns("the prompt's turn was begun late, and is partial");
-    repo.state().assert_is(&before, "what was there when it began is back");
-    assert_eq!(repo.oxundo(["status"]).err(), "", "it was told");
-    repo.assert_sound();
+    assert_told_by_undo(&repo, &before);
 }
 
 #[test]

@@ -181,6 +181,20 @@ fn it_works_from_a_subdirectory_and_for_another_directory() {
 }
 
 #[test]
+fn git_oxundo_alone_says_what_is_missing() {
+    let repo = Sandbox::new();
+    let before = repo.everything();
+    let alone = repo.home().join("git-oxundo");
+    std::fs::copy(env!("CARGO_BIN_EXE_git-oxundo"), &alone).expect("copy it");
+    let mut command = Command::new(&alone);
+    let output = Output::of(command.arg("undo").current_dir(repo.root()).env("PATH", repo.home()));
+    output.exits(127);
+    output.warns("error: cannot start 'oxundo'");
+    output.warns("hint: install oxundo again");
+    repo.everything().assert_is(&before, "nothing is changed");
+}
+
+#[test]
 fn git_oxundo_is_the_same_program() {
     let repo = repo();
     let before = repo.printed();
