@@ -172,7 +172,7 @@ impl Chosen {
 pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: Edits) -> Result<PlannedTurn> {
     let (whole, checkpoints) = (made.plan, Checkpoints::new(view.repo));
     let mut left = left_behind(&whole, chosen);
-    left.extend(changed_since(&whole, chosen));
+    left.extend(saved_since(&whole, chosen));
     if !left.is_empty() {
         return Err(conflict(&left, whole.op, edits).into());
     }
@@ -218,7 +218,7 @@ fn left_behind(whole: &Plan, chosen: &Chosen) -> BTreeMap<BString, Cause> {
 }
 
 /// The files that were chosen as a whole, and that somebody has saved since: nobody was asked about what is there now.
-fn changed_since(whole: &Plan, chosen: &Chosen) -> BTreeMap<BString, Cause> {
+fn saved_since(whole: &Plan, chosen: &Chosen) -> BTreeMap<BString, Cause> {
     let asked = |file: &FileMove| chosen.files.iter().find(|choice| choice.path == file.path);
     let is_another = |file: &&FileMove| asked(file).is_some_and(|it| it.part.is_none() && it.from != file.from);
     whole.files.iter().filter(is_another).map(|file| (file.path.clone(), Cause::Changed)).collect()

@@ -254,8 +254,8 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
     let switched = since.goal().head.branch != after.head.branch;
     // A branch of oxundo's own starts at a turn, be it one that is undone.
     let starts = matches!(turn.made, Some(Made::Branch)) && before.head.commit != to;
-    let is_elsewhere = before.head.branch != after.head.branch && !goes_on(view.repo, before.head.commit, to)?;
-    if starts || is_elsewhere {
+    let is_on_another = before.head.branch != after.head.branch;
+    if starts || (is_on_another && !goes_on(view.repo, before.head.commit, to)?) {
         let closed = Timeline { open: None, at: None, ..state.clone() };
         place = find(view.repo, &Stored { state: closed, ..view.timeline.clone() }, &after.head)?;
     }
