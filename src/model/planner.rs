@@ -383,7 +383,8 @@ impl Planner<'_, '_> {
             // HEAD's branch must be exactly where the turn left it: if it is back already, something other than
             // undo moved it.
             let current = self.present.head.branch.as_ref() == Some(name);
-            let remembered = turn.returns.branch(name).filter(|was| was.from == now && !current);
+            let is_left = delta.head.as_ref().is_some_and(|head| head.to.branch.as_ref() != Some(name));
+            let remembered = turn.returns.branch(name).filter(|was| was.from == now && (!current || is_left));
             let next = remembered.map(|was| was.to).or_else(|| resolve_trivially(&now, change));
             let Some(next) = next.filter(|_| !current || now == change.from) else {
                 self.moved.push((name.clone(), change.from));
@@ -880,16 +881,25 @@ fn kept_edits(
     all.into_iter().collect()
 }
 
+/// The line that puts a branch back to where it was; what it has now stays under another name.
+pub fn putting_back(name: &str, left: Option<ObjectId>, exists: bool) -> String {
+    let shown = short_branch(name);
+    let [word, kept] = [shown.to_string(), format!("{shown}-kept")].map(|name| shell_word(name.as_bytes()));
+    let aside = format!("git branch -m {word} {kept}");
+    match left.map(|left| format!("git branch {word} {}", left.to_hex_with_len(10))) {
+        Some(made) if exists => format!("{aside} && {made}"),
+        Some(made) => made,
+        None => aside,
+    }
+}
+
 /// Where it is the branch that HEAD is on, it is known too whether that has a commit.
 fn moved_ref(name: &str, left: Option<ObjectId>, is_here: Option<bool>, exists: bool) -> Refusal {
     let shown = short_branch(name);
-    let [word, kept] = [shown.to_string(), format!("{shown}-kept")].map(|name| shell_word(name.as_bytes()));
-    let line = match left.map(|left| left.to_hex_with_len(10).to_string()) {
-        Some(left) if is_here == Some(true) => format!("git reset --keep {left}"),
-        Some(left) if is_here.is_some() => format!("git merge -q --ff-only {left}"),
-        Some(left) if !exists => format!("git branch {word} {left}"),
-        Some(left) => format!("git branch -m {word} {kept} && git branch {word} {left}"),
-        None => format!("git branch -m {word} {kept}"),
+    let line = match (left.map(|left| left.to_hex_with_len(10).to_string()), is_here) {
+        (Some(left), Some(true)) => format!("git reset --keep {left}"),
+        (Some(left), Some(false)) => format!("git merge -q --ff-only {left}"),
+        _ => putting_back(name, left, exists),
     };
     Refusal::new(Code::Branch, format!("'{shown}' is not where the turn left it"))
         .hint(format!("run '{line}' to put it there, then the same command again"))

@@ -12,7 +12,7 @@ use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
-use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan};
+use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, putting_back};
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
 use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
@@ -268,18 +268,17 @@ fn check_arrival(plan: &Plan, now: &Checkpoint) -> Result<()> {
         return Ok(());
     }
     let (shown, word) = (short_branch(name), shell_word(short_branch(name).as_bytes()));
-    let Some(left) = to.commit.map(|left| left.to_hex_with_len(10).to_string()) else {
+    if to.commit.is_none() {
         return Err(Refusal::new(Code::Branch, format!("'{shown}' has commits now, and had none then"))
             .hint(format!("run 'git switch {word}' to go there"))
             .into());
-    };
+    }
+    let line = putting_back(name, to.commit, found.is_some());
     if found.is_none() {
         return Err(Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, is no branch any more"))
-            .hint(format!("run 'git branch {word} {left}' to have it again, then the same command again"))
+            .hint(format!("run '{line}' to have it again, then the same command again"))
             .into());
     }
-    let kept = shell_word(format!("{shown}-kept").as_bytes());
-    let line = format!("git branch -m {word} {kept} && git branch {word} {left}");
     Err(Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, has gone on since"))
         .hint(format!("run '{line}' to put it there, then the same command again"))
         .hint(format!("or run 'git switch {word}' to go there with git"))
