@@ -186,7 +186,7 @@ impl Checkpoints<'_> {
         let capabilities = self.repo.gix.filesystem_options()?;
         let stat_options = stat_options(self.repo.gix.stat_options()?);
         let directories = DirCache::load(self.repo);
-        let read = ReadFiles::load(self.repo);
+        let read = ReadFiles::load(self.repo, index.entries().len());
         let case_insensitive = capabilities.ignore_case || capabilities.precompose_unicode;
         let monitor =
             Monitor::ask(self.repo, case_insensitive, (usual, capabilities.executable_bit, stat_options, "read"));
@@ -206,7 +206,7 @@ impl Checkpoints<'_> {
         let privacy = Privacy::new(self.repo);
         let scan = scan::scan(&scanner, rules, same_turn.as_ref(), &knows, Some(&privacy))?;
         directories.save(self.repo, &scan.listed);
-        read.save(self.repo, index.entries().len(), monitor.is_some());
+        read.save(self.repo);
         if let Some(monitor) = monitor {
             monitor.save(self.repo, &scan.unchanged_dirs);
         }

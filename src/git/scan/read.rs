@@ -4,12 +4,12 @@
 
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{replace, take_number, verify, whole, write_record};
-use crate::git::worktree::stat::{just_now, stamp_before};
+use crate::git::worktree::stat::{just_now, stamped};
 use gix::ObjectId;
-use gix::bstr::{BStr, ByteSlice};
+use gix::bstr::BStr;
 use rustix::fs::Stat;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -44,6 +44,8 @@ pub struct ReadFiles {
     limit: Option<i64>,
     /// When what was read was last written down, and what came since the beginning.
     read: Mutex<(Instant, Vec<ReadFile>)>,
+    /// Whether much that is known may be of files that are gone.
+    has_old: bool,
     /// Files whose bytes are their entries'.
     plain: Keys,
     /// Files that hold something else, and whether the scan has met them.
@@ -51,17 +53,19 @@ pub struct ReadFiles {
 }
 
 impl ReadFiles {
-    /// Reads the record. What is damaged says nothing.
-    pub fn load(repo: &Repo) -> Self {
+    /// Reads the record, of a repository with so many tracked files. What is damaged says nothing.
+    pub fn load(repo: &Repo, files: usize) -> Self {
         let record = std::fs::read(repo.scratch_path(RECORD)).ok();
         let hash = repo.hash_kind();
         let (plain, others) = record.and_then(|record| parse(&record, hash)).unwrap_or_default();
+        let has_old = plain.len() + others.len() > 2 * files + WORTHWHILE.0;
         Self {
             hash,
             record: repo.scratch_path(RECORD),
             limit: just_now(),
             read: Mutex::new((Instant::now(), Vec::new())),
-            plain: Keys::new(plain),
+            has_old,
+            plain: Keys::new(&plain, has_old),
             others: others.into_iter().map(|(key, id)| (key, (id, AtomicBool::new(false)))).collect(),
         }
     }
@@ -74,8 +78,9 @@ impl ReadFiles {
     /// By what a file is known that has these stat data; `None` for one that was changed just now.
     pub fn key_of(&self, path: &BStr, stat: &Stat, entry: ObjectId) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
-        (path.as_bytes(), stamp_before(stat, self.limit?)?).hash(&mut hasher);
+        hasher.write(&stamped(stat, self.limit?)?);
         hasher.write(entry.as_bytes());
+        hasher.write(path);
         Some(hasher.finish())
     }
 
@@ -100,15 +105,14 @@ impl ReadFiles {
         }
     }
 
-    /// Writes what a scan of so many tracked files has found. Where it passed over directories, what was known of their files
-    /// stays known, until there is much that may be of files that are gone.
-    pub fn save(&self, repo: &Repo, files: usize, passed_over: bool) {
+    /// Writes what a scan has found. What was known stays known until there is much that may be of files that are gone: the
+    /// scan may have passed over some, and to note which ones it met costs each of its threads more than to keep them.
+    pub fn save(&self, repo: &Repo) {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.1.len() < WORTHWHILE.0 && read.1.iter().map(|file| file.size).sum::<u64>() < WORTHWHILE.1 {
             return;
         }
-        let kept = passed_over && self.plain.sorted.len() <= 2 * files + WORTHWHILE.0;
-        write_record(repo, RECORD, &self.all(&read.1, kept));
+        write_record(repo, RECORD, &self.all(&read.1, !self.has_old));
     }
 
     /// A record of these files, and of those that were known: of all where they are kept, else of those that were met.
@@ -116,7 +120,7 @@ impl ReadFiles {
         let mut plain: Vec<u64> = read.iter().filter(|file| file.other.is_none()).map(|file| file.key).collect();
         let mut others: HashMap<u64, ObjectId> = read.iter().filter_map(|file| Some((file.key, file.other?))).collect();
         let stays = |met: &AtomicBool| kept || met.load(Ordering::Relaxed);
-        plain.extend(self.plain.sorted.iter().zip(&self.plain.met).filter(|(_, met)| stays(met)).map(|(key, _)| key));
+        plain.extend(self.plain.all(stays));
         others.extend(self.others.iter().filter(|(_, (_, met))| stays(met)).map(|(key, (id, _))| (*key, *id)));
         plain.sort_unstable();
         plain.dedup();
@@ -130,47 +134,55 @@ impl ReadFiles {
     }
 }
 
-/// Numbers that are spread evenly, as hashes are, and which of them were met.
+/// Numbers that are spread evenly, as hashes are, and which of them were met. 0 is none of them.
 #[derive(Debug, Default)]
 struct Keys {
-    sorted: Vec<u64>,
+    /// In their order, each where its first bits say, or as soon behind that as there is room.
+    slots: Vec<u64>,
+    /// None where that is not asked for.
     met: Vec<AtomicBool>,
-    /// Where those begin that have the same first bits.
-    starts: Vec<usize>,
+    bits: u32,
 }
 
 impl Keys {
-    fn new(sorted: Vec<u64>) -> Self {
-        let met = sorted.iter().map(|_| AtomicBool::new(false)).collect();
-        let keys = Self { sorted, met, starts: Vec::new() };
-        let parts = keys.part(u64::MAX) + 1;
-        let mut starts = vec![0; parts + 1];
-        for key in &keys.sorted {
-            starts[keys.part(*key) + 1] += 1;
+    fn new(sorted: &[u64], notes_met: bool) -> Self {
+        let bits = (2 * sorted.len()).next_power_of_two().ilog2();
+        let mut keys = Self { slots: vec![0; 1 << bits], met: Vec::new(), bits };
+        let mut free = 0;
+        for key in sorted.iter().filter(|key| **key != 0) {
+            let at = keys.begin(*key).max(free);
+            keys.slots.resize(keys.slots.len().max(at + 1), 0);
+            keys.slots[at] = *key;
+            free = at + 1;
         }
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
+        if notes_met {
+            keys.met.resize_with(keys.slots.len(), AtomicBool::default);
         }
-        Self { starts, ..keys }
+        keys
     }
 
-    /// About as many parts as there are numbers.
-    fn part(&self, key: u64) -> usize {
-        let bits = self.sorted.len().max(1).ilog2();
-        usize::try_from(key.checked_shr(u64::BITS - bits).unwrap_or(0)).unwrap_or(0)
+    /// Where to look for a number first.
+    fn begin(&self, key: u64) -> usize {
+        usize::try_from(key.checked_shr(u64::BITS - self.bits).unwrap_or(0)).unwrap_or(0)
     }
 
     /// Whether a number is among them; then it is met.
     fn meet(&self, key: u64) -> bool {
-        let part = self.part(key);
-        let Some(&[from, to]) = self.starts.get(part..part + 2) else { return false };
-        match self.sorted[from..to].iter().position(|known| *known == key) {
-            Some(at) => {
-                self.met[from + at].store(true, Ordering::Relaxed);
-                true
-            }
-            None => false,
+        let begin = self.begin(key);
+        let run = self.slots.get(begin..).unwrap_or_default().iter().take_while(|known| (1..=key).contains(*known));
+        let Some(at) = run.enumerate().find(|(_, known)| **known == key).map(|(at, _)| begin + at) else {
+            return false;
+        };
+        if let Some(met) = self.met.get(at) {
+            met.store(true, Ordering::Relaxed);
         }
+        true
+    }
+
+    /// Those that were met, or all of them.
+    fn all(&self, stays: impl Fn(&AtomicBool) -> bool) -> impl Iterator<Item = u64> {
+        let stays = move |at: usize| self.met.get(at).is_none_or(&stays);
+        self.slots.iter().enumerate().filter(move |(at, key)| **key != 0 && stays(*at)).map(|(_, key)| *key)
     }
 }
 
@@ -229,39 +241,43 @@ mod tests {
     #[test]
     fn what_was_read_is_known_until_a_later_scan_does_not_meet_it() {
         let f = Fixture::new();
-        let few = ReadFiles::load(&f.repo);
+        let few = ReadFiles::load(&f.repo, 0);
         add(&few, 1..MANY);
-        few.save(&f.repo, 0, false);
+        few.save(&f.repo);
         assert!(!f.repo.scratch_path(RECORD).exists(), "so few are not worth it");
         add(&few, [MANY]);
-        few.save(&f.repo, 0, false);
-        let scan = ReadFiles::load(&f.repo);
+        few.save(&f.repo);
+        let scan = ReadFiles::load(&f.repo, 40);
         assert_eq!(known(&scan, 0..=2 * MANY), (1..=MANY).collect::<Vec<_>>());
-        scan.save(&f.repo, 0, false);
+        scan.save(&f.repo);
         // Another meets some of them, and reads as many others.
-        let scan = ReadFiles::load(&f.repo);
+        let scan = ReadFiles::load(&f.repo, 40);
         known(&scan, [1, 4]);
-        add(&scan, 100..100 + MANY);
-        scan.save(&f.repo, 40, true);
-        assert_eq!(known(&ReadFiles::load(&f.repo), 1..=MANY).len(), WORTHWHILE.0, "passed over, and kept");
-        let scan = ReadFiles::load(&f.repo);
+        add(&scan, 100..200);
+        scan.save(&f.repo);
+        assert_eq!(known(&ReadFiles::load(&f.repo, 40), 1..=MANY).len(), WORTHWHILE.0, "kept");
+        let scan = ReadFiles::load(&f.repo, 20);
         known(&scan, [1, 4]);
         add(&scan, 200..200 + MANY);
-        scan.save(&f.repo, 40, false);
-        assert_eq!(known(&ReadFiles::load(&f.repo), 1..200), [1, 4], "the others are not there any more");
+        scan.save(&f.repo);
+        assert_eq!(known(&ReadFiles::load(&f.repo, 20), 1..200), [1, 4], "the others are not there any more");
     }
 
     #[test]
-    fn a_record_does_not_grow_for_ever_where_a_monitor_passes_over_directories() {
+    fn a_record_does_not_grow_for_ever() {
         let f = Fixture::new();
-        for (files, kept) in [(40, true), (20, false)] {
-            let many = ReadFiles::load(&f.repo);
+        for (files, kept) in [(60, true), (20, false)] {
+            let many = ReadFiles::load(&f.repo, 1000);
             add(&many, 1..=133);
-            many.save(&f.repo, 1000, true);
-            let scan = ReadFiles::load(&f.repo);
+            many.save(&f.repo);
+            let scan = ReadFiles::load(&f.repo, files);
             add(&scan, 1000..1000 + MANY);
-            scan.save(&f.repo, files, true);
-            assert_eq!(known(&ReadFiles::load(&f.repo), [50]).len(), usize::from(kept), "a hundred for {files} files");
+            scan.save(&f.repo);
+            assert_eq!(
+                known(&ReadFiles::load(&f.repo, files), [50]).len(),
+                usize::from(kept),
+                "a hundred for {files} files"
+            );
         }
     }
 
@@ -269,12 +285,13 @@ mod tests {
     fn whatever_the_numbers_are_each_is_found_and_no_other() {
         for count in [0, 1, 2, 3, 7, 64, 1000] {
             for of in [key, |number| number, |number| u64::MAX - number] {
-                let mut sorted: Vec<u64> = (0..count).map(|number| of(2 * number)).collect();
+                let mut sorted: Vec<u64> = (1..=count).map(|number| of(2 * number)).collect();
                 sorted.sort_unstable();
-                let keys = Keys::new(sorted);
-                for number in 0..count {
+                let keys = Keys::new(&sorted, false);
+                for number in 1..=count {
                     assert!(keys.meet(of(2 * number)) && !keys.meet(of(2 * number + 1)), "{number} of {count}");
                 }
+                assert!(!keys.meet(0) && keys.all(|_| false).eq(sorted), "{count}");
             }
         }
     }
@@ -282,9 +299,9 @@ mod tests {
     #[test]
     fn a_record_that_is_damaged_says_nothing() {
         let f = Fixture::new();
-        let files = ReadFiles::load(&f.repo);
+        let files = ReadFiles::load(&f.repo, 0);
         add(&files, 0..MANY);
-        files.save(&f.repo, 0, false);
+        files.save(&f.repo);
         let whole = std::fs::read(f.repo.scratch_path(RECORD)).expect("read the record");
         assert!(parse(&whole, f.repo.hash_kind()).is_some());
         for at in 0..whole.len() {

@@ -5,7 +5,7 @@ use crate::model::checkpoint::{Kind, UsualModes};
 use gix::index::entry::Stat;
 use gix::index::entry::stat::Time;
 use rustix::fs::{FileType, Mode};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What the owner of a directory must be allowed to change what is in it.
@@ -87,13 +87,31 @@ pub fn just_now() -> Option<i64> {
 
 /// As [`stamp_of`], with the second that [`just_now`] gave some time ago.
 pub fn stamp_before(stat: &rustix::fs::Stat, limit: i64) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&stamped(stat, limit)?);
+    Some(hasher.finish())
+}
+
+/// What [`stamp_before`] is made of.
+pub fn stamped(stat: &rustix::fs::Stat, limit: i64) -> Option<[u8; 64]> {
     if stat.st_mtime >= limit || stat.st_ctime >= limit {
         return None;
     }
-    let mut hasher = DefaultHasher::new();
-    (stat.st_size, stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec).hash(&mut hasher);
-    (stat.st_ino, stat.st_dev, stat.st_mode).hash(&mut hasher);
-    Some(hasher.finish())
+    let fields: [&[u8]; 8] = [
+        &stat.st_size.to_ne_bytes(),
+        &stat.st_mtime.to_ne_bytes(),
+        &stat.st_mtime_nsec.to_ne_bytes(),
+        &stat.st_ctime.to_ne_bytes(),
+        &stat.st_ctime_nsec.to_ne_bytes(),
+        &stat.st_ino.to_ne_bytes(),
+        &stat.st_dev.to_ne_bytes(),
+        &stat.st_mode.to_ne_bytes(),
+    ];
+    let mut bytes = [0; 64];
+    for (slot, field) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(fields) {
+        slot[..field.len()].copy_from_slice(field);
+    }
+    Some(bytes)
 }
 
 /// A stat as the index keeps it.
