@@ -19,6 +19,7 @@ use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::state_at;
 use crate::ops::restore::kept_aside;
+use crate::ops::switching;
 use crate::ops::turn::in_progress;
 use crate::ops::undo::leaving::{check_elsewhere, described};
 use crate::ops::undo::range::nothing;
@@ -91,19 +92,11 @@ fn check_branch(view: &View<'_>, words: &str, goal: &Checkpoint) -> Result<()> {
         return Err(in_progress(word).hint(files_alone(words)).into());
     }
     let then = goal.head.branch.as_deref().map_or("a detached HEAD".into(), |name| format!("'{}'", short_branch(name)));
-    let commit = goal.head.commit.filter(|commit| Objects::new(view.repo).has_commit(*commit));
-    let switch = match (&goal.head.branch, commit) {
-        (Some(name), _) if Refs::new(view.repo).ref_id(name)?.is_some() => format!("git switch {}", plain(name)),
-        (Some(name), Some(commit)) => format!("git switch -c {} {}", plain(name), commit.to_hex_with_len(7)),
-        (None, Some(commit)) => format!("git switch --detach {}", commit.to_hex_with_len(7)),
-        (_, None) => return Err(is_gone(words, goal).into()),
+    let Some(switch) = switching::line(view, goal.head.branch.as_deref(), goal.head.commit)? else {
+        return Err(is_gone(words, goal).into());
     };
     let message = format!("the state of '{}' is one of {then}, and HEAD is not there", sanitized(words));
     Err(Refusal::new(Code::Branch, message).hint(format!("run '{switch}' first")).hint(files_alone(words)).into())
-}
-
-fn plain(name: &str) -> String {
-    shell_word(short_branch(name).as_bytes())
 }
 
 fn files_alone(words: &str) -> String {

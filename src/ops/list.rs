@@ -5,6 +5,7 @@ use crate::git::refs::Refs;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::place::Place;
 use crate::model::turn::Turn;
+use crate::ops::dropped::dropped;
 use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -23,7 +24,8 @@ pub enum State {
     UndoneByHand,
     /// In progress.
     Open,
-    /// Neither: others were made instead of it. `redo --to` leads back to it.
+    /// Neither: others were made instead of it, and `redo --to` leads back to it; or the user dropped it below others, with
+    /// an interactive rebase.
     Left,
 }
 
@@ -41,7 +43,15 @@ impl State {
 
 /// The turns of the line on which HEAD stands, the newest first.
 pub fn here(view: &View<'_>, most: usize) -> Result<Vec<(Turn, State)>> {
-    along(&view.timeline, view.place()?, most)
+    let mut turns = along(&view.timeline, view.place()?, most)?;
+    let lowest = turns.last().map_or(0, |(turn, _)| turn.turn);
+    let dropped = dropped(view, lowest)?;
+    for (turn, state) in &mut turns {
+        if *state == State::Done && dropped.contains(&turn.turn) {
+            *state = State::Left;
+        }
+    }
+    Ok(turns)
 }
 
 /// The turns of the line of this place, the newest first.
@@ -106,6 +116,7 @@ struct States {
     done: BTreeSet<u64>,
     undone: BTreeSet<u64>,
     by_hand: BTreeSet<u64>,
+    dropped: BTreeSet<u64>,
 }
 
 impl States {
@@ -116,6 +127,7 @@ impl States {
         let mut states = Self { lowest, ..Self::default() };
         if let Some(view) = view {
             states.add(timeline, view.place()?)?;
+            states.dropped = dropped(view, lowest)?;
         }
         let here = states.done.clone();
         let branches = Refs::new(timeline.repo).branches()?;
@@ -156,7 +168,7 @@ impl States {
             State::Open
         } else if self.by_hand.contains(&number) {
             State::UndoneByHand
-        } else if self.done.contains(&number) {
+        } else if self.done.contains(&number) && !self.dropped.contains(&number) {
             State::Done
         } else if self.undone.contains(&number) {
             State::Undone

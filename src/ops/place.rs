@@ -63,7 +63,7 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
         if noted.is_none() && round == 0 && !is_end {
             continue;
         }
-        let like = |ends: &[End]| bare.iter().find_map(|commit| end_like(&objects, ends, *commit));
+        let like = |ends: &[End]| end_like(&objects, ends, &bare);
         let found = match noted {
             // All that is done is below: no commit above it is a copy of that.
             Some(noted) if Some(noted.turn) == standing => like(&beside(&objects, timeline, recorded)?).or(Some(noted)),
@@ -129,21 +129,24 @@ struct End {
     features: Option<Features>,
 }
 
-/// The turn whose last commit this is, or of which it was amended, rebased or picked.
-fn end_like(objects: &Objects<'_>, ends: &[End], commit: ObjectId) -> Option<Found> {
-    if let Some(end) = ends.iter().find(|end| end.found.commit == commit) {
-        return Some(end.found);
-    }
-    let features = objects.features(commit)?;
-    let is_it = |end: &&End| {
-        end.features.as_ref().is_some_and(|known| known.may_be(&features))
-            && match objects.likeness(end.found.commit, commit) {
-                Likeness::None => false,
-                Likeness::Beside => end.is_amendable,
-                Likeness::Copy | Likeness::Reworded => true,
-            }
+/// The turn of whose last commit one of these is a copy, amended, rebased or picked; the newest one, in whatever order the user
+/// has put them.
+fn end_like(objects: &Objects<'_>, ends: &[End], commits: &[ObjectId]) -> Option<Found> {
+    let features: Vec<_> = commits.iter().map(|commit| objects.features(*commit)).collect();
+    let is_of = |end: &End, commit: ObjectId, features: Option<&Features>| {
+        let may_be = || end.features.as_ref().zip(features).is_some_and(|(known, other)| known.may_be(other));
+        let likeness = || objects.likeness(end.found.commit, commit);
+        end.found.commit == commit
+            || may_be()
+                && match likeness() {
+                    Likeness::None => false,
+                    Likeness::Beside => end.is_amendable,
+                    Likeness::Copy | Likeness::Reworded => true,
+                }
     };
-    ends.iter().find(is_it).map(|end| end.found)
+    let has_copy =
+        |end: &&End| commits.iter().zip(&features).any(|(commit, features)| is_of(end, *commit, features.as_ref()));
+    ends.iter().find(has_copy).map(|end| end.found)
 }
 
 /// The ends of all recorded turns that are near, the newest first.

@@ -19,6 +19,7 @@ use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, conflict, plan as planned};
 use crate::model::turn::{Made, Turn, listed};
 use crate::ops::conversation::{self, Conversations};
+use crate::ops::dropped;
 use crate::ops::list::is_done_anywhere;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
@@ -121,6 +122,7 @@ pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     let wanted = resolve(view, words)?;
     let timeline = &view.timeline;
     if wanted != 0 && (is_done(view, wanted)? || is_merged(view, wanted)?) {
+        dropped::check(view, wanted)?;
         return timeline.require_turn(wanted);
     }
     let to = format!("run 'oxundo redo --to {wanted}' to go to where it is done");

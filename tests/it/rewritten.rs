@@ -31,6 +31,91 @@ fn what_was_rewritten_and_collected_before_the_next_command_is_there_all_the_sam
     });
 }
 
+/// Three turns, each of which makes a file, and what the user has made of their commits.
+fn three_turns_then(line: &str) -> Sandbox {
+    let repo = Sandbox::new();
+    for number in 1..=3 {
+        repo.agent(&format!("echo {number} >n{number}"));
+    }
+    repo.sh(line);
+    repo
+}
+
+/// Each turn's number, and where it stands.
+fn standing(repo: &Sandbox, all: bool) -> Vec<(u64, String)> {
+    let args = ["log", "--all"];
+    let log = repo.json(&args[..1 + usize::from(all)]).1;
+    let turns = log["turns"].as_array().expect("turns").iter();
+    turns
+        .map(|turn| (turn["turn"].as_u64().expect("a number"), turn["state"].as_str().expect("a word").into()))
+        .collect()
+}
+
+const DROP_THE_SECOND: &str = "GIT_SEQUENCE_EDITOR='sed -i 2d' git rebase -q -i HEAD~3";
+
+#[test]
+fn a_turn_that_was_dropped_below_others_is_left_and_git_brings_it_back() {
+    let picked =
+        "git switch -q -c other HEAD~3; git commit -q --allow-empty -m own; git cherry-pick main~2 main >/dev/null";
+    check_all([("rebased", DROP_THE_SECOND), ("picked", picked)].map(|(name, line)| (name.to_owned(), line)), |line| {
+        let repo = three_turns_then(line);
+        let left = [(3, "done".to_owned()), (2, "left".to_owned()), (1, "done".to_owned())];
+        for all in [false, true] {
+            assert_eq!(standing(&repo, all), left);
+        }
+        let everything = repo.everything();
+        for line in
+            [&["redo", "--to", "2"][..], &["undo", "--to", "2"], &["undo", "--only", "2"], &["undo", "--only", "2..3"]]
+        {
+            let refused = repo.oxundo(line);
+            refused.exits(3);
+            refused.warns("turn 2 is not done any more");
+        }
+        repo.everything().assert_is(&everything, "refusals change nothing");
+        // A turn that is made on top does not hide it.
+        repo.agent("echo 4 >n4");
+        assert_eq!(standing(&repo, false)[1..], left);
+        let refused = repo.oxundo(["redo", "--to", "2"]).err();
+        let line =
+            refused.split("run '").nth(1).and_then(|rest| rest.split('\'').next()).expect("a line to type").to_owned();
+        repo.sh(&format!("{line} >/dev/null"));
+        let done: Vec<_> = (1..=4).rev().map(|turn| (turn, "done".to_owned())).collect();
+        assert_eq!(standing(&repo, false), done, "it is there again, on top");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn turns_in_another_order_are_all_done() {
+    let repo = three_turns_then("GIT_SEQUENCE_EDITOR=\"sed -i '2{h;d};3G'\" git rebase -q -i HEAD~3");
+    assert_eq!(repo.git(["diff", "--name-only", "HEAD~1"]), "n2", "git did it");
+    let done: Vec<_> = (1..=3).rev().map(|turn| (turn, "done".to_owned())).collect();
+    assert_eq!(standing(&repo, false), done);
+    let before = repo.state();
+    repo.oxundo(["undo"]).warns("was rewritten since turn 3 made it");
+    repo.state().assert_is(&before, "refused");
+    repo.oxundo(["undo", "--revert"]).success();
+    assert!(!repo.exists("n3") && repo.exists("n2"), "the last turn's work goes, and no other's");
+    repo.oxundo(["redo"]).success();
+    repo.state().assert_is(&before, "and comes back");
+}
+
+#[test]
+fn what_an_agent_dropped_is_done_until_that_turn_is_undone() {
+    let repo = Sandbox::new();
+    for number in 1..=3 {
+        repo.agent(&format!("echo {number} >n{number}"));
+    }
+    let before = repo.state();
+    repo.agent(DROP_THE_SECOND);
+    assert!(!repo.exists("n2"));
+    let done: Vec<_> = (1..=4).rev().map(|turn| (turn, "done".to_owned())).collect();
+    assert_eq!(standing(&repo, false), done);
+    repo.undo();
+    repo.state().assert_is(&before, "undo of the rebase brings it back");
+    assert_eq!(standing(&repo, false), [vec![(4, "undone".to_owned())], done[1..].to_vec()].concat());
+}
+
 #[test]
 fn the_ends_of_turns_are_kept_by_one_commit_however_many_there_are_and_gc_lets_go_of_them() {
     let repo = Sandbox::new();

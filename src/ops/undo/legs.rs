@@ -6,11 +6,11 @@ use crate::git::objects::Objects;
 use crate::git::objects::commit::Likeness;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};
 use crate::model::place::base_of;
 use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
+use crate::ops::switching;
 use crate::ops::turn::goal_with_dirty_commit;
 use crate::ops::undo::range::{Direction, TurnRange};
 use crate::ops::undo::remade::Remade;
@@ -101,7 +101,7 @@ impl Way {
             let leg = legs.leg(view, turn, range.direction(at), (before, after), &head)?;
             if leg.delta.delta.head.is_some() {
                 if refs == RefMoves::Move && leg.start.head.branch != head.branch {
-                    return Err(on_other_branch(view, turn, &leg.start.head).into());
+                    return Err(on_other_branch(view, turn, &leg.start.head)?.into());
                 }
                 head = leg.goal.head.clone();
             }
@@ -163,18 +163,18 @@ impl Way {
 }
 
 /// The refusal for a turn that has switched branches, where HEAD is not on the one on which the walk enters it.
-fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Refusal {
+fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Result<Refusal> {
     let wanted = start.branch.as_deref().map_or("a detached HEAD".into(), short_branch);
     let message = format!("turn {} switched branches, and HEAD is not on '{wanted}', where it is to be", turn.turn);
-    let Some(name) = &start.branch else {
-        return Refusal::new(Code::Branch, message).hint("run 'git switch --detach' first");
+    if start.branch.is_none() {
+        return Ok(Refusal::new(Code::Branch, message).hint("run 'git switch --detach' first"));
+    }
+    let switch = switching::line(view, start.branch.as_deref(), start.commit)?;
+    let hint = match switch {
+        Some(switch) => format!("run '{switch}' first"),
+        None => format!("run 'oxundo restore {}' to bring its files back", turn.turn),
     };
-    let word = shell_word(short_branch(name).as_bytes());
-    let switch = match start.commit.filter(|_| !matches!(Refs::new(view.repo).ref_id(name), Ok(Some(_)))) {
-        Some(commit) => format!("git switch -c {word} {}", commit.to_hex_with_len(10)),
-        None => format!("git switch {word}"),
-    };
-    Refusal::new(Code::Branch, message).hint(format!("run '{switch}' first"))
+    Ok(Refusal::new(Code::Branch, message).hint(hint))
 }
 
 /// A turn goes with the commits, whatever branch holds them now: what it did to the branch that it was made on is done

@@ -8,11 +8,11 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
-use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, putting_back};
+use crate::ops::switching;
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
 use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
@@ -87,7 +87,7 @@ impl Prepared {
             forget_reached(returns);
         }
         check_head_moves(op, &plan)?;
-        check_arrival(&plan, now)?;
+        check_arrival(view, &plan, now)?;
         Apply::check_names(&plan)?;
         check_elsewhere(view, &plan)?;
         // Whoever carries it out looks again.
@@ -257,7 +257,7 @@ fn not_on_branch(op: Op, head: &Head, hint: &str) -> Refusal {
 }
 
 /// Refuses to lead HEAD to a branch that is gone, or has gone on: what was committed there would be staged for its reversal.
-fn check_arrival(plan: &Plan, now: &Checkpoint) -> Result<()> {
+fn check_arrival(view: &View<'_>, plan: &Plan, now: &Checkpoint) -> Result<()> {
     let to = &plan.head.to;
     let Some(name) = to.branch.as_ref().filter(|name| plan.head.from.branch.as_ref() != Some(name)) else {
         return Ok(());
@@ -267,10 +267,11 @@ fn check_arrival(plan: &Plan, now: &Checkpoint) -> Result<()> {
     if found == to.commit {
         return Ok(());
     }
-    let (shown, word) = (short_branch(name), shell_word(short_branch(name).as_bytes()));
+    let shown = short_branch(name);
+    let switch = switching::line(view, Some(name), None)?;
     if to.commit.is_none() {
         return Err(Refusal::new(Code::Branch, format!("'{shown}' has commits now, and had none then"))
-            .hint(format!("run 'git switch {word}' to go there"))
+            .hints(switch.map(|switch| format!("run '{switch}' to go there")))
             .into());
     }
     let line = putting_back(name, to.commit, found.is_some());
@@ -281,7 +282,7 @@ fn check_arrival(plan: &Plan, now: &Checkpoint) -> Result<()> {
     }
     Err(Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, has gone on since"))
         .hint(format!("run '{line}' to put it there, then the same command again"))
-        .hint(format!("or run 'git switch {word}' to go there with git"))
+        .hints(switch.map(|switch| format!("or run '{switch}' to go there with git")))
         .into())
 }
 

@@ -2,13 +2,14 @@
 //! down and up again to a turn of another line.
 
 use crate::error::{Code, Refusal};
-use crate::git::refs::Refs;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
 use crate::model::turn::Turn;
+use crate::ops::dropped;
 use crate::ops::resolve::resolve;
+use crate::ops::switching;
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 
@@ -268,12 +269,10 @@ fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
     }
     let place = turn.branch_name().map_or("a detached HEAD".into(), |name| format!("'{name}'"));
     let message = format!("'{here}' has no turns: turn {number}, the last one, was made on {place}");
-    let is_there = match &turn.branch {
-        Some(name) if *name != view.head.stack() => Refs::new(view.repo).ref_id(name)?.is_some(),
-        _ => false,
-    };
-    let hint = match turn.branch_name().filter(|_| is_there) {
-        Some(name) => format!("run 'git switch {name}' first"),
+    let elsewhere = turn.branch.as_deref().filter(|name| *name != view.head.stack());
+    let switch = elsewhere.map(|name| switching::line(view, Some(name), None)).transpose()?.flatten();
+    let hint = match switch {
+        Some(switch) => format!("run '{switch}' first"),
         None => format!("run 'oxundo redo --to {number}' to bring it here, or 'oxundo log --all' to see all turns"),
     };
     Ok(Some(Refusal::new(Code::Branch, message).hint(hint)))
@@ -285,6 +284,9 @@ fn goal(view: &View<'_>, op: Op, words: &str) -> Result<u64> {
         return Err(Refusal::new(Code::Usage, format!("turn {goal} is undone already"))
             .hint(format!("run 'oxundo redo --to {goal}' to go forward to it"))
             .into());
+    }
+    if is_done(view, goal)? {
+        dropped::check(view, goal)?;
     }
     if op == Op::Redo && view.last_whole()?.unwrap_or(0) != goal && is_done(view, goal)? {
         return Err(Refusal::new(Code::Usage, format!("turn {goal} is not undone"))

@@ -46,6 +46,8 @@ impl Case {
 
 const CONFLICT: &str = "… would overwrite changes in …";
 const FOREIGN: &str = "commit … on '…' was not made by a turn";
+const DROPPED: &str = "turn … is not done any more: commit … is not in HEAD's history";
+const DROPPING: &str = "GIT_SEQUENCE_EDITOR='sed -i 1d' git rebase -qi HEAD~2";
 const NOTHING: &str = "nothing to …: …";
 const IN_PROGRESS: &str = "a … is in progress";
 const NO_COMMAND: &str = "'…' is no command";
@@ -127,6 +129,8 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo --edits=overwrite",
         "! test -e two",
     ),
+    case(DROPPED, DROPPING, "oxundo redo --to 1", "test -e one && test -e two"),
+    none(DROPPED, DROPPING, "oxundo undo --only 1"),
     case(
         "commit … belongs to turn …, which ended on '…'",
         "echo mine >>README.txt; turn 'git switch -qc topic; echo t >topic.txt'; git switch -q main",
@@ -159,6 +163,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e two",
     ),
     case(
+        "'…' has no turns: turn …, the last one, was made on …",
+        "git switch -q --orphan o; own; git worktree add -q ../w main; echo mine >two",
+        "oxundo undo",
+        "! test -e two && git show stash@{0}^3:two | grep mine",
+    ),
+    case(
         "turn … is not among the turns of '…'",
         "oxundo -q undo; turn 'echo 3 >three'",
         "oxundo undo --to 2",
@@ -175,6 +185,24 @@ pub(super) const CASES: &[Case] = &[
         "oxundo -q run -- git switch -qc theirs; own; git switch -q main",
         "oxundo restore --exact 3",
         "git rev-parse --abbrev-ref HEAD | grep theirs",
+    ),
+    case(
+        "the state of '…' is one of …, and HEAD is not there",
+        "oxundo -q run -- git switch -qc theirs; own; git switch -q main; git worktree add -q ../w theirs",
+        "oxundo restore --exact 3",
+        "git rev-parse --abbrev-ref HEAD | grep theirs",
+    ),
+    case(
+        "the state of '…' is one of …, and HEAD is not there",
+        "oxundo -q run -- git switch -qc theirs; own; git switch -q main; echo mine >own",
+        "oxundo restore --exact 3",
+        "git rev-parse --abbrev-ref HEAD | grep theirs && git show stash@{0}^3:own | grep mine",
+    ),
+    case(
+        "the state of '…' is one of …, and HEAD is not there",
+        "oxundo -q run -- git switch -qc theirs; echo t >>README.txt; git commit -qam t; git switch -q main; echo mine >>README.txt",
+        "oxundo restore --exact 3",
+        "git rev-parse --abbrev-ref HEAD | grep theirs && git show stash@{0}:README.txt | grep mine",
     ),
     case(
         "commit … of '…' is gone: git has deleted it",

@@ -1,0 +1,49 @@
+//! The line that puts HEAD on another branch with git, so that git takes it as things stand: where uncommitted changes are in
+//! the way they are stashed first, and a branch that another worktree has checked out is freed.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::model::bytes::shell_word;
+use crate::model::checkpoint::short_branch;
+use crate::ops::turn::commit::uncommitted;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+
+/// The line that puts HEAD on a branch, which is made at the commit where it is not there, or detaches it at the commit;
+/// nothing where neither is there.
+pub fn line(view: &View<'_>, branch: Option<&str>, commit: Option<ObjectId>) -> Result<Option<String>> {
+    let refs = Refs::new(view.repo);
+    let tip = branch.map(|name| refs.ref_id(name)).transpose()?.flatten();
+    let word = branch.map(|name| shell_word(short_branch(name).as_bytes()));
+    let (to, switch) = match (word, tip, commit.filter(|commit| Objects::new(view.repo).has_commit(*commit))) {
+        (Some(word), Some(tip), _) => (tip, format!("git switch {word}")),
+        (Some(word), None, Some(commit)) => (commit, format!("git switch -c {word} {}", commit.to_hex_with_len(10))),
+        (None, _, Some(commit)) => (commit, format!("git switch --detach {}", commit.to_hex_with_len(10))),
+        (_, _, None) => return Ok(None),
+    };
+    let elsewhere = branch.and_then(|name| refs.branches_elsewhere().ok()?.remove(name));
+    let freed = elsewhere.map(|place| format!("git -C {} switch --detach && ", shell_word(place.as_bytes())));
+    let cleared = cleared(view, to)?.map(|stash| format!("{stash} && "));
+    Ok(Some([cleared, freed, Some(switch)].into_iter().flatten().collect()))
+}
+
+/// What takes the uncommitted changes out of the way of a switch to a commit, if any are in it.
+fn cleared(view: &View<'_>, to: ObjectId) -> Result<Option<&'static str>> {
+    let objects = Objects::new(view.repo);
+    let written = objects.changed_paths(objects.head_tree(&view.head)?, objects.commit_tree(to)?)?;
+    if written.is_empty() {
+        return Ok(None);
+    }
+    let present = view.present()?;
+    let untracked = Checkpoints::new(view.repo).untracked_files(&present)?;
+    let uncommitted = uncommitted(view, &present)?;
+    Ok(if untracked.iter().any(|path| written.contains(path)) {
+        Some("git stash -u")
+    } else if written.iter().any(|path| uncommitted.contains(path)) {
+        Some("git stash")
+    } else {
+        None
+    })
+}
