@@ -119,14 +119,14 @@ mod tests {
         let told = |error: anyhow::Error| to_refusal(&error).message;
         assert_eq!(
             told(anyhow::Error::from(system()).context("open 'x'").context("record the turn")),
-            "cannot record the turn: open 'x': File exists (os error 17)"
+            "cannot record the turn: open 'x': File exists"
         );
         assert_eq!(told(anyhow::anyhow!("git add: fatal: no")), "git add: fatal: no", "it is no attempt");
         let inner = anyhow::Error::from(system()).context("Could not open reflog.");
         let library = inner.context("Could not update reflog").context("Could not prepare edit");
         assert_eq!(
             told(library.context("move refs/x")),
-            "cannot move refs/x: could not open reflog: File exists (os error 17)",
+            "cannot move refs/x: could not open reflog: File exists",
             "of a library's chain only what is nearest to the cause"
         );
     }

@@ -106,12 +106,22 @@ pub struct SilentHooks {
     pub last_fired: Option<String>,
 }
 
+/// What the system says of an error has a number behind it in Rust's words, which tells nobody anything.
+pub fn without_number(mut text: String) -> String {
+    while let Some(at) = text.find(" (os error ")
+        && let Some(end) = text[at..].find(')')
+    {
+        text.replace_range(at..=at + end, "");
+    }
+    text
+}
+
 impl Refusal {
     /// A refusal without hints.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
-            message: message.into(),
+            message: without_number(message.into()),
             hints: Vec::new(),
             commits: Vec::new(),
             paths: Vec::new(),

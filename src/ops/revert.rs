@@ -27,7 +27,7 @@ use crate::ops::turn::{goal_with_dirty_commit, in_progress};
 use crate::ops::undo::conflict::{beside_later, leading_on};
 use crate::ops::undo::in_the_middle;
 use crate::ops::undo::prepare::leave_committed;
-use crate::ops::undo::range::{Extent, TurnRange, is_done, no_such_line, nothing};
+use crate::ops::undo::range::{Extent, TurnRange, is_done, line_between, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -61,7 +61,10 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
 fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Option<Edits>) -> Result<PlannedTurn> {
     let turns = match which {
         Which::Only(words) => match words.split_once("..") {
-            Some(ends) => from_one_to_another(view, ends)?,
+            Some(ends) => {
+                let line = line_between(view, ends, on_this_branch)?;
+                line.into_iter().filter(|turn| !turn.is_part()).collect()
+            }
             None => vec![on_this_branch(view, words)?],
         },
         Which::PartsOf(Extent::Steps(1)) => vec![last_with(view, pathspecs)?],
@@ -134,19 +137,6 @@ pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
         Refusal::new(Code::Branch, format!("turn {wanted} is not among the turns of this branch")).hint(to)
     };
     Err(refusal.hint("run 'oxundo log --all' to see the turns").into())
-}
-
-/// The turns of a range, newest first; an end that is left out is the last turn done.
-fn from_one_to_another(view: &View<'_>, (first, last): (&str, &str)) -> Result<Vec<Turn>> {
-    let end = |words: &str| on_this_branch(view, if words.is_empty() { "@" } else { words });
-    let (first, mut at) = (end(first)?, end(last)?);
-    let mut turns = Vec::new();
-    while at.turn != first.turn {
-        let below = at.previous.filter(|below| *below >= first.turn).ok_or_else(no_such_line)?;
-        turns.push(std::mem::replace(&mut at, view.timeline.require_turn(below)?));
-    }
-    turns.push(at);
-    Ok(turns.into_iter().filter(|turn| !turn.is_part()).collect())
 }
 
 /// The paths that turns on top have taken out of others, as records have them.

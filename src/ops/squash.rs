@@ -16,7 +16,7 @@ use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
 use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::leaving::described;
-use crate::ops::undo::range::{no_such_line, nothing};
+use crate::ops::undo::range::{begins_with_the_older, no_such_line, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -117,8 +117,11 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
     let first = match range {
         None => None,
         Some(range) => {
-            let (first, last) = range.split_once("..").unwrap_or((range, "@"));
-            let last = resolve(view, if last.is_empty() { "@" } else { last })?;
+            let (first, end) = range.split_once("..").unwrap_or((range, "@"));
+            let last = resolve(view, if end.is_empty() { "@" } else { end })?;
+            if resolve(view, first)? > last {
+                return Err(begins_with_the_older(first, end).into());
+            }
             if last != top {
                 return Err(Refusal::new(Code::Usage, format!("turn {last} is not the last one done: {top} is"))
                     .hint(format!("run 'oxundo squash {first}..{top}', or undo the later turns first"))

@@ -627,7 +627,7 @@ pub struct LogArgs {
 /// Arguments of `show`.
 #[derive(Args, Debug)]
 pub struct ShowArgs {
-    /// The turn; `17:src/a.rs` is a file after it, `17:before:src/a.rs` before it
+    /// The turn; `3..5` is from 3 to 5, `17:src/a.rs` a file after 17, `17:before:src/a.rs` before it
     #[arg(value_name = "TURN", default_value = "@")]
     pub turn: OsString,
     /// The path, where not all are meant

@@ -1,6 +1,6 @@
 //! The only place that prints: answers on stdout, all else on stderr.
 
-use crate::error::Refusal;
+use crate::error::{Refusal, without_number};
 use crate::git::objects::print::{DiffForm, DiffStyle};
 use crate::model::bytes::sanitized;
 use crate::ops::outcome::versioned;
@@ -290,7 +290,7 @@ impl Ui {
             _ => label.cyan(),
         };
         // Whoever wrote the paths and messages in it: a terminal is shown lines of text.
-        let text: Vec<_> = text.lines().map(sanitized).collect();
+        let text: Vec<_> = without_number(text.to_owned()).lines().map(sanitized).collect();
         // With stderr gone there is nobody left to tell.
         let _ = going_on::aside(|| writeln!(io::stderr(), "{label} {}", text.join("\n")));
     }

@@ -28,7 +28,12 @@ const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
     ),
     (&["undo"], &["--all", "-a"], "'oxundo undo --to 0' takes every turn back"),
     (&["redo"], &["--all", "-a"], "'oxundo log' shows the turns, and 'oxundo redo --to TURN' brings them back"),
-    (&["undo", "redo", "restore"], &["--path", "--file", "-p", "--paths"], "paths come last, behind ' -- '"),
+    (&["undo", "restore"], &["--path", "--file", "--paths"], "paths come last, behind ' -- '"),
+    (
+        &["redo"],
+        &["--path", "--file", "--paths", "-p", "--patch"],
+        "'oxundo restore TURN -- PATHSPEC' brings paths back, and 'oxundo restore -p TURN' parts of files",
+    ),
     (&["run"], &["--yes", "-y", "--continue", "-c", "-p"], "what is the agent's comes behind ' -- '"),
     (&["log"], &["--oneline"], "'oxundo log' has a line for each turn, and '--format' makes others"),
     (
@@ -143,6 +148,11 @@ impl<'a> Typed<'a> {
 
     fn no_command(&self) -> Refusal {
         let name = self.context(ContextKind::InvalidSubcommand).unwrap_or_else(|| self.name().to_owned());
+        if self.name() == "help" && name.starts_with('-') {
+            let words = self.words.iter().filter(|word| !word.starts_with('-'));
+            let whose = "'help'";
+            return Refusal::new(Code::Usage, format!("{whose} has no option '{name}'")).hint(run(&line(words)));
+        }
         let refusal = Refusal::new(Code::Usage, format!("'{name}' is no command"));
         let agents = self
             .command
@@ -254,6 +264,10 @@ impl<'a> Typed<'a> {
         if is_word && name == "undo" && Path::new(given).symlink_metadata().is_ok() {
             return refusal
                 .hint(format!("to take back what the last turn did to it: {}", quoted_line(&self.with_paths(given))));
+        }
+        if is_word && name == "redo" && Path::new(given).symlink_metadata().is_ok() {
+            let meant = quoted_line(&line(["restore", "@", "--", given]));
+            return refusal.hint(format!("to have it as the last turn left it: {meant}"));
         }
         refusal.hint(format!("if it is a turn: {}", quoted_line(&line([name, "--to", given].map(str::to_owned)))))
     }

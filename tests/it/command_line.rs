@@ -18,6 +18,17 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("undo 'a b'", "'a b' is no number of turns", "oxundo undo --to 'a b'"),
     ("restore 1 README.txt", "'README.txt' is one word too many for 'restore'", "oxundo restore 1 -- README.txt"),
     ("show 1 a b", "'b' is one word too many for 'show'", "oxundo show -h"),
+    ("redo README.txt", "'README.txt' is no number of turns", "oxundo restore @ -- README.txt"),
+    ("redo -- README.txt", "'README.txt' is no number of turns", "oxundo restore @ -- README.txt"),
+    ("redo -p", "'redo' has no option '-p'", ""),
+    ("help undo --quiet", "'help' has no option '--quiet'", "oxundo help undo"),
+    ("show 2..1", "a range of turns begins with the older one", "oxundo show 1..2"),
+    ("squash 2..1", "a range of turns begins with the older one", "oxundo squash 1..2"),
+    ("undo -- ../outside", "'../outside' leads out of the worktree", ""),
+    ("undo -- /etc/passwd", "'/etc/passwd' leads out of the worktree", ""),
+    ("undo -- ''", "an empty word is no pathspec", ""),
+    ("undo -- ':(bad)x'", "':(bad)x' is no pathspec: git knows no such magic", "oxundo undo -- './:(bad)x'"),
+    ("blame -L foo README.txt", "'foo' is no range of lines here: git does not understand it", "oxundo blame -h"),
     ("undo --", "there is no path behind '--'", ""),
     ("restore 1 --", "there is no path behind '--'", ""),
     ("undo --force", "'undo' has no option '--force'", ""),
@@ -91,6 +102,38 @@ fn the_line_that_is_offered_is_a_right_one() {
             }
         }
     }
+}
+
+#[test]
+fn turns_are_shown_from_one_to_another_and_a_file_leads_to_the_turns_that_changed_it() {
+    let repo = Sandbox::new();
+    for number in 1..=3 {
+        repo.agent(&format!("echo {number} >n{number}"));
+    }
+    let shown = repo.oxundo(["show", "2.."]).out();
+    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is in {shown}"));
+    assert!(at("turn 3 (") < at("+3") && at("+3") < at("turn 2 (") && at("turn 2 (") < at("+2"), "{shown}");
+    assert!(!shown.contains("turn 1 ("), "{shown}");
+    let (two, range) = (repo.json(["show", "2"]).1, repo.json(["show", "2..3"]).1);
+    assert_eq!(
+        (range["turns"][1]["turn"].clone(), range["turns"][1]["record"].clone()),
+        (two["turn"].clone(), two["record"].clone())
+    );
+    let one = repo.json(["show", "1..3", "n2"]).1;
+    let changed =
+        one["turns"].as_array().expect("turns").iter().map(|turn| turn["files"].as_array().map_or(0, Vec::len));
+    assert_eq!(changed.collect::<Vec<_>>(), [0, 1, 0]);
+    let output = repo.oxundo(["show", "n2"]);
+    output.exits(1);
+    output.warns("run 'oxundo log -- n2' to see the turns that changed that file");
+}
+
+#[test]
+fn a_failure_of_the_system_is_told_without_its_number() {
+    let repo = Sandbox::new();
+    let output = repo.oxundo(["-C", "nowhere", "undo"]);
+    output.exits(1);
+    assert_eq!(output.err().lines().next(), Some("error: cannot go to 'nowhere': No such file or directory"));
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn the_schema_is_what_the_commands_print() {
         ("operations", &["log", "--ops", "-n", "1"]),
         ("show", &["show", "1"]),
         ("show", &["show", "2", "one.txt"]),
+        ("shown", &["show", "1..2"]),
         ("prompt", &["show", "1", "--prompt"]),
         ("content", &["show", "1:one.txt"]),
         ("paths", &["show", "1:"]),

@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::index::Index;
-use crate::model::bytes::shown;
+use crate::model::bytes::{in_quotes, shell_word};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::pathspec::{MagicSignature, SearchMode};
@@ -38,12 +38,33 @@ impl<'r> Index<'r> {
         let takes_all =
             self.are_literal() && pathspecs.iter().any(|pathspec| leads_to_the_top(self.repo.prefix(), pathspec));
         let search = self.repo.gix.pathspec(false, patterns, true, &index, Source::WorktreeThenIdMapping);
-        search.map(|given| Selection { given, takes_all }).map_err(|error| {
-            let given: Vec<_> = pathspecs.iter().map(|spec| shown(spec.as_bytes().as_bstr())).collect();
-            Refusal::new(Code::Usage, format!("'{}' is no pathspec here: {error}", given.join(" ")))
-                .hint("run 'git ls-files' to see paths: a pathspec is one below the top of the worktree, or a glob of some")
-                .into()
-        })
+        match search {
+            Ok(given) => Ok(Selection { given, takes_all }),
+            Err(error) => Err(self.refusal(pathspecs).map_or_else(|| error.into(), Into::into)),
+        }
+    }
+
+    /// What is wrong with pathspecs that git would not take.
+    fn refusal(&self, pathspecs: &[OsString]) -> Option<Refusal> {
+        let defaults = self.repo.gix.pathspec_defaults().ok()?;
+        let is_none = |spec: &&OsString| gix::pathspec::parse(spec.as_bytes(), defaults.clone()).is_err();
+        let files =
+            "run 'git ls-files' to see paths: a pathspec is one below the top of the worktree, or a glob of some";
+        let Some(none) = pathspecs.iter().find(is_none) else {
+            let given: Vec<_> = pathspecs.iter().map(|spec| spec.as_bytes()).collect();
+            let given = in_quotes(given.join(&b' ').as_bstr());
+            return Some(Refusal::new(Code::Usage, format!("{given} leads out of the worktree")).hint(files));
+        };
+        if none.is_empty() {
+            return Some(Refusal::new(Code::Usage, "an empty word is no pathspec").hint(files));
+        }
+        let given = none.as_bytes().as_bstr();
+        let message = format!("{} is no pathspec: git knows no such magic", in_quotes(given));
+        let name = shell_word([b"./", none.as_bytes()].concat());
+        Some(
+            Refusal::new(Code::Usage, message)
+                .hint(format!("give {name} instead of {} where that is a name", shell_word(none.as_bytes()))),
+        )
     }
 }
 

@@ -35,11 +35,20 @@ impl Objects<'_> {
         let mut args: Vec<OsString> = ["blame", "--line-porcelain"].map(Into::into).into();
         args.extend(ranges.iter().map(|range| format!("-L{range}").into()));
         args.extend(["--".into(), OsString::from_vec(path.to_vec())]);
-        let told = self.repo.git(args).directory(self.repo.top()).run(b"").map_err(|error| {
-            if ranges.is_empty() { error } else { no_range(ranges, &format!("{:#}", error.root_cause())) }
-        })?;
+        let told = self
+            .repo
+            .git(args)
+            .directory(self.repo.top())
+            .run(b"")
+            .map_err(|error| if ranges.is_empty() { error } else { no_range(ranges, &gits_reason(&error)) })?;
         parsed(&told, path)
     }
+}
+
+/// What git says is wrong with a range: where it shows how it is used, it has not understood it.
+fn gits_reason(error: &anyhow::Error) -> String {
+    let told = format!("{:#}", error.root_cause());
+    if told.contains("usage: git") { "git does not understand it".to_owned() } else { told }
 }
 
 /// The refusal of a range of lines that is none.

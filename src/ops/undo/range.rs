@@ -2,7 +2,7 @@
 //! down and up again to a turn of another line.
 
 use crate::error::{Code, Refusal};
-use crate::model::bytes::shell_word;
+use crate::model::bytes::{instead, shell_word};
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
@@ -348,6 +348,32 @@ pub fn nothing(op: Op, why: &str) -> Refusal {
 pub fn no_such_line() -> Refusal {
     Refusal::new(Code::Branch, "there is no such line of turns on this branch")
         .hint("run 'oxundo log' to see its turns")
+}
+
+/// The refusal of a range whose ends are the wrong way round.
+pub fn begins_with_the_older(first: &str, last: &str) -> Refusal {
+    Refusal::new(Code::Usage, "a range of turns begins with the older one")
+        .hint(instead(&format!("{first}..{last}"), &format!("{last}..{first}")))
+}
+
+/// The turns from one up to another, the newest first; an end that is left out is the last turn done.
+pub fn line_between(
+    view: &View<'_>,
+    (first, last): (&str, &str),
+    end: impl Fn(&View<'_>, &str) -> Result<Turn>,
+) -> Result<Vec<Turn>> {
+    let named = |words: &str| end(view, if words.is_empty() { "@" } else { words });
+    let (lowest, mut at) = (named(first)?, named(last)?);
+    if lowest.turn > at.turn {
+        return Err(begins_with_the_older(first, last).into());
+    }
+    let mut turns = Vec::new();
+    while at.turn != lowest.turn {
+        let below = at.previous.filter(|below| *below >= lowest.turn).ok_or_else(no_such_line)?;
+        turns.push(std::mem::replace(&mut at, view.timeline.require_turn(below)?));
+    }
+    turns.push(at);
+    Ok(turns)
 }
 
 /// The refusal for a plan that would be another one now.

@@ -8,7 +8,7 @@ use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{quoted_line, sanitized, shell_word};
 use crate::model::turn::Mode;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::versioned;
@@ -26,6 +26,7 @@ use crate::program::usage;
 use crate::warning::Warn;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -59,6 +60,11 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
             return code;
         }
     };
+    if let Some(refusal) = args.report.as_deref().and_then(no_place_for) {
+        super::apply_global_settings(ui);
+        ui.refuse(&refusal);
+        return FAILED;
+    }
     match turn(directory, ui, args, &program) {
         Ok(code) => code,
         Err(error) => {
@@ -68,6 +74,15 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
             FAILED
         }
     }
+}
+
+/// The refusal of a report that could not be written after the agent has run.
+fn no_place_for(report: &Path) -> Option<Refusal> {
+    let directory =
+        report.parent().filter(|parent| !parent.as_os_str().is_empty()).filter(|parent| !parent.is_dir())?;
+    let make = quoted_line(&format!("mkdir -p {}", shell_word(directory.as_os_str().as_bytes())));
+    let message = format!("there is no directory '{}' for the report", directory.display());
+    Some(Refusal::new(Code::NotFound, message).hint(format!("run {make}, then the same command again")))
 }
 
 /// Writes the report that was asked for.

@@ -7,7 +7,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::local;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
-use crate::model::bytes::{in_quotes, quoted, sanitized};
+use crate::model::bytes::{in_quotes, quoted, quoted_line, sanitized};
 use crate::model::step::StepName;
 use crate::model::timeline::TurnSpec;
 use crate::model::turn::{Session, Turn};
@@ -17,18 +17,21 @@ use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
 use crate::ops::trace;
 use crate::ops::turn::session::look;
 use crate::ops::turn::states;
+use crate::ops::undo::range::line_between;
 use crate::ops::view::View;
 use crate::program::args::{ShowArgs, ShowFormat};
 use crate::program::cmd::log::line_of;
 use crate::program::text::line::{Line, StepLine, others};
 use crate::program::ui::{Answer, Ui};
-use anyhow::Result;
+use crate::program::usage::line;
+use anyhow::{Error, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use serde::Serialize;
 use serde_json::json;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Shows a turn or a file. Gives what is to be answered, or nothing when git has printed it.
 pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
@@ -63,21 +66,63 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     if let Some(name) = StepName::parse(&turn) {
         return step(&view, ui, args.stat, &name, &paths);
     }
-    let number = ended_turn(&view, &turn)?;
-    if ui.json {
-        let mut line = line_of(&view, number)?;
-        if !paths.is_empty() {
-            let states = [stored.undone_to(number)?, stored.checkpoint(number, Side::After)?];
-            line.files = changes(&view, &states, &paths)?.into_iter().map(|(_, change)| change).collect();
-        }
-        return Ok(Some(Shown::Turn(Box::new(line))));
+    if let Some(ends) = turn.split_once("..") {
+        let turns = line_between(&view, ends, |view, words| stored.require_turn(ended_turn(view, words)?))?;
+        return whole_turns(&view, ui, args.stat, &turns, &paths);
     }
-    let turn = stored.require_turn(number)?;
-    Ui::raw(heading(&turn).as_bytes())?;
-    let before = stored.undone_to(number)?.worktree;
-    let after = stored.checkpoint(number, Side::After)?.worktree;
-    Objects::new(repo).print_diff(before, after, Ui::diff_style(args.stat), &paths)?;
+    let number = ended_turn(&view, &turn).map_err(|error| or_path(error, &turn))?;
+    if ui.json {
+        return Ok(Some(Shown::Turn(Box::new(with_files(&view, number, &paths)?))));
+    }
+    print(&view, args.stat, &stored.require_turn(number)?, &paths)?;
     Ok(None)
+}
+
+/// Shows turns, the newest first.
+fn whole_turns(view: &View<'_>, ui: &Ui, stat: bool, turns: &[Turn], paths: &[OsString]) -> Result<Option<Shown>> {
+    if ui.json {
+        let lines = turns.iter().map(|turn| with_files(view, turn.turn, paths));
+        return lines.collect::<Result<_>>().map(Shown::Turns).map(Some);
+    }
+    for (at, turn) in turns.iter().enumerate() {
+        if at > 0 {
+            Ui::raw(b"\n")?;
+        }
+        print(view, stat, turn, paths)?;
+    }
+    Ok(None)
+}
+
+/// A turn, with the files that are meant.
+fn with_files(view: &View<'_>, number: u64, paths: &[OsString]) -> Result<Line> {
+    let mut line = line_of(view, number)?;
+    if !paths.is_empty() {
+        let states = [view.timeline.undone_to(number)?, view.timeline.checkpoint(number, Side::After)?];
+        line.files = changes(view, &states, paths)?.into_iter().map(|(_, change)| change).collect();
+    }
+    Ok(line)
+}
+
+/// Prints a turn and its diff.
+fn print(view: &View<'_>, stat: bool, turn: &Turn, paths: &[OsString]) -> Result<()> {
+    Ui::raw(heading(turn).as_bytes())?;
+    let before = view.timeline.undone_to(turn.turn)?.worktree;
+    let after = view.timeline.checkpoint(turn.turn, Side::After)?.worktree;
+    Objects::new(view.repo).print_diff(before, after, Ui::diff_style(stat), paths)
+}
+
+/// A word that is no turn, and a file, is one of which the turns may be wanted.
+fn or_path(error: Error, word: &str) -> Error {
+    match error.downcast::<Refusal>() {
+        Ok(refusal) if refusal.code == Code::NotFound && Path::new(word).symlink_metadata().is_ok() => {
+            let mut refusal = refusal;
+            let log = quoted_line(&line(["log", "--", word]));
+            refusal.hints.insert(0, format!("run {log} to see the turns that changed that file"));
+            refusal.into()
+        }
+        Ok(refusal) => refusal.into(),
+        Err(error) => error,
+    }
 }
 
 /// Shows what is in a state, or one of its files: what stands behind the name, or is given besides.
@@ -227,6 +272,8 @@ impl Asked {
 pub enum Shown {
     /// A turn, its prompt and its record.
     Turn(Box<Line>),
+    /// Some turns, the newest first.
+    Turns(Vec<Line>),
     /// A step and its files.
     Step(Box<StepLine>),
     /// A turn's number, its whole prompt, and each session's.
@@ -239,15 +286,19 @@ pub enum Shown {
     File(BString, ObjectId, Vec<u8>),
 }
 
+/// A turn with its whole prompt and its record.
+fn whole(line: &Line) -> serde_json::Result<serde_json::Value> {
+    let mut value = line.json()?;
+    value["prompt"] = json!(line.turn.prompt);
+    value["record"] = serde_json::to_value(&line.turn)?;
+    Ok(value)
+}
+
 impl Answer for Shown {
     fn json(&self) -> serde_json::Result<serde_json::Value> {
         Ok(match self {
-            Self::Turn(line) => {
-                let mut value = line.json()?;
-                value["prompt"] = json!(line.turn.prompt);
-                value["record"] = serde_json::to_value(&line.turn)?;
-                value
-            }
+            Self::Turn(line) => whole(line)?,
+            Self::Turns(lines) => json!({"turns": lines.iter().map(whole).collect::<serde_json::Result<Vec<_>>>()?}),
             Self::Step(line) => line.json()?,
             Self::Trace(record) => json!({"trace": record}),
             Self::Prompt(turn, prompt, prompts) => json!({"turn": turn, "prompt": prompt, "prompts": prompts}),
