@@ -54,8 +54,8 @@ pub(crate) fn story(mode: Mode) -> Sandbox {
     call(&repo, "s", 3, "Read", &json!({"file_path": "a.txt"}), "true");
     shell(&repo, 4, "true");
     edit(&repo, 5, "a.txt", "sed -i s/8/eight/ a.txt");
-    call(&repo, "s", 6, "Write", &json!({"file_path": repo.path("d/new.txt")}), "echo new >d/new.txt; rm mine.txt");
-    shell(&repo, 7, "rm b.txt; git stash list");
+    call(&repo, "s", 6, "Write", &json!({"file_path": repo.path("d/new.txt")}), "echo new >d/new.txt");
+    shell(&repo, 7, "rm b.txt mine.txt; git stash list");
     repo
 }
 
@@ -71,8 +71,8 @@ fn each_call_that_changed_something_is_a_step_and_undo_goes_to_it_and_takes_it_o
             json!(["1.1", "Edit", "named", ["a.txt"]]),
             json!(["1.2", "Bash", "claimed", ["two.txt"]]),
             json!(["1.3", "Edit", "named", ["a.txt"]]),
-            json!(["1.4", "Write", "claimed", ["d/new.txt", "mine.txt"]]),
-            json!(["1.5", "Bash", "claimed", ["b.txt"]]),
+            json!(["1.4", "Write", "named", ["d/new.txt"]]),
+            json!(["1.5", "Bash", "claimed", ["b.txt", "mine.txt"]]),
         ];
         assert_eq!((open, steps_of(&log)), (wanted.to_vec(), wanted.to_vec()));
         let text = repo.oxundo(["log", "--steps"]).out();
@@ -95,7 +95,7 @@ fn forms(repo: &Sandbox) {
     assert_eq!(repo.oxundo(["show", "1.1:before:a.txt"]).out(), "1\n2\n3\n4\n5\n6\n7\n8");
     let (_, between) = repo.json(["diff", "1.2", "@.4"]);
     let paths: Vec<_> = between["files"].as_array().expect("files").iter().map(|file| file["path"].clone()).collect();
-    assert_eq!(paths, ["a.txt", "d/new.txt", "mine.txt"]);
+    assert_eq!(paths, ["a.txt", "d/new.txt"]);
     let after = repo.state();
     repo.oxundo(["restore", "1.2", "--", "a.txt", "b.txt"]).success();
     repo.assert_file("a.txt", "one\n2\n3\n4\n5\n6\n7\n8\n", "as it was after the step");
@@ -126,7 +126,7 @@ fn there_and_back(repo: &Sandbox) {
         repo.state().assert_is(&there, &format!("{step} once more"));
         repo.oxundo(["redo"]).success();
     }
-    for step in ["1.1", "1.3", "1.4"] {
+    for step in ["1.1", "1.3", "1.4", "1.5"] {
         repo.oxundo(["undo", "--only", step]).success();
         repo.assert_file(
             "a.txt",
@@ -136,7 +136,7 @@ fn there_and_back(repo: &Sandbox) {
                 + "\n",
             step,
         );
-        assert_eq!(repo.exists("mine.txt"), step == "1.4", "{step}");
+        assert_eq!((repo.exists("d/new.txt"), repo.exists("mine.txt")), (step != "1.4", step == "1.5"), "{step}");
         repo.oxundo(["redo"]).success();
         repo.state().assert_is(&after, &format!("{step} taken out, and put back"));
     }
@@ -260,6 +260,72 @@ fn what_the_user_saves_between_calls_is_no_steps_and_survives_undo() {
         repo.state().assert_is(&before, "once more");
         repo.assert_sound();
     }
+}
+
+#[test]
+fn a_call_that_writes_in_a_new_directory_is_of_that_file_alone() {
+    for path in ["top.txt", "sub/new.txt", "new/file.txt", "deep/er/file.txt"] {
+        let repo = Sandbox::new();
+        repo.write("own.txt", "1\n2\n3\n").write("sub/x", "x\n").sh("git add -A; git commit -qm files");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 1, "README.txt", "echo agent >>README.txt");
+        // The user makes a file before the call that writes to it, and saves another while it goes on.
+        repo.sh(&format!("mkdir -p $(dirname {path}); echo USER >{path}"));
+        edit(&repo, 2, path, &format!("echo agent >>{path}; sed -i s/2/USER/ own.txt"));
+        let steps = steps_of(&repo.json(["log", "--steps"]).1);
+        assert_eq!(steps[1], json!(["1.2", "Edit", "named", [path]]), "{path}");
+        hook(&repo, "s", "Stop", &json!({}));
+        assert!(!repo.git(["show", "HEAD"]).contains("USER"), "{path}: it is in no commit of the agent's");
+        repo.undo();
+        repo.assert_file(path, "USER\n", "the user's file is there");
+        repo.assert_file("own.txt", "1\nUSER\n3\n", "and what was saved");
+        repo.redo();
+        repo.assert_file(path, "USER\nagent\n", "with the agent's line again");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_a_call_writes_over_in_a_new_directory_is_found() {
+    for tool in ["Write", "Bash"] {
+        let repo = Sandbox::new();
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, "echo agent >>README.txt");
+        repo.write("deep/er/mine.txt", "USER\n");
+        let input = json!({"file_path": repo.path("deep/er/mine.txt"), "command": "x"});
+        // With all that git lets go of, in the call already.
+        call(&repo, "s", 2, tool, &input, "echo agent >deep/er/mine.txt; git gc -q --prune=now");
+        hook(&repo, "s", "Stop", &json!({}));
+        repo.prune();
+        repo.undo();
+        repo.assert_file("deep/er/mine.txt", "USER\n", "it is there again");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn a_commit_of_the_users_that_a_call_takes_off_its_branch_is_kept() {
+    let repo = Sandbox::new();
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    shell(&repo, 1, "echo agent >>README.txt");
+    repo.sh("git switch -qc mine; echo USER >mine.txt; git add mine.txt; git commit -qm mine; git switch -q main");
+    repo.sh("echo own >own.txt; git add own.txt; git stash push -qm aside -- own.txt");
+    let own = repo.git(["rev-parse", "mine"]);
+    shell(
+        &repo,
+        2,
+        "git branch -qD mine; git stash drop -q; git reflog expire --expire=now --all; git gc -q --prune=now",
+    );
+    hook(&repo, "s", "Stop", &json!({}));
+    repo.prune();
+    repo.undo();
+    assert_eq!(repo.git(["rev-parse", "mine"]), own, "the branch is there again, and its commit");
+    assert_eq!(repo.git(["stash", "list"]).lines().count(), 1, "and the stash entry");
+    repo.redo();
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    hook(&repo, "s", "Stop", &json!({}));
+    repo.agent("echo more >>README.txt");
+    repo.assert_sound();
 }
 
 #[test]

@@ -72,9 +72,11 @@ pub fn repository_state(
 
 /// A directory with a `.git` in it that is a repository, or points to one.
 pub fn is_repository(fd: &OwnedFd, names: &[(Vec<u8>, FileType)]) -> bool {
-    if !names.iter().any(|name| name.0 == b".git") {
-        return false;
-    }
+    names.iter().any(|name| name.0 == b".git") && has_repository(fd)
+}
+
+/// As [`is_repository`], of a directory whose names nobody has read.
+pub fn has_repository(fd: &OwnedFd) -> bool {
     let kind = statat(fd, c".git", AtFlags::empty()).map(|stat| FileType::from_raw_mode(stat.st_mode));
     match kind {
         Ok(FileType::Directory) => is_git_directory(fd, b".git"),

@@ -101,6 +101,8 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
             // It is told of by another than the agent's own hook, for which the agent would wait.
             None => FoundBefore { may_have_begun: true, ..FoundBefore::default() },
         };
+        // Evidence is less than the call.
+        let _ = steps::keep_found(&mut locked, tool, &found);
         calls::record_begun(repo, &call.part, tool, found)?;
     }
     if outlasting.is_some() {

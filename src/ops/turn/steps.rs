@@ -4,21 +4,23 @@
 use crate::agents::process::at_work;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
+use crate::git::objects::tree::entry_kind;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
+use crate::git::scan::nested::has_repository;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::names::is_storable;
 use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::size_of;
-use crate::model::bytes::quoted;
+use crate::model::bytes::{quoted, sanitized};
 use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended};
 use crate::model::checkpoint::{Checkpoint, FileState};
 use crate::model::path::parents;
 use crate::model::plan::{Op, Plan};
 use crate::model::pointers::{Moved, Pointers};
 use crate::model::step::{Share, Step};
-use crate::model::timeline::Pin;
+use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::FoundBefore;
@@ -26,10 +28,12 @@ use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a step is called that no call made.
 const WATCHED: &str = "watched";
@@ -53,13 +57,29 @@ impl Reach {
         let Some(named) = tool.only_file() else { return Self::Anywhere };
         let full = repo.top().join(repo.prefix()).join(Path::new(named));
         // A link is not followed at the end of a path: a file may be written in its place.
-        let above = full.parent().and_then(|above| above.canonicalize().ok());
-        let (Some(above), Some(name), Ok(top)) = (above, full.file_name(), repo.top().canonicalize()) else {
+        let (Some((above, name)), Ok(top)) = (place_of(&full), repo.top().canonicalize()) else {
             return Self::Anywhere;
         };
         let Ok(below) = above.strip_prefix(&top) else { return Self::Nowhere };
         let path = BString::from(below.join(name).as_os_str().as_bytes());
         if is_storable(path.as_bstr(), true) { Self::File(path) } else { Self::Anywhere }
+    }
+}
+
+/// The nearest directory above a file that is there, without links in it, and the names from there on: a call may make the
+/// directories that it writes in.
+fn place_of(file: &Path) -> Option<(PathBuf, PathBuf)> {
+    let (mut at, mut names) = (file, PathBuf::new());
+    loop {
+        let name = Path::new(at.file_name()?);
+        names = if names.as_os_str().is_empty() { name.to_owned() } else { name.join(names) };
+        at = at.parent()?;
+        match at.canonicalize() {
+            Ok(above) => return Some((above, names)),
+            // A link that leads nowhere is there.
+            Err(error) if error.kind() == ErrorKind::NotFound && at.symlink_metadata().is_err() => {}
+            Err(_) => return None,
+        }
     }
 }
 
@@ -133,15 +153,21 @@ fn is_covered(view: &View<'_>, last: &Checkpoint, path: &BStr) -> Result<bool> {
     if Checkpoints::new(view.repo).captured_file(last, path)?.is_some() {
         return Ok(true);
     }
-    let is_known = match parents(path).next() {
-        // What is new may be a repository.
-        Some(directory) => Objects::new(view.repo).tree_has_entry(last.worktree, directory)?,
-        None => true,
-    };
+    // What is new may be a repository.
+    let is_known = |directory: &BStr| Objects::new(view.repo).tree_has_entry(last.worktree, directory);
+    for directory in parents(path) {
+        if is_known(directory)? {
+            break;
+        }
+        match Worktree::new(view.repo).open_directory(directory)? {
+            Some(fd) if !has_repository(&fd) => {}
+            _ => return Ok(false),
+        }
+    }
     let path = path.to_owned();
     let is_left_out =
         || Ok::<_, anyhow::Error>(!Checkpoints::new(view.repo).left_out(last, [&path].into_iter())?.is_empty());
-    Ok(is_known && size_of(&stat) <= view.limits()?.max_file_size && !is_left_out()?)
+    Ok(size_of(&stat) <= view.limits()?.max_file_size && !is_left_out()?)
 }
 
 /// What a look after a call shows.
@@ -192,7 +218,10 @@ fn lead_before(
     // What was looked at since it began is known better.
     let is_later = |one: &&ToolCall| one.is_known && one.told.1.is_some_and(|end| end > first.told.0);
     let is_stale = told.iter().filter(is_at_large).any(|one| is_later(&one));
-    let Some(moved) = first.moved.as_ref().filter(|_| call.state.is_none() && !is_stale) else { return };
+    let is_there = |moved: &&Moved| commits_of(moved).all(|pin| Objects::new(repo).has_commit(pin.0));
+    let Some(moved) = first.moved.as_ref().filter(|_| call.state.is_none() && !is_stale).filter(is_there) else {
+        return;
+    };
     let (found, known, now) = (start.with(moved), Pointers::of(last), Pointers::of(&seen.after));
     if found == known {
         return;
@@ -334,18 +363,51 @@ fn write(locked: &mut Locked<'_>, step: &Step, files: &[FileChange], start: &Poi
     update.put_step(step, files, seen.before.as_ref(), &seen.after)?;
     // Whoever made these commits may take them off their branches again.
     for state in seen.before.iter().chain([&seen.after]) {
-        let Moved { head, branches, stash, .. } = start.moved_to(&Pointers::of(state));
-        let stashed = stash.into_iter().flatten().map(|entry| entry.id);
-        let tips = branches.into_values().filter_map(|tip| tip.0).chain(head.and_then(|head| head.commit));
-        for commit in tips.chain(stashed).map(Pin) {
-            if !update.state.held.contains(&commit) {
-                update.state.held.push(commit);
-            }
-        }
+        let moved = start.moved_to(&Pointers::of(state));
+        let pins = commits_of(&moved);
+        hold(&mut update.state, pins.filter(|pin| Objects::new(locked.repo).has_commit(pin.0)));
     }
     let message = format!("step {} ({}: {})", step.name(), step.agent, step.label());
     let plan = Plan::empty(Op::Begin, locked.head.clone());
     locked.carry_out(&plan, update, message, Vec::new(), None)
+}
+
+/// The commits that HEAD, branches and the stash list were led to.
+fn commits_of(moved: &Moved) -> impl Iterator<Item = Pin> {
+    let stashed = moved.stash.iter().flatten().map(|entry| entry.id);
+    let tips = moved.branches.values().filter_map(|tip| tip.0);
+    tips.chain(moved.head.iter().filter_map(|head| head.commit)).chain(stashed).map(Pin)
+}
+
+fn hold(state: &mut Timeline, pins: impl Iterator<Item = Pin>) {
+    for pin in pins {
+        if !state.held.contains(&pin) {
+            state.held.push(pin);
+        }
+    }
+}
+
+/// Keeps alive what a call finds that somebody has made since the last step: it may overwrite it, take it off its branch, and
+/// have git delete it.
+pub fn keep_found(locked: &mut Locked<'_>, tool: &ToolUse, found: &FoundBefore) -> Result<()> {
+    let objects = Objects::new(locked.repo);
+    let mut trees: Vec<ObjectId> = found.state.into_iter().collect();
+    if let Some(file) = found.file {
+        let change = ("file".into(), Some((entry_kind(file.kind), file.id)));
+        trees.push(objects.edited_tree(objects.empty_tree(), &[change])?);
+    }
+    let held = &locked.timeline.state.held;
+    trees.retain(|tree| !held.iter().any(|pin| objects.commit_tree(pin.0).is_ok_and(|held| held == *tree)));
+    let commit = |tree| objects.write_own_commit(tree, Vec::new(), "found before a call").map(Pin);
+    let mut pins = trees.into_iter().map(commit).collect::<Result<Vec<_>>>()?;
+    pins.extend(found.moved.iter().flat_map(commits_of).filter(|pin| objects.has_commit(pin.0)));
+    if pins.iter().all(|pin| held.contains(pin)) {
+        return Ok(());
+    }
+    let mut update = locked.timeline.update();
+    hold(&mut update.state, pins.into_iter());
+    let plan = Plan::empty(Op::Begin, locked.head.clone());
+    locked.carry_out(&plan, update, format!("found before a call ({})", sanitized(&tool.tool)), Vec::new(), None)
 }
 
 /// The other sessions whose calls were in flight and may have written one of these files.
