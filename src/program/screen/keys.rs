@@ -57,6 +57,17 @@ pub fn update(screen: &mut Screen, event: &Event) -> Action {
     }
 }
 
+/// Whether an event means the same whatever the screen shows: another size, and the keys that leave it or stop it.
+pub fn needs_nothing(event: &Event) -> bool {
+    match event {
+        Event::Key(key) => {
+            key.modifiers.contains(KeyModifiers::CONTROL) && matches!(key.code, KeyCode::Char('c' | 'z'))
+        }
+        Event::Resize(..) => true,
+        _ => false,
+    }
+}
+
 fn on_key(screen: &mut Screen, key: KeyEvent) -> Action {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         match key.code {

@@ -30,6 +30,7 @@ use ratatui::crossterm::event::{Event, poll, read as next_event};
 use ratatui::crossterm::terminal::size;
 use signal_hook::consts::SIGHUP;
 use state::{Action, Mode, Screen};
+use std::collections::VecDeque;
 use std::process::ExitCode;
 use std::time::Duration;
 use terminal::{Taken, end_by, is_gone};
@@ -75,7 +76,8 @@ fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<std::result::Result<(D
     let looker = Looker::start(repo, edits);
     let first = looker.news(FIRST);
     let screen = Screen::new(size()?);
-    let mut shown = Shown { screen, looker, paint, asked: None, recorded: false, reading: 1, is_drawn: false };
+    let early = VecDeque::new();
+    let mut shown = Shown { screen, looker, paint, asked: None, recorded: false, reading: 1, is_drawn: false, early };
     let mut taken = Taken::take()?;
     if let Some(news) = first {
         shown.hear(news)?;
@@ -111,6 +113,8 @@ struct Shown {
     reading: u64,
     /// Whether the terminal shows it.
     is_drawn: bool,
+    /// What was typed before there was anything to see.
+    early: VecDeque<Event>,
 }
 
 impl Shown {
@@ -154,11 +158,11 @@ impl Shown {
             actions.push(self.hear(news)?);
             self.is_drawn = false;
         }
-        if poll(if self.is_waiting() { BUSY } else { IDLE })? {
+        if !self.early.is_empty() && self.screen.is_read || poll(if self.is_waiting() { BUSY } else { IDLE })? {
             self.is_drawn = false;
             // What comes fast is all heeded before the next picture.
-            while poll(Duration::ZERO)? {
-                let action = keys::update(&mut self.screen, &next_event()?);
+            while let Some(event) = self.next_event()? {
+                let action = keys::update(&mut self.screen, &event);
                 let is_done = !matches!(action, Action::Stay);
                 actions.push(action);
                 if is_done {
@@ -177,6 +181,24 @@ impl Shown {
                 Action::Checkpoint(name) => self.checkpoint(repo, &name),
                 Action::Describe(turn, words) => self.describe(repo, turn, &words),
             }
+        }
+        Ok(None)
+    }
+
+    /// The next event that there is. Keys are for what the screen shows: before it shows anything they wait, but for those that
+    /// need nothing.
+    fn next_event(&mut self) -> Result<Option<Event>> {
+        if self.screen.is_read
+            && let Some(event) = self.early.pop_front()
+        {
+            return Ok(Some(event));
+        }
+        while poll(Duration::ZERO)? {
+            let event = next_event()?;
+            if self.screen.is_read || keys::needs_nothing(&event) {
+                return Ok(Some(event));
+            }
+            self.early.push_back(event);
         }
         Ok(None)
     }
