@@ -144,7 +144,9 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
 }
 
 fn leave_or_close(context: Context<'_>, held: bool, interrupted: bool) -> SessionStep {
-    if context.others || (held && !context.inside) { SessionStep::Leave } else { SessionStep::Close { interrupted } }
+    // That of a `run` which tells of nothing may be at work.
+    let may_be = held && !context.inside && !context.open.is_some_and(Bounds::run_tells);
+    if context.others || may_be { SessionStep::Leave } else { SessionStep::Close { interrupted } }
 }
 
 /// How a command comes about whose process descends from an agent's.
@@ -320,6 +322,11 @@ mod tests {
         assert_eq!(at(&claimed, &part("s", Some("2"), false), Signal::Begin, true), SessionStep::Renew);
         assert_eq!(at(&claimed, &who, END, true), CLOSE);
         assert_eq!(at(&claimed, &who, END, false), SessionStep::Leave, "the run goes on");
+        let within = Participant { inside: true, ..part("o", None, false) };
+        let both = turn(false, &[within, part("s", Some("1"), true)]);
+        assert_eq!(at(&both, &who, END, false), CLOSE, "the run's agent has told that it is done");
+        let claimed = Bounds { run_agent: Some("claude".to_owned()), ..claimed };
+        assert_eq!(at(&claimed, &who, END, false), CLOSE, "it waits for a prompt");
         let left = turn(false, &[part("o", None, false)]);
         assert_eq!(at(&left, &who, Signal::Begin, true), SessionStep::Renew, "what the other did is no user's");
         let waiting = Bounds { waiting: true, ..turn(false, &[part("s", Some("1"), false)]) };

@@ -297,7 +297,8 @@ impl Turn {
             if asked.is_empty() && self.is_own(part) {
                 asked.extend(self.own_words());
             }
-            let agent = if part.inside { &self.agent } else { &part.agent };
+            let run_agent = self.origin.run_agent.as_ref().unwrap_or(&self.agent);
+            let agent = if part.inside { run_agent } else { &part.agent };
             let model = part.model.as_deref().and_then(model_name);
             let at = if self.is_own(part) { 0 } else { all.len() };
             all.insert(at, Session { agent, id: part.session.as_deref(), model, asked });
@@ -310,7 +311,8 @@ impl Turn {
     }
 
     fn is_own(&self, part: &Participant) -> bool {
-        part.inside || (part.agent == self.agent && part.session == self.session)
+        let is_of_run = || self.origin.run_agent.as_ref().is_none_or(|agent| *agent == self.agent);
+        if part.inside { is_of_run() } else { part.agent == self.agent && part.session == self.session }
     }
 
     /// The part of the session that it is called after; none of a `run` whose agent tells of nothing.
@@ -474,6 +476,9 @@ pub struct Bounds {
     /// Whether it began only after its prompt: what the agent did before is not in it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
+    /// What the `run` calls its own agent, if that told of prompts before it: where it has no part, it was not at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_agent: Option<String>,
     /// The sessions that take part, in the order in which they came.
     pub parts: Vec<Participant>,
 }
@@ -601,6 +606,11 @@ impl Participant {
 }
 
 impl Bounds {
+    /// Whether the agent of the `run` tells of its prompts.
+    pub fn run_tells(&self) -> bool {
+        self.run_agent.is_some() || self.parts.iter().any(|part| part.inside)
+    }
+
     /// The part of a session.
     pub fn part_of(&self, who: &Participant) -> Option<&Participant> {
         self.parts.iter().find(|part| part.is_session_of(who))

@@ -247,9 +247,8 @@ fn saved(
 /// Whether its agents tell of each call of theirs, and nobody is at work in a turn who tells of none.
 fn tells_all(turn: &Turn) -> bool {
     let Bounds { parts, by_hooks, .. } = &turn.origin;
-    // The agent of a `run` that has none of these sessions tells of nothing.
     let is_of_run = !by_hooks || turn.exit_code.is_some();
-    let are_known = !is_of_run || parts.iter().any(|part| part.inside);
+    let are_known = !is_of_run || turn.origin.run_tells();
     let all = parts.iter().all(|part| adapter(&part.agent).is_some_and(|adapter| adapter.all_calls));
     are_known && all && !parts.is_empty()
 }

@@ -264,7 +264,7 @@ fn take_step(
         SessionStep::Drop => drop_open(locked)?,
         SessionStep::Close { interrupted } => {
             let closed = close(locked, call, &turn, interrupted)?;
-            if in_run && !turn.origin.by_hooks {
+            if running && !turn.origin.by_hooks {
                 wait_for_prompt(locked, &turn, &call.part)?;
             }
             return Ok(closed);
@@ -646,12 +646,12 @@ fn tell_of_obstacle(locked: &Locked<'_>, turn: &Turn) {
 }
 
 fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: Mode) -> Result<()> {
-    open_turn_of(locked, call.part.agent.clone(), call, by_hooks, mode)
+    open_turn_of(locked, call.part.agent.clone(), call, Bounds { by_hooks, ..Bounds::default() }, mode)
 }
 
 /// Opens a turn of this agent: a `run` calls it by the command that it has started, which may be another name than the hook's.
-fn open_turn_of(locked: &mut Locked<'_>, agent: String, call: &SignalCall, by_hooks: bool, mode: Mode) -> Result<()> {
-    let origin = Bounds { by_hooks, partial: call.partial, parts: vec![started(call)], ..Bounds::default() };
+fn open_turn_of(locked: &mut Locked<'_>, agent: String, call: &SignalCall, bounds: Bounds, mode: Mode) -> Result<()> {
+    let origin = Bounds { partial: call.partial, parts: vec![started(call)], ..bounds };
     let session = call.part.session.clone();
     let who = Who { agent, session, message: call.message.clone(), prompt: call.prompt.clone(), mode };
     match begin(locked, who.clone(), origin.clone()) {
@@ -681,8 +681,9 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
             return open_turn(locked, &of_the_same_prompt(call, &turn), true, mode);
         }
         let mode = turn.wanted_mode();
-        let agent = if call.inside { turn.agent } else { call.part.agent.clone() };
-        return open_turn_of(locked, agent, call, false, mode);
+        let run_agent = turn.origin.run_agent.unwrap_or(turn.agent);
+        let agent = if call.inside { run_agent.clone() } else { call.part.agent.clone() };
+        return open_turn_of(locked, agent, call, Bounds { run_agent: Some(run_agent), ..Bounds::default() }, mode);
     }
     let is_unchanged = since.changed(locked, &turn)?.is_empty();
     if is_unchanged || take_back(locked, &turn, &since).is_err() {
@@ -694,7 +695,7 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
     turn.asked(call.message.clone(), call.prompt.clone());
     let mode = turn.wanted_mode();
     let Turn { agent, message, prompt, .. } = turn;
-    open_turn_of(locked, agent, &SignalCall { message, prompt, ..call.clone() }, false, mode)
+    open_turn_of(locked, agent, &SignalCall { message, prompt, ..call.clone() }, Bounds::default(), mode)
 }
 
 /// A call of a tool comes within a prompt that was told of before.
@@ -709,8 +710,9 @@ fn of_the_same_prompt(call: &SignalCall, turn: &Turn) -> SignalCall {
 /// Opens a turn until the next prompt: inside a `run` one is always open, for changes that no hook announces.
 fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, who: &Participant) -> Result<()> {
     let part = Participant { at_work: false, ..who.clone() };
-    let origin = Bounds { waiting: true, parts: vec![part], ..Bounds::default() };
-    let (agent, session) = (last.agent.clone(), last.session.clone());
+    let agent = last.origin.run_agent.clone().unwrap_or_else(|| last.agent.clone());
+    let origin = Bounds { waiting: true, run_agent: Some(agent.clone()), parts: vec![part], ..Bounds::default() };
+    let session = last.session.clone();
     let who = Who { agent, session, message: None, prompt: None, mode: last.wanted_mode() };
     begin(locked, who, origin).map(drop)
 }
