@@ -611,6 +611,79 @@ fn a_session_beside_a_run_shares_its_turn() {
     repo.state().assert_is(&before, "undone as one");
 }
 
+/// A `run` that has been started, and whose agent waits in the middle.
+fn run_that_waits(repo: &Sandbox, agent: &str, before: &str, after: &str) -> std::process::Child {
+    let hook = "hook() { printf '%s' \"$1\" | oxundo hook claude || exit 99; }\n";
+    let wait = |name: &str| format!("touch ../home/{name}; while [ -e ../home/{name} ]; do sleep 0.05; done\n");
+    let script = format!("{hook}{before}{}{after}", wait("waits"));
+    let run = repo.spawn(&["run", "--agent", agent, "--", "sh", "-ec", &script]);
+    repo.wait_for("waits");
+    run
+}
+
+fn goes_on(repo: &Sandbox, name: &str) {
+    std::fs::remove_file(repo.home().join(name)).expect("let it go on");
+}
+
+/// A call of a tool by the session beside it.
+fn calls(repo: &Sandbox, session: &str, script: &str) {
+    for event in ["PreToolUse", "PostToolUse"] {
+        let call = json!({"hook_event_name": event, "session_id": session, "prompt_id": "1", "tool_name": "Bash",
+            "tool_input": {"command": script}, "tool_use_id": script});
+        if event == "PostToolUse" {
+            repo.sh(script);
+        }
+        hook(repo, &["claude"], &call);
+    }
+}
+
+#[test]
+fn a_session_beside_a_run_whose_agent_waits_has_a_turn_of_its_own() {
+    let repo = repo();
+    let first = [quoted(&prompt("s", "1", "first")), "echo two >>a.txt\n".to_owned(), quoted(&stop("s", "1"))];
+    let last = [quoted(&prompt("s", "2", "last")), "echo four >>a.txt\n".to_owned(), quoted(&stop("s", "2"))];
+    let run = run_that_waits(&repo, "mybot", &first.concat(), &last.concat());
+    hook(&repo, &["claude"], &prompt("b", "1", "beside"));
+    calls(&repo, "b", "echo three >>a.txt");
+    repo.sh("echo user >user.txt; echo user >>README.txt");
+    crate::steps::tick();
+    calls(&repo, "b", "echo b >b.txt");
+    hook(&repo, &["claude"], &stop("b", "1"));
+    assert_eq!(turns(&repo)[1..], [done(2, "beside"), done(1, "first")]);
+    assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt\n?? user.txt", "what was saved is the user's");
+    repo.oxundo(["undo"]).success();
+    repo.assert_absent("b.txt", "nobody is at work: it can be undone");
+    repo.assert_file("a.txt", "one\ntwo\n", "undone");
+    repo.assert_file("user.txt", "user\n", "the user's stays");
+    repo.oxundo(["redo"]).success();
+    goes_on(&repo, "waits");
+    Output::awaited(run).success();
+    assert_eq!(turns(&repo), [done(3, "last"), done(2, "beside"), done(1, "first")]);
+    let agents: Vec<Value> = repo.log().iter().map(|turn| turn["agent"].clone()).collect();
+    assert_eq!(agents, ["mybot", "claude", "mybot"], "each is called what it was before");
+    let sessions: Vec<Value> = repo.log().iter().map(|turn| turn["session"].clone()).collect();
+    assert_eq!(sessions, ["s", "b", "s"]);
+}
+
+#[test]
+fn beside_a_run_whose_agent_tells_only_of_ends_nobody_can_tell_what_is_the_users() {
+    let repo = repo();
+    let end = "oxundo hook aider </dev/null\n";
+    let goes = "echo late >>a.txt; touch ../home/late; while [ -e ../home/late ]; do sleep 0.05; done\n";
+    let run = run_that_waits(&repo, "aider", &format!("echo two >>a.txt\n{end}"), &format!("{goes}{end}"));
+    hook(&repo, &["claude"], &prompt("b", "1", "beside"));
+    calls(&repo, "b", "echo b >b.txt");
+    goes_on(&repo, "waits");
+    repo.wait_for("late");
+    crate::steps::tick();
+    calls(&repo, "b", "echo more >>b.txt");
+    hook(&repo, &["claude"], &stop("b", "1"));
+    goes_on(&repo, "late");
+    Output::awaited(run).success();
+    assert_eq!(repo.git(["status", "--porcelain"]), "", "the agent's work is in a turn");
+    assert!(subjects(&repo).iter().all(|subject| !subject.starts_with("oxundo: ")), "and not the user's");
+}
+
 #[test]
 fn a_run_shares_its_turn_with_a_session_at_work() {
     let repo = repo();

@@ -265,7 +265,7 @@ fn take_step(
         SessionStep::Close { interrupted } => {
             let closed = close(locked, call, &turn, interrupted)?;
             if running && !turn.origin.by_hooks {
-                wait_for_prompt(locked, &turn, &call.part)?;
+                wait_for_prompt(locked, &turn, call)?;
             }
             return Ok(closed);
         }
@@ -681,9 +681,10 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
             return open_turn(locked, &of_the_same_prompt(call, &turn), true, mode);
         }
         let mode = turn.wanted_mode();
-        let run_agent = turn.origin.run_agent.unwrap_or(turn.agent);
-        let agent = if call.inside { run_agent.clone() } else { call.part.agent.clone() };
-        return open_turn_of(locked, agent, call, Bounds { run_agent: Some(run_agent), ..Bounds::default() }, mode);
+        let run_agent = turn.origin.run_agent;
+        let own = run_agent.clone().unwrap_or(turn.agent);
+        let agent = if call.inside { own } else { call.part.agent.clone() };
+        return open_turn_of(locked, agent, call, Bounds { run_agent, ..Bounds::default() }, mode);
     }
     let is_unchanged = since.changed(locked, &turn)?.is_empty();
     if is_unchanged || take_back(locked, &turn, &since).is_err() {
@@ -708,11 +709,18 @@ fn of_the_same_prompt(call: &SignalCall, turn: &Turn) -> SignalCall {
 }
 
 /// Opens a turn until the next prompt: inside a `run` one is always open, for changes that no hook announces.
-fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, who: &Participant) -> Result<()> {
-    let part = Participant { at_work: false, ..who.clone() };
-    let agent = last.origin.run_agent.clone().unwrap_or_else(|| last.agent.clone());
-    let origin = Bounds { waiting: true, run_agent: Some(agent.clone()), parts: vec![part], ..Bounds::default() };
-    let session = last.session.clone();
+fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, call: &SignalCall) -> Result<()> {
+    let of_run = if call.inside { Some(&call.part) } else { last.origin.parts.iter().find(|part| part.inside) };
+    let session = if call.inside { last.session.clone() } else { of_run.and_then(|part| part.session.clone()) };
+    let known = |part: &Participant| {
+        let Participant { agent, session, prompt, model, transcript, .. } = part.clone();
+        Participant { agent, session, prompt, model, transcript, ..Participant::default() }
+    };
+    let has_told = last.origin.run_tells();
+    let run_agent = last.origin.run_agent.clone().or_else(|| has_told.then(|| last.agent.clone()));
+    let agent = run_agent.clone().unwrap_or_else(|| last.agent.clone());
+    let parts = of_run.map(known).into_iter().collect();
+    let origin = Bounds { waiting: true, run_agent, parts, ..Bounds::default() };
     let who = Who { agent, session, message: None, prompt: None, mode: last.wanted_mode() };
     begin(locked, who, origin).map(drop)
 }
