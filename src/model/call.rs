@@ -256,6 +256,15 @@ pub fn first_unknown(told: &[ToolCall]) -> Option<u64> {
     unknown.map(|call| call.clock.unwrap_or_default()).min()
 }
 
+/// What refs that call found elsewhere of which alone it is not known what it changed; none where that was not looked at, or
+/// others were in flight beside it.
+pub fn found_by_only_unknown(told: &[ToolCall]) -> Option<&Moved> {
+    let is_unknown = |call: &&ToolCall| !call.is_known || call.goes_on;
+    let only = told.iter().find(is_unknown)?;
+    let is_alone = !told.iter().any(|other| other.told != only.told && other.overlaps(only));
+    only.moved.as_ref().filter(|_| is_alone && told.iter().filter(is_unknown).count() == 1)
+}
+
 /// Notes what was looked at after a call.
 fn looked_at(calls: &mut [ToolCall], looked: Looked, session: Option<&str>, tool: &ToolUse) {
     let is_it = |call: &ToolCall| call.session.as_deref() == session && is_same_call(&call.tool, tool);

@@ -11,6 +11,7 @@ mod agent;
 mod apply;
 mod between;
 mod blame;
+mod branches;
 mod command_line;
 mod commits;
 mod completions;

@@ -12,28 +12,49 @@ const FROM_OUTSIDE: [&str; 2] = ["fetch", "push"];
 impl Refs<'_> {
     /// Whether a branch that is not HEAD's was last moved by a fetch or a push, or where another HEAD was on it.
     pub fn was_moved_elsewhere(&self, name: &str) -> bool {
-        let Some(message) = self.last_message(name) else { return false };
-        begins(&message, &FROM_OUTSIDE) || (begins(&message, &WITH_HEAD) && !self.has_led_head(name))
+        let text = self.log_of(name);
+        let Some(last) = last(&text) else { return false };
+        begins(last.said, &FROM_OUTSIDE).is_some()
+            || (begins(last.said, &WITH_HEAD).is_some() && !self.has_led_head(&last))
     }
 
     /// Whether a branch was last moved while this worktree's HEAD was on it.
     pub fn was_moved_here(&self, name: &str) -> bool {
-        self.last_message(name).is_some_and(|message| begins(&message, &WITH_HEAD)) && self.has_led_head(name)
+        let text = self.log_of(name);
+        last(&text).is_some_and(|last| begins(last.said, &WITH_HEAD).is_some() && self.has_led_head(&last))
     }
 
-    /// What git wrote down of its last move.
-    fn last_message(&self, name: &str) -> Option<Vec<u8>> {
-        let log = self.log_text(name).ok().flatten().unwrap_or_default();
-        log.lines().next_back().and_then(|line| line.split_once_str("\t")).map(|(_, said)| said.to_owned())
+    fn log_of(&self, name: &str) -> Vec<u8> {
+        self.log_text(name).ok().flatten().unwrap_or_default()
     }
 
-    /// Whether HEAD has been where a branch was led last.
-    fn has_led_head(&self, name: &str) -> bool {
-        let last = self.logged(name).first().map(|last| last.to);
-        last.is_none_or(|to| self.logged("HEAD").iter().any(|moved| moved.to == to))
+    /// Whether HEAD went there too, and in the same way: it may have followed later, by a merge.
+    fn has_led_head(&self, last: &Line<'_>) -> bool {
+        let way = begins(last.said, &WITH_HEAD);
+        let text = self.log_of("HEAD");
+        text.lines().filter_map(Line::read).any(|line| line.to == last.to && begins(line.said, &WITH_HEAD) == way)
     }
 }
 
-fn begins(message: &[u8], words: &[&str]) -> bool {
-    words.iter().any(|word| message.starts_with(word.as_bytes()))
+/// A line of a reflog.
+struct Line<'a> {
+    /// Where the ref is since.
+    to: &'a [u8],
+    /// Why.
+    said: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    fn read(line: &'a [u8]) -> Option<Self> {
+        let (about, said) = line.split_once_str("\t")?;
+        Some(Self { to: about.splitn_str(3, " ").nth(1)?, said })
+    }
+}
+
+fn last(text: &[u8]) -> Option<Line<'_>> {
+    text.lines().next_back().and_then(Line::read)
+}
+
+fn begins(message: &[u8], words: &[&'static str]) -> Option<&'static str> {
+    words.iter().find(|word| message.starts_with(word.as_bytes())).copied()
 }

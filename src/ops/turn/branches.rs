@@ -2,65 +2,121 @@
 
 use crate::config::Config;
 use crate::git::refs::Refs;
+use crate::git::repo::Repo;
 use crate::git::repo::clock::parse_rfc3339;
 use crate::git::timeline::Timelines;
-use crate::git::timeline::stored::Side;
+use crate::git::timeline::stored::{Side, Stored};
+use crate::model::call::found_by_only_unknown;
 use crate::model::checkpoint::{Checkpoint, Head, branch_changes, short_branch, symbolic_changes};
+use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
+use crate::ops::turn::gaps::{is_users_end, tells_all};
+use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeSet;
 
-/// The branches that others have moved in a turn, or may have, from the state before it to that of now.
-pub fn moved_by_others(
-    view: &View<'_>,
-    turn: &Turn,
-    before: &Checkpoint,
-    now: &Checkpoint,
-) -> Result<BTreeSet<String>> {
-    let moved = branch_changes(before, now).into_keys().chain(symbolic_changes(before, now).into_keys());
-    let own = [&before.head, &now.head].map(|head| head.branch.as_ref());
-    let moved: BTreeSet<String> = moved.filter(|name| !own.contains(&Some(name))).collect();
+/// The branches that others have moved from the state before a turn to that of now, by what git wrote down and by their names.
+pub fn moved_by_others(view: &View<'_>, before: &Checkpoint, now: &Checkpoint) -> Result<BTreeSet<String>> {
+    let moved = moved(before, now);
     if moved.is_empty() {
         return Ok(moved);
     }
-    let theirs = view.config().others_branches()?;
-    let refs = Refs::new(view.repo);
-    let seen = moved_in_other_turns(view, turn, before, now)?;
-    let is_theirs = |name: &String| {
-        let may_be = seen.contains(name) && !refs.was_moved_here(name);
-        may_be || theirs.matches(short(name).as_bstr()) || refs.was_moved_elsewhere(name)
-    };
+    let (theirs, refs) = (view.config().others_branches()?, Refs::new(view.repo));
+    let is_theirs = |name: &String| theirs.matches(short(name).as_bstr()) || refs.was_moved_elsewhere(name);
     Ok(moved.into_iter().filter(is_theirs).collect())
 }
 
-/// The branches that also moved in a turn of another worktree's, at the same time: by which of the two nobody can tell.
-fn moved_in_other_turns(
+/// The branches that moved in a turn, and may have been moved by one of another worktree's at the same time: by a call that was
+/// in flight there, or at any time where its agent does not tell of all its calls.
+pub fn moved_in_other_turns(
     view: &View<'_>,
     turn: &Turn,
     before: &Checkpoint,
     now: &Checkpoint,
 ) -> Result<BTreeSet<String>> {
+    let (moved, mut seen) = (moved(before, now), BTreeSet::new());
+    if moved.is_empty() {
+        return Ok(seen);
+    }
     let began = parse_rfc3339(&turn.began_at);
-    let mut moved = BTreeSet::new();
-    for stored in Timelines::new(view.repo).other_timelines()?.into_iter().filter_map(|other| other.stored.ok()) {
+    let (before, now) = (Pointers::of(before), Pointers::of(now));
+    for other in Timelines::new(view.repo).other_timelines()? {
+        let Ok(stored) = &other.stored else { continue };
         for number in stored.turn_numbers()?.into_iter().rev() {
-            let Some(other) = stored.find_turn(number)? else { continue };
-            let ended = other.ended_at.as_deref().map(parse_rfc3339);
-            if ended.is_some_and(|ended| ended < began) {
+            let Some(theirs) = stored.find_turn(number)? else { continue };
+            if theirs.ended_at.as_deref().is_some_and(|ended| parse_rfc3339(ended) < began) {
                 break;
             }
-            let from = stored.checkpoint(number, Side::Before)?.branches;
-            let to = ended.map(|_| stored.checkpoint(number, Side::After)).transpose()?;
-            let to = to.map_or_else(|| now.branches.clone(), |after| after.branches);
-            // What it did before this turn began is no matter.
-            let is_moved =
-                |name: &&String| from.get(*name) != to.get(*name) && to.get(*name) != before.branches.get(*name);
-            moved.extend(from.keys().chain(to.keys()).filter(is_moved).cloned());
+            for (from, to) in work_of(view.repo, (&other.worktree, stored), &theirs, &now)? {
+                // What it did before this turn began is no matter.
+                let is_moved = |name: &&String| at(&from, name) != at(&to, name) && at(&to, name) != at(&before, name);
+                seen.extend(moved.iter().filter(is_moved).cloned());
+            }
         }
     }
-    Ok(moved)
+    let refs = Refs::new(view.repo);
+    seen.retain(|name| !refs.was_moved_here(name));
+    Ok(seen)
+}
+
+/// Whether one of these branches was moved in a step of a turn.
+pub fn were_moved_in_steps(view: &View<'_>, turn: &Turn, branches: &BTreeSet<String>) -> Result<bool> {
+    let is_moved = |(from, to): (Pointers, Pointers)| branches.iter().any(|name| at(&from, name) != at(&to, name));
+    Ok(!branches.is_empty() && in_steps(&view.timeline, turn)?.into_iter().any(is_moved))
+}
+
+/// The branches, but for HEAD's, that are not where they were.
+fn moved(before: &Checkpoint, now: &Checkpoint) -> BTreeSet<String> {
+    let moved = branch_changes(before, now).into_keys().chain(symbolic_changes(before, now).into_keys());
+    let own = [&before.head, &now.head].map(|head| head.branch.as_ref());
+    moved.filter(|name| !own.contains(&Some(name))).collect()
+}
+
+/// Where a branch is.
+fn at<'a>(pointers: &'a Pointers, name: &str) -> (Option<&'a ObjectId>, Option<&'a String>) {
+    (pointers.branches.get(name), pointers.symbolic.get(name))
+}
+
+/// Where branches were as each step of a turn began, and as it ended.
+fn in_steps(timeline: &Stored<'_>, turn: &Turn) -> Result<Vec<(Pointers, Pointers)>> {
+    let mut last = states::pointers_at_beginning(timeline, turn)?;
+    let mut steps = Vec::new();
+    for step in 1..=timeline.last_step(turn.turn)? {
+        let before = timeline.step_checkpoint(turn.turn, step, Side::Before)?;
+        let from = before.map_or_else(|| last.clone(), |before| Pointers::of(&before));
+        last = Pointers::of(&states::after(timeline, turn, step)?);
+        steps.push((from, last.clone()));
+    }
+    Ok(steps)
+}
+
+/// Where branches were as an agent of another worktree's turn began to be at work, and as it paused: in each of its calls, where
+/// it tells of all of these, else from the turn's beginning to its end.
+fn work_of(
+    repo: &Repo,
+    (worktree, timeline): (&str, &Stored<'_>),
+    turn: &Turn,
+    now: &Pointers,
+) -> Result<Vec<(Pointers, Pointers)>> {
+    let start = states::pointers_at_beginning(timeline, turn)?;
+    let is_open = turn.ended_at.is_none();
+    let end = || {
+        if is_open { Ok(now.clone()) } else { timeline.checkpoint(turn.turn, Side::After).map(|it| Pointers::of(&it)) }
+    };
+    if !tells_all(turn) {
+        return Ok(vec![(start, end()?)]);
+    }
+    let mut work = in_steps(timeline, turn)?;
+    let told = if is_open { calls::in_open_turn_of(repo, worktree) } else { Vec::new() };
+    if !(turn.users_end || (is_open && is_users_end(turn, &told))) {
+        let last = work.last().map_or(&start, |(_, to)| to).clone();
+        let found = found_by_only_unknown(&told).map(|moved| start.with(moved));
+        work.push((found.unwrap_or(last), end()?));
+    }
+    Ok(work)
 }
 
 /// Why turns make no commits on HEAD's branch: another tool owns it.

@@ -109,7 +109,16 @@ pub fn are_told(repo: &Repo) -> bool {
 
 /// The calls in the open turn so far. A line that cannot be read is none: it is evidence, and nothing hangs on it.
 pub fn in_open_turn(repo: &Repo) -> Vec<ToolCall> {
-    let text = std::fs::read(repo.scratch_path(FILE)).unwrap_or_default();
+    read(&std::fs::read(repo.scratch_path(FILE)).unwrap_or_default())
+}
+
+/// As [`in_open_turn`], of another worktree, by the name that it has in refs.
+pub fn in_open_turn_of(repo: &Repo, worktree: &str) -> Vec<ToolCall> {
+    let text = repo.scratches_of(worktree).into_iter().find_map(|scratch| std::fs::read(scratch.join(FILE)).ok());
+    read(&text.unwrap_or_default())
+}
+
+fn read(text: &[u8]) -> Vec<ToolCall> {
     calls(text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<CallMark>(line).ok()))
 }
 

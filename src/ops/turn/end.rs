@@ -61,12 +61,13 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     turn.torn.extend(note_torn(locked, &since.capture));
     let changed = since.changed(locked, &turn)?;
     since.find_moves(locked, &mut turn, &changed)?;
-    if changed.is_empty() && turn.placed.is_empty() {
+    if changed.is_empty() && turn.placed.is_empty() && !since.is_shared {
         announce_uncovered(locked, &turn, &since.before, &since.capture.checkpoint, &changed);
         take_back(locked, &turn, &since)?;
         return Ok(None);
     }
-    if since.find_theirs(locked, &mut turn)? && turn.placed.is_empty() && take_back(locked, &turn, &since).is_ok() {
+    let is_nothing = since.find_theirs(locked, &mut turn)? && turn.placed.is_empty() && !since.is_shared;
+    if is_nothing && take_back(locked, &turn, &since).is_ok() {
         return Ok(None);
     }
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
@@ -158,8 +159,8 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
     let mut since = Since::look(view, &turn)?;
     let changed = since.changed(view, &turn)?;
     since.find_moves(view, &mut turn, &changed)?;
-    let is_nothing = changed.is_empty() && turn.placed.is_empty();
-    let is_theirs = !is_nothing && since.find_theirs(view, &mut turn)? && turn.placed.is_empty();
+    let is_nothing = changed.is_empty() && turn.placed.is_empty() && !since.is_shared;
+    let is_theirs = !is_nothing && since.find_theirs(view, &mut turn)? && turn.placed.is_empty() && !since.is_shared;
     let mut update = view.timeline.update();
     let mut taken_back = None;
     let mut head = view.head.clone();

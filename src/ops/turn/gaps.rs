@@ -245,7 +245,7 @@ fn saved(
 }
 
 /// Whether its agents tell of each call of theirs, and nobody is at work in a turn who tells of none.
-fn tells_all(turn: &Turn) -> bool {
+pub fn tells_all(turn: &Turn) -> bool {
     let Bounds { parts, by_hooks, .. } = &turn.origin;
     let is_of_run = !by_hooks || turn.exit_code.is_some();
     let are_known = !is_of_run || turn.origin.run_tells();

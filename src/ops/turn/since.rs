@@ -28,21 +28,32 @@ pub struct Since {
     pub made: BTreeMap<String, Option<String>>,
     /// What of it is the user's.
     pub theirs: Theirs,
+    /// Whether it has moved a branch that another worktree's turn may have moved as well.
+    pub is_shared: bool,
 }
 
 impl Since {
-    /// Looks.
+    /// Looks, and asks which branches a turn of another worktree may have moved.
     pub fn look(view: &View<'_>, turn: &Turn) -> Result<Self> {
+        let mut since = Self::look_within(view, turn)?;
+        let seen = branches::moved_in_other_turns(view, turn, &since.before, &since.capture.checkpoint)?;
+        since.is_shared = branches::were_moved_in_steps(view, turn, &seen)?;
+        since.capture.checkpoint.elsewhere.extend(seen);
+        Ok(since)
+    }
+
+    /// Looks, in the middle of a turn. A branch that moved in a call is a part of the step, whoever else was at work.
+    pub fn look_within(view: &View<'_>, turn: &Turn) -> Result<Self> {
         let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
         let start = with_dirty_commit(view.repo, &before, turn.dirty_commit)?;
         let frozen = Before { checkpoint: &before, rules: rules_of(view.repo, &before)? };
         let limits = view.limits()?;
         let mut capture =
             Checkpoints::new(view.repo).capture(before.modes.usual, &limits, Some(&frozen), &|_, _| false)?;
-        let theirs = branches::moved_by_others(view, turn, &before, &capture.checkpoint)?;
+        let theirs = branches::moved_by_others(view, &before, &capture.checkpoint)?;
         capture.checkpoint.elsewhere.extend(theirs);
         let made = Checkpoints::new(view.repo).made_in_repositories(turn, &before, &capture.checkpoint)?;
-        Ok(Self { before, start, capture, made, theirs: Theirs::default() })
+        Ok(Self { before, start, capture, made, theirs: Theirs::default(), is_shared: false })
     }
 
     /// For a turn that oxundo makes: the state after it, computed from the plan that it has carried out. Scans the
@@ -65,7 +76,14 @@ impl Since {
         };
         let made = BTreeMap::new();
         let theirs = Theirs::default();
-        Ok(Self { start: before.checkpoint.clone(), before: before.checkpoint, capture, made, theirs })
+        Ok(Self {
+            start: before.checkpoint.clone(),
+            before: before.checkpoint,
+            capture,
+            made,
+            theirs,
+            is_shared: false,
+        })
     }
 
     /// Finds out what the turn moved that was not captured, for its record.

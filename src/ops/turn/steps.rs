@@ -106,7 +106,7 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     match reach {
         Reach::File(path) => found.file = file_before(view, &told, &last, &path)?,
         Reach::Anywhere if first_unknown(&told).is_none() => {
-            let now = Since::look(view, &turn)?.into_state();
+            let now = Since::look_within(view, &turn)?.into_state();
             if !Checkpoints::new(view.repo).work_between(&last, &now)?.is_empty() {
                 found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
             }
@@ -250,7 +250,7 @@ fn file(view: &View<'_>, last: &Checkpoint, call: &ToolCall, path: BString) -> R
 /// Looks at all.
 fn all(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall], call: &ToolCall) -> Result<Seen> {
     let checkpoints = Checkpoints::new(view.repo);
-    let mut after = Since::look(view, turn)?.into_state();
+    let mut after = Since::look_within(view, turn)?.into_state();
     // What another call is about to write is its own.
     let others = told.iter().filter(|other| other.ended_at.is_none() && other.told != call.told);
     let named = others.filter_map(|other| match Reach::of(view.repo, &other.tool) {

@@ -228,10 +228,10 @@ impl Watcher<'_> {
         let turn = locked.open_turn()?.filter(|turn| !turn.origin.waiting && !is_told);
         let Some(turn) = turn else { return Ok(Looked::Settled) };
         repo.look();
-        let mut since = Since::look(&locked, &turn)?;
+        let mut since = Since::look_within(&locked, &turn)?;
         if self.cover(&repo, &since.capture.checkpoint)? {
             // Nobody heard what happened there meanwhile.
-            since = Since::look(&locked, &turn)?;
+            since = Since::look_within(&locked, &turn)?;
             if self.cover(&repo, &since.capture.checkpoint)? {
                 return Ok(Looked::Again);
             }

@@ -1,0 +1,271 @@
+//! Whose a branch is that moved while agents were at work in several worktrees: its, in whose call alone it moved.
+
+use crate::sandbox::{Mode, Sandbox, in_both_modes};
+use crate::steps::{call, hook};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+fn branches(repo: &Sandbox) -> BTreeMap<String, String> {
+    let all = repo.git(["for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads"]);
+    all.lines().filter_map(|line| line.split_once(' ')).map(|(name, id)| (name.to_owned(), id.to_owned())).collect()
+}
+
+fn shell(repo: &Sandbox, session: &str, id: u32, script: &str) {
+    call(repo, session, id, "Bash", &json!({"command": script}), script);
+}
+
+fn tool(repo: &Sandbox, session: &str, event: &str, id: u32) {
+    hook(
+        repo,
+        session,
+        event,
+        &json!({"tool_name": "Bash", "tool_use_id": format!("{session}{id}"), "tool_input": {}}),
+    );
+}
+
+fn prompt(repo: &Sandbox, session: &str) {
+    hook(repo, session, "UserPromptSubmit", &json!({}));
+}
+
+fn stop(repo: &Sandbox, session: &str) {
+    hook(repo, session, "Stop", &json!({}));
+}
+
+/// Two worktrees, and branches that can be moved and deleted.
+fn two(mode: Mode) -> (Sandbox, Sandbox) {
+    let repo = Sandbox::new();
+    repo.sh("for name in a b; do git branch old-$name; git branch gone-$name; git branch -f seen HEAD; done");
+    if mode == Mode::Ghost {
+        repo.git(["config", "oxundo.mode", "ghost"]);
+    }
+    let tree = repo.linked("tree");
+    (repo, tree)
+}
+
+/// What a call does to branches that have this letter.
+fn moves(letter: &str) -> String {
+    format!(
+        "git branch new-{letter}; git branch -D gone-{letter}; git symbolic-ref refs/heads/link-{letter} refs/heads/seen
+         git branch -f old-{letter} $(git commit-tree -p HEAD -m {letter} 'HEAD^{{tree}}'); echo {letter} >>{letter}.txt"
+    )
+}
+
+fn stays(name: &str) -> String {
+    format!("'{name}' moved during turn 1, not by it, and stays: '--branches=all' moves it too")
+}
+
+#[test]
+fn a_branch_is_its_in_whose_call_alone_it_moved() {
+    in_both_modes(|mode| {
+        for first in ["a", "b"] {
+            let (repo, tree) = two(mode);
+            let start = branches(&repo);
+            prompt(&repo, "a");
+            prompt(&tree, "b");
+            shell(&repo, "a", 1, &moves("a"));
+            shell(&tree, "b", 1, &moves("b"));
+            repo.git(["branch", "users"]);
+            tool(&repo, "a", "PreToolUse", 2);
+            tool(&tree, "b", "PreToolUse", 2);
+            repo.git(["branch", "somebodys"]);
+            tool(&repo, "a", "PostToolUse", 2);
+            tool(&tree, "b", "PostToolUse", 2);
+            let (one, other) = if first == "a" { (&repo, &tree) } else { (&tree, &repo) };
+            stop(one, first);
+            stop(other, if first == "a" { "b" } else { "a" });
+            let all = branches(&repo);
+            let (undone, is_its) = (one.oxundo(["undo"]), |name: &str| name.ends_with(&format!("-{first}")));
+            undone.success();
+            for (name, id) in branches(&repo).into_iter().filter(|(name, _)| !["main", "tree"].contains(&name.as_str()))
+            {
+                let wanted = if is_its(&name) { start.get(&name) } else { all.get(&name) };
+                assert_eq!(Some(&id), wanted, "{name}: {undone:?}");
+            }
+            assert!(branches(&repo).contains_key(&format!("gone-{first}")), "{undone:?}");
+            assert!(undone.err().contains(&stays("somebodys")), "{undone:?}");
+            one.redo();
+            assert_eq!(branches(&repo), all, "redo leads where it was");
+            other.undo();
+            one.undo();
+            let mut wanted = start.clone();
+            for name in ["users", "somebodys"] {
+                wanted.insert(name.to_owned(), all[name].clone());
+            }
+            assert_eq!(branches(&repo), wanted, "each has taken its own back");
+            repo.assert_sound();
+        }
+    });
+}
+
+#[test]
+fn a_call_that_is_in_flight_as_another_worktrees_turn_ends_has_moved_what_moved_since_it_began() {
+    let (repo, tree) = two(Mode::Commit);
+    prompt(&repo, "a");
+    prompt(&tree, "b");
+    shell(&tree, "b", 1, "echo b >b.txt");
+    shell(&repo, "a", 1, "git branch before; echo a >a.txt");
+    tool(&tree, "b", "PreToolUse", 2);
+    shell(&repo, "a", 2, "git branch within");
+    stop(&repo, "a");
+    let undone = repo.oxundo(["undo"]);
+    undone.success();
+    assert!(undone.err().contains(&stays("within")) && !undone.err().contains("before"), "{undone:?}");
+    let left = branches(&repo);
+    assert!(left.contains_key("within") && !left.contains_key("before"), "{undone:?}");
+    tool(&tree, "b", "PostToolUse", 2);
+    stop(&tree, "b");
+    tree.oxundo(["undo"]).warns(&stays("within"));
+    assert!(branches(&repo).contains_key("within"), "nor does the other one take it");
+}
+
+#[test]
+fn a_turn_that_may_have_moved_a_branch_and_did_nothing_else_is_on_record() {
+    let (repo, tree) = two(Mode::Commit);
+    prompt(&repo, "a");
+    prompt(&tree, "b");
+    shell(&repo, "a", 1, "echo a >a.txt");
+    tool(&repo, "a", "PreToolUse", 2);
+    tool(&tree, "b", "PreToolUse", 2);
+    repo.git(["branch", "somebodys"]);
+    tool(&tree, "b", "PostToolUse", 2);
+    stop(&tree, "b");
+    tool(&repo, "a", "PostToolUse", 2);
+    stop(&repo, "a");
+    for (worktree, session) in [(&repo, "a"), (&tree, "b")] {
+        let undone = worktree.oxundo(["undo"]);
+        assert!(undone.err().contains(&stays("somebodys")), "{session}: {undone:?}");
+        assert!(branches(&repo).contains_key("somebodys"), "{session}: {undone:?}");
+        worktree.redo();
+    }
+    tree.oxundo(["undo", "--branches=all"]).success();
+    assert!(!branches(&repo).contains_key("somebodys"), "where it is asked for it goes");
+}
+
+#[test]
+fn what_a_hook_of_gits_moves_in_a_call_is_the_calls() {
+    let (repo, tree) = two(Mode::Commit);
+    let hooks = "#!/bin/sh\ngit update-ref refs/heads/last-commit HEAD\n";
+    repo.write(".git/hooks/post-commit", hooks).chmod(".git/hooks/post-commit", 0o755);
+    let start = branches(&repo);
+    prompt(&tree, "b");
+    prompt(&repo, "a");
+    shell(&tree, "b", 1, "echo b >b.txt");
+    shell(&repo, "a", 1, "echo a >a.txt; git add a.txt; git commit -qm own");
+    stop(&repo, "a");
+    assert!(branches(&repo).contains_key("last-commit"));
+    repo.undo();
+    assert_eq!(branches(&repo), start);
+    repo.redo();
+    // Where another's is in flight as well, nobody can tell.
+    tool(&tree, "b", "PreToolUse", 2);
+    prompt(&repo, "a");
+    shell(&repo, "a", 2, "echo a >>a.txt; git commit -qam again");
+    tool(&tree, "b", "PostToolUse", 2);
+    stop(&repo, "a");
+    let there = branches(&repo)["last-commit"].clone();
+    repo.oxundo(["undo"]).warns("'last-commit' moved during turn 2, not by it");
+    assert_eq!(branches(&repo)["last-commit"], there);
+}
+
+#[test]
+fn another_worktrees_branch_stays_though_head_has_followed_it() {
+    let repo = Sandbox::new();
+    repo.agent(
+        "echo work >work.txt
+         git worktree add -q -b theirs ../w && git -C ../w commit -q --allow-empty -m theirs && git worktree remove ../w
+         git merge -q --ff-only theirs",
+    );
+    let theirs = branches(&repo)["theirs"].clone();
+    repo.oxundo(["undo"]).warns(&stays("theirs"));
+    assert_eq!(branches(&repo)["theirs"], theirs);
+    repo.redo();
+    assert_eq!(repo.git(["merge-base", "--is-ancestor", "theirs", "HEAD"]), "");
+}
+
+/// A call of another worktree's moves a branch at any instant of a hook's.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod instants {
+    use super::{Mode, Sandbox, branches, prompt, shell, stop, tool, two};
+    use crate::kill_points::in_parallel;
+    use crate::sandbox::announce;
+    use crate::tracer::{LAUNCH, interrupt_each};
+    use serde_json::json;
+    use std::cell::Cell;
+    use std::fs::File;
+    use std::io::Write as _;
+
+    /// Does this in a thread of its own: agents that it starts are to be no children of one that waits for all that it traces.
+    fn apart<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| scope.spawn(act).join()).expect("it is done")
+    }
+
+    /// Two worktrees in which agents are at work, at this event of the first one's.
+    fn at(event: &str) -> (Sandbox, Sandbox) {
+        let (repo, tree) = two(Mode::Commit);
+        prompt(&repo, "a");
+        prompt(&tree, "b");
+        shell(&repo, "a", 1, "echo a >a.txt");
+        shell(&tree, "b", 1, "echo b >b.txt");
+        if event == "PostToolUse" {
+            tool(&repo, "a", "PreToolUse", 2);
+        }
+        tool(&tree, "b", "PreToolUse", 2);
+        (repo, tree)
+    }
+
+    /// Fires a hook, and lets the branch be made before its change of this number. Gives how many there are.
+    fn act_at(repo: &Sandbox, event: &str, number: usize) -> Option<usize> {
+        let payload = json!({"hook_event_name": event, "session_id": "a", "prompt": "p", "tool_name": "Bash",
+            "tool_use_id": "a2", "tool_input": {}});
+        let path = repo.home().join(format!("payload-{event}"));
+        File::create(&path).and_then(|mut file| write!(file, "{payload}")).expect("write the payload");
+        let seen = Cell::new(0);
+        let each = |_: &str| {
+            if seen.replace(seen.get() + 1) == number {
+                repo.git(["branch", "theirs"]);
+            }
+        };
+        let mut command = repo.launched_command(LAUNCH, &["hook", "claude"]);
+        command.stdin(File::open(&path).expect("open the payload"));
+        let trace = interrupt_each(&mut command, None, &each).ok()?;
+        assert_eq!((trace.code, trace.stderr.as_str()), (Some(0), ""), "{event} at {number}");
+        Some(seen.get())
+    }
+
+    fn check(event: &str, number: usize) {
+        let (repo, tree) = apart(|| at(event));
+        act_at(&repo, event, number);
+        if event == "PreToolUse" {
+            tool(&repo, "a", "PostToolUse", 2);
+        }
+        if event != "Stop" {
+            stop(&repo, "a");
+        }
+        tool(&tree, "b", "PostToolUse", 2);
+        stop(&tree, "b");
+        repo.oxundo(["undo"]).success();
+        assert!(branches(&repo).contains_key("theirs"), "{event} at {number}: no call of this worktree's has made it");
+        repo.redo();
+        repo.oxundo(["undo", "--to", "1.1"]).success();
+        assert!(branches(&repo).contains_key("theirs"), "{event} at {number}: nor does going back to a step take it");
+        tree.oxundo(["undo"]).success();
+        repo.assert_sound();
+    }
+
+    #[test]
+    fn no_undo_takes_what_another_worktrees_call_moves_at_any_instant_of_a_hooks() {
+        let mut cases = Vec::new();
+        for event in ["PreToolUse", "PostToolUse", "Stop"] {
+            let (repo, _tree) = apart(|| at(event));
+            let Some(many) = act_at(&repo, event, usize::MAX) else {
+                return announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+            };
+            let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+            let chosen = (0..many).filter(|number| thorough || number % (many / 3).max(1) == 0);
+            cases.extend(chosen.map(|number| (event, number)));
+        }
+        let failed = in_parallel(&cases, |(event, number)| check(event, *number));
+        let told: String = failed.iter().map(|(at, text)| format!("== {:?}\n{text}\n\n", cases[*at])).collect();
+        assert!(failed.is_empty(), "{} of {} are wrong:\n{told}", failed.len(), cases.len());
+    }
+}
