@@ -2,12 +2,18 @@
 
 # Completes COMP_WORDS from word $1 on; the words behind $1 stand before them.
 _oxundo_complete() {
-    local cur=${COMP_WORDS[COMP_CWORD]} begin=$1 at line value about width=0
+    local cur=${COMP_WORDS[COMP_CWORD]} begin=$1 at last line value about width=0 before=
     shift
-    # bash takes --to=5 for three words; oxundo takes '--to 5' for the same.
+    # bash takes --to=5 for three words; oxundo takes '--to 5' for the same. It takes tree:5 for three as well.
     local -a words=("$@") origin=() lines=() values=() abouts=()
     for ((at = begin; at <= COMP_CWORD; at++)); do
         [[ ${COMP_WORDS[at]} == = && $at -lt $COMP_CWORD ]] && continue
+        last=$((${#words[@]} - 1))
+        if [[ $at -gt $begin && $COMP_LINE == *"${words[last]}${COMP_WORDS[at]}"* ]] &&
+            [[ ${COMP_WORDS[at]} == :* || ${words[last]} == *: ]]; then
+            words[last]+=${COMP_WORDS[at]}
+            continue
+        fi
         origin[${#words[@]}]=$at
         words+=("${COMP_WORDS[at]}")
     done
@@ -15,6 +21,9 @@ _oxundo_complete() {
         cur=
         words[${#words[@]} - 1]=
     fi
+    last=${words[${#words[@]} - 1]}
+    # It puts what is offered in the place of what stands behind the colon.
+    [[ $COMP_WORDBREAKS == *:* && $last == *:* ]] && before=${last%:*}:
     COMPREPLY=()
     mapfile -t lines < <(oxundo __complete $((${#words[@]} - 1)) "${words[@]}" 2>/dev/null)
     for line in "${lines[@]}"; do
@@ -56,9 +65,11 @@ _oxundo_complete() {
         done
     else
         for value in "${values[@]}"; do
-            printf -v value %q "$value"
+            printf -v value %q "${value#"$before"}"
             COMPREPLY+=("$value")
         done
+        # A turn's number follows.
+        [[ ${#values[@]} -eq 1 && ${values[0]} == *: ]] && compopt -o nospace 2>/dev/null
     fi
 }
 

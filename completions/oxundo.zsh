@@ -5,7 +5,7 @@
 
 _oxundo() {
     local line value
-    local -a described
+    local -a described open
     for line in "${(@f)$(oxundo __complete $((CURRENT - 1)) "${(@Q)words[1,CURRENT]}" 2>/dev/null)}"; do
         case $line in
         '') ;;
@@ -28,11 +28,13 @@ _oxundo() {
             ;;
         *)
             value=${line%%$'\t'*}
-            described+=("${${value//\\/\\\\}//:/\\:}:${line#*$'\t'}")
+            line="${${value//\\/\\\\}//:/\\:}:${line#*$'\t'}"
+            # A turn's number follows a worktree's name.
+            if [[ $value == *: ]]; then open+=("$line"); else described+=("$line"); fi
             ;;
         esac
     done
-    _describe -V oxundo described
+    _describe -V oxundo described -- open -S ''
 }
 
 # git's own completion calls it.

@@ -586,6 +586,9 @@ pub struct LogArgs {
     /// Show turns of every branch and worktree, removed ones too, and those that can be redone no more
     #[arg(long, conflicts_with = "ops")]
     pub all: bool,
+    /// Show all turns of this worktree, be it removed: `NAME` as in `NAME:17`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["ops", "all"])]
+    pub worktree: Option<String>,
     /// Draw a lane for each branch, worktree and session beside the turns
     #[arg(long, conflicts_with = "ops")]
     pub graph: bool,
@@ -602,7 +605,7 @@ pub struct LogArgs {
     #[arg(long, value_name = "FORM")]
     pub date: Option<String>,
     /// Go on printing what happens, as it happens: with --json an object a line
-    #[arg(long, conflicts_with_all = ["all", "graph", "steps", "format", "number", "agent", "session", "since", "until", "grep", "pathspecs"])]
+    #[arg(long, conflicts_with_all = ["all", "worktree", "graph", "steps", "format", "number", "agent", "session", "since", "until", "grep", "pathspecs"])]
     pub follow: bool,
     /// Only turns of this agent
     #[arg(long, value_name = "AGENT")]

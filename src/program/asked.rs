@@ -72,6 +72,7 @@ impl List {
         LogArgs {
             number: Some(most(n)),
             all,
+            worktree: None,
             graph,
             steps,
             ops,

@@ -2,7 +2,9 @@
 
 use crate::manual::skipped;
 use crate::sandbox::{Output, Sandbox};
+use crate::steps::{call, hook};
 use crate::terminal::Terminal;
+use serde_json::json;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -99,6 +101,49 @@ fn a_directory_that_is_named_counts() {
     let elsewhere = repo.beside("home");
     let text = complete(&elsewhere, &["-C", "../repo", "undo", "--to", "2"]);
     assert!(text.starts_with("2\tcodex: mend the cache"), "{text}");
+}
+
+/// [`with_turns`], and three worktrees: one of two turns, of which the second has two steps, was removed.
+fn with_worktrees() -> Sandbox {
+    let repo = with_turns();
+    repo.linked("empty");
+    repo.linked("there").oxundo(["run", "--agent", "codex", "-m", "there", "--", "touch", "t"]).success();
+    let tree = repo.linked("tree");
+    tree.oxundo(["run", "--agent", "claude", "-m", "abroad", "--", "touch", "one"]).success();
+    tree.oxundo(["checkpoint", "theirs"]).success();
+    hook(&tree, "s", "UserPromptSubmit", &json!({}));
+    for (id, script) in [(1, "echo first >one"), (2, "echo second >one")] {
+        call(&tree, "s", id, "Bash", &json!({"command": script}), script);
+    }
+    hook(&tree, "s", "Stop", &json!({}));
+    repo.git(["worktree", "remove", "--force", "../tree"]);
+    repo
+}
+
+#[test]
+fn states_of_other_worktrees_are_offered_behind_their_names() {
+    let repo = with_worktrees();
+    let usual = ["3", "2", "1", "before lunch", "there:", "tree:"];
+    for (words, wanted) in [
+        (&["show", ""][..], &usual[..]),
+        (&["diff", "1", ""], &usual),
+        (&["restore", "t"], &["there:", "tree:"]),
+        (&["branch", "again", "tr"], &["tree:"]),
+        (&["show", "tree:"], &["tree:2", "tree:1", "tree:theirs"]),
+        (&["describe", "tree:"], &["tree:2", "tree:1", "tree:theirs"]),
+        (&["keep", "tree:1"], &["tree:1"]),
+        (&["restore", "tree:2."], &["tree:2.1", "tree:2.2"]),
+        (&["log", "--worktree", ""], &["there", "tree"]),
+        // What is done to a turn is done where it was made.
+        (&["undo", "--to", ""], &["2", "1", "before lunch"]),
+        (&["undo", "--to", "tree:"], &[]),
+    ] {
+        assert_eq!(values(&repo, words), wanted, "{words:?}");
+    }
+    let text = complete(&repo, &["show", "t"]);
+    assert_eq!(text, "there:\tworktree, 1 turn\ntree:\tremoved worktree, 2 turns");
+    let text = complete(&repo, &["show", "tree:2.2"]);
+    assert_eq!(text, "tree:2.2\tBash echo second >one");
 }
 
 /// Every file there is, `.git` and all, with what changes when it is written.
@@ -241,11 +286,28 @@ fn bash_completes_in_a_terminal() {
 }
 
 #[test]
+fn bash_completes_behind_a_colon() {
+    if !is_there("bash") {
+        return;
+    }
+    let repo = with_worktrees();
+    let mut bash = terminal(&repo, "bash", &["--norc", "--noprofile", "-i"]);
+    bash.types(&format!("PS1='re''ady> '; source {}\n", script("oxundo.bash"))).shows("ready> ");
+    for breaks in ["", "COMP_WORDBREAKS=${COMP_WORDBREAKS//:}; "] {
+        bash.types(&format!("{breaks}echo o''k\n")).shows("ok\r\n").shows("ready> ");
+        bash.types("oxundo show tr\t2\x01echo \x05\n").shows("oxundo show tree:2\r\n").shows("ready> ");
+        bash.types("oxundo show tree:th\t\x01echo \x05\n").shows("oxundo show tree:theirs\r\n").shows("ready> ");
+        bash.types("oxundo show tree:\t\t").shows("tree:2").shows("claude: work of s").shows("tree:1");
+        bash.types("2.\t1\x01echo \x05\n").shows("oxundo show tree:2.1\r\n").shows("ready> ");
+    }
+}
+
+#[test]
 fn zsh_completes() {
     if !is_there("zsh") {
         return;
     }
-    let repo = with_turns();
+    let repo = with_worktrees();
     // As a package installs it: a file in a directory of functions.
     let functions = repo.home().join("functions");
     std::fs::create_dir(&functions).expect("make a directory");
@@ -262,6 +324,8 @@ fn zsh_completes() {
         zsh.types("1 --dr\t\n").shows("Would undo turn 2").shows("ready> ");
         zsh.types("git oxundo redo --to=\t").shows("claude: drop it");
         zsh.types("3 --dr\t\n").shows("Would redo turn 3").shows("ready> ");
+        zsh.types("oxundo show tr\t2.\t").shows("Bash echo second >one");
+        zsh.types("2 --stat\n").shows("step 2.2 (claude: Bash echo second >one)").shows("ready> ");
     }
 }
 
@@ -270,7 +334,7 @@ fn fish_completes() {
     if !is_there("fish") {
         return;
     }
-    let repo = with_turns();
+    let repo = with_worktrees();
     let complete = |line: &str| {
         let mut fish = terminal_less(&repo, "fish");
         let test = format!("source {}; complete -C '{line}'", script("oxundo.fish"));
@@ -287,6 +351,8 @@ fn fish_completes() {
     assert!(complete("oxundo un").starts_with("undo\tTake turns back"));
     assert!(complete("oxundo redo --to=").starts_with("--to=3\tclaude: drop it"));
     assert!(complete("oxundo undo -- ca").starts_with("cache.txt"));
+    assert_eq!(complete("oxundo restore tr"), "tree:\tremoved worktree, 2 turns");
+    assert!(complete("oxundo restore tree:").starts_with("tree:2\tclaude: work of s ("));
     assert!(complete("oxundo run -- git check").contains("checkout"), "the agent's command is completed as ever");
 }
 

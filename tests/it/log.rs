@@ -231,6 +231,20 @@ fn turns_of_other_worktrees_are_shown_with_all() {
     assert_eq!(repo.json(["log", "--all", "-n", "2"]).1["turns"].as_array().map(Vec::len), Some(2));
     assert_eq!(repo.json(["log"]).1["turns"].as_array().map(Vec::len), Some(1));
 
+    for (args, wanted) in [
+        (&["--worktree", "feature"][..], &["2", "1"][..]),
+        (&["--worktree", "feature", "--grep", "still"], &["2"]),
+        (&["--worktree", "feature", "-1"], &["2"]),
+        (&["--worktree", "feature", "--", "a"], &[]),
+        (&["--worktree", "main"], &["1"]),
+    ] {
+        let lines = repo.oxundo(["log", "--format", "%(turn)"].iter().chain(args)).out();
+        assert_eq!(lines.lines().collect::<Vec<_>>(), wanted, "{args:?}");
+    }
+    let cut = repo.oxundo(["log", "--worktree", "feature", "--agent", "codex", "-1", "--", "b"]);
+    cut.warns("1 more: 'oxundo log --worktree feature --agent codex -n 2 -- b' shows them too");
+    assert_eq!(repo.json(["log", "--worktree", "gone"]).1["error"]["code"], "not_found");
+
     repo.git(["update-ref", "refs/oxundo/worktrees/feature/timeline", "HEAD"]);
     let output = repo.oxundo(all);
     output.says("claude: at home");

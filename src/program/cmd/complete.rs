@@ -8,9 +8,12 @@ use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::ago;
 use crate::git::timeline::Timelines;
+use crate::git::timeline::stored::Stored;
 use crate::model::bytes::sanitized;
+use crate::model::checkpoint::shown_name;
+use crate::model::step::Step;
 use crate::model::turn::Turn;
-use crate::ops::list::{State, along};
+use crate::ops::list::{State, along, every};
 use crate::ops::place;
 use crate::program::args::{Cli, Command, CompleteArgs};
 use crate::program::cmd::man;
@@ -96,6 +99,7 @@ fn with_values(command: &str, arg: Arg) -> Arg {
         ("TURN..TURN", _) => arg.add(ArgValueCompleter::new(range)),
         ("AGENT" | "AGENT [EVENT]", _) | ("NAME", "agent") => arg.add(ArgValueCompleter::new(agents)),
         ("NAME", "name") if command == "checkpoint" => arg.add(ArgValueCompleter::new(checkpoints)),
+        ("NAME", "worktree") => arg.add(ArgValueCompleter::new(worktrees)),
         // It needs a `--` before it.
         _ if arg.is_last_set() => arg.add(ArgValueCompleter::new(|_: &OsStr| Vec::new())),
         ("PAGE", _) => arg.add(ArgValueCompleter::new(pages)),
@@ -121,18 +125,19 @@ fn turns(word: &OsStr, wanted: Option<State>, names: bool) -> Vec<CompletionCand
 
 fn read_turns(word: &OsStr, wanted: Option<State>, names: bool) -> Result<Vec<(String, String)>> {
     let repo = Repo::open(Path::new("."))?;
+    if wanted.is_none()
+        && let Some((name, rest)) = word.to_str().and_then(|word| word.split_once(':'))
+        && let Some(other) = Timelines::new(&repo).other_timeline(name)?
+    {
+        let theirs = states_elsewhere(&other.stored?, rest)?.into_iter();
+        return Ok(theirs.map(|(value, about)| (format!("{name}:{value}"), about)).collect());
+    }
     let stored = Timelines::new(&repo).timeline()?;
     let place = place::find(&repo, &stored, &Refs::new(&repo).head()?)?;
     let known = along(&stored, &place, MOST)?;
-    let about = |turn: &Turn, state: State| {
-        let age = ago(turn.ended_at.as_deref().unwrap_or(&turn.began_at));
-        let mark = if state == State::Done { String::new() } else { format!(", {}", state.word()) };
-        format!("{} ({age}{mark})", turn.label())
-    };
     let mut all = Vec::new();
-    if let Some(turn) = word.to_str().and_then(|word| word.split_once('.')?.0.parse().ok()) {
-        let steps = stored.steps(turn)?;
-        return Ok(steps.into_iter().map(|step| (step.name().to_string(), step.label())).collect());
+    if let Some(steps) = word.to_str().and_then(|word| steps(&stored, word)) {
+        return steps;
     }
     if word.as_encoded_bytes().starts_with(b"@") {
         let done = known.iter().filter(|(turn, state)| *state == State::Done && !turn.is_part());
@@ -152,10 +157,54 @@ fn read_turns(word: &OsStr, wanted: Option<State>, names: bool) -> Result<Vec<(S
     if names {
         all.extend(read_checkpoints(&stored));
     }
+    if names && wanted.is_none() {
+        all.extend(read_worktrees(&repo)?.into_iter().map(|(name, about)| (name + ":", about)));
+    }
     Ok(all)
 }
 
-fn read_checkpoints(stored: &crate::git::timeline::stored::Stored) -> Vec<(String, String)> {
+/// What a turn is, in a few words.
+fn about(turn: &Turn, state: State) -> String {
+    let age = ago(turn.ended_at.as_deref().unwrap_or(&turn.began_at));
+    let mark = if state == State::Done { String::new() } else { format!(", {}", state.word()) };
+    format!("{} ({age}{mark})", turn.label())
+}
+
+/// The steps of a turn, where a word names one of them.
+fn steps(stored: &Stored<'_>, word: &str) -> Option<Result<Vec<(String, String)>>> {
+    let turn = word.split_once('.')?.0.parse().ok()?;
+    let named = |steps: Vec<Step>| steps.into_iter().map(|step| (step.name().to_string(), step.label())).collect();
+    Some(stored.steps(turn).map(named))
+}
+
+/// The states of another worktree's that a word behind its name may mean.
+fn states_elsewhere(stored: &Stored<'_>, word: &str) -> Result<Vec<(String, String)>> {
+    if let Some(steps) = steps(stored, word) {
+        return steps;
+    }
+    let turns = every(stored, None, MOST)?.into_iter();
+    let turns = turns.map(|(turn, state)| (turn.turn.to_string(), about(&turn, state)));
+    Ok(turns.chain(read_checkpoints(stored)).collect())
+}
+
+/// The other worktrees that have turns.
+fn read_worktrees(repo: &Repo) -> Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    for other in Timelines::new(repo).other_timelines()? {
+        let Ok(many) = other.stored.and_then(|stored| Ok(stored.turn_numbers()?.len())) else { continue };
+        let which = if other.removed { "removed worktree" } else { "worktree" };
+        let turns = if many == 1 { "turn" } else { "turns" };
+        all.push((shown_name(&other.worktree).into_owned(), format!("{which}, {many} {turns}")));
+    }
+    Ok(all)
+}
+
+fn worktrees(word: &OsStr) -> Vec<CompletionCandidate> {
+    let read = || read_worktrees(&Repo::open(Path::new("."))?);
+    fitting(word, read().unwrap_or_default())
+}
+
+fn read_checkpoints(stored: &Stored<'_>) -> Vec<(String, String)> {
     let mut named: Vec<_> = stored.state.named.iter().collect();
     named.sort_by_key(|(_, named)| std::cmp::Reverse(named.number));
     named.into_iter().map(|(name, named)| (name.clone(), format!("checkpoint ({})", ago(&named.at)))).collect()

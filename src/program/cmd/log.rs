@@ -1,12 +1,14 @@
 //! `oxundo log`: the timeline, or the operations on it.
 
+use crate::error::{Code, Refusal};
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::parse_rfc3339;
 use crate::git::repo::date_form::DateForm;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
-use crate::model::checkpoint::short_branch;
+use crate::model::bytes::{sanitized, shell_word};
+use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
 use crate::ops::filter::{Filter, Wanted};
@@ -23,6 +25,7 @@ use crate::program::ui::{Answer, Ui};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
 /// How many turns are shown when nobody says.
@@ -72,7 +75,7 @@ fn empty(view: &View<'_>) -> Result<Log> {
         graph: false,
         look: Ui::look(),
         more: 0,
-        all: false,
+        asked: ["log".to_owned(), String::new()],
         since: None,
         dates: DateForm::Brief,
         format: None,
@@ -151,38 +154,17 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     let usual = if format.is_some() { DateForm::iso() } else { DateForm::Brief };
     let dates = dates(&view, args.date.as_deref())?.unwrap_or(usual);
     let most = args.number.unwrap_or(USUAL);
-    let timeline = &view.timeline;
-    let worktree = repo.worktree_id();
     let mut filter = Filter::of(repo, wanted(args))?;
-    let (turns, mut more) = if args.all {
-        of_all(timeline, Some(&view), filter.as_mut(), most)?
+    let (lines, more) = if args.all || args.worktree.is_some() {
+        of_worktrees(&view, ui, args, filter.as_mut(), (most, &dates))?
     } else {
-        of_line(&view, filter.as_mut(), most)?
+        let (turns, more) = of_line(&view, filter.as_mut(), most)?;
+        let here = InWorktree { id: repo.worktree_id(), here: true, removed: false };
+        (with_steps(&view.timeline, args, described(&view.timeline, here, turns, &dates)?)?, more)
     };
-    let here = InWorktree { id: worktree, here: true, removed: false };
-    let mut lines = described(timeline, here, turns, &dates)?;
-    if args.all {
-        for other in Timelines::new(repo).other_timelines()? {
-            let read = other.stored.and_then(|stored| {
-                let (turns, count) = of_all(&stored, None, filter.as_mut(), most)?;
-                more += count;
-                Ok((turns, stored))
-            });
-            let place = InWorktree { id: other.worktree, here: false, removed: other.removed };
-            match read.and_then(|(turns, stored)| described(&stored, place, turns, &dates)) {
-                Ok(theirs) => lines = merged(lines, theirs),
-                // What is damaged there must not hide what is here.
-                Err(_) => ui.warn(&format!("{} cannot be read: its turns are left out", other.name)),
-            }
-        }
-        lines.truncate(most);
-        more = more.saturating_sub(lines.len() as u64);
-    }
-    if args.steps {
-        lines.iter_mut().filter(|line| line.place.here).try_for_each(|line| add_steps(timeline, line))?;
-    }
     // What is there now is told on top of what was there last; the log is there without it, too.
-    let tells = !ui.json && format.is_none() && filter.is_none() && !lines.is_empty();
+    let is_here = args.worktree.is_none() && filter.is_none();
+    let tells = !ui.json && format.is_none() && is_here && !lines.is_empty();
     let since = if tells { uncommitted_since(&view).unwrap_or_default() } else { None };
     let empty = empty(&view)?;
     let none = match empty.none {
@@ -190,7 +172,66 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
         NoTurns::Here if filter.is_some() => NoTurns::Match,
         none => none,
     };
-    Ok(Box::new(Log { graph: args.graph, all: args.all, more, lines, none, since, dates, format, ..empty }))
+    Ok(Box::new(Log { graph: args.graph, asked: asked(args), more, lines, none, since, dates, format, ..empty }))
+}
+
+/// The lines of all worktrees' turns, or of those of the one that is named, and how many more there are.
+fn of_worktrees(
+    view: &View<'_>,
+    ui: &Ui,
+    args: &LogArgs,
+    mut filter: Option<&mut Filter<'_, '_>>,
+    (most, dates): (usize, &DateForm),
+) -> Result<(Vec<Line>, u64)> {
+    let is_meant = |id: &str| args.worktree.as_ref().is_none_or(|name| shown_name(id) == name.as_str());
+    let (mut lines, mut more) = (Vec::new(), 0);
+    let own = view.repo.worktree_id();
+    let mut is_known = is_meant(&own);
+    if is_known {
+        let (turns, count) = of_all(&view.timeline, Some(view), filter.as_deref_mut(), most)?;
+        let here = InWorktree { id: own, here: true, removed: false };
+        (lines, more) = (with_steps(&view.timeline, args, described(&view.timeline, here, turns, dates)?)?, count);
+    }
+    let others = Timelines::new(view.repo).other_timelines()?;
+    for other in others.into_iter().filter(|other| is_meant(&other.worktree)) {
+        is_known = true;
+        let place = InWorktree { id: other.worktree, here: false, removed: other.removed };
+        let read = other.stored.and_then(|stored| {
+            let (turns, count) = of_all(&stored, None, filter.as_deref_mut(), most)?;
+            more += count;
+            with_steps(&stored, args, described(&stored, place, turns, dates)?)
+        });
+        match read {
+            Ok(theirs) => lines = merged(lines, theirs),
+            // What is damaged there must not hide what is here.
+            Err(_) => ui.warn(&format!("{} cannot be read: its turns are left out", other.name)),
+        }
+    }
+    if let Some(name) = args.worktree.as_deref().filter(|_| !is_known) {
+        let message = format!("there are no turns of a worktree '{}'", sanitized(name));
+        let refusal = Refusal::new(Code::NotFound, message);
+        return Err(refusal.hint("run 'oxundo log --all' to see the turns of all of them").into());
+    }
+    lines.truncate(most);
+    let more = more.saturating_sub(lines.len() as u64);
+    Ok((lines, more))
+}
+
+/// The command line, before and behind how many turns it shows.
+fn asked(args: &LogArgs) -> [String; 2] {
+    let mut line = "log".to_owned();
+    for (is_given, flag) in [(args.all, " --all"), (args.graph, " --graph"), (args.steps, " --steps")] {
+        line.push_str(if is_given { flag } else { "" });
+    }
+    let LogArgs { worktree, date, agent, session, since, until, grep, .. } = args;
+    let values = [worktree, date, agent, session, since, until, grep];
+    for (name, value) in ["worktree", "date", "agent", "session", "since", "until", "grep"].into_iter().zip(values) {
+        if let Some(value) = value {
+            line.push_str(&format!(" --{name} {}", shell_word(value.as_bytes())));
+        }
+    }
+    let paths: String = args.pathspecs.iter().map(|path| format!(" {}", shell_word(path.as_bytes()))).collect();
+    [line, if paths.is_empty() { paths } else { format!(" --{paths}") }]
 }
 
 /// Where the branches stand that HEAD is not on.
@@ -280,11 +321,14 @@ fn meant(timeline: &Stored<'_>, filter: &mut Filter<'_, '_>, turns: Vec<(Turn, S
     Ok(meant)
 }
 
-fn add_steps(timeline: &Stored<'_>, line: &mut Line) -> Result<()> {
-    let number = line.turn.turn;
-    let with_files = |step: Step| Ok(StepLine { files: timeline.step_files(number, step.step)?, step });
-    line.steps = Some(timeline.steps(number)?.into_iter().map(with_files).collect::<Result<_>>()?);
-    Ok(())
+/// With the steps of these turns, where they are asked for.
+fn with_steps(timeline: &Stored<'_>, args: &LogArgs, mut lines: Vec<Line>) -> Result<Vec<Line>> {
+    for line in lines.iter_mut().filter(|_| args.steps) {
+        let number = line.turn.turn;
+        let with_files = |step: Step| Ok(StepLine { files: timeline.step_files(number, step.step)?, step });
+        line.steps = Some(timeline.steps(number)?.into_iter().map(with_files).collect::<Result<_>>()?);
+    }
+    Ok(lines)
 }
 
 /// Two lists in one, each in its own order, which is newest first by number: clocks jump.

@@ -2,7 +2,7 @@
 
 use crate::git::repo::date_form::DateForm;
 use crate::git::timeline::oplog::Operation;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{quoted_line, sanitized};
 use crate::model::checkpoint::{short_branch, shown_name};
 use crate::ops::list::State;
 use crate::ops::status::Status;
@@ -29,8 +29,8 @@ pub struct Log {
     pub look: Look,
     /// How many turns there are besides.
     pub more: u64,
-    /// Whether it is of every branch and worktree.
-    pub all: bool,
+    /// The command line that shows it, before and behind how many turns that is.
+    pub asked: [String; 2],
     /// The last turn done where HEAD stands.
     pub top: Option<u64>,
     /// Where other branches stand.
@@ -149,9 +149,9 @@ impl Answer for Log {
             };
         }
         if self.more > 0 {
-            let all = if self.all { "log --all" } else { "log" };
-            let total = self.lines.len() as u64 + self.more;
-            return vec![format!("{} more: 'oxundo {all} -n {total}' shows them too", self.more)];
+            let [before, behind] = &self.asked;
+            let line = format!("oxundo {before} -n {}{behind}", self.lines.len() as u64 + self.more);
+            return vec![format!("{} more: {} shows them too", self.more, quoted_line(&line))];
         }
         Vec::new()
     }

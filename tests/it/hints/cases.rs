@@ -515,6 +515,7 @@ pub(super) const CASES: &[Case] = &[
     // not_found
     none("turn … has no steps", "", "oxundo show 1.1"),
     none("session '…' has no turn here", "", "oxundo undo --session x"),
+    none("there are no turns of a worktree '…'", "", "oxundo log --worktree x"),
     none("there is no step '…': the last one of turn … is ….…", STEP, "oxundo show 3.9"),
     none("there is no turn '…' here", "", "oxundo show 9"),
     case(NONE_DONE, "oxundo -q undo --steps 2", "oxundo branch other @", "git rev-parse -q --verify other"),
