@@ -555,3 +555,67 @@ fn what_the_user_saves_and_the_next_call_takes_away_comes_back() {
         }
     }
 }
+
+#[test]
+fn what_the_user_saves_is_told_from_calls_that_overlap() {
+    for (calls, what) in [
+        (
+            &[("pre", "s", 1), ("pre", "t", 2), ("writes", "t", 2), ("post", "t", 2), ("post", "s", 1)][..],
+            "one in another",
+        ),
+        (&[("pre", "s", 1), ("pre", "t", 2), ("writes", "t", 2), ("post", "s", 1), ("post", "t", 2)], "by halves"),
+        (&[("pre", "s", 1), ("pre", "s", 2), ("writes", "s", 2), ("post", "s", 2), ("post", "s", 1)], "of one session"),
+        (&[("pre", "s", 1), ("edit", "t", 2), ("post", "s", 1)], "an edit in a shell"),
+        (
+            &[("pre", "s", 1), ("edit", "t", 2), ("writes", "s", 1), ("post", "s", 1)],
+            "an edit in a shell that writes too",
+        ),
+        (
+            &[("other", "t", 2), ("pre", "s", 1), ("writes", "s", 1), ("post", "s", 1), ("end", "t", 2)],
+            "a shell in an edit",
+        ),
+    ] {
+        let repo = begun(Mode::Commit, "true");
+        hook(&repo, "t", "UserPromptSubmit", &json!({}));
+        edit(&repo, 9, "a.txt", "echo its >>a.txt");
+        let tell = |event: &str, session: &str, tool: &str, id: u32, input: serde_json::Value| {
+            let about = json!({"tool_name": tool, "tool_use_id": format!("{session}{id}"), "tool_input": input});
+            hook(&repo, session, event, &about);
+        };
+        let file = |path: &str| json!({"file_path": repo.path(path)});
+        tick();
+        if !matches!(calls[0].0, "other") {
+            user(&repo, "sed -i s/8/mine/ both.txt");
+        }
+        for (at, (event, session, id)) in calls.iter().copied().enumerate() {
+            match event {
+                "pre" => tell("PreToolUse", session, "Bash", id, json!({})),
+                "post" => tell("PostToolUse", session, "Bash", id, json!({})),
+                "writes" => drop(repo.sh("sed -i s/1/its/ both.txt")),
+                "other" => {
+                    tell("PreToolUse", session, "Edit", id, file("late.txt"));
+                    user(&repo, "sed -i s/8/mine/ both.txt");
+                }
+                "end" => {
+                    repo.sh("echo its >>late.txt");
+                    tell("PostToolUse", session, "Edit", id, file("late.txt"));
+                }
+                _ => {
+                    tell("PreToolUse", session, "Edit", id, file("both.txt"));
+                    repo.sh(if at == 1 { "sed -i s/4/its/ both.txt" } else { "true" });
+                    tell("PostToolUse", session, "Edit", id, file("both.txt"));
+                }
+            }
+        }
+        ends(&repo);
+        hook(&repo, "t", "Stop", &json!({}));
+        assert!(!repo.git(["show", "HEAD"]).contains("+mine"), "{what}: it is in no commit of the agents'");
+        let after = repo.state();
+        repo.undo();
+        repo.assert_file("both.txt", LINES.replace('8', "mine"), what);
+        repo.assert_file("late.txt", "l\n", what);
+        repo.redo();
+        repo.state().assert_is(&after, what);
+        repo.assert_sound();
+    }
+}

@@ -105,8 +105,10 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     }
     match reach {
         Reach::File(path) => found.file = file_before(view, &told, &last, &path)?,
-        Reach::Anywhere if first_unknown(&told).is_none() => {
+        // What a call that may do anything has changed by now is nobody else's.
+        Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| is_unknown(call))) => {
             let now = Since::look_within(view, &turn)?.into_state();
+            let now = but_for(view, now, &last, told.iter().filter(|call| is_unknown(call)))?;
             if !Checkpoints::new(view.repo).work_between(&last, &now)?.is_empty() {
                 found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
             }
@@ -115,6 +117,26 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     }
     view.repo.flush()?;
     Ok(found)
+}
+
+/// Whether it is not known what a call changed.
+fn is_unknown(call: &ToolCall) -> bool {
+    !call.is_known || call.goes_on
+}
+
+/// A state, but with the files that these calls name as another has them.
+fn but_for<'c>(
+    view: &View<'_>,
+    state: Checkpoint,
+    other: &Checkpoint,
+    calls: impl Iterator<Item = &'c ToolCall>,
+) -> Result<Checkpoint> {
+    let named = calls.filter_map(|call| match Reach::of(view.repo, &call.tool) {
+        Reach::File(path) => Some(path),
+        _ => None,
+    });
+    let named: Vec<BString> = named.collect();
+    if named.is_empty() { Ok(state) } else { Checkpoints::new(view.repo).with_paths_of(&state, other, &named) }
 }
 
 /// What a file holds that a call is about to write, if somebody has changed it since the last step.
@@ -188,15 +210,19 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     let told = calls::in_open_turn(locked.repo);
     let Some(call) = just_ended(&told, part.session.as_ref(), tool) else { return Ok(()) };
     let last = last_known(locked, &turn)?;
+    let found = found_state(locked, &last, &told, call)?;
     let of_file = match Reach::of(locked.repo, &call.tool) {
         Reach::Nowhere => return calls::record_look(locked.repo, part, tool, Looked::File),
-        Reach::File(path) => file(locked, &last, call, path)?,
+        Reach::File(path) => file(locked, &last, found.as_ref(), call, path)?,
         Reach::Anywhere => None,
     };
     let extent = if of_file.is_some() { Looked::File } else { Looked::All };
-    let mut seen = of_file.map_or_else(|| all(locked, &turn, &last, &told, call), Ok)?;
     let start = states::pointers_at_beginning(&locked.timeline, &turn)?;
-    lead_before(locked.repo, &start, &last, (&told, call), &mut seen);
+    let is_found = found.is_some();
+    let mut seen = of_file.map_or_else(|| all(locked, &turn, (&last, found), &told, call), Ok)?;
+    if !is_found {
+        lead_before(locked.repo, &start, &last, (&told, call), &mut seen);
+    }
     // Its process is known since it began its part.
     let goes_on = turn.origin.part_of(part).is_some_and(|part| calls::leaves_behind(part, call));
     put(locked, &turn, (&start, &last), &told, (part, call), &seen)?;
@@ -234,36 +260,56 @@ fn lead_before(
     found.put_into(before);
 }
 
+/// The state that was found as this call began, or one before it that is not over: what somebody else had changed by then is in
+/// no step yet. What steps have told since is in it.
+fn found_state(view: &View<'_>, last: &Checkpoint, told: &[ToolCall], call: &ToolCall) -> Result<Option<Checkpoint>> {
+    let is_there = |one: &&ToolCall| one.state.is_some_and(|state| Objects::new(view.repo).has_object(state));
+    let begun = told.iter().filter(|one| one.told.0 <= call.told.0 && (is_unknown(one) || one.told == call.told));
+    let Some(first) = begun.filter(is_there).max_by_key(|one| one.told.0) else { return Ok(None) };
+    let is_later = |one: &&ToolCall| one.is_known && one.told.1.is_some_and(|end| end > first.told.0);
+    let since: Vec<&ToolCall> = told.iter().filter(is_later).collect();
+    if is_any_at_large(view.repo, since.iter().copied()) {
+        return Ok(None);
+    }
+    let state = first.state.map(|state| Checkpoints::new(view.repo).read_checkpoint(state)).transpose()?;
+    state.map(|state| but_for(view, state, last, since.into_iter())).transpose()
+}
+
 /// Looks at the file that a call names; none where that does not tell all.
-fn file(view: &View<'_>, last: &Checkpoint, call: &ToolCall, path: BString) -> Result<Option<Seen>> {
-    if !is_covered(view, last, path.as_bstr())? {
+fn file(
+    view: &View<'_>,
+    last: &Checkpoint,
+    found: Option<&Checkpoint>,
+    call: &ToolCall,
+    path: BString,
+) -> Result<Option<Seen>> {
+    let known = found.unwrap_or(last);
+    if !is_covered(view, known, path.as_bstr())? {
         return Ok(None);
     }
     let checkpoints = Checkpoints::new(view.repo);
     let Some(now) = checkpoints.file_now(path.as_bstr())? else { return Ok(None) };
-    let found = call.found.filter(|found| Objects::new(view.repo).has_object(found.id));
-    let before = found.map(|found| checkpoints.with_files(last, &[(path.clone(), Some(found))])).transpose()?;
-    let after = checkpoints.with_files(last, &[(path, Some(now))])?;
-    Ok(Some(Seen { before, after, is_named: true }))
+    let before = call.found.filter(|before| Objects::new(view.repo).has_object(before.id));
+    let before = before.map(|before| checkpoints.with_files(known, &[(path.clone(), Some(before))])).transpose()?;
+    let after = checkpoints.with_files(known, &[(path, Some(now))])?;
+    Ok(Some(Seen { before: before.or_else(|| found.cloned()), after, is_named: true }))
 }
 
 /// Looks at all.
-fn all(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall], call: &ToolCall) -> Result<Seen> {
+fn all(
+    view: &View<'_>,
+    turn: &Turn,
+    (last, found): (&Checkpoint, Option<Checkpoint>),
+    told: &[ToolCall],
+    call: &ToolCall,
+) -> Result<Seen> {
     let checkpoints = Checkpoints::new(view.repo);
-    let mut after = Since::look_within(view, turn)?.into_state();
     // What another call is about to write is its own.
     let others = told.iter().filter(|other| other.ended_at.is_none() && other.told != call.told);
-    let named = others.filter_map(|other| match Reach::of(view.repo, &other.tool) {
-        Reach::File(path) => Some(path),
-        _ => None,
-    });
-    let named: Vec<BString> = named.collect();
-    if !named.is_empty() {
-        after = checkpoints.with_paths_of(&after, last, &named)?;
-    }
-    let found = call.state.filter(|state| Objects::new(view.repo).has_object(*state));
-    if let Some(found) = found {
-        return Ok(Seen { before: Some(checkpoints.read_checkpoint(found)?), after, is_named: false });
+    let known = found.as_ref().unwrap_or(last);
+    let after = but_for(view, Since::look_within(view, turn)?.into_state(), known, others)?;
+    if found.is_some() {
+        return Ok(Seen { before: found, after, is_named: false });
     }
     let changed = checkpoints.file_changes(last, &after)?;
     let began = first_unknown(told);
