@@ -15,7 +15,7 @@ use crate::ops::made::PlannedTurn;
 use crate::ops::revert;
 use crate::ops::revert::Which;
 use crate::ops::steps::{TakenOut, take_out};
-use crate::ops::turn::states;
+use crate::ops::turn::{meanwhile, states};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -26,6 +26,7 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     let turn = last_of(view, session)?;
     let is_its = |its: Option<&str>| its == Some(session);
     if turn.origin.parts.iter().all(|part| is_its(part.session.as_deref())) {
+        check_apart(view, &turn, edits)?;
         return revert::plan(view, &Which::Only(turn.turn.to_string()), &[], edits);
     }
     let steps = view.timeline.steps(turn.turn)?;
@@ -88,6 +89,21 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
         }
         None => Ok(()),
     }
+}
+
+/// Refuses where the turn cannot be taken out without what the user saved while it was open.
+fn check_apart(view: &View<'_>, turn: &Turn, edits: Option<Edits>) -> Result<()> {
+    if view.config().edits_or(edits)? == Edits::Overwrite {
+        return Ok(());
+    }
+    let paths: Vec<BString> = meanwhile::overlaps(view, turn)?.into_iter().collect();
+    let Some(path) = paths.first() else { return Ok(()) };
+    let path = in_quotes(path.as_bstr());
+    let message = format!("{path} has what you saved during turn {} beside what its calls wrote", turn.turn);
+    let whole = format!("run 'oxundo undo --only {}' to take out both: 'oxundo redo' brings them back", turn.turn);
+    let mut refusal = Refusal::new(Code::Conflict, message).hint(whole);
+    refusal.paths = paths;
+    Err(refusal.into())
 }
 
 fn unknown(message: String, paths: Vec<BString>, whole: &str) -> anyhow::Error {

@@ -619,3 +619,21 @@ fn what_the_user_saves_is_told_from_calls_that_overlap() {
         repo.assert_sound();
     }
 }
+
+#[test]
+fn a_sessions_share_is_refused_where_it_cannot_be_told_from_what_the_user_saved() {
+    for (write, save, path) in [
+        ("seq 1 9 >new.txt", "echo mine >>new.txt", "new.txt"),
+        ("sed -i '4a its' both.txt", "sed -i '5a mine' both.txt", "both.txt"),
+    ] {
+        let repo = begun(Mode::Commit, "true");
+        shell(&repo, 1, write);
+        user(&repo, save);
+        ends(&repo);
+        let before = repo.everything();
+        let refused = repo.refuses(&["undo", "--session", "s"], "conflict");
+        assert_eq!(refused["paths"], json!([path]), "{refused}");
+        repo.everything().assert_is(&before, "nothing has changed");
+        repo.oxundo(["undo", "--session", "s", "--edits=overwrite"]).success();
+    }
+}

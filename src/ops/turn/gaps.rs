@@ -15,7 +15,7 @@ use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What changed between two calls, or after the last.
 struct Gap {
@@ -132,6 +132,13 @@ impl Gaps {
         Ok(changed)
     }
 
+    /// The files of which the user's changes cannot be told from those of calls. `base` has the files as they were.
+    pub fn overlaps(&self, view: &View<'_>, base: &Checkpoint) -> Result<BTreeSet<BString>> {
+        let mut saved = Saved::of(view, base);
+        Checkpoints::new(view.repo).merging(|merge| self.0.iter().try_for_each(|gap| saved.follow(gap, merge)))?;
+        Ok(saved.lost)
+    }
+
     /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was.
     pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<()> {
         let checkpoints = Checkpoints::new(view.repo);
@@ -164,11 +171,13 @@ struct Saved<'a> {
     checkpoints: Checkpoints<'a>,
     base: &'a Checkpoint,
     files: BTreeMap<BString, Option<FileState>>,
+    /// Those of which something overlaps with what calls did.
+    lost: BTreeSet<BString>,
 }
 
 impl<'a> Saved<'a> {
     fn of(view: &View<'a>, base: &'a Checkpoint) -> Self {
-        Self { checkpoints: Checkpoints::new(view.repo), base, files: BTreeMap::new() }
+        Self { checkpoints: Checkpoints::new(view.repo), base, files: BTreeMap::new(), lost: BTreeSet::new() }
     }
 
     fn file(&self, path: &BString) -> Result<Option<FileState>> {
@@ -187,7 +196,7 @@ impl<'a> Saved<'a> {
         for (path, own) in gap.checkout.iter().flat_map(Checkout::own) {
             let now = self.file(path)?;
             let [from, to] = [own.from, own.to].map(|slot| file_of(self.base, slot, now));
-            let now = saved(path, now, &Change::new(from, to), merge)?;
+            let (Follows::Whole(now) | Follows::Overlaps(now)) = saved(path, now, &Change::new(from, to), merge)?;
             self.files.insert(path.clone(), now);
         }
         for (path, change) in &gap.work.files {
@@ -196,7 +205,13 @@ impl<'a> Saved<'a> {
                 None => Some(change.clone()),
             };
             let Some(change) = change else { continue };
-            let now = saved(path, self.file(path)?, &change, merge)?;
+            let now = match saved(path, self.file(path)?, &change, merge)? {
+                Follows::Whole(now) => now,
+                Follows::Overlaps(now) => {
+                    self.lost.insert(path.clone());
+                    now
+                }
+            };
             self.files.insert(path.clone(), now);
         }
         Ok(())
@@ -217,30 +232,41 @@ fn follow<T: Clone + PartialEq>(now: &mut T, change: &Change<T>) {
     }
 }
 
+/// A file to which a change of the user's was made.
+enum Follows {
+    /// All of it.
+    Whole(Option<FileState>),
+    /// What does not overlap with what calls did.
+    Overlaps(Option<FileState>),
+}
+
 /// A file with a change of the user's made to it; as it was where that overlaps.
 fn saved(
     path: &BString,
     now: Option<FileState>,
     change: &Change<Option<FileState>>,
     merge: &mut Merge<'_>,
-) -> Result<Option<FileState>> {
+) -> Result<Follows> {
     if now == change.from || now == change.to {
-        return Ok(change.to);
+        return Ok(Follows::Whole(change.to));
     }
-    let (Some(ours), Some(base), Some(theirs)) = (now, change.from, change.to) else { return Ok(now) };
+    let (Some(ours), Some(base), Some(theirs)) = (now, change.from, change.to) else {
+        // A file of the agent's that the user took away is gone in any case.
+        return Ok(if change.to.is_none() { Follows::Whole(now) } else { Follows::Overlaps(now) });
+    };
     if [ours, base, theirs].iter().any(|side| side.kind == Kind::Symlink) {
-        return Ok(now);
+        return Ok(Follows::Overlaps(now));
     }
     let mode = if ours.mode == base.mode { theirs.mode } else { ours.mode };
     let kind = Kind::of_mode(mode);
     if ours.id == base.id || base.id == theirs.id {
         let id = if ours.id == base.id { theirs.id } else { ours.id };
-        return Ok(Some(FileState { kind, id, mode }));
+        return Ok(Follows::Whole(Some(FileState { kind, id, mode })));
     }
     let merged = merge(path.as_bstr(), Blobs { base: base.id, ours: ours.id, theirs: theirs.id })?;
     Ok(match merged {
-        Merged::Clean(id) => Some(FileState { kind, id, mode }),
-        Merged::Overlap(_) => Some(FileState { kind, mode, ..ours }),
+        Merged::Clean(id) => Follows::Whole(Some(FileState { kind, id, mode })),
+        Merged::Overlap(_) => Follows::Overlaps(Some(FileState { kind, mode, ..ours })),
     })
 }
 

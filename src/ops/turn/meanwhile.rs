@@ -5,12 +5,13 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
+use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{Checkpoint, IndexState};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
-use crate::ops::turn::calls;
 use crate::ops::turn::gaps::{Gaps, is_users_end};
+use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -115,6 +116,18 @@ impl Theirs {
             Merged::Overlap(_) => Whose::Turns,
         })
     }
+}
+
+/// The files of which what the user saved during a turn cannot be told from what calls did: undo of the turn takes that too.
+pub fn overlaps(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
+    let after = view.timeline.checkpoint(turn.turn, Side::After)?;
+    let mut gaps = Gaps::since(view, turn, 0, &after)?;
+    if gaps.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let start = states::after(&view.timeline, turn, 0)?;
+    gaps.find_checkouts(view, &start, false)?;
+    gaps.overlaps(view, &start)
 }
 
 /// The state that undo of a turn leads to, with what the user saved, staged, committed and began; and what of that is

@@ -362,6 +362,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e three",
     ),
     case(
+        "… has what you saved during turn … beside what its calls wrote",
+        "tell s UserPromptSubmit; begins s; echo 3 >three; ends s; echo mine >>three; begins s; echo 4 >four; ends s; tell s Stop",
+        "oxundo undo --session s",
+        "! test -e three",
+    ),
+    case(
         "… changed in turn …, and no call tells whose it is",
         "tell s UserPromptSubmit; tell t UserPromptSubmit; echo 3 >three; tell s Stop; tell t Stop",
         "oxundo undo --session s",
