@@ -26,7 +26,7 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     let turn = last_of(view, session)?;
     let is_its = |its: Option<&str>| its == Some(session);
     if turn.origin.parts.iter().all(|part| is_its(part.session.as_deref())) {
-        check_apart(view, &turn, edits)?;
+        check_apart(view, &turn)?;
         return revert::plan(view, &Which::Only(turn.turn.to_string()), &[], edits);
     }
     let steps = view.timeline.steps(turn.turn)?;
@@ -92,10 +92,7 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
 }
 
 /// Refuses where the turn cannot be taken out without what the user saved while it was open.
-fn check_apart(view: &View<'_>, turn: &Turn, edits: Option<Edits>) -> Result<()> {
-    if view.config().edits_or(edits)? == Edits::Overwrite {
-        return Ok(());
-    }
+fn check_apart(view: &View<'_>, turn: &Turn) -> Result<()> {
     let paths: Vec<BString> = meanwhile::overlaps(view, turn)?.into_iter().collect();
     let Some(path) = paths.first() else { return Ok(()) };
     let path = in_quotes(path.as_bstr());

@@ -286,6 +286,25 @@ fn a_call_that_writes_in_a_new_directory_is_of_that_file_alone() {
 }
 
 #[test]
+fn a_call_of_a_file_that_no_turn_takes_in_takes_nothing_else() {
+    for path in ["ignored.log", "nest/file", "node_modules/new/file", "gone.txt"] {
+        let repo = Sandbox::new();
+        repo.write("own.txt", "1\n2\n3\n").write(".gitignore", "*.log\nnode_modules\n").write("gone.txt", "gone\n");
+        repo.sh("git add -A; git commit -qm files; git init -q nest");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 1, "README.txt", "echo agent >>README.txt");
+        let write = if path == "gone.txt" { "rm gone.txt" } else { "mkdir -p $(dirname $p); echo agent >>$p" };
+        edit(&repo, 2, path, &format!("p={path}; {write}; sed -i s/2/USER/ own.txt"));
+        hook(&repo, "s", "Stop", &json!({}));
+        assert!(!repo.git(["show", "HEAD"]).contains("USER"), "{path}: it is in no commit of the agent's");
+        repo.undo();
+        repo.assert_file("own.txt", "1\nUSER\n3\n", path);
+        assert!(repo.exists("gone.txt"), "{path}");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn what_a_call_writes_over_in_a_new_directory_is_found() {
     for tool in ["Write", "Bash"] {
         let repo = Sandbox::new();

@@ -62,7 +62,8 @@ impl Reach {
         };
         let Ok(below) = above.strip_prefix(&top) else { return Self::Nowhere };
         let path = BString::from(below.join(name).as_os_str().as_bytes());
-        if is_storable(path.as_bstr(), true) { Self::File(path) } else { Self::Anywhere }
+        // What git keeps for itself is no file of the worktree.
+        if is_storable(path.as_bstr(), true) { Self::File(path) } else { Self::Nowhere }
     }
 }
 
@@ -211,18 +212,19 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     let Some(call) = just_ended(&told, part.session.as_ref(), tool) else { return Ok(()) };
     let last = last_known(locked, &turn)?;
     let found = found_state(locked, &last, &told, call)?;
-    let of_file = match Reach::of(locked.repo, &call.tool) {
-        Reach::Nowhere => return calls::record_look(locked.repo, part, tool, Looked::File),
-        Reach::File(path) => file(locked, &last, found.as_ref(), call, path)?,
-        Reach::Anywhere => None,
-    };
-    let extent = if of_file.is_some() { Looked::File } else { Looked::All };
     let start = states::pointers_at_beginning(&locked.timeline, &turn)?;
-    let is_found = found.is_some();
-    let mut seen = of_file.map_or_else(|| all(locked, &turn, (&last, found), &told, call), Ok)?;
-    if !is_found {
-        lead_before(locked.repo, &start, &last, (&told, call), &mut seen);
-    }
+    let (seen, extent) = match Reach::of(locked.repo, &call.tool) {
+        Reach::Nowhere => return calls::record_look(locked.repo, part, tool, Looked::File),
+        Reach::File(path) => (file(locked, &turn, (&last, found), call, path)?, Looked::File),
+        Reach::Anywhere => {
+            let is_found = found.is_some();
+            let mut seen = all(locked, &turn, (&last, found), &told, call)?;
+            if !is_found {
+                lead_before(locked.repo, &start, &last, (&told, call), &mut seen);
+            }
+            (seen, Looked::All)
+        }
+    };
     // Its process is known since it began its part.
     let goes_on = turn.origin.part_of(part).is_some_and(|part| calls::leaves_behind(part, call));
     put(locked, &turn, (&start, &last), &told, (part, call), &seen)?;
@@ -275,24 +277,25 @@ fn found_state(view: &View<'_>, last: &Checkpoint, told: &[ToolCall], call: &Too
     state.map(|state| but_for(view, state, last, since.into_iter())).transpose()
 }
 
-/// Looks at the file that a call names; none where that does not tell all.
+/// Looks at the file that a call names, and where that does not tell all of it, as of one that is gone, ignored, private or in
+/// another repository, takes it from a look at all: what else has changed is nobody's yet.
 fn file(
     view: &View<'_>,
-    last: &Checkpoint,
-    found: Option<&Checkpoint>,
+    turn: &Turn,
+    (last, found): (&Checkpoint, Option<Checkpoint>),
     call: &ToolCall,
     path: BString,
-) -> Result<Option<Seen>> {
-    let known = found.unwrap_or(last);
-    if !is_covered(view, known, path.as_bstr())? {
-        return Ok(None);
-    }
-    let checkpoints = Checkpoints::new(view.repo);
-    let Some(now) = checkpoints.file_now(path.as_bstr())? else { return Ok(None) };
+) -> Result<Seen> {
+    let (checkpoints, known) = (Checkpoints::new(view.repo), found.as_ref().unwrap_or(last));
+    let now = if is_covered(view, known, path.as_bstr())? { checkpoints.file_now(path.as_bstr())? } else { None };
+    let Some(now) = now else {
+        let after = checkpoints.with_paths_of(known, &Since::look_within(view, turn)?.into_state(), [&path])?;
+        return Ok(Seen { before: found, after, is_named: true });
+    };
     let before = call.found.filter(|before| Objects::new(view.repo).has_object(before.id));
     let before = before.map(|before| checkpoints.with_files(known, &[(path.clone(), Some(before))])).transpose()?;
     let after = checkpoints.with_files(known, &[(path, Some(now))])?;
-    Ok(Some(Seen { before: before.or_else(|| found.cloned()), after, is_named: true }))
+    Ok(Seen { before: before.or(found), after, is_named: true })
 }
 
 /// Looks at all.
