@@ -16,23 +16,33 @@ const NEAR: usize = 256;
 /// The turns of HEAD's line that were dropped, down to one.
 pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
     let objects = Objects::new(view.repo);
-    let (mut dropped, mut is_first) = (BTreeSet::new(), true);
+    let (mut dropped, mut copies, mut is_first) = (BTreeSet::new(), BTreeSet::new(), true);
     let Some(head) = view.head.commit else { return Ok(dropped) };
-    // Where the history of what stands above goes on.
-    let (mut above, mut at) = (Some(head), view.top()?);
+    // Where the history of what stands above goes on, and what is below a commit that may have been made of several.
+    let (mut above, mut below, mut at) = (Some(head), None, view.top()?);
     while let (Some(upper), Some(number)) = (above, at.filter(|number| *number >= lowest)) {
         let node = view.timeline.node(number)?;
         at = node.previous;
         let Some(to) = node.to.filter(|_| node.moved()) else { continue };
+        let is_within = |below: ObjectId| below != to && objects.is_ancestor(below, to).unwrap_or(false);
         if objects.is_ancestor(to, upper)? {
             above = node.from;
-        } else if let Some(copy) = copy_in(&objects, &node, to, upper)? {
+        } else if let Some(copy) = copy_in(&objects, &node, upper, |commit| !copies.contains(&commit))? {
             above = objects.parents(copy)?.first().copied();
+            below = above.filter(|_| objects.is_squash(to, copy));
+            copies.insert(copy);
+        } else if below.is_some_and(is_within) {
+            // It is in the commit that was made of it and of those above it.
         } else if is_first {
             // What HEAD stands on is not known by its commits.
             break;
-        } else if copy_in(&objects, &node, to, head)?.is_none() {
-            dropped.insert(number);
+        } else {
+            // On top of what it was below of, for example. One that was amended is where it was.
+            let is_other = |commit| !copies.contains(&commit) && objects.likeness(to, commit) != Likeness::Beside;
+            match copy_in(&objects, &node, head, is_other)? {
+                Some(copy) => drop(copies.insert(copy)),
+                None => drop(dropped.insert(number)),
+            }
         }
         is_first = false;
         let turn = view.timeline.require_turn(number)?;
@@ -43,19 +53,31 @@ pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
     Ok(dropped)
 }
 
-/// The commit that a turn's last one became, when it was amended, rebased or picked; those that the turn began upon are older.
-fn copy_in(objects: &Objects<'_>, node: &Node, original: ObjectId, from: ObjectId) -> Result<Option<ObjectId>> {
-    let mut history = objects.newest_first(from);
+/// The commit that a turn's last one became, when it was amended, rebased, picked or made one with others; those that the turn
+/// began upon are older.
+fn copy_in(
+    objects: &Objects<'_>,
+    node: &Node,
+    from: ObjectId,
+    may_be: impl Fn(ObjectId) -> bool,
+) -> Result<Option<ObjectId>> {
+    let Some((original, features)) = node.to.and_then(|to| Some((to, objects.features(to)?))) else { return Ok(None) };
+    let (mut history, mut likely) = (objects.newest_first(from), None);
     for _ in 0..NEAR {
         let Some(commit) = history.take(1)?.pop() else { break };
         if Some(commit) == node.from || Some(commit) == node.dirty {
             break;
         }
-        if objects.likeness(original, commit) != Likeness::None {
-            return Ok(Some(commit));
+        let is_copy = || objects.likeness(original, commit) != Likeness::None || objects.is_squash(original, commit);
+        if may_be(commit) && is_copy() {
+            // Of two that have each other's content the message tells which is which.
+            if objects.features(commit).is_some_and(|copy| copy.has_message_of(&features)) {
+                return Ok(Some(commit));
+            }
+            likely = likely.or(Some(commit));
         }
     }
-    Ok(None)
+    Ok(likely)
 }
 
 /// Refuses to walk to or from a turn that was dropped.
@@ -65,14 +87,27 @@ pub fn check(view: &View<'_>, number: u64) -> Result<()> {
     }
     let node = view.timeline.node(number)?;
     let short = |id: ObjectId| id.to_hex_with_len(10).to_string();
-    let (Some(to), begun) = (node.to, node.dirty.or(node.from)) else { return Ok(()) };
+    let Some(to) = node.to else { return Ok(()) };
     let message = format!("turn {number} is not done any more: commit {} is not in HEAD's history", short(to));
-    let picked = match begun {
-        Some(begun) if Objects::new(view.repo).parents(to)? != [begun] => format!("{}..{}", short(begun), short(to)),
-        _ => short(to),
-    };
+    let missing: Vec<String> = missing(view, &node)?.into_iter().map(short).collect();
+    let pick = format!("run 'git cherry-pick {}' to have it again", missing.join(" "));
     Err(Refusal::new(Code::Foreign, message)
-        .hint(format!("run 'git cherry-pick {picked}' to have it again"))
-        .hint(format!("or run 'oxundo restore --exact {number}' to go to the state that it left"))
+        .hints(Some(pick).filter(|_| !missing.is_empty()))
+        .hint(format!("run 'oxundo restore --exact {number}' to go to the state that it left"))
         .into())
+}
+
+/// The commits of a turn that HEAD's history has not, be it in another form, the oldest first.
+fn missing(view: &View<'_>, node: &Node) -> Result<Vec<ObjectId>> {
+    let (Some(to), Some(head)) = (node.to, view.head.commit) else { return Ok(Vec::new()) };
+    let objects = Objects::new(view.repo);
+    let begun: Vec<ObjectId> = node.dirty.or(node.from).into_iter().collect();
+    let mut missing = Vec::new();
+    for commit in objects.commits_between(&begun, to)?.into_iter().rev() {
+        let alone = Node { to: Some(commit), ..node.clone() };
+        if !objects.is_ancestor(commit, head)? && copy_in(&objects, &alone, head, |_| true)?.is_none() {
+            missing.push(commit);
+        }
+    }
+    Ok(missing)
 }

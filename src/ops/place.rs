@@ -136,7 +136,12 @@ fn end_like(objects: &Objects<'_>, ends: &[End], commits: &[ObjectId]) -> Option
     let is_of = |end: &End, commit: ObjectId, features: Option<&Features>| {
         let may_be = || end.features.as_ref().zip(features).is_some_and(|(known, other)| known.may_be(other));
         let likeness = || objects.likeness(end.found.commit, commit);
+        let is_squash = || {
+            let is_same = end.features.as_ref().zip(features).is_some_and(|(known, other)| known.has_tree_of(other));
+            end.is_amendable && is_same && objects.is_squash(end.found.commit, commit)
+        };
         end.found.commit == commit
+            || is_squash()
             || may_be()
                 && match likeness() {
                     Likeness::None => false,

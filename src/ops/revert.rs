@@ -63,16 +63,16 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
         Which::Only(words) => match words.split_once("..") {
             Some(ends) => {
                 let line = line_between(view, ends, on_this_branch)?;
-                line.into_iter().filter(|turn| !turn.is_part()).collect()
+                without_dropped(view, line)?
             }
             None => vec![on_this_branch(view, words)?],
         },
         Which::PartsOf(Extent::Steps(1)) => vec![last_with(view, pathspecs)?],
-        Which::Last(extent) | Which::PartsOf(extent) => {
-            let range = TurnRange::find(view, Op::Undo, extent)?;
-            range.turns.into_iter().filter(|turn| !turn.is_part()).collect()
-        }
+        Which::Last(extent) | Which::PartsOf(extent) => last_ones(view, extent)?,
     };
+    if turns.is_empty() {
+        return Err(nothing(Op::Undo, "no turn is done").into());
+    }
     if which.later_stay() && edits == Some(Edits::Overwrite) {
         return Err(Refusal::new(Code::Usage, "--edits=overwrite would take out later turns' work too")
             .hint("pass --edits=merge, or nothing: edits are merged where they go together")
@@ -89,6 +89,26 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
     let extent = if pathspecs.is_empty() { conversation::Extent::Whole } else { conversation::Extent::Parts };
     let conversations = Conversations::undone(view, &turns, extent)?;
     Ok(PlannedTurn { conversations, ..named(&turns, plan, capture, pathspecs) })
+}
+
+/// The last turns that are there.
+fn last_ones(view: &View<'_>, extent: &Extent) -> Result<Vec<Turn>> {
+    let mut turns = without_dropped(view, TurnRange::find(view, Op::Undo, extent)?.turns)?;
+    if let Extent::Steps(steps) = extent {
+        let (wanted, mut all) = (usize::try_from(*steps)?, *steps);
+        while turns.len() < wanted {
+            all += (wanted - turns.len()) as u64;
+            turns = without_dropped(view, TurnRange::find(view, Op::Undo, &Extent::Steps(all))?.turns)?;
+        }
+    }
+    Ok(turns)
+}
+
+/// Of these turns of HEAD's line those that made something which the user has not dropped.
+fn without_dropped(view: &View<'_>, mut turns: Vec<Turn>) -> Result<Vec<Turn>> {
+    let dropped = dropped::dropped(view, turns.iter().map(|turn| turn.turn).min().unwrap_or_default())?;
+    turns.retain(|turn| !turn.is_part() && !dropped.contains(&turn.turn));
+    Ok(turns)
 }
 
 /// The planned turn, and what it is called.

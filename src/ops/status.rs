@@ -5,6 +5,7 @@ use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Skipped;
 use crate::model::plan::Op;
 use crate::model::turn::{Mode, Turn};
+use crate::ops::dropped::dropped;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::commit::has_uncommitted;
 use crate::ops::turn::end::as_if_ended;
@@ -29,6 +30,8 @@ pub struct Status {
     pub top: Option<Turn>,
     /// The open turn.
     pub open: Option<Turn>,
+    /// How many turns undo could take back.
+    pub undo_depth: u64,
     /// How many turns redo could bring back.
     pub redo_depth: usize,
     /// What undo would do, or why it would refuse; `None` where there is nothing to undo.
@@ -66,6 +69,7 @@ pub fn status(view: &View<'_>) -> Result<Status> {
         enabled: view.config().enabled()?,
         mode: view.config().mode()?,
         open: view.open_turn()?,
+        undo_depth: undo_depth(view, top.as_ref())?,
         redo_depth: redo_depth(view)?,
         branch: view.head.branch.clone(),
         top,
@@ -100,10 +104,22 @@ pub fn short(view: &View<'_>) -> Result<Short> {
         branch: view.head.branch.clone(),
         turn: top.as_ref().map(|turn| turn.turn),
         open: view.timeline.state.open,
-        undo_depth: top.map_or(0, |turn| turn.depth),
+        undo_depth: undo_depth(view, top.as_ref())?,
         redo_depth: redo_depth(view)?,
         dirty: has_uncommitted(view, &view.present()?)?,
     })
+}
+
+/// How many turns are looked at for those that the user dropped.
+const NEAR_TURNS: u64 = 64;
+
+fn undo_depth(view: &View<'_>, top: Option<&Turn>) -> Result<u64> {
+    let Some(top) = top else { return Ok(0) };
+    if view.timeline.state.at.as_ref().is_some_and(|at| at.commit == view.head.commit) {
+        return Ok(top.depth);
+    }
+    let dropped = dropped(view, top.turn.saturating_sub(NEAR_TURNS))?;
+    Ok(top.depth.saturating_sub(dropped.len() as u64))
 }
 
 fn redo_depth(view: &View<'_>) -> Result<usize> {

@@ -86,18 +86,146 @@ fn a_turn_that_was_dropped_below_others_is_left_and_git_brings_it_back() {
 }
 
 #[test]
+fn turns_that_were_made_in_one_second_are_told_apart() {
+    let repo = Sandbox::new();
+    repo.write("all.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n").sh("git add -A; git commit -qm files");
+    for number in 1..=3 {
+        let at = "2026-01-01T00:00:00Z";
+        let run = repo
+            .oxundo_command([
+                "run",
+                "-m",
+                &format!("t{number}"),
+                "--",
+                "sh",
+                "-c",
+                &format!("sed -i {}s/$/x/ all.txt", 3 * number - 1),
+            ])
+            .env("GIT_AUTHOR_DATE", at)
+            .env("GIT_COMMITTER_DATE", at)
+            .status();
+        assert!(run.is_ok_and(|status| status.success()));
+    }
+    repo.sh(DROP_THE_SECOND);
+    assert_eq!(standing(&repo, false), [(3, "done".to_owned()), (2, "left".to_owned()), (1, "done".to_owned())]);
+}
+
+#[test]
+fn turns_that_the_user_made_one_commit_of_are_done_and_each_is_taken_out() {
+    let ways = [
+        ("reset, and committed", "git reset -q --soft HEAD~2; git commit -qm both"),
+        ("the last with the one below", "GIT_SEQUENCE_EDITOR='sed -i 3s/pick/fixup/' git rebase -q -i HEAD~3"),
+        ("the second with the first", "GIT_SEQUENCE_EDITOR='sed -i 2s/pick/fixup/' git rebase -q -i HEAD~3"),
+        ("all", "GIT_EDITOR=true GIT_SEQUENCE_EDITOR='sed -i 2,3s/pick/squash/' git rebase -q -i HEAD~3"),
+    ];
+    check_all(ways.map(|(name, line)| (name.to_owned(), line)), |line| {
+        let repo = three_turns_then(line);
+        let done: Vec<_> = (1..=3).rev().map(|turn| (turn, "done".to_owned())).collect();
+        assert_eq!(standing(&repo, false), done);
+        let before = repo.state();
+        for (words, gone) in
+            [(&["undo", "--revert"][..], "n3"), (&["undo", "--only", "2"], "n2"), (&["undo", "--only", "1"], "n1")]
+        {
+            repo.oxundo(words).success();
+            let left = ["n1", "n2", "n3"].map(|file| repo.exists(file));
+            assert_eq!(left, ["n1", "n2", "n3"].map(|file| file != gone), "{words:?}");
+            repo.oxundo(["redo"]).success();
+            repo.state().assert_is(&before, "and back");
+        }
+        repo.oxundo(["undo"]).exits(3);
+        repo.state().assert_is(&before, "a commit of the user's stays");
+        repo.agent("echo 4 >n4");
+        assert_eq!(standing(&repo, false)[1..], done);
+        repo.undo();
+        repo.state().assert_is(&before, "a turn on top is undone as any");
+    });
+}
+
+#[test]
+fn of_a_turn_of_which_one_commit_was_dropped_that_one_is_brought_back() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >n1");
+    repo.agent("echo own >own; git add own; git commit -qm own; echo 2 >n2");
+    repo.agent("echo 3 >n3");
+    let dropped = repo.git(["rev-parse", "--short=10", "HEAD~1"]);
+    repo.sh("GIT_SEQUENCE_EDITOR='sed -i 3d' git rebase -q -i HEAD~4");
+    assert!(repo.exists("own") && !repo.exists("n2"), "git did it");
+    let refused = repo.oxundo(["redo", "--to", "2"]);
+    refused.exits(3);
+    refused.warns(&format!("run 'git cherry-pick {}' to have it again", dropped.trim()));
+    repo.sh(&format!("git cherry-pick {} >/dev/null", dropped.trim()));
+    let done: Vec<_> = (1..=3).rev().map(|turn| (turn, "done".to_owned())).collect();
+    assert_eq!(standing(&repo, false), done);
+}
+
+#[test]
 fn turns_in_another_order_are_all_done() {
     let repo = three_turns_then("GIT_SEQUENCE_EDITOR=\"sed -i '2{h;d};3G'\" git rebase -q -i HEAD~3");
     assert_eq!(repo.git(["diff", "--name-only", "HEAD~1"]), "n2", "git did it");
     let done: Vec<_> = (1..=3).rev().map(|turn| (turn, "done".to_owned())).collect();
     assert_eq!(standing(&repo, false), done);
     let before = repo.state();
-    repo.oxundo(["undo"]).warns("was rewritten since turn 3 made it");
+    let refused = repo.oxundo(["undo"]);
+    refused.warns("was rewritten since turn 2 made it");
+    refused.warns("hint: run 'oxundo undo --only 2' to take that turn out");
     repo.state().assert_is(&before, "refused");
-    repo.oxundo(["undo", "--revert"]).success();
-    assert!(!repo.exists("n3") && repo.exists("n2"), "the last turn's work goes, and no other's");
-    repo.oxundo(["redo"]).success();
-    repo.state().assert_is(&before, "and comes back");
+    for (words, gone) in [(&["undo", "--only", "2"][..], "n2"), (&["undo", "--revert"], "n3")] {
+        repo.oxundo(words).success();
+        assert_eq!(["n1", "n2", "n3"].map(|file| repo.exists(file)), ["n1", "n2", "n3"].map(|file| file != gone));
+        repo.oxundo(["redo"]).success();
+        repo.state().assert_is(&before, "and comes back");
+    }
+}
+
+#[test]
+fn turns_that_were_dropped_are_not_counted() {
+    let repo = three_turns_then("true");
+    repo.agent("echo 4 >n4");
+    repo.sh(&DROP_THE_SECOND.replace("2d", "3d").replace("HEAD~3", "HEAD~4"));
+    assert_eq!(repo.json(["status"]).1["undo_depth"], 3);
+    assert_eq!(repo.json(["status", "--short"]).1["undo_depth"], 3);
+    let before = repo.state();
+    for (words, turns) in [(&["undo", "--revert", "--steps", "2"][..], [4, 2]), (&["undo", "--only", "2..4"], [4, 2])] {
+        let done = repo.json(words).1;
+        assert_eq!(done["turns"], serde_json::json!(turns), "{done}");
+        assert!(!repo.exists("n4") && !repo.exists("n2") && repo.exists("n1"));
+        repo.oxundo(["redo"]).success();
+        repo.state().assert_is(&before, "and back");
+    }
+    repo.oxundo(["undo", "--revert", "--steps", "4"]).exits(4);
+    repo.state().assert_is(&before, "there are no four");
+}
+
+#[test]
+fn after_a_take_out_was_brought_back_redo_goes_on_where_it_was() {
+    let repo = three_turns_then("true");
+    let after = repo.state();
+    repo.oxundo(["undo", "2"]).success();
+    let before = repo.state();
+    repo.oxundo(["undo", "--only", "1"]).success();
+    repo.redo();
+    repo.state().assert_is(&before, "what was taken out is there again");
+    repo.oxundo(["redo", "2"]).success();
+    repo.state().assert_is(&after, "and so are the turns that were undone before");
+}
+
+#[test]
+fn a_deletion_that_the_user_committed_is_not_to_be_stashed() {
+    for mode in ["--commit", "--ghost"] {
+        let repo = Sandbox::new();
+        repo.write("gone", "1\n2\n3\n").sh("git add -A; git commit -qm files");
+        let ghost = ["--ghost"];
+        let mode = if mode == "--ghost" { &ghost[..] } else { &[] };
+        repo.oxundo([&["run"], mode, &["--", "sh", "-c", "echo 4 >>gone; echo 5 >>README.txt"]].concat()).success();
+        repo.sh("git rm -qf gone; git commit -qm 'not wanted'");
+        let revert = if mode.is_empty() { &["undo", "--revert"][..] } else { &["undo"] };
+        let refused = repo.oxundo(revert).err();
+        assert!(!refused.contains("stash"), "{refused}");
+        let restore = "oxundo restore 1:before -- gone";
+        assert!(refused.contains(restore), "{refused}");
+        repo.sh(restore);
+        repo.assert_file("gone", "1\n2\n3\n", "the file of then");
+    }
 }
 
 #[test]

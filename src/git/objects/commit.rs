@@ -63,6 +63,16 @@ impl Features {
             || (self.is_beside(other) && self.tree == other.tree)
     }
 
+    /// Whether they have the same content, as the commit has that the user made of several.
+    pub fn has_tree_of(&self, other: &Self) -> bool {
+        self.tree == other.tree
+    }
+
+    /// Whether the messages are the same.
+    pub fn has_message_of(&self, other: &Self) -> bool {
+        self.message == other.message
+    }
+
     fn is_beside(&self, other: &Self) -> bool {
         self.parents == other.parents
     }
@@ -139,6 +149,13 @@ impl Objects<'_> {
         let is_copy = is_authors && (is_same_tree || is_same_message)
             || is_same_message && self.change_the_same((original, was.tree), (other, is.tree));
         if is_copy { Likeness::Copy } else { Likeness::None }
+    }
+
+    /// Whether a commit may be one that the user made of another and those below it: it has the same content, and the other
+    /// changed something.
+    pub fn is_squash(&self, original: ObjectId, other: ObjectId) -> bool {
+        let (Some(was), Some(is)) = (self.features(original), self.features(other)) else { return false };
+        was.has_tree_of(&is) && self.changed_in(original).is_ok_and(|changed| !changed.is_empty())
     }
 
     /// Whether a commit is another one made anew with nothing changed but messages: its own, or those of commits below it.

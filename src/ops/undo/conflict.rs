@@ -3,6 +3,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
+use crate::git::worktree::Worktree;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::Op;
@@ -56,13 +57,14 @@ fn is_stash(hint: &str) -> bool {
     hint.starts_with("run 'git stash") || hint.starts_with("run 'git add -- ")
 }
 
-/// Whether all of these files are as HEAD has them.
+/// Whether all of these files are as HEAD has them, be it that they are not there.
 fn is_committed(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Result<bool> {
     let objects = Objects::new(view.repo);
     let head = objects.head_tree(&now.head)?;
     for path in paths {
         let committed = objects.tree_file(head, path.as_bstr())?;
-        if committed.is_none() || committed != objects.tree_file(now.worktree, path.as_bstr())? {
+        let is_there = || Ok::<_, anyhow::Error>(Worktree::new(view.repo).stat(path.as_bstr())?.is_some());
+        if committed != objects.tree_file(now.worktree, path.as_bstr())? || (committed.is_none() && is_there()?) {
             return Ok(false);
         }
     }

@@ -41,7 +41,11 @@ pub fn check_commits(
         // It is made again from where undo leads.
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
         let checked = guard::check(op, name, &described);
-        let checked = checked.map_err(|refusal| if op == Op::Redo { with_branch(refusal, range) } else { refusal });
+        let checked = checked.map_err(|refusal| match op {
+            Op::Redo => with_branch(refusal, range),
+            Op::Undo => of_its_turn(refusal, &described, range),
+            _ => refusal,
+        });
         Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?)
     };
     let mut then = now.clone();
@@ -66,6 +70,19 @@ pub fn check_commits(
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
     Ok(())
+}
+
+/// Where the commit in the way is another turn's than the last one, as the user has put them in another order, the way out is to
+/// take out that one.
+fn of_its_turn(mut refusal: Refusal, leaving: &[Leaving], range: &TurnRange) -> Refusal {
+    let first = leaving.iter().find(|commit| commit.origin != CommitOrigin::Recorded);
+    if let Some(CommitOrigin::Copied(turn, _)) = first.map(|commit| &commit.origin)
+        && refusal.code == Code::Foreign
+        && range.turns.first().is_some_and(|last| last.turn != *turn)
+    {
+        refusal.hints = vec![format!("run 'oxundo undo --only {turn}' to take that turn out, by a commit on top")];
+    }
+    refusal
 }
 
 /// The merges that turns have made of what was being merged when they began, and is again when they are undone.
@@ -218,7 +235,7 @@ pub fn described(
                     Some(note) => of_other_turn(view, *id, note.turn)?,
                     // A turn that is undone has no commits that anyone could have rewritten.
                     None if op == Op::Redo => CommitOrigin::Unknown,
-                    None => rewritten_from(view, turns, *id),
+                    None => rewritten_from(view, turns, *id)?,
                 },
             },
         };
@@ -245,17 +262,34 @@ fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOri
     })
 }
 
-/// Whether a commit without a note is one of a turn's, amended, rebased or picked.
-fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> CommitOrigin {
+/// How many turns of HEAD's line are looked at for the commit that another was made from.
+const NEAR_TURNS: usize = 32;
+
+/// Whether a commit without a note is one of a turn's, amended, rebased or picked; of several, that with the same message.
+fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<CommitOrigin> {
     let objects = Objects::new(view.repo);
-    for turn in turns {
-        for commit in &turn.commits {
-            if objects.likeness(commit.id, id) != Likeness::None {
-                return CommitOrigin::Copied(turn.turn, commit.id);
+    let Some(features) = objects.features(id) else { return Ok(CommitOrigin::Unknown) };
+    let (mut line, mut at) = (turns.to_vec(), view.top()?);
+    while let Some(number) = at.filter(|_| line.len() < NEAR_TURNS) {
+        let turn = view.timeline.require_turn(number)?;
+        at = turn.previous;
+        if line.iter().all(|known| known.turn != number) {
+            line.push(turn);
+        }
+    }
+    let mut likely = CommitOrigin::Unknown;
+    for (turn, commit) in line.iter().flat_map(|turn| turn.commits.iter().map(move |commit| (turn.turn, commit.id))) {
+        if objects.likeness(commit, id) != Likeness::None {
+            let copied = CommitOrigin::Copied(turn, commit);
+            if objects.features(commit).is_some_and(|was| was.has_message_of(&features)) {
+                return Ok(copied);
+            }
+            if likely == CommitOrigin::Unknown {
+                likely = copied;
             }
         }
     }
-    CommitOrigin::Unknown
+    Ok(likely)
 }
 
 /// Refuses to move a branch that another worktree has checked out.

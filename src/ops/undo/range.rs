@@ -244,15 +244,23 @@ pub fn below(view: &View<'_>, turn: &Turn) -> Option<u64> {
 /// the user.
 pub fn line_above(view: &View<'_>, top: Option<u64>) -> Result<Vec<u64>> {
     let (mut line, mut at) = (Vec::new(), top);
-    while let Some(next) = view.timeline.above(at)?.into_iter().max() {
-        let turn = view.timeline.require_turn(next)?;
-        if !turn.takes_out().is_empty() || view.timeline.state.open == Some(next) {
-            break;
-        }
+    while let Some(next) = newest_above(view, at)? {
         line.push(next);
         at = Some(next);
     }
     Ok(line)
+}
+
+/// The newest turn right above one. What takes others out is brought back by the redo that comes right after it, or not at all.
+fn newest_above(view: &View<'_>, at: Option<u64>) -> Result<Option<u64>> {
+    let mut newest = None;
+    for turn in view.timeline.above(at)? {
+        let is_open = view.timeline.state.open == Some(turn);
+        if !is_open && view.timeline.require_turn(turn)?.takes_out().is_empty() {
+            newest = newest.max(Some(turn));
+        }
+    }
+    Ok(newest)
 }
 
 /// The refusal that no turn is done here, where some are elsewhere.

@@ -50,7 +50,7 @@ impl Answer for Status {
             "obstacle": self.obstacle().map(|(_, why)| why),
             "turn": self.top.as_ref().map(|turn| turn.turn),
             "open_turn": self.open.as_ref().map(|turn| turn.turn),
-            "undo_depth": self.top.as_ref().map_or(0, |turn| turn.depth),
+            "undo_depth": self.undo_depth,
             "redo_depth": self.redo_depth,
             "refusal": refusal(self),
             "undo": planned(self).map(Outcome::json),
@@ -63,10 +63,10 @@ impl Answer for Status {
     fn text(&self) -> String {
         let branch = self.branch.as_deref().map_or("detached HEAD".into(), short_branch);
         let mut text = format!("On '{}': ", sanitized(&branch));
-        text.push_str(&match &self.top {
-            Some(turn) if turn.depth == 1 => "1 turn to undo".to_owned(),
-            Some(turn) => format!("{} turns to undo", turn.depth),
-            None => "no turns to undo".to_owned(),
+        text.push_str(&match self.undo_depth {
+            0 => "no turns to undo".to_owned(),
+            1 => "1 turn to undo".to_owned(),
+            many => format!("{many} turns to undo"),
         });
         if self.redo_depth > 0 {
             text.push_str(&format!(", {} to redo", self.redo_depth));
