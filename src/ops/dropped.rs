@@ -5,6 +5,8 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::objects::commit::Likeness;
 use crate::model::place::Node;
+use crate::ops::switching::stash_of;
+use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -89,10 +91,23 @@ pub fn check(view: &View<'_>, number: u64) -> Result<()> {
     let short = |id: ObjectId| id.to_hex_with_len(10).to_string();
     let Some(to) = node.to else { return Ok(()) };
     let message = format!("turn {number} is not done any more: commit {} is not in HEAD's history", short(to));
-    let missing: Vec<String> = missing(view, &node)?.into_iter().map(short).collect();
-    let pick = format!("run 'git cherry-pick {}' to have it again", missing.join(" "));
+    let missing = missing(view, &node)?;
+    let mut written = Vec::new();
+    for commit in &missing {
+        written.extend(Objects::new(view.repo).changed_in(*commit)?);
+    }
+    let picked: Vec<String> = missing.into_iter().map(short).collect();
+    let mut line = format!("git cherry-pick {}", picked.join(" "));
+    // git picks nothing while anything is staged, whatever that is.
+    written.extend(uncommitted(view, &view.present()?)?);
+    if let Some(stash) = stash_of(view, &written)? {
+        // A file that both have would stop the pop.
+        let pop = if stash.ends_with("-u") { "" } else { " && git stash pop" };
+        line = format!("{stash} && {line}{pop}");
+    }
+    let pick = format!("run '{line}' to have it again");
     Err(Refusal::new(Code::Foreign, message)
-        .hints(Some(pick).filter(|_| !missing.is_empty()))
+        .hints(Some(pick).filter(|_| !picked.is_empty()))
         .hint(format!("run 'oxundo restore --exact {number}' to go to the state that it left"))
         .into())
 }

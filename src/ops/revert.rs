@@ -294,11 +294,12 @@ impl<'a> Revert<'a, '_> {
             pathspecs => Some(Index::new(repo).selection(pathspecs)?),
         };
         let mut deltas = Vec::new();
-        let mut committed = Vec::new();
+        let (mut committed, mut was_there) = (Vec::new(), false);
         for turn in self.turns {
             let (mut inverse, commits) = self.inverse(turn)?;
             if let Some(selection) = &mut selection {
                 inverse.delta = restricted(inverse.delta, selection, turn);
+                was_there |= !inverse.delta.files.is_empty();
                 inverse.delta.files.retain(|path, _| !self.taken.has(turn.turn, &quoted(path.as_bstr())));
             } else {
                 committed.push(commits);
@@ -306,6 +307,9 @@ impl<'a> Revert<'a, '_> {
             deltas.push(inverse);
         }
         if selection.is_some() && deltas.iter().all(|turn| turn.delta.files.is_empty() && turn.delta.aside.is_empty()) {
+            if was_there {
+                return Err(nothing(Op::Undo, "what the turn changed is taken out already").into());
+            }
             let turn = self.turns[0].turn;
             return Err(Refusal::new(Code::NotFound, format!("turn {turn} changed no file that the pathspec matches"))
                 .hint(format!("run 'oxundo show --stat {turn}' to see the turn's files"))

@@ -10,6 +10,7 @@ use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
+use gix::bstr::BString;
 
 /// The line that puts HEAD on a branch, which is made at the commit where it is not there, or detaches it at the commit;
 /// nothing where neither is there.
@@ -32,7 +33,11 @@ pub fn line(view: &View<'_>, branch: Option<&str>, commit: Option<ObjectId>) -> 
 /// What takes the uncommitted changes out of the way of a switch to a commit, if any are in it.
 fn cleared(view: &View<'_>, to: ObjectId) -> Result<Option<&'static str>> {
     let objects = Objects::new(view.repo);
-    let written = objects.changed_paths(objects.head_tree(&view.head)?, objects.commit_tree(to)?)?;
+    stash_of(view, &objects.changed_paths(objects.head_tree(&view.head)?, objects.commit_tree(to)?)?)
+}
+
+/// What takes the uncommitted changes out of the way of something that writes these files, if any are in it.
+pub fn stash_of(view: &View<'_>, written: &[BString]) -> Result<Option<&'static str>> {
     if written.is_empty() {
         return Ok(None);
     }

@@ -34,7 +34,7 @@ fn some_turns_in_the_middle_are_taken_out_at_once() {
         repo.sh("echo mine >mine.txt; sed -i '1s/.*/mine/' a.txt");
         let (before, head) = (repo.state(), repo.head());
         let (code, refused) = repo.json(["undo", "--only", "3..2"]);
-        assert_eq!((code, refused["error"]["code"].as_str()), (3, Some("branch")), "{refused}");
+        assert_eq!((code, refused["error"]["code"].as_str()), (2, Some("usage")), "{refused}");
         repo.state().assert_is(&before, "turn 3 is above turn 2");
         let (code, done) = repo.json(["undo", "--only", "2..3"]);
         assert_eq!((code, &done["turns"], &done["turn"]), (0, &json!([3, 2]), &json!(5)), "{done}");

@@ -204,7 +204,7 @@ impl Objects<'_> {
     }
 
     /// The paths that a commit changed against its first parent.
-    fn changed_in(&self, id: ObjectId) -> Result<Vec<BString>> {
+    pub fn changed_in(&self, id: ObjectId) -> Result<Vec<BString>> {
         let below = match self.parents(id)?.first() {
             Some(parent) => self.commit_tree(*parent)?,
             None => self.write_empty_tree()?,

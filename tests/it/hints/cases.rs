@@ -130,6 +130,18 @@ pub(super) const CASES: &[Case] = &[
         "! test -e two",
     ),
     case(DROPPED, DROPPING, "oxundo redo --to 1", "test -e one && test -e two"),
+    case(
+        DROPPED,
+        "GIT_SEQUENCE_EDITOR='sed -i 1d' git rebase -qi HEAD~2; echo mine >>README.txt; git add README.txt",
+        "oxundo redo --to 1",
+        "test -e one && test -e two && grep mine README.txt",
+    ),
+    case(
+        DROPPED,
+        "GIT_SEQUENCE_EDITOR='sed -i 1d' git rebase -qi HEAD~2; echo mine >one",
+        "oxundo redo --to 1",
+        "test -e two && git show stash@{0}^3:one | grep mine",
+    ),
     none(DROPPED, DROPPING, "oxundo undo --only 1"),
     case(
         "commit … belongs to turn …, which ended on '…'",
