@@ -13,10 +13,12 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::merge::Edits;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, plan as planned};
+use crate::model::step::StepName;
 use crate::model::turn::{Made, Turn};
 use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
+use crate::ops::steps;
 use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::{Prepared, head_moved};
@@ -31,7 +33,13 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
     check_not_in_progress(view.repo)?;
     let full_name = new_name(view, name, words)?;
     let (turn, goal) = start(view, words)?;
-    let (mut plan, capture) = match turn.map(|turn| walk_to(view, turn, edits)) {
+    let step = StepName::parse(words).filter(|_| turn.is_none() && !view.timeline.state.named.contains_key(words));
+    let walked = match (turn, step) {
+        (Some(turn), _) => Some(walk_to(view, turn, edits)),
+        (None, Some(step)) => Some(steps::walk_to(view, &step, edits).map(as_branch)),
+        (None, None) => None,
+    };
+    let (mut plan, capture) = match walked {
         Some(Ok(walked)) => walked,
         Some(Err(error)) if !starts_elsewhere(&error) => return Err(error),
         _ => switch_to(view, &goal, edits)?,
@@ -137,9 +145,13 @@ fn walk_to(view: &View<'_>, turn: u64, edits: Option<Edits>) -> Result<(Plan, Ca
         return at_the_top(view, turn);
     }
     let edits = view.config().edits_or(edits)?;
-    let Prepared { mut plan, capture, .. } = Prepared::new(view, op, &range, edits, RefMoves::Stay)?;
+    Ok(as_branch(Prepared::new(view, op, &range, edits, RefMoves::Stay)?))
+}
+
+fn as_branch(walk: Prepared) -> (Plan, Capture) {
+    let Prepared { mut plan, capture, .. } = walk;
     plan.op = Op::Branch;
-    Ok((plan, capture))
+    (plan, capture)
 }
 
 /// For the last turn done: nothing needs to change if HEAD is where it left it.

@@ -34,18 +34,31 @@ fn done_here(view: &View<'_>, name: &StepName) -> Result<(Turn, Step)> {
     Ok((turn, step))
 }
 
-/// Plans to go back to the state after a step.
-pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result<PlannedTurn> {
-    let (turn, step) = done_here(view, name)?;
-    let goal = last_whole(&view.timeline, below(view, &turn))?.unwrap_or(0);
+/// The turns from the last one done down to this one, of which all that came after a step is meant.
+fn range_to(view: &View<'_>, turn: &Turn, step: u64) -> Result<TurnRange> {
+    let goal = last_whole(&view.timeline, below(view, turn))?.unwrap_or(0);
     let mut range = TurnRange::to(view, Op::Undo, goal)?;
     // What stands on the turn below took only parts of that out.
     range.turns.truncate(range.turns.iter().position(|one| one.turn == turn.turn).map_or(usize::MAX, |at| at + 1));
     range.back = range.turns.len();
-    let after = states::after(&view.timeline, &turn, step.step)?;
+    let after = states::after(&view.timeline, turn, step)?;
     let end = view.timeline.checkpoint(turn.turn, Side::After)?;
-    let saved = meanwhile::with_saved(view, &turn, &after, step.step, &end)?;
+    let saved = meanwhile::with_saved(view, turn, &after, step, &end)?;
     range.until = Some(Box::new(saved.unwrap_or(after)));
+    Ok(range)
+}
+
+/// The changes that lead from here to the state after a step, and leave HEAD and branches where they are.
+pub fn walk_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result<Prepared> {
+    let (turn, step) = done_here(view, name)?;
+    let range = range_to(view, &turn, step.step)?;
+    Prepared::new(view, Op::Undo, &range, view.config().edits_or(edits)?, RefMoves::Stay)
+}
+
+/// Plans to go back to the state after a step.
+pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result<PlannedTurn> {
+    let (turn, step) = done_here(view, name)?;
+    let range = range_to(view, &turn, step.step)?;
     let edits = view.config().edits_or(edits)?;
     let prepared = Prepared::new(view, Op::Undo, &range, edits, RefMoves::Move);
     let Prepared { plan, capture, .. } = prepared.map_err(|error| in_the_middle(view, error))?;
