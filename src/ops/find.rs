@@ -16,7 +16,6 @@ use crate::git::timeline::others::Other;
 use crate::git::timeline::stored::Stored;
 use crate::git::worktree::Worktree;
 use crate::model::bytes::{quoted_line, shell_word};
-use crate::model::checkpoint::shown_name;
 use crate::ops::find::states::State;
 use crate::ops::find::unreached::unreached;
 use crate::ops::restore::aside_in;
@@ -24,7 +23,7 @@ use crate::ops::view::View;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -45,7 +44,9 @@ pub enum Needle {
 impl Needle {
     /// A regular expression, as the user gave it.
     pub fn pattern(text: &str) -> Result<Self> {
-        Ok(Self::Pattern(Regex::new(text).map_err(|error| {
+        // As git's: line by line.
+        let built = RegexBuilder::new(text).multi_line(true).build();
+        Ok(Self::Pattern(built.map_err(|error| {
             let why = error.to_string();
             let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             Refusal::new(Code::Usage, format!("'{text}' is no regular expression: {why}")).hint(format!(
@@ -112,7 +113,7 @@ pub fn find(
     let others: Vec<(&Other<'_>, &Stored<'_>)> =
         others.iter().filter_map(|other| Some((other, other.stored.as_ref().ok()?))).collect();
     for (other, stored) in &others {
-        search.in_timeline(stored, &format!("{}:", shown_name(&other.worktree)))?;
+        search.in_timeline(stored, &format!("{}:", other.words()))?;
     }
     let timelines = [&view.timeline].into_iter().chain(others.iter().map(|(_, stored)| *stored));
     search.in_commits(&timelines.collect::<Vec<_>>())?;

@@ -318,7 +318,7 @@ pub struct GcArgs {
 #[derive(Args, Debug)]
 pub struct RunArgs {
     /// The message of the turn's commit
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: Option<String>,
     /// The agent's name [default: the command's]
     #[arg(long, value_name = "NAME")]
@@ -460,10 +460,10 @@ pub struct RestoreArgs {
 #[derive(Args, Debug)]
 pub struct FindArgs {
     /// Files that have this text
-    #[arg(short = 'S', value_name = "TEXT", conflicts_with = "pattern")]
+    #[arg(short = 'S', value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "pattern")]
     pub text: Option<OsString>,
     /// Files that have what this regular expression matches
-    #[arg(short = 'G', value_name = "REGEX")]
+    #[arg(short = 'G', value_name = "REGEX", allow_hyphen_values = true)]
     pub pattern: Option<String>,
     /// Show at most this many [default: 50]
     #[arg(short = 'n', long, value_name = "N")]
@@ -491,7 +491,7 @@ pub struct CheckpointArgs {
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// Its name, in words
-    #[arg(short, long, value_name = "MSG", conflicts_with = "name")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true, conflicts_with = "name")]
     pub message: Option<String>,
     /// Forget the checkpoint of this name
     #[arg(long, requires = "name")]
@@ -516,7 +516,7 @@ pub struct DescribeArgs {
     #[arg(value_name = "TURN")]
     pub turn: String,
     /// What it was about
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: String,
 }
 
@@ -555,7 +555,7 @@ pub struct SquashArgs {
     #[arg(value_name = "TURN..TURN")]
     pub turns: Option<String>,
     /// The commit's message
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: Option<String>,
     /// The commit's author, `Name <address>` [default: you]
     #[arg(long, value_name = "AUTHOR")]
@@ -620,7 +620,7 @@ pub struct LogArgs {
     #[arg(long, value_name = "DATE", alias = "before")]
     pub until: Option<String>,
     /// Only turns whose message or prompt this regular expression matches
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     pub grep: Option<String>,
     /// Only turns that changed one of these paths
     #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath)]
@@ -686,7 +686,7 @@ pub struct TurnArgs {
     #[arg(value_name = "begin|end|abort")]
     pub end: TurnEnd,
     /// The message of the turn's commit
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: Option<String>,
     /// The agent's name [default: script]
     #[arg(long, value_name = "NAME")]

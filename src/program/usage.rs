@@ -4,6 +4,7 @@ use crate::agents::adapters::adapter;
 use crate::agents::spawn;
 use crate::error::{Code, Refusal};
 use crate::model::bytes::{quoted_line, shell_word};
+use crate::model::step::StepName;
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::borrow::Cow;
@@ -268,6 +269,9 @@ impl<'a> Typed<'a> {
         if is_word && name == "redo" && Path::new(given).symlink_metadata().is_ok() {
             let meant = quoted_line(&line(["restore", "@", "--", given]));
             return refusal.hint(format!("to have it as the last turn left it: {meant}"));
+        }
+        if name == "redo" && StepName::parse(given).is_some() {
+            return refusal.hint(format!("if it is a step: {}", quoted_line(&line(["restore", "--exact", given]))));
         }
         refusal.hint(format!("if it is a turn: {}", quoted_line(&line([name, "--to", given].map(str::to_owned)))))
     }
