@@ -41,7 +41,7 @@ pub fn refusal(view: &View<'_>, words: &str) -> Result<Option<Refusal>> {
     let named = sanitized(words);
     Ok(Some(if other.removed {
         let message = format!("'{named}' is a turn of the worktree '{name}', which was removed");
-        let before = shell_word(format!("{name}:{number}:before").as_bytes());
+        let before = shell_word(format!("{}:{number}:before", other.words()).as_bytes());
         Refusal::new(Code::Branch, message)
             .hint(format!("run 'oxundo restore {word}' to bring its files here"))
             .hint(format!("or run 'oxundo restore {before}' for those that were there before it"))

@@ -182,6 +182,78 @@ fn another_worktrees_branch_stays_though_head_has_followed_it() {
     assert_eq!(repo.git(["merge-base", "--is-ancestor", "theirs", "HEAD"]), "");
 }
 
+#[test]
+fn a_turn_that_was_open_as_its_worktree_was_removed_ended_with_its_last_step() {
+    let (repo, tree) = two(Mode::Commit);
+    tree.agent("echo below >below.txt");
+    prompt(&tree, "b");
+    shell(&tree, "b", 1, "echo b >b.txt");
+    tool(&tree, "b", "PreToolUse", 2);
+    repo.git(["worktree", "remove", "--force", "../tree"]);
+    let listed = repo.json(["log", "--worktree", "tree"]).1;
+    let states: Vec<_> = (listed["turns"].as_array().expect("turns").iter())
+        .map(|turn| json!([turn["turn"], turn["state"], turn["interrupted"], turn["files"][0]["path"]]))
+        .collect();
+    assert_eq!(states, [json!([2, "done", true, "b.txt"]), json!([1, "done", false, "below.txt"])]);
+    let before = repo.state();
+    for _ in 0..2 {
+        assert_eq!(repo.oxundo(["show", "tree:2:b.txt"]).out(), "b");
+        assert!(repo.oxundo(["show", "tree:2"]).out().contains("+b"));
+        repo.oxundo(["restore", "tree:2", "--", "b.txt"]).success();
+        repo.assert_file("b.txt", "b\n", "it came back");
+        repo.undo();
+        repo.state().assert_is(&before, "and goes again");
+        // From here on it is written so.
+        repo.oxundo(["keep", "tree:2"]).success();
+    }
+    repo.oxundo(["doctor"]).success();
+    // It moves no branch any more.
+    let start = branches(&repo);
+    prompt(&repo, "a");
+    shell(&repo, "a", 1, "git branch own; echo a >a.txt");
+    stop(&repo, "a");
+    repo.undo();
+    assert_eq!(branches(&repo), start);
+    repo.assert_sound();
+}
+
+#[test]
+fn a_turn_that_is_cut_off_by_the_removal_of_its_worktree_may_have_moved_what_moved_until_then() {
+    let (repo, tree) = two(Mode::Commit);
+    prompt(&tree, "b");
+    shell(&tree, "b", 1, "echo b >b.txt");
+    tool(&tree, "b", "PreToolUse", 2);
+    prompt(&repo, "a");
+    shell(&repo, "a", 1, "git branch somebodys; echo a >a.txt");
+    repo.git(["worktree", "remove", "--force", "../tree"]);
+    stop(&repo, "a");
+    repo.oxundo(["undo"]).warns(&stays("somebodys"));
+    assert!(branches(&repo).contains_key("somebodys"));
+}
+
+#[test]
+fn a_branch_starts_at_a_step_with_the_files_of_then() {
+    in_both_modes(|mode| {
+        let (repo, _tree) = two(mode);
+        for (turn, names) in [(1, ["one", "two"]), (2, ["three", "four"])] {
+            prompt(&repo, "a");
+            for (at, name) in (0..).zip(names) {
+                shell(&repo, "a", 2 * turn + at, &format!("echo {name} >{name}"));
+            }
+            stop(&repo, "a");
+        }
+        repo.write("mine", "mine\n");
+        let before = repo.state();
+        for (step, there) in [("2.1", "mine one three two"), ("1.1", "mine one")] {
+            let started = repo.oxundo(["branch", "again", step]);
+            assert_eq!(repo.sh("echo $(ls | grep -v README)").trim(), there, "{step}: {started:?}");
+            assert_eq!(repo.git(["branch", "--show-current"]), "again");
+            repo.undo();
+            repo.state().assert_is(&before, "undo takes it away");
+        }
+    });
+}
+
 /// A call of another worktree's moves a branch at any instant of a hook's.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod instants {

@@ -235,3 +235,36 @@ fn a_name_that_no_terminal_can_show_comes_back_by_the_line_as_well() {
     repo.git(["typed"]);
     assert_eq!(repo.read(name), b"lost-name\n");
 }
+
+#[test]
+fn a_pattern_goes_line_by_line_and_what_is_looked_for_may_begin_with_a_dash() {
+    let repo = Sandbox::new();
+    repo.write("list.txt", "one\n- wanted\nthree\n");
+    repo.turn(Mode::Ghost, "rm list.txt");
+    for args in [["-G", "^- wanted$"], ["-G", "^three"], ["-G", "one$"], ["-S", "- wanted"], ["-S", "-"], ["-G", "- w"]]
+    {
+        comes_back(&repo, &args, "list.txt", "one\n- wanted\nthree");
+        repo.undo();
+    }
+    repo.oxundo(["run", "-m", "--force it", "--", "touch", "x"]).success();
+    assert_eq!(repo.oxundo(["log", "--grep", "--force", "--format", "%s"]).out(), "--force it");
+}
+
+#[test]
+fn a_worktree_whose_name_means_something_else_is_named_so_that_it_does_not() {
+    let repo = Sandbox::new();
+    repo.agent("echo other >note.txt; echo 6 >6");
+    for name in ["main", "op", "rescue", "-d", "1", "HEAD"] {
+        let branch = format!("of{name}");
+        repo.git(["worktree", "add", "-q", "-b", &branch, "--", &format!("../{name}")]);
+        repo.beside(name).agent(&format!("echo 'wanted {name}' >note.txt"));
+        repo.git(["worktree", "remove", "--force", "--", &format!("../{name}")]);
+        comes_back(&repo, &["-S", &format!("wanted {name}")], "note.txt", &format!("wanted {name}"));
+        repo.undo();
+        let words = format!("worktrees/{name}:1");
+        assert!(repo.oxundo(["show", &words]).out().contains(&format!("+wanted {name}")), "{words}");
+        repo.oxundo(["keep", &words]).success();
+        let listed = repo.oxundo(["log", "--format", "%(turn)", "--worktree", &format!("worktrees/{name}")]);
+        assert_eq!(listed.out(), "1", "{name}");
+    }
+}

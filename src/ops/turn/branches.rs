@@ -42,11 +42,16 @@ pub fn moved_in_other_turns(
         return Ok(seen);
     }
     let began = parse_rfc3339(&turn.began_at);
-    let (before, now) = (Pointers::of(before), Pointers::of(now));
+    let (found, before, now) = (&before.elsewhere, Pointers::of(before), Pointers::of(now));
     for other in Timelines::new(view.repo).other_timelines()? {
         let Ok(stored) = &other.stored else { continue };
         for number in stored.turn_numbers()?.into_iter().rev() {
-            let Some(theirs) = stored.find_turn(number)? else { continue };
+            let Some(mut theirs) = stored.find_turn(number)? else { continue };
+            // It was at work as this turn began, and nobody knows when its worktree went.
+            let is_cut_off = other.removed && theirs.interrupted;
+            if is_cut_off && theirs.branch.as_ref().is_some_and(|branch| found.contains(branch)) {
+                theirs.ended_at = None;
+            }
             if theirs.ended_at.as_deref().is_some_and(|ended| parse_rfc3339(ended) < began) {
                 break;
             }

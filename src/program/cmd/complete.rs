@@ -10,7 +10,6 @@ use crate::git::repo::clock::ago;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
 use crate::model::bytes::sanitized;
-use crate::model::checkpoint::shown_name;
 use crate::model::step::Step;
 use crate::model::turn::Turn;
 use crate::ops::list::{State, along, every};
@@ -191,10 +190,11 @@ fn states_elsewhere(stored: &Stored<'_>, word: &str) -> Result<Vec<(String, Stri
 fn read_worktrees(repo: &Repo) -> Result<Vec<(String, String)>> {
     let mut all = Vec::new();
     for other in Timelines::new(repo).other_timelines()? {
+        let words = other.words();
         let Ok(many) = other.stored.and_then(|stored| Ok(stored.turn_numbers()?.len())) else { continue };
         let which = if other.removed { "removed worktree" } else { "worktree" };
         let turns = if many == 1 { "turn" } else { "turns" };
-        all.push((shown_name(&other.worktree).into_owned(), format!("{which}, {many} {turns}")));
+        all.push((words, format!("{which}, {many} {turns}")));
     }
     Ok(all)
 }

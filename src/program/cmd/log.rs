@@ -183,17 +183,22 @@ fn of_worktrees(
     mut filter: Option<&mut Filter<'_, '_>>,
     (most, dates): (usize, &DateForm),
 ) -> Result<(Vec<Line>, u64)> {
-    let is_meant = |id: &str| args.worktree.as_ref().is_none_or(|name| shown_name(id) == name.as_str());
+    let wanted = args.worktree.as_deref();
     let (mut lines, mut more) = (Vec::new(), 0);
     let own = view.repo.worktree_id();
-    let mut is_known = is_meant(&own);
+    let mut is_known = wanted.is_none_or(|name| shown_name(&own) == name);
     if is_known {
         let (turns, count) = of_all(&view.timeline, Some(view), filter.as_deref_mut(), most)?;
         let here = InWorktree { id: own, here: true, removed: false };
         (lines, more) = (with_steps(&view.timeline, args, described(&view.timeline, here, turns, dates)?)?, count);
     }
-    let others = Timelines::new(view.repo).other_timelines()?;
-    for other in others.into_iter().filter(|other| is_meant(&other.worktree)) {
+    let timelines = Timelines::new(view.repo);
+    let others = match wanted {
+        Some(_) if is_known => Vec::new(),
+        Some(name) => timelines.other_timeline(name)?.into_iter().collect(),
+        None => timelines.other_timelines()?,
+    };
+    for other in others {
         is_known = true;
         let place = InWorktree { id: other.worktree, here: false, removed: other.removed };
         let read = other.stored.and_then(|stored| {
@@ -207,7 +212,7 @@ fn of_worktrees(
             Err(_) => ui.warn(&format!("{} cannot be read: its turns are left out", other.name)),
         }
     }
-    if let Some(name) = args.worktree.as_deref().filter(|_| !is_known) {
+    if let Some(name) = wanted.filter(|_| !is_known) {
         let message = format!("there are no turns of a worktree '{}'", sanitized(name));
         let refusal = Refusal::new(Code::NotFound, message);
         return Err(refusal.hint("run 'oxundo log --all' to see the turns of all of them").into());
