@@ -685,6 +685,53 @@ fn beside_a_run_whose_agent_tells_only_of_ends_nobody_can_tell_what_is_the_users
 }
 
 #[test]
+fn a_session_that_goes_into_another_worktree_and_out_of_it_has_a_turn_in_each() {
+    let repo = repo();
+    repo.git(["worktree", "add", "-q", "-b", "other", "../other"]);
+    let top = repo.path("a.txt").parent().expect("it is in the worktree").to_owned();
+    let other = top.parent().expect("it is in a directory").join("other");
+    let told = |place: &std::path::Path, mut payload: Value| {
+        payload["cwd"] = json!(place);
+        let mut command = repo.oxundo_command(["hook", "claude"]);
+        let output = Output::fired(command.env("CLAUDE_PROJECT_DIR", &top), payload.to_string().as_bytes());
+        assert_eq!((output.code, output.out(), output.err()), (0, String::new(), String::new()), "{output:?}");
+    };
+    let there = |args: &[&str]| repo.json([&["-C", "../other"], args].concat()).1;
+    for number in 1..=2_u64 {
+        repo.sh("echo mine >>../other/mine.txt");
+        let asked = format!("prompt {number}");
+        let call = |event: &str, tool: &str, id: &str| {
+            let name = ("hook_event_name", event);
+            json!({name.0: name.1, "session_id": "s", "prompt_id": asked, "tool_name": tool, "tool_use_id": id})
+        };
+        told(&top, prompt("s", &asked, &asked));
+        told(&top, call("PreToolUse", "EnterWorktree", "t1"));
+        told(&other, call("PostToolUse", "EnterWorktree", "t1"));
+        told(&other, call("PreToolUse", "Bash", "t2"));
+        repo.sh("echo agent >>../other/a.txt");
+        told(&other, call("PostToolUse", "Bash", "t2"));
+        crate::steps::tick();
+        repo.sh("echo user >>../other/README.txt");
+        told(&other, call("PreToolUse", "ExitWorktree", "t3"));
+        told(&top, call("PostToolUse", "ExitWorktree", "t3"));
+        told(&top, call("PreToolUse", "Bash", "t4"));
+        repo.sh("echo two >>a.txt");
+        told(&top, call("PostToolUse", "Bash", "t4"));
+        assert_eq!(there(&["status"])["open_turn"], number, "it may go back");
+        told(&top, stop("s", &asked));
+        assert_eq!(turns(&repo)[0], done(number, &asked));
+        assert_eq!(there(&["status"])["open_turn"], Value::Null);
+        let turn = there(&["log"])["turns"][0].clone();
+        assert_eq!((&turn["message"], &turn["session"]), (&json!(asked), &json!("s")), "{turn}");
+        let left = repo.git(["-C", "../other", "status", "--porcelain"]);
+        assert_eq!(left, " M README.txt\n?? mine.txt", "what the user saved there is the user's");
+    }
+    repo.oxundo(["-C", "../other", "undo", "--steps", "2"]).success();
+    let found = repo.sh("cat ../other/a.txt ../other/mine.txt a.txt");
+    assert_eq!(found, "one\nmine\nmine\none\ntwo\ntwo", "each is undone in its own worktree");
+}
+
+#[test]
 fn a_run_shares_its_turn_with_a_session_at_work() {
     let repo = repo();
     // An agent that is not above this process: git runs it.

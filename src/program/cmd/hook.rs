@@ -3,6 +3,8 @@
 //! can see: what goes wrong is told on stderr and in a log. What it would warn of is in the log alone: nobody reads it
 //! there and then but the agent.
 
+mod elsewhere;
+
 use crate::agents::adapters::Adapter;
 use crate::agents::payload::HookEvent;
 use crate::agents::{adapters, payload, probe, spawn};
@@ -29,6 +31,7 @@ use crate::program::cmd::gc::start_if_due;
 use crate::program::ui::Ui;
 use crate::warning::Warning;
 use anyhow::{Context, Result};
+use elsewhere::elsewhere;
 use rustix::process::{Pid, kill_process};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -36,7 +39,8 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// How long the agent may take to write its JSON.
@@ -85,7 +89,7 @@ pub fn run(directory: Option<&Path>, ui: &Ui, args: &HookArgs) {
 fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     let (text, event) = given(words)?;
     // Whatever blocks, also before the settings are known.
-    watch(LONGEST, || ());
+    watch(LONGEST, Arc::default(), || ());
     let name = words.first().map_or("", String::as_str);
     if name == "git" {
         let repo = Repo::open(directory.unwrap_or(Path::new(".")))?;
@@ -112,6 +116,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
         return Ok(());
     }
     let project = variable(adapter.directory_variable).map(PathBuf::from);
+    let may_be_elsewhere = directory.is_none() && project.is_some();
     let place = place(directory, project, heard.as_ref());
     let mut repo = match Repo::open(&place) {
         Ok(repo) => repo,
@@ -125,7 +130,14 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     let done = match (is_heard(&repo, heard.as_ref()), heard, unread) {
         (Ok(false), ..) => return Ok(()),
         (Err(error), ..) => Err(error),
-        (Ok(true), Some(heard), _) => told(&repo, &Logged::new(&repo, adapter, event).heard(), heard),
+        (Ok(true), Some(heard), _) => {
+            let of_project = told(&repo, &Logged::new(&repo, adapter, event).heard(), heard.clone());
+            if may_be_elsewhere {
+                let done = told_elsewhere(&repo, adapter, event, &heard);
+                note(&repo, adapter, event, done.as_ref().err());
+            }
+            of_project
+        }
         (Ok(true), None, Some(error)) => return unheard(&repo, adapter, event, error),
         (Ok(true), None, None) => Ok(()),
     };
@@ -211,6 +223,17 @@ fn keep_last(adapter: &Adapter, event: Option<&str>, top: &Path) -> Result<()> {
     done
 }
 
+/// Tells of it in the other worktrees in which its session is at work.
+fn told_elsewhere(repo: &Repo, adapter: &Adapter, event: Option<&str>, heard: &HookEvent) -> Result<()> {
+    for (other, heard) in elsewhere(repo, heard)? {
+        if is_heard(&other, Some(&heard))? {
+            let done = told(&other, &Logged::new(&other, adapter, event).heard(), heard);
+            note(&other, adapter, event, done.as_ref().err());
+        }
+    }
+    Ok(())
+}
+
 /// Whether anything is to be done: where nothing is recorded any more, only what is open is ended.
 fn is_heard(repo: &Repo, heard: Option<&HookEvent>) -> Result<bool> {
     if Config(repo).enabled()? {
@@ -241,13 +264,17 @@ fn told(repo: &Repo, listener: &dyn Fn(Warning), heard: HookEvent) -> Result<()>
     let missed = Missed::of(repo, call.signal, &call.part, call.message.as_deref());
     // Where that cannot be written, nothing else can: the hook may still succeed.
     let attempt = missed.as_ref().and_then(|missed| Attempt::begin(repo, missed).ok());
-    watch(limit, give_up(repo.scratch()?.to_owned(), missed.clone(), attempt.as_ref(), limit));
+    let is_told = Arc::new(AtomicBool::new(false));
+    let give_up = give_up(repo.scratch()?.to_owned(), missed.clone(), attempt.as_ref(), limit);
+    watch(limit, is_told.clone(), give_up);
     let done = handle_signal(repo, listener, &call);
-    let is_told = match (&done, missed) {
+    // It may take as long in another worktree.
+    is_told.store(true, Ordering::SeqCst);
+    let is_kept = match (&done, missed) {
         (Err(error), Some(missed)) => missed.write(repo.scratch()?, &to_refusal(error).message).is_ok(),
         _ => true,
     };
-    attempt.filter(|_| is_told).map_or(Ok(()), Attempt::end)?;
+    attempt.filter(|_| is_kept).map_or(Ok(()), Attempt::end)?;
     let done = done?;
     if done.closed.is_some() {
         start_if_due(&done.view);
@@ -274,10 +301,13 @@ fn give_up(
 
 /// Ends this process when it takes longer than that, as where a file blocks whoever reads it: the agent must not wait. The
 /// next command cleans up, as after any other end in the middle.
-fn watch(limit: Duration, note: impl FnOnce() + Send + 'static) {
+fn watch(limit: Duration, is_done: Arc<AtomicBool>, note: impl FnOnce() + Send + 'static) {
     // Where the system gives no thread, nobody watches.
     let _ = start(move || {
         std::thread::sleep(limit);
+        if is_done.load(Ordering::SeqCst) {
+            return;
+        }
         note();
         // A git that waits for the same would wait for ever. What waits for it must not go on without it.
         about_to_end();
