@@ -44,7 +44,7 @@ fn three_turns_then(line: &str) -> Sandbox {
 /// Each turn's number, and where it stands.
 fn standing(repo: &Sandbox, all: bool) -> Vec<(u64, String)> {
     let args = ["log", "--all"];
-    let log = repo.json(&args[..1 + usize::from(all)]).1;
+    let log = repo.json(&args[..=usize::from(all)]).1;
     let turns = log["turns"].as_array().expect("turns").iter();
     turns
         .map(|turn| (turn["turn"].as_u64().expect("a number"), turn["state"].as_str().expect("a word").into()))

@@ -47,7 +47,7 @@ impl<'r> Index<'r> {
     /// What is wrong with pathspecs that git would not take.
     fn refusal(&self, pathspecs: &[OsString]) -> Option<Refusal> {
         let defaults = self.repo.gix.pathspec_defaults().ok()?;
-        let is_none = |spec: &&OsString| gix::pathspec::parse(spec.as_bytes(), defaults.clone()).is_err();
+        let is_none = |spec: &&OsString| gix::pathspec::parse(spec.as_bytes(), defaults).is_err();
         let files =
             "run 'git ls-files' to see paths: a pathspec is one below the top of the worktree, or a glob of some";
         let Some(none) = pathspecs.iter().find(is_none) else {

@@ -6,7 +6,7 @@ use crate::model::bytes::{instead, shell_word};
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
-use crate::model::turn::Turn;
+use crate::model::turn::{Made, Turn};
 use crate::ops::dropped;
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
@@ -55,6 +55,7 @@ impl TurnRange {
             },
             Extent::To(words) => Self::to(view, op, goal(view, op, words)?)?,
         };
+        range.check_branches()?;
         if range.turns.is_empty() {
             let refusal = nothing(op, "that turn is the last one done");
             return Err(match extent {
@@ -66,6 +67,22 @@ impl TurnRange {
             });
         }
         Ok(range)
+    }
+
+    /// Refuses to go on with another branch's turns below one that began a branch: `log` shows those that this branch has.
+    fn check_branches(&self) -> Result<()> {
+        let mut passed = self.turns[..self.back.saturating_sub(1)].iter();
+        let Some(turn) = passed.find(|turn| matches!(turn.made, Some(Made::Branch)) && turn.began_on != turn.branch)
+        else {
+            return Ok(());
+        };
+        let [began, other] = [&turn.branch, &turn.began_on].map(|name| {
+            name.as_deref().map_or_else(|| "a detached HEAD".to_owned(), |name| format!("'{}'", short_branch(name)))
+        });
+        let message = format!("turn {} began {began}, and what is undone below it are turns of {other}", turn.turn);
+        Err(Refusal::new(Code::Branch, message)
+            .hint(format!("run 'oxundo undo' to go back to {other}, then the same command again"))
+            .into())
     }
 
     /// Which way a turn of it is walked over.

@@ -169,6 +169,12 @@ pub(super) const CASES: &[Case] = &[
         "! git rev-parse -q --verify theirs",
     ),
     case(
+        "turn … began …, and what is undone below it are turns of …",
+        "oxundo -q branch x 1",
+        "oxundo undo --steps 2",
+        "! test -e one && ! git rev-parse -q --verify x",
+    ),
+    case(
         "'…' has no turns: turn …, the last one, was made on …",
         "git switch -q --orphan o; own",
         "oxundo undo",
