@@ -42,7 +42,10 @@ pub enum CommitOrigin {
 pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
     let branch = short_branch(branch);
     let word = op.word();
-    if let Some(first) = leaving.iter().find(|commit| commit.published.is_some()) {
+    // What stands on top was made anew, as by a rebase onto what others have published: that is below it, and no turn's.
+    let is_remade = |commit: &Leaving| matches!(commit.origin, CommitOrigin::Copied(..)) && commit.published.is_none();
+    let published = leaving.iter().find(|commit| commit.published.is_some());
+    if let Some(first) = published.filter(|_| !leaving.first().is_some_and(is_remade)) {
         let place = first.published.as_deref().unwrap_or_default();
         return Err(Refusal::new(Code::Published, format!("commit {} has been published ({place})", named(first)))
             .hints(way_out(op))

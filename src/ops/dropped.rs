@@ -4,22 +4,49 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::objects::commit::Likeness;
+use crate::git::objects::history::Newest;
 use crate::model::place::Node;
 use crate::ops::switching::stash_of;
 use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// How many commits are looked at for a copy of a turn's last one.
 const NEAR: usize = 256;
+
+/// How far down HEAD's history turns are looked for, in commits.
+const FAR: usize = 1024;
+
+/// HEAD's history, as far as somebody has asked.
+struct History<'o, 'r> {
+    seen: HashSet<ObjectId>,
+    rest: Newest<'o, 'r>,
+}
+
+impl History<'_, '_> {
+    /// Whether a commit is in it, or too far down to tell.
+    fn may_have(&mut self, commit: ObjectId) -> Result<bool> {
+        while !self.seen.contains(&commit) {
+            if self.seen.len() >= FAR {
+                return Ok(true);
+            }
+            if !self.rest.may_have(commit) {
+                return Ok(false);
+            }
+            self.seen.extend(self.rest.take(16)?);
+        }
+        Ok(true)
+    }
+}
 
 /// The turns of HEAD's line that were dropped, down to one.
 pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
     let objects = Objects::new(view.repo);
     let (mut dropped, mut copies, mut is_first) = (BTreeSet::new(), BTreeSet::new(), true);
     let Some(head) = view.head.commit else { return Ok(dropped) };
+    let mut history = History { seen: HashSet::new(), rest: objects.newest_first(head) };
     // Where the history of what stands above goes on, and what is below a commit that may have been made of several.
     let (mut above, mut below, mut at) = (Some(head), None, view.top()?);
     while let (Some(upper), Some(number)) = (above, at.filter(|number| *number >= lowest)) {
@@ -27,7 +54,7 @@ pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
         at = node.previous;
         let Some(to) = node.to.filter(|_| node.moved()) else { continue };
         let is_within = |below: ObjectId| below != to && objects.is_ancestor(below, to).unwrap_or(false);
-        if objects.is_ancestor(to, upper)? {
+        if to == upper || history.may_have(to)? || objects.is_ancestor(to, upper)? {
             above = node.from;
         } else if let Some(copy) = copy_in(&objects, &node, upper, |commit| !copies.contains(&commit))? {
             above = objects.parents(copy)?.first().copied();
@@ -108,7 +135,7 @@ pub fn check(view: &View<'_>, number: u64) -> Result<()> {
     let pick = format!("run '{line}' to have it again");
     Err(Refusal::new(Code::Foreign, message)
         .hints(Some(pick).filter(|_| !picked.is_empty()))
-        .hint(format!("run 'oxundo restore --exact {number}' to go to the state that it left"))
+        .hint(format!("run 'oxundo restore {number}' to bring back the files that it left"))
         .into())
 }
 

@@ -28,7 +28,7 @@ use crate::ops::undo::conflict::{beside_later, leading_on};
 use crate::ops::undo::in_the_middle;
 use crate::ops::undo::prepare::leave_committed;
 use crate::ops::undo::range::{Extent, TurnRange, is_done, line_between, nothing};
-use crate::ops::view::View;
+use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -322,11 +322,20 @@ impl<'a> Revert<'a, '_> {
             let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
             self.commit(&mut plan, &committed, merge)?;
             check_on_top(&plan, &deltas, &present)?;
-            if plan.is_empty() {
-                return Err(nothing(Op::Undo, "what the turn changed is taken out already").into());
-            }
-            Ok(plan)
+            if plan.is_empty() { Err(self.is_out_already()?.into()) } else { Ok(plan) }
         })
+    }
+
+    /// The refusal where nothing of the turns is left, as where the user has reverted them with git; the turn below is next then.
+    fn is_out_already(&self) -> Result<Refusal> {
+        let mut refusal = nothing(Op::Undo, "what the turn changed is taken out already");
+        let lowest = self.turns.last().and_then(|turn| turn.previous);
+        if let Some(below) = last_whole(&self.view.timeline, lowest)? {
+            refusal
+                .hints
+                .insert(0, format!("run 'oxundo undo --only {below}' to take out turn {below}, the one below"));
+        }
+        Ok(refusal)
     }
 
     /// The changes that take a turn out, apart from its commits; and the commits.

@@ -210,6 +210,33 @@ fn after_a_take_out_was_brought_back_redo_goes_on_where_it_was() {
 }
 
 #[test]
+fn below_a_turn_that_the_user_reverted_the_hints_lead_to_the_next() {
+    let repo = three_turns_then("git revert --no-edit HEAD >/dev/null");
+    repo.oxundo(["undo"]).warns("oxundo undo --revert");
+    let refused = repo.oxundo(["undo", "--revert"]);
+    refused.exits(4);
+    refused.warns("hint: run 'oxundo undo --only 2' to take out turn 2, the one below");
+    repo.oxundo(["undo", "--only", "2"]).success();
+    assert_eq!(["n1", "n2", "n3"].map(|file| repo.exists(file)), [true, false, false]);
+}
+
+#[test]
+fn a_turn_rebased_onto_what_is_published_is_said_to_be_rewritten() {
+    let repo = Sandbox::new();
+    repo.sh(
+        "git init -q --bare ../up; git push -q ../up HEAD:refs/heads/main; git remote add up ../up; git fetch -q up",
+    );
+    repo.agent("echo 1 >n1");
+    repo.sh("git clone -q ../up ../other; cd ../other; git switch -q main; git config user.name x; git config user.email x@x; echo r >r; git add r; git commit -qm theirs; git push -q origin HEAD:main");
+    repo.sh("git pull -q --rebase up main");
+    let refused = repo.oxundo(["undo"]);
+    refused.exits(3);
+    refused.warns("was rewritten since turn 1 made it");
+    repo.oxundo(["undo", "--revert"]).success();
+    assert_eq!((repo.exists("n1"), repo.exists("r")), (false, true));
+}
+
+#[test]
 fn a_deletion_that_the_user_committed_is_not_to_be_stashed() {
     for mode in ["--commit", "--ghost"] {
         let repo = Sandbox::new();
