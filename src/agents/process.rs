@@ -11,23 +11,39 @@ use std::io::IsTerminal;
 /// Programs that an agent runs its hooks with, and that end with the hook.
 const SHELLS: [&str; 8] = ["sh", "dash", "bash", "zsh", "fish", "ksh", "ash", "busybox"];
 
+/// Programs that take over the processes that lost their parent.
+const REAPERS: [&str; 7] = ["systemd", "init", "launchd", "tini", "dumb-init", "docker-init", "catatonit"];
+
 /// How many of these there may be between an agent and its hook.
 const DEEPEST: usize = 6;
 
 /// How far up an agent is looked for.
 const HIGHEST: usize = 64;
 
-/// The process that called this one: the nearest that is no shell.
+/// The process that called this one: the nearest that is no shell; none where that is gone.
 pub fn caller() -> Option<Process> {
     let mut pid = parent_id()?;
     for _ in 0..DEEPEST {
         let seen = platform::process(pid)?;
+        if is_reaper(pid, &seen.name) {
+            return None;
+        }
         if !SHELLS.contains(&seen.name.trim_start_matches('-')) {
             return Some(Process { pid, started: seen.started, space: platform::process_space() });
         }
         pid = seen.parent;
     }
     None
+}
+
+/// Whether a process is no agent's, but the one above all. The first of a container may be an agent: it leads what it has
+/// started, as far as the leaders are in the container.
+fn is_reaper(pid: u32, name: &str) -> bool {
+    let leads = || {
+        let leaders = platform::leaders();
+        leaders.is_empty() || leaders.contains(&pid)
+    };
+    REAPERS.contains(&name) || (pid == 1 && !leads())
 }
 
 /// Whether a session's process may still be running; true where that cannot be seen.

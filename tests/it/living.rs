@@ -558,6 +558,37 @@ fn what_an_agent_has_started_is_its_word_though_its_parent_is_gone() {
     }
 }
 
+/// What takes over the processes whose parent is gone has started all that runs since, and is nobody's agent.
+#[test]
+fn who_takes_over_a_hook_whose_parent_is_gone_is_no_agent() {
+    let repo = Sandbox::new();
+    let payload =
+        |event: &str, rest: &str| format!(r#"{{"hook_event_name":"{event}","session_id":"s","prompt":"p"{rest}}}"#);
+    let (call, oxundo) = (r#","tool_name":"Bash","tool_use_id":"c","tool_input":{}"#, env!("CARGO_BIN_EXE_oxundo"));
+    let tell = |event: &str, rest: &str| {
+        std::fs::write(repo.home().join("payload"), payload(event, rest)).expect("write what the agent tells");
+        repo.sh(&format!(
+            "setsid -f sh -c '{oxundo} hook claude <../home/payload; echo >../home/told'
+            until [ -s ../home/told ]; do sleep .01; done; rm ../home/told"
+        ));
+    };
+    tell("UserPromptSubmit", "");
+    for script in ["echo agent >three", "echo agent >four"] {
+        tell("PreToolUse", call);
+        repo.sh(script);
+        // Something is started that goes on, by whomever.
+        repo.sh("setsid -f sh -c 'echo $$ >>../home/beside; until [ -e ../home/over ]; do sleep .01; done' >&- 2>&-");
+        tell("PostToolUse", call);
+        repo.sh("echo user >>three");
+    }
+    tell("Stop", "");
+    repo.write("../home/over", "");
+    let steps = repo.json(["show", "1.2"]).1;
+    assert_eq!(steps["files"].as_array().map(Vec::len), Some(1), "{steps}");
+    repo.oxundo(["undo", "--session", "s"])
+        .warns("'three' has what you saved during turn 1 beside what its calls wrote");
+}
+
 /// As in a sandbox, or where a container's first process was started from outside.
 #[test]
 fn in_a_container_whose_leaders_are_outside_of_it_an_agents_word_is_its_own() {
