@@ -279,7 +279,8 @@ fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<Commi
     }
     let mut likely = CommitOrigin::Unknown;
     for (turn, commit) in line.iter().flat_map(|turn| turn.commits.iter().map(move |commit| (turn.turn, commit.id))) {
-        if objects.likeness(commit, id) != Likeness::None {
+        // What the commit is on top of was not made anew.
+        if objects.likeness(commit, id) != Likeness::None && !objects.is_ancestor(commit, id).unwrap_or(false) {
             let copied = CommitOrigin::Copied(turn, commit);
             if objects.features(commit).is_some_and(|was| was.has_message_of(&features)) {
                 return Ok(copied);
