@@ -63,8 +63,9 @@ fn is_committed(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Result<
     let head = objects.head_tree(&now.head)?;
     for path in paths {
         let committed = objects.tree_file(head, path.as_bstr())?;
-        let is_there = || Ok::<_, anyhow::Error>(Worktree::new(view.repo).stat(path.as_bstr())?.is_some());
-        if committed != objects.tree_file(now.worktree, path.as_bstr())? || (committed.is_none() && is_there()?) {
+        // What no checkpoint can have is somebody's all the same.
+        let is_gone = || Worktree::new(view.repo).stat(path.as_bstr()).is_ok_and(|found| found.is_none());
+        if committed != objects.tree_file(now.worktree, path.as_bstr())? || (committed.is_none() && !is_gone()) {
             return Ok(false);
         }
     }
