@@ -41,6 +41,13 @@ impl History<'_, '_> {
     }
 }
 
+/// Whether HEAD stands on the very commit of the last turn done: nothing below it was dropped since.
+pub fn stands_on_its_own(view: &View<'_>, top: u64) -> Result<bool> {
+    let (objects, to) = (Objects::new(view.repo), view.timeline.node(top)?.to);
+    let (Some(head), Some(to)) = (view.head.commit, to) else { return Ok(true) };
+    History { seen: HashSet::new(), rest: objects.newest_first(head) }.may_have(to)
+}
+
 /// The turns of HEAD's line that were dropped, down to one.
 pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
     let objects = Objects::new(view.repo);

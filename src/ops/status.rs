@@ -5,7 +5,7 @@ use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Skipped;
 use crate::model::plan::Op;
 use crate::model::turn::{Mode, Turn};
-use crate::ops::dropped::dropped;
+use crate::ops::dropped::{dropped, stands_on_its_own};
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::commit::has_uncommitted;
 use crate::ops::turn::end::as_if_ended;
@@ -115,7 +115,8 @@ const NEAR_TURNS: u64 = 64;
 
 fn undo_depth(view: &View<'_>, top: Option<&Turn>) -> Result<u64> {
     let Some(top) = top else { return Ok(0) };
-    if view.timeline.state.at.as_ref().is_some_and(|at| at.commit == view.head.commit) {
+    let is_recorded = view.timeline.state.at.as_ref().is_some_and(|at| at.commit == view.head.commit);
+    if is_recorded || stands_on_its_own(view, top.turn)? {
         return Ok(top.depth);
     }
     let dropped = dropped(view, top.turn.saturating_sub(NEAR_TURNS))?;
