@@ -97,7 +97,7 @@ fn check_apart(view: &View<'_>, turn: &Turn) -> Result<()> {
     let Some(path) = paths.first() else { return Ok(()) };
     let path = in_quotes(path.as_bstr());
     let message = format!("{path} has what you saved during turn {} beside what its calls wrote", turn.turn);
-    let whole = format!("run 'oxundo undo --only {}' to take out both: 'oxundo redo' brings them back", turn.turn);
+    let whole = format!("run 'oxundo undo --only {}' to take out both", turn.turn);
     let mut refusal = Refusal::new(Code::Conflict, message).hint(whole);
     refusal.paths = paths;
     Err(refusal.into())

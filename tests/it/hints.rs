@@ -12,8 +12,8 @@ const FILLED_IN: [(&str, &str); 4] =
     [("COMMAND", "true"), ("NAME", "A"), ("ADDRESS", "a@example.com"), ("DIRECTORY", "../home/stores")];
 
 /// With what a line begins.
-const BEGINNINGS: [&str; 10] =
-    ["'oxundo ", "'git ", "`oxundo ", "'rm ", "'mv ", "'cd ", "'unset ", "'export ", "'chmod ", "'chattr "];
+const BEGINNINGS: [&str; 11] =
+    ["'oxundo ", "'git ", "`oxundo ", "'rm ", "'mv ", "'cd ", "'unset ", "'export ", "'chmod ", "'chattr ", "'mkdir "];
 
 /// The lines in a hint that are to be typed, in their order.
 fn lines(hint: &str) -> Vec<String> {
@@ -58,6 +58,8 @@ const WORDS: &str = r#"own() { echo own >own; git add own; git commit -qm own; }
     }
     begins() { tell "$1" PreToolUse ',"tool_name":"Bash","tool_use_id":"'$1'","tool_input":{"command":"x"}'; }
     ends() { tell "$1" PostToolUse ',"tool_name":"Bash","tool_use_id":"'$1'","tool_input":{"command":"x"}'; }
+    # The clock by which files get their times goes on.
+    ticks() { touch ../tick; until touch ../tock && [ ../tock -nt ../tick ]; do :; done; }
     identify() { git config user.name A; git config user.email a@example.com; }
     "#;
 

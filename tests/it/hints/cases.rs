@@ -381,7 +381,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(
         "… has what you saved during turn … beside what its calls wrote",
-        "tell s UserPromptSubmit; begins s; echo 3 >three; ends s; echo mine >>three; begins s; echo 4 >four; ends s; tell s Stop",
+        "tell s UserPromptSubmit; begins s; echo 3 >three; ends s; ticks; echo mine >>three; ticks; begins s; echo 4 >four; ends s; tell s Stop",
         "oxundo undo --session s",
         "! test -e three",
     ),
