@@ -11,7 +11,7 @@ use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How many commits are looked at for a copy of a turn's last one.
 const NEAR: usize = 256;
@@ -48,14 +48,28 @@ pub fn stands_on_its_own(view: &View<'_>, top: u64) -> Result<bool> {
     History { seen: HashSet::new(), rest: objects.newest_first(head) }.may_have(to)
 }
 
+/// What became of the turns of HEAD's line.
+#[derive(Debug, Default)]
+pub struct Fates {
+    /// Those that were dropped.
+    pub dropped: BTreeSet<u64>,
+    /// The commits that stand for others' last ones: the user has made these anew, or made one of several.
+    pub copies: BTreeMap<u64, ObjectId>,
+}
+
 /// The turns of HEAD's line that were dropped, down to one.
 pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
+    Ok(fates(view, lowest)?.dropped)
+}
+
+/// What became of the turns of HEAD's line, down to one.
+pub fn fates(view: &View<'_>, lowest: u64) -> Result<Fates> {
     let objects = Objects::new(view.repo);
-    let (mut dropped, mut copies, mut is_first) = (BTreeSet::new(), BTreeSet::new(), true);
-    let Some(head) = view.head.commit else { return Ok(dropped) };
+    let (mut fates, mut copies, mut is_first) = (Fates::default(), BTreeSet::new(), true);
+    let Some(head) = view.head.commit else { return Ok(fates) };
     let mut history = History { seen: HashSet::new(), rest: objects.newest_first(head) };
-    // Where the history of what stands above goes on, and what is below a commit that may have been made of several.
-    let (mut above, mut below, mut at) = (Some(head), None, view.top()?);
+    // Where the history of what stands above goes on, and a commit that may have been made of several, with what is below it.
+    let (mut above, mut whole, mut at) = (Some(head), None, view.top()?);
     while let (Some(upper), Some(number)) = (above, at.filter(|number| *number >= lowest)) {
         let node = view.timeline.node(number)?;
         at = node.previous;
@@ -65,10 +79,12 @@ pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
             above = node.from;
         } else if let Some(copy) = copy_in(&objects, &node, upper, |commit| !copies.contains(&commit))? {
             above = objects.parents(copy)?.first().copied();
-            below = above.filter(|_| objects.is_squash(to, copy));
+            whole = above.filter(|_| objects.is_squash(to, copy)).map(|below| (copy, below));
             copies.insert(copy);
-        } else if below.is_some_and(is_within) {
+            fates.copies.insert(number, copy);
+        } else if let Some(copy) = whole.filter(|(_, below)| is_within(*below)).map(|(copy, _)| copy) {
             // It is in the commit that was made of it and of those above it.
+            fates.copies.insert(number, copy);
         } else if is_first {
             // What HEAD stands on is not known by its commits.
             break;
@@ -76,8 +92,11 @@ pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
             // On top of what it was below of, for example. One that was amended is where it was.
             let is_other = |commit| !copies.contains(&commit) && objects.likeness(to, commit) != Likeness::Beside;
             match copy_in(&objects, &node, head, is_other)? {
-                Some(copy) => drop(copies.insert(copy)),
-                None => drop(dropped.insert(number)),
+                Some(copy) => {
+                    copies.insert(copy);
+                    fates.copies.insert(number, copy);
+                }
+                None => drop(fates.dropped.insert(number)),
             }
         }
         is_first = false;
@@ -86,7 +105,7 @@ pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
             break;
         }
     }
-    Ok(dropped)
+    Ok(fates)
 }
 
 /// The commit that a turn's last one became, when it was amended, rebased, picked or made one with others; those that the turn

@@ -141,6 +141,41 @@ fn turns_that_the_user_made_one_commit_of_are_done_and_each_is_taken_out() {
     });
 }
 
+/// The commits that the log names are those that `git log` has.
+#[test]
+fn log_names_the_commits_that_are_there() {
+    // What the user did, and for the turns from the last one down how many commits below HEAD theirs is.
+    let ways = [
+        ("nothing", "true", &[0, 1, 2][..]),
+        ("amended", "git commit -q --amend -m better", &[0, 1, 2]),
+        (
+            "amended, with own work on top",
+            "git commit -q --amend -m better; echo own >own; git add own; git commit -qm own",
+            &[1, 2, 3],
+        ),
+        ("made one of", "git reset -q --soft HEAD~2; git commit -qm both", &[0, 0, 1]),
+        ("reworded below", "git rebase -qi HEAD~3 2>/dev/null", &[0, 1, 2]),
+        (
+            "brought back on another branch",
+            "git switch -qc other HEAD~2; git commit -q --amend -m better; \"$OXUNDO\" -q redo 2; git switch -q main",
+            &[0, 1, 2],
+        ),
+    ];
+    check_all(ways.map(|(name, line, below)| (name.to_owned(), (line, below))), |&(line, below)| {
+        let editor = "export GIT_SEQUENCE_EDITOR='sed -i \"1s/^pick/reword/\"' GIT_EDITOR='sed -i \"1s/$/ anew/\"'";
+        let repo = three_turns_then(&format!("OXUNDO={}; {editor}; {line}", env!("CARGO_BIN_EXE_oxundo")));
+        let is_dirty_only = |id: &str| repo.git(["log", "-1", "--format=%s", id]).contains("uncommitted changes");
+        assert!(!is_dirty_only("HEAD"), "the story has no dirty commits");
+        for (turn, below) in [3, 2, 1].into_iter().zip(below) {
+            let commit = repo.git(["rev-parse", &format!("HEAD~{below}")]);
+            for words in [&["log", "--format=%(turn) %H"][..], &["log", "--all", "--format=%(turn) %H"]] {
+                let log = repo.oxundo(words).out();
+                assert!(log.lines().any(|told| told == format!("{turn} {}", commit.trim())), "{below}: {commit}{log}");
+            }
+        }
+    });
+}
+
 #[test]
 fn of_a_turn_of_which_one_commit_was_dropped_that_one_is_brought_back() {
     let repo = Sandbox::new();

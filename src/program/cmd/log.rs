@@ -11,6 +11,7 @@ use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
+use crate::ops::dropped::{fates, stands_on_its_own};
 use crate::ops::filter::{Filter, Wanted};
 use crate::ops::list::{State, every, here, only, since, uncommitted_since};
 use crate::ops::operation::numbered;
@@ -57,7 +58,7 @@ pub fn overview(repo: &Repo, ui: &Ui) -> Result<Overview> {
     let mut turns = here(&view, LAST + 1)?;
     let more = rest(&view, &mut turns, LAST)?;
     let dates = dates(&view, None)?.unwrap_or(DateForm::Brief);
-    let lines = described(&view.timeline, place, turns, &dates)?;
+    let lines = as_they_stand(&view, described(&view.timeline, place, turns, &dates)?)?;
     let log = Log { lines, more, dates, ..empty(&view)? };
     Ok(Overview { status: status(&view)?, log })
 }
@@ -133,7 +134,7 @@ pub fn line_of(view: &View<'_>, number: u64) -> Result<Line> {
     let taken_out = taken_out(&turns).get(&number).copied();
     turns.retain(|(turn, _)| turn.turn == number);
     let place = InWorktree { id: view.repo.worktree_id(), here: true, removed: false };
-    let lines = described(&view.timeline, place, turns, &DateForm::Brief)?;
+    let lines = as_they_stand(view, described(&view.timeline, place, turns, &DateForm::Brief)?)?;
     let line = lines.into_iter().next().with_context(|| format!("turn {number} is not there"))?;
     Ok(Line { taken_out, ..line })
 }
@@ -160,7 +161,8 @@ pub fn run(repo: &Repo, ui: &Ui, args: &LogArgs) -> Result<Box<dyn Answer>> {
     } else {
         let (turns, more) = of_line(&view, filter.as_mut(), most)?;
         let here = InWorktree { id: repo.worktree_id(), here: true, removed: false };
-        (with_steps(&view.timeline, args, described(&view.timeline, here, turns, &dates)?)?, more)
+        let lines = as_they_stand(&view, described(&view.timeline, here, turns, &dates)?)?;
+        (with_steps(&view.timeline, args, lines)?, more)
     };
     // What is there now is told on top of what was there last; the log is there without it, too.
     let is_here = args.worktree.is_none() && filter.is_none();
@@ -190,7 +192,8 @@ fn of_worktrees(
     if is_known {
         let (turns, count) = of_all(&view.timeline, Some(view), filter.as_deref_mut(), most)?;
         let here = InWorktree { id: own, here: true, removed: false };
-        (lines, more) = (with_steps(&view.timeline, args, described(&view.timeline, here, turns, dates)?)?, count);
+        lines = as_they_stand(view, described(&view.timeline, here, turns, dates)?)?;
+        (lines, more) = (with_steps(&view.timeline, args, lines)?, count);
     }
     let timelines = Timelines::new(view.repo);
     let others = match wanted {
@@ -239,6 +242,19 @@ fn asked(args: &LogArgs) -> [String; 2] {
     [line, if paths.is_empty() { paths } else { format!(" --{paths}") }]
 }
 
+/// With the commits that stand for those of turns where HEAD is.
+fn as_they_stand(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
+    let Some(top) = view.top()?.filter(|_| !lines.is_empty()) else { return Ok(lines) };
+    if !stands_on_its_own(view, top)? {
+        let lowest = lines.iter().map(|line| line.turn.turn).min().unwrap_or_default();
+        let copies = fates(view, lowest)?.copies;
+        for line in &mut lines {
+            line.made_anew = copies.get(&line.turn.turn).copied();
+        }
+    }
+    Ok(lines)
+}
+
 /// Where the branches stand that HEAD is not on.
 fn heads(view: &View<'_>) -> Result<BTreeMap<ObjectId, Vec<String>>> {
     let mut heads: BTreeMap<ObjectId, Vec<String>> = BTreeMap::new();
@@ -263,6 +279,7 @@ fn described(
         Ok(Line {
             files: timeline.turn_files(turn.turn)?,
             steps: None,
+            made_anew: None,
             taken_out: taken.get(&turn.turn).copied(),
             age: dates.of(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
             // Damage there is no reason to show no log.

@@ -32,6 +32,8 @@ pub struct Line {
     pub instead: Option<&'static str>,
     /// Its steps, where they are asked for.
     pub steps: Option<Vec<StepLine>>,
+    /// The commit that stands for its last one where HEAD is, if the user has made that anew.
+    pub made_anew: Option<ObjectId>,
     /// What later turns took out of it.
     pub taken_out: Option<Taken>,
     pub place: Rc<InWorktree>,
@@ -75,7 +77,8 @@ impl Line {
 
     /// Its last commit, but for that of the user's changes.
     pub fn commit(&self) -> Option<ObjectId> {
-        self.turn.commits.iter().rfind(|commit| commit.kind != CommitKind::Dirty).map(|commit| commit.id)
+        let recorded = || self.turn.commits.iter().rfind(|commit| commit.kind != CommitKind::Dirty);
+        self.made_anew.or_else(|| recorded().map(|commit| commit.id))
     }
 
     /// When it was.
