@@ -2,9 +2,9 @@
 
 use crate::git::index::Index;
 use crate::git::refs::lockfile::locked_error;
-use crate::git::repo::Repo;
 use crate::git::repo::process::{Git, Waiting};
 use crate::git::repo::scratch::remove_if_there;
+use crate::git::repo::{Repo, Stamp};
 use anyhow::{Context, Result};
 use gix::bstr::BString;
 use gix::index::File as IndexFile;
@@ -152,7 +152,13 @@ impl IndexLock<'_> {
         if let Some(known) = &*self.known.borrow() {
             return Ok(Arc::clone(known));
         }
-        let index = Arc::new(Index::new(self.repo).decode_index(&self.copy)?);
+        // A second name of the file that was read already has the same in it.
+        let stamp = Stamp::of(&self.copy);
+        let read = self.repo.index.borrow().clone().filter(|(read, _)| stamp.as_ref() == Some(read));
+        let index = match read {
+            Some((_, index)) => index,
+            None => Arc::new(Index::new(self.repo).decode_index(&self.copy)?),
+        };
         self.known.replace(Some(Arc::clone(&index)));
         Ok(index)
     }

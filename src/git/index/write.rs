@@ -153,16 +153,18 @@ impl<'l, 'r> Plain<'l, 'r> {
         let mut index = (*self.index).clone();
         let (known, new): (Vec<_>, Vec<_>) =
             wanted.into_iter().partition(|(path, _)| index.entry_range(path.as_bstr()).is_some());
+        let (goes, comes) = (known.iter().any(|(_, to)| to.is_none()), !new.is_empty());
         // First those that are found where they are: what is added makes an end of the order.
         for (path, to) in known.into_iter().chain(new) {
             put(&mut index, path.as_bstr(), to);
         }
-        index.remove_entries(|_, _, entry| entry.flags.contains(Flags::REMOVE));
-        index.sort_entries();
-        let extensions = Extensions::Given { tree_cache: true, end_of_index_entry: index.had_end_of_index_marker() };
-        let mut bytes = Vec::new();
-        index.write_to(&mut bytes, Options { extensions, skip_hash: false }).context("write the index")?;
-        self.lock.replace_copy(&bytes, index)?;
+        if goes {
+            index.remove_entries(|_, _, entry| entry.flags.contains(Flags::REMOVE));
+        }
+        if comes {
+            index.sort_entries();
+        }
+        self.lock.replace_copy(&bytes_of(&index)?, index)?;
         Ok(true)
     }
 
@@ -222,6 +224,21 @@ impl<'l, 'r> Plain<'l, 'r> {
         found.is_ok_and(|found| found.is_some_and(|found| found.id == entry.id))
     }
 }
+
+/// An index as git stores it. Its checksum is made of the whole: by the field, as the crate's own way does it, takes thrice as long.
+fn bytes_of(index: &State) -> Result<Vec<u8>> {
+    let extensions = Extensions::Given { tree_cache: true, end_of_index_entry: index.had_end_of_index_marker() };
+    let mut bytes = Vec::with_capacity(index.entries().len() * USUAL_ENTRY);
+    index.write_to(&mut bytes, Options { extensions, skip_hash: false }).context("write the index")?;
+    let mut hasher = gix::hash::hasher(index.object_hash());
+    hasher.update(&bytes);
+    let checksum = hasher.try_finalize().context("write the index")?;
+    bytes.extend_from_slice(checksum.as_bytes());
+    Ok(bytes)
+}
+
+/// About how many bytes an entry takes.
+const USUAL_ENTRY: usize = 128;
 
 /// The largest file, in bytes, that is read once more for its line ends.
 const READ_AGAIN: u64 = 1 << 20;
