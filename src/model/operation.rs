@@ -128,7 +128,12 @@ impl Operation {
 
     /// Whether it holds a stash that comes back when it ends.
     pub fn has_autostash(&self) -> bool {
-        AUTOSTASHES.iter().any(|name| self.files.contains_key(name.as_bytes().as_bstr()))
+        self.autostashes().next().is_some()
+    }
+
+    /// The contents of the files that name such a stash.
+    pub fn autostashes(&self) -> impl Iterator<Item = ObjectId> {
+        AUTOSTASHES.iter().filter_map(|name| self.files.get(name.as_bytes().as_bstr()).copied())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Old turns go; what can be undone, redone or was kept by age stays whole.
 
-use crate::sandbox::{Mode, Sandbox};
+use crate::sandbox::{Mode, Sandbox, check_all};
 use std::time::{Duration, Instant};
 
 /// Turns 1 to `count`, each of one line in `README.txt`.
@@ -292,6 +292,64 @@ fn a_rescue_with_the_users_version_of_what_an_undo_replaced_is_no_matter_of_age(
     repo.sh("echo mine >edited; git add edited; git commit -qm mine");
     assert!(!repo.oxundo(["gc", "--keep", "now"]).err().contains("--drop-user"), "a branch has it now");
     assert_eq!(repo.json(["restore", "rescue:1"]).1["error"]["code"], "not_found");
+}
+
+/// What is in no file any more, but in the index, on a branch, or in what a rebase had put by.
+#[test]
+fn what_only_git_had_of_the_users_is_no_matter_of_age_either() {
+    let rebasing = "echo theirs >README.txt; git commit -qam theirs; git switch -qc side HEAD~1; echo ours >README.txt
+        git commit -qam ours; echo mine >tracked; git add tracked; git rebase -q --autostash main 2>/dev/null || true";
+    // What the user does, what agents do in the first turns, and whether the last of these has the only copy of something of the
+    // user's.
+    let cases = [
+        ("a branch is deleted", "git branch own $(git commit-tree -m own HEAD^{tree})", "git branch -qD own", true),
+        ("a branch goes back", "echo o >own; git add own; git commit -qm own", "git reset -q --hard HEAD~1", true),
+        ("HEAD goes", "git switch -q --detach; git commit -qm own --allow-empty", "git switch -q main", true),
+        ("something staged goes", "echo one >own; git add own; echo two >own", "git add own", true),
+        ("a rebase is thrown away", rebasing, "rm -rf .git/rebase-merge", true),
+        (
+            "another branch has it",
+            "git switch -qc other; git commit -qm own --allow-empty; git branch own",
+            "git branch -qD own",
+            false,
+        ),
+        (
+            "it was an agent's",
+            "true",
+            "echo o >own; git add own; git commit -qm own | git reset -q --hard HEAD~1",
+            false,
+        ),
+        ("an agent had staged it", "true", "echo one >own; git add own; echo two >own | git add own", false),
+        ("the file has it", "echo one >own; git add own", "git reset -q", false),
+    ];
+    let cases = cases.map(|(name, users, agents, is_sole)| (name.to_owned(), (users, agents, is_sole)));
+    check_all(cases, |&(users, agents, is_sole)| {
+        let repo = Sandbox::new();
+        repo.write("tracked", "tracked\n");
+        repo.sh("git add tracked; git commit -qm tracked");
+        repo.sh(users);
+        let agents: Vec<_> = agents.split(" | ").collect();
+        agents.iter().for_each(|script| drop(repo.turn(Mode::Ghost, script)));
+        for n in 0..51 {
+            repo.turn(Mode::Ghost, &format!("echo {n} >later"));
+        }
+        let gone = |repo: &Sandbox, args: &[&str]| repo.json(args).1["expired"].clone();
+        let older = 1..=agents.len() + 1;
+        let wanted: Vec<_> = older.filter(|number| !is_sole || *number != agents.len()).collect();
+        assert_eq!(gone(&repo.copy(), &["gc", "--keep", "now"]), serde_json::json!(wanted));
+        if !is_sole {
+            return;
+        }
+        repo.oxundo(["gc", "--keep", "now"]).warns("oxundo gc --drop-user");
+        repo.prune();
+        repo.oxundo(["show", "1:before"]).success();
+        repo.assert_sound();
+        assert_eq!(
+            gone(&repo.copy(), &["gc", "--keep", "now", "--drop-user"]),
+            serde_json::json!([1]),
+            "at their word"
+        );
+    });
 }
 
 #[test]

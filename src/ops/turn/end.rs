@@ -112,7 +112,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let (files, totals) = checkpoints.file_stats(own.as_ref().unwrap_or(&whole))?;
     turn.totals = totals;
     place_on_timeline(view, turn, since, &mut update.state)?;
-    turn.sole = sole::is_sole(view, turn, before, &whole)?;
+    turn.sole = sole::is_sole(view, turn, [before, after], &whole)?;
     update.state.open = None;
     let held = std::mem::take(&mut update.state.held);
     pin_displaced(view.repo, &mut update.state, &whole)?;
