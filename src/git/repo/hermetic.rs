@@ -6,13 +6,15 @@ use std::process::Command;
 use std::sync::Once;
 
 /// What the tests themselves are told by.
-const TOLD: [&str; 7] = [
+const TOLD: [&str; 9] = [
     "OXUNDO_BLESS",
     "OXUNDO_CASE",
     "OXUNDO_CASES",
     "OXUNDO_POINT",
     "OXUNDO_REPLAY",
     "OXUNDO_REQUIRE_FUSE",
+    "OXUNDO_SECONDS",
+    "OXUNDO_SEED",
     "OXUNDO_THOROUGH",
 ];
 
