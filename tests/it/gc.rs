@@ -329,7 +329,9 @@ fn what_only_git_had_of_the_users_is_no_matter_of_age_either() {
         repo.sh("git add tracked; git commit -qm tracked");
         repo.sh(users);
         let agents: Vec<_> = agents.split(" | ").collect();
-        agents.iter().for_each(|script| drop(repo.turn(Mode::Ghost, script)));
+        for script in &agents {
+            repo.turn(Mode::Ghost, script);
+        }
         for n in 0..51 {
             repo.turn(Mode::Ghost, &format!("echo {n} >later"));
         }
