@@ -714,6 +714,25 @@ fn a_commit_on_the_branch_that_head_is_led_to_is_seen_at_the_last_instant() {
 }
 
 #[test]
+fn redo_above_a_changed_message_takes_no_branch_back_to_before_it() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one");
+    repo.agent("echo two >two");
+    repo.agent("git switch -qc made; echo three >three; git add three; git commit -qm three");
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.git(["commit", "-q", "--amend", "-m", "better"]);
+    let (reworded, before) = (repo.head(), repo.state());
+    repo.oxundo(["redo", "--steps", "2"]).success();
+    repo.git(["merge-base", "--is-ancestor", reworded.trim(), "main"]);
+    repo.git(["merge-base", "--is-ancestor", "main", "made"]);
+    let end = repo.state();
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    repo.state().assert_is(&before, "undo leads back to the reworded commit");
+    repo.oxundo(["redo", "--steps", "2"]).success();
+    repo.state().assert_is(&end, "and redo to the same commits");
+}
+
+#[test]
 fn redo_goes_on_above_a_commit_of_which_only_the_message_was_changed() {
     in_both_modes(|mode| {
         let own = if mode == Mode::Ghost { "; git add -A; git commit -qm own" } else { "" };

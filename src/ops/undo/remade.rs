@@ -90,8 +90,19 @@ impl Remade {
         for name in moved.collect::<Vec<_>>() {
             after.branches.entry(name).and_modify(|tip| *tip = self.instead_of(*tip));
         }
-        for state in [before, after] {
-            self.put_into_head(state);
+        // The branch that HEAD came from, or went to, the turn may have left where it was: it does so still.
+        let names = [&before.head.branch, &after.head.branch].into_iter().flatten().cloned();
+        let unmoved: Vec<String> = names.filter(|name| before.branches.get(name) == after.branches.get(name)).collect();
+        self.put_into_head(before);
+        self.put_into_head(after);
+        for name in unmoved {
+            let [was, is] = [&before, &after].map(|state| state.branches.get(&name).copied());
+            // One of the two has the new commit now, if any has.
+            let (Some(was), Some(is)) = (was, is) else { continue };
+            let tip = if self.commits.contains_key(&was) { is } else { was };
+            for state in [&mut *before, &mut *after] {
+                state.branches.insert(name.clone(), tip);
+            }
         }
     }
 
@@ -111,17 +122,26 @@ impl Remade {
         let number = self.turn;
         let (mut before, mut after) =
             (timeline.checkpoint(number, Side::Before)?, timeline.checkpoint(number, Side::After)?);
+        let was = before.branches.clone();
         self.put_into(&mut before, &mut after);
+        let put_into_part = |state: &mut Checkpoint| {
+            self.put_into_head(state);
+            // What the turn left where it was is there in the middle of it, too.
+            for (name, tip) in was.iter().filter(|(name, _)| before.branches.get(*name) == after.branches.get(*name)) {
+                let new = before.branches.get(name).copied().unwrap_or(*tip);
+                state.branches.entry(name.clone()).and_modify(|now| *now = if now == tip { new } else { *now });
+            }
+        };
         update.put_checkpoint(number, Side::Before, &before)?;
         update.put_checkpoint(number, Side::After, &after)?;
         if let Some(mut saved) = timeline.saved(number)? {
-            self.put_into_head(&mut saved);
+            put_into_part(&mut saved);
             update.put_saved(number, &saved)?;
         }
         for mut step in timeline.steps(number)? {
             for side in [Side::Before, Side::After] {
                 if let Some(mut state) = timeline.step_checkpoint(number, step.step, side)? {
-                    self.put_into_head(&mut state);
+                    put_into_part(&mut state);
                     update.put_step_state(&step, side, &state)?;
                 }
             }
