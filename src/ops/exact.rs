@@ -76,7 +76,9 @@ fn under_its_name_now(view: &View<'_>, mut goal: Checkpoint) -> Result<Checkpoin
     let (Some(then), Some(now)) = (goal.head.commit, view.head.commit) else { return Ok(goal) };
     let objects = Objects::new(view.repo);
     let is_gone = name != own && Refs::new(view.repo).ref_id(name)?.is_none() && objects.has_commit(then);
-    if is_gone && (objects.is_ancestor(then, now)? || objects.is_ancestor(now, then)?) {
+    // What was there beside it then is no new name of it.
+    let is_new = !goal.branches.contains_key(own);
+    if is_gone && is_new && (objects.is_ancestor(then, now)? || objects.is_ancestor(now, then)?) {
         goal.head.branch = Some(own.clone());
     }
     Ok(goal)

@@ -1,6 +1,6 @@
 //! `restore --exact`: any recorded state as a whole, by its own states and real git's; and the names of operations.
 
-use crate::sandbox::{Mode, Sandbox, State, in_both_modes};
+use crate::sandbox::{Mode, Sandbox, State, check_all, in_both_modes};
 use serde_json::Value;
 
 /// Goes to a state, back and forth again.
@@ -174,4 +174,38 @@ fn what_no_checkpoint_holds_stays_where_it_is() {
     repo.undo();
     repo.assert_file("small", "small\n", "it is back");
     repo.assert_file(".gitignore", "*.tmp\n", "so is this");
+}
+
+#[test]
+fn a_branch_that_was_there_beside_the_one_that_is_gone_is_not_moved_to_it() {
+    // A turn made the branch that undo took away; a turn was made on a branch that the user has deleted.
+    let cases = [
+        ("git switch -qc made; echo two >two; git add two; git commit -qm two", "undo", "@rescue"),
+        ("git switch -qc made; echo two >two; git add two; git commit -qm two", "undo", "2"),
+        ("echo two >two", "git switch -q main; git branch -qD feature", "2"),
+    ];
+    check_all(cases.map(|case| (format!("{case:?}"), case)), |&(script, then, words)| {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one");
+        if then != "undo" {
+            repo.sh("git switch -qc feature");
+        }
+        repo.agent(script);
+        let there = repo.state();
+        if then == "undo" {
+            repo.undo();
+        } else {
+            repo.sh(then);
+        }
+        let main = repo.git(["rev-parse", "main"]);
+        repo.state();
+        let error = repo.refuses(&["restore", "--exact", words], "branch");
+        assert_eq!(repo.git(["rev-parse", "main"]), main);
+        let hint = error["hints"][0].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("a line to type");
+        repo.sh(hint);
+        if then == "undo" {
+            repo.oxundo(["restore", "--exact", words]).exits(4);
+            repo.state().assert_is(&there, "the line leads there, and all is as it was then");
+        }
+    });
 }
