@@ -5,7 +5,7 @@ use crate::steps::{hook, story};
 use crate::terminal::{Terminal, Watched};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::json;
@@ -221,6 +221,21 @@ fn it_ends_with_its_terminal_whether_or_not_anybody_tells_it() {
     let status = child.wait().expect("wait");
     // `timeout` ends as what it ran did; after a minute it would be 124.
     assert_eq!(status.signal(), Some(Signal::HUP.as_raw()), "{status}");
+}
+
+#[test]
+fn while_git_asks_the_terminals_key_stops_the_screen_with_it() {
+    let repo = three_turns();
+    repo.agent("echo more >>file1.txt");
+    let before = repo.state();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
+    screen.shows("Enter: undo turn 4").types("P").shows("[y,n,q").types("\x1a");
+    let (_, status) = waitpid(Some(screen.pid()), WaitOptions::UNTRACED).expect("wait").expect("it stops");
+    assert!(status.stopped());
+    // As the shell has all of a job go on.
+    kill_process_group(screen.pid(), Signal::CONT).expect("have it go on");
+    screen.types("q\r").shows("Enter: undo turn 4").types("q").shows("Nothing is changed").ends();
+    repo.state().assert_is(&before, "nothing is changed");
 }
 
 #[test]

@@ -87,13 +87,15 @@ impl Taken {
     /// Lets others have it for a while.
     pub fn lend(&mut self, to: impl FnOnce() -> Result<()>) -> Result<()> {
         give_back();
+        // The terminal's key stops all that have it: who waits for them, too.
+        self.signals.stops.store(true, Ordering::Relaxed);
         let lent = to();
-        // What interrupted them was not meant for the screen.
-        self.signals
-            .ends
-            .iter()
-            .filter(|(signal, _)| *signal == SIGINT)
-            .for_each(|(_, came)| came.store(false, Ordering::Relaxed));
+        self.signals.stops.store(false, Ordering::Relaxed);
+        // What interrupted or stopped them was not meant for the screen.
+        let interrupts = self.signals.ends.iter().filter(|(signal, _)| *signal == SIGINT).map(|(_, came)| came);
+        for came in interrupts.chain([&self.signals.suspends]) {
+            came.store(false, Ordering::Relaxed);
+        }
         take()?;
         // Nothing is known of what is there. To have it cleared, the terminal would be asked where its cursor is.
         self.terminal = whole()?;
@@ -103,16 +105,8 @@ impl Taken {
 
     /// Stops until the shell has it go on, with all that was started with it, as the terminal's own key does.
     pub fn suspend(&mut self) -> Result<()> {
-        let stops = Arc::clone(&self.signals.stops);
-        self.lend(|| {
-            stops.store(true, Ordering::Relaxed);
-            kill_current_process_group(Signal::TSTP)?;
-            stops.store(false, Ordering::Relaxed);
-            Ok(())
-        })?;
-        for came in [&self.signals.suspends, &self.signals.goes_on] {
-            came.store(false, Ordering::Relaxed);
-        }
+        self.lend(|| Ok(kill_current_process_group(Signal::TSTP)?))?;
+        self.signals.goes_on.store(false, Ordering::Relaxed);
         Ok(())
     }
 
