@@ -4,7 +4,7 @@
 use crate::git::repo::Repo;
 use crate::git::repo::process::LOCAL_ENVIRONMENT;
 use anyhow::{Context, Result};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -62,20 +62,21 @@ pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<
     let mut agent = Command::new(program);
     agent.args(&command[1..]);
     std::os::unix::process::CommandExt::arg0(&mut agent, &command[0]);
-    if let Some(repo) = repo {
-        agent.env(INSIDE, repo.git_dir());
-        for variable in LOCAL_ENVIRONMENT {
-            agent.env_remove(variable);
-        }
-        // A repository that is found by these variables only must still be found by the agent.
-        if repo.only_by_environment() {
-            agent.env("GIT_DIR", repo.git_dir()).env("GIT_WORK_TREE", repo.top());
-        }
-    }
+    prepare(&mut agent, repo);
     // Handlers, not "ignore": an ignored signal would be ignored by the agent as well.
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).context("watch signals")?;
     let handle = signals.handle();
-    let child = agent.spawn().with_context(|| format!("start '{}'", program.display()))?;
+    let started = agent.spawn().or_else(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+        // A script that does not say by what it is read: by the shell, as every shell has it.
+        Some(Errno::NOEXEC) => {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg(program).args(&command[1..]);
+            prepare(&mut shell, repo);
+            shell.spawn()
+        }
+        _ => Err(error),
+    });
+    let child = started.with_context(|| format!("start '{}'", program.display()))?;
     let pid = Pid::from_child(&child);
     let status = std::thread::scope(|scope| {
         let passing_on = move || {
@@ -96,6 +97,20 @@ pub fn run(program: &Path, command: &[OsString], repo: Option<&Repo>) -> Result<
         status
     });
     status.context("wait for the agent")
+}
+
+/// What the agent is to know of the repository.
+fn prepare(agent: &mut Command, repo: Option<&Repo>) {
+    if let Some(repo) = repo {
+        agent.env(INSIDE, repo.git_dir());
+        for variable in LOCAL_ENVIRONMENT {
+            agent.env_remove(variable);
+        }
+        // A repository that is found by these variables only must still be found by the agent.
+        if repo.only_by_environment() {
+            agent.env("GIT_DIR", repo.git_dir()).env("GIT_WORK_TREE", repo.top());
+        }
+    }
 }
 
 /// Gives the shell time to continue every process of its job, one after the other. In slices, since a sleep also

@@ -199,8 +199,3 @@ fn listed(timeline: &Stored<'_>, view: Option<&View<'_>>, numbers: Vec<u64>) -> 
     }
     Ok(turns)
 }
-
-/// Whether a turn is done on any branch.
-pub fn is_done_anywhere(timeline: &Stored<'_>, number: u64) -> Result<bool> {
-    Ok(States::of(timeline, None, number)?.done.contains(&number))
-}

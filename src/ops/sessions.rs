@@ -53,7 +53,7 @@ fn last_of(view: &View<'_>, session: &str) -> Result<Turn> {
     let mut at = view.top()?;
     while let Some(number) = at {
         let turn = view.timeline.require_turn(number)?;
-        if turn.origin.parts.iter().any(|part| part.session.as_deref() == Some(session)) {
+        if turn.sessions().iter().any(|part| part.id == Some(session)) {
             return Ok(turn);
         }
         at = turn.previous;

@@ -669,7 +669,8 @@ fn a_turn_that_was_left_is_reached_by_redo_and_the_refusals_say_so() {
         .warns("warning: turn 1 is left beside turn 2: 'oxundo redo --to 1' goes back there");
     let error = repo.refuses(&["undo", "--to", "1"], "branch");
     assert_eq!(error["hints"][0], "run 'oxundo redo --to 1' to go to it: undo and redo lead there");
-    repo.refuses(&["undo", "--only", "1"], "nothing");
+    let error = repo.refuses(&["undo", "--only", "1"], "branch");
+    assert_eq!(error["hints"][0], "run 'oxundo redo --to 1' to go to where it is done");
     repo.oxundo(["redo", "--to", "1"]).success();
     repo.state().assert_is(&end, "the way that it names works");
 }

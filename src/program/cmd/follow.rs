@@ -102,7 +102,8 @@ fn told(event: &str, operation: Option<&Operation>, stored: Option<&Stored<'_>>)
 
 /// The turn that began or ended with it.
 fn turn(operation: &Operation, stored: &Stored<'_>) -> Option<Value> {
-    let number = operation.what.strip_prefix("begin ").or_else(|| operation.what.strip_prefix("end "))?;
+    let ways = ["begin ", "end (interrupted) ", "end "];
+    let number = ways.iter().find_map(|way| operation.what.strip_prefix(way))?;
     let number = number.split(' ').next()?.parse().ok()?;
     let turn = stored.find_turn(number).ok()??;
     let state = if stored.state.open == Some(number) { State::Open } else { State::Done };
