@@ -14,6 +14,7 @@ use crate::model::turn::{CommitKind, Made, Turn, listed};
 use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
+use crate::ops::revert::on_this_branch;
 use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::leaving::described;
 use crate::ops::undo::range::{begins_with_the_older, no_such_line, nothing};
@@ -117,9 +118,14 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
     let first = match range {
         None => None,
         Some(range) => {
-            let (first, end) = range.split_once("..").unwrap_or((range, "@"));
+            let (first, end) = range.split_once("..").unwrap_or((range, ""));
             let last = resolve(view, if end.is_empty() { "@" } else { end })?;
-            if resolve(view, first)? > last {
+            let lowest = resolve(view, first)?;
+            // The last one done stands for an end that nobody named.
+            if lowest == 0 || (lowest > last && end.is_empty()) {
+                on_this_branch(view, first)?;
+            }
+            if lowest > last {
                 return Err(begins_with_the_older(first, end).into());
             }
             if last != top {
@@ -127,7 +133,7 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
                     .hint(format!("run 'oxundo squash {first}..{top}', or undo the later turns first"))
                     .into());
             }
-            Some(resolve(view, first)?)
+            Some(lowest)
         }
     };
     let mut turns = Vec::new();

@@ -10,6 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
+use strsim::damerau_levenshtein;
 
 /// All commands at one look.
 pub const SHORT: &str = include_str!("help/short.txt");
@@ -22,11 +23,6 @@ pub fn is_for_all(args: &[OsString]) -> bool {
 
 /// Options that others have for what is something else here, by the command: the option, and what to do.
 const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
-    (
-        &["undo", "redo", "rewind", "branch"],
-        &["--force", "-f", "--hard"],
-        "'--edits=overwrite' restores exactly what was there, and keeps your edits for redo",
-    ),
     (&["undo"], &["--all", "-a"], "'oxundo undo --to 0' takes every turn back"),
     (&["redo"], &["--all", "-a"], "'oxundo log' shows the turns, and 'oxundo redo --to TURN' brings them back"),
     (&["undo", "restore"], &["--path", "--file", "--paths"], "paths come last, behind ' -- '"),
@@ -44,6 +40,9 @@ const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
     ),
     (&["log", "show", "diff"], &["-p", "--patch"], "'oxundo show TURN' and 'oxundo diff' show what changed"),
 ];
+
+/// The commands that leave your edits alone, unless they are told not to.
+const FORCED: [&str; 4] = ["undo", "redo", "rewind", "branch"];
 
 /// Words that others have for what is something else here.
 const SYNONYMS: &[(&str, &[&str])] = &[
@@ -113,13 +112,24 @@ impl<'a> Typed<'a> {
     fn context(&self, kind: ContextKind) -> Option<String> {
         match self.error.get(kind)? {
             ContextValue::String(text) => Some(text.clone()),
-            // The likeliest of what it suggests comes last.
-            // One of two letters is like every word that has them.
-            ContextValue::Strings(texts) => texts.iter().rfind(|text| text.len() > 2).cloned(),
+            ContextValue::Strings(texts) => texts.last().cloned(),
             ContextValue::StyledStrs(texts) => texts.last().map(ToString::to_string),
             ContextValue::StyledStr(text) => Some(text.to_string()),
             _ => None,
         }
+    }
+
+    /// What was meant, if what clap suggests for a word is that but for a slip: for what it finds likely, a line is offered
+    /// that may do something else.
+    fn meant(&self, kind: ContextKind, given: &str) -> Option<String> {
+        // The likeliest comes last.
+        let near = match self.error.get(kind)? {
+            ContextValue::String(text) => text,
+            ContextValue::Strings(texts) => texts.last()?,
+            _ => return None,
+        };
+        let is_slip = |near: &&String| damerau_levenshtein(given, near) <= given.len().div_ceil(4).min(2);
+        Some(near).filter(is_slip).cloned()
     }
 
     /// The whole line with another word in the place of one.
@@ -154,6 +164,12 @@ impl<'a> Typed<'a> {
             let whose = "'help'";
             return Refusal::new(Code::Usage, format!("{whose} has no option '{name}'")).hint(run(&line(words)));
         }
+        if self.name() == "help" {
+            let first = self.command.map(|at| &self.words[..self.words.len().min(at + 2)]);
+            if let Some(first) = first.filter(|first| first.len() < self.words.len()) {
+                return Refusal::new(Code::Usage, "'help' takes one command").hint(run(&line(first)));
+            }
+        }
         let refusal = Refusal::new(Code::Usage, format!("'{name}' is no command"));
         let agents = self
             .command
@@ -163,7 +179,7 @@ impl<'a> Typed<'a> {
             return refusal.hint(run(&meant));
         }
         // Some are for programs alone.
-        let near = self.context(ContextKind::SuggestedSubcommand).filter(|near| !near.starts_with('_'));
+        let near = self.meant(ContextKind::SuggestedSubcommand, &name).filter(|near| !near.starts_with('_'));
         match (near, agents) {
             (Some(near), _) if !is_program => refusal.hint(run(&self.with(&name, &near))),
             (_, Some(agents)) if is_program => refusal.hint(format!("to run it as an agent: {}", quoted_line(&agents))),
@@ -189,6 +205,12 @@ impl<'a> Typed<'a> {
         let is_number = |word: &&String| {
             word.starts_with(&given) && word.len() > 1 && word[1..].bytes().all(|byte| byte.is_ascii_digit())
         };
+        let is_options = |at: usize| at > 0 && self.words[at - 1].starts_with('-') && self.words[at - 1] != "--";
+        if let Some(at) = self.words.iter().position(|word| is_number(&word)).filter(|at| is_options(*at)) {
+            let (value, option) = (&self.words[at], &self.words[at - 1]);
+            let what = format!("the value of '{option}'");
+            return Refusal::new(Code::Usage, format!("'{value}' cannot be {what}")).hint(self.help());
+        }
         if matches!(name, "undo" | "redo")
             && let Some(number) = self.words.iter().find(is_number)
         {
@@ -198,11 +220,23 @@ impl<'a> Typed<'a> {
         if !given.starts_with('-') {
             return self.one_too_many(&given);
         }
-        let whose = if name.is_empty() { "oxundo".to_owned() } else { format!("'{name}'") };
+        let at = self.words.iter().position(|word| word.split('=').next() == Some(&given));
+        let is_before = name.is_empty() || (at.is_some() && at < self.command);
+        let whose = if is_before { "oxundo".to_owned() } else { format!("'{name}'") };
         let refusal = Refusal::new(Code::Usage, format!("{whose} has no option '{given}'"));
+        if is_before {
+            return match self.meant(ContextKind::SuggestedArg, &given) {
+                Some(near) => refusal.hint(run(&self.with(&given, &near))),
+                None => refusal.hint("run 'oxundo -h' to see the commands"),
+            };
+        }
+        if FORCED.contains(&name) && ["--force", "-f", "--hard"].contains(&given.as_str()) {
+            let exactly = quoted_line(&self.with(&given, "--edits=overwrite"));
+            return refusal.hint(format!("run {exactly} to restore exactly what was there: redo has your edits"));
+        }
         let known =
             ELSEWHERE.iter().find(|(names, options, _)| names.contains(&name) && options.contains(&given.as_str()));
-        match (known, self.context(ContextKind::SuggestedArg)) {
+        match (known, self.meant(ContextKind::SuggestedArg, &given)) {
             (Some((.., what)), _) => refusal.hint(*what),
             (None, Some(near)) => refusal.hint(run(&self.with(&given, &near))),
             (None, None) => refusal.hint(self.help()),
@@ -230,14 +264,15 @@ impl<'a> Typed<'a> {
         if matches!(name, "undo" | "redo") && ["[N]", "<N>"].iter().any(|number| what.contains(number)) {
             return self.no_number(&given, !what.starts_with('-'));
         }
-        let refusal = Refusal::new(Code::Usage, format!("'{given}' cannot be {}", named(&what)));
         let values = match self.error.get(ContextKind::ValidValue) {
             Some(ContextValue::Strings(values)) if !values.is_empty() => values.join(", "),
-            _ => return refusal.hint(self.help()),
+            _ if what.contains('|') => bare(&what).replace('|', ", "),
+            _ => return Refusal::new(Code::Usage, format!("'{given}' cannot be {}", named(&what))).hint(self.help()),
         };
-        match self.context(ContextKind::SuggestedValue) {
+        let refusal = Refusal::new(Code::Usage, format!("'{given}' is none of {values}"));
+        match self.meant(ContextKind::SuggestedValue, &given) {
             Some(near) => refusal.hint(run(&self.with_value(&given, &near))),
-            None => refusal.hint(format!("it can be: {values}")),
+            None => refusal.hint(self.help()),
         }
     }
 
@@ -262,6 +297,13 @@ impl<'a> Typed<'a> {
                 .hint(format!("run 'oxundo {name}' for one turn, 'oxundo {name} 2' for two"));
         }
         let refusal = Refusal::new(Code::Usage, format!("'{given}' is no number of turns"));
+        if is_word && ["@", "HEAD"].contains(&given) {
+            return refusal.hint(format!("run 'oxundo {name}' for one turn"));
+        }
+        if is_word && name == "undo" && given.contains("..") {
+            let range = quoted_line(&line([name, "--only", given]));
+            return refusal.hint(format!("if these are turns: {range}"));
+        }
         if is_word && name == "undo" && Path::new(given).symlink_metadata().is_ok() {
             return refusal
                 .hint(format!("to take back what the last turn did to it: {}", quoted_line(&self.with_paths(given))));
@@ -315,7 +357,11 @@ fn bare(what: &str) -> &str {
 
 /// What an argument is called in a sentence.
 fn named(what: &str) -> String {
-    if what.starts_with('-') { format!("the value of '{}'", bare(what)) } else { bare(what).replace('|', ", ") }
+    match what.strip_prefix('-') {
+        Some(option) if option.contains([' ', '=']) => format!("the value of '{}'", bare(what)),
+        Some(_) => format!("'{what}'"),
+        None => bare(what).replace('|', ", "),
+    }
 }
 
 /// A line that can be typed.

@@ -377,8 +377,12 @@ pub fn no_such_line() -> Refusal {
 
 /// The refusal of a range whose ends are the wrong way round.
 pub fn begins_with_the_older(first: &str, last: &str) -> Refusal {
-    Refusal::new(Code::Usage, "a range of turns begins with the older one")
-        .hint(instead(&format!("{first}..{last}"), &format!("{last}..{first}")))
+    let refusal = Refusal::new(Code::Usage, "a range of turns begins with the older one");
+    // The last turn done stands for an end that is left out: the other way round others would be meant.
+    if first.is_empty() || last.is_empty() {
+        return refusal.hint("run 'oxundo log' to see the turns");
+    }
+    refusal.hint(instead(&format!("{first}..{last}"), &format!("{last}..{first}")))
 }
 
 /// The turns from one up to another, the newest first; an end that is left out is the last turn done.

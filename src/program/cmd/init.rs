@@ -6,6 +6,7 @@ use crate::agents::files::SettingsDirectory;
 use crate::agents::servers;
 use crate::agents::setup;
 use crate::agents::setup::{FileEdit, SETUPS, Scope, Setup};
+use crate::agents::spawn;
 use crate::error::{Code, Refusal};
 use crate::git::durable::Durable;
 use crate::git::objects::print::text_diff;
@@ -236,12 +237,16 @@ fn chosen(ui: &Ui, args: &InitArgs) -> Result<Vec<&'static Setup>> {
 
 fn named(names: &[String]) -> Result<Vec<&'static Setup>> {
     let unknown = |name: &String| {
-        Refusal::new(Code::Usage, format!("'{}' is not an agent that oxundo knows", sanitized(name)))
-            .hint(format!("known are {}", setup::names()))
-            .hint(format!(
+        let refusal = Refusal::new(Code::Usage, format!("'{}' is not an agent that oxundo knows", sanitized(name)))
+            .hint(format!("known are {}", setup::names()));
+        // What is not there can be run no more than it can be set up.
+        match spawn::find(name.as_ref()) {
+            Ok(_) => refusal.hint(format!(
                 "run 'oxundo run -- {}' to make a turn of what another one does",
                 shell_word(name.as_bytes())
-            ))
+            )),
+            Err(_) => refusal.hint("run 'oxundo doctor' to see which of them are set up"),
+        }
     };
     names.iter().map(|name| setup::setup(name).ok_or_else(|| unknown(name).into())).collect()
 }
