@@ -156,6 +156,11 @@ fn log_names_the_commits_that_are_there() {
         ("made one of", "git reset -q --soft HEAD~2; git commit -qm both", &[0, 0, 1]),
         ("reworded below", "git rebase -qi HEAD~3 2>/dev/null", &[0, 1, 2]),
         (
+            "reworded on another base",
+            "git rebase -qi --onto $(git commit-tree -m up -p main~3 main~3^{tree}) main~3",
+            &[0, 1, 2],
+        ),
+        (
             "brought back on another branch",
             "git switch -qc other HEAD~2; git commit -q --amend -m better; \"$OXUNDO\" -q redo 2; git switch -q main",
             &[0, 1, 2],

@@ -38,7 +38,7 @@ pub enum Likeness {
     /// It has the same parents and author, or message, and is about the same path, as an amended one, and one made right after a
     /// reset may be too.
     Beside,
-    /// Amended, rebased or picked: by the same author at the same time, with the same message or the same content; or with another
+    /// Amended, rebased or picked: by the same author at the same time, with the same message, content or changes; or with another
     /// author or date, and the same message and changes.
     Copy,
     /// Only the message was changed, the author, the date or the signature: it has the same parents and content.
@@ -147,7 +147,7 @@ impl Objects<'_> {
             };
         }
         let is_copy = is_authors && (is_same_tree || is_same_message)
-            || is_same_message && self.change_the_same((original, was.tree), (other, is.tree));
+            || (is_authors || is_same_message) && self.change_the_same((original, was.tree), (other, is.tree));
         if is_copy { Likeness::Copy } else { Likeness::None }
     }
 
