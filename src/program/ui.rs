@@ -219,7 +219,8 @@ impl Ui {
 
     /// Whether a whole screen can be drawn on the terminal.
     pub fn can_draw() -> bool {
-        std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb")
+        let is_able = std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
+        is_able && Term::stderr().size_checked().is_some()
     }
 
     /// How a screen may look: whether in colours, and with more than ASCII.
