@@ -179,6 +179,18 @@ fn a_directory_without_turns_is_followed_from_the_first_one() {
 }
 
 #[test]
+fn the_end_of_an_interrupted_turn_tells_of_that_turn() {
+    let repo = Sandbox::new();
+    let mut listener = Listener::new(&repo);
+    repo.oxundo(["turn", "begin", "--agent", "gone"]).success();
+    repo.write("new", "new\n");
+    repo.agent("echo 1 >one");
+    let told = listener.until("end (interrupted) 1");
+    let turn = &told.last().expect("an event")["turn"];
+    assert_eq!((&turn["turn"], &turn["interrupted"]), (&1.into(), &true.into()), "{told:?}");
+}
+
+#[test]
 fn with_nobody_to_read_it_ends_at_once() {
     let repo = Sandbox::new();
     repo.agent("echo 1 >one");

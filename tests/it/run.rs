@@ -340,3 +340,35 @@ fn a_git_directory_that_is_moved_or_made_anew_is_named_and_nothing_is_put_in_its
     output.exits(7);
     assert!(output.err().contains("the records of earlier turns went with it"), "{output:?}");
 }
+
+#[test]
+fn a_script_that_does_not_say_by_what_it_is_read_is_the_shells() {
+    let repo = Sandbox::new();
+    repo.write("agent", "echo \"$1 of $OXUNDO_RUN\" >made; exit 3\n").sh("chmod +x agent");
+    let output = repo.oxundo(["run", "--", "./agent", "work"]);
+    output.exits(3);
+    assert!(repo.sh("cat made").starts_with("work of /"), "it has its arguments, and is inside the run");
+    repo.undo();
+    assert!(!repo.exists("made"));
+}
+
+#[test]
+fn who_ends_anothers_turn_is_told_that_it_goes_on() {
+    let repo = Sandbox::new();
+    repo.oxundo(["turn", "begin", "--agent", "claude"]).success();
+    repo.write("new", "new\n");
+    repo.oxundo(["turn", "end"]).says("Turn 1 goes on: it is another session's");
+    repo.oxundo(["turn", "end", "--agent", "claude"]).success();
+    assert_eq!(repo.log().len(), 1);
+}
+
+#[test]
+fn a_session_whose_turn_no_hook_told_of_has_it_all_the_same() {
+    let repo = Sandbox::new();
+    repo.oxundo(["run", "-q", "--session", "s", "--", "sh", "-c", "echo 1 >one"]).success();
+    let before = repo.state();
+    repo.oxundo(["undo", "--session", "s"]).says("Took out turn 1");
+    assert!(!repo.exists("one"));
+    repo.redo();
+    repo.state().assert_is(&before, "and back");
+}
