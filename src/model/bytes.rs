@@ -22,6 +22,11 @@ pub fn quoted(path: &BStr) -> String {
 
 /// The path that is not UTF-8, or begins with a quotation mark, and that [`quoted`] gives this text for; none where the text is the path.
 pub fn unquoted(text: &str) -> Option<BString> {
+    unquoted_by_git(text).filter(|path| quoted(path.as_bstr()) == text)
+}
+
+/// The path that git prints in these quotes: git quotes more than [`quoted`] does. None where it is in none.
+pub fn unquoted_by_git(text: &str) -> Option<BString> {
     let mut rest = text.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
     let mut path = Vec::new();
     while let Some((&first, after)) = rest.split_first() {
@@ -30,6 +35,10 @@ pub fn unquoted(text: &str) -> Option<BString> {
             (b'\\', [b'n', after @ ..]) => (b'\n', after),
             (b'\\', [b't', after @ ..]) => (b'\t', after),
             (b'\\', [b'r', after @ ..]) => (b'\r', after),
+            (b'\\', [b'a', after @ ..]) => (7, after),
+            (b'\\', [b'b', after @ ..]) => (8, after),
+            (b'\\', [b'v', after @ ..]) => (11, after),
+            (b'\\', [b'f', after @ ..]) => (12, after),
             (b'\\', digits) => {
                 let (digits, after) = digits.split_at_checked(3)?;
                 (u8::from_str_radix(digits.to_str().ok()?, 8).ok()?, after)
@@ -39,8 +48,7 @@ pub fn unquoted(text: &str) -> Option<BString> {
         path.push(byte);
         rest = after;
     }
-    let path = BString::from(path);
-    (quoted(path.as_bstr()) == text).then_some(path)
+    Some(path.into())
 }
 
 /// A path fit for a terminal: C-quoted where it holds control characters or is not UTF-8.

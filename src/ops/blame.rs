@@ -2,6 +2,7 @@
 //! the turns that are done here. Where a turn has steps, the step. Nothing is guessed: what was written between the turns is the user's.
 
 use crate::error::{Code, Refusal};
+use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::lines::{BlamedLine, carried, no_range};
 use crate::git::refs::Refs;
@@ -9,7 +10,7 @@ use crate::git::repo::clock::rfc3339_of;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
-use crate::model::bytes::{in_quotes, quoted, shell_word};
+use crate::model::bytes::{in_quotes, quoted, shell_word, unquoted};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::step::Step;
 use crate::model::turn::{CommitKind, Note, Session, Turn, first_line};
@@ -73,19 +74,22 @@ pub fn blame(view: &View<'_>, path: &BStr, ranges: &[String]) -> Result<Vec<Line
             .into());
     };
     let objects = Objects::new(view.repo);
-    let is_committed = objects.tree_file(objects.head_tree(&view.head)?, path)?.is_some();
-    let blamed = if is_committed { objects.blame(path, ranges)? } else { unknown(path, &content, ranges)? };
+    let is_known = is_known(view, path)?;
+    let blamed = if is_known { objects.blame(path, ranges)? } else { unknown(path, &content, ranges)? };
     let blame = Blame { view, objects, notes: notes(view, &blamed)?, others: others(view)? };
-    let open: Vec<usize> = blamed.iter().filter(|line| line.commit.is_none()).map(|line| line.line - 1).collect();
-    let mut recorded = blame.recorded(path, &content, open)?;
+    let open = || blamed.iter().filter(|line| line.commit.is_none());
+    let older = open().find_map(|line| line.previous.clone()).filter(|older| older != path);
+    let trail = Trail::new(path.to_owned(), older, content.clone(), open().map(|line| line.line - 1));
+    let mut recorded = blame.recorded(trail)?;
     let texts: Vec<&[u8]> = content.lines().collect();
     let mut known = BTreeMap::new();
     let mut lines = Vec::new();
     for line in blamed {
         let (by, ended_at) = match line.commit {
             Some(commit) => blame.committed(commit, &line, &mut known)?,
-            None => recorded.remove(&(line.line - 1)).unzip(),
-        };
+            None => recorded.remove(&(line.line - 1)),
+        }
+        .unzip();
         let is_committed = line.commit.is_some();
         lines.push(Line {
             number: line.line,
@@ -98,6 +102,13 @@ pub fn blame(view: &View<'_>, path: &BStr, ranges: &[String]) -> Result<Vec<Line
         });
     }
     Ok(lines)
+}
+
+/// Whether git tells whose the lines of a file are: HEAD has it, or it is staged, and HEAD may have it under another name.
+fn is_known(view: &View<'_>, path: &BStr) -> Result<bool> {
+    let (objects, index) = (Objects::new(view.repo), Index::new(view.repo));
+    let is_committed = objects.tree_file(objects.head_tree(&view.head)?, path)?.is_some();
+    Ok(is_committed || (view.head.commit.is_some() && !index.index_entries(&*index.read_index()?, path)?.is_empty()))
 }
 
 /// The lines of a file that HEAD has not, in these ranges.
@@ -113,6 +124,7 @@ fn unknown(path: &BStr, content: &[u8], ranges: &[String]) -> Result<Vec<BlamedL
         commit: None,
         original: line,
         path: path.to_owned(),
+        previous: None,
         author: String::new(),
         time: 0,
         subject: String::new(),
@@ -168,10 +180,51 @@ fn others<'r>(view: &View<'r>) -> Result<BTreeMap<String, Stored<'r>>> {
 }
 
 /// A turn, and when it ended.
-type Written = (Option<By>, Option<Option<String>>);
+type Written = (By, Option<String>);
 
-/// Each version of a file that a turn made, with the step of each line.
-type Known = BTreeMap<(u64, BString, ObjectId), Vec<Option<Step>>>;
+/// Each version of a file that a turn made, with who wrote each line; none where that is nobody's turn.
+type Known = BTreeMap<(u64, BString, ObjectId), BTreeMap<usize, Written>>;
+
+/// A file on the way to older versions of it.
+struct Trail {
+    path: BString,
+    /// What it was called before, where that is known.
+    older: Option<BString>,
+    /// The version.
+    now: Vec<u8>,
+    /// The lines that are looked for, from 0: where each is in this version, and where it was in the first.
+    left: Vec<(usize, usize)>,
+    found: BTreeMap<usize, Written>,
+}
+
+impl Trail {
+    fn new(path: BString, older: Option<BString>, now: Vec<u8>, lines: impl IntoIterator<Item = usize>) -> Self {
+        let left = lines.into_iter().map(|line| (line, line)).collect();
+        Self { path, older, now, left, found: BTreeMap::new() }
+    }
+
+    /// Goes to an older version; gives the lines that are not in it.
+    fn go_to(&mut self, old: Vec<u8>) -> Vec<(usize, usize)> {
+        let all = self.left.clone();
+        follow(&old, &self.now, &mut self.left);
+        self.now = old;
+        let stays: Vec<usize> = self.left.iter().map(|(_, line)| *line).collect();
+        all.into_iter().filter(|(_, line)| !stays.contains(line)).collect()
+    }
+}
+
+/// A timeline's turns.
+struct Turns<'b, 'r> {
+    timeline: &'b Stored<'r>,
+    /// The worktree, where that is another one.
+    worktree: Option<String>,
+}
+
+impl Turns<'_, '_> {
+    fn below(&self, view: &View<'_>, turn: &Turn) -> Option<u64> {
+        if self.worktree.is_none() { below(view, turn) } else { turn.previous }
+    }
+}
 
 struct Blame<'v, 'r> {
     view: &'v View<'r>,
@@ -180,10 +233,10 @@ struct Blame<'v, 'r> {
     others: BTreeMap<String, Stored<'r>>,
 }
 
-impl Blame<'_, '_> {
+impl<'r> Blame<'_, 'r> {
     /// Who wrote a committed line.
-    fn committed(&self, commit: ObjectId, line: &BlamedLine, known: &mut Known) -> Result<Written> {
-        let Some(note) = self.notes.get(&commit) else { return Ok((None, None)) };
+    fn committed(&self, commit: ObjectId, line: &BlamedLine, known: &mut Known) -> Result<Option<Written>> {
+        let Some(note) = self.notes.get(&commit) else { return Ok(None) };
         let worktree = Some(note.worktree.clone()).filter(|name| *name != self.view.repo.worktree_id());
         let timeline = worktree.as_ref().map_or(Some(&self.view.timeline), |name| self.others.get(name));
         let turn = timeline.map(|timeline| timeline.find_turn(note.turn)).transpose()?.flatten();
@@ -191,86 +244,141 @@ impl Blame<'_, '_> {
             // It has expired: the note says what is left to say.
             let (agent, session) = (note.agent.clone(), note.session.clone());
             let by = By { turn: note.turn, step: None, worktree, agent, model: None, session, prompt: None };
-            return Ok((Some(by), None));
+            return Ok(Some((by, None)));
         };
         let key = (turn.turn, line.path.clone(), commit);
         if !known.contains_key(&key) {
-            let steps = self.steps_of_commit(timeline, &turn, commit, line.path.as_bstr())?;
-            known.insert(key.clone(), steps);
+            let lines = self.lines_of_commit(&Turns { timeline, worktree }, &turn, commit, line.path.as_bstr())?;
+            known.insert(key.clone(), lines);
         }
-        let step = known.get(&key).and_then(|steps| steps.get(line.original.checked_sub(1)?)?.as_ref());
-        Ok((Some(by(&turn, step, worktree)), Some(turn.ended_at.clone())))
+        let number = line.original.checked_sub(1);
+        Ok(known.get(&key).zip(number).and_then(|(lines, number)| lines.get(&number)).cloned())
     }
 
-    /// The step of each line of a file, as a turn's commit has it.
+    /// Who wrote the lines of a file, as a turn's commit has it: what was there before the turn, and what the user saved while it
+    /// was open, is not the turn's, whoever committed it.
+    fn lines_of_commit(
+        &self,
+        turns: &Turns<'_, 'r>,
+        turn: &Turn,
+        commit: ObjectId,
+        path: &BStr,
+    ) -> Result<BTreeMap<usize, Written>> {
+        let committed = self.content(self.objects.commit_tree(commit)?, path)?;
+        let count = committed.lines().count();
+        let mut trail = Trail::new(path.to_owned(), None, committed.clone(), 0..count);
+        let before = self.before(turns.timeline, turn, &mut trail)?;
+        let its = trail.go_to(with_ends_of(&committed, before));
+        let steps = self.steps_of_commit(turns.timeline, turn, &committed, path, &its)?;
+        for (line, _) in its {
+            trail.found.insert(line, (by(turn, steps.get(&line), turns.worktree.clone()), turn.ended_at.clone()));
+        }
+        let parents = self.objects.parents(commit)?;
+        self.walk(turns, turns.below(self.view, turn), &parents, &mut trail)?;
+        Ok(trail.found)
+    }
+
+    /// The steps that wrote these lines of a file, as a turn's commit has it.
     fn steps_of_commit(
         &self,
         timeline: &Stored<'_>,
         turn: &Turn,
-        commit: ObjectId,
+        committed: &[u8],
         path: &BStr,
-    ) -> Result<Vec<Option<Step>>> {
+        lines: &[(usize, usize)],
+    ) -> Result<BTreeMap<usize, Step>> {
         if timeline.last_step(turn.turn)? == 0 {
-            return Ok(Vec::new());
+            return Ok(BTreeMap::new());
         }
-        let committed = self.content(self.objects.commit_tree(commit)?, path)?;
-        let after = self.at(&timeline.checkpoint(turn.turn, Side::After)?, path)?;
-        let carried = carried(&after, &committed);
-        let lines: Vec<usize> = carried.iter().flatten().copied().collect();
-        let steps = self.steps(timeline, turn, path, &after, lines)?;
-        Ok(carried.into_iter().map(|line| steps.get(&line?).cloned()).collect())
+        let after = with_ends_of(committed, self.at(&timeline.checkpoint(turn.turn, Side::After)?, path)?);
+        let carried = carried(&after, committed);
+        let places = lines.iter().filter_map(|(line, _)| Some((carried.get(*line).copied()??, *line)));
+        let places: BTreeMap<usize, usize> = places.collect();
+        let steps = self.steps(timeline, turn, path, &after, places.keys().copied().collect())?;
+        Ok(steps.into_iter().filter_map(|(place, step)| Some((*places.get(&place)?, step))).collect())
     }
 
-    /// Which turn done here, or which one that is open, wrote these lines of a file, from 0; those that are not in it are the
-    /// user's.
-    fn recorded(
-        &self,
-        path: &BStr,
-        content: &[u8],
-        lines: Vec<usize>,
-    ) -> Result<BTreeMap<usize, (By, Option<String>)>> {
-        let mut found = BTreeMap::new();
-        // Each line where it is in the version that is looked at, and where it is in the worktree.
-        let mut left: Vec<(usize, usize)> = lines.into_iter().map(|line| (line, line)).collect();
-        let mut now = content.to_vec();
+    /// Which turn done here, or which one that is open, wrote these lines of a file; those that are left are the user's.
+    fn recorded(&self, mut trail: Trail) -> Result<BTreeMap<usize, Written>> {
+        let turns = Turns { timeline: &self.view.timeline, worktree: None };
         if let Some(open) = self.view.open_turn()? {
-            self.written(&open, path, &mut now, &mut left, &mut found)?;
+            self.written(&turns, &open, &mut trail)?;
         }
-        let (mut at, mut looked) = (self.view.top()?, 0);
-        let name = quoted(path);
-        while let Some(number) = at.filter(|_| !left.is_empty() && looked < FAR) {
-            let turn = self.view.timeline.require_turn(number)?;
-            if self.view.timeline.turn_files(number)?.iter().any(|file| file.path == name) {
-                let after = self.at(&self.view.timeline.checkpoint(number, Side::After)?, path)?;
-                follow(&after, &now, &mut left);
-                now = after;
-                self.written(&turn, path, &mut now, &mut left, &mut found)?;
+        self.walk(&turns, self.view.top()?, &[], &mut trail)?;
+        Ok(trail.found)
+    }
+
+    /// Goes from one turn down over those below it. Whatever was committed in what these commits stand on is told by git.
+    fn walk(&self, turns: &Turns<'_, 'r>, top: Option<u64>, parents: &[ObjectId], trail: &mut Trail) -> Result<()> {
+        let (mut at, mut looked) = (top, 0);
+        while let Some(number) = at.filter(|_| !trail.left.is_empty() && looked < FAR) {
+            let Some(turn) = turns.timeline.find_turn(number)? else { break };
+            let files = turns.timeline.turn_files(number)?;
+            let has = |name: &BString| files.iter().any(|file| file.path == quoted(name.as_bstr()));
+            if has(&trail.path) || trail.older.as_ref().is_some_and(has) {
+                let state = turns.timeline.checkpoint(number, Side::After)?;
+                self.rename(&state, trail)?;
+                if self.is_committed(&state, trail.path.as_bstr(), parents)? {
+                    break;
+                }
+                let after = self.at(&state, trail.path.as_bstr())?;
+                trail.go_to(with_ends_of(&trail.now, after));
+                self.written(turns, &turn, trail)?;
             }
-            (at, looked) = (below(self.view, &turn), looked + 1);
+            (at, looked) = (turns.below(self.view, &turn), looked + 1);
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// Whether what a state has of a file was committed in what these commits stand on.
+    fn is_committed(&self, state: &Checkpoint, path: &BStr, parents: &[ObjectId]) -> Result<bool> {
+        let (Some(head), false) = (state.head.commit, parents.is_empty()) else { return Ok(false) };
+        if self.objects.tree_file(self.objects.commit_tree(head)?, path)?
+            != self.objects.tree_file(state.worktree, path)?
+        {
+            return Ok(false);
+        }
+        parents.iter().try_fold(false, |is, parent| Ok(is || self.objects.is_ancestor(head, *parent)?))
     }
 
     /// Takes the lines out of those that are left that a turn wrote, and goes to the version before it.
-    fn written(
-        &self,
-        turn: &Turn,
-        path: &BStr,
-        now: &mut Vec<u8>,
-        left: &mut Vec<(usize, usize)>,
-        found: &mut BTreeMap<usize, (By, Option<String>)>,
-    ) -> Result<()> {
-        let timeline = &self.view.timeline;
-        let before = self.at(&timeline.undone_to(turn.turn)?, path)?;
-        let all = left.clone();
-        follow(&before, now, left);
-        let stays: Vec<usize> = left.iter().map(|(_, line)| *line).collect();
-        let its: Vec<(usize, usize)> = all.into_iter().filter(|(_, line)| !stays.contains(line)).collect();
-        let steps = self.steps(timeline, turn, path, now, its.iter().map(|(here, _)| *here).collect())?;
+    fn written(&self, turns: &Turns<'_, 'r>, turn: &Turn, trail: &mut Trail) -> Result<()> {
+        let (path, now) = (trail.path.clone(), trail.now.clone());
+        let before = self.before(turns.timeline, turn, trail)?;
+        let its = trail.go_to(with_ends_of(&now, before));
+        let lines = its.iter().map(|(here, _)| *here).collect();
+        let steps = self.steps(turns.timeline, turn, path.as_bstr(), &now, lines)?;
         for (here, line) in its {
-            found.insert(line, (by(turn, steps.get(&here), None), turn.ended_at.clone()));
+            let by = by(turn, steps.get(&here), turns.worktree.clone());
+            trail.found.insert(line, (by, turn.ended_at.clone()));
         }
-        *now = before;
+        Ok(())
+    }
+
+    /// What a file held before a turn, or as the user saved it meanwhile, under the name that it had then.
+    fn before(&self, timeline: &Stored<'_>, turn: &Turn, trail: &mut Trail) -> Result<Vec<u8>> {
+        let name = quoted(trail.path.as_bstr());
+        let renamed = timeline.turn_files(turn.turn)?.into_iter().find(|file| file.path == name);
+        let state = timeline.undone_to(turn.turn)?;
+        if let Some(from) = renamed.and_then(|file| file.from)
+            && self.objects.tree_file(state.worktree, trail.path.as_bstr())?.is_none()
+        {
+            trail.older = unquoted(&from).or_else(|| Some(from.into()));
+        }
+        self.rename(&state, trail)?;
+        self.at(&state, trail.path.as_bstr())
+    }
+
+    /// Goes by the older name where a state has only that.
+    fn rename(&self, state: &Checkpoint, trail: &mut Trail) -> Result<()> {
+        let is_there =
+            |path: &BString| Ok::<_, anyhow::Error>(self.objects.tree_file(state.worktree, path.as_bstr())?.is_some());
+        if let Some(older) = trail.older.clone()
+            && !is_there(&trail.path)?
+            && is_there(&older)?
+        {
+            (trail.path, trail.older) = (older, None);
+        }
         Ok(())
     }
 
@@ -283,26 +391,21 @@ impl Blame<'_, '_> {
         content: &[u8],
         lines: Vec<usize>,
     ) -> Result<BTreeMap<usize, Step>> {
-        let mut found = BTreeMap::new();
-        let mut left: Vec<(usize, usize)> = lines.into_iter().map(|line| (line, line)).collect();
-        let (mut now, name) = (content.to_vec(), quoted(path));
+        let (mut found, name) = (BTreeMap::new(), quoted(path));
+        let mut trail = Trail::new(path.to_owned(), None, content.to_vec(), lines);
         for number in (1..=timeline.last_step(turn.turn)?).rev() {
-            if left.is_empty() {
+            if trail.left.is_empty() {
                 break;
             }
             let Some(step) = timeline.step(turn.turn, number)? else { continue };
             if timeline.step_files(turn.turn, number)?.iter().all(|file| file.path != name) {
                 continue;
             }
-            let after = self.at(&states::after(timeline, turn, number)?, path)?;
-            follow(&after, &now, &mut left);
-            let before = self.at(&states::before(timeline, turn, number)?, path)?;
-            let all = left.clone();
-            follow(&before, &after, &mut left);
-            let stays: Vec<usize> = left.iter().map(|(_, line)| *line).collect();
-            let its = all.into_iter().map(|(_, line)| line).filter(|line| !stays.contains(line));
-            found.extend(its.map(|line| (line, step.clone())));
-            now = before;
+            let ends = [states::after(timeline, turn, number)?, states::before(timeline, turn, number)?];
+            let [after, before] = ends.map(|state| self.at(&state, path));
+            trail.go_to(with_ends_of(content, after?));
+            let its = trail.go_to(with_ends_of(content, before?));
+            found.extend(its.into_iter().map(|(_, line)| (line, step.clone())));
         }
         Ok(found)
     }
@@ -314,6 +417,11 @@ impl Blame<'_, '_> {
     fn content(&self, tree: ObjectId, path: &BStr) -> Result<Vec<u8>> {
         self.objects.tree_file(tree, path)?.map_or_else(|| Ok(Vec::new()), |(_, id)| self.objects.blob(id))
     }
+}
+
+/// A version with its lines' ends as another has them: git may have committed others than the worktree has.
+fn with_ends_of(other: &[u8], version: Vec<u8>) -> Vec<u8> {
+    if other.contains(&b'\r') || !version.contains(&b'\r') { version } else { version.replace(b"\r\n", b"\n") }
 }
 
 /// The lines of a file, from 1, that a turn wrote, and by whose call.

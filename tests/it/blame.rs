@@ -1,7 +1,7 @@
 //! `oxundo blame` and `show --format=agent-trace`: each line of a story is written by somebody who is known, and is told as theirs.
 
 use crate::sandbox::{Mode, Sandbox, in_both_modes};
-use crate::steps::{call, hook};
+use crate::steps::{call, hook, tick};
 use serde_json::{Value, json};
 
 /// What is told of each line: its content's first word, which says who wrote it, and the turn or step, or who made the commit.
@@ -92,6 +92,58 @@ fn a_line_of_a_turn_with_steps_has_its_step_its_session_and_its_prompt() {
         assert_eq!(serde_json::from_str::<Value>(&line).expect("it is JSON"), traced["trace"]);
         assert_eq!(repo.git(["for-each-ref", "refs/notes/ai"]), "", "no other tool's notes are written");
     }
+}
+
+#[test]
+fn a_line_that_a_turn_found_and_committed_is_not_the_turns() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.commit("f", "user\nuser\nuser\n");
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+            repo.sh("echo before >>f");
+            repo.turn(mode, "echo first >>f");
+        }
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edits(&repo, "s", 1, "sed -i '1i second' f");
+        repo.sh("sed -i '3i between' f");
+        tick();
+        call(&repo, "s", 2, "Bash", &json!({}), "sed -i '5i third' f; git commit -qam own");
+        hook(&repo, "s", "Stop", &json!({}));
+        let turn = if mode == Mode::Ghost { 2 } else { 1 };
+        let mut lines = vec![format!("second {turn}.1"), "user User Name".into(), "between User Name".into()];
+        lines.extend(["user User Name".into(), format!("third {turn}.2"), "user User Name".into()]);
+        if mode == Mode::Ghost {
+            lines.extend(["before User Name".into(), "first 1".into()]);
+        }
+        assert_eq!(told(&repo, &[], "f"), lines, "{mode:?}");
+        // The next turn puts its own commit in the place of that one.
+        repo.turn(mode, "echo amended >>f; git commit -q --amend -am own");
+        let next = turn + 1;
+        lines.push(format!("amended {next}"));
+        assert_eq!(told(&repo, &[], "f"), lines, "amended, {mode:?}");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn lines_are_told_under_another_name_too() {
+    let repo = Sandbox::new();
+    let lines: String = (1..20).map(|line| format!("user\t{line}\n")).collect();
+    repo.commit("f", &lines);
+    repo.turn(Mode::Ghost, "sed -i '3i one' f");
+    // The user gives it another name, then a turn does, and commits it.
+    repo.sh("git mv f g");
+    let whose = || told(&repo, &[], "g").into_iter().find(|line| line.starts_with("one ")).expect("the line");
+    assert_eq!(whose(), "one 1");
+    repo.sh("git mv g f");
+    repo.turn(Mode::Ghost, "sed -i '7i two' f; git mv f 'h\u{e9}'; git commit -qam moved");
+    let all = told(&repo, &[], "h\u{e9}");
+    assert_eq!((all[2].as_str(), all[6].as_str(), all[0].as_str()), ("one 1", "two 2", "user\t1 User Name"), "{all:?}");
+    repo.turn(Mode::Ghost, "sed -i '9i three' 'h\u{e9}'; git mv 'h\u{e9}' f");
+    let all = told(&repo, &[], "f");
+    assert_eq!((all[2].as_str(), all[6].as_str(), all[8].as_str()), ("one 1", "two 2", "three 3"), "{all:?}");
+    repo.assert_sound();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
-use crate::model::bytes::{sanitized, unquoted};
+use crate::model::bytes::{sanitized, unquoted_by_git};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -21,6 +21,8 @@ pub struct BlamedLine {
     pub original: usize,
     /// The path there.
     pub path: BString,
+    /// The path in what came before that.
+    pub previous: Option<BString>,
     /// Who wrote the commit.
     pub author: String,
     /// When, in seconds since 1970.
@@ -73,7 +75,11 @@ fn parsed(told: &[u8], path: &BStr) -> Result<Vec<BlamedLine>> {
                 b"author" => blamed.author = text.into_owned(),
                 b"author-time" => blamed.time = text.parse().unwrap_or_default(),
                 b"summary" => blamed.subject = text.into_owned(),
-                b"filename" => blamed.path = unquoted(&text).unwrap_or_else(|| value.into()),
+                b"previous" => {
+                    let name = text.split_once(' ').map(|(_, name)| name);
+                    blamed.previous = name.map(|name| unquoted_by_git(name).unwrap_or_else(|| name.into()));
+                }
+                b"filename" => blamed.path = unquoted_by_git(&text).unwrap_or_else(|| value.into()),
                 _ => {}
             }
             continue;
@@ -85,7 +91,8 @@ fn parsed(told: &[u8], path: &BStr) -> Result<Vec<BlamedLine>> {
         let [original, line] = [number(), number()].map(|word| word.and_then(|word| word.parse().ok()).unwrap_or(0));
         let commit = Some(id).filter(|id| !id.is_null());
         let (author, subject) = (String::new(), String::new());
-        now = Some(BlamedLine { line, commit, original, path: path.to_owned(), author, time: 0, subject });
+        let path = path.to_owned();
+        now = Some(BlamedLine { line, commit, original, path, previous: None, author, time: 0, subject });
     }
     Ok(lines)
 }
