@@ -1,6 +1,6 @@
 //! The calls of tools that agents' hooks tell of: evidence of when an agent was at work.
 
-use crate::model::checkpoint::{FileState, hex_option};
+use crate::model::checkpoint::{FileState, IndexEntry, hex_option};
 use crate::model::pointers::Moved;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,9 @@ pub struct CallMark {
     /// What the file held that it names, where somebody had changed that since the last look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FileState>,
+    /// What was staged of that file, where somebody had staged it since the last look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staged: Option<Vec<IndexEntry>>,
     /// The state in which it found all, where that was looked at.
     #[serde(default, with = "hex_option", skip_serializing_if = "Option::is_none")]
     pub state: Option<ObjectId>,
@@ -110,6 +113,9 @@ pub struct CallMark {
     /// What was looked at after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
+    /// Which index that was, where all was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<String>,
 }
 
 /// What was looked at after a call, for a step.
@@ -148,6 +154,9 @@ pub struct ToolCall {
     /// What somebody else had left in the file that it names.
     #[serde(skip)]
     pub found: Option<FileState>,
+    /// What somebody else had staged of that file.
+    #[serde(skip)]
+    pub staged: Option<Vec<IndexEntry>>,
     /// The state in which it found all, where that was looked at.
     #[serde(skip)]
     pub state: Option<ObjectId>,
@@ -157,6 +166,9 @@ pub struct ToolCall {
     /// Whether it is known what it changed.
     #[serde(skip)]
     pub is_known: bool,
+    /// Which index was looked at after it, where all was.
+    #[serde(skip)]
+    pub index: Option<String>,
     /// Whether something that it started goes on.
     #[serde(skip)]
     pub goes_on: bool,
@@ -168,8 +180,22 @@ pub struct ToolCall {
 impl CallMark {
     /// That a call began.
     pub fn of(call: ToolCall) -> Self {
-        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, state, moved, .. } = call;
-        Self { session, tool, at: began_at, since_boot, ends: false, beside, clock, found, state, moved, looked: None }
+        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, staged, state, moved, .. } = call;
+        Self {
+            session,
+            tool,
+            at: began_at,
+            since_boot,
+            ends: false,
+            beside,
+            clock,
+            found,
+            staged,
+            state,
+            moved,
+            looked: None,
+            index: None,
+        }
     }
 }
 
@@ -209,9 +235,10 @@ impl ToolCall {
 pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
     for (place, mark) in marks.into_iter().enumerate() {
-        let CallMark { session, tool, at, since_boot, ends, beside, clock, found, state, moved, looked } = mark;
+        let CallMark { session, tool, at, since_boot, ends, beside, clock, found, staged, state, moved, looked, index } =
+            mark;
         if let Some(looked) = looked {
-            looked_at(&mut calls, looked, session.as_deref(), &tool);
+            looked_at(&mut calls, (looked, index), session.as_deref(), &tool);
             continue;
         }
         if !ends {
@@ -225,9 +252,11 @@ pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
                 beside,
                 clock,
                 found,
+                staged,
                 state,
                 moved,
                 is_known,
+                index: None,
                 goes_on: false,
                 told: (place, None),
             };
@@ -256,6 +285,12 @@ pub fn first_unknown(told: &[ToolCall]) -> Option<u64> {
     unknown.map(|call| call.clock.unwrap_or_default()).min()
 }
 
+/// Which index was looked at last as a whole.
+pub fn last_index(told: &[ToolCall]) -> Option<&String> {
+    let looked = told.iter().filter(|call| call.index.is_some());
+    looked.max_by_key(|call| call.told.1)?.index.as_ref()
+}
+
 /// What refs that call found elsewhere of which alone it is not known what it changed; none where that was not looked at, or
 /// others were in flight beside it.
 pub fn found_by_only_unknown(told: &[ToolCall]) -> Option<&Moved> {
@@ -266,11 +301,12 @@ pub fn found_by_only_unknown(told: &[ToolCall]) -> Option<&Moved> {
 }
 
 /// Notes what was looked at after a call.
-fn looked_at(calls: &mut [ToolCall], looked: Looked, session: Option<&str>, tool: &ToolUse) {
+fn looked_at(calls: &mut [ToolCall], (looked, index): (Looked, Option<String>), session: Option<&str>, tool: &ToolUse) {
     let is_it = |call: &ToolCall| call.session.as_deref() == session && is_same_call(&call.tool, tool);
     let ended = calls.iter_mut().filter(|call| call.ended_at.is_some() && is_it(call));
     if let Some(call) = ended.max_by_key(|call| call.told.1) {
         call.is_known = true;
+        call.index = index;
         call.goes_on = looked == Looked::GoesOn;
     }
     if looked != Looked::File {
@@ -301,9 +337,11 @@ mod tests {
             beside: vec![7, 8],
             clock: None,
             found: None,
+            staged: None,
             state: None,
             moved: None,
             looked: None,
+            index: None,
         }
     }
 

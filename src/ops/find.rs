@@ -189,6 +189,13 @@ impl Search<'_, '_> {
             let from = self.found.len();
             commit.files.into_iter().try_for_each(|(path, id)| self.content(path, id))?;
             self.is_in(from, &Place::Commit(commit.commit), Some(&commit.at));
+            if let Some(unreached::Found { checkpoint, files, index }) = commit.state {
+                let from = self.found.len();
+                self.in_tree(files, BStr::new(""))?;
+                self.is_in(from, &Place::Commit(files), Some(&commit.at));
+                let (state, at) = ("before a call".to_owned(), Some(commit.at));
+                self.staged.push(Staged { state, checkpoint, tree: index, at });
+            }
         }
         Ok(())
     }

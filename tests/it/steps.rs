@@ -322,6 +322,44 @@ fn what_a_call_writes_over_in_a_new_directory_is_found() {
     }
 }
 
+/// The user stages a line and takes it out of the file again: only the index has it, and the next call stages something else.
+#[test]
+fn what_is_only_staged_is_kept_when_a_call_stages_over_it() {
+    for (mode, tool) in [(Mode::Commit, "Edit"), (Mode::Ghost, "Edit"), (Mode::Commit, "Bash"), (Mode::Ghost, "Bash")] {
+        let repo = Sandbox::new();
+        repo.commit("own.txt", "1\n2\n3\n");
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        // After this the index is known as a whole.
+        shell(&repo, 1, "echo agent >>README.txt; git add README.txt");
+        repo.sh("sed -i '2i STAGED' own.txt; git add own.txt; sed -i 2d own.txt");
+        let staged = repo.git(["diff", "--cached", "--", "own.txt"]);
+        tick();
+        let about = json!({"tool_name": tool, "tool_use_id": "x",
+            "tool_input": {"file_path": repo.path("own.txt"), "command": "x"}});
+        hook(&repo, "s", "PreToolUse", &about);
+        // With all that git lets go of, in the call already.
+        repo.sh("echo agent >>own.txt; git add own.txt; git gc -q --prune=now");
+        let found = repo.json(["find", "-S", "STAGED"]).1;
+        assert_eq!(found["found"][0]["path"], "own.txt", "{tool}, {mode:?}: in the call already: {found}");
+        hook(&repo, "s", "PostToolUse", &about);
+        hook(&repo, "s", "Stop", &json!({}));
+        repo.prune();
+        let after = repo.state();
+        let found = repo.json(["find", "-S", "STAGED"]).1;
+        let command = found["found"][0]["command"].as_str().unwrap_or_default().to_owned();
+        assert!(!command.is_empty(), "{tool}, {mode:?}: it is found: {found}");
+        repo.undo();
+        repo.assert_file("own.txt", "1\n2\n3\n", "the file is as it was");
+        assert_eq!(repo.git(["diff", "--cached", "--", "own.txt"]), staged, "{tool}, {mode:?}: staged as it was");
+        repo.redo();
+        repo.state().assert_is(&after, tool);
+        repo.assert_sound();
+    }
+}
+
 #[test]
 fn a_commit_of_the_users_that_a_call_takes_off_its_branch_is_kept() {
     let repo = Sandbox::new();

@@ -2,6 +2,7 @@
 //! the index meanwhile.
 
 use crate::git::index::Index;
+use crate::git::repo::Stamp;
 use crate::git::repo::scratch::remove_if_there;
 use anyhow::Result;
 use gix::index::File;
@@ -22,6 +23,12 @@ impl Index<'_> {
     pub fn begun(&self) -> Option<File> {
         let path = self.repo.scratch_path(BEGUN);
         path.exists().then(|| self.decode_index(&path).ok())?
+    }
+
+    /// Whether the index is still that one.
+    pub fn is_as_begun(&self) -> bool {
+        let now = Stamp::of(&self.index_path());
+        now.is_some() && now == Stamp::of(&self.repo.scratch_path(BEGUN))
     }
 
     /// When the turn is over.

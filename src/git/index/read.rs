@@ -31,6 +31,16 @@ impl Index<'_> {
         Ok(index)
     }
 
+    /// Which index was read last; none where it was replaced as it was read.
+    pub fn last_read(&self) -> Option<String> {
+        self.repo.index.borrow().as_ref().map(|(stamp, _)| stamp.to_string())
+    }
+
+    /// Which index is there.
+    pub fn present(&self) -> Option<String> {
+        Stamp::of(&self.index_path()).map(|stamp| stamp.to_string())
+    }
+
     /// Where git keeps this worktree's index, whatever `GIT_INDEX_FILE` says: a hook sets that
     /// to a file of its own.
     pub fn index_path(&self) -> PathBuf {

@@ -51,6 +51,7 @@ use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsStr;
+use std::fmt;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -155,6 +156,13 @@ impl Stamp {
             size: about.size(),
             modified: (about.mtime(), about.mtime_nsec()),
         })
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, size, modified } = self;
+        write!(f, "{} {} {size} {} {}", file.0, file.1, modified.0, modified.1)
     }
 }
 

@@ -20,6 +20,18 @@ pub struct Unreached {
     pub at: String,
     /// The files that it made or changed.
     pub files: Vec<(BString, ObjectId)>,
+    /// The state that a call found, where it keeps that.
+    pub state: Option<Found>,
+}
+
+/// The trees of a state that a call found.
+pub struct Found {
+    /// Of its checkpoint.
+    pub checkpoint: ObjectId,
+    /// Of its files.
+    pub files: ObjectId,
+    /// Of what was staged.
+    pub index: ObjectId,
 }
 
 /// The commits that these timelines keep alive and nothing else, the newest first.
@@ -42,6 +54,10 @@ pub fn unreached(view: &View<'_>, timelines: &[&Stored<'_>]) -> Result<Vec<Unrea
 
 fn read(view: &View<'_>, commit: ObjectId) -> Result<Unreached> {
     let objects = Objects::new(view.repo);
+    let at = Timelines::new(view.repo).operation_of(commit).at;
+    if let Some(state) = state_of(view, commit)? {
+        return Ok(Unreached { commit, at, files: Vec::new(), state: Some(state) });
+    }
     let parent = objects.parents(commit)?.first().map(|parent| objects.commit_tree(*parent)).transpose()?;
     let parent = parent.map_or_else(|| objects.write_empty_tree(), Ok)?;
     let changes = objects.tree_changes(parent, objects.commit_tree(commit)?)?;
@@ -49,5 +65,19 @@ fn read(view: &View<'_>, commit: ObjectId) -> Result<Unreached> {
         let (kind, id) = change.to?;
         (!kind.is_commit()).then_some((path, id))
     });
-    Ok(Unreached { commit, at: Timelines::new(view.repo).operation_of(commit).at, files: files.collect() })
+    Ok(Unreached { commit, at, files: files.collect(), state: None })
+}
+
+/// The state that a commit keeps, if it is one of these.
+fn state_of(view: &View<'_>, commit: ObjectId) -> Result<Option<Found>> {
+    let objects = Objects::new(view.repo);
+    if !objects.parents(commit)?.is_empty() {
+        return Ok(None);
+    }
+    let checkpoint = objects.commit_tree(commit)?;
+    let part = |name: &str| Ok::<_, anyhow::Error>(objects.tree_entry(checkpoint, name.into())?.map(|(_, id)| id));
+    let (Some(files), Some(index), Some(_)) = (part("worktree")?, part("index")?, part("rules")?) else {
+        return Ok(None);
+    };
+    Ok(Some(Found { checkpoint, files, index }))
 }

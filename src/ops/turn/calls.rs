@@ -3,18 +3,20 @@
 
 use crate::agents::process::{at_work, caller, own_line, processes_below, processes_of};
 use crate::error::{Code, Refusal};
+use crate::git::index::Index;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, rfc3339_now, since_boot, unix_now};
 use crate::git::repo::platform::file_clock;
 use crate::git::repo::scratch::{append_line, remove_if_there};
 use crate::model::bytes::sanitized;
 use crate::model::call::{CallMark, Looked, ToolCall, ToolUse, calls};
-use crate::model::checkpoint::FileState;
+use crate::model::checkpoint::{FileState, IndexEntry};
 use crate::model::pointers::Moved;
 use crate::model::turn::{Participant, Turn};
 use crate::ops::view::View;
 use anyhow::{Context, Result};
 use gix::ObjectId;
+use gix::bstr::BString;
 
 /// The file. One is enough: only one turn is open.
 const FILE: &str = "calls";
@@ -27,8 +29,12 @@ pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Re
 /// What a call finds as it begins.
 #[derive(Clone, Debug, Default)]
 pub struct FoundBefore {
-    /// What somebody has left in the file that it names.
+    /// The file that it names.
+    pub path: BString,
+    /// What somebody has left in it.
     pub file: Option<FileState>,
+    /// What somebody has staged of it.
+    pub staged: Option<Vec<IndexEntry>>,
     /// The state of all, as a tree.
     pub state: Option<ObjectId>,
     /// The refs that are not where the turn found them.
@@ -39,10 +45,10 @@ pub struct FoundBefore {
 
 /// As [`record`], of a call that begins.
 pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: FoundBefore) -> Result<()> {
-    let FoundBefore { file, state, moved, may_have_begun } = found;
+    let FoundBefore { file, staged, state, moved, may_have_begun, .. } = found;
     let mark = mark(part, tool, false);
     let clock = if may_have_begun { Some(0) } else { mark.clock };
-    append(repo, &CallMark { found: file, state, moved, clock, ..mark })
+    append(repo, &CallMark { found: file, staged, state, moved, clock, ..mark })
 }
 
 /// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it.
@@ -58,7 +64,8 @@ pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<()
 
 /// Adds what was looked at after a call.
 pub fn record_look(repo: &Repo, part: &Participant, tool: &ToolUse, looked: Looked) -> Result<()> {
-    append(repo, &CallMark { looked: Some(looked), ..mark(part, tool, true) })
+    let index = if looked == Looked::All { Index::new(repo).last_read() } else { None };
+    append(repo, &CallMark { looked: Some(looked), index, ..mark(part, tool, true) })
 }
 
 fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
@@ -72,9 +79,11 @@ fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
         beside: beside.unwrap_or_default(),
         clock: (!ends).then(file_clock),
         found: None,
+        staged: None,
         state: None,
         moved: None,
         looked: None,
+        index: None,
     }
 }
 

@@ -3,8 +3,9 @@
 
 use crate::agents::process::at_work;
 use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
 use crate::git::objects::Objects;
-use crate::git::objects::tree::entry_kind;
+use crate::git::objects::tree::{entry_kind, tree_change};
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
@@ -14,8 +15,8 @@ use crate::git::worktree::names::is_storable;
 use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::size_of;
 use crate::model::bytes::{quoted, sanitized};
-use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended};
-use crate::model::checkpoint::{Checkpoint, FileState};
+use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended, last_index};
+use crate::model::checkpoint::{Checkpoint, FileState, IndexEntry};
 use crate::model::path::parents;
 use crate::model::plan::{Op, Plan};
 use crate::model::pointers::{Moved, Pointers};
@@ -30,7 +31,7 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -105,7 +106,13 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
         found.moved = Some(start.moved_to(&Refs::new(view.repo).pointers()?));
     }
     match reach {
-        Reach::File(path) => found.file = file_before(view, &told, &last, &path)?,
+        Reach::File(path) => {
+            if !may_write(view.repo, told.iter().filter(|call| call.ended_at.is_none()), &path) {
+                found.file = file_before(view, &last, &path)?;
+                found.staged = staged_before(view, &told, &last, &path)?;
+            }
+            found.path = path;
+        }
         // What a call that may do anything has changed by now is nobody else's.
         Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| is_unknown(call))) => {
             let now = Since::look_within(view, &turn)?.into_state();
@@ -141,16 +148,36 @@ fn but_for<'c>(
 }
 
 /// What a file holds that a call is about to write, if somebody has changed it since the last step.
-fn file_before(view: &View<'_>, told: &[ToolCall], last: &Checkpoint, path: &BString) -> Result<Option<FileState>> {
-    if may_write(view.repo, told.iter().filter(|call| call.ended_at.is_none()), path) {
-        return Ok(None);
-    }
+fn file_before(view: &View<'_>, last: &Checkpoint, path: &BString) -> Result<Option<FileState>> {
     let known = Checkpoints::new(view.repo).captured_file(last, path.as_bstr())?;
     let now = Worktree::new(view.repo).state(path.as_bstr(), view.repo.hash_kind())?;
     if now.is_none() || now == known || !is_covered(view, last, path.as_bstr())? {
         return Ok(None);
     }
     Checkpoints::new(view.repo).file_now(path.as_bstr())
+}
+
+/// What is staged of a file that a call is about to write, if somebody has staged it since the last look: the worktree may have
+/// something else, and the call may stage that.
+fn staged_before(
+    view: &View<'_>,
+    told: &[ToolCall],
+    last: &Checkpoint,
+    path: &BString,
+) -> Result<Option<Vec<IndexEntry>>> {
+    let index = Index::new(view.repo);
+    if index.is_as_begun() || index.present().is_none_or(|now| last_index(told) == Some(&now)) {
+        return Ok(None);
+    }
+    let now = staged_now(view, path)?;
+    let known = Checkpoints::new(view.repo).entries_of(&last.index, path.as_bstr())?;
+    Ok(Some(now).filter(|now| !now.is_empty() && *now != known))
+}
+
+fn staged_now(view: &View<'_>, path: &BString) -> Result<Vec<IndexEntry>> {
+    let index = Index::new(view.repo);
+    let read = index.read_index()?;
+    index.index_entries(&read, path.as_bstr())
 }
 
 /// Whether one of these calls may write a file.
@@ -215,7 +242,7 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     let start = states::pointers_at_beginning(&locked.timeline, &turn)?;
     let (seen, extent) = match Reach::of(locked.repo, &call.tool) {
         Reach::Nowhere => return calls::record_look(locked.repo, part, tool, Looked::File),
-        Reach::File(path) => (file(locked, &turn, (&last, found), call, path)?, Looked::File),
+        Reach::File(path) => (named(locked, &turn, (&last, found), call, &path)?, Looked::File),
         Reach::Anywhere => {
             let is_found = found.is_some();
             let mut seen = all(locked, &turn, (&last, found), &told, call)?;
@@ -275,6 +302,28 @@ fn found_state(view: &View<'_>, last: &Checkpoint, told: &[ToolCall], call: &Too
     }
     let state = first.state.map(|state| Checkpoints::new(view.repo).read_checkpoint(state)).transpose()?;
     state.map(|state| but_for(view, state, last, since.into_iter())).transpose()
+}
+
+/// Looks at the file that a call names, and at what is staged of it where somebody had staged that before it.
+fn named(
+    view: &View<'_>,
+    turn: &Turn,
+    (last, found): (&Checkpoint, Option<Checkpoint>),
+    call: &ToolCall,
+    path: &BString,
+) -> Result<Seen> {
+    let objects = Objects::new(view.repo);
+    let known = found.as_ref().unwrap_or(last).clone();
+    let mut seen = file(view, turn, (last, found), call, path.clone())?;
+    let is_there = |entries: &&Vec<IndexEntry>| entries.iter().all(|entry| objects.has_object(entry.id));
+    if let Some(staged) = call.staged.as_ref().filter(is_there) {
+        let checkpoints = Checkpoints::new(view.repo);
+        let entries = |entries: Vec<IndexEntry>| BTreeMap::from([(path.clone(), entries)]);
+        let before = seen.before.get_or_insert(known);
+        checkpoints.put_entries(&mut before.index, &entries(staged.clone()))?;
+        checkpoints.put_entries(&mut seen.after.index, &entries(staged_now(view, path)?))?;
+    }
+    Ok(seen)
 }
 
 /// Looks at the file that a call names, and where that does not tell all of it, as of one that is gone, ignored, private or in
@@ -441,8 +490,9 @@ fn hold(state: &mut Timeline, pins: impl Iterator<Item = Pin>) {
 pub fn keep_found(locked: &mut Locked<'_>, tool: &ToolUse, found: &FoundBefore) -> Result<()> {
     let objects = Objects::new(locked.repo);
     let mut trees: Vec<ObjectId> = found.state.into_iter().collect();
-    if let Some(file) = found.file {
-        let change = ("file".into(), Some((entry_kind(file.kind), file.id)));
+    let file = found.file.map(|file| (found.path.clone(), Some((entry_kind(file.kind), file.id))));
+    let staged = found.staged.iter().filter(|entries| !entries.iter().any(IndexEntry::is_gitlink));
+    for change in file.into_iter().chain(staged.map(|entries| tree_change(&found.path, entries))) {
         trees.push(objects.edited_tree(objects.empty_tree(), &[change])?);
     }
     let held = &locked.timeline.state.held;
