@@ -72,6 +72,17 @@ impl Pointers {
         self.put_into(state);
     }
 
+    /// Leaves these branches where they are now, with HEAD on the one that it is on. One that is gone now is not left.
+    pub fn leave<'n>(&mut self, names: impl IntoIterator<Item = &'n String>, now: &Self) {
+        for name in names {
+            let Some(tip) = now.branches.get(name) else { continue };
+            self.branches.insert(name.clone(), *tip);
+            if self.head.branch.as_ref() == Some(name) {
+                self.head.commit = Some(*tip);
+            }
+        }
+    }
+
     /// What is not where these have it.
     pub fn moved_to(&self, now: &Self) -> Moved {
         Moved {

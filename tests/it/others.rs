@@ -1,6 +1,8 @@
 //! What other tools keep in the repository: branches that they move while a turn is open, notes, refs and files of their own.
 
 use crate::sandbox::{Mode, Sandbox, State, in_both_modes};
+use crate::steps::{hook, shell};
+use serde_json::json;
 
 /// What others do to branches while an agent is at work, and what it does itself.
 const BUSY: &str = "
@@ -92,6 +94,53 @@ fn on_another_tools_branch_a_turn_makes_no_commit_and_says_so() {
     assert_eq!(repo.git(["rev-list", "--count", "HEAD"]), "1");
     repo.undo();
     repo.state().assert_is(&before, "the turn is undone all the same");
+}
+
+/// The tool commits on its branch while a turn is at work there, as the agent may have it do: the branch stays.
+#[test]
+fn another_tools_branch_stays_where_it_went_in_a_turn_and_is_named() {
+    let commit = "git commit -q --allow-empty -m Workspace";
+    let update = "git update-ref -m GitButler HEAD $(git commit-tree -p HEAD -m Workspace HEAD^{tree})";
+    for (script, by_hooks) in [(commit, false), (update, false), (commit, true), ("git commit -qam Workspace", true)] {
+        let repo = Sandbox::new();
+        repo.write("staged.txt", "1\n").sh("git add -A; git commit -qm files; git switch -qc gitbutler/workspace");
+        repo.sh("echo mine >>staged.txt; git add staged.txt; echo mine >mine.txt");
+        let (before, head) = (repo.files(), repo.git(["rev-parse", "HEAD"]));
+        let script = format!("echo work >>README.txt; {script}");
+        if by_hooks {
+            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+            shell(&repo, 1, &script);
+            hook(&repo, "s", "Stop", &json!({}));
+        } else {
+            repo.agent(&script);
+        }
+        let (after, moved) = (repo.files(), repo.git(["rev-parse", "HEAD"]));
+        assert_ne!(head, moved, "{script}");
+        let planned = repo.json(["undo", "--dry-run"]).1;
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        undone.warns("'gitbutler/workspace' moved during turn 1, and stays: it is another tool's branch");
+        assert_eq!(repo.git(["rev-parse", "HEAD"]), moved, "{script}: the branch stays");
+        assert_eq!(planned["head"]["from"], planned["head"]["to"], "{planned}");
+        repo.files().assert_is(&before, &script);
+        // It goes on there, as the tool does all the time.
+        repo.sh("git commit -q --allow-empty -m 'Workspace again'");
+        let again = repo.git(["rev-parse", "HEAD"]);
+        repo.oxundo(["redo"]).success();
+        assert_eq!(repo.git(["rev-parse", "HEAD"]), again, "{script}: redo leaves it too");
+        repo.files().assert_is(&after, &script);
+        repo.assert_sound();
+    }
+    // On any other branch it is the turn's.
+    let repo = Sandbox::new();
+    let before = repo.files();
+    repo.agent("git commit -q --allow-empty -m own; git switch -qc gitbutler/workspace; echo work >>README.txt");
+    let tip = repo.git(["rev-parse", "gitbutler/workspace"]);
+    repo.oxundo(["undo"]).success();
+    assert_eq!(repo.git(["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(repo.git(["rev-parse", "gitbutler/workspace"]), tip, "nor is it taken away");
+    repo.files().assert_is(&before, "the files");
+    repo.assert_sound();
 }
 
 /// What Entire and git-ai have git do: of each commit there is a trailer and an archive of Entire's, which takes in what was on a

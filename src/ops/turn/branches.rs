@@ -124,11 +124,27 @@ fn work_of(
     Ok(work)
 }
 
+/// The branches of other tools that HEAD was on at an end of a turn and that are not where they were: they stay.
+pub fn owned_that_moved(view: &View<'_>, before: &Checkpoint, now: &Checkpoint) -> Result<BTreeSet<String>> {
+    let on = [&before.head, &now.head].into_iter().filter_map(|head| head.branch.clone());
+    let mut moved = BTreeSet::new();
+    for name in on.filter(|name| before.branches.get(name) != now.branches.get(name)) {
+        if is_owned(view.config(), &name)? {
+            moved.insert(name);
+        }
+    }
+    Ok(moved)
+}
+
+/// Whether another tool owns a branch.
+pub fn is_owned(config: Config<'_>, name: &str) -> Result<bool> {
+    Ok(config.others_branches()?.matches(short(name).as_bstr()))
+}
+
 /// Why turns make no commits on HEAD's branch: another tool owns it.
 pub fn owned_by_others(config: Config<'_>, head: &Head) -> Result<Option<String>> {
     let Some(name) = &head.branch else { return Ok(None) };
-    let is_theirs = config.others_branches()?.matches(short(name).as_bstr());
-    Ok(is_theirs.then(|| format!("'{}' is another tool's branch", short_branch(name))))
+    Ok(is_owned(config, name)?.then(|| format!("'{}' is another tool's branch", short_branch(name))))
 }
 
 fn short(name: &str) -> BString {

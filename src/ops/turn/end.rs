@@ -22,6 +22,7 @@ use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Footing, Made, Mode, Turn, TurnCommit};
 use crate::ops::locked::Locked;
 use crate::ops::place::find;
+use crate::ops::turn::branches::owned_by_others;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
 use crate::ops::turn::pins::{pin_displaced, unpin_below};
 use crate::ops::turn::since::Since;
@@ -174,7 +175,8 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
         update.remove_turn(turn.turn);
     } else {
         turn.ended_at = Some(rfc3339_now());
-        if with_commit && turn.mode == Mode::Commit {
+        let is_owned = owned_by_others(view.config(), &since.capture.checkpoint.head)?.is_some();
+        if with_commit && turn.mode == Mode::Commit && !is_owned {
             let commit = as_if_committed(view, &turn, &since, &changed)?;
             if let Some(commit) = commit {
                 since.capture.checkpoint.advance(commit);
@@ -219,6 +221,12 @@ fn commit<'r>(
     update: &mut Update<'_>,
 ) -> Result<Option<IndexLock<'r>>> {
     if turn.mode != Mode::Commit {
+        return Ok(None);
+    }
+    // It has switched there.
+    if let Some(why) = owned_by_others(locked.config(), &since.capture.checkpoint.head)? {
+        locked.warn(format!("the turn's changes were not committed: {why}"));
+        turn.obstacle = Some(why);
         return Ok(None);
     }
     let made = check_on_branch(&since.capture.checkpoint.head).and_then(|()| auto_commit(locked, turn, since, changed));

@@ -10,6 +10,7 @@ use crate::model::checkpoint::{Checkpoint, IndexState};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
+use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::gaps::{Gaps, is_users_end};
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
@@ -57,17 +58,24 @@ impl Theirs {
         let told = calls::in_open_turn(view.repo);
         turn.users_end = is_users_end(turn, &told);
         let mut gaps = Gaps::since(view, turn, 0, ends.after)?;
-        let led = gaps.led(Pointers::of(ends.start));
+        let (start, now) = (Pointers::of(ends.start), Pointers::of(ends.after));
+        let mut led = gaps.led(start.clone());
+        let owned = owned_that_moved(view, ends.before, ends.after)?;
+        led.leave(&owned, &now);
         turn.onto = led.head.commit.filter(|_| led.head != ends.start.head);
-        if gaps.is_empty() {
+        if gaps.is_empty() && led == start {
             return Ok(Self::default());
         }
         gaps.find_checkouts(view, ends.start, false)?;
-        let (goal, staged) = goal(view, turn.onto, &gaps, ends)?;
+        let (goal, staged) = goal(view, turn.onto, &led, &gaps, ends)?;
         let is_nothing = staged.is_empty()
-            && led == Pointers::of(ends.start)
+            && led == start
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
-        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves: gaps.moves() })
+        let mut moves = gaps.moves();
+        if !owned.is_empty() && led.head != start.head {
+            moves.push((start, led));
+        }
+        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves })
     }
 
     /// The commits to which the user led HEAD and branches, and those below them.
@@ -135,19 +143,19 @@ pub fn overlaps(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
 fn goal(
     view: &View<'_>,
     onto: Option<ObjectId>,
+    led: &Pointers,
     gaps: &Gaps,
     ends: Ends<'_>,
 ) -> Result<(Checkpoint, BTreeSet<BString>)> {
-    let led = gaps.led(Pointers::of(ends.start));
     let mut goal = ends.before.clone();
     gaps.put_files(view, &mut goal)?;
     goal.operation = gaps.operation(goal.operation);
     let staged = if let Some(onto) = onto {
-        led.put_into(&mut goal);
+        led.clone().put_into(&mut goal);
         goal.index = committed(view, ends.start, onto)?;
         gaps.staged(view, ends.before, &goal.index)?
     } else {
-        led.put_beside_head(&mut goal);
+        led.clone().put_beside_head(&mut goal);
         gaps.staged(view, ends.before, &ends.start.index)?
     };
     Checkpoints::new(view.repo).put_entries(&mut goal.index, &staged)?;

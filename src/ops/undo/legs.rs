@@ -11,6 +11,7 @@ use crate::model::place::base_of;
 use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
 use crate::ops::switching;
+use crate::ops::turn::branches::is_owned;
 use crate::ops::turn::goal_with_dirty_commit;
 use crate::ops::undo::range::{Direction, TurnRange};
 use crate::ops::undo::remade::Remade;
@@ -74,6 +75,8 @@ pub struct Way {
     pub renamed: Option<Renamed>,
     /// The branches that others have moved during a turn, and the turn: they stay.
     pub beside: BTreeMap<String, u64>,
+    /// Those of them on which HEAD was, and which another tool owns.
+    pub owned: BTreeMap<String, u64>,
 }
 
 impl Way {
@@ -85,6 +88,7 @@ impl Way {
             let is_last = at + 1 == range.turns.len();
             let (mut before, mut after) = ends(view, range, at, &head)?;
             legs.beside.extend(beside(view, turn, &mut before, &mut after)?);
+            legs.owned.extend(owned(view, turn, &before, &after)?.into_iter().map(|name| (name, turn.turn)));
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
             }
@@ -302,6 +306,24 @@ fn beside(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, after: &mut Che
         return Ok(Vec::new());
     }
     Ok(beside.into_iter().map(|name| (name, turn.turn)).collect())
+}
+
+/// The branches of other tools on which HEAD was during a turn, and which stay where they went.
+fn owned(view: &View<'_>, turn: &Turn, goal: &Checkpoint, after: &Checkpoint) -> Result<BTreeSet<String>> {
+    let on = [&turn.began_on, &turn.branch].into_iter().flatten();
+    let stays = on.filter(|name| goal.branches.get(*name) == after.branches.get(*name));
+    let mut owned = BTreeSet::new();
+    for name in stays {
+        if is_owned(view.config(), name)? {
+            owned.insert(name.clone());
+        }
+    }
+    if owned.is_empty() {
+        return Ok(owned);
+    }
+    let began = view.timeline.checkpoint(turn.turn, Side::Before)?;
+    owned.retain(|name| began.branches.get(name) != after.branches.get(name));
+    Ok(owned)
 }
 
 /// A turn's two ends. Where the dirty commit stays, it begins on that.

@@ -105,6 +105,10 @@ impl PlannedUndo {
                 "'{name}' moved during turn {turn}, not by it, and stays: '--branches=all' moves it too"
             ));
         }
+        for (name, turn) in &self.prepared.owned {
+            let name = short_branch(name);
+            view.warn(format!("'{name}' moved during turn {turn}, and stays: it is another tool's branch"));
+        }
         for turn in &self.range.turns[..self.range.back] {
             warn_of_copies(view, turn);
         }

@@ -43,13 +43,15 @@ pub struct Prepared {
     pub users: BTreeSet<(BString, ObjectId)>,
     /// The branches that others have moved during a turn, and the turn: they stay.
     pub beside: BTreeMap<String, u64>,
+    /// Those of them on which HEAD was, and which another tool owns.
+    pub owned: BTreeMap<String, u64>,
 }
 
 impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
         let capture = view.present()?;
-        let Way { legs, uncovered, reworded, remade, renamed, beside } =
+        let Way { legs, uncovered, reworded, remade, renamed, beside, owned } =
             Way::of(view, range, refs, &capture.checkpoint)?;
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
@@ -100,7 +102,7 @@ impl Prepared {
         // Whoever carries the plan out opens them as it says.
         capture.opened.close();
         let users = plan.replaced(|path, id| is_of_turns(&deltas, path, id));
-        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside })
+        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, owned })
     }
 }
 
