@@ -89,6 +89,31 @@ impl StepName {
     }
 }
 
+/// Steps that follow each other in a turn, as the user names them: `12.3`, `12.3..12.5`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepRange {
+    /// The first one.
+    pub first: StepName,
+    /// The last one.
+    pub last: StepName,
+}
+
+impl StepRange {
+    /// Reads one name, or two of the same turn.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let (first, last) = (StepName::parse(first)?, StepName::parse(last)?);
+        (first.turn == last.turn && first.step <= last.step).then_some(Self { first, last })
+    }
+}
+
+impl fmt::Display for StepRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first, last } = self;
+        if first == last { first.fmt(f) } else { write!(f, "{first}..{last}") }
+    }
+}
+
 impl fmt::Display for StepName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.turn, self.step)
@@ -98,6 +123,23 @@ impl fmt::Display for StepName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_that_follow_each_other_are_of_one_turn() {
+        for (text, is_read) in [
+            ("12.3", true),
+            ("12.3..12.5", true),
+            ("@.1..@.1", true),
+            ("12.5..12.3", false),
+            ("12.3..13.1", false),
+            ("12..13", false),
+            ("12.3..", false),
+        ] {
+            let read = StepRange::parse(text);
+            assert_eq!(read.is_some(), is_read, "{text}");
+        }
+        assert_eq!(StepRange::parse("@.1..@.1").expect("it is one").to_string(), "@.1");
+    }
 
     #[test]
     fn a_step_is_named_by_its_turn_and_its_number() {

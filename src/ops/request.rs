@@ -5,7 +5,7 @@ use crate::git::index::Index;
 use crate::model::bytes::{exact as lossless, shell_word};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
-use crate::model::step::StepName;
+use crate::model::step::{StepName, StepRange};
 use crate::ops::hunks::{Asked, Chosen, narrowed};
 use crate::ops::made::PlannedTurn;
 use crate::ops::planned::Planned;
@@ -228,7 +228,7 @@ impl Request {
             whole(paths, "a session's share")?;
             return Ok(sessions::plan(view, session, edits)?.into());
         }
-        if let Some(step) = self.only.as_deref().and_then(StepName::parse) {
+        if let Some(step) = self.only.as_deref().and_then(StepRange::parse) {
             return Ok(steps::plan_only(view, &step, given(Op::Undo, paths)?, edits)?.into());
         }
         if let Some(step) = self.to.as_deref().and_then(StepName::parse).filter(|_| self.only.is_none()) {

@@ -30,6 +30,9 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
             if let Some(refusal) = elsewhere::refusal(view, words)? {
                 return Err(refusal.into());
             }
+            if let Some(refusal) = whole_turn(view, words) {
+                return Err(refusal.into());
+            }
             let commit = Objects::new(view.repo).commit_named(words)?.ok_or_else(|| missing(&message))?;
             return turn_of_commit(view, commit)?.ok_or_else(unknown);
         }
@@ -53,6 +56,16 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
             turn_of_commit(view, commit)?.ok_or_else(unknown)
         }
     }
+}
+
+/// The refusal of a step where only a whole turn will do: what can be done with a step.
+fn whole_turn(view: &View<'_>, words: &str) -> Option<Refusal> {
+    let (turn, step) = step_of(view, &StepName::parse(words)?).ok()?;
+    let (name, turn) = (step.name(), turn.turn);
+    let is_undone = view.place().ok()?.undone.contains(&turn);
+    let out = if is_undone { String::new() } else { format!(", 'oxundo undo --only {name}' to take it out") };
+    let refusal = Refusal::new(Code::Usage, format!("'{words}' is a step, and a whole turn is wanted: {turn}"));
+    Some(refusal.hint(format!("run 'oxundo show {name}' to see the step{out}")))
 }
 
 /// The turn of this worktree that made a commit.

@@ -5,7 +5,6 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{in_quotes, sanitized};
-use crate::model::checkpoint::Delta;
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::{Share, Step};
@@ -14,7 +13,7 @@ use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
 use crate::ops::revert;
 use crate::ops::revert::Which;
-use crate::ops::steps::{TakenOut, take_out};
+use crate::ops::steps::{TakenOut, inverse_of, take_out};
 use crate::ops::turn::{meanwhile, states};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
@@ -33,7 +32,7 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     check_known(view, &turn, session, &steps)?;
     let mut deltas = Vec::new();
     for step in steps.iter().rev().filter(|step| is_its(step.session.as_deref())) {
-        deltas.push(inverse(view, &turn, step)?);
+        deltas.push(inverse_of(view, &turn, step.step, &[])?);
     }
     if deltas.is_empty() {
         return Err(nothing(Op::Undo, &format!("session '{session}' changed nothing in turn {}", turn.turn)).into());
@@ -70,7 +69,7 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
         is_its && step.share == Share::Shared
     };
     if let Some(step) = steps.iter().find(is_in) {
-        let paths: Vec<BString> = inverse(view, turn, step)?.files.into_keys().collect();
+        let paths: Vec<BString> = inverse_of(view, turn, step.step, &[])?.files.into_keys().collect();
         let whose = step.others.iter().chain(&step.session).map(|id| format!("'{}'", sanitized(id)));
         let whose = whose.collect::<Vec<_>>().join(" and ");
         let path = paths.first().map(|path| in_quotes(path.as_bstr())).unwrap_or_default();
@@ -109,12 +108,4 @@ fn unknown(message: String, paths: Vec<BString>, whole: &str) -> anyhow::Error {
     ));
     refusal.paths = paths;
     refusal.into()
-}
-
-/// The changes of files that take a step out.
-fn inverse(view: &View<'_>, turn: &Turn, step: &Step) -> Result<Delta> {
-    let (before, after) =
-        (states::before(&view.timeline, turn, step.step)?, states::after(&view.timeline, turn, step.step)?);
-    let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?.inverse();
-    Ok(Delta { files: delta.files, directories: delta.directories, ..Delta::default() })
 }

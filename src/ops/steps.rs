@@ -11,7 +11,7 @@ use crate::model::operation::Operation;
 use crate::model::path::all_parents;
 use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
-use crate::model::step::{Step, StepName};
+use crate::model::step::{Step, StepName, StepRange};
 use crate::model::turn::{Made, Turn};
 use crate::ops::conversation::{Conversations, Extent};
 use crate::ops::made::PlannedTurn;
@@ -79,31 +79,45 @@ pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result
     })
 }
 
-/// Plans to take one step out of the worktree.
+/// Plans to take steps out of the worktree.
 pub fn plan_only(
     view: &View<'_>,
-    name: &StepName,
+    range: &StepRange,
     pathspecs: &[OsString],
     edits: Option<Edits>,
 ) -> Result<PlannedTurn> {
-    let (turn, step) = done_here(view, name)?;
-    let checkpoints = Checkpoints::new(view.repo);
-    let (before, after) =
-        (states::before(&view.timeline, &turn, step.step)?, states::after(&view.timeline, &turn, step.step)?);
-    let Delta { mut files, mut directories, .. } = checkpoints.delta(&turn, &before, &after)?.inverse();
+    let (turn, last) = done_here(view, &range.last)?;
+    let (_, first) = done_here(view, &range.first)?;
+    let mut deltas = Vec::new();
+    for step in (first.step..=last.step).rev() {
+        deltas.push(inverse_of(view, &turn, step, pathspecs)?);
+    }
+    let (noun, changed) = match deltas.len() {
+        1 => ("step", "what the step changed"),
+        _ => ("steps", "what the steps changed"),
+    };
+    let name = StepRange { first: first.name(), last: last.name() };
+    let label = if first.step == last.step { format!("{}: {}", turn.agent, last.label()) } else { turn.label() };
+    let words = TakenOut {
+        message: format!("take out {noun} {name}"),
+        object: format!("{noun} {name} ({})", sanitized(&label)),
+        changed,
+    };
+    take_out(view, &turn, deltas, edits, words)
+}
+
+/// The changes that take a step out, of what these pathspecs match.
+pub fn inverse_of(view: &View<'_>, turn: &Turn, step: u64, pathspecs: &[OsString]) -> Result<Delta> {
+    let (before, after) = (states::before(&view.timeline, turn, step)?, states::after(&view.timeline, turn, step)?);
+    let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?.inverse();
+    let Delta { mut files, mut directories, .. } = delta;
     if !pathspecs.is_empty() {
         let mut selection = Index::new(view.repo).selection(pathspecs)?;
         files.retain(|path, _| selection.takes(path.as_bstr()));
         let above = all_parents(files.keys().map(|file| file.as_bstr()));
         directories.retain(|path, _| above.contains(path.as_bstr()));
     }
-    let delta = Delta { files, directories, ..Delta::default() };
-    let words = TakenOut {
-        message: format!("take out step {}", step.name()),
-        object: format!("step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),
-        changed: "what the step changed",
-    };
-    take_out(view, &turn, vec![delta], edits, words)
+    Ok(Delta { files, directories, ..Delta::default() })
 }
 
 /// How a part of a turn that is taken out is called.

@@ -407,7 +407,7 @@ pub struct UndoArgs {
     /// Be asked by git what to take out, hunk by hunk, of the worktree alone
     #[arg(short, long, conflicts_with_all = ["interactive", "session", "revert"])]
     pub patch: bool,
-    /// Take this one turn, or these (3..5), out and leave later ones; in commit mode by a commit on top
+    /// Take this one turn or step, or these (3..5, 3.1..3.4), out and leave later ones; a turn in commit mode by a commit on top
     #[arg(long, value_name = "TURN", conflicts_with_all = ["number", "steps", "to"])]
     pub only: Option<String>,
     /// Take out what this session did in the last turn in which it took part, and leave what others did in it

@@ -313,7 +313,9 @@ impl<'a> Typed<'a> {
             return refusal.hint(format!("to have it as the last turn left it: {meant}"));
         }
         if name == "redo" && StepName::parse(given).is_some() {
-            return refusal.hint(format!("if it is a step: {}", quoted_line(&line(["restore", "--exact", given]))));
+            let [show, go] = [&["show", given][..], &["restore", "--exact", given]]
+                .map(|words| quoted_line(&line(words.iter().copied())));
+            return refusal.hint(format!("if it is a step: {show} shows it, {go} goes there"));
         }
         refusal.hint(format!("if it is a turn: {}", quoted_line(&line([name, "--to", given].map(str::to_owned)))))
     }

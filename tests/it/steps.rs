@@ -361,6 +361,52 @@ fn what_is_only_staged_is_kept_when_a_call_stages_over_it() {
 }
 
 #[test]
+fn steps_that_follow_each_other_are_taken_out_together() {
+    let repo = Sandbox::new();
+    repo.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n").sh("git add -A; git commit -qm files");
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    edit(&repo, 1, "a.txt", "sed -i s/1/one/ a.txt");
+    edit(&repo, 2, "a.txt", "sed -i s/one/eins/ a.txt");
+    repo.sh("sed -i s/4/mine/ a.txt");
+    tick();
+    shell(&repo, 3, "echo new >new.txt; echo other >other.txt");
+    edit(&repo, 4, "a.txt", "sed -i s/8/last/ a.txt");
+    hook(&repo, "s", "Stop", &json!({}));
+    let after = repo.state();
+    let planned = repo.json(["undo", "--only", "1.1..1.3", "--dry-run"]).1;
+    let done = repo.json(["undo", "--only", "@.1..@.3"]).1;
+    assert_eq!(done["files"], planned["files"]);
+    repo.assert_file("a.txt", "1\n2\n3\nmine\n5\n6\n7\nlast\n", "the fourth step stays, and the user's");
+    assert!(!repo.exists("new.txt") && !repo.exists("other.txt"));
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    repo.oxundo(["undo", "--only", "1.2..1.3", "--", "new.txt"]).success();
+    assert!(!repo.exists("new.txt") && repo.exists("other.txt"), "of these paths");
+    repo.redo();
+    for (words, code) in [("1.3..1.1", 2), ("1.1..1.9", 1), ("1.1..2.1", 2)] {
+        repo.oxundo(["undo", "--only", words]).exits(code);
+    }
+    repo.state().assert_is(&after, "a refusal changes nothing");
+    repo.assert_sound();
+}
+
+/// Where only a turn will do, a step is said to be one, and the lines that are told work.
+#[test]
+fn a_step_where_a_whole_turn_is_wanted_is_told_what_can_be_done_with_it() {
+    let repo = story(Mode::Commit);
+    hook(&repo, "s", "Stop", &json!({}));
+    for args in [&["squash", "1.1"][..], &["keep", "1.1"], &["redo", "--to", "1.1"], &["undo", "--only", "1.1..2"]] {
+        let refused = repo.oxundo(args);
+        refused.exits(2);
+        refused.warns("'1.1' is a step, and a whole turn is wanted: 1");
+        refused.warns("run 'oxundo show 1.1'");
+    }
+    repo.oxundo(["show", "1.1"]).success();
+    repo.oxundo(["undo", "--only", "1.1", "--dry-run"]).success();
+    repo.oxundo(["redo", "1.1"]).warns("'oxundo show 1.1'");
+}
+
+#[test]
 fn a_commit_of_the_users_that_a_call_takes_off_its_branch_is_kept() {
     let repo = Sandbox::new();
     hook(&repo, "s", "UserPromptSubmit", &json!({}));

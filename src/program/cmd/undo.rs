@@ -9,7 +9,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::ago;
 use crate::model::bytes::shell_word;
 use crate::model::plan::Op;
-use crate::model::step::StepName;
+use crate::model::step::{StepName, StepRange};
 use crate::ops::outcome::Outcome;
 use crate::ops::resolve::step_of;
 use crate::ops::revert;
@@ -64,7 +64,7 @@ fn by_steps(repo: &Repo, ui: &Ui, args: &UndoArgs, forks: bool) -> Option<Result
             sessions::plan(&view.forking(forks), session, edits)
         }));
     }
-    if let Some(name) = args.only.as_deref().and_then(StepName::parse) {
+    if let Some(name) = args.only.as_deref().and_then(StepRange::parse) {
         let plan = |view: &View<'_>| steps::plan_only(&view.forking(forks), &name, &args.pathspecs, edits);
         return Some(make(repo, ui, Op::Undo, dry_run, plan));
     }

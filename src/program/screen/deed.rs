@@ -6,7 +6,7 @@ use crate::model::bytes::shown;
 use crate::model::checkpoint::{Change, Delta};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
-use crate::model::step::StepName;
+use crate::model::step::{StepName, StepRange};
 use crate::ops::outcome::Outcome;
 use crate::ops::planned::Planned;
 use crate::ops::request::Request;
@@ -125,7 +125,7 @@ impl Deed {
             }
             Self::Exact(state) => exact::plan(view, state)?,
             Self::Hunks(request) => return request.plan(view),
-            Self::Only(name) => match StepName::parse(name) {
+            Self::Only(name) => match StepRange::parse(name) {
                 Some(step) => steps::plan_only(view, &step, &[], edits)?,
                 None => revert::plan(view, &Which::Only(name.clone()), &[], edits)?,
             },

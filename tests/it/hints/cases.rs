@@ -560,6 +560,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     none("'…' is not a turn: give a number, @, @~N or a commit id", "", "oxundo show 'x y'"),
     case("'…' is not a turn: give a number, @, @~N or a commit id", "rm f", "oxundo restore one", "test -e one"),
+    case("'…' is a step, and a whole turn is wanted: …", STEP, "oxundo squash @.1", "oxundo show @.1 | grep three"),
     none("there is no plan '…' here", "", "oxundo apply x"),
     none("there is no rescue checkpoint '…' here", "", "oxundo restore @rescue"),
     none("there is no operation '…' here that kept a state", "", "oxundo diff op:99"),
