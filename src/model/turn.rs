@@ -222,6 +222,9 @@ pub struct Turn {
     /// Whether what differs after its last step is the user's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub users_end: bool,
+    /// The files, as [`exact::encode`] has them, of which what the user saved between its calls cannot be told from what these did.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub overlaps: BTreeSet<String>,
     /// The user's last commit between its calls, where nobody else led HEAD on: undo leads to it.
     #[serde(default, with = "hex_option", skip_serializing_if = "Option::is_none")]
     pub onto: Option<ObjectId>,

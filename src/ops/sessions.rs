@@ -4,7 +4,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{in_quotes, sanitized};
+use crate::model::bytes::{in_quotes, sanitized, unquoted};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::{Share, Step};
@@ -25,7 +25,10 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     let turn = last_of(view, session)?;
     let is_its = |its: Option<&str>| its == Some(session);
     if turn.origin.parts.iter().all(|part| is_its(part.session.as_deref())) {
-        check_apart(view, &turn)?;
+        let both = format!("or run 'oxundo undo --only {}' to take out both", turn.turn);
+        let changed = view.timeline.turn_files(turn.turn)?.into_iter();
+        let changed = changed.map(|file| unquoted(&file.path).unwrap_or_else(|| file.path.into()));
+        meanwhile::check_apart(&turn, changed, &both)?;
         return revert::plan(view, &Which::Only(turn.turn.to_string()), &[], edits);
     }
     let steps = view.timeline.steps(turn.turn)?;
@@ -88,18 +91,6 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
         }
         None => Ok(()),
     }
-}
-
-/// Refuses where the turn cannot be taken out without what the user saved while it was open.
-fn check_apart(view: &View<'_>, turn: &Turn) -> Result<()> {
-    let paths: Vec<BString> = meanwhile::overlaps(view, turn)?.into_iter().collect();
-    let Some(path) = paths.first() else { return Ok(()) };
-    let path = in_quotes(path.as_bstr());
-    let message = format!("{path} has what you saved during turn {} beside what its calls wrote", turn.turn);
-    let whole = format!("run 'oxundo undo --only {}' to take out both", turn.turn);
-    let mut refusal = Refusal::new(Code::Conflict, message).hint(whole);
-    refusal.paths = paths;
-    Err(refusal.into())
 }
 
 fn unknown(message: String, paths: Vec<BString>, whole: &str) -> anyhow::Error {

@@ -25,6 +25,7 @@ use crate::ops::undo::range::{TurnRange, below, nothing};
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 /// The step, if its turn is done here.
@@ -43,8 +44,11 @@ fn range_to(view: &View<'_>, turn: &Turn, step: u64) -> Result<TurnRange> {
     range.back = range.turns.len();
     let after = states::after(&view.timeline, turn, step)?;
     let end = view.timeline.checkpoint(turn.turn, Side::After)?;
-    let saved = meanwhile::with_saved(view, turn, &after, step, &end)?;
-    range.until = Some(Box::new(saved.unwrap_or(after)));
+    let (goal, overlaps) = meanwhile::with_saved(view, turn, &after, step, &end)?.unwrap_or((after, BTreeSet::new()));
+    if let Some(last) = range.turns.last_mut() {
+        last.overlaps = meanwhile::taken_along(view, &overlaps, (&goal, &end))?;
+    }
+    range.until = Some(Box::new(goal));
     Ok(range)
 }
 

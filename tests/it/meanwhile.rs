@@ -637,3 +637,75 @@ fn a_sessions_share_is_refused_where_it_cannot_be_told_from_what_the_user_saved(
         repo.oxundo(["undo", "--only", "1"]).success();
     }
 }
+
+#[test]
+fn undo_of_a_turn_is_refused_where_what_the_user_saved_in_it_would_go_with_it() {
+    for (mode, write, save, path) in [
+        (Mode::Commit, "seq 1 9 >new.txt", "echo mine >>new.txt", "new.txt"),
+        (Mode::Ghost, "seq 1 9 >new.txt", "echo mine >>new.txt", "new.txt"),
+        (Mode::Commit, "sed -i '4a its' both.txt", "sed -i '5a mine' both.txt", "both.txt"),
+        (Mode::Ghost, "sed -i '4a its' both.txt", "sed -i '5a mine' both.txt", "both.txt"),
+        (Mode::Ghost, "rm late.txt", "echo mine >late.txt", "late.txt"),
+    ] {
+        for is_last in [true, false] {
+            let repo = begun(mode, "echo before >>staged.txt");
+            let start = repo.state();
+            edit(&repo, 1, "a.txt", "echo its >>a.txt");
+            shell(&repo, 2, write);
+            user(&repo, save);
+            if !is_last {
+                shell(&repo, 3, "echo its >its.txt");
+            }
+            let open = repo.refuses(&["undo"], "conflict");
+            assert_eq!(open["paths"], json!([path]), "with the turn open: {open}");
+            ends(&repo);
+            let after = repo.state();
+            let before = repo.everything();
+            for args in [&["undo"][..], &["undo", "--to", "1.1"], &["undo", "--edits=refuse"]] {
+                let refused = repo.refuses(args, "conflict");
+                assert_eq!(refused["paths"], json!([path]), "{args:?}: {refused}");
+            }
+            let status = repo.json(["status"]).1;
+            assert_eq!(status["refusal"]["code"], "conflict", "{status}");
+            repo.everything().assert_is(&before, "nothing has changed");
+            // All else goes, and this stays as it is.
+            let kept = repo.exists(path).then(|| repo.read(path));
+            let others = format!(":(top,exclude,literal){path}");
+            repo.oxundo(["undo", "--only", "1", "--", ":/", &others]).success();
+            assert_eq!(repo.exists(path).then(|| repo.read(path)), kept, "it stays");
+            repo.assert_file("a.txt", "a\n", "all else goes");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+            // Or both go.
+            repo.oxundo(["undo", "--edits=overwrite"]).success();
+            if mode == Mode::Ghost {
+                repo.state().assert_is(&start, "both are gone");
+            }
+            repo.redo();
+            repo.state().assert_is(&after, "and both come back");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn undo_of_a_turn_is_not_refused_for_what_it_does_not_touch() {
+    for (calls, save) in [
+        // The file that both wrote is gone again, or the user's lines are apart from the agent's.
+        (["seq 1 9 >new.txt", "rm new.txt; echo its >>a.txt"], "echo mine >>new.txt"),
+        (["sed -i s/1/its/ both.txt", "echo its >>a.txt"], "sed -i s/8/mine/ both.txt"),
+        (["seq 1 9 >new.txt", "echo its >>a.txt"], "rm new.txt"),
+        (["sed -i s/1/its/ both.txt", "echo its >>a.txt"], "git checkout -q both.txt"),
+    ] {
+        let repo = begun(Mode::Commit, "true");
+        shell(&repo, 1, calls[0]);
+        user(&repo, save);
+        shell(&repo, 2, calls[1]);
+        ends(&repo);
+        let after = repo.state();
+        repo.undo();
+        repo.redo();
+        repo.state().assert_is(&after, save);
+        repo.assert_sound();
+    }
+}

@@ -193,6 +193,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         sole: false,
         began: capture.at,
         users_end: false,
+        overlaps: BTreeSet::new(),
         onto: None,
         made: None,
         kept: false,

@@ -132,15 +132,9 @@ impl Gaps {
         Ok(changed)
     }
 
-    /// The files of which the user's changes cannot be told from those of calls. `base` has the files as they were.
-    pub fn overlaps(&self, view: &View<'_>, base: &Checkpoint) -> Result<BTreeSet<BString>> {
-        let mut saved = Saved::of(view, base);
-        Checkpoints::new(view.repo).merging(|merge| self.0.iter().try_for_each(|gap| saved.follow(gap, merge)))?;
-        Ok(saved.lost)
-    }
-
-    /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was.
-    pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<()> {
+    /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was. Gives the
+    /// files of which something does.
+    pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<BTreeSet<BString>> {
         let checkpoints = Checkpoints::new(view.repo);
         let base = state.clone();
         let mut saved = Saved::of(view, &base);
@@ -162,7 +156,8 @@ impl Gaps {
             }
         }
         *state = checkpoints.with_files(state, &files)?;
-        checkpoints.put_directories(state, &directories)
+        checkpoints.put_directories(state, &directories)?;
+        Ok(saved.lost)
     }
 }
 

@@ -2,17 +2,18 @@
 //! every call of its agents' tools: it is the user's. It is in no commit of the turn's, and undo of the turn keeps it as it
 //! keeps what was edited after the turn.
 
+use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
-use crate::git::timeline::stored::Side;
+use crate::model::bytes::{exact, in_quotes, shell_word};
 use crate::model::checkpoint::{Checkpoint, IndexState};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
 use crate::ops::turn::branches::owned_that_moved;
+use crate::ops::turn::calls;
 use crate::ops::turn::gaps::{Gaps, is_users_end};
-use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -67,7 +68,8 @@ impl Theirs {
             return Ok(Self::default());
         }
         gaps.find_checkouts(view, ends.start, false)?;
-        let (goal, staged) = goal(view, turn.onto, &led, &gaps, ends)?;
+        let (goal, staged, overlaps) = goal(view, turn.onto, &led, &gaps, ends)?;
+        turn.overlaps = taken_along(view, &overlaps, (&goal, ends.after))?;
         let is_nothing = staged.is_empty()
             && led == start
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
@@ -126,29 +128,48 @@ impl Theirs {
     }
 }
 
-/// The files of which what the user saved during a turn cannot be told from what calls did: undo of the turn takes that too.
-pub fn overlaps(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
-    let after = view.timeline.checkpoint(turn.turn, Side::After)?;
-    let mut gaps = Gaps::since(view, turn, 0, &after)?;
-    if gaps.is_empty() {
-        return Ok(BTreeSet::new());
+/// Those of these files that going back from a state to the goal changes, as records have them.
+pub fn taken_along(
+    view: &View<'_>,
+    overlaps: &BTreeSet<BString>,
+    (goal, from): (&Checkpoint, &Checkpoint),
+) -> Result<BTreeSet<String>> {
+    let mut told = BTreeSet::new();
+    for path in overlaps {
+        let file = |state| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
+        if file(goal)? != file(from)? {
+            told.insert(exact::encode(path));
+        }
     }
-    let start = states::after(&view.timeline, turn, 0)?;
-    gaps.find_checkouts(view, &start, false)?;
-    gaps.overlaps(view, &start)
+    Ok(told)
 }
 
-/// The state that undo of a turn leads to, with what the user saved, staged, committed and began; and what of that is
-/// staged otherwise.
+/// Refuses to go back over a turn where that takes what the user saved in it, with what its calls wrote, out of these files.
+pub fn check_apart(turn: &Turn, changed: impl Iterator<Item = BString>, hint: &str) -> Result<(), Refusal> {
+    let known: BTreeSet<BString> = turn.overlaps.iter().filter_map(|path| exact::decode(path)).collect();
+    let (paths, rest): (Vec<BString>, Vec<BString>) = changed.partition(|path| known.contains(path));
+    let Some(path) = paths.first() else { return Ok(()) };
+    let path = in_quotes(path.as_bstr());
+    let message = format!("{path} has what you saved during turn {} beside what its calls wrote", turn.turn);
+    let others = paths.iter().map(|path| shell_word([b":(top,exclude,literal)", path.as_slice()].concat()));
+    let others = others.collect::<Vec<_>>().join(" ");
+    let them = if paths.len() == 1 { "it" } else { "them" };
+    let leave = format!("run 'oxundo undo --only {} -- :/ {others}' to take out all but {them}", turn.turn);
+    let leave = (!rest.is_empty()).then_some(leave);
+    Err(Refusal::new(Code::Conflict, message).hints(leave).hint(hint).paths(paths))
+}
+
+/// The state that undo of a turn leads to, with what the user saved, staged, committed and began; what of that is
+/// staged otherwise; and the files of which something overlaps with what calls did.
 fn goal(
     view: &View<'_>,
     onto: Option<ObjectId>,
     led: &Pointers,
     gaps: &Gaps,
     ends: Ends<'_>,
-) -> Result<(Checkpoint, BTreeSet<BString>)> {
+) -> Result<(Checkpoint, BTreeSet<BString>, BTreeSet<BString>)> {
     let mut goal = ends.before.clone();
-    gaps.put_files(view, &mut goal)?;
+    let overlaps = gaps.put_files(view, &mut goal)?;
     goal.operation = gaps.operation(goal.operation);
     let staged = if let Some(onto) = onto {
         led.clone().put_into(&mut goal);
@@ -159,7 +180,7 @@ fn goal(
         gaps.staged(view, ends.before, &ends.start.index)?
     };
     Checkpoints::new(view.repo).put_entries(&mut goal.index, &staged)?;
-    Ok((goal, staged.into_keys().collect()))
+    Ok((goal, staged.into_keys().collect(), overlaps))
 }
 
 /// The index at a turn's beginning, with what the user committed since.
@@ -176,25 +197,25 @@ fn committed(view: &View<'_>, start: &Checkpoint, onto: ObjectId) -> Result<Inde
     Ok(index)
 }
 
-/// A state from before the end of a turn, with what the user did after this step of it, but for where they led HEAD; none
-/// where that is nothing.
+/// A state from before the end of a turn, with what the user did after this step of it, but for where they led HEAD; and the files
+/// of which something overlaps with what calls did. None where that is nothing.
 pub fn with_saved(
     view: &View<'_>,
     turn: &Turn,
     base: &Checkpoint,
     since: u64,
     after: &Checkpoint,
-) -> Result<Option<Checkpoint>> {
+) -> Result<Option<(Checkpoint, BTreeSet<BString>)>> {
     let mut gaps = Gaps::since(view, turn, since, after)?;
     if gaps.is_empty() {
         return Ok(None);
     }
     gaps.find_checkouts(view, base, true)?;
     let mut state = base.clone();
-    gaps.put_files(view, &mut state)?;
+    let overlaps = gaps.put_files(view, &mut state)?;
     state.operation = gaps.operation(state.operation);
     gaps.led(Pointers::of(base)).put_beside_head(&mut state);
     let staged = gaps.staged(view, base, &base.index)?;
     Checkpoints::new(view.repo).put_entries(&mut state.index, &staged)?;
-    Ok(Some(state))
+    Ok(Some((state, overlaps)))
 }

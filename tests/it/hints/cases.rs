@@ -377,12 +377,24 @@ pub(super) const CASES: &[Case] = &[
         "… changed while calls of … were in flight: nobody can tell whose it is",
         BOTH,
         "oxundo undo --session s",
-        "! test -e three",
+        "! test -e four",
     ),
     case(
         "… has what you saved during turn … beside what its calls wrote",
         "tell s UserPromptSubmit; begins s; echo 3 >three; ends s; ticks; echo mine >>three; ticks; begins s; echo 4 >four; ends s; tell s Stop",
         "oxundo undo --session s",
+        "! test -e three",
+    ),
+    case(
+        "… has what you saved during turn … beside what its calls wrote",
+        "tell s UserPromptSubmit; begins s; echo 3 >three; ends s; ticks; echo mine >>three; ticks; begins s; echo 4 >four; ends s; tell s Stop",
+        "oxundo undo",
+        "! test -e four",
+    ),
+    case(
+        "… has what you saved during turn … beside what its calls wrote",
+        "tell s UserPromptSubmit; begins s; echo 3 >three; ends s; ticks; echo mine >>three; tell s Stop",
+        "oxundo undo",
         "! test -e three",
     ),
     case(
