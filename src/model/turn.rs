@@ -4,6 +4,7 @@ use crate::model::bytes::exact;
 use crate::model::checkpoint::{FileState, hex, hex_option, short_branch};
 use crate::model::path::is_at_or_below;
 use crate::model::plan::AsideMove;
+use crate::model::pointers::Tip;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Serialize};
@@ -228,6 +229,12 @@ pub struct Turn {
     /// The user's last commit between its calls, where nobody else led HEAD on: undo leads to it.
     #[serde(default, with = "hex_option", skip_serializing_if = "Option::is_none")]
     pub onto: Option<ObjectId>,
+    /// How long HEAD's reflog was when it began, where that is a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_log: Option<u64>,
+    /// The commits at which HEAD was in it, and which nothing has had since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<Tip>,
     /// What it is, when oxundo made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,

@@ -197,6 +197,43 @@ fn each_content_is_given_once_with_the_newest_state_that_has_it() {
     assert_eq!((told["found"].as_array().map(Vec::len), &told["more"]), (Some(2), &true.into()));
 }
 
+/// Only HEAD's reflog tells of it.
+#[test]
+fn a_commit_that_came_and_went_in_one_turn_is_found() {
+    for (script, what) in [
+        (
+            "echo LOST >new; git add new; git commit -qm x; git rm -q new; echo 1 >other; git add other; git commit -q --amend -m y",
+            "amended",
+        ),
+        (
+            "git switch -q --detach; echo LOST >new; git add new; git commit -qm x; git switch -q main; echo 1 >other",
+            "detached",
+        ),
+        ("echo LOST >new; git add new; git commit -qm x; git reset -q --hard HEAD~; echo 1 >other", "reset"),
+        (
+            "git switch -qc topic; echo LOST >new; git add new; git commit -qm x; git switch -q main; git branch -qD topic; echo 1 >other",
+            "its branch deleted",
+        ),
+    ] {
+        for mode in Mode::BOTH {
+            let repo = Sandbox::new();
+            repo.turn(mode, script);
+            repo.sh("git reflog expire --expire=now --all");
+            repo.prune();
+            // What expires takes nothing of it along.
+            repo.turn(mode, "echo 2 >other");
+            repo.prune();
+            let found = repo.json(["find", "-S", "LOST"]).1;
+            let command = found["found"][0]["command"].as_str().unwrap_or_default().to_owned();
+            assert!(!repo.exists("new") && !command.is_empty(), "{what}, {mode:?}: {found}");
+            assert_eq!(found["found"][0]["path"], "new", "{found}");
+            repo.sh(&command.replacen("oxundo", env!("CARGO_BIN_EXE_oxundo"), 1));
+            repo.assert_file("new", "LOST\n", what);
+            repo.assert_sound();
+        }
+    }
+}
+
 #[test]
 fn what_is_nowhere_or_no_question_is_said() {
     let repo = Sandbox::new();

@@ -32,6 +32,9 @@ const YOUNG: usize = 200;
 /// So much of the end of a reflog tells it from another: all of it may be long, and is read at each command.
 pub const LOG_END: usize = 4096;
 
+/// So much of HEAD's reflog is looked through for what came and went in a turn.
+const MOST_MOVES: u64 = 64 << 10;
+
 /// A move of a ref.
 #[derive(Clone, Copy, Debug)]
 pub struct Logged {
@@ -94,6 +97,33 @@ impl Refs<'_> {
     /// All that is in a reflog; none where there is none.
     pub fn log_text(&self, name: &str) -> Result<Option<Vec<u8>>> {
         self.repo.log_text(name)
+    }
+
+    /// How long HEAD's reflog is; none where git keeps it in a table.
+    pub fn head_log_length(&self) -> Option<u64> {
+        let length = || std::fs::metadata(self.repo.log_file("HEAD")).map_or(0, |about| about.size());
+        (!self.repo.has_tables()).then(length)
+    }
+
+    /// The commits at which HEAD was since its reflog was this long, the last one first; of what is very long, the last ones.
+    pub fn head_was_at(&self, length: u64) -> Result<Vec<ObjectId>> {
+        let path = self.repo.log_file("HEAD");
+        let read = || -> std::io::Result<_> {
+            let mut file = File::open(&path)?;
+            let now = file.metadata()?.size();
+            // Lines of it may have expired.
+            let from = if now < length { 0 } else { length };
+            let mut end = Vec::new();
+            file.seek(SeekFrom::Start(from.max(now.saturating_sub(MOST_MOVES))))?;
+            file.take(MOST_MOVES).read_to_end(&mut end)?;
+            Ok(end)
+        };
+        let text = match read() {
+            Err(error) if NO_LOG.contains(&error.kind()) => Vec::new(),
+            read => read.with_context(|| format!("read '{}'", path.display()))?,
+        };
+        let ids = text.lines().rev().filter_map(|line| ObjectId::from_hex(line.split_str(" ").nth(1)?).ok());
+        Ok(ids.filter(|id| !id.is_null()).collect())
     }
 
     /// How long a reflog is, and its last [`LOG_END`] bytes; none where there is none.

@@ -189,6 +189,7 @@ impl Stored<'_> {
             needed.extend(self.commits_in(&self.checkpoint(turn.turn, Side::After)?)?);
         }
         needed.extend(self.steps(turn.turn)?.iter().filter_map(|step| step.head));
+        needed.extend(turn.passed.iter().filter_map(|tip| tip.0));
         Ok(needed)
     }
 

@@ -5,6 +5,7 @@ use crate::error::Refusal;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
+use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Side;
@@ -194,6 +195,8 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         began: capture.at,
         users_end: false,
         overlaps: BTreeSet::new(),
+        head_log: Refs::new(locked.repo).head_log_length(),
+        passed: Vec::new(),
         onto: None,
         made: None,
         kept: false,

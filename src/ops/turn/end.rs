@@ -17,6 +17,7 @@ use crate::model::merge::{Cause, Edits, Merged};
 use crate::model::place::{Place, base_of};
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan};
+use crate::model::pointers::Tip;
 use crate::model::record::Record;
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Footing, Made, Mode, Turn, TurnCommit};
@@ -24,7 +25,7 @@ use crate::ops::locked::Locked;
 use crate::ops::place::find;
 use crate::ops::turn::branches::owned_by_others;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
-use crate::ops::turn::pins::{pin_displaced, unpin_below};
+use crate::ops::turn::pins::{passed, pin_displaced, unpin_below};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes};
@@ -120,6 +121,10 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let below = turn.previous.map(|below| view.timeline.node(below)).transpose()?;
     unpin_below(view.repo, &mut update.state, below.and_then(|below| below.to), after.head.commit)?;
     pin_steps(view, &mut update.state, held, before, after)?;
+    turn.passed = passed(view.repo, turn, start, after)?.into_iter().map(|id| Tip(Some(id))).collect();
+    for id in turn.passed.iter().filter_map(|tip| tip.0) {
+        update.state.pin(id);
+    }
     leftover::note(view, &mut update.state, turn, &whole, capture)?;
     let told = calls::in_open_turn(view.repo);
     if let Some(goal) = &theirs.goal {

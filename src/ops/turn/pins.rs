@@ -1,10 +1,12 @@
 //! Which commits the timeline keeps alive, because no branch does any more.
 
 use crate::git::objects::Objects;
+use crate::git::refs::Refs;
 use crate::git::repo::Repo;
-use crate::model::checkpoint::{Change, Delta, Head};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, Head};
 use crate::model::plan::Plan;
 use crate::model::timeline::{Pin, Timeline};
+use crate::model::turn::Turn;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -45,6 +47,35 @@ pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result
         }
     }
     Ok(())
+}
+
+/// How many places of HEAD's in a turn are looked at.
+const MOST_PASSED: usize = 256;
+
+/// The commits at which HEAD was in a turn, and which no branch has after it nor had before: as one that was amended away.
+pub fn passed(repo: &Repo, turn: &Turn, before: &Checkpoint, after: &Checkpoint) -> Result<Vec<ObjectId>> {
+    let objects = Objects::new(repo);
+    let Some(length) = turn.head_log else { return Ok(Vec::new()) };
+    let mut ids = Vec::new();
+    for id in Refs::new(repo).head_was_at(length)?.into_iter().take(MOST_PASSED) {
+        let is_end = [before, after].iter().any(|end| end.head.commit == Some(id));
+        if !is_end && !ids.contains(&id) && objects.has_commit(id) {
+            ids.push(id);
+        }
+    }
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let tips = |end: &Checkpoint| end.branches.values().copied().chain(end.head.commit).collect::<Vec<_>>();
+    let mut known = objects.reachable_from(&[tips(before), tips(after)].concat(), &ids)?;
+    let mut passed = Vec::new();
+    for id in &ids {
+        if !known.contains(id) {
+            passed.push(*id);
+            known.extend(objects.reachable_from(&[*id], &ids)?);
+        }
+    }
+    Ok(passed)
 }
 
 /// Lets go of the end of the turn below where that of this one keeps it: the user may have committed between them.
