@@ -63,6 +63,10 @@ pub fn passed(repo: &Repo, turn: &Turn, before: &Checkpoint, after: &Checkpoint)
             ids.push(id);
         }
     }
+    // Most often HEAD went on from each of them.
+    let own: Vec<ObjectId> = after.head.commit.into_iter().collect();
+    let below = objects.reachable_from(&own, &ids)?;
+    ids.retain(|id| !below.contains(id));
     if ids.is_empty() {
         return Ok(ids);
     }
