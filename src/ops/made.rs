@@ -5,6 +5,7 @@ use crate::git::apply::Apply;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::timeline::stored::Side;
+use crate::model::bytes::in_quotes;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use crate::model::turn::{Made, Turn};
@@ -15,9 +16,11 @@ use crate::ops::outcome::Outcome;
 use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::begin::begin_made;
 use crate::ops::turn::end::{Ending, drop_open, end_as_seen};
+use crate::ops::turn::meanwhile::has_both;
 use crate::ops::turn::since::Since;
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::bstr::ByteSlice;
 
 /// A turn that oxundo would make, with all checks made.
 pub struct PlannedTurn {
@@ -55,6 +58,13 @@ impl PlannedTurn {
     /// Warns of what it leaves.
     pub fn announce(&self, view: &View<'_>) {
         self.conversations.warn(view);
+        let Made::Revert(turns) = &self.made else { return };
+        for turn in turns.iter().filter_map(|turn| view.timeline.find_turn(*turn).ok()?) {
+            let both = self.plan.files.iter().filter(|file| has_both(&turn, &file.path));
+            for path in both.map(|file| in_quotes(file.path.as_bstr())) {
+                view.warn(format!("what you saved in {path} during turn {} goes with it", turn.turn));
+            }
+        }
     }
 
     /// What would be done.

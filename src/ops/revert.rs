@@ -17,16 +17,18 @@ use crate::model::operation::Operation;
 use crate::model::path::all_parents;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, conflict, plan as planned};
+use crate::model::step::StepName;
 use crate::model::turn::{Made, Turn, listed};
 use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::made::PlannedTurn;
 use crate::ops::resolve::resolve;
+use crate::ops::turn::meanwhile::{BOTH, check_apart};
 use crate::ops::turn::{goal_with_dirty_commit, in_progress};
 use crate::ops::undo::conflict::{beside_later, leading_on};
 use crate::ops::undo::in_the_middle;
 use crate::ops::undo::prepare::leave_committed;
-use crate::ops::undo::range::{Extent, TurnRange, is_done, line_between, nothing};
+use crate::ops::undo::range::{Extent, TurnRange, begins_with_the_older, is_done, line_between, nothing};
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
@@ -60,6 +62,10 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
 fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Option<Edits>) -> Result<PlannedTurn> {
     let turns = match which {
         Which::Only(words) => match words.split_once("..") {
+            // As a range of steps it would have been read.
+            Some((first, last)) if are_steps_of_one(first, last) => {
+                return Err(begins_with_the_older(first, last).into());
+            }
             Some(ends) => {
                 let line = line_between(view, ends, on_this_branch)?;
                 without_dropped(view, line)?
@@ -85,9 +91,18 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
     let taken = Taken::above(view, turns.iter().map(|turn| turn.turn).min().unwrap_or(u64::MAX))?;
     let revert = Revert { view, turns: &turns, taken: &taken, capture: &capture, edits };
     let plan = revert.plan(pathspecs).map_err(|error| revert.with_later_turns(error, which))?;
+    if !which.later_stay() && edits != Edits::Overwrite {
+        for turn in &turns {
+            check_apart(turn, plan.files.iter().map(|file| file.path.clone()), BOTH)?;
+        }
+    }
     let extent = if pathspecs.is_empty() { conversation::Extent::Whole } else { conversation::Extent::Parts };
     let conversations = Conversations::undone(view, &turns, extent)?;
     Ok(PlannedTurn { conversations, ..named(&turns, plan, capture, pathspecs) })
+}
+
+fn are_steps_of_one(first: &str, last: &str) -> bool {
+    StepName::parse(first).zip(StepName::parse(last)).is_some_and(|(first, last)| first.turn == last.turn)
 }
 
 /// The last turns that are there.

@@ -661,7 +661,8 @@ fn undo_of_a_turn_is_refused_where_what_the_user_saved_in_it_would_go_with_it() 
             ends(&repo);
             let after = repo.state();
             let before = repo.everything();
-            for args in [&["undo"][..], &["undo", "--to", "1.1"], &["undo", "--edits=refuse"]] {
+            let path_alone = ["undo", "--", path];
+            for args in [&["undo"][..], &path_alone, &["undo", "--to", "1.1"], &["undo", "--edits=refuse"]] {
                 let refused = repo.refuses(args, "conflict");
                 assert_eq!(refused["paths"], json!([path]), "{args:?}: {refused}");
             }
@@ -676,6 +677,11 @@ fn undo_of_a_turn_is_refused_where_what_the_user_saved_in_it_would_go_with_it() 
             repo.assert_file("a.txt", "a\n", "all else goes");
             repo.redo();
             repo.state().assert_is(&after, "redo");
+            repo.oxundo(["undo", "--only", "1", "--dry-run"])
+                .warns(&format!("what you saved in '{path}' during turn 1 goes with it"));
+            repo.oxundo(["undo", "--edits=overwrite", "--", path]).success();
+            repo.redo();
+            repo.state().assert_is(&after, "redo of the path alone");
             // Or both go.
             repo.oxundo(["undo", "--edits=overwrite"]).success();
             if mode == Mode::Ghost {

@@ -144,10 +144,17 @@ pub fn taken_along(
     Ok(told)
 }
 
+/// Whether a file has what the user saved during a turn beside what its calls wrote.
+pub fn has_both(turn: &Turn, path: &BString) -> bool {
+    turn.overlaps.contains(&exact::encode(path))
+}
+
+/// What takes out both.
+pub const BOTH: &str = "or pass --edits=overwrite, which takes out both: 'oxundo redo' brings them back";
+
 /// Refuses to go back over a turn where that takes what the user saved in it, with what its calls wrote, out of these files.
 pub fn check_apart(turn: &Turn, changed: impl Iterator<Item = BString>, hint: &str) -> Result<(), Refusal> {
-    let known: BTreeSet<BString> = turn.overlaps.iter().filter_map(|path| exact::decode(path)).collect();
-    let (paths, rest): (Vec<BString>, Vec<BString>) = changed.partition(|path| known.contains(path));
+    let (paths, rest): (Vec<BString>, Vec<BString>) = changed.partition(|path| has_both(turn, path));
     let Some(path) = paths.first() else { return Ok(()) };
     let path = in_quotes(path.as_bstr());
     let message = format!("{path} has what you saved during turn {} beside what its calls wrote", turn.turn);
@@ -156,6 +163,7 @@ pub fn check_apart(turn: &Turn, changed: impl Iterator<Item = BString>, hint: &s
     let them = if paths.len() == 1 { "it" } else { "them" };
     let leave = format!("run 'oxundo undo --only {} -- :/ {others}' to take out all but {them}", turn.turn);
     let leave = (!rest.is_empty()).then_some(leave);
+    let hint = if leave.is_none() { hint.trim_start_matches("or ") } else { hint };
     Err(Refusal::new(Code::Conflict, message).hints(leave).hint(hint).paths(paths))
 }
 

@@ -13,7 +13,7 @@ use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, putting_back};
 use crate::ops::switching;
-use crate::ops::turn::meanwhile::check_apart;
+use crate::ops::turn::meanwhile::{BOTH, check_apart};
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_commits, check_elsewhere};
 use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
@@ -89,11 +89,7 @@ impl Prepared {
         if edits != Edits::Overwrite {
             for turn in &range.turns[..range.back] {
                 let changed = plan.files.iter().map(|file| file.path.clone());
-                check_apart(
-                    turn,
-                    changed,
-                    "or pass --edits=overwrite, which takes out both: 'oxundo redo' brings them back",
-                )?;
+                check_apart(turn, changed, BOTH)?;
             }
         }
         for (_, returns) in plan.returns.iter_mut().take(by_hand) {
