@@ -814,7 +814,8 @@ fn a_script_tells_of_its_turns() {
     repo.oxundo(begin).says("Began turn 1");
     repo.sh("echo two >>a.txt");
     repo.oxundo(begin).says("Turn 1 has begun already");
-    repo.oxundo(["turn", "end", "--session", "s", "--turn", "0"]).says("No turn is open");
+    repo.oxundo(["turn", "end", "--session", "s", "--turn", "0"])
+        .says("Turn 1 goes on: it is another session's, or of another --turn");
     repo.oxundo(["turn", "end", "--session", "s", "--turn", "1"]).says("Ended turn 1 (ed: by hand): 1 file");
     let again = repo.oxundo(["turn", "end", "--session", "s", "--turn", "1"]);
     again.success();

@@ -150,7 +150,7 @@ pub fn has_both(turn: &Turn, path: &BString) -> bool {
 }
 
 /// What takes out both.
-pub const BOTH: &str = "or pass --edits=overwrite, which takes out both: 'oxundo redo' brings them back";
+pub const BOTH: &str = "or pass --edits=overwrite, which takes out both; redo brings them back";
 
 /// Refuses to go back over a turn where that takes what the user saved in it, with what its calls wrote, out of these files.
 pub fn check_apart(turn: &Turn, changed: impl Iterator<Item = BString>, hint: &str) -> Result<(), Refusal> {

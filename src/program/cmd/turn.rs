@@ -99,7 +99,9 @@ impl Answer for Told {
                 "Nothing was changed: no turn\n".to_owned()
             }
             SessionStep::Nothing if self.end == TurnEnd::Begin => format!("Turn {open} has begun already\n"),
-            SessionStep::Nothing if self.open.is_some() => format!("Turn {open} goes on: it is another session's\n"),
+            SessionStep::Nothing if self.open.is_some() => {
+                format!("Turn {open} goes on: it is another session's, or of another --turn\n")
+            }
             SessionStep::Nothing => "No turn is open\n".to_owned(),
             SessionStep::Close { .. } | SessionStep::Late => String::new(),
         });
