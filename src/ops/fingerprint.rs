@@ -9,6 +9,9 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 
+/// How the log calls operations that change no plan.
+const NAMING: [&str; 5] = ["checkpoint ", "forget checkpoint ", "describe ", "keep ", "let go of "];
+
 /// The word. `is_made` is for a plan that makes a turn of oxundo's own.
 pub fn fingerprint(plan: &Plan, is_made: bool, view: &View<'_>) -> Result<String> {
     let mut plan = plan.clone();
@@ -26,9 +29,25 @@ pub fn fingerprint(plan: &Plan, is_made: bool, view: &View<'_>) -> Result<String
         tree(&mut plan.head.from.commit)?;
         plan.branches.iter_mut().try_for_each(|branch| tree(&mut branch.from))?;
     }
-    let stands = (Timelines::new(view.repo).tip()?, Refs::new(view.repo).head()?);
+    let stands = (last_deed(&Timelines::new(view.repo))?, Refs::new(view.repo).head()?);
     // The edits that it keeps are none of its business.
     let told = (&plan.unstaged, &plan.overwritten, stands);
     let text = format!("{}\n{told:?}", serde_json::to_string(&plan)?);
     Ok(checksum(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The last operation that did more than to give something a name, or take one away.
+fn last_deed(timelines: &Timelines<'_>) -> Result<Option<ObjectId>> {
+    let is_name = |what: &str| NAMING.iter().any(|word| what.starts_with(word));
+    let tip = timelines.tip()?;
+    let Some(named) = tip.filter(|tip| is_name(&timelines.operation_of(*tip).what)) else { return Ok(tip) };
+    let mut at = named;
+    for operation in timelines.operations()? {
+        match operation.previous {
+            Some(previous) if operation.commit == at && is_name(&operation.what) => at = previous,
+            _ if operation.commit == at => break,
+            _ => {}
+        }
+    }
+    Ok(Some(at))
 }

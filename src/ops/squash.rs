@@ -175,7 +175,7 @@ impl Squash<'_, '_> {
         let parent = if self.folds() { self.base } else { self.dirty_commits(line, sign)? };
         let tree = Objects::new(repo).commit_tree(tip)?;
         let squashed = line.iter().filter(|id| self.folds() || !self.is_dirty(**id)).count();
-        let unchanged = squashed == 0 || (squashed == 1 && self.wish.message.is_none() && self.wish.author.is_none());
+        let unchanged = squashed == 0 || (squashed == 1 && self.wished().is_none() && self.wish.author.is_none());
         if unchanged && parent == Objects::new(repo).parents(tip)?.first().copied() {
             return Ok(tip);
         }
@@ -234,10 +234,15 @@ impl Squash<'_, '_> {
         })
     }
 
+    /// The message that was asked for. An empty one asks for none, as with `run`.
+    fn wished(&self) -> Option<&str> {
+        self.wish.message.as_deref().map(str::trim).filter(|message| !message.is_empty())
+    }
+
     fn message(&self) -> String {
         let mut oldest_first = self.turns.iter().rev();
-        let body = match (&self.wish.message, self.turns) {
-            (Some(message), _) => message.trim().to_owned(),
+        let body = match (self.wished(), self.turns) {
+            (Some(message), _) => message.to_owned(),
             (None, [turn]) => turn.title(),
             (None, [last, .., first]) => {
                 let titles: Vec<_> = oldest_first.by_ref().map(|turn| format!("- {}", turn.title())).collect();

@@ -55,9 +55,19 @@ fn a_plan_that_would_do_something_else_is_stale() {
         repo.sh(change);
         repo.refuses(&["apply", &id], "stale");
     }
-    // What no turn has to do with does not matter; an open turn is closed for it.
+    // What no turn has to do with does not matter, nor what only gives names; an open turn is closed for it.
     let (id, _) = plan(&repo, &["undo", "--plan"]);
     repo.write("mine.txt", "mine\n");
+    let names: [&[&str]; 5] = [
+        &["keep", "1"],
+        &["checkpoint", "mine"],
+        &["describe", "2", "-m", "other words"],
+        &["checkpoint", "--delete", "mine"],
+        &["keep", "1", "--off"],
+    ];
+    for args in names {
+        repo.oxundo(args).success();
+    }
     repo.oxundo(["apply", &id]).success();
     repo.assert_file("one.txt", "1\n2\n3\n4\n5\n", "undone");
     repo.oxundo(["turn", "begin"]).success();

@@ -109,10 +109,27 @@ fn what_moved_since_it_was_shown_is_not_done() {
     let repo = three_turns();
     let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 80, 24);
     screen.shows("Enter: undo turn 3").types("\r").shows("do this?");
+    repo.sh("rm file3.txt");
+    let before = repo.everything();
+    screen.types("\r").shows("something else has changed: look again");
+    repo.everything().assert_is(&before, "what was shown is not what would be done now");
+    screen.types("\r").shows("do this?").types("n").shows("Enter go").types("q").ends();
+    repo.everything().assert_is(&before, "nothing is changed");
+}
+
+#[test]
+fn what_others_do_meanwhile_is_on_the_screen() {
+    let repo = three_turns();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 80, 24);
+    screen.shows("Enter: undo turn 3").types("\r").shows("do this?");
+    repo.agent("echo 4 >file4.txt");
+    screen.shows("something else has changed: look again").shows("4 turns").shows("Enter: undo turns 4, 3");
+    // The answer was to what is not asked any more.
+    screen.types("y").shows("Enter go");
     repo.commit("theirs.txt", "theirs\n");
     let before = repo.everything();
-    screen.types("\r").ends();
-    repo.everything().assert_is(&before, "what was shown is not what would be done now");
+    screen.shows("refused: ").types("q").ends();
+    repo.everything().assert_is(&before, "nothing is changed");
 }
 
 #[test]
@@ -121,6 +138,7 @@ fn what_was_recorded_meanwhile_is_planned_anew_and_counts() {
     let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
     screen.shows("Enter: undo turn 3");
     repo.agent("echo 4 >file4.txt");
+    // Whether it was seen before the key or after it.
     screen.types("cgood\r").shows("checkpoint 'good'").shows("Enter: undo turns 4, 3");
     screen.types("/nowhere\r").shows("(0 found)").shows("nothing is found");
     screen.types("\x1b").shows("nothing to undo").types("q").shows("Nothing else is changed").ends();

@@ -81,8 +81,11 @@ fn title(screen: &Screen, paint: Paint) -> Line<'static> {
         Span::raw(format!("  {}, {turns}{more} {noun}", screen.timeline.branch)),
     ]);
     if !screen.search.is_empty() {
-        let found = screen.shown.len();
-        line.push_span(Span::styled(format!("  /{} ({found} found)", screen.search), paint.color(Color::Yellow)));
+        let (found, so_far) = (screen.shown.len(), if screen.timeline.more { " so far" } else { "" });
+        line.push_span(Span::styled(
+            format!("  /{} ({found} found{so_far})", screen.search),
+            paint.color(Color::Yellow),
+        ));
     }
     line
 }
@@ -92,6 +95,7 @@ fn told(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) {
     let Some(deed) = screen.deed() else {
         let words = match screen.row() {
             _ if !screen.is_read => "reading the timeline",
+            None if screen.timeline.more => "reading the timeline",
             None => "nothing is found",
             Some(_) => "this turn is still in progress",
         };

@@ -1,10 +1,13 @@
-//! What is read and planned while the screen is drawn: two threads with a repository of their own each, one for the rows and
-//! one for what would be done.
+//! What is read and planned while the screen is drawn: threads with a repository of their own each, one for the rows, one for
+//! what would be done, and one that sees when something else acts.
 
 use crate::error::Refusal;
 use crate::error::failure::to_refusal;
 use crate::git::objects::Objects;
+use crate::git::refs::Refs;
 use crate::git::repo::Repo;
+use crate::git::timeline::Timelines;
+use crate::model::checkpoint::Head;
 use crate::model::merge::Edits;
 use crate::program::screen::deed::{Deed, Told, Wanted, literal};
 use crate::program::screen::read;
@@ -22,6 +25,11 @@ use std::time::Duration;
 /// So many lines of a difference are shown.
 const DIFF_LINES: usize = 2000;
 
+/// So often it is looked whether the timeline or HEAD is another, and after so many looks all is read anew: ages and the
+/// worktree are others.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+const LOOKS: u32 = 60;
+
 /// What was found.
 pub enum News {
     /// By which reading it was found.
@@ -29,6 +37,8 @@ pub enum News {
     /// After which reading it was planned.
     Told(u64, Deed, Result<Box<Told>, Refusal>),
     Diff(Deed, BString, Vec<String>),
+    /// Something else acted, or some time has passed.
+    Moved,
     /// What could not be read, so that nothing can be chosen.
     Failed(Refusal),
     /// The pager was left.
@@ -41,7 +51,7 @@ enum Job {
     Page(u64, Wanted),
 }
 
-/// The two threads.
+/// The threads.
 pub struct Looker {
     top: PathBuf,
     jobs: Sender<Job>,
@@ -58,6 +68,8 @@ impl Looker {
         let top = repo.top().join(repo.prefix());
         let (at, told) = (top.clone(), send.clone());
         thread::spawn(move || look(&at, edits, &wanted, &told));
+        let (at, told) = (top.clone(), send.clone());
+        thread::spawn(move || watch(&at, &told));
         let looker = Self { top, jobs, send, news, readings: Cell::new(0) };
         looker.read();
         looker
@@ -97,6 +109,30 @@ impl Looker {
     pub fn news(&self, within: Duration) -> Option<News> {
         self.news.recv_timeout(within).ok()
     }
+}
+
+/// Tells when what the rows are of is another, until nobody listens.
+fn watch(top: &Path, send: &Sender<News>) {
+    // What cannot be read is told of by who reads it.
+    let Ok(repo) = Repo::open(top) else { return };
+    let mut seen = scene(&repo);
+    loop {
+        for _ in 0..LOOKS {
+            thread::sleep(BETWEEN_LOOKS);
+            let now = scene(&repo);
+            if now.is_some() && now != seen {
+                seen = now;
+                break;
+            }
+        }
+        if send.send(News::Moved).is_err() {
+            return;
+        }
+    }
+}
+
+fn scene(repo: &Repo) -> Option<(Head, Option<ObjectId>)> {
+    Some((Refs::new(repo).head().ok()?, Timelines::new(repo).tip().ok()?))
 }
 
 /// Plans what is wanted last, until nobody wants anything.

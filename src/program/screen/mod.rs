@@ -77,7 +77,8 @@ fn on_screen(repo: &Repo, edits: Option<Edits>) -> Result<std::result::Result<(D
     let first = looker.news(FIRST);
     let screen = Screen::new(size()?);
     let early = VecDeque::new();
-    let mut shown = Shown { screen, looker, paint, asked: None, recorded: false, reading: 1, is_drawn: false, early };
+    let mut shown =
+        Shown { screen, looker, paint, edits, asked: None, recorded: false, reading: 1, is_drawn: false, early };
     let mut taken = Taken::take()?;
     if let Some(news) = first {
         shown.hear(news)?;
@@ -105,6 +106,7 @@ struct Shown {
     screen: Screen,
     looker: Looker,
     paint: Paint,
+    edits: Option<Edits>,
     /// What was asked for last.
     asked: Option<Wanted>,
     /// Whether something was recorded.
@@ -174,15 +176,33 @@ impl Shown {
             match action {
                 Action::Stay => {}
                 Action::Leave => return Ok(Some(Ended::Left)),
-                Action::Do(deed, told) => return Ok(Some(Ended::Chosen(deed, told))),
+                Action::Do(deed, told) if self.is_still(repo, &deed, &told) => {
+                    return Ok(Some(Ended::Chosen(deed, told)));
+                }
+                Action::Do(..) => self.look_again(),
                 Action::Suspend => taken.suspend()?,
-                Action::Page(wanted) => taken.lend(|| self.looker.page(self.reading, wanted))?,
+                Action::Page(wanted) => {
+                    taken.lend(|| self.looker.page(self.reading, wanted))?;
+                    // What was told meanwhile was not heard.
+                    self.looker.read();
+                }
                 Action::Ask(request) => self.choose(repo, taken, *request)?,
                 Action::Checkpoint(name) => self.checkpoint(repo, &name),
                 Action::Describe(turn, words) => self.describe(repo, turn, &words),
             }
         }
         Ok(None)
+    }
+
+    /// Whether it would do what was shown. What is refused by now is told of by who does it.
+    fn is_still(&self, repo: &Repo, deed: &Deed, told: &Told) -> bool {
+        deed.told(repo, &|_| {}, self.edits).map_or(true, |now| now.id == told.id)
+    }
+
+    /// Something else acted: nothing that was asked is answered by what is on the screen.
+    fn look_again(&mut self) {
+        self.screen.forget();
+        self.looker.read();
     }
 
     /// The next event that there is. Keys are for what the screen shows: before it shows anything they wait, but for those that
@@ -228,6 +248,8 @@ impl Shown {
 
     fn hear(&mut self, news: News) -> Result<Action> {
         match news {
+            // Whoever has seen all rows is not shown the first ones alone again.
+            News::Timeline(_, timeline) if timeline.more && self.screen.is_read && !self.screen.timeline.more => {}
             News::Timeline(reading, timeline) if self.looker.is_last(reading) => {
                 // What was planned before something was recorded may be another plan now.
                 if reading != self.reading {
@@ -239,6 +261,7 @@ impl Shown {
                 return Ok(self.screen.know(deed, told.map(|told| *told)));
             }
             News::Diff(deed, path, lines) => self.screen.diff = Some((deed, path, lines)),
+            News::Moved => self.look_again(),
             News::Failed(refusal) => bail!(refusal),
             News::Timeline(..) | News::Told(..) | News::Paged => {}
         }
@@ -548,5 +571,52 @@ mod tests {
         assert_eq!((screen.at, screen.first), (at - 8, at - 8));
         keys::update(&mut screen, &Event::Resize(80, 24));
         assert!(screen.first <= screen.at && screen.at < screen.first + screen.panes().rows());
+    }
+
+    #[test]
+    fn the_oldest_is_chosen_also_of_what_is_still_being_read() {
+        let whole = timeline();
+        let first = Timeline { turns: whole.turns[..2].to_vec(), more: true, ..whole.clone() };
+        let place = |screen: &Screen| screen.row().map(|row| row.place.clone());
+        let mut screen = Screen::new((80, 24));
+        screen.read(first.clone());
+        press(&mut screen, KeyCode::End);
+        screen.read(whole.clone());
+        assert_eq!(place(&screen), Some(Place::Start));
+        let mut screen = Screen::new((80, 24));
+        screen.read(first);
+        press(&mut screen, KeyCode::End);
+        press(&mut screen, KeyCode::Home);
+        screen.read(whole.clone());
+        assert_eq!(screen.at, 0, "that was before another key");
+        press(&mut screen, KeyCode::End);
+        press(&mut screen, KeyCode::Up);
+        let chosen = place(&screen);
+        screen.read(whole);
+        assert_eq!(place(&screen), chosen, "nothing is on its way");
+    }
+
+    #[test]
+    fn what_is_not_found_yet_may_be_on_its_way() {
+        let mut screen = Screen::new((80, 24));
+        let whole = timeline();
+        screen.read(Timeline { turns: whole.turns[..2].to_vec(), more: true, ..whole.clone() });
+        types(&mut screen, "/first");
+        let text = shown(&screen);
+        assert!(text.contains("(0 found so far)") && text.contains("reading the timeline"), "{text}");
+        screen.read(whole);
+        // Its words, and the row before the first turn.
+        assert!(shown(&screen).contains("(2 found)"));
+    }
+
+    #[test]
+    fn a_question_is_not_answered_by_who_saw_something_else() {
+        let mut screen = screen(80, 24);
+        press(&mut screen, KeyCode::Enter);
+        assert!(matches!(screen.mode, Mode::Confirm(..)));
+        screen.forget();
+        assert_eq!(screen.mode, Mode::List);
+        assert!(shown(&screen).contains("something else has changed: look again"));
+        assert!(matches!(press(&mut screen, KeyCode::Char('y')), Action::Stay));
     }
 }

@@ -71,6 +71,8 @@ pub struct Screen {
     pub said: String,
     pub size: (u16, u16),
     pub is_read: bool,
+    /// Whether the last row is wanted, while rows are still being read.
+    pub at_end: bool,
 }
 
 impl Screen {
@@ -105,8 +107,13 @@ impl Screen {
             (now + 1..self.shown.len()).find(is_goal).or(Some(now))
         };
         let kept = |place| self.shown.iter().position(|at| self.rows[*at].place == place);
-        let at = if self.is_read { chosen.and_then(kept) } else { below() };
+        let at = match chosen {
+            _ if self.at_end => Some(self.shown.len().saturating_sub(1)),
+            Some(chosen) if self.is_read => kept(chosen),
+            _ => below(),
+        };
         self.at = at.unwrap_or(0);
+        self.at_end &= self.timeline.more;
         self.is_read = true;
         self.scroll();
     }
@@ -124,9 +131,18 @@ impl Screen {
         self.choose(kept.unwrap_or(0));
     }
 
-    /// Chooses a shown row.
+    /// No question that is on the screen is answered any more.
+    pub fn forget(&mut self) {
+        if matches!(self.mode, Mode::Confirm(..)) {
+            self.mode = Mode::List;
+            "something else has changed: look again".clone_into(&mut self.said);
+        }
+    }
+
+    /// Chooses a shown row; the last one where there are fewer.
     pub fn choose(&mut self, at: usize) {
         self.at = at.min(self.shown.len().saturating_sub(1));
+        self.at_end = at == usize::MAX && self.timeline.more;
         (self.file, self.first_file, self.diff_first) = (0, 0, 0);
         self.scroll();
     }
