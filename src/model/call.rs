@@ -233,44 +233,88 @@ impl ToolCall {
 /// The calls that these marks tell of, in the order in which they began. An end of which no beginning was told is none;
 /// one that names no call is that of all of its session's.
 pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
-    let mut calls: Vec<ToolCall> = Vec::new();
+    let mut told = Told::default();
     for (place, mark) in marks.into_iter().enumerate() {
-        let CallMark { session, tool, at, since_boot, ends, beside, clock, found, staged, state, moved, looked, index } =
-            mark;
-        if let Some(looked) = looked {
-            looked_at(&mut calls, (looked, index), session.as_deref(), &tool);
-            continue;
-        }
-        if !ends {
-            let is_known = tool.only_reads();
-            let call = ToolCall {
-                session,
-                tool,
-                began_at: at,
-                ended_at: None,
-                since_boot,
-                beside,
-                clock,
-                found,
-                staged,
-                state,
-                moved,
-                is_known,
-                index: None,
-                goes_on: false,
-                told: (place, None),
-            };
-            calls.push(call);
-            continue;
-        }
-        let mut begun = calls.iter_mut().filter(|call| call.ended_at.is_none() && call.session == session);
-        if tool == ToolUse::default() {
-            begun.for_each(|call| call.end(&at, place));
-        } else if let Some(call) = begun.find(|call| is_same_call(&call.tool, &tool)) {
-            call.end(&at, place);
+        match mark.looked {
+            Some(looked) => told.looked_at((looked, mark.index), mark.session.as_deref(), &mark.tool),
+            None if mark.ends => told.end(&mark, place),
+            None => told.begin(mark, place),
         }
     }
-    calls
+    told.calls
+}
+
+/// What was told so far. A turn may have thousands of calls, and few of them are in flight or not looked at at a time.
+#[derive(Default)]
+struct Told {
+    calls: Vec<ToolCall>,
+    /// Those in flight, as they began.
+    open: Vec<usize>,
+    /// The others, as they ended.
+    ended: Vec<usize>,
+    /// Those of them of which it is not known what they changed.
+    unknown: Vec<usize>,
+}
+
+impl Told {
+    fn begin(&mut self, mark: CallMark, place: usize) {
+        let CallMark { session, tool, at, since_boot, beside, clock, found, staged, state, moved, .. } = mark;
+        let is_known = tool.only_reads();
+        self.open.push(self.calls.len());
+        self.calls.push(ToolCall {
+            session,
+            tool,
+            began_at: at,
+            ended_at: None,
+            since_boot,
+            beside,
+            clock,
+            found,
+            staged,
+            state,
+            moved,
+            is_known,
+            index: None,
+            goes_on: false,
+            told: (place, None),
+        });
+    }
+
+    fn end(&mut self, mark: &CallMark, place: usize) {
+        let is_all = mark.tool == ToolUse::default();
+        let mut is_over = false;
+        let calls = &self.calls;
+        let ends = |at: &usize| {
+            let is_it = (is_all || !is_over) && calls[*at].session == mark.session;
+            let is_it = is_it && (is_all || is_same_call(&calls[*at].tool, &mark.tool));
+            is_over |= is_it;
+            is_it
+        };
+        let (over, open): (Vec<usize>, Vec<usize>) = self.open.iter().copied().partition(ends);
+        self.open = open;
+        for at in over {
+            self.calls[at].end(&mark.at, place);
+            self.ended.push(at);
+            self.unknown.push(at);
+        }
+    }
+
+    /// Notes what was looked at after a call.
+    fn looked_at(&mut self, (looked, index): (Looked, Option<String>), session: Option<&str>, tool: &ToolUse) {
+        let calls = &self.calls;
+        let is_it = |at: &&usize| calls[**at].session.as_deref() == session && is_same_call(&calls[**at].tool, tool);
+        if let Some(at) = self.ended.iter().rev().find(is_it).copied() {
+            let call = &mut self.calls[at];
+            call.is_known = true;
+            call.index = index;
+            call.goes_on = looked == Looked::GoesOn;
+        }
+        if looked != Looked::File {
+            for at in self.unknown.drain(..) {
+                self.calls[at].is_known = true;
+            }
+        }
+    }
 }
 
 /// The call that has just ended and of which it is not known yet what it changed.
@@ -298,20 +342,6 @@ pub fn found_by_only_unknown(told: &[ToolCall]) -> Option<&Moved> {
     let only = told.iter().find(is_unknown)?;
     let is_alone = !told.iter().any(|other| other.told != only.told && other.overlaps(only));
     only.moved.as_ref().filter(|_| is_alone && told.iter().filter(is_unknown).count() == 1)
-}
-
-/// Notes what was looked at after a call.
-fn looked_at(calls: &mut [ToolCall], (looked, index): (Looked, Option<String>), session: Option<&str>, tool: &ToolUse) {
-    let is_it = |call: &ToolCall| call.session.as_deref() == session && is_same_call(&call.tool, tool);
-    let ended = calls.iter_mut().filter(|call| call.ended_at.is_some() && is_it(call));
-    if let Some(call) = ended.max_by_key(|call| call.told.1) {
-        call.is_known = true;
-        call.index = index;
-        call.goes_on = looked == Looked::GoesOn;
-    }
-    if looked != Looked::File {
-        calls.iter_mut().filter(|call| call.ended_at.is_some()).for_each(|call| call.is_known = true);
-    }
 }
 
 /// Whether an end is that of a beginning: by the agent's id of the call, where it has any.

@@ -16,7 +16,7 @@ use crate::model::turn::{Participant, Turn};
 use crate::ops::view::View;
 use anyhow::{Context, Result};
 use gix::ObjectId;
-use gix::bstr::BString;
+use gix::bstr::{BString, ByteSlice};
 
 /// The file. One is enough: only one turn is open.
 const FILE: &str = "calls";
@@ -53,13 +53,21 @@ pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: Foun
 
 /// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it.
 pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<()> {
-    let is_it = |call: &ToolCall| call.session == part.session && call.tool.id == tool.id;
-    if tool.id.is_none() || in_open_turn(repo).iter().any(is_it) {
+    if tool.id.is_none() || is_told_of(repo, part, tool)? {
         return Ok(());
     }
     append(repo, &CallMark { clock: Some(0), ..mark(part, tool, false) })?;
     record(repo, part, tool, true)?;
     record_look(repo, part, tool, Looked::GoesOn)
+}
+
+/// Whether the beginning of this call was told: only lines that have its id are read, since a long turn has thousands.
+fn is_told_of(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<bool> {
+    let id = serde_json::to_vec(&tool.id).context("write a call's id down")?;
+    let is_it = |mark: CallMark| !mark.ends && mark.session == part.session && mark.tool.id == tool.id;
+    let text = std::fs::read(repo.scratch_path(FILE)).unwrap_or_default();
+    let mut lines = text.lines().filter(|line| line.contains_str(&id));
+    Ok(lines.any(|line| serde_json::from_slice(line).is_ok_and(is_it)))
 }
 
 /// Adds what was looked at after a call.
@@ -128,7 +136,7 @@ pub fn in_open_turn_of(repo: &Repo, worktree: &str) -> Vec<ToolCall> {
 }
 
 fn read(text: &[u8]) -> Vec<ToolCall> {
-    calls(text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<CallMark>(line).ok()))
+    calls(text.lines().filter_map(|line| serde_json::from_slice::<CallMark>(line).ok()))
 }
 
 /// Forgets them: another turn begins, or they are kept in the record.
