@@ -33,6 +33,10 @@ pub const PACKED: &str = "packed-refs";
 /// How making a lock fails where somebody has it.
 const TAKEN: ErrorKind = ErrorKind::AlreadyExists;
 
+/// For how many milliseconds somebody's lock is waited for where git's own keys do not say it. git waits for 100, in which a
+/// housekeeping of its own on a busy machine is not over, and what it refuses then is soon done again; an undo is not.
+const UNLESS_SET: i64 = 1500;
+
 /// How often the directory of a lock may be gone again.
 const TRIES: u32 = 10;
 
@@ -129,7 +133,7 @@ impl<'r> RefLocks<'r> {
         Ok(locks)
     }
 
-    /// Locks a ref; waits as long as git would while somebody else has it.
+    /// Locks a ref; waits while somebody else has it.
     pub fn take(&mut self, name: &str) -> Result<()> {
         let lock = self.refs.ref_lock(name);
         let (begun, patience) = (Instant::now(), self.patience(name));
@@ -201,12 +205,12 @@ impl<'r> RefLocks<'r> {
     }
 
     fn patience(&self, name: &str) -> Duration {
-        let (key, default) = match name {
-            PACKED => ("core.packedRefsTimeout", 1000),
-            _ if name.ends_with(LIST) => ("reftable.lockTimeout", 100),
-            _ => ("core.filesRefLockTimeout", 100),
+        let key = match name {
+            PACKED => "core.packedRefsTimeout",
+            _ if name.ends_with(LIST) => "reftable.lockTimeout",
+            _ => "core.filesRefLockTimeout",
         };
-        let set = self.refs.repo.gix.config_snapshot().integer(key).unwrap_or(default);
+        let set = self.refs.repo.gix.config_snapshot().integer(key).unwrap_or(UNLESS_SET);
         // Less than nothing is for ever.
         Duration::from_millis(set.try_into().unwrap_or(u64::MAX))
     }
@@ -311,6 +315,21 @@ mod tests {
             .into_iter()
             .filter(|lock| f.repo.git_dir().join(lock).symlink_metadata().is_ok())
             .collect()
+    }
+
+    #[test]
+    fn a_lock_is_waited_for_as_long_as_git_is_told_to_or_longer_than_it_would() {
+        let waits = |f: &Fixture, name| {
+            let mut held = RefLocks::begin(Refs::new(&f.repo), &[name]).expect("begin");
+            held.take(name).expect("lock it");
+            held.patience(name)
+        };
+        let f = Fixture::new();
+        assert_eq!(waits(&f, "HEAD"), Duration::from_millis(1500));
+        assert_eq!(waits(&f, PACKED), Duration::from_millis(1500));
+        let f = Fixture::with(&["core.filesRefLockTimeout=70", "core.packedRefsTimeout=-1"]);
+        assert_eq!(waits(&f, "HEAD"), Duration::from_millis(70));
+        assert!(waits(&f, PACKED) > Duration::from_secs(1 << 30), "for ever");
     }
 
     #[test]
