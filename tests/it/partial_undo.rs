@@ -551,6 +551,24 @@ fn turns_are_squashed_into_one_clean_commit() {
 }
 
 #[test]
+fn squash_can_be_looked_at_whatever_commits_it_makes_on_the_way() {
+    let repo = Sandbox::new();
+    repo.commit("a.txt", &lines(&[]));
+    for (turn, line) in [(1, 1), (2, 5), (3, 9), (4, 13)] {
+        repo.sh(&format!("sed -i '{line}s/.*/mine/' a.txt"));
+        repo.agent(&format!("echo {turn} >>its"));
+    }
+    let before = repo.everything();
+    repo.oxundo(["squash", "--dry-run"]).says("Would squash");
+    repo.everything().assert_is(&before, "a look changes nothing");
+    let tree = repo.git(["rev-parse", "HEAD^{tree}"]);
+    repo.oxundo(["squash"]).success();
+    assert_eq!(repo.git(["rev-parse", "HEAD^{tree}"]), tree, "the content is the same");
+    assert_eq!(repo.git(["log", "--format=%an", "-5"]).lines().count(), 5, "four of the user's and one");
+    repo.assert_sound();
+}
+
+#[test]
 fn squash_refuses_what_it_must_not_rewrite() {
     let repo = three_turns(Mode::Commit);
     repo.commit("own.txt", "own\n");

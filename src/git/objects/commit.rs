@@ -253,7 +253,14 @@ impl Objects<'_> {
             }
             Sign::Never => git.run(message.as_bytes()).context("write a commit")?,
         };
-        ObjectId::from_hex(printed.trim()).context("read the new commit's id")
+        let made = ObjectId::from_hex(printed.trim()).context("read the new commit's id")?;
+        if self.repo.is_looking() {
+            // git has put it where only git finds it, and the next one may be made on top.
+            let content =
+                self.repo.git(["cat-file", "commit", &made.to_string()]).run(b"").context("read the new commit")?;
+            self.repo.gix.write_buf(Kind::Commit, &content)?;
+        }
+        Ok(made)
     }
 
     /// Makes one of oxundo's own commits, never signed.
