@@ -38,7 +38,7 @@ const EDITORS: [&str; 14] = [
 ];
 
 /// Those that write no file at all.
-const READERS: [&str; 19] = [
+const READERS: [&str; 29] = [
     "read",
     "readfile",
     "readmanyfiles",
@@ -57,7 +57,19 @@ const READERS: [&str; 19] = [
     "todowrite",
     "todoread",
     "notebookread",
+    // They ask the user, who may be editing meanwhile.
     "askuserquestion",
+    "enterplanmode",
+    "exitplanmode",
+    // They keep lists of the agent's own, and look things up.
+    "taskcreate",
+    "taskupdate",
+    "tasklist",
+    "taskget",
+    "toolsearch",
+    "lsp",
+    "listmcpresources",
+    "readmcpresource",
 ];
 
 /// A tool's name as agents agree on it: letters and digits alone, in lower case.
@@ -101,6 +113,9 @@ pub struct CallMark {
     /// What the file held that it names, where somebody had changed that since the last look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FileState>,
+    /// Whether somebody had taken that file away since the last look.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub gone: bool,
     /// What was staged of that file, where somebody had staged it since the last look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged: Option<Vec<IndexEntry>>,
@@ -116,6 +131,11 @@ pub struct CallMark {
     /// Which index that was, where all was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_not(is: &bool) -> bool {
+    !is
 }
 
 /// What was looked at after a call, for a step.
@@ -154,6 +174,9 @@ pub struct ToolCall {
     /// What somebody else had left in the file that it names.
     #[serde(skip)]
     pub found: Option<FileState>,
+    /// Whether somebody else had taken that file away.
+    #[serde(skip)]
+    pub gone: bool,
     /// What somebody else had staged of that file.
     #[serde(skip)]
     pub staged: Option<Vec<IndexEntry>>,
@@ -180,7 +203,8 @@ pub struct ToolCall {
 impl CallMark {
     /// That a call began.
     pub fn of(call: ToolCall) -> Self {
-        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, staged, state, moved, .. } = call;
+        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, gone, staged, state, moved, .. } =
+            call;
         Self {
             session,
             tool,
@@ -190,6 +214,7 @@ impl CallMark {
             beside,
             clock,
             found,
+            gone,
             staged,
             state,
             moved,
@@ -258,7 +283,7 @@ struct Told {
 
 impl Told {
     fn begin(&mut self, mark: CallMark, place: usize) {
-        let CallMark { session, tool, at, since_boot, beside, clock, found, staged, state, moved, .. } = mark;
+        let CallMark { session, tool, at, since_boot, beside, clock, found, gone, staged, state, moved, .. } = mark;
         let is_known = tool.only_reads();
         self.open.push(self.calls.len());
         self.calls.push(ToolCall {
@@ -270,6 +295,7 @@ impl Told {
             beside,
             clock,
             found,
+            gone,
             staged,
             state,
             moved,
@@ -367,6 +393,7 @@ mod tests {
             beside: vec![7, 8],
             clock: None,
             found: None,
+            gone: false,
             staged: None,
             state: None,
             moved: None,

@@ -14,6 +14,7 @@ use crate::model::bytes::{in_quotes, quoted, shell_word, unquoted};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::step::Step;
 use crate::model::turn::{CommitKind, Note, Session, Turn, first_line};
+use crate::ops::turn::meanwhile::has_both;
 use crate::ops::turn::states;
 use crate::ops::undo::range::below;
 use crate::ops::view::View;
@@ -270,8 +271,10 @@ impl<'r> Blame<'_, 'r> {
         let before = self.before(turns.timeline, turn, &mut trail)?;
         let its = trail.go_to(with_ends_of(&committed, before));
         let steps = self.steps_of_commit(turns.timeline, turn, &committed, path, &its)?;
-        for (line, _) in its {
-            trail.found.insert(line, (by(turn, steps.get(&line), turns.worktree.clone()), turn.ended_at.clone()));
+        for (line, step) in its.into_iter().map(|(_, line)| (line, steps.get(&line))) {
+            if is_its(turn, path, step) {
+                trail.found.insert(line, (by(turn, step, turns.worktree.clone()), turn.ended_at.clone()));
+            }
         }
         let parents = self.objects.parents(commit)?;
         self.walk(turns, turns.below(self.view, turn), &parents, &mut trail)?;
@@ -348,9 +351,10 @@ impl<'r> Blame<'_, 'r> {
         let its = trail.go_to(with_ends_of(&now, before));
         let lines = its.iter().map(|(here, _)| *here).collect();
         let steps = self.steps(turns.timeline, turn, path.as_bstr(), &now, lines)?;
-        for (here, line) in its {
-            let by = by(turn, steps.get(&here), turns.worktree.clone());
-            trail.found.insert(line, (by, turn.ended_at.clone()));
+        for (step, line) in its.into_iter().map(|(here, line)| (steps.get(&here), line)) {
+            if is_its(turn, path.as_bstr(), step) {
+                trail.found.insert(line, (by(turn, step, turns.worktree.clone()), turn.ended_at.clone()));
+            }
         }
         Ok(())
     }
@@ -419,6 +423,12 @@ impl<'r> Blame<'_, 'r> {
     }
 }
 
+/// Whether a line that a turn has more than there was before it is the turn's: where the user saved beside what its calls wrote,
+/// only what is in a step is.
+fn is_its(turn: &Turn, path: &BStr, step: Option<&Step>) -> bool {
+    step.is_some() || !has_both(turn, &path.to_owned())
+}
+
 /// A version with its lines' ends as another has them: git may have committed others than the worktree has.
 fn with_ends_of(other: &[u8], version: Vec<u8>) -> Vec<u8> {
     if other.contains(&b'\r') || !version.contains(&b'\r') { version } else { version.replace(b"\r\n", b"\n") }
@@ -435,7 +445,8 @@ pub fn written_by(view: &View<'_>, timeline: &Stored<'_>, turn: &Turn, path: &BS
     let new: Vec<usize> =
         carried(&before, &after).iter().enumerate().filter_map(|(line, old)| old.is_none().then_some(line)).collect();
     let steps = blame.steps(timeline, turn, path, &after, new.clone())?;
-    Ok(new.into_iter().map(|line| (line + 1, by(turn, steps.get(&line), None))).collect())
+    let its = new.into_iter().map(|line| (line, steps.get(&line))).filter(|(_, step)| is_its(turn, path, *step));
+    Ok(its.map(|(line, step)| (line + 1, by(turn, step, None))).collect())
 }
 
 /// Goes from one version to an older one with those lines that are in it too.

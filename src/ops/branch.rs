@@ -22,8 +22,8 @@ use crate::ops::steps;
 use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::{Prepared, head_moved};
-use crate::ops::undo::range::{TurnRange, is_done};
-use crate::ops::view::View;
+use crate::ops::undo::range::{TurnRange, below, is_done};
+use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
 
@@ -37,7 +37,10 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
     let walked = match (turn, step) {
         (Some(turn), _) => Some(walk_to(view, turn, edits)),
         (None, Some(step)) => Some(steps::walk_to(view, &step, edits).map(as_branch)),
-        (None, None) => None,
+        (None, None) => before(view, words)?.map(|before| match before {
+            Before::Turn(below) => walk_to(view, below, edits),
+            Before::Step(below) => steps::walk_to(view, &below, edits).map(as_branch),
+        }),
     };
     let (mut plan, capture) = match walked {
         Some(Ok(walked)) => walked,
@@ -98,6 +101,31 @@ fn start(view: &View<'_>, words: &str) -> Result<(Option<u64>, Checkpoint)> {
         _ => view.timeline.checkpoint(ended_turn(view, words)?, Side::After)?,
     };
     Ok((Some(turn), state))
+}
+
+/// What is below a turn or a step.
+enum Before {
+    Turn(u64),
+    Step(StepName),
+}
+
+/// Where one walks to for the state before a turn that is done here, or before a step of one; none for any other state. What
+/// the user changed between that and the turn is theirs, as ever.
+fn before(view: &View<'_>, words: &str) -> Result<Option<Before>> {
+    let Some(words) = words.strip_suffix(":before") else { return Ok(None) };
+    let turn = match StepName::parse(words) {
+        Some(StepName { turn, step }) if step > 1 => {
+            return Ok(Some(Before::Step(StepName { turn, step: step - 1 })));
+        }
+        Some(first) => first.turn,
+        None => words.to_owned(),
+    };
+    let Ok(number) = ended_turn(view, &turn) else { return Ok(None) };
+    if !is_done(view, number)? {
+        return Ok(None);
+    }
+    let below = below(view, &view.timeline.require_turn(number)?);
+    Ok(Some(Before::Turn(last_whole(&view.timeline, below)?.unwrap_or(0))))
 }
 
 /// Refuses a commit that git has deleted.

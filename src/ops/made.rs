@@ -5,7 +5,7 @@ use crate::git::apply::Apply;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::in_quotes;
+use crate::model::bytes::exact;
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use crate::model::turn::{Made, Turn};
@@ -16,11 +16,11 @@ use crate::ops::outcome::Outcome;
 use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::begin::begin_made;
 use crate::ops::turn::end::{Ending, drop_open, end_as_seen};
-use crate::ops::turn::meanwhile::has_both;
+use crate::ops::turn::meanwhile::warn_of_both;
 use crate::ops::turn::since::Since;
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
 
 /// A turn that oxundo would make, with all checks made.
 pub struct PlannedTurn {
@@ -58,13 +58,28 @@ impl PlannedTurn {
     /// Warns of what it leaves.
     pub fn announce(&self, view: &View<'_>) {
         self.conversations.warn(view);
-        let Made::Revert(turns) = &self.made else { return };
-        for turn in turns.iter().filter_map(|turn| view.timeline.find_turn(*turn).ok()?) {
-            let both = self.plan.files.iter().filter(|file| has_both(&turn, &file.path));
-            for path in both.map(|file| in_quotes(file.path.as_bstr())) {
-                view.warn(format!("what you saved in {path} during turn {} goes with it", turn.turn));
+        let (Made::Revert(turns) | Made::PartialRevert(turns) | Made::BackTo { turns, .. }) = &self.made else {
+            return;
+        };
+        let mut turns: Vec<Turn> = turns.iter().filter_map(|turn| view.timeline.find_turn(*turn).ok()?).collect();
+        if matches!(self.made, Made::PartialRevert(_)) {
+            for turn in &mut turns {
+                self.leave_kept(view, turn);
             }
         }
+        warn_of_both(view, turns.iter(), &self.plan);
+    }
+
+    /// Leaves out of what a turn has of the user's beside its own what does not go back as a whole: of a step, its lines go alone.
+    fn leave_kept(&self, view: &View<'_>, turn: &mut Turn) {
+        let Ok(goal) = view.timeline.undone_to(turn.turn) else { return };
+        let goes = |path: &BString| {
+            let file = self.plan.files.iter().find(|file| file.path == *path);
+            file.is_some_and(|file| {
+                Checkpoints::new(view.repo).captured_file(&goal, path.as_bstr()).is_ok_and(|then| then == file.to)
+            })
+        };
+        turn.overlaps.retain(|path| exact::decode(path).is_some_and(|path| goes(&path)));
     }
 
     /// What would be done.

@@ -1,10 +1,11 @@
 //! Undo by steps: back to the state after one, or one taken out. Both are turns of oxundo's own, so that redo right after
 //! brings back what they took.
 
+use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::Delta;
 use crate::model::merge::Edits;
 use crate::model::operation::Operation;
@@ -107,7 +108,32 @@ pub fn plan_only(
         object: format!("{noun} {name} ({})", sanitized(&label)),
         changed,
     };
-    take_out(view, &turn, deltas, edits, words)
+    take_out(view, &turn, deltas, edits, words).map_err(|error| beside(error, &name))
+}
+
+/// What is changed beside what a step did leads out: git can put away what is not committed alone, and nothing is overwritten.
+fn beside(error: anyhow::Error, name: &StepRange) -> anyhow::Error {
+    let mut refusal = match error.downcast::<Refusal>() {
+        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => refusal,
+        Ok(refusal) => return refusal.into(),
+        Err(error) => return error,
+    };
+    let words = |magic: &[u8]| {
+        let words = refusal.paths.iter().map(|path| shell_word([magic, path.as_slice()].concat()));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let them = if refusal.paths.len() == 1 { "it" } else { "them" };
+    let leave = format!(
+        "run 'oxundo undo --only {name} -- :/ {}' to take out all but {them}",
+        words(b":(top,exclude,literal)")
+    );
+    let back = format!(
+        "run 'oxundo restore {}:before -- {}' to go back there with {them} alone",
+        name.first,
+        words(b":(top,literal)")
+    );
+    refusal.hints.retain(|hint| !hint.contains("--edits=overwrite") && !hint.contains("git stash"));
+    refusal.hints(vec![leave, back]).into()
 }
 
 /// The changes that take a step out, of what these pathspecs match.

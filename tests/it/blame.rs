@@ -173,3 +173,39 @@ fn lines_with_other_ends_and_copied_notes_are_told_all_the_same() {
     repo.sh("git stash -q; git commit -q --amend -m better; git stash pop -q");
     assert_eq!(told(&repo, &[], "f"), ["user User Name", "one 1", "two 2"], "an amended commit is the turn's still");
 }
+
+#[test]
+fn lines_that_touch_an_agents_are_the_users_where_no_call_wrote_them() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        repo.commit("f", "one\ntwo\nthree\n");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edits(&repo, "s", 1, "sed -i '1a its' f");
+        repo.sh("sed -i '2a mine' f; echo far >>f");
+        tick();
+        edits(&repo, "s", 2, "sed -i '1i its' f");
+        repo.sh("sed -i '/^mine/a late' f");
+        hook(&repo, "s", "Stop", &json!({}));
+        let users = if mode == Mode::Commit { "User Name" } else { "nobody" };
+        let user = |line: &str| format!("{line} {users}");
+        assert_eq!(
+            told(&repo, &[], "f"),
+            ["its 1.2".into(), "one User Name".into(), "its 1.1".into(), user("mine"), user("late")]
+                .into_iter()
+                .chain(["two User Name".into(), "three User Name".into(), user("far")])
+                .collect::<Vec<String>>(),
+            "{mode:?}"
+        );
+        let (_, traced) = repo.json(["show", "1", "--format=agent-trace"]);
+        let conversations = &traced["trace"]["files"][0]["conversations"];
+        let mut lines: Vec<(u64, u64)> = (conversations.as_array().expect("a list").iter())
+            .flat_map(|one| one["ranges"].as_array().expect("ranges"))
+            .filter_map(|range| range["start_line"].as_u64().zip(range["end_line"].as_u64()))
+            .collect();
+        lines.sort_unstable();
+        assert_eq!(lines, [(1, 1), (3, 3)], "{mode:?}: {traced}");
+    }
+}

@@ -1,7 +1,7 @@
 //! What the user saves, stages and commits between an agent's calls: it is in no commit of the agent's, and undo keeps it.
 
 use crate::sandbox::{Mode, Output, Sandbox};
-use crate::steps::{edit, hook, shell, tick};
+use crate::steps::{call, edit, hook, shell, tick};
 use serde_json::json;
 
 const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n";
@@ -713,5 +713,183 @@ fn undo_of_a_turn_is_not_refused_for_what_it_does_not_touch() {
         repo.redo();
         repo.state().assert_is(&after, save);
         repo.assert_sound();
+    }
+}
+
+#[test]
+fn a_file_that_the_user_takes_away_within_a_turn_does_not_come_back_with_undo() {
+    for mode in Mode::BOTH {
+        // Where a call had written it, nobody can tell what is left without the turn.
+        for away in ["rm both.txt", "mv both.txt moved.txt", "git mv both.txt moved.txt"] {
+            let repo = begun(mode, "true");
+            shell(&repo, 1, "sed -i s/1/its/ both.txt");
+            user(&repo, away);
+            shell(&repo, 2, "echo its >>a.txt");
+            ends(&repo);
+            let before = repo.everything();
+            let refused = repo.refuses(&["undo"], "conflict");
+            assert_eq!(refused["paths"], json!(["both.txt"]), "{away}: {refused}");
+            repo.everything().assert_is(&before, "nothing has changed");
+        }
+        // Where none had, it is gone, though one has made it anew: also one that names it, for which nothing else is looked at.
+        for named in [true, false] {
+            let repo = begun(mode, "true");
+            edit(&repo, 1, "a.txt", "echo its >>a.txt");
+            user(&repo, "rm both.txt");
+            let again = "echo its >both.txt";
+            if named {
+                edit(&repo, 2, "both.txt", again);
+            } else {
+                shell(&repo, 2, again);
+            }
+            ends(&repo);
+            let after = repo.state();
+            repo.undo();
+            repo.assert_absent("both.txt", "the user took it away");
+            repo.assert_file("a.txt", "a\n", "all else is undone");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn what_a_call_takes_away_that_the_user_saved_beside_its_lines_is_named() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        shell(&repo, 1, "sed -i '4a its' both.txt");
+        user(&repo, "sed -i '5a mine' both.txt");
+        shell(&repo, 2, "git checkout -q both.txt; echo its >>a.txt");
+        ends(&repo);
+        let told = "what you saved in 'both.txt' during turn 1, and a later call took away, does not come back: \
+             'oxundo find :/both.txt' tells where it is";
+        repo.oxundo(["undo", "--dry-run"]).warns(told);
+        repo.oxundo(["undo"]).warns(told);
+        let found = repo.oxundo(["find", ":/both.txt"]).out();
+        assert!(found.contains("oxundo restore 1.2:before -- both.txt"), "{found}");
+        repo.oxundo(["restore", "1.2:before", "--", "both.txt"]).success();
+        assert!(String::from_utf8_lossy(&repo.read("both.txt")).contains("mine"), "there it is");
+    }
+}
+
+#[test]
+fn what_goes_with_a_turn_that_is_overwritten_is_named() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        shell(&repo, 1, "sed -i '4a its' both.txt; echo its >>a.txt");
+        user(&repo, "sed -i '5a mine' both.txt");
+        shell(&repo, 2, "echo its >its.txt");
+        ends(&repo);
+        let told = "what you saved in 'both.txt' during turn 1 goes with it";
+        for args in [&["undo", "--edits=overwrite"][..], &["undo", "--edits=overwrite", "--", "both.txt"]] {
+            repo.oxundo([&["undo", "--dry-run"], &args[1..]].concat()).warns(told);
+            repo.oxundo(args).warns(told);
+            repo.redo();
+        }
+        // A step's own lines go alone, or not at all: its hints name the other files, and the state before it.
+        let refused = repo.oxundo(["undo", "--only", "1.1"]);
+        refused.exits(3);
+        let lines = [
+            "run 'oxundo undo --only 1.1 -- :/ ':(top,exclude,literal)both.txt'' to take out all but it",
+            "run 'oxundo restore 1.1:before -- ':(top,literal)both.txt'' to go back there with it alone",
+        ];
+        for line in lines {
+            assert!(refused.err().contains(line), "{line}: {refused:?}");
+        }
+        let alone = repo.oxundo(["undo", "--only", "1.1", "--", ":/", ":(top,exclude,literal)both.txt"]);
+        assert!(!alone.err().contains("goes with it"), "{alone:?}");
+        repo.assert_file("a.txt", "a\n", "its line there is out");
+        repo.oxundo(["restore", "1.1:before", "--", ":(top,literal)both.txt"]).success();
+        repo.assert_file("both.txt", LINES, "as it was");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn a_session_that_calls_nothing_makes_nothing_of_the_users_anybodys() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        user(&repo, "echo mine >>late.txt");
+        hook(&repo, "t", "UserPromptSubmit", &json!({}));
+        edit(&repo, 2, "a.txt", "echo more >>a.txt");
+        hook(&repo, "t", "Stop", &json!({}));
+        ends(&repo);
+        assert!(!repo.git(["log", "-p", "-1"]).contains("+mine"), "it is in no commit of the agents'");
+        repo.undo();
+        repo.assert_file("a.txt", "a\n", "the agent's is undone");
+        repo.assert_file("late.txt", "l\nmine\n", "the user's stays");
+    }
+}
+
+#[test]
+fn a_branch_starts_at_the_state_before_a_turn_or_a_step_in_both_modes() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        let start = repo.files();
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        let first = repo.files();
+        edit(&repo, 2, "both.txt", "sed -i s/1/its/ both.txt");
+        ends(&repo);
+        let end = repo.state();
+        for (state, files) in [("1:before", &start), ("1.1:before", &start), ("1.2:before", &first), ("0", &start)] {
+            repo.oxundo(["branch", "there", state]).success();
+            repo.files().assert_is(files, &format!("{mode:?}: {state}"));
+            repo.undo();
+            repo.state().assert_is(&end, "and back");
+        }
+    }
+}
+
+#[test]
+fn a_commit_that_came_and_went_is_kept_though_the_turn_changed_nothing() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        let before = repo.state();
+        shell(&repo, 1, "echo lost >lost.txt; git add lost.txt; git commit -qm lost; git reset -q --hard HEAD~1");
+        let lost = repo.git(["rev-parse", "HEAD@{1}"]);
+        ends(&repo);
+        repo.sh("git reflog expire --expire=now --all; git gc -q --prune=now");
+        repo.git(["cat-file", "-e", &lost]);
+        let found = repo.oxundo(["find", "-S", "lost"]).out();
+        assert!(found.contains("lost.txt"), "{found}");
+        repo.oxundo(["undo"]).success();
+        repo.redo();
+        repo.state().assert_is(&before, "there is nothing to undo in it");
+    }
+}
+
+#[test]
+fn a_call_that_is_denied_makes_nothing_of_the_users_its_own() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        // It begins, and nothing tells of its end.
+        let denied =
+            json!({"tool_name": "Edit", "tool_use_id": "9", "tool_input": {"file_path": repo.path("both.txt")}});
+        hook(&repo, "s", "PreToolUse", &denied);
+        user(&repo, "echo mine >>late.txt");
+        edit(&repo, 2, "staged.txt", "echo its >>staged.txt");
+        user(&repo, "echo mine >mine.txt");
+        ends(&repo);
+        assert!(!repo.git(["log", "-p", "-1"]).contains("+mine"), "it is in no commit of the agent's");
+        repo.undo();
+        repo.assert_file("late.txt", "l\nmine\n", "the user's stays");
+        repo.assert_file("mine.txt", "mine\n", "and this");
+        repo.assert_file("staged.txt", "s\n", "the agent's is undone");
+    }
+}
+
+#[test]
+fn what_the_user_saves_while_the_agent_asks_them_is_theirs() {
+    for tool in ["ExitPlanMode", "AskUserQuestion", "TaskCreate"] {
+        let repo = begun(Mode::Commit, "true");
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        call(&repo, "s", 2, tool, &json!({"plan": "x"}), "echo mine >>late.txt");
+        edit(&repo, 3, "a.txt", "echo more >>a.txt");
+        ends(&repo);
+        repo.undo();
+        repo.assert_file("late.txt", "l\nmine\n", tool);
     }
 }

@@ -26,13 +26,29 @@ pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Re
     append(repo, &mark(part, tool, ends))
 }
 
+/// What somebody has left of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It is gone.
+    Nothing,
+    /// This.
+    File(FileState),
+}
+
+impl Left {
+    /// What it is, if it is there.
+    pub fn file(self) -> Option<FileState> {
+        if let Self::File(file) = self { Some(file) } else { None }
+    }
+}
+
 /// What a call finds as it begins.
 #[derive(Clone, Debug, Default)]
 pub struct FoundBefore {
     /// The file that it names.
     pub path: BString,
     /// What somebody has left in it.
-    pub file: Option<FileState>,
+    pub file: Option<Left>,
     /// What somebody has staged of it.
     pub staged: Option<Vec<IndexEntry>>,
     /// The state of all, as a tree.
@@ -48,7 +64,18 @@ pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: Foun
     let FoundBefore { file, staged, state, moved, may_have_begun, .. } = found;
     let mark = mark(part, tool, false);
     let clock = if may_have_begun { Some(0) } else { mark.clock };
-    append(repo, &CallMark { found: file, staged, state, moved, clock, ..mark })
+    append(
+        repo,
+        &CallMark {
+            found: file.and_then(Left::file),
+            gone: file == Some(Left::Nothing),
+            staged,
+            state,
+            moved,
+            clock,
+            ..mark
+        },
+    )
 }
 
 /// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it.
@@ -87,6 +114,7 @@ fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
         beside: beside.unwrap_or_default(),
         clock: (!ends).then(file_clock),
         found: None,
+        gone: false,
         staged: None,
         state: None,
         moved: None,

@@ -63,13 +63,14 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     turn.torn.extend(note_torn(locked, &since.capture));
     let changed = since.changed(locked, &turn)?;
     since.find_moves(locked, &mut turn, &changed)?;
-    if changed.is_empty() && turn.placed.is_empty() && !since.is_shared {
+    let has_come = !passed(locked.repo, &turn, &since.start, &since.capture.checkpoint)?.is_empty();
+    if changed.is_empty() && turn.placed.is_empty() && !since.is_shared && !has_come {
         announce_uncovered(locked, &turn, &since.before, &since.capture.checkpoint, &changed);
         take_back(locked, &turn, &since)?;
         return Ok(None);
     }
     let is_nothing = since.find_theirs(locked, &mut turn)? && turn.placed.is_empty() && !since.is_shared;
-    if is_nothing && take_back(locked, &turn, &since).is_ok() {
+    if is_nothing && !has_come && take_back(locked, &turn, &since).is_ok() {
         return Ok(None);
     }
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
@@ -165,8 +166,10 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
     let mut since = Since::look(view, &turn)?;
     let changed = since.changed(view, &turn)?;
     since.find_moves(view, &mut turn, &changed)?;
-    let is_nothing = changed.is_empty() && turn.placed.is_empty() && !since.is_shared;
-    let is_theirs = !is_nothing && since.find_theirs(view, &mut turn)? && turn.placed.is_empty() && !since.is_shared;
+    let has_come = !passed(view.repo, &turn, &since.start, &since.capture.checkpoint)?.is_empty();
+    let is_nothing = changed.is_empty() && turn.placed.is_empty() && !since.is_shared && !has_come;
+    let is_theirs =
+        !is_nothing && !has_come && since.find_theirs(view, &mut turn)? && turn.placed.is_empty() && !since.is_shared;
     let mut update = view.timeline.update();
     let mut taken_back = None;
     let mut head = view.head.clone();

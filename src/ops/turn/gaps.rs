@@ -9,7 +9,7 @@ use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry,
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::pointers::Pointers;
-use crate::model::turn::{Bounds, Turn};
+use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
 use crate::ops::turn::states;
 use crate::ops::view::View;
@@ -246,8 +246,7 @@ fn saved(
         return Ok(Follows::Whole(change.to));
     }
     let (Some(ours), Some(base), Some(theirs)) = (now, change.from, change.to) else {
-        // A file of the agent's that the user took away is gone in any case.
-        return Ok(if change.to.is_none() { Follows::Whole(now) } else { Follows::Overlaps(now) });
+        return Ok(Follows::Overlaps(now));
     };
     if [ours, base, theirs].iter().any(|side| side.kind == Kind::Symlink) {
         return Ok(Follows::Overlaps(now));
@@ -277,7 +276,10 @@ pub fn tells_all(turn: &Turn) -> bool {
 /// Whether what changed after a turn's last call is not its agents': all of them tell of each call, and of each of these it
 /// is known what it changed.
 pub fn is_users_end(turn: &Turn, told: &[ToolCall]) -> bool {
-    let has_called = |session: &Option<String>| told.iter().any(|call| call.session == *session);
-    let have_all = turn.origin.parts.iter().all(|part| has_called(&part.session));
+    let parts = &turn.origin.parts;
+    let has_called = |part: &&Participant| told.iter().any(|call| call.session == part.session);
+    // A session that has called nothing shares its hooks with others of its agent.
+    let have_all =
+        parts.iter().all(|part| parts.iter().filter(|other| other.agent == part.agent).any(|one| has_called(&one)));
     tells_all(turn) && have_all && first_unknown(told).is_none()
 }

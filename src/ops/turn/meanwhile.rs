@@ -9,11 +9,13 @@ use crate::git::objects::tree::plain_entry;
 use crate::model::bytes::{exact, in_quotes, shell_word};
 use crate::model::checkpoint::{Checkpoint, IndexState};
 use crate::model::merge::{Blobs, Merge, Merged};
+use crate::model::plan::Plan;
 use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
 use crate::ops::turn::gaps::{Gaps, is_users_end};
+use crate::ops::turn::reach::note_idle;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -56,7 +58,8 @@ pub enum Whose {
 impl Theirs {
     /// Finds it in the open turn, and notes it in the turn's record.
     pub fn find(view: &View<'_>, turn: &mut Turn, ends: Ends<'_>) -> Result<Self> {
-        let told = calls::in_open_turn(view.repo);
+        let mut told = calls::in_open_turn(view.repo);
+        note_idle(view, turn, &mut told, ends.after)?;
         turn.users_end = is_users_end(turn, &told);
         let mut gaps = Gaps::since(view, turn, 0, ends.after)?;
         let (start, now) = (Pointers::of(ends.start), Pointers::of(ends.after));
@@ -69,7 +72,7 @@ impl Theirs {
         }
         gaps.find_checkouts(view, ends.start, false)?;
         let (goal, staged, overlaps) = goal(view, turn.onto, &led, &gaps, ends)?;
-        turn.overlaps = taken_along(view, &overlaps, (&goal, ends.after))?;
+        turn.overlaps = overlaps.iter().map(|path| exact::encode(path)).collect();
         let is_nothing = staged.is_empty()
             && led == start
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
@@ -147,6 +150,28 @@ pub fn taken_along(
 /// Whether a file has what the user saved during a turn beside what its calls wrote.
 pub fn has_both(turn: &Turn, path: &BString) -> bool {
     turn.overlaps.contains(&exact::encode(path))
+}
+
+/// Warns of what the user saved in these turns that a plan takes with them, or cannot bring back.
+pub fn warn_of_both<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn>, plan: &Plan) {
+    for turn in turns {
+        for path in plan.files.iter().map(|file| &file.path).filter(|path| has_both(turn, path)) {
+            let path = in_quotes(path.as_bstr());
+            view.warn(format!("what you saved in {path} during turn {} goes with it", turn.turn));
+        }
+    }
+}
+
+/// Warns of what the user saved in a turn and a later call of it took away again, where undo leaves the file as it is.
+pub fn warn_of_lost(view: &View<'_>, turn: &Turn, plan: &Plan) {
+    for path in turn.overlaps.iter().filter_map(|path| exact::decode(path)) {
+        if !plan.files.iter().any(|file| file.path == path) {
+            let find = shell_word([b":/", path.as_slice()].concat());
+            let path = in_quotes(path.as_bstr());
+            let what = format!("what you saved in {path} during turn {}, and a later call took away", turn.turn);
+            view.warn(format!("{what}, does not come back: 'oxundo find {find}' tells where it is"));
+        }
+    }
 }
 
 /// What takes out both.

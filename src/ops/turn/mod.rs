@@ -12,6 +12,7 @@ pub mod leftover;
 pub mod meanwhile;
 pub mod missed;
 pub mod pins;
+mod reach;
 pub mod session;
 pub mod since;
 pub mod skipped;

@@ -11,12 +11,11 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::scan::nested::has_repository;
 use crate::git::worktree::Worktree;
-use crate::git::worktree::names::is_storable;
 use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::size_of;
 use crate::model::bytes::{quoted, sanitized};
 use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended, last_index};
-use crate::model::checkpoint::{Checkpoint, FileState, IndexEntry};
+use crate::model::checkpoint::{Checkpoint, IndexEntry};
 use crate::model::path::parents;
 use crate::model::plan::{Op, Plan};
 use crate::model::pointers::{Moved, Pointers};
@@ -24,7 +23,8 @@ use crate::model::step::{Share, Step};
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
-use crate::ops::turn::calls::FoundBefore;
+use crate::ops::turn::calls::{FoundBefore, Left};
+use crate::ops::turn::reach::{Reach, is_any_at_large, may_write};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
@@ -32,58 +32,9 @@ use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 /// What a step is called that no call made.
 const WATCHED: &str = "watched";
-
-/// Where a call may write.
-#[derive(Debug, PartialEq, Eq)]
-enum Reach {
-    /// No file of this worktree.
-    Nowhere,
-    /// This one.
-    File(BString),
-    /// Any.
-    Anywhere,
-}
-
-impl Reach {
-    fn of(repo: &Repo, tool: &ToolUse) -> Self {
-        if tool.only_reads() {
-            return Self::Nowhere;
-        }
-        let Some(named) = tool.only_file() else { return Self::Anywhere };
-        let full = repo.top().join(repo.prefix()).join(Path::new(named));
-        // A link is not followed at the end of a path: a file may be written in its place.
-        let (Some((above, name)), Ok(top)) = (place_of(&full), repo.top().canonicalize()) else {
-            return Self::Anywhere;
-        };
-        let Ok(below) = above.strip_prefix(&top) else { return Self::Nowhere };
-        let path = BString::from(below.join(name).as_os_str().as_bytes());
-        // What git keeps for itself is no file of the worktree.
-        if is_storable(path.as_bstr(), true) { Self::File(path) } else { Self::Nowhere }
-    }
-}
-
-/// The nearest directory above a file that is there, without links in it, and the names from there on: a call may make the
-/// directories that it writes in.
-fn place_of(file: &Path) -> Option<(PathBuf, PathBuf)> {
-    let (mut at, mut names) = (file, PathBuf::new());
-    loop {
-        let name = Path::new(at.file_name()?);
-        names = if names.as_os_str().is_empty() { name.to_owned() } else { name.join(names) };
-        at = at.parent()?;
-        match at.canonicalize() {
-            Ok(above) => return Some((above, names)),
-            // A link that leads nowhere is there.
-            Err(error) if error.kind() == ErrorKind::NotFound && at.symlink_metadata().is_err() => {}
-            Err(_) => return None,
-        }
-    }
-}
 
 /// The state that is known last: after the last step, or as the turn began.
 fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
@@ -147,14 +98,18 @@ fn but_for<'c>(
     if named.is_empty() { Ok(state) } else { Checkpoints::new(view.repo).with_paths_of(&state, other, &named) }
 }
 
-/// What a file holds that a call is about to write, if somebody has changed it since the last step.
-fn file_before(view: &View<'_>, last: &Checkpoint, path: &BString) -> Result<Option<FileState>> {
+/// What a file holds that a call is about to write, if somebody has changed it since the last step, or taken it away.
+fn file_before(view: &View<'_>, last: &Checkpoint, path: &BString) -> Result<Option<Left>> {
     let known = Checkpoints::new(view.repo).captured_file(last, path.as_bstr())?;
     let now = Worktree::new(view.repo).state(path.as_bstr(), view.repo.hash_kind())?;
-    if now.is_none() || now == known || !is_covered(view, last, path.as_bstr())? {
+    if now == known {
         return Ok(None);
     }
-    Checkpoints::new(view.repo).file_now(path.as_bstr())
+    if now.is_none() {
+        return Ok(last.index.sparse.is_empty().then_some(Left::Nothing));
+    }
+    let is_covered = is_covered(view, last, path.as_bstr())?;
+    Ok(if is_covered { Checkpoints::new(view.repo).file_now(path.as_bstr())?.map(Left::File) } else { None })
 }
 
 /// What is staged of a file that a call is about to write, if somebody has staged it since the last look: the worktree may have
@@ -178,20 +133,6 @@ fn staged_now(view: &View<'_>, path: &BString) -> Result<Vec<IndexEntry>> {
     let index = Index::new(view.repo);
     let read = index.read_index()?;
     index.index_entries(&read, path.as_bstr())
-}
-
-/// Whether one of these calls may write a file.
-fn may_write<'c>(repo: &Repo, mut calls: impl Iterator<Item = &'c ToolCall>, path: &BString) -> bool {
-    calls.any(|call| match Reach::of(repo, &call.tool) {
-        Reach::Nowhere => false,
-        Reach::File(file) => file == *path,
-        Reach::Anywhere => true,
-    })
-}
-
-/// Whether one of these calls may do anything.
-fn is_any_at_large<'c>(repo: &Repo, mut calls: impl Iterator<Item = &'c ToolCall>) -> bool {
-    calls.any(|call| Reach::of(repo, &call.tool) == Reach::Anywhere)
 }
 
 /// Whether a look at the whole worktree would take this file in, as far as that can be told from it alone.
@@ -337,13 +278,13 @@ fn file(
 ) -> Result<Seen> {
     let (checkpoints, known) = (Checkpoints::new(view.repo), found.as_ref().unwrap_or(last));
     let now = if is_covered(view, known, path.as_bstr())? { checkpoints.file_now(path.as_bstr())? } else { None };
-    let Some(now) = now else {
-        let after = checkpoints.with_paths_of(known, &Since::look_within(view, turn)?.into_state(), [&path])?;
-        return Ok(Seen { before: found, after, is_named: true });
+    let left = call.found.filter(|before| Objects::new(view.repo).has_object(before.id)).map(Some);
+    let left = left.or_else(|| call.gone.then_some(None));
+    let before = left.map(|left| checkpoints.with_files(known, &[(path.clone(), left)])).transpose()?;
+    let after = match now {
+        Some(_) => checkpoints.with_files(known, &[(path, now)])?,
+        None => checkpoints.with_paths_of(known, &Since::look_within(view, turn)?.into_state(), [&path])?,
     };
-    let before = call.found.filter(|before| Objects::new(view.repo).has_object(before.id));
-    let before = before.map(|before| checkpoints.with_files(known, &[(path.clone(), Some(before))])).transpose()?;
-    let after = checkpoints.with_files(known, &[(path, Some(now))])?;
     Ok(Seen { before: before.or(found), after, is_named: true })
 }
 
@@ -490,7 +431,7 @@ fn hold(state: &mut Timeline, pins: impl Iterator<Item = Pin>) {
 pub fn keep_found(locked: &mut Locked<'_>, tool: &ToolUse, found: &FoundBefore) -> Result<()> {
     let objects = Objects::new(locked.repo);
     let mut trees: Vec<ObjectId> = found.state.into_iter().collect();
-    let file = found.file.map(|file| (found.path.clone(), Some((entry_kind(file.kind), file.id))));
+    let file = found.file.and_then(Left::file).map(|file| (found.path.clone(), Some((entry_kind(file.kind), file.id))));
     let staged = found.staged.iter().filter(|entries| !entries.iter().any(IndexEntry::is_gitlink));
     for change in file.into_iter().chain(staged.map(|entries| tree_change(&found.path, entries))) {
         trees.push(objects.edited_tree(objects.empty_tree(), &[change])?);

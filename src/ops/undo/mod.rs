@@ -21,6 +21,7 @@ use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::side_effects::Foreseen;
+use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
 use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
 use crate::ops::turn::{in_progress, notes};
 use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
@@ -109,8 +110,11 @@ impl PlannedUndo {
             let name = short_branch(name);
             view.warn(format!("'{name}' moved during turn {turn}, and stays: it is another tool's branch"));
         }
-        for turn in &self.range.turns[..self.range.back] {
+        let back = &self.range.turns[..self.range.back];
+        warn_of_both(view, back.iter(), self.plan());
+        for turn in back {
             warn_of_copies(view, turn);
+            warn_of_lost(view, turn, self.plan());
         }
         for path in &self.prepared.uncovered {
             view.warn(format!("{} was changed too, and is not covered", in_quotes(path.as_bstr())));
