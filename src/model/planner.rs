@@ -143,7 +143,7 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         went_along: BTreeSet::new(),
         overwritten: BTreeSet::new(),
         overlaps: BTreeMap::new(),
-        moved: Vec::new(),
+        moved: None,
         turns: turns.iter().map(|turn| turn.turn).collect(),
     };
     let mut returns = Vec::new();
@@ -187,8 +187,8 @@ struct Planner<'a, 'm> {
     went_along: BTreeSet<BString>,
     overwritten: BTreeSet<BString>,
     overlaps: BTreeMap<BString, Cause>,
-    /// The refs that are not where the turns left them, and where that was.
-    moved: Vec<(String, Option<ObjectId>)>,
+    /// The first ref that is not where a turn left it.
+    moved: Option<Moved>,
     /// The turns of the walk.
     turns: Vec<u64>,
 }
@@ -387,7 +387,7 @@ impl Planner<'_, '_> {
             let remembered = turn.returns.branch(name).filter(|was| was.from == now && (!current || is_left));
             let next = remembered.map(|was| was.to).or_else(|| resolve_trivially(&now, change));
             let Some(next) = next.filter(|_| !current || now == change.from) else {
-                self.moved.push((name.clone(), change.from));
+                self.note_moved(name, change.from, turn.turn);
                 continue;
             };
             if (now, next) != (change.from, change.to) {
@@ -399,14 +399,15 @@ impl Planner<'_, '_> {
             let now = self.symbolic.entry(name.clone()).or_insert_with(|| self.present.symbolic.get(name).cloned());
             match resolve_trivially(now, change) {
                 Some(next) => *now = next,
-                None => self.moved.push((name.clone(), None)),
+                None => self.note_moved(name, None, turn.turn),
             }
         }
         if let Some(change) = &delta.head {
             if self.head == change.from {
                 self.head = change.to.clone();
             } else {
-                self.moved.push((self.head.stack().to_owned(), change.from.commit));
+                let name = self.head.stack().to_owned();
+                self.note_moved(&name, change.from.commit, turn.turn);
             }
         }
         if let Some(change) = &delta.stash {
@@ -416,6 +417,17 @@ impl Planner<'_, '_> {
                 way_back.stash = Some(Change::new(next, now));
             }
         }
+    }
+
+    fn note_moved(&mut self, name: &str, left: Option<ObjectId>, turn: u64) {
+        // What was there when the walk began can be put back; as far as here the walk has led it itself.
+        let walked = self.branches.get(name).is_some_and(|now| *now != self.present.branches.get(name).copied());
+        let at = self.turns.iter().position(|number| *number == turn).filter(|at| *at > 0);
+        let until = at.filter(|_| walked || self.present.head.stack() == name).map(|at| match self.turns[at - 1] {
+            below if below < turn => (Op::Redo, below),
+            _ => (Op::Undo, turn),
+        });
+        self.moved.get_or_insert_with(|| Moved { name: name.to_owned(), left, until });
     }
 
     fn occupant(&self, path: &BString) -> &Occupant {
@@ -761,10 +773,8 @@ impl Planner<'_, '_> {
     }
 
     fn finish(mut self, op: Op) -> Result<Plan, Refusal> {
-        if let Some((name, left)) = self.moved.first() {
-            let is_here = (self.present.head.stack() == name).then(|| self.present.head.commit.is_some());
-            let exists = self.present.branches.contains_key(name);
-            return Err(moved_ref(name, *left, is_here, exists));
+        if let Some(moved) = &self.moved {
+            return Err(moved_ref(moved, self.present));
         }
         if !self.overlaps.is_empty() {
             return Err(conflict(&self.overlaps, op, self.edits));
@@ -893,16 +903,35 @@ pub fn putting_back(name: &str, left: Option<ObjectId>, exists: bool) -> String 
     }
 }
 
-/// Where it is the branch that HEAD is on, it is known too whether that has a commit.
-fn moved_ref(name: &str, left: Option<ObjectId>, is_here: Option<bool>, exists: bool) -> Refusal {
+/// A ref that is not where a turn of the walk left it.
+struct Moved {
+    name: String,
+    /// Where that was.
+    left: Option<ObjectId>,
+    /// How far the walk comes, where it comes over any turn: the last one done there.
+    until: Option<(Op, u64)>,
+}
+
+/// The turns before it can be walked over all the same. A branch that is put back keeps what it has now under another name.
+fn moved_ref(Moved { name, left, until }: &Moved, present: &Present) -> Refusal {
     let shown = short_branch(name);
-    let line = match (left.map(|left| left.to_hex_with_len(10).to_string()), is_here) {
-        (Some(left), Some(true)) => format!("git reset --keep {left}"),
-        (Some(left), Some(false)) => format!("git merge -q --ff-only {left}"),
-        _ => putting_back(name, left, exists),
+    let refusal = Refusal::new(Code::Branch, format!("'{shown}' is not where the turn left it"));
+    if let Some((op, until)) = until {
+        return refusal.hint(format!("run 'oxundo {} --to {until}' to go no further than to turn {until}", op.word()));
+    }
+    let is_here = present.head.stack() == name;
+    let line = match left.map(|left| left.to_hex_with_len(10).to_string()) {
+        Some(left) if is_here && present.head.commit.is_some() => match &present.head.branch {
+            Some(_) => {
+                let kept = shell_word(format!("{shown}-kept").as_bytes());
+                format!("git branch {kept} && git reset -q --keep {left}")
+            }
+            None => format!("git switch -q --detach {left}"),
+        },
+        Some(left) if is_here => format!("git merge -q --ff-only {left}"),
+        _ => putting_back(name, *left, present.branches.contains_key(name)),
     };
-    Refusal::new(Code::Branch, format!("'{shown}' is not where the turn left it"))
-        .hint(format!("run '{line}' to put it there, then the same command again"))
+    refusal.hint(format!("run '{line}' to put it there, then the same command again"))
 }
 
 /// How many paths one line of a message names.

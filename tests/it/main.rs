@@ -124,6 +124,7 @@ mod side_effects;
 mod signals;
 mod sparse;
 mod special_files;
+mod standing;
 mod steps;
 mod tables;
 mod terminal;

@@ -252,6 +252,18 @@ pub(super) const CASES: &[Case] = &[
         "! test -e three",
     ),
     case(
+        "'…' is not where the turn left it",
+        "own; oxundo -q branch x 1; git reset -q --keep main; turn 'echo 3 >three'",
+        "oxundo undo --to 1",
+        "! test -e three && test -e own && git merge-base --is-ancestor main x",
+    ),
+    case(
+        "'…' is not where the turn left it",
+        "own; oxundo -q branch x 1; git reset -q --keep main",
+        "oxundo undo",
+        "git symbolic-ref HEAD | grep main && test -e own",
+    ),
+    case(
         "'…' is checked out in another worktree, at '…'",
         "git branch o; turn 'echo 3 >three; git add three; git commit -qm three; git branch -f o'; git worktree add -q '../it is' o",
         "oxundo undo",

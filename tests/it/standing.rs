@@ -1,0 +1,50 @@
+//! What is told of the turns, and what undo and redo do, is one decision; and no hint leads to where something of the user's is
+//! lost, or around in a circle.
+
+use crate::sandbox::{Sandbox, check_all};
+use serde_json::Value;
+
+/// So many turns, each with a file of its own.
+fn turns(numbers: impl IntoIterator<Item = usize>, repo: &Sandbox) {
+    for number in numbers {
+        repo.agent(&format!("echo {number} >n{number}"));
+    }
+}
+
+/// The lines of a refusal's hints that can be typed.
+fn lines(error: &Value) -> Vec<String> {
+    let hints = error["hints"].as_array().expect("hints").iter().filter_map(Value::as_str);
+    hints.filter_map(|hint| Some(hint.split_once("run '")?.1.split_once('\'')?.0.to_owned())).collect()
+}
+
+fn subjects(repo: &Sandbox, of: &str) -> Vec<String> {
+    repo.git(["log", "--format=%s", of]).lines().map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn no_line_of_a_hint_takes_commits_off_a_branch_that_went_on_from_another() {
+    let ways = ["git reset -q --keep main", "git rebase -q main", "git merge -q --ff-only main"];
+    check_all(ways.map(|way| (way.to_owned(), way)), |way| {
+        let repo = Sandbox::new();
+        turns([1], &repo);
+        repo.commit("own.txt", "own\n");
+        repo.oxundo(["branch", "other", "1"]).success();
+        repo.sh(way);
+        let there = repo.state();
+        turns([3, 4], &repo);
+        let commits = subjects(&repo, "other");
+        let error = repo.refuses(&["undo", "--to", "1"], "branch");
+        assert_eq!(lines(&error), ["oxundo undo --to 2"], "as far as it goes");
+        repo.sh(&lines(&error)[0].replace("oxundo", &format!("'{}'", env!("CARGO_BIN_EXE_oxundo"))));
+        repo.state().assert_is(&there, "the turns above are undone, and no more");
+        assert_eq!(subjects(&repo, "other"), commits[2..]);
+        // And nothing of what is there goes by the next line.
+        let error = repo.refuses(&["undo", "--to", "1"], "branch");
+        repo.sh(&lines(&error)[0]);
+        assert_eq!(subjects(&repo, "other-kept"), commits[2..], "what was there has another name");
+        repo.undo();
+        assert_eq!(repo.git(["branch", "--show-current"]), "main");
+        assert_eq!(subjects(&repo, "other-kept"), commits[2..]);
+    });
+}
+
