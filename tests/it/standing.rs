@@ -48,3 +48,29 @@ fn no_line_of_a_hint_takes_commits_off_a_branch_that_went_on_from_another() {
     });
 }
 
+#[test]
+fn below_a_branch_that_oxundo_began_the_hints_lead_back_to_where_it_came_from() {
+    let repo = Sandbox::new();
+    turns([1, 2], &repo);
+    let main = repo.state();
+    repo.oxundo(["branch", "other", "1"]).success();
+    turns([4], &repo);
+    let error = repo.refuses(&["undo", "--to", "1"], "branch");
+    assert_eq!(lines(&error), ["oxundo undo --to 2"], "with what was done on it");
+    let kept = repo.copy();
+    repo.oxundo(["undo", "--to", "2"]).success();
+    repo.state().assert_is(&main, "that leads back");
+
+    // The user's own commit on it keeps it there.
+    let repo = kept;
+    repo.commit("own.txt", "own\n");
+    for line in [&["undo", "--to", "2"][..], &["undo", "--steps", "2"]] {
+        let error = repo.refuses(line, "foreign");
+        assert_eq!(lines(&error)[1..], ["git switch main"], "{error}");
+    }
+    let own = repo.head();
+    repo.git(["switch", "-q", "main"]);
+    assert_eq!(repo.git(["rev-parse", "other"]), own.trim(), "it stays");
+    repo.oxundo(["undo", "--to", "1"]).success();
+    repo.assert_absent("n2", "the same command goes on there");
+}

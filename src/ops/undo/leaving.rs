@@ -11,8 +11,9 @@ use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
 use crate::model::turn::Turn;
+use crate::ops::switching;
 use crate::ops::undo::legs::Leg;
-use crate::ops::undo::range::TurnRange;
+use crate::ops::undo::range::{TurnRange, began_branch};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -46,6 +47,10 @@ pub fn check_commits(
             Op::Undo => of_its_turn(refusal, &described, range),
             _ => refusal,
         });
+        let checked = match checked {
+            Err(refusal) => Err(beside_branch(view, refusal, name, range)?),
+            checked => checked,
+        };
         Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?)
     };
     let mut then = now.clone();
@@ -83,6 +88,18 @@ fn of_its_turn(mut refusal: Refusal, leaving: &[Leaving], range: &TurnRange) -> 
         refusal.hints = vec![format!("run 'oxundo undo --only {turn}' to take that turn out, by a commit on top")];
     }
     refusal
+}
+
+/// A branch that a turn of the walk began stays where somebody has committed to it, and what it came from is there without that;
+/// on top of it there may be nothing of the turn's to be taken out.
+fn beside_branch(view: &View<'_>, mut refusal: Refusal, name: &str, range: &TurnRange) -> Result<Refusal> {
+    let began =
+        range.turns[..range.back].iter().find(|turn| began_branch(turn) && turn.branch.as_deref() == Some(name));
+    let Some(other) = began.and_then(|turn| turn.began_on.as_deref()) else { return Ok(refusal) };
+    let Some(switch) = switching::line(view, Some(other), None)? else { return Ok(refusal) };
+    refusal.hints.retain(|hint| !hint.contains("--revert"));
+    let (here, other) = (short_branch(name), short_branch(other));
+    Ok(refusal.hint(format!("run '{switch}' to go back to '{other}', which leaves '{here}' as it is")))
 }
 
 /// The merges that turns have made of what was being merged when they began, and is again when they are undone.

@@ -55,7 +55,7 @@ impl TurnRange {
             },
             Extent::To(words) => Self::to(view, op, goal(view, op, words)?)?,
         };
-        range.check_branches()?;
+        range.check_branches(view)?;
         if range.turns.is_empty() {
             let refusal = nothing(op, "that turn is the last one done");
             return Err(match extent {
@@ -70,12 +70,10 @@ impl TurnRange {
     }
 
     /// Refuses to go on with another branch's turns below one that began a branch: `log` shows those that this branch has.
-    fn check_branches(&self) -> Result<()> {
-        let mut passed = self.turns[..self.back.saturating_sub(1)].iter();
-        let Some(turn) = passed.find(|turn| matches!(turn.made, Some(Made::Branch)) && turn.began_on != turn.branch)
-        else {
-            return Ok(());
-        };
+    fn check_branches(&self, view: &View<'_>) -> Result<()> {
+        let passed = &self.turns[..self.back.saturating_sub(1)];
+        let Some(at) = passed.iter().position(began_branch) else { return Ok(()) };
+        let turn = &passed[at];
         let [began, other] = [&turn.branch, &turn.began_on].map(|name| {
             name.as_deref().map_or_else(|| "a detached HEAD".to_owned(), |name| format!("'{}'", short_branch(name)))
         });
@@ -242,6 +240,11 @@ impl<'v, 'r> LineWalk<'v, 'r> {
         let all = Some(self.whole).filter(|whole| *whole > 0);
         Ok(refusal.hints(all.map(|all| format!("or run 'oxundo {} {all}' for all of them", op.word()))))
     }
+}
+
+/// Whether `oxundo branch` made it, from another branch: undo of it takes the branch away, and goes back to that one.
+pub fn began_branch(turn: &Turn) -> bool {
+    matches!(turn.made, Some(Made::Branch)) && turn.began_on != turn.branch
 }
 
 /// The turn that undoing one leads to.

@@ -122,6 +122,7 @@ pub(super) const CASES: &[Case] = &[
         "test -e two",
     ),
     case(FOREIGN, "own", "oxundo restore --exact 1", "! test -e two || test -e one"),
+    case(FOREIGN, "oxundo -q branch x 1; own", "oxundo undo 2", "git symbolic-ref HEAD | grep main"),
     none(FOREIGN, "own", "oxundo squash 1.."),
     case(
         "commit … was rewritten since turn … made it as …",
@@ -173,6 +174,12 @@ pub(super) const CASES: &[Case] = &[
         "oxundo -q branch x 1",
         "oxundo undo --steps 2",
         "! test -e one && ! git rev-parse -q --verify x",
+    ),
+    case(
+        "turn … began …, and what is undone below it are turns of …",
+        "oxundo -q branch x 1; turn 'echo 3 >three'; own; turn 'echo 4 >four'",
+        "oxundo undo --to 1",
+        "git symbolic-ref HEAD | grep main && git show x:own",
     ),
     case(
         "'…' has no turns: turn …, the last one, was made on …",
