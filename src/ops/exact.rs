@@ -11,29 +11,33 @@ use crate::git::refs::Refs;
 use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, short_branch};
 use crate::model::guard;
+use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
 use crate::ops::conversation::Conversations;
 use crate::ops::made::PlannedTurn;
-use crate::ops::resolve::state_at;
-use crate::ops::restore::kept_aside;
+use crate::ops::resolve::{resolve, state_at};
+use crate::ops::restore::{kept_aside, plan as restored};
+use crate::ops::revert::{Which, plan as revert};
 use crate::ops::switching;
 use crate::ops::turn::in_progress;
 use crate::ops::undo::leaving::{check_elsewhere, described};
-use crate::ops::undo::range::nothing;
+use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
+use std::collections::BTreeSet;
 
 /// Plans to go to the state that these words mean.
 pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
-    let goal = under_its_name_now(view, state_at(view, words)?)?;
+    let mut goal = under_its_name_now(view, state_at(view, words)?)?;
     check_branch(view, words, &goal)?;
     if goal.head.commit.is_some_and(|commit| !Objects::new(view.repo).has_commit(commit)) {
-        return Err(is_gone(words, &goal).into());
+        return Err(is_gone(view, words, &goal).into());
     }
-    check_commits(view, &goal).map_err(|error| with_files_alone(error, words))?;
+    check_commits(view, words, &mut goal).map_err(|error| with_way_out(view, error, words))?;
     let capture = view.present()?;
     let checkpoints = Checkpoints::new(view.repo);
     let delta = difference(view, &capture.checkpoint, &goal)?;
@@ -91,47 +95,123 @@ fn check_branch(view: &View<'_>, words: &str, goal: &Checkpoint) -> Result<()> {
     }
     if let Some(word) = view.repo.in_progress() {
         // git switches no branch then.
-        return Err(in_progress(word).hint(files_alone(words)).into());
+        let files = files_alone(view, words).map(|line| format!("or {line}"));
+        return Err(in_progress(word).hints(files).into());
     }
     let then = goal.head.branch.as_deref().map_or("a detached HEAD".into(), |name| format!("'{}'", short_branch(name)));
     let Some(switch) = switching::line(view, goal.head.branch.as_deref(), goal.head.commit)? else {
-        return Err(is_gone(words, goal).into());
+        return Err(is_gone(view, words, goal).into());
     };
     let message = format!("the state of '{}' is one of {then}, and HEAD is not there", sanitized(words));
-    Err(Refusal::new(Code::Branch, message).hint(format!("run '{switch}' first")).hint(files_alone(words)).into())
+    let files = files_alone(view, words).map(|line| format!("or {line}"));
+    Err(Refusal::new(Code::Branch, message).hint(format!("run '{switch}' first")).hints(files).into())
 }
 
-fn files_alone(words: &str) -> String {
-    format!("or run 'oxundo restore {}' to bring the files back alone", shell_word(words.as_bytes()))
+/// The line that brings the files of a state back, where any is missing or differs.
+fn files_alone(view: &View<'_>, words: &str) -> Option<String> {
+    let is_nothing = |error: &anyhow::Error| error.downcast_ref().is_some_and(|it: &Refusal| it.code == Code::Nothing);
+    if restored(view, words, &[]).is_err_and(|error| is_nothing(&error)) {
+        return None;
+    }
+    Some(format!("run 'oxundo restore {}' to bring the files back alone", shell_word(words.as_bytes())))
 }
 
-fn is_gone(words: &str, goal: &Checkpoint) -> Refusal {
+fn is_gone(view: &View<'_>, words: &str, goal: &Checkpoint) -> Refusal {
     let commit = goal.head.commit.map_or_else(String::new, |commit| commit.to_hex_with_len(7).to_string());
     let message = format!("commit {commit} of '{}' is gone: git has deleted it", sanitized(words));
-    Refusal::new(Code::Branch, message).hint(files_alone(words).replacen("or run", "run", 1))
+    let files = files_alone(view, words).unwrap_or_else(|| "run 'oxundo log' to see the turns".to_owned());
+    Refusal::new(Code::Branch, message).hint(files)
 }
 
-/// Refuses to take commits off the branch that no turn recorded, or that others have.
-fn check_commits(view: &View<'_>, goal: &Checkpoint) -> Result<()> {
-    let (Some(at), objects) = (view.head.commit, Objects::new(view.repo)) else { return Ok(()) };
-    let hidden: Vec<_> = goal.head.commit.into_iter().collect();
-    let leaving = objects.commits_between(&hidden, at)?;
+/// Refuses to take commits off the branch that no turn recorded, or that others have. A commit of which only the message was
+/// changed is the turn's, and the state has it in the old one's place.
+fn check_commits(view: &View<'_>, words: &str, goal: &mut Checkpoint) -> Result<()> {
+    let Some(at) = view.head.commit else { return Ok(()) };
+    let mut leaving = leaving(view, goal.head.commit.as_slice(), at)?;
+    let objects = Objects::new(view.repo);
+    for commit in &mut leaving {
+        if let CommitOrigin::Copied(_, original) = commit.origin
+            && objects.is_reworded(original, commit.id)
+        {
+            commit.origin = CommitOrigin::Recorded;
+            goal.head.commit.iter_mut().filter(|goal| **goal == original).for_each(|goal| *goal = commit.id);
+        }
+    }
+    let refused = guard::check(Op::Restore, view.head.stack(), &leaving);
+    if refused.is_err()
+        && let Some(begun) = begun_here(view, words, goal, at)?
+    {
+        // What a turn itself took off the branch may leave it again, as by redo.
+        let above: BTreeSet<ObjectId> = objects.commits_between(&[begun], at)?.into_iter().collect();
+        leaving.retain(|commit| above.contains(&commit.id));
+        return Ok(guard::check(Op::Restore, view.head.stack(), &leaving)?);
+    }
+    Ok(refused?)
+}
+
+/// The commits that HEAD's branch loses, and what is known of them.
+fn leaving(view: &View<'_>, hidden: &[ObjectId], at: ObjectId) -> Result<Vec<Leaving>> {
+    let leaving = Objects::new(view.repo).commits_between(hidden, at)?;
     let mut turns: Vec<Turn> = Vec::new();
     for note in Refs::new(view.repo).notes_on(&leaving)?.into_iter().flatten() {
         if note.worktree == view.repo.worktree_id() && turns.iter().all(|turn| turn.turn != note.turn) {
             turns.extend(view.timeline.find_turn(note.turn)?);
         }
     }
-    let described = described(view, Op::Restore, &turns, &leaving, &[])?;
-    Ok(guard::check(Op::Restore, view.head.stack(), &described)?)
+    described(view, Op::Restore, &turns, &leaving, &[])
 }
 
-/// A refusal about commits, with the way to have the files of the state all the same.
-fn with_files_alone(error: anyhow::Error, words: &str) -> anyhow::Error {
-    match error.downcast::<Refusal>() {
-        Ok(refusal) => refusal.hint(files_alone(words).replacen("or run", "run", 1)).into(),
-        Err(error) => error,
+/// How many turns are followed down from a state.
+const NEAR_TURNS: usize = 64;
+
+/// The commit in HEAD's history from which turns led to the commit of a state: where the first of them began.
+fn begun_here(view: &View<'_>, words: &str, goal: &Checkpoint, at: ObjectId) -> Result<Option<ObjectId>> {
+    let Some(end) = goal.head.commit else { return Ok(None) };
+    let objects = Objects::new(view.repo);
+    let noted = Refs::new(view.repo).notes_on(&[end])?.into_iter().flatten();
+    let noted = noted.filter(|note| note.worktree == view.repo.worktree_id()).map(|note| note.turn);
+    let undone = view.place()?.undone.iter().copied();
+    for number in resolve(view, words).into_iter().chain(undone).chain(noted) {
+        let mut next = view.timeline.find_turn(number)?.map(|turn| turn.turn);
+        for near in 0..NEAR_TURNS {
+            let Some(node) = next.map(|turn| view.timeline.node(turn)).transpose()? else { break };
+            if near == 0 && (!node.moved() || node.to != Some(end)) {
+                break;
+            }
+            if let Some(from) = node.from.filter(|from| objects.is_ancestor(*from, at).unwrap_or(false)) {
+                return Ok(Some(from));
+            }
+            next = node.previous;
+        }
     }
+    Ok(None)
+}
+
+/// A refusal about commits, with the ways to have the files of the state all the same.
+fn with_way_out(view: &View<'_>, error: anyhow::Error, words: &str) -> anyhow::Error {
+    let refusal = match error.downcast::<Refusal>() {
+        Ok(refusal) => refusal,
+        Err(error) => return error,
+    };
+    let taken_out = taken_out(view, words).ok().flatten();
+    let taken_out = taken_out.map(|turn| {
+        format!("run 'oxundo undo --revert --to {turn}' to take out what turns did since, by commits on top")
+    });
+    let or = if taken_out.is_some() { "or " } else { "" };
+    let files = files_alone(view, words).map(|line| format!("{or}{line}"));
+    refusal.hints(taken_out).hints(files).into()
+}
+
+/// The turn at the end of which this state is, where all that turns did since can be taken out.
+fn taken_out(view: &View<'_>, words: &str) -> Result<Option<u64>> {
+    let turn = match words.strip_suffix(":before") {
+        Some(turn) => view.timeline.require_turn(resolve(view, turn)?)?.previous.unwrap_or(0),
+        None => resolve(view, words.strip_suffix(":after").unwrap_or(words))?,
+    };
+    // What is only looked at is not signed.
+    let mut view = view.clone();
+    view.is_preview = true;
+    Ok(revert(&view, &Which::Last(Extent::To(turn.to_string())), &[], None).is_ok().then_some(turn))
 }
 
 /// All that leads from one state to another on the same branch. What the other one would have left out had it been there

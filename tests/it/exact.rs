@@ -134,6 +134,16 @@ fn commits_that_may_not_leave_keep_a_state_from_being_gone_to() {
     repo.commit("own.txt", "own\n");
     let before = repo.everything();
     let error = repo.refuses(&["restore", "--exact", "1"], "foreign");
+    assert!(error["hints"].to_string().contains("run 'oxundo undo --revert --to 1' to take out"), "{error}");
+    assert!(
+        !error["hints"].to_string().contains("oxundo restore"),
+        "there is no file of then that is not there: {error}"
+    );
+    let reverted = repo.copy();
+    reverted.oxundo(["undo", "--revert", "--to", "1"]).success();
+    assert_eq!(["one.txt", "two.txt", "own.txt"].map(|name| reverted.exists(name)), [true, false, true]);
+    reverted.write("one.txt", "mine\n").sh("git commit -qam mine");
+    let error = reverted.refuses(&["restore", "--exact", "1"], "foreign");
     assert!(error["hints"].to_string().contains("run 'oxundo restore 1' to bring the files back alone"), "{error}");
     repo.everything().assert_is(&before, "nothing is changed");
     two.remote("up").sh("git push -q up main");
@@ -208,4 +218,66 @@ fn a_branch_that_was_there_beside_the_one_that_is_gone_is_not_moved_to_it() {
             repo.state().assert_is(&there, "the line leads there, and all is as it was then");
         }
     });
+}
+
+#[test]
+fn what_a_turn_took_off_the_branch_is_no_obstacle_to_its_state() {
+    let scripts = [
+        "echo one >one.txt; git add one.txt; git commit -q --amend --no-edit",
+        "git reset -q --hard HEAD~1; echo one >one.txt",
+        "git commit -q --allow-empty -m empty; git rebase -q --keep-empty --onto HEAD~2 HEAD~1; echo one >one.txt",
+    ];
+    for script in scripts {
+        for more in [&[][..], &["echo two >two.txt; git add -A; git commit -q --amend -m all"], &["echo two >two.txt"]]
+        {
+            let repo = Sandbox::new();
+            repo.commit("own.txt", "own\n");
+            repo.agent(script);
+            for more in more {
+                repo.agent(more);
+            }
+            let (end, count) = (repo.state(), (1 + more.len()).to_string());
+            repo.oxundo(["undo", "--to", "0"]).success();
+            for words in [count.as_str(), "@rescue"] {
+                goes(&repo, words, &end);
+            }
+            // What is not the turns' is one all the same.
+            let mine = repo.copy();
+            mine.commit("mine.txt", "mine\n");
+            let everything = mine.everything();
+            mine.refuses(&["restore", "--exact", &count], "foreign");
+            mine.everything().assert_is(&everything, "nothing is changed");
+            repo.oxundo(["redo", "--to", &count]).success();
+            repo.state().assert_is(&end, "redo makes the same move");
+        }
+    }
+}
+
+#[test]
+fn a_commit_of_which_only_the_message_was_changed_is_the_turns() {
+    let below =
+        "GIT_SEQUENCE_EDITOR=\"sed -i '1s/^pick/reword/'\" GIT_EDITOR='sed -i 1s/^/better/' git rebase -q -i HEAD~2";
+    for (line, second) in [("git commit -q --amend -m better", "two"), (below, "bettertwo")] {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one.txt");
+        repo.oxundo(["run", "-q", "-m", "two", "--", "sh", "-c", "echo two >two.txt"]).success();
+        repo.oxundo(["checkpoint", "-q", "-m", "here"]).success();
+        repo.oxundo(["run", "-q", "-m", "three", "--", "sh", "-c", "echo three >three.txt"]).success();
+        repo.sh(line);
+        let worded = repo.state();
+        for words in ["2", "3:before", "here", "op:4"] {
+            repo.oxundo(["restore", "--exact", words]).success();
+            repo.assert_absent("three.txt", words);
+            assert_eq!(repo.git(["log", "-1", "--format=%s"]), second, "{words}: with the words of now");
+            repo.undo();
+            repo.state().assert_is(&worded, "and back");
+        }
+        repo.oxundo(["restore", "--exact", "1"]).success();
+        repo.assert_absent("two.txt", "below it, too");
+        repo.undo();
+        repo.state().assert_is(&worded, "and back");
+        // More than the message is not the turn's alone.
+        repo.write("three.txt", "mine\n").sh("git commit -qa --amend -m more");
+        repo.refuses(&["restore", "--exact", "2"], "foreign");
+    }
 }

@@ -121,7 +121,7 @@ pub(super) const CASES: &[Case] = &[
         "oxundo redo --to 2",
         "test -e two",
     ),
-    case(FOREIGN, "own", "oxundo restore --exact 1", "! test -e two || test -e one"),
+    case(FOREIGN, "own", "oxundo restore --exact 1", "! test -e two && test -e one && test -e own"),
     case(FOREIGN, "oxundo -q branch x 1; own", "oxundo undo 2", "git symbolic-ref HEAD | grep main"),
     none(FOREIGN, "own", "oxundo squash 1.."),
     case(
