@@ -3,6 +3,7 @@
 
 pub mod blame;
 pub mod branch;
+pub mod brought_back;
 pub mod checkpoint;
 pub mod conversation;
 pub mod describe;

@@ -19,6 +19,7 @@ use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, conflict, plan as planned};
 use crate::model::step::StepName;
 use crate::model::turn::{Made, Turn, listed};
+use crate::ops::brought_back::taken_again;
 use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::made::PlannedTurn;
@@ -343,6 +344,12 @@ impl<'a> Revert<'a, '_> {
     /// The refusal where nothing of the turns is left, as where the user has reverted them with git; the turn below is next then.
     fn is_out_already(&self) -> Result<Refusal> {
         let mut refusal = nothing(Op::Undo, "what the turn changed is taken out already");
+        if let [turn] = self.turns
+            && let Some(line) = taken_again(self.view, turn)?
+        {
+            refusal.hints.insert(0, line);
+            return Ok(refusal);
+        }
         let lowest = self.turns.last().and_then(|turn| turn.previous);
         if let Some(below) = last_whole(&self.view.timeline, lowest)? {
             refusal

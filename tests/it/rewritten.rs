@@ -261,6 +261,36 @@ fn below_a_turn_that_the_user_reverted_the_hints_lead_to_the_next() {
 }
 
 #[test]
+fn a_turn_that_was_taken_out_and_is_there_again_is_told_so_and_taken_out_again() {
+    let ways = [("picked", "git cherry-pick main~2"), ("reverted", "git revert --no-edit HEAD")];
+    check_all(ways.map(|(name, line)| (name.to_owned(), line)), |line| {
+        let repo = three_turns_then("true");
+        let taken = |repo: &Sandbox| repo.log().iter().any(|turn| turn["taken_out"] != serde_json::Value::Null);
+        repo.oxundo(["undo", "--only", "2"]).success();
+        assert!(taken(&repo) && !repo.exists("n2"));
+        repo.sh(&format!("{line} >/dev/null"));
+        assert!(!taken(&repo) && repo.exists("n2"), "{:?}", repo.log());
+        assert!(!repo.oxundo(["show", "2"]).out().contains("taken out"));
+        repo.refuses(&["redo"], "nothing");
+        repo.agent("echo 5 >n5");
+        assert!(!taken(&repo), "nor does a turn on top change that");
+        repo.undo();
+        for command in [&["undo"][..], &["undo", "--revert"]] {
+            let refused = repo.oxundo(command);
+            refused.warns("hint: run 'oxundo undo --only 2' to take turn 2 out again, by a commit on top");
+            assert!(!refused.err().contains("oxundo undo --revert"), "that leads nowhere");
+        }
+        repo.oxundo(["undo", "--only", "2"]).success();
+        assert!(taken(&repo) && !repo.exists("n2"), "it is taken out again");
+        assert_eq!(["n1", "n3"].map(|file| repo.exists(file)), [true; 2]);
+        repo.undo();
+        // The user, too, may take it out again.
+        repo.sh("git revert --no-edit HEAD >/dev/null");
+        assert!(taken(&repo) && !repo.exists("n2"));
+    });
+}
+
+#[test]
 fn a_turn_rebased_onto_what_is_published_is_said_to_be_rewritten() {
     let repo = Sandbox::new();
     repo.sh(

@@ -11,6 +11,7 @@ use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
 use crate::model::turn::Turn;
+use crate::ops::brought_back::taken_again;
 use crate::ops::switching;
 use crate::ops::undo::legs::Leg;
 use crate::ops::undo::range::{TurnRange, began_branch};
@@ -48,7 +49,7 @@ pub fn check_commits(
             _ => refusal,
         });
         let checked = match checked {
-            Err(refusal) => Err(beside_branch(view, refusal, name, range)?),
+            Err(refusal) => Err(beside_branch(view, of_taken_out(view, refusal, range)?, name, range)?),
             checked => checked,
         };
         Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?)
@@ -88,6 +89,16 @@ fn of_its_turn(mut refusal: Refusal, leaving: &[Leaving], range: &TurnRange) -> 
         refusal.hints = vec![format!("run 'oxundo undo --only {turn}' to take that turn out, by a commit on top")];
     }
     refusal
+}
+
+/// Where the last turn took others out, and the user has brought these back, nothing is left of it to be taken out.
+fn of_taken_out(view: &View<'_>, mut refusal: Refusal, range: &TurnRange) -> Result<Refusal> {
+    let last = range.turns[..range.back].first();
+    if let Some(line) = last.map(|turn| taken_again(view, turn)).transpose()?.flatten() {
+        refusal.hints.retain(|hint| !hint.contains("--revert"));
+        refusal.hints.push(line);
+    }
+    Ok(refusal)
 }
 
 /// A branch that a turn of the walk began stays where somebody has committed to it, and what it came from is there without that;

@@ -7,6 +7,7 @@ use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
 use crate::model::turn::{Made, Turn};
+use crate::ops::brought_back::is_back;
 use crate::ops::dropped;
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
@@ -364,7 +365,7 @@ pub fn reverted_last(view: &View<'_>) -> Result<Option<Turn>> {
     let Some(top) = view.top()? else { return Ok(None) };
     let turn = view.timeline.require_turn(top)?;
     let is_newest = view.place()?.undone.first().is_none_or(|undone| *undone < top);
-    Ok(Some(turn).filter(|turn| is_newest && !turn.takes_out().is_empty()))
+    Ok(Some(turn).filter(|turn| is_newest && !turn.takes_out().is_empty() && !is_back(view, turn).unwrap_or(false)))
 }
 
 /// The refusal that there is nothing to do, and why.

@@ -11,6 +11,7 @@ use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
+use crate::ops::brought_back::is_back;
 use crate::ops::dropped::{fates, stands_on_its_own};
 use crate::ops::filter::{Filter, Wanted};
 use crate::ops::list::{State, every, here, only, since, uncommitted_since};
@@ -25,17 +26,17 @@ use crate::program::text::log::{Log, NoTurns, Operations, Overview};
 use crate::program::ui::{Answer, Ui};
 use anyhow::{Context, Result};
 use gix::ObjectId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
 /// How many turns are shown when nobody says.
 const USUAL: usize = 50;
 
-/// What the done turns took out of others.
-fn taken_out(turns: &[(Turn, State)]) -> BTreeMap<u64, Taken> {
+/// What the done turns took out of others, but for those of which that is there again.
+fn taken_out<'t>(turns: impl Iterator<Item = (&'t Turn, State)>, back: &BTreeSet<u64>) -> BTreeMap<u64, Taken> {
     let mut taken = BTreeMap::new();
-    for (turn, _) in turns.iter().filter(|(_, state)| *state == State::Done) {
+    for (turn, _) in turns.filter(|(turn, state)| *state == State::Done && !back.contains(&turn.turn)) {
         let how = if turn.is_part() { Taken::Parts } else { Taken::All };
         for number in turn.takes_out() {
             let is_left = matches!(&turn.made, Some(Made::BackTo { turns, .. }) if turns.last() == Some(number));
@@ -131,7 +132,8 @@ fn rest(view: &View<'_>, turns: &mut Vec<(Turn, State)>, most: usize) -> Result<
 pub fn line_of(view: &View<'_>, number: u64) -> Result<Line> {
     // What takes it out is newer.
     let mut turns = since(&view.timeline, view, number)?;
-    let taken_out = taken_out(&turns).get(&number).copied();
+    let back = brought_back(view, turns.iter().map(|(turn, state)| (turn, *state)))?;
+    let taken_out = taken_out(turns.iter().map(|(turn, state)| (turn, *state)), &back).get(&number).copied();
     turns.retain(|(turn, _)| turn.turn == number);
     let place = InWorktree { id: view.repo.worktree_id(), here: true, removed: false };
     let lines = as_they_stand(view, described(&view.timeline, place, turns, &DateForm::Brief)?)?;
@@ -242,9 +244,25 @@ fn asked(args: &LogArgs) -> [String; 2] {
     [line, if paths.is_empty() { paths } else { format!(" --{paths}") }]
 }
 
-/// With the commits that stand for those of turns where HEAD is.
+/// Of these turns those that took others out, and of which that is there again.
+fn brought_back<'t>(view: &View<'_>, turns: impl Iterator<Item = (&'t Turn, State)>) -> Result<BTreeSet<u64>> {
+    let mut back = BTreeSet::new();
+    for (turn, _) in turns.filter(|(_, state)| *state == State::Done) {
+        if is_back(view, turn)? {
+            back.insert(turn.turn);
+        }
+    }
+    Ok(back)
+}
+
+/// With the commits that stand for those of turns where HEAD is, and what is taken out there.
 fn as_they_stand(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
     let Some(top) = view.top()?.filter(|_| !lines.is_empty()) else { return Ok(lines) };
+    let back = brought_back(view, lines.iter().map(|line| (&line.turn, line.state)))?;
+    if !back.is_empty() {
+        let taken = taken_out(lines.iter().map(|line| (&line.turn, line.state)), &back);
+        lines.iter_mut().for_each(|line| line.taken_out = taken.get(&line.turn.turn).copied());
+    }
     if !stands_on_its_own(view, top)? {
         let lowest = lines.iter().map(|line| line.turn.turn).min().unwrap_or_default();
         let copies = fates(view, lowest)?.copies;
@@ -273,7 +291,7 @@ fn described(
     dates: &DateForm,
 ) -> Result<Vec<Line>> {
     let place = Rc::new(place);
-    let taken = taken_out(&turns);
+    let taken = taken_out(turns.iter().map(|(turn, state)| (turn, *state)), &BTreeSet::new());
     let is_empty = |turn: &Turn| turn.ended_at.is_some() && turn.totals.files == 0;
     let line = |(turn, state): (Turn, State)| {
         Ok(Line {

@@ -123,6 +123,12 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(FOREIGN, "own", "oxundo restore --exact 1", "! test -e two && test -e one && test -e own"),
     case(FOREIGN, "oxundo -q branch x 1; own", "oxundo undo 2", "git symbolic-ref HEAD | grep main"),
+    case(
+        FOREIGN,
+        "oxundo -q undo --only 1; git revert --no-edit HEAD",
+        "oxundo undo",
+        "! test -e one && test -e two",
+    ),
     none(FOREIGN, "own", "oxundo squash 1.."),
     case(
         "commit … was rewritten since turn … made it as …",

@@ -1,0 +1,64 @@
+//! Turns whose work was taken out by a commit on top, and which the user has brought back with git: by a revert of that commit, or
+//! by picking the turn's own again.
+
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::model::turn::{Made, Turn};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+
+/// How many commits on top are looked at.
+const NEAR: usize = 256;
+
+/// Whether what a turn took out by commits is there again: the newest of the user's own commits above it that has all of these files
+/// as they were before it, or as they were after it, says so.
+pub fn is_back(view: &View<'_>, turn: &Turn) -> Result<bool> {
+    if !matches!(turn.made, Some(Made::Revert(_))) {
+        return Ok(false);
+    }
+    let (node, objects) = (view.timeline.node(turn.turn)?, Objects::new(view.repo));
+    let (Some(from), Some(to), Some(head)) = (node.from, node.to, view.head.commit) else { return Ok(false) };
+    if from == to || head == to || !objects.has_commit(from) || !objects.has_commit(to) {
+        return Ok(false);
+    }
+    let mut above = objects.commits_between(&[to], head)?;
+    above.truncate(NEAR);
+    let (before, after) = (objects.commit_tree(from)?, objects.commit_tree(to)?);
+    let paths = objects.changed_paths(before, after)?;
+    let has_all = |tree: ObjectId, of: ObjectId| -> Result<bool> {
+        for path in &paths {
+            if objects.tree_entry(tree, path.as_bstr())? != objects.tree_entry(of, path.as_bstr())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    for (commit, notes) in above.iter().zip(Refs::new(view.repo).notes_on(&above)?) {
+        if notes.iter().any(|note| note.commit == *commit) {
+            continue;
+        }
+        let tree = objects.commit_tree(*commit)?;
+        if has_all(tree, before)? {
+            return Ok(true);
+        }
+        if has_all(tree, after)? {
+            return Ok(false);
+        }
+    }
+    Ok(false)
+}
+
+/// The line that takes out again what a turn took out, where that is back.
+pub fn taken_again(view: &View<'_>, turn: &Turn) -> Result<Option<String>> {
+    let (Some(lowest), Some(highest)) = (turn.takes_out().iter().min(), turn.takes_out().iter().max()) else {
+        return Ok(None);
+    };
+    let (range, noun) = match lowest == highest {
+        true => (lowest.to_string(), format!("turn {lowest}")),
+        false => (format!("{lowest}..{highest}"), format!("turns {lowest} to {highest}")),
+    };
+    Ok(is_back(view, turn)?
+        .then(|| format!("run 'oxundo undo --only {range}' to take {noun} out again, by a commit on top")))
+}
