@@ -457,6 +457,44 @@ fn only_a_commit_about_the_same_is_an_amended_one() {
 }
 
 #[test]
+fn a_commit_right_after_a_reset_is_an_amended_one_only_with_something_of_the_turn_in_it() {
+    // All of one second: the user's own commit after a reset to below the turn, and whether that is the turn's amended.
+    let ways = [
+        ("other lines", "git reset -q --hard HEAD~1; sed -i 8s/$/u/ f; git commit -qam mine", false),
+        (
+            "another file beside",
+            "git reset -q --hard HEAD~1; sed -i 8s/$/u/ f; echo u >u; git add u; git commit -qam mine",
+            false,
+        ),
+        ("the same line", "git reset -q --hard HEAD~1; sed -i 2s/$/u/ f; git commit -qam mine", true),
+        (
+            "the same file made",
+            "git reset -q --hard HEAD~1; echo u >one.txt; git add one.txt; git commit -qm mine",
+            true,
+        ),
+        ("amended", "sed -i 8s/$/u/ f; git commit -qam mine --amend", true),
+        ("the work again", "git reset -q --soft HEAD~1; sed -i 8s/$/u/ f; git commit -qam mine", true),
+    ];
+    check_all(ways.map(|way| (way.0.to_owned(), way)), |(_, line, is_amended)| {
+        let at = "1700000000 +0000";
+        let repo = Sandbox::new().with_variable("GIT_AUTHOR_DATE", at).with_variable("GIT_COMMITTER_DATE", at);
+        repo.write("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n").sh("git add -A; git commit -qm files");
+        repo.agent("sed -i 2s/$/x/ f; echo one >one.txt");
+        repo.sh(line);
+        let told = repo.log();
+        assert_eq!(told[0]["state"], if *is_amended { "done" } else { "undone" }, "{told:?}");
+        if *is_amended {
+            repo.refuses(&["undo"], "foreign");
+        } else {
+            // It is to be had, on a branch of its own.
+            repo.refuses(&["redo"], "foreign");
+            repo.oxundo(["branch", "turn-1", "1"]).success();
+            repo.assert_file("one.txt", "one\n", "its work");
+        }
+    });
+}
+
+#[test]
 fn a_reset_into_the_middle_of_a_turn_is_redone_from_there() {
     let repo = Sandbox::new();
     repo.write("mine.txt", "mine\n").sh("git add mine.txt");

@@ -4,6 +4,7 @@
 use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
+use crate::git::objects::lines::changed_alike;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
@@ -50,6 +51,8 @@ pub enum Likeness {
 pub struct Features {
     /// Who wrote it, and when.
     author: BString,
+    /// Whether it was committed in the second in which it was written: it may be new, and need not be another one made anew.
+    is_new: bool,
     message: BString,
     tree: ObjectId,
     parents: Vec<ObjectId>,
@@ -120,6 +123,7 @@ impl Objects<'_> {
         let parts: [&[u8]; 3] = [author.name, author.email, author.time.trim().as_bytes()];
         Some(Features {
             author: parts.join(&b'\n').into(),
+            is_new: author.seconds() == commit.committer().ok()?.seconds(),
             message: commit.message_raw().ok()?.to_owned(),
             tree: commit.tree_id().ok()?.detach(),
             parents: commit.parent_ids().map(gix::Id::detach).collect(),
@@ -141,7 +145,8 @@ impl Objects<'_> {
             return match is_same_tree {
                 true if is_authors || is_same_message || !is_empty() => Likeness::Reworded,
                 false if is_authors && is_same_message => Likeness::Copy,
-                // Two commits that were made in the same second have no more in common than that.
+                // Two commits that were made in the same second may have no more in common than that.
+                false if is_authors && is.is_new && !self.change_lines_alike(original, other) => Likeness::None,
                 false if self.touch_the_same(original, other) => Likeness::Beside,
                 _ => Likeness::None,
             };
@@ -191,6 +196,32 @@ impl Objects<'_> {
             (Ok(one), Ok(other)) => one.iter().any(|path| other.contains(path)),
             _ => false,
         }
+    }
+
+    /// Whether two commits on the same parent made a file of the same name, deleted the same, or did the same to any of its lines.
+    fn change_lines_alike(&self, one: ObjectId, other: ObjectId) -> bool {
+        let alike = || -> Result<bool> {
+            let parent = self.parents(one)?.first().copied();
+            let before = parent.map_or_else(|| self.write_empty_tree(), |parent| self.commit_tree(parent))?;
+            let (tree, other_tree) = (self.commit_tree(one)?, self.commit_tree(other)?);
+            let others = self.changed_in(other)?;
+            for path in self.changed_in(one)?.iter().filter(|path| others.contains(path)) {
+                let file = |tree| Ok::<_, anyhow::Error>(self.tree_file(tree, path.as_bstr())?.map(|(_, id)| id));
+                let (was, one, other) = (file(before)?, file(tree)?, file(other_tree)?);
+                if was.is_none() || one == other {
+                    return Ok(true);
+                }
+                let (Some(was), Some(one), Some(other)) = (was, one, other) else { continue };
+                let blobs = [self.small_blob(was)?, self.small_blob(one)?, self.small_blob(other)?];
+                if let [Some(was), Some(one), Some(other)] = blobs
+                    && changed_alike(&was, &one, &other)
+                {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        alike().unwrap_or(false)
     }
 
     /// Whether two commits changed the same paths, to the same.

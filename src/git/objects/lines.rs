@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::diff::blob::{Algorithm, Diff, InternedInput};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
@@ -123,6 +124,18 @@ pub fn carried(old: &[u8], new: &[u8]) -> Vec<Option<usize>> {
     lines
 }
 
+/// Whether two versions of a file took away a line that both did, or have a new one that both have.
+pub fn changed_alike(before: &[u8], one: &[u8], other: &[u8]) -> bool {
+    let [(gone, new), (others_gone, others_new)] = [one, other].map(|after| {
+        let from = carried(before, after);
+        let kept: HashSet<usize> = from.iter().flatten().copied().collect();
+        let gone: HashSet<usize> = (0..before.lines().count()).filter(|line| !kept.contains(line)).collect();
+        let new = after.lines().zip(from).filter(|(line, from)| from.is_none() && !line.trim().is_empty());
+        (gone, new.map(|(line, _)| line).collect::<HashSet<&[u8]>>())
+    });
+    !gone.is_disjoint(&others_gone) || !new.is_disjoint(&others_new)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,5 +148,14 @@ mod tests {
         assert_eq!(all("a\nb\nc\n", "a\nc"), [Some(0), None], "a last line without its end is another one");
         assert_eq!(all("", "a\n"), [None]);
         assert_eq!(all("a\n", ""), []);
+    }
+    #[test]
+    fn two_changes_are_alike_by_any_line_of_both() {
+        let alike = |one: &str, other: &str| changed_alike(b"a\nb\nc\n", one.as_bytes(), other.as_bytes());
+        assert!(alike("a\nB\nc\n", "a\nB\nC\n"), "one has more");
+        assert!(alike("a\nB\nc\n", "a\nBB\nc\n"), "the same line is another now");
+        assert!(alike("a\nb\nc\nd\n", "d\na\nb\nc\n"), "the same line is new");
+        assert!(!alike("A\nb\nc\n", "a\nb\nC\n"));
+        assert!(!alike("a\nb\nc\n\nd\n", "\na\nb\nc\n"), "an empty line is nobody's");
     }
 }
