@@ -53,6 +53,11 @@ impl Node {
     pub fn moved(&self) -> bool {
         self.from != self.to
     }
+
+    /// Whether it began where HEAD is, be it with the user's work committed.
+    pub fn begins_at(&self, head: Option<ObjectId>) -> bool {
+        self.from == head || head.is_some() && self.dirty == head
+    }
 }
 
 /// Reads a turn.
@@ -182,8 +187,7 @@ fn along(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read
         at = Some(node.turn);
     }
     // On a branch where no turn was ever made, and that only shares older history with this line, none was undone.
-    let begins_here = |next: &Node| next.from == head || head.is_some() && next.dirty == head;
-    let is_by_hand = found.is_some() || recorded.is_here || above.last().is_some_and(begins_here);
+    let is_by_hand = found.is_some() || recorded.is_here || above.last().is_some_and(|next| next.begins_at(head));
     let by_hand: Vec<u64> = if is_by_hand { above.iter().rev().map(|node| node.turn).collect() } else { Vec::new() };
     let count = by_hand.len();
     let rest = if is_by_hand { last.undone.clone() } else { Vec::new() };

@@ -10,7 +10,8 @@ use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::BString;
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a turn stands on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,14 +110,12 @@ pub fn only(timeline: &Stored<'_>, turn: &Turn) -> Result<Option<&'static str>> 
     })
 }
 
-/// Where the turns of a timeline stand, from one number on: those below some places are done, those above them undone.
+/// Where the turns of a timeline stand, from one number on: those below some places are done, those above them undone. What the
+/// place says that HEAD is at goes before what is so on other branches.
 #[derive(Default)]
 struct States {
     lowest: u64,
-    done: BTreeSet<u64>,
-    undone: BTreeSet<u64>,
-    by_hand: BTreeSet<u64>,
-    dropped: BTreeSet<u64>,
+    known: BTreeMap<u64, State>,
 }
 
 impl States {
@@ -127,10 +126,12 @@ impl States {
         let mut states = Self { lowest, ..Self::default() };
         if let Some(view) = view {
             states.add(timeline, view.place()?)?;
-            states.dropped = dropped(view, lowest)?;
+            states.leave(dropped(view, lowest)?);
         }
-        let here = states.done.clone();
+        let is_here_done = |states: &Self, top| states.known.get(&top) == Some(&State::Done);
+        let is_any_done = states.known.values().any(|state| *state == State::Done);
         let branches = Refs::new(timeline.repo).branches()?;
+        let mut elsewhere = Vec::new();
         for (name, stack) in &timeline.state.stacks {
             let tip = branches.get(name).copied();
             let is_gone = name.starts_with("refs/heads/") && tip.is_none();
@@ -142,39 +143,49 @@ impl States {
             }
             let mut place = Place::of(stack);
             // Where this line goes on, what is undone on another branch was left.
-            if !here.is_empty() && place.top.is_none_or(|top| here.contains(&top)) {
+            if is_any_done && place.top.is_none_or(|top| is_here_done(&states, top)) {
                 place.undone.clear();
             }
-            states.add(timeline, &place)?;
+            elsewhere.push(place);
+        }
+        // What is done on any of them is done.
+        for place in &elsewhere {
+            states.add(timeline, &Place { undone: Vec::new(), ..place.clone() })?;
+        }
+        for place in &elsewhere {
+            states.add(timeline, place)?;
         }
         Ok(states)
     }
 
+    /// Adds what a place says of turns of which nothing is known yet.
     fn add(&mut self, timeline: &Stored<'_>, place: &Place) -> Result<()> {
-        let (by_hand, undone) = place.undone.split_at(place.by_hand);
-        self.by_hand.extend(by_hand);
-        self.undone.extend(undone);
+        for (at, number) in place.undone.iter().enumerate() {
+            let state = if at < place.by_hand { State::UndoneByHand } else { State::Undone };
+            self.known.entry(*number).or_insert(state);
+        }
         let mut at = place.top;
-        while let Some(number) = at.filter(|number| *number >= self.lowest)
-            && self.done.insert(number)
-        {
+        while let Some(number) = at.filter(|number| *number >= self.lowest) {
+            match self.known.entry(number) {
+                // So are all those below it.
+                Entry::Occupied(known) if *known.get() == State::Done => break,
+                Entry::Occupied(_) => {}
+                Entry::Vacant(unknown) => drop(unknown.insert(State::Done)),
+            }
             at = timeline.require_turn(number)?.previous;
         }
         Ok(())
     }
 
+    fn leave(&mut self, dropped: BTreeSet<u64>) {
+        self.known.extend(dropped.into_iter().map(|turn| (turn, State::Left)));
+    }
+
     fn state(&self, timeline: &Stored<'_>, number: u64) -> State {
         if timeline.state.open == Some(number) {
-            State::Open
-        } else if self.by_hand.contains(&number) {
-            State::UndoneByHand
-        } else if self.done.contains(&number) && !self.dropped.contains(&number) {
-            State::Done
-        } else if self.undone.contains(&number) {
-            State::Undone
-        } else {
-            State::Left
+            return State::Open;
         }
+        self.known.get(&number).copied().unwrap_or(State::Left)
     }
 }
 

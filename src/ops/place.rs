@@ -18,8 +18,40 @@ const NEAR: [usize; 4] = [2, 14, 48, 192];
 /// How many turns of the recorded line are looked at for commits that were rewritten or copied.
 const NEAR_TURNS: usize = 32;
 
-/// Finds where HEAD stands.
+/// Finds where HEAD stands. Where the cursor knows of nothing to redo, the newest line above it is.
 pub fn find(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<Place> {
+    let mut place = recorded_or_found(repo, timeline, head)?;
+    if place.undone.is_empty() && timeline.state.open.is_none() && timeline.commit.is_some() {
+        place.undone = line_above(timeline, place.top, head)?;
+    }
+    Ok(place)
+}
+
+/// The newest line of turns above one, the next one first. Above none, it is one that began where HEAD is: other history has none.
+fn line_above(timeline: &Stored<'_>, top: Option<u64>, head: &Head) -> Result<Vec<u64>> {
+    let (mut line, mut at) = (Vec::new(), top);
+    while let Some(next) = newest_above(timeline, at)? {
+        if at.is_none() && !timeline.node(next)?.begins_at(head.commit) {
+            break;
+        }
+        line.push(next);
+        at = Some(next);
+    }
+    Ok(line)
+}
+
+/// The newest turn right above one. What takes others out is brought back by the redo that comes right after it, or not at all.
+fn newest_above(timeline: &Stored<'_>, at: Option<u64>) -> Result<Option<u64>> {
+    let mut newest = None;
+    for turn in timeline.above(at)? {
+        if timeline.require_turn(turn)?.takes_out().is_empty() {
+            newest = newest.max(Some(turn));
+        }
+    }
+    Ok(newest)
+}
+
+fn recorded_or_found(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<Place> {
     let state = &timeline.state;
     if state.stacks.is_empty() {
         return Ok(Place::default());

@@ -123,6 +123,24 @@ fn oxundo_keeps_its_promises(repo: &Sandbox, args: &[String]) {
     repo.state().assert_is(&after, &format!("{forth:?} after {back:?}"));
 }
 
+/// What is told of the turns is what undo and redo do, and the same wherever it is told.
+fn told_as_it_is(repo: &Sandbox) {
+    let turns = |args: &[&str]| repo.json(args).1["turns"].as_array().expect("turns").clone();
+    let word = |turn: &serde_json::Value| (turn["turn"].as_u64(), turn["state"].as_str().map(ToOwned::to_owned));
+    let here: Vec<_> = turns(&["log"]).iter().map(word).collect();
+    let all: Vec<_> = turns(&["log", "--all"]).iter().map(word).collect();
+    let of_here = |turn: &&(Option<u64>, Option<String>)| here.iter().any(|(number, _)| *number == turn.0);
+    let mut told = here.clone();
+    told.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    assert_eq!(all.iter().filter(of_here).cloned().collect::<Vec<_>>(), told, "log and log --all tell the same");
+    let (_, status) = repo.json(["status"]);
+    assert_eq!(repo.json(["status", "--short"]).1["redo_depth"], status["redo_depth"]);
+    let is_nothing = |op: &str| repo.json([op, "--dry-run"]).1["error"]["code"] == "nothing";
+    assert_eq!(status["redo_depth"] == 0, is_nothing("redo"), "{status}, {here:?}");
+    let undone = here.iter().any(|(_, state)| state.as_deref() == Some("undone"));
+    assert!(!undone || status["redo_depth"] != 0, "{status}, {here:?}");
+}
+
 fn tell(events: &[Event]) {
     let repo = Sandbox::new();
     repo.write("f0", "a\nb\nc\n").write("f1", "1\n2\n3\n").sh("git add -A; git commit -qm files");
@@ -146,6 +164,7 @@ fn tell(events: &[Event]) {
                 repo.shell(&format!("{{ {line}; }} >/dev/null 2>&1 || true")).status().expect("run a shell");
             }
         }
+        told_as_it_is(&repo);
     }
     repo.assert_sound();
 }

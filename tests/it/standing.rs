@@ -11,6 +11,12 @@ fn turns(numbers: impl IntoIterator<Item = usize>, repo: &Sandbox) {
     }
 }
 
+fn three_turns() -> Sandbox {
+    let repo = Sandbox::new();
+    turns(1..=3, &repo);
+    repo
+}
+
 /// The lines of a refusal's hints that can be typed.
 fn lines(error: &Value) -> Vec<String> {
     let hints = error["hints"].as_array().expect("hints").iter().filter_map(Value::as_str);
@@ -73,4 +79,50 @@ fn below_a_branch_that_oxundo_began_the_hints_lead_back_to_where_it_came_from() 
     assert_eq!(repo.git(["rev-parse", "other"]), own.trim(), "it stays");
     repo.oxundo(["undo", "--to", "1"]).success();
     repo.assert_absent("n2", "the same command goes on there");
+}
+
+/// The numbers and words of the turns, as `log` has them with these arguments.
+fn told(repo: &Sandbox, args: &[&str]) -> Vec<String> {
+    let (_, log) = repo.json([&["log"], args].concat());
+    let turns = log["turns"].as_array().expect("turns").iter();
+    turns.map(|turn| format!("{} {}", turn["turn"], turn["state"].as_str().unwrap_or_default())).collect()
+}
+
+#[test]
+fn what_redo_does_is_what_status_and_log_tell() {
+    let ways: [(&str, &[&str], &str); 3] = [
+        ("a take-out that was brought back", &["undo", "undo --only 1", "redo"], "true"),
+        ("a branch of oxundo's that was moved", &["branch other 1"], "git reset -q --keep main~1"),
+        ("a branch that was there before", &[], "git branch other HEAD~1; git switch -q other"),
+    ];
+    check_all(ways.map(|way| (way.0.to_owned(), way)), |(_, commands, line)| {
+        let repo = three_turns();
+        for command in *commands {
+            repo.oxundo(command.split(' ')).success();
+        }
+        repo.sh(line);
+        assert_eq!(told(&repo, &[])[..3], ["3 undone", "2 done", "1 done"]);
+        assert_eq!(repo.json(["status"]).1["redo_depth"], 1);
+        assert_eq!(repo.json(["status", "--short"]).1["redo_depth"], 1);
+        repo.oxundo(["redo"]).says("Redid turn 3");
+        assert_eq!(repo.json(["status"]).1["redo_depth"], 0);
+    });
+    let repo = three_turns();
+    repo.sh("git switch -q --orphan other; git commit -q --allow-empty -m own");
+    assert_eq!(repo.json(["status"]).1["redo_depth"], 0, "nothing of other history is undone");
+    repo.refuses(&["redo"], "nothing");
+}
+
+#[test]
+fn where_head_is_goes_before_what_is_done_on_other_branches() {
+    for line in ["git switch -q --detach HEAD~2", "git switch -q -c other HEAD~2"] {
+        let repo = three_turns();
+        turns([4], &repo);
+        repo.sh(line);
+        repo.undo();
+        let states = ["4 undone", "3 undone", "2 undone", "1 done"];
+        assert_eq!(told(&repo, &[]), states, "{line}");
+        assert_eq!(told(&repo, &["--all"]), states, "{line}");
+        assert_eq!(repo.json(["status"]).1["redo_depth"], 3);
+    }
 }

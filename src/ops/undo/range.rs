@@ -79,8 +79,13 @@ impl TurnRange {
             name.as_deref().map_or_else(|| "a detached HEAD".to_owned(), |name| format!("'{}'", short_branch(name)))
         });
         let message = format!("turn {} began {began}, and what is undone below it are turns of {other}", turn.turn);
+        // Those above it come first.
+        let back = match at {
+            0 => "oxundo undo".to_owned(),
+            _ => format!("oxundo undo --to {}", below(view, turn).unwrap_or(0)),
+        };
         Err(Refusal::new(Code::Branch, message)
-            .hint(format!("run 'oxundo undo' to go back to {other}, then the same command again"))
+            .hint(format!("run '{back}' to go back to {other}, then the same command again"))
             .into())
     }
 
@@ -159,11 +164,7 @@ struct LineWalk<'v, 'r> {
 
 impl<'v, 'r> LineWalk<'v, 'r> {
     fn from(view: &'v View<'r>, op: Op) -> Result<Self> {
-        let mut place = view.place()?.clone();
-        if op == Op::Redo && place.undone.is_empty() {
-            place.undone = line_above(view, place.top)?;
-        }
-        Ok(Self { view, op, turns: Vec::new(), back: 0, place, whole: 0 })
+        Ok(Self { view, op, turns: Vec::new(), back: 0, place: view.place()?.clone(), whole: 0 })
     }
 
     fn next(&self) -> Result<Option<Turn>> {
@@ -261,29 +262,6 @@ pub fn below(view: &View<'_>, turn: &Turn) -> Option<u64> {
     }
 }
 
-/// The newest line of turns above one, the next one first, where the cursor does not know it: HEAD was moved there by
-/// the user.
-pub fn line_above(view: &View<'_>, top: Option<u64>) -> Result<Vec<u64>> {
-    let (mut line, mut at) = (Vec::new(), top);
-    while let Some(next) = newest_above(view, at)? {
-        line.push(next);
-        at = Some(next);
-    }
-    Ok(line)
-}
-
-/// The newest turn right above one. What takes others out is brought back by the redo that comes right after it, or not at all.
-fn newest_above(view: &View<'_>, at: Option<u64>) -> Result<Option<u64>> {
-    let mut newest = None;
-    for turn in view.timeline.above(at)? {
-        let is_open = view.timeline.state.open == Some(turn);
-        if !is_open && view.timeline.require_turn(turn)?.takes_out().is_empty() {
-            newest = newest.max(Some(turn));
-        }
-    }
-    Ok(newest)
-}
-
 /// The refusal that no turn is done here, where some are elsewhere.
 fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
     let here = short_branch(view.head.stack()).into_owned();
@@ -360,7 +338,7 @@ pub fn passed(view: &View<'_>, op: Op, most: usize) -> Result<Vec<Turn>> {
 }
 
 /// The last turn done, if it took other turns out and is newer than all undone turns: redo first brings back what it
-/// took out.
+/// took out, unless that is there again.
 pub fn reverted_last(view: &View<'_>) -> Result<Option<Turn>> {
     let Some(top) = view.top()? else { return Ok(None) };
     let turn = view.timeline.require_turn(top)?;
