@@ -536,7 +536,7 @@ fn status_of(repo: &Repo, heard: Warn<'_>) -> anyhow::Result<Status> {
         branch: found.branch.as_deref().map(|name| short_branch(name).into_owned()),
         enabled: found.enabled,
         mode: Mode::of(found.mode),
-        undo_depth: found.top.as_ref().map_or(0, |turn| turn.depth),
+        undo_depth: found.undo_depth,
         redo_depth: found.redo_depth as u64,
         last: turn(found.top, State::Done)?,
         open: turn(found.open, State::Open)?,

@@ -78,7 +78,8 @@ fn changed(turns: &BTreeMap<u64, Turn>, kept: &BTreeSet<u64>) -> Vec<Turn> {
 /// Below a turn that goes there is nothing.
 fn standing(footing: Footing, kept: &BTreeSet<u64>) -> Footing {
     let there = |turn: u64| if kept.contains(&turn) { turn } else { 0 };
-    Footing { base: there(footing.base), back_to: footing.back_to.map(there), ..footing }
+    let back_at = footing.back_at.filter(|turn| kept.contains(turn));
+    Footing { base: there(footing.base), back_to: footing.back_to.map(there), back_at, ..footing }
 }
 
 #[cfg(test)]

@@ -264,6 +264,9 @@ pub struct Footing {
     /// a branch that has turns of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_to: Option<u64>,
+    /// The nearest turn, it or one below it, from which undo goes on with others than those below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_at: Option<u64>,
 }
 
 impl Turn {

@@ -12,7 +12,7 @@ use crate::ops::turn::end::as_if_ended;
 use crate::ops::turn::session::check_not_busy;
 use crate::ops::turn::skipped::tracked_only;
 use crate::ops::undo::plan;
-use crate::ops::undo::range::{Extent, reverted_last};
+use crate::ops::undo::range::{Extent, below, reverted_last};
 use crate::ops::view::View;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -116,11 +116,26 @@ const NEAR_TURNS: u64 = 64;
 fn undo_depth(view: &View<'_>, top: Option<&Turn>) -> Result<u64> {
     let Some(top) = top else { return Ok(0) };
     let is_recorded = view.timeline.state.at.as_ref().is_some_and(|at| at.commit == view.head.commit);
+    let depth = depth(view, top)?;
     if is_recorded || stands_on_its_own(view, top.turn)? {
-        return Ok(top.depth);
+        return Ok(depth);
     }
     let dropped = dropped(view, top.turn.saturating_sub(NEAR_TURNS))?;
-    Ok(top.depth.saturating_sub(dropped.len() as u64))
+    Ok(depth.saturating_sub(dropped.len() as u64))
+}
+
+/// How many turns one undo after the other leads over, down from a turn: from one that began a branch it goes on with those that
+/// were done where that was made.
+fn depth(view: &View<'_>, top: &Turn) -> Result<u64> {
+    let (mut at, mut depth) = (top.clone(), 0_u64);
+    loop {
+        let turn = at.footing.and_then(|footing| footing.back_at).filter(|turn| *turn <= at.turn);
+        let Some(turn) = turn.map(|turn| view.timeline.require_turn(turn)).transpose()? else { break };
+        depth = depth.saturating_add(at.depth.saturating_sub(turn.depth)).saturating_add(u64::from(!turn.is_part()));
+        let Some(next) = below(view, &turn).filter(|below| *below < turn.turn) else { return Ok(depth) };
+        at = view.timeline.require_turn(next)?;
+    }
+    Ok(depth.saturating_add(at.depth))
 }
 
 fn redo_depth(view: &View<'_>) -> Result<usize> {

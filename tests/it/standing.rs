@@ -126,3 +126,26 @@ fn where_head_is_goes_before_what_is_done_on_other_branches() {
         assert_eq!(repo.json(["status"]).1["redo_depth"], 3);
     }
 }
+
+#[test]
+fn as_many_turns_are_told_as_undo_leads_over() {
+    // What is done before, and how many turns can be undone then, one after the other.
+    let ways: [(&[&str], u64); 4] = [
+        (&["undo --to 0", "branch other 1"], 1),
+        (&["branch other 1"], 4),
+        (&["undo --to 1", "branch other 3", "branch another 2"], 3),
+        (&["undo --to 1", "branch other 3", "run -- sh -c 'echo 5 >n5'", "branch another 0"], 4),
+    ];
+    check_all(ways.map(|way| (way.0.join("; "), way)), |(commands, count)| {
+        let repo = three_turns();
+        for command in *commands {
+            repo.sh(&format!("'{}' -q {command}", env!("CARGO_BIN_EXE_oxundo")));
+        }
+        for left in (0..=*count).rev() {
+            let told = |args: &[&str]| repo.json(args).1["undo_depth"].as_u64();
+            assert_eq!((told(&["status"]), told(&["status", "--short"])), (Some(left), Some(left)));
+            let done = repo.oxundo(["undo"]);
+            assert_eq!(done.code == 0, left > 0, "{left}: {done:?}");
+        }
+    });
+}

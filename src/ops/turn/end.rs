@@ -279,8 +279,13 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
     let node = |number| view.timeline.node(number);
     let base = if from == to { base_of(place.top, &node)?.unwrap_or(0) } else { turn.turn };
     turn.previous = place.top;
-    turn.footing = Some(Footing { from, to, base, back_to: switched.then(|| began.top.unwrap_or(0)) });
     let below = place.top.map(|below| view.timeline.require_turn(below)).transpose()?;
+    let back_to = switched.then(|| began.top.unwrap_or(0));
+    let back_at = match &below {
+        _ if switched && began.top != place.top => Some(turn.turn),
+        below => below.as_ref().and_then(|below| below.footing?.back_at),
+    };
+    turn.footing = Some(Footing { from, to, base, back_to, back_at });
     turn.depth = below.map_or(0, |below| below.depth).saturating_add(u64::from(!turn.is_part()));
     // On a new branch nothing is undone; the old one keeps what is.
     let undone = if turn.is_part() { began.undone.clone() } else { Vec::new() };
