@@ -55,9 +55,10 @@ pub fn taken_again(view: &View<'_>, turn: &Turn) -> Result<Option<String>> {
     let (Some(lowest), Some(highest)) = (turn.takes_out().iter().min(), turn.takes_out().iter().max()) else {
         return Ok(None);
     };
-    let (range, noun) = match lowest == highest {
-        true => (lowest.to_string(), format!("turn {lowest}")),
-        false => (format!("{lowest}..{highest}"), format!("turns {lowest} to {highest}")),
+    let (range, noun) = if lowest == highest {
+        (lowest.to_string(), format!("turn {lowest}"))
+    } else {
+        (format!("{lowest}..{highest}"), format!("turns {lowest} to {highest}"))
     };
     Ok(is_back(view, turn)?
         .then(|| format!("run 'oxundo undo --only {range}' to take {noun} out again, by a commit on top")))

@@ -2,6 +2,8 @@
 //! down and up again to a turn of another line.
 
 use crate::error::{Code, Refusal};
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
 use crate::model::bytes::{instead, shell_word};
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::place::{Place, way};
@@ -79,11 +81,15 @@ impl TurnRange {
             name.as_deref().map_or_else(|| "a detached HEAD".to_owned(), |name| format!("'{}'", short_branch(name)))
         });
         let message = format!("turn {} began {began}, and what is undone below it are turns of {other}", turn.turn);
+        let switch = match &turn.began_on {
+            Some(other) if has_own_commits(view, turn)? => switching::line(view, Some(other), None)?,
+            _ => None,
+        };
         // Those above it come first.
-        let back = match at {
+        let back = switch.unwrap_or_else(|| match at {
             0 => "oxundo undo".to_owned(),
             _ => format!("oxundo undo --to {}", below(view, turn).unwrap_or(0)),
-        };
+        });
         Err(Refusal::new(Code::Branch, message)
             .hint(format!("run '{back}' to go back to {other}, then the same command again"))
             .into())
@@ -242,6 +248,15 @@ impl<'v, 'r> LineWalk<'v, 'r> {
         let all = Some(self.whole).filter(|whole| *whole > 0);
         Ok(refusal.hints(all.map(|all| format!("or run 'oxundo {} {all}' for all of them", op.word()))))
     }
+}
+
+/// Whether somebody has committed on top of where a turn ended: such a branch stays.
+fn has_own_commits(view: &View<'_>, turn: &Turn) -> Result<bool> {
+    let (to, objects) = (view.timeline.node(turn.turn)?.to, Objects::new(view.repo));
+    let (Some(to), Some(head)) = (to.filter(|to| objects.has_commit(*to)), view.head.commit) else { return Ok(false) };
+    let above = objects.commits_between(&[to], head)?;
+    let notes = Refs::new(view.repo).notes_on(&above)?;
+    Ok(above.iter().zip(notes).any(|(commit, notes)| notes.iter().all(|note| note.commit != *commit)))
 }
 
 /// Whether `oxundo branch` made it, from another branch: undo of it takes the branch away, and goes back to that one.

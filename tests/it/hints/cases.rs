@@ -122,7 +122,7 @@ pub(super) const CASES: &[Case] = &[
         "test -e two",
     ),
     case(FOREIGN, "own", "oxundo restore --exact 1", "! test -e two && test -e one && test -e own"),
-    case(FOREIGN, "oxundo -q branch x 1; own", "oxundo undo 2", "git symbolic-ref HEAD | grep main"),
+    case(FOREIGN, "oxundo -q branch x 1; own", "oxundo undo", "git symbolic-ref HEAD | grep main"),
     case(
         FOREIGN,
         "oxundo -q undo --only 1; git revert --no-edit HEAD",
@@ -266,13 +266,13 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(
         "'…' is not where the turn left it",
-        "own; oxundo -q branch x 1; git reset -q --keep main; turn 'echo 3 >three'",
-        "oxundo undo --to 1",
+        "own; oxundo -q branch x 2; git reset -q --keep main; turn 'echo 3 >three'",
+        "oxundo undo --to 2",
         "! test -e three && test -e own && git merge-base --is-ancestor main x",
     ),
     case(
         "'…' is not where the turn left it",
-        "own; oxundo -q branch x 1; git reset -q --keep main",
+        "own; oxundo -q branch x 2; git reset -q --keep main",
         "oxundo undo",
         "git symbolic-ref HEAD | grep main && test -e own",
     ),
