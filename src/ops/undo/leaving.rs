@@ -42,17 +42,14 @@ pub fn check_commits(
         let mut described = described(view, op, &range.turns, &leaving, known)?;
         // It is made again from where undo leads.
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
-        let checked = guard::check(op, name, &described);
-        let checked = checked.map_err(|refusal| match op {
-            Op::Redo => with_branch(refusal, range),
-            Op::Undo => of_its_turn(refusal, &described, range),
-            _ => refusal,
-        });
-        let checked = match checked {
-            Err(refusal) => Err(beside_branch(view, of_taken_out(view, refusal, range)?, name, range)?),
-            checked => checked,
-        };
-        Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?)
+        match guard::check(op, name, &described) {
+            Err(refusal) if op == Op::Redo => Err(in_the_middle(view, with_branch(refusal, range)).into()),
+            Err(refusal) if op == Op::Undo => {
+                let refusal = of_taken_out(view, of_its_turn(refusal, &described, range), range)?;
+                Err(in_the_middle(view, beside_branch(view, refusal, name, range)?).into())
+            }
+            checked => Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?),
+        }
     };
     let mut then = now.clone();
     for (name, at, goal) in moving_tips(back, now) {
