@@ -261,7 +261,9 @@ fn as_they_stand(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
     let back = brought_back(view, lines.iter().map(|line| (&line.turn, line.state)))?;
     if !back.is_empty() {
         let taken = taken_out(lines.iter().map(|line| (&line.turn, line.state)), &back);
-        lines.iter_mut().for_each(|line| line.taken_out = taken.get(&line.turn.turn).copied());
+        for line in &mut lines {
+            line.taken_out = taken.get(&line.turn.turn).copied();
+        }
     }
     if !stands_on_its_own(view, top)? {
         let lowest = lines.iter().map(|line| line.turn.turn).min().unwrap_or_default();
