@@ -6,6 +6,7 @@ pub mod call;
 pub mod checkpoint;
 pub mod expiry;
 pub mod guard;
+pub mod kin;
 pub mod leftover;
 pub mod limits;
 pub mod merge;

@@ -3,9 +3,10 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
-use crate::git::objects::commit::Likeness;
+use crate::git::objects::alike::{Likeness, Seen};
 use crate::git::objects::history::Newest;
 use crate::model::place::Node;
+use crate::ops::anew::{Rest, Work, copies};
 use crate::ops::switching::stash_of;
 use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
@@ -64,75 +65,198 @@ pub fn dropped(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
 
 /// What became of the turns of HEAD's line, down to one.
 pub fn fates(view: &View<'_>, lowest: u64) -> Result<Fates> {
+    let Some(head) = view.head.commit else { return Ok(Fates::default()) };
+    let line = Line::of(view, head, lowest)?;
+    let Line { lost, own, .. } = &line;
+    if lost.is_empty() {
+        return Ok(Fates::default());
+    }
     let objects = Objects::new(view.repo);
-    let (mut fates, mut copies, mut is_first) = (Fates::default(), BTreeSet::new(), true);
-    let Some(head) = view.head.commit else { return Ok(fates) };
-    let mut history = History { seen: HashSet::new(), rest: objects.newest_first(head) };
-    // Where the history of what stands above goes on, and a commit that may have been made of several, with what is below it.
-    let (mut above, mut whole, mut at) = (Some(head), None, view.top()?);
-    while let (Some(upper), Some(number)) = (above, at.filter(|number| *number >= lowest)) {
-        let node = view.timeline.node(number)?;
-        at = node.previous;
-        let Some(to) = node.to.filter(|_| node.moved()) else { continue };
-        let is_within = |below: ObjectId| below != to && objects.is_ancestor(below, to).unwrap_or(false);
-        if to == upper || history.may_have(to)? || objects.is_ancestor(to, upper)? {
-            above = node.from;
-        } else if let Some(copy) = copy_in(&objects, &node, upper, |commit| !copies.contains(&commit))? {
-            above = objects.parents(copy)?.first().copied();
-            whole = above.filter(|_| objects.is_squash(to, copy)).map(|below| (copy, below));
-            copies.insert(copy);
-            fates.copies.insert(number, copy);
-        } else if let Some(copy) = whole.filter(|(_, below)| is_within(*below)).map(|(copy, _)| copy) {
-            // It is in the commit that was made of it and of those above it.
-            fates.copies.insert(number, copy);
-        } else if is_first {
-            // What HEAD stands on is not known by its commits.
-            break;
-        } else {
-            // On top of what it was below of, for example. One that was amended is where it was.
-            let is_other = |commit| !copies.contains(&commit) && objects.likeness(to, commit) != Likeness::Beside;
-            match copy_in(&objects, &node, head, is_other)? {
-                Some(copy) => {
-                    copies.insert(copy);
-                    fates.copies.insert(number, copy);
-                }
-                None => drop(fates.dropped.insert(number)),
-            }
+    let seen = commits_above(&objects, head, lost.last(), own)?;
+    let ends: Vec<Seen> = ends_of(lost).into_iter().map(|end| objects.seen(end)).collect();
+    let originals: Vec<&Seen> = ends.iter().collect();
+    let pairs = copies(&objects, &originals, &seen, |_, _| true);
+    let copy = |node: &Node| {
+        let original = originals.iter().position(|original| Some(original.id) == node.to)?;
+        Some(seen[*pairs.get(&original)?].id)
+    };
+    let mut found: Vec<Option<ObjectId>> = lost.iter().map(copy).collect();
+    let rewriters = line.rewriters(&objects)?;
+    let rest = Rest::of(&objects, &originals, &seen, &pairs);
+    let mut at = 0;
+    while at < lost.len() {
+        let is_open = |at: &usize| found[*at].is_none() && rewriters[*at].is_none();
+        let run: Vec<usize> = (at..lost.len()).take_while(is_open).collect();
+        let works: Vec<Work> = run.iter().filter_map(|at| Work::of(&lost[*at])).collect();
+        for (which, commit) in rest.find_most(&works)? {
+            found[run[which]] = Some(commit);
         }
-        is_first = false;
-        let turn = view.timeline.require_turn(number)?;
-        if turn.began_on != turn.branch {
-            break;
+        at += run.len().max(1);
+    }
+    // What HEAD stands on may not be known by its commits.
+    let is_known = line.there.first().is_some_and(|node| node.turn > lost[0].turn) || found[0].is_some();
+    if !is_known {
+        return Ok(Fates::default());
+    }
+    let mut fates = Fates::default();
+    for (at, node) in lost.iter().enumerate() {
+        // It is where the turn is that rewrote it, which is above it.
+        let by = rewriters[at].and_then(|by| match by {
+            Rewriter::There(commit) => Some(commit),
+            Rewriter::Lost(above) => found[above],
+        });
+        found[at] = found[at].or(by);
+        match found[at] {
+            Some(commit) => drop(fates.copies.insert(node.turn, commit)),
+            None => drop(fates.dropped.insert(node.turn)),
         }
     }
     Ok(fates)
 }
 
-/// The commit that a turn's last one became, when it was amended, rebased, picked or made one with others; those that the turn
-/// began upon are older.
-fn copy_in(
+/// The turns of HEAD's line that moved HEAD, the newest first.
+struct Line {
+    /// Those whose end is in HEAD's history.
+    there: Vec<Node>,
+    /// Those of whose end it knows nothing.
+    lost: Vec<Node>,
+    /// The commits of those that are there.
+    own: HashSet<ObjectId>,
+}
+
+/// A turn that went back to below where others ended, as one that amends their commit does.
+#[derive(Clone, Copy)]
+enum Rewriter {
+    /// It is there, and ended on this commit.
+    There(ObjectId),
+    /// It is this one of those that are lost.
+    Lost(usize),
+}
+
+impl Line {
+    fn of(view: &View<'_>, head: ObjectId, lowest: u64) -> Result<Self> {
+        let objects = Objects::new(view.repo);
+        let mut history = History { seen: HashSet::new(), rest: objects.newest_first(head) };
+        let mut line = Self { there: Vec::new(), lost: Vec::new(), own: HashSet::new() };
+        // Where the history goes on of what stands above: a turn may have rewritten what was below it.
+        let (mut above, mut at) = (Some(head), view.top()?);
+        while let (Some(upper), Some(number)) = (above, at.filter(|number| *number >= lowest)) {
+            let node = view.timeline.node(number)?;
+            at = node.previous;
+            let Some(to) = node.to.filter(|_| node.moved()) else { continue };
+            let turn = view.timeline.require_turn(number)?;
+            if to == upper || history.may_have(to)? || objects.is_ancestor(to, upper)? {
+                above = node.from;
+                line.own.extend(turn.commits.iter().map(|commit| commit.id));
+                line.there.push(node);
+            } else {
+                line.lost.push(node);
+            }
+            if turn.began_on != turn.branch {
+                break;
+            }
+        }
+        Ok(line)
+    }
+
+    /// For each of the lost turns the next one above that went back to below where it ended, be it made anew by then.
+    fn rewriters(&self, objects: &Objects<'_>) -> Result<Vec<Option<Rewriter>>> {
+        let there = self.there.iter().filter_map(|node| Some((node, Rewriter::There(node.to?))));
+        let lost = self.lost.iter().enumerate().map(|(at, node)| (node, Rewriter::Lost(at)));
+        let mut above: Vec<_> = there.chain(lost).collect();
+        above.sort_by_key(|(node, _)| node.turn);
+        let mut found = vec![None; self.lost.len()];
+        for (node, rewriter) in above {
+            let (Some(from), Some(to)) = (node.from, node.to) else { continue };
+            if objects.is_ancestor(from, to)? {
+                continue;
+            }
+            let mut gone = objects.commits_between(&[to], from)?;
+            gone.truncate(MANY_GONE);
+            let below: Vec<usize> = (0..found.len()).filter(|at| self.lost[*at].turn < node.turn).collect();
+            let ends: Vec<Seen> = below.iter().filter_map(|at| Some(objects.seen(self.lost[*at].to?))).collect();
+            let gone: Vec<Seen> = gone.into_iter().map(|commit| objects.seen(commit)).collect();
+            let pairs = copies(objects, &ends.iter().collect::<Vec<_>>(), &gone, |_, _| true);
+            for (which, at) in below.into_iter().enumerate() {
+                let is_gone = pairs.contains_key(&which) || gone.iter().any(|commit| commit.id == ends[which].id);
+                found[at] = found[at].or(Some(rewriter).filter(|_| is_gone));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// How many commits at most are looked at of those that a turn went back to below.
+const MANY_GONE: usize = 64;
+
+/// The commits of HEAD's history that may be made of those of turns, down to where the lowest one of these began.
+fn commits_above(
     objects: &Objects<'_>,
-    node: &Node,
-    from: ObjectId,
-    may_be: impl Fn(ObjectId) -> bool,
-) -> Result<Option<ObjectId>> {
-    let Some((original, features)) = node.to.and_then(|to| Some((to, objects.features(to)?))) else { return Ok(None) };
-    let (mut history, mut likely) = (objects.newest_first(from), None);
-    for _ in 0..NEAR {
-        let Some(commit) = history.take(1)?.pop() else { break };
-        if Some(commit) == node.from || Some(commit) == node.dirty {
+    head: ObjectId,
+    lowest: Option<&Node>,
+    own: &HashSet<ObjectId>,
+) -> Result<Vec<Seen>> {
+    let began: Vec<ObjectId> = lowest.into_iter().flat_map(|node| [node.from, node.dirty]).flatten().collect();
+    let mut seen = Vec::new();
+    for commit in objects.newest_first(head).take(NEAR)? {
+        if began.contains(&commit) {
             break;
         }
-        let is_copy = || objects.likeness(original, commit) != Likeness::None || objects.is_squash(original, commit);
-        if may_be(commit) && is_copy() {
-            // Of two that have each other's content the message tells which is which.
-            if objects.features(commit).is_some_and(|copy| copy.has_message_of(&features)) {
-                return Ok(Some(commit));
-            }
-            likely = likely.or(Some(commit));
+        if !own.contains(&commit) {
+            seen.push(objects.seen(commit));
         }
     }
-    Ok(likely)
+    Ok(seen)
+}
+
+/// The commits on which turns ended, each once.
+fn ends_of(nodes: &[Node]) -> Vec<ObjectId> {
+    let mut ends = Vec::new();
+    for end in nodes.iter().filter_map(|node| node.to) {
+        if !ends.contains(&end) {
+            ends.push(end);
+        }
+    }
+    ends
+}
+
+/// How many of the newest turns are looked at for those whose commits were picked.
+const NEAR_TURNS: usize = 32;
+
+/// The turns that are not on HEAD's line and whose last commit is in HEAD's history all the same, made anew: the user has picked
+/// it. And that commit.
+pub fn picked(view: &View<'_>) -> Result<BTreeMap<u64, ObjectId>> {
+    let (objects, timeline) = (Objects::new(view.repo), &view.timeline);
+    let (Some(head), place) = (view.head.commit, view.place()?) else { return Ok(BTreeMap::new()) };
+    let numbers = timeline.turn_numbers()?;
+    let mut left: Vec<u64> = numbers.into_iter().rev().take(NEAR_TURNS).collect();
+    let lowest = left.last().copied().unwrap_or_default();
+    left.retain(|turn| !place.undone.contains(turn) && timeline.state.open != Some(*turn));
+    let (mut own, mut at) = (HashSet::new(), place.top);
+    while let Some(number) = at.filter(|number| *number >= lowest) {
+        let turn = timeline.require_turn(number)?;
+        left.retain(|other| *other != number);
+        own.extend(turn.commits.iter().map(|commit| commit.id));
+        at = turn.previous;
+    }
+    let mut nodes = Vec::new();
+    for number in left {
+        let (node, turn) = (timeline.node(number)?, timeline.require_turn(number)?);
+        nodes.extend(Some(node).filter(|node| node.moved() && node.to.is_some_and(|to| turn.knows(&to))));
+    }
+    if nodes.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    own.extend(fates(view, lowest)?.copies.into_values());
+    let seen = commits_above(&objects, head, nodes.last(), &own)?;
+    let ends: Vec<Seen> = ends_of(&nodes).into_iter().map(|end| objects.seen(end)).collect();
+    let originals: Vec<&Seen> = ends.iter().collect();
+    let pairs = copies(&objects, &originals, &seen, |_, likeness| likeness != Likeness::Beside);
+    let copy = |node: &Node| {
+        let at = originals.iter().position(|original| Some(original.id) == node.to)?;
+        Some((node.turn, seen[*pairs.get(&at)?].id))
+    };
+    Ok(nodes.iter().filter_map(copy).collect())
 }
 
 /// Refuses to walk to or from a turn that was dropped.
@@ -170,12 +294,13 @@ fn missing(view: &View<'_>, node: &Node) -> Result<Vec<ObjectId>> {
     let (Some(to), Some(head)) = (node.to, view.head.commit) else { return Ok(Vec::new()) };
     let objects = Objects::new(view.repo);
     let begun: Vec<ObjectId> = node.dirty.or(node.from).into_iter().collect();
-    let mut missing = Vec::new();
-    for commit in objects.commits_between(&begun, to)?.into_iter().rev() {
-        let alone = Node { to: Some(commit), ..node.clone() };
-        if !objects.is_ancestor(commit, head)? && copy_in(&objects, &alone, head, |_| true)?.is_none() {
-            missing.push(commit);
-        }
-    }
-    Ok(missing)
+    let all = objects.commits_between(&begun, to)?;
+    let reached = objects.reachable_from(&[head], &all)?;
+    let made: Vec<Seen> = all.into_iter().filter(|id| !reached.contains(id)).map(|id| objects.seen(id)).collect();
+    let originals: Vec<&Seen> = made.iter().collect();
+    let others: HashSet<ObjectId> = fates(view, node.turn)?.copies.into_values().collect();
+    let seen = commits_above(&objects, head, Some(node), &others)?;
+    let pairs = copies(&objects, &originals, &seen, |_, _| true);
+    let missing = originals.iter().enumerate().filter(|(at, _)| !pairs.contains_key(at)).rev();
+    Ok(missing.map(|(_, original)| original.id).collect())
 }

@@ -5,7 +5,7 @@ use crate::git::refs::Refs;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::place::Place;
 use crate::model::turn::Turn;
-use crate::ops::dropped::dropped;
+use crate::ops::dropped::{dropped, picked};
 use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -207,6 +207,11 @@ fn listed(timeline: &Stored<'_>, view: Option<&View<'_>>, numbers: Vec<u64>) -> 
     for number in numbers {
         let Some(turn) = timeline.find_turn(number)? else { continue };
         turns.push((turn, states.state(timeline, number)));
+    }
+    if let Some(view) = view.filter(|_| turns.iter().any(|(_, state)| *state == State::Left)) {
+        let picked = picked(view)?;
+        let there = turns.iter_mut().filter(|(turn, state)| *state == State::Left && picked.contains_key(&turn.turn));
+        there.for_each(|(_, state)| *state = State::Done);
     }
     Ok(turns)
 }

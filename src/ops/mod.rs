@@ -1,6 +1,7 @@
 //! What oxundo does, without a terminal: each operation reads the state once, decides with the model, and lets the
 //! git layer act. Every change needs a [`locked::Locked`].
 
+pub mod anew;
 pub mod blame;
 pub mod branch;
 pub mod brought_back;

@@ -2,15 +2,17 @@
 //! moved since the timeline was written, that is nothing.
 
 use crate::git::objects::Objects;
-use crate::git::objects::commit::{Features, Likeness};
+use crate::git::objects::alike::{Likeness, Seen};
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
 use crate::model::place::{Found, Node, Place, Recorded, base_of, decide};
 use crate::model::turn::Note;
+use crate::ops::anew::{Rest, Work, copies};
 use anyhow::Result;
 use gix::ObjectId;
+use std::collections::HashSet;
 
 /// How many commits are looked at, from HEAD down: the first few, and then more at once.
 const NEAR: [usize; 4] = [2, 14, 48, 192];
@@ -84,7 +86,7 @@ fn is_where_recorded(timeline: &Stored<'_>, recorded: &Recorded, head: &Head) ->
 fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: ObjectId) -> Result<Option<Found>> {
     let objects = Objects::new(repo);
     let standing = base_of(recorded.last.top, &|turn| timeline.node(turn))?;
-    let (mut all, mut bare) = (None, Vec::new());
+    let (mut all, mut bare, mut passed) = (None, Vec::new(), Vec::new());
     let mut history = objects.newest_first(from);
     for (round, many) in NEAR.into_iter().enumerate() {
         let commits = history.take(many)?;
@@ -95,21 +97,24 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
         if noted.is_none() && round == 0 && !is_end {
             continue;
         }
-        let like = |ends: &[End]| end_like(&objects, ends, &bare);
+        let like = |ends: &[End]| end_like(&objects, ends, &bare, from);
         let found = match noted {
             // All that is done is below: no commit above it is a copy of that.
-            Some(noted) if Some(noted.turn) == standing => like(&beside(&objects, timeline, recorded)?).or(Some(noted)),
+            Some(noted) if Some(noted.turn) == standing => {
+                like(&beside(&objects, timeline, recorded)?)?.or(Some(noted))
+            }
             noted => {
                 if all.is_none() && !bare.is_empty() {
                     all = Some(ends(&objects, timeline, recorded)?);
                 }
-                like(all.as_deref().unwrap_or_default()).or(noted)
+                like(all.as_deref().unwrap_or_default())?.or(noted)
             }
         };
+        passed.append(&mut bare);
         if found.is_some() || is_end {
-            return Ok(found);
+            let together = together(&objects, all.as_deref().unwrap_or_default(), &passed, found)?;
+            return Ok(together.or(found));
         }
-        bare.clear();
     }
     let mut ends = all.unwrap_or_default();
     ends.retain(|end| history.may_have(end.found.commit));
@@ -152,38 +157,86 @@ fn end_of(repo: &Repo, timeline: &Stored<'_>, notes: &[Note]) -> Result<Option<F
     Ok(None)
 }
 
-/// The end of a turn of the recorded line.
+/// The end of a turn.
 struct End {
+    node: Node,
     found: Found,
-    /// Whether it may be amended: it is done, and HEAD is on the branch where it was.
+    /// Whether it may be amended, or made one of with others: it is done, and HEAD is on the branch where it was.
     is_amendable: bool,
-    /// What the commit is known by.
-    features: Option<Features>,
+    /// The commit.
+    seen: Seen,
 }
 
-/// The turn of whose last commit one of these is a copy, amended, rebased or picked; the newest one, in whatever order the user
-/// has put them.
-fn end_like(objects: &Objects<'_>, ends: &[End], commits: &[ObjectId]) -> Option<Found> {
-    let features: Vec<_> = commits.iter().map(|commit| objects.features(*commit)).collect();
-    let is_of = |end: &End, commit: ObjectId, features: Option<&Features>| {
-        let may_be = || end.features.as_ref().zip(features).is_some_and(|(known, other)| known.may_be(other));
-        let likeness = || objects.likeness(end.found.commit, commit);
-        let is_squash = || {
-            let is_same = end.features.as_ref().zip(features).is_some_and(|(known, other)| known.has_tree_of(other));
-            end.is_amendable && is_same && objects.is_squash(end.found.commit, commit)
+/// The newest turn whose end is among these commits, made anew or not, in whatever order the user has put them.
+fn end_like(objects: &Objects<'_>, ends: &[End], commits: &[ObjectId], head: ObjectId) -> Result<Option<Found>> {
+    let seen: Vec<Seen> = commits.iter().map(|commit| objects.seen(*commit)).collect();
+    let copied = copied(objects, ends, &seen, head)?;
+    let is_squash = |end: &End| {
+        let has_tree = |other: &Seen| {
+            end.seen.features.as_ref().zip(other.features.as_ref()).is_some_and(|(was, is)| was.has_tree_of(is))
         };
-        end.found.commit == commit
-            || is_squash()
-            || may_be()
-                && match likeness() {
-                    Likeness::None => false,
-                    Likeness::Beside => end.is_amendable,
-                    Likeness::Copy | Likeness::Reworded => true,
-                }
+        end.is_amendable && seen.iter().any(has_tree) && !objects.changes_in(&end.seen).is_empty()
     };
-    let has_copy =
-        |end: &&End| commits.iter().zip(&features).any(|(commit, features)| is_of(end, *commit, features.as_ref()));
-    ends.iter().find(has_copy).map(|end| end.found)
+    let is_there = |end: &&End| {
+        let commit = end.found.commit;
+        commits.contains(&commit) || copied.contains(&commit) || is_squash(end)
+    };
+    Ok(ends.iter().find(is_there).map(|end| end.found))
+}
+
+/// The ends of which one of these commits is a copy.
+fn copied(objects: &Objects<'_>, ends: &[End], commits: &[Seen], head: ObjectId) -> Result<HashSet<ObjectId>> {
+    let (originals, is_amendable) = originals(ends);
+    let mut there = HashSet::new();
+    loop {
+        let takes = |at: usize, likeness| {
+            let original: &Seen = originals[at];
+            !there.contains(&original.id) && (likeness != Likeness::Beside || is_amendable.contains(&original.id))
+        };
+        let pairs = copies(objects, &originals, commits, takes);
+        let claimed: Vec<ObjectId> = pairs.keys().map(|at| originals[*at].id).collect();
+        // What HEAD's history has itself is known by itself: a copy of it says nothing.
+        let known = objects.reachable_from(&[head], &claimed)?;
+        if known.is_empty() {
+            return Ok(claimed.into_iter().collect());
+        }
+        there.extend(known);
+    }
+}
+
+/// The commits of ends, each once, and those that may be amended.
+fn originals(ends: &[End]) -> (Vec<&Seen>, HashSet<ObjectId>) {
+    let (mut all, mut is_amendable) = (Vec::<&Seen>::new(), HashSet::new());
+    for end in ends {
+        if all.iter().all(|known| known.id != end.seen.id) {
+            all.push(&end.seen);
+        }
+        is_amendable.extend(Some(end.seen.id).filter(|_| end.is_amendable));
+    }
+    (all, is_amendable)
+}
+
+/// The newest turn above one that was found, whose changes are in these commits together with those of others.
+fn together(objects: &Objects<'_>, ends: &[End], commits: &[ObjectId], found: Option<Found>) -> Result<Option<Found>> {
+    let above = |end: &&End| end.is_amendable && found.is_none_or(|found| end.found.turn > found.turn);
+    let lost: Vec<&End> = ends.iter().filter(above).collect();
+    if lost.is_empty() || commits.is_empty() {
+        return Ok(None);
+    }
+    let seen: Vec<Seen> = commits.iter().map(|commit| objects.seen(*commit)).collect();
+    let (originals, _) = originals(ends);
+    let pairs = copies(objects, &originals, &seen, |_, likeness| likeness != Likeness::Beside);
+    let works: Vec<Work> = lost.iter().filter_map(|end| Work::of(&end.node)).collect();
+    let there = Rest::of(objects, &originals, &seen, &pairs).find_most(&works)?;
+    Ok(there.keys().next().map(|at| lost[*at].found))
+}
+
+impl End {
+    /// Where a turn ended, if it moved HEAD.
+    fn of(objects: &Objects<'_>, node: Node, is_amendable: bool) -> Option<Self> {
+        let commit = node.to.filter(|_| node.moved())?;
+        Some(Self { found: Found { turn: node.turn, commit }, is_amendable, seen: objects.seen(commit), node })
+    }
 }
 
 /// The ends of all recorded turns that are near, the newest first.
@@ -192,12 +245,12 @@ fn ends(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> Re
     let (mut at, mut left) = (recorded.last.top, NEAR_TURNS);
     while let Some(turn) = at.filter(|_| left > 0) {
         let node = timeline.node(turn)?;
-        ends.extend(end(objects, &node, recorded.is_here));
         at = match node.base {
             // What stands above the same commit need not be read.
             Some(base) if base < turn => Some(base).filter(|base| *base != 0),
             _ => node.previous,
         };
+        ends.extend(End::of(objects, node, recorded.is_here));
         left -= 1;
     }
     ends.sort_by_key(|end| std::cmp::Reverse(end.found.turn));
@@ -209,15 +262,17 @@ fn beside(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> 
     let undone = recorded.last.undone.iter().copied().take(NEAR_TURNS);
     let others = recorded.here.iter().chain(&recorded.others).filter_map(|stack| stack.top).take(NEAR_TURNS);
     let mut ends = Vec::new();
+    let here = recorded.here.as_ref().and_then(|stack| stack.top);
     for turn in undone.chain(others.filter(|top| Some(*top) != recorded.last.top)) {
-        ends.extend(end(objects, &timeline.node(turn)?, false));
+        let end = End::of(objects, timeline.node(turn)?, false);
+        // Where it ended on another's commit, that one says nothing of it.
+        let is_its = |end: &End| Ok::<_, anyhow::Error>(timeline.require_turn(turn)?.knows(&end.found.commit));
+        if let Some(end) = end
+            && (Some(turn) == here || is_its(&end)?)
+        {
+            ends.push(end);
+        }
     }
     ends.sort_by_key(|end| std::cmp::Reverse(end.found.turn));
     Ok(ends)
-}
-
-/// Where a turn ended, if it moved HEAD.
-fn end(objects: &Objects<'_>, node: &Node, is_amendable: bool) -> Option<End> {
-    let commit = node.to.filter(|_| node.moved())?;
-    Some(End { found: Found { turn: node.turn, commit }, is_amendable, features: objects.features(commit) })
 }

@@ -159,7 +159,8 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
 pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     let wanted = resolve(view, words)?;
     let timeline = &view.timeline;
-    if wanted != 0 && (is_done(view, wanted)? || is_merged(view, wanted)?) {
+    let is_picked = || Ok::<_, anyhow::Error>(dropped::picked(view)?.contains_key(&wanted));
+    if wanted != 0 && (is_done(view, wanted)? || is_merged(view, wanted)? || is_picked()?) {
         dropped::check(view, wanted)?;
         return timeline.require_turn(wanted);
     }

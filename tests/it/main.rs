@@ -8,6 +8,7 @@
 #[cfg(feature = "acp")]
 mod acp;
 mod agent;
+mod anew;
 mod apply;
 mod between;
 mod blame;

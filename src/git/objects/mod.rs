@@ -1,7 +1,9 @@
 //! Objects: trees, blobs and commits, and what history says of them.
 
+pub mod alike;
 mod beyond;
 pub mod blob;
+pub mod changes;
 pub mod commit;
 pub mod edit;
 pub mod history;

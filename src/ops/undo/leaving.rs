@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
-use crate::git::objects::commit::Likeness;
+use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, short_branch};
@@ -12,6 +12,7 @@ use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
 use crate::model::turn::Turn;
 use crate::ops::brought_back::taken_again;
+use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
 use crate::ops::undo::legs::Leg;
 use crate::ops::undo::range::{TurnRange, began_branch};
@@ -290,10 +291,10 @@ fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOri
 /// How many turns of HEAD's line are looked at for the commit that another was made from.
 const NEAR_TURNS: usize = 32;
 
-/// Whether a commit without a note is one of a turn's, amended, rebased or picked; of several, that with the same message.
+/// Whether a commit without a note is made of a turn's; the turn that it stands for comes before one of whose commits it may be
+/// made.
 fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<CommitOrigin> {
     let objects = Objects::new(view.repo);
-    let Some(features) = objects.features(id) else { return Ok(CommitOrigin::Unknown) };
     let (mut line, mut at) = (turns.to_vec(), view.top()?);
     while let Some(number) = at.filter(|_| line.len() < NEAR_TURNS) {
         let turn = view.timeline.require_turn(number)?;
@@ -302,20 +303,24 @@ fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<Commi
             line.push(turn);
         }
     }
-    let mut likely = CommitOrigin::Unknown;
+    let lowest = line.iter().map(|turn| turn.turn).min().unwrap_or_default();
+    let stands_for = |copies: BTreeMap<u64, ObjectId>| copies.into_iter().rev().find(|(_, copy)| *copy == id);
+    let known = match stands_for(fates(view, lowest)?.copies) {
+        None => stands_for(picked(view)?),
+        known => known,
+    };
+    if let Some((turn, _)) = known
+        && let Some(commit) = view.timeline.node(turn)?.to
+    {
+        return Ok(CommitOrigin::Copied(turn, commit));
+    }
     for (turn, commit) in line.iter().flat_map(|turn| turn.commits.iter().map(move |commit| (turn.turn, commit.id))) {
         // What the commit is on top of was not made anew.
         if objects.likeness(commit, id) != Likeness::None && !objects.is_ancestor(commit, id).unwrap_or(false) {
-            let copied = CommitOrigin::Copied(turn, commit);
-            if objects.features(commit).is_some_and(|was| was.has_message_of(&features)) {
-                return Ok(copied);
-            }
-            if likely == CommitOrigin::Unknown {
-                likely = copied;
-            }
+            return Ok(CommitOrigin::Copied(turn, commit));
         }
     }
-    Ok(likely)
+    Ok(CommitOrigin::Unknown)
 }
 
 /// Refuses to move a branch that another worktree has checked out.

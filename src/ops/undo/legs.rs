@@ -3,7 +3,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
-use crate::git::objects::commit::Likeness;
+use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};

@@ -2,7 +2,7 @@
 //! are there now; redone, theirs are made anew upon these. Either way the record names the new ones.
 
 use crate::git::objects::Objects;
-use crate::git::objects::commit::Likeness;
+use crate::git::objects::alike::Likeness;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::timeline::update::Update;
 use crate::model::checkpoint::Checkpoint;

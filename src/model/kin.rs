@@ -1,0 +1,156 @@
+//! Whose the commits of a history are that was made anew. Each commit is made of one original at most, the one with which it has
+//! the most in common, and each original has one commit.
+//!
+//! ```text
+//!   originals   a   b   c          a, b and c were on one line; b' has the changes of b, and the author and the
+//!                \ / \   \         message of both a and b: it is b's, and a was dropped
+//!   commits       b'  ──  c'
+//! ```
+//!
+//! What is made of none by itself may still be in some, as where several became one commit, or others: [`Lines`] tell.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An original of which a commit may be made, both by their numbers, the newest first; and what they have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The original.
+    pub original: usize,
+    /// The commit.
+    pub commit: usize,
+    /// Whether there is more to it than that both stand upon the same commit.
+    pub is_likely: bool,
+    /// Whether they have one message.
+    pub has_message: bool,
+    /// Whether they were written by the same author at the same time.
+    pub has_author: bool,
+}
+
+/// Which original each commit is made of: by original, the commit. What the changes are is looked at only where there is a
+/// choice.
+pub fn settle(claims: &[Claim], change_the_same: impl Fn(usize, usize) -> bool) -> BTreeMap<usize, usize> {
+    let count = |of: fn(&Claim) -> usize| {
+        let mut counts = BTreeMap::<usize, usize>::new();
+        claims.iter().for_each(|claim| *counts.entry(of(claim)).or_default() += 1);
+        counts
+    };
+    let (of_original, of_commit) = (count(|claim| claim.original), count(|claim| claim.commit));
+    let is_contested = |claim: &Claim| of_original[&claim.original] > 1 || of_commit[&claim.commit] > 1;
+    let rank = |claim: &Claim| {
+        let is_same = is_contested(claim) && change_the_same(claim.original, claim.commit);
+        (is_same, claim.is_likely, claim.has_message, claim.has_author)
+    };
+    let mut ranked: Vec<_> = claims.iter().map(|claim| (rank(claim), claim)).collect();
+    // Of several that are as likely, the order is kept.
+    ranked.sort_by_key(|(rank, claim)| (std::cmp::Reverse(*rank), claim.original, claim.commit));
+    let (mut settled, mut taken) = (BTreeMap::new(), BTreeSet::new());
+    for (_, claim) in ranked {
+        if !settled.contains_key(&claim.original) && taken.insert(claim.commit) {
+            settled.insert(claim.original, claim.commit);
+        }
+    }
+    settled
+}
+
+/// How often each line was added to a file and removed from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    added: BTreeMap<Vec<u8>, usize>,
+    removed: BTreeMap<Vec<u8>, usize>,
+}
+
+impl Lines {
+    /// One more line.
+    pub fn add(&mut self, line: &[u8]) {
+        *self.added.entry(line.to_vec()).or_default() += 1;
+    }
+
+    /// One line less.
+    pub fn remove(&mut self, line: &[u8]) {
+        *self.removed.entry(line.to_vec()).or_default() += 1;
+    }
+
+    /// And what another change did.
+    pub fn and(&mut self, other: &Self) {
+        for (all, more) in [(&mut self.added, &other.added), (&mut self.removed, &other.removed)] {
+            more.iter().for_each(|(line, count)| *all.entry(line.clone()).or_default() += count);
+        }
+    }
+
+    /// Whether all of another change is in this one.
+    pub fn has(&self, other: &Self) -> bool {
+        let within = |all: &BTreeMap<Vec<u8>, usize>, part: &BTreeMap<Vec<u8>, usize>| {
+            part.iter().all(|(line, count)| all.get(line).is_some_and(|there| there >= count))
+        };
+        within(&self.added, &other.added) && within(&self.removed, &other.removed)
+    }
+
+    /// Whether no line was added or removed.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn claim(original: usize, commit: usize) -> Claim {
+        Claim { original, commit, is_likely: true, has_message: true, has_author: true }
+    }
+
+    #[test]
+    fn of_several_that_may_be_the_one_that_changes_the_same_is() {
+        let by_changes = |original, commit| (original, commit) == (1, 0);
+        assert_eq!(settle(&[claim(0, 0), claim(1, 0)], by_changes), [(1, 0)].into(), "and the other one has none");
+        assert_eq!(settle(&[claim(1, 0), claim(1, 1), claim(0, 1)], by_changes), [(0, 1), (1, 0)].into());
+        let only_beside = Claim { is_likely: false, ..claim(0, 0) };
+        assert_eq!(settle(&[only_beside, claim(1, 0)], |_, _| false), [(1, 0)].into());
+        let reworded = Claim { has_message: false, ..claim(0, 0) };
+        assert_eq!(settle(&[reworded, claim(1, 0)], |_, _| false), [(1, 0)].into());
+    }
+
+    #[test]
+    fn where_there_is_no_choice_no_change_is_looked_at() {
+        let settled = settle(&[claim(0, 2), claim(1, 1)], |_, _| unreachable!("it is no use"));
+        assert_eq!(settled, [(0, 2), (1, 1)].into());
+        let all = [claim(0, 0), claim(0, 1), claim(1, 0), claim(1, 1)];
+        assert_eq!(settle(&all, |_, _| false), [(0, 0), (1, 1)].into(), "they are in their order");
+    }
+
+    #[test]
+    fn a_change_has_those_that_it_is_made_of() {
+        let lines = |added: &[&str], removed: &[&str]| {
+            let mut lines = Lines::default();
+            added.iter().for_each(|line| lines.add(line.as_bytes()));
+            removed.iter().for_each(|line| lines.remove(line.as_bytes()));
+            lines
+        };
+        let mut both = lines(&["a", "b"], &["x"]);
+        assert!(both.has(&lines(&["b"], &[])) && both.has(&lines(&[], &["x"])) && !both.has(&lines(&["x"], &[])));
+        assert!(!both.has(&lines(&["a", "a"], &[])), "it is there once");
+        both.and(&lines(&["a"], &[]));
+        assert!(both.has(&lines(&["a", "a"], &[])) && !both.is_empty() && Lines::default().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn no_commit_is_made_of_two_and_none_is_left_over_for_one_that_has_none(
+            claims in prop::collection::vec((0..5_usize, 0..5_usize, any::<[bool; 3]>()), 0..16), same: u32,
+        ) {
+            let claims: Vec<Claim> = claims.into_iter().map(|(original, commit, [is_likely, has_message, has_author])| {
+                Claim { original, commit, is_likely, has_message, has_author }
+            }).collect();
+            let settled = settle(&claims, |original, commit| same >> (original * 5 + commit) & 1 == 1);
+            let taken: BTreeSet<usize> = settled.values().copied().collect();
+            prop_assert_eq!(taken.len(), settled.len());
+            for claim in &claims {
+                prop_assert!(settled.contains_key(&claim.original) || taken.contains(&claim.commit));
+            }
+            for (original, commit) in &settled {
+                prop_assert!(claims.iter().any(|claim| (claim.original, claim.commit) == (*original, *commit)));
+            }
+        }
+    }
+}

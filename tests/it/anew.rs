@@ -1,0 +1,241 @@
+//! Histories that the user has made anew in whatever way: a turn is done where its work is in HEAD, and only there; what is done
+//! is taken out by its number, and brought back.
+
+use crate::sandbox::{Sandbox, check_all};
+use std::collections::BTreeMap;
+
+/// A repository with a file of many lines, and a branch `up` that has gone on by itself.
+fn started() -> Sandbox {
+    let repo = Sandbox::new();
+    let lines: String = (1..=80).map(|line| format!("a{line}\n")).collect();
+    repo.write("a", lines).sh("git add a; git commit -qm files; git branch up");
+    repo.sh("git switch -q up; echo up >up; git add up; git commit -qm up; git switch -q main");
+    repo
+}
+
+/// What a turn does, by its number: a file of its own, and a line of one that all change.
+fn work(number: u64) -> String {
+    format!("echo {number} >n{number}; sed -i '{}s/$/ T{number}/' a", number * 3)
+}
+
+/// Whether that is in HEAD; nothing where it is there in part.
+fn is_there(repo: &Sandbox, number: u64) -> Option<bool> {
+    let has_file = repo.try_git(["cat-file", "-e", &format!("HEAD:n{number}")]).code == 0;
+    let has_line = repo.git(["show", "HEAD:a"]).lines().any(|line| line.ends_with(&format!(" T{number}")));
+    (has_file == has_line).then_some(has_file)
+}
+
+/// Each turn's number, and where it stands.
+fn standing(repo: &Sandbox) -> BTreeMap<u64, String> {
+    let log = repo.json(["log", "--all"]).1;
+    let turns = log["turns"].as_array().expect("turns").iter();
+    turns
+        .map(|turn| (turn["turn"].as_u64().expect("a number"), turn["state"].as_str().expect("a word").into()))
+        .collect()
+}
+
+/// Clocks go on between all that happens, or stand still.
+struct Clock(Option<u64>);
+
+impl Clock {
+    fn tick(&mut self, repo: Sandbox) -> Sandbox {
+        let Some(time) = &mut self.0 else { return repo };
+        *time += 7;
+        let at = format!("{time} +0000");
+        repo.with_variable("GIT_AUTHOR_DATE", at.clone()).with_variable("GIT_COMMITTER_DATE", at)
+    }
+}
+
+/// So many turns, and then what the user does with git, each at its own time or all at one.
+fn turns_then(count: u64, is_one_second: bool, lines: &[&str]) -> Sandbox {
+    let mut clock = Clock(Some(1_700_000_000).filter(|_| !is_one_second));
+    let mut repo = started();
+    if is_one_second {
+        let at = "1700000000 +0000";
+        repo = repo.with_variable("GIT_AUTHOR_DATE", at).with_variable("GIT_COMMITTER_DATE", at);
+    }
+    for number in 1..=count {
+        repo = clock.tick(repo);
+        repo.oxundo(["run", "-m", &format!("t{number}"), "--", "sh", "-ec", &work(number)]).success();
+    }
+    for line in lines {
+        repo = clock.tick(repo);
+        repo.sh(&format!("OXUNDO={}; {line}", env!("CARGO_BIN_EXE_oxundo")));
+    }
+    repo
+}
+
+/// Each of these turns is done, and taken out by its number, and comes back.
+fn all_are_done(repo: &Sandbox, turns: impl IntoIterator<Item = u64>) {
+    for number in turns {
+        assert_eq!(standing(repo)[&number], "done", "turn {number}: {}", repo.oxundo(["log", "--all"]).out());
+        let before = repo.state();
+        repo.oxundo(["undo", "--only", &number.to_string()]).success();
+        assert_eq!(is_there(repo, number), Some(false), "turn {number} is taken out");
+        repo.oxundo(["redo"]).success();
+        repo.state().assert_is(&before, "and back");
+    }
+}
+
+const SWAP: &str = "GIT_SEQUENCE_EDITOR=\"sed -i '1{h;d};2G'\" git rebase -q -i HEAD~2";
+
+fn at_any_time<T: Copy>(cases: &[(&str, T)]) -> Vec<(String, (bool, T))> {
+    let both = |(name, case): &(&str, T)| {
+        [(format!("{name}, at one time"), (true, *case)), ((*name).to_owned(), (false, *case))]
+    };
+    cases.iter().flat_map(both).collect()
+}
+
+#[test]
+fn a_turn_whose_work_is_in_head_is_done_whatever_became_of_its_commit() {
+    let reword = "GIT_SEQUENCE_EDITOR=\"sed -i '1{h;d};2{s/pick/reword/;G}'\" GIT_EDITOR=\"sed -i 1s/.*/better/\" git rebase -q -i HEAD~2";
+    let ways: [(&str, &[&str]); 11] = [
+        ("in another order, with another message", &[SWAP, "git commit -q --amend -m better"]),
+        ("the other one with another message", &[reword]),
+        ("with another author, in another order", &["git commit -q --amend --no-edit --reset-author", SWAP]),
+        ("made one of, in another order", &["git reset -q --soft HEAD~2; git commit -qm both", SWAP]),
+        ("in other parts", &["git reset -q HEAD~2; git add n3 n2; git commit -qm news; git commit -qam lines"]),
+        (
+            "in other parts, on another base",
+            &["git reset -q HEAD~2; git add n3 n2; git commit -qm news; git commit -qam lines", "git rebase -q up"],
+        ),
+        (
+            "made one of, with others on top, at other times",
+            &[
+                "git reset -q --soft HEAD~2; git commit -qm both; git commit -q --allow-empty -m u; echo u >u; git add u; git commit -qm u2",
+                "git rebase -q --force-rebase --ignore-date HEAD~3",
+            ],
+        ),
+        ("made one of, on another base", &["git reset -q --soft HEAD~2; git commit -qm both", "git rebase -q up"]),
+        ("made one of by oxundo, on another base", &["\"$OXUNDO\" -q squash 2..", "git rebase -q up"]),
+        (
+            "made one of with work of the user's",
+            &["git reset -q --soft HEAD~2; echo u >u; git add u; git commit -qm all"],
+        ),
+        (
+            "taken into the one below, on another base",
+            &["GIT_SEQUENCE_EDITOR='sed -i 3s/pick/fixup/' git rebase -q -i HEAD~3", "git rebase -q up"],
+        ),
+    ];
+    check_all(at_any_time(&ways), |&(is_one_second, lines)| {
+        let repo = turns_then(3, is_one_second, lines);
+        assert!((1..=3).all(|number| is_there(&repo, number) == Some(true)), "git did it");
+        all_are_done(&repo, 1..=3);
+        // What is on top may be the user's own.
+        let refused = repo.oxundo(["undo"]).err();
+        assert!(
+            ["was rewritten since turn", "was not made by a turn"].iter().any(|words| refused.contains(words)),
+            "{refused}"
+        );
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn a_turn_whose_commit_a_later_one_amended_goes_along_with_that() {
+    let ways: [(&str, &[&str]); 3] = [
+        ("rebased", &["git rebase -q up"]),
+        ("amended", &["git commit -q --amend -m better"]),
+        (
+            "amended by a fixup",
+            &[
+                "echo u >>README.txt; git commit -qa --fixup HEAD",
+                "GIT_SEQUENCE_EDITOR=true git rebase -q -i --autosquash HEAD~2",
+            ],
+        ),
+    ];
+    check_all(at_any_time(&ways), |&(is_one_second, lines)| {
+        let repo = turns_then(2, is_one_second, &[]);
+        repo.agent(&format!("{}; git add n3; git commit -qa --amend --no-edit", work(3)));
+        lines.iter().for_each(|line| drop(repo.sh(line)));
+        all_are_done(&repo, 1..=3);
+    });
+}
+
+#[test]
+fn a_copy_of_an_amended_commit_is_not_one_of_the_commit_that_it_became() {
+    for is_one_second in [true, false] {
+        let repo = turns_then(2, is_one_second, &["git branch two"]);
+        repo.agent(&format!("{}; git add n3; git commit -qa --amend --no-edit", work(3)));
+        repo.sh("git reset -q --hard HEAD~1; echo u >u; git add u; git commit -qm u; git cherry-pick two >/dev/null");
+        assert_eq!(standing(&repo)[&3], "undone", "its work is not there");
+        all_are_done(&repo, 1..=2);
+    }
+}
+
+#[test]
+fn what_went_back_to_a_turn_does_not_stand_for_it() {
+    for line in ["git rebase -q --onto HEAD~2 HEAD~1", "git rebase -q up"] {
+        let repo = turns_then(3, false, &["\"$OXUNDO\" -q restore --exact 2"]);
+        repo.agent(&work(5));
+        repo.sh(line);
+        assert_eq!(is_there(&repo, 2), Some(line.contains("up")), "git did it");
+    }
+}
+
+#[test]
+fn a_turn_that_was_left_and_whose_commit_was_picked_is_done() {
+    for is_one_second in [true, false] {
+        let repo = turns_then(3, is_one_second, &["git branch three; \"$OXUNDO\" -q undo"]);
+        repo.agent(&work(4));
+        assert_eq!(standing(&repo)[&3], "left");
+        repo.sh("git cherry-pick three >/dev/null");
+        let refused = repo.oxundo(["undo"]);
+        refused.warns("was rewritten since turn 3 made it");
+        refused.warns("run 'oxundo undo --only 3'");
+        all_are_done(&repo, 1..=4);
+        repo.agent(&work(20));
+        all_are_done(&repo, 3..=4);
+    }
+}
+
+#[test]
+fn what_is_picked_beside_itself_hides_no_turn() {
+    for switch in ["", "git switch -qc other; "] {
+        for is_one_second in [true, false] {
+            let repo = turns_then(1, is_one_second, &[]);
+            repo.agent(&format!("{}; {switch}git add n2; git commit -qam ag", work(2)));
+            repo.agent(&format!("{}; git add n3; git commit -qam ag", work(3)));
+            repo.agent(&work(4));
+            repo.oxundo(["undo", "--only", "2..3"]).success();
+            repo.sh("git cherry-pick HEAD~4 >/dev/null");
+            assert_eq!((is_there(&repo, 2), is_there(&repo, 3)), (Some(true), Some(false)), "git did it");
+            let standing = standing(&repo);
+            assert!((1..=5).all(|turn| standing[&turn] == "done"), "their commits are in HEAD's history: {standing:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_taken_out_on_a_branch_below_is_there_on_the_one_above() {
+    for is_one_second in [true, false] {
+        for up in ["git rebase -q --update-refs up", "git rebase -q up; git branch -f s1 HEAD~2"] {
+            let mut repo = turns_then(1, is_one_second, &["git branch s1"]);
+            let mut clock = Clock(Some(1_700_001_000).filter(|_| !is_one_second));
+            for number in 2..=3 {
+                repo = clock.tick(repo);
+                repo.agent(&work(number));
+            }
+            repo.sh(up);
+            repo.sh("git switch -q s1");
+            repo = clock.tick(repo);
+            repo.oxundo(["undo", "--revert"]).success();
+            assert_eq!(is_there(&repo, 1), Some(false));
+            repo.sh("git switch -q main");
+            all_are_done(&repo, 1..=3);
+        }
+    }
+}
+
+#[test]
+fn a_branch_that_was_undone_is_not_done_where_it_would_have_begun() {
+    let repo = turns_then(2, false, &[]);
+    let other = repo.linked("other");
+    other.agent(&work(5));
+    other.oxundo(["branch", "bx", "main:1"]).success();
+    other.undo();
+    other.sh("git switch -q --detach main");
+    assert!(other.log().iter().all(|turn| turn["state"] != "done"), "{:?}", other.log());
+    assert_eq!(other.json(["status"]).1["undo_depth"], 0);
+    assert!(!other.oxundo(["undo"]).err().contains("bx"), "no line is hinted at that makes the branch again");
+}
