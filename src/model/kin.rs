@@ -31,7 +31,9 @@ pub struct Claim {
 pub fn settle(claims: &[Claim], change_the_same: impl Fn(usize, usize) -> bool) -> BTreeMap<usize, usize> {
     let count = |of: fn(&Claim) -> usize| {
         let mut counts = BTreeMap::<usize, usize>::new();
-        claims.iter().for_each(|claim| *counts.entry(of(claim)).or_default() += 1);
+        for claim in claims {
+            *counts.entry(of(claim)).or_default() += 1;
+        }
         counts
     };
     let (of_original, of_commit) = (count(|claim| claim.original), count(|claim| claim.commit));
@@ -73,7 +75,9 @@ impl Lines {
     /// And what another change did.
     pub fn and(&mut self, other: &Self) {
         for (all, more) in [(&mut self.added, &other.added), (&mut self.removed, &other.removed)] {
-            more.iter().for_each(|(line, count)| *all.entry(line.clone()).or_default() += count);
+            for (line, count) in more {
+                *all.entry(line.clone()).or_default() += count;
+            }
         }
     }
 
@@ -123,8 +127,12 @@ mod tests {
     fn a_change_has_those_that_it_is_made_of() {
         let lines = |added: &[&str], removed: &[&str]| {
             let mut lines = Lines::default();
-            added.iter().for_each(|line| lines.add(line.as_bytes()));
-            removed.iter().for_each(|line| lines.remove(line.as_bytes()));
+            for line in added {
+                lines.add(line.as_bytes());
+            }
+            for line in removed {
+                lines.remove(line.as_bytes());
+            }
             lines
         };
         let mut both = lines(&["a", "b"], &["x"]);

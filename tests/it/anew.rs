@@ -147,7 +147,9 @@ fn a_turn_whose_commit_a_later_one_amended_goes_along_with_that() {
     check_all(at_any_time(&ways), |&(is_one_second, lines)| {
         let repo = turns_then(2, is_one_second, &[]);
         repo.agent(&format!("{}; git add n3; git commit -qa --amend --no-edit", work(3)));
-        lines.iter().for_each(|line| drop(repo.sh(line)));
+        for line in lines {
+            repo.sh(line);
+        }
         all_are_done(&repo, 1..=3);
     });
 }

@@ -94,8 +94,12 @@ fn counted(from: &[u8], to: &[u8]) -> Lines {
                 .map(|line| line.to_vec())
                 .collect()
         };
-        of(&was, hunk.before).iter().for_each(|line| lines.remove(line));
-        of(&is, hunk.after).iter().for_each(|line| lines.add(line));
+        for line in of(&was, hunk.before) {
+            lines.remove(&line);
+        }
+        for line in of(&is, hunk.after) {
+            lines.add(&line);
+        }
     }
     lines
 }
