@@ -4,7 +4,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{in_quotes, sanitized, unquoted};
+use crate::model::bytes::{in_quotes, quoted, sanitized, unquoted};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::{Share, Step};
@@ -45,9 +45,31 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
         object: format!("what session '{}' did in turn {}", sanitized(session), turn.turn),
         changed: "what the session changed",
     };
-    let planned = take_out(view, &turn, deltas, edits, words)?;
+    let planned = take_out(view, &turn, deltas, edits, words);
+    let planned = planned.map_err(|error| beside(view, error, (&turn, &steps), session))?;
     let conversations = Conversations::told(std::slice::from_ref(&turn)).of_session(view, session)?;
     Ok(PlannedTurn { conversations, ..planned })
+}
+
+/// Names the session that wrote beside what this one did, where that is what is in the way: it is no change of the user's, which
+/// they could put away.
+fn beside(view: &View<'_>, error: anyhow::Error, (turn, steps): (&Turn, &[Step]), session: &str) -> anyhow::Error {
+    let refusal = match error.downcast::<Refusal>() {
+        Ok(refusal) => refusal,
+        Err(error) => return error,
+    };
+    let others = steps.iter().rev().filter(|step| step.session.as_deref().is_some_and(|other| other != session));
+    let found = others.into_iter().find_map(|step| {
+        let files = view.timeline.step_files(turn.turn, step.step).ok()?;
+        let path = refusal.paths.iter().find(|path| files.iter().any(|file| file.path == quoted(path.as_bstr())))?;
+        Some((path.clone(), step.session.clone()?))
+    });
+    let Some((path, other)) = found.filter(|_| refusal.code == Code::Conflict) else { return refusal.into() };
+    let message = format!("{} has what session '{}' wrote beside it", in_quotes(path.as_bstr()), sanitized(&other));
+    Refusal::new(Code::Conflict, message)
+        .hint(format!("run 'oxundo undo --only {}' to take out what all sessions did in the turn", turn.turn))
+        .paths(refusal.paths)
+        .into()
 }
 
 /// The last turn done in which a session took part.

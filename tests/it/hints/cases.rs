@@ -423,6 +423,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e three",
     ),
     case(
+        "… has what session '…' wrote beside it",
+        "tell s UserPromptSubmit; tell t UserPromptSubmit; begins s; echo 3 >three; ends s; ticks; begins t; echo 4 >>three; ends t; tell s Stop; tell t Stop",
+        "oxundo undo --session s",
+        "! test -e three",
+    ),
+    case(
         "… changed in turn …, and no call tells whose it is",
         "tell s UserPromptSubmit; tell t UserPromptSubmit; echo 3 >three; tell s Stop; tell t Stop",
         "oxundo undo --session s",
