@@ -364,6 +364,9 @@ pub struct Aside {
     pub store: String,
     /// A fingerprint to tell whether it is still what the turn left, where there is one.
     pub state: Option<String>,
+    /// Of a directory, one of all that is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
 }
 
 /// A value before and after a turn.

@@ -194,6 +194,12 @@ pub struct Plan {
     /// The files whose edits it overwrites, where that was asked for.
     #[serde(skip)]
     pub overwritten: Vec<BString>,
+    /// The directories that it moves aside though something in them has changed since.
+    #[serde(skip)]
+    pub touched: Vec<BString>,
+    /// The directories that stay, since a repository is in them.
+    #[serde(skip)]
+    pub staying: Vec<BString>,
     /// What the way back over each turn needs to know.
     #[serde(skip)]
     #[serde(rename = "carried")]
@@ -219,6 +225,8 @@ impl Plan {
             kept_edits: Vec::new(),
             unstaged: Vec::new(),
             overwritten: Vec::new(),
+            touched: Vec::new(),
+            staying: Vec::new(),
             returns: Vec::new(),
         }
     }

@@ -60,6 +60,12 @@ pub struct Present {
     pub files: BTreeMap<BString, Occupant>,
     /// What the turns made beyond the limits, or moved, where it is there, with its present state.
     pub aside: BTreeMap<BString, Standing>,
+    /// The directories among these in which something has changed since.
+    pub touched: BTreeSet<BString>,
+    /// Those with a repository in them, or that are one.
+    pub repositories: BTreeSet<BString>,
+    /// Of those that cannot be there, and of directories: what is in the place of one, or of one above.
+    pub behind: BTreeMap<BString, BString>,
     /// What is not captured and a turn of the walk changed or deleted.
     pub uncovered: BTreeSet<BString>,
     /// The stores in which something is kept aside.
@@ -142,6 +148,8 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         unstaged: BTreeSet::new(),
         went_along: BTreeSet::new(),
         overwritten: BTreeSet::new(),
+        touched: BTreeSet::new(),
+        staying: BTreeSet::new(),
         overlaps: BTreeMap::new(),
         moved: None,
         turns: turns.iter().map(|turn| turn.turn).collect(),
@@ -186,6 +194,8 @@ struct Planner<'a, 'm> {
     /// The paths of renamed files that the user's edits moved with.
     went_along: BTreeSet<BString>,
     overwritten: BTreeSet<BString>,
+    touched: BTreeSet<BString>,
+    staying: BTreeSet<BString>,
     overlaps: BTreeMap<BString, Cause>,
     /// The first ref that is not where a turn left it.
     moved: Option<Moved>,
@@ -674,6 +684,17 @@ impl Planner<'_, '_> {
         };
         let standing = self.present.aside.get(path);
         let is_found = thing.origin == Place::Path(path.clone());
+        let comes_again = |other: &Change<Option<Aside>>| other.to.as_ref().is_some_and(|to| to.store == left.store);
+        if is_found && self.present.repositories.contains(path) && !turn.delta.aside.values().any(comes_again) {
+            self.staying.insert(path.clone());
+            return false;
+        }
+        if is_found && self.present.touched.contains(path) {
+            if self.edits == Edits::Refuse {
+                self.note(path, Cause::Edited);
+            }
+            self.touched.insert(path.clone());
+        }
         // As it is now it is kept, too.
         if is_found && standing != Some(&Standing::Something(left.state.clone())) && self.edits != Edits::Overwrite {
             self.note(path, Cause::Changed);
@@ -704,11 +725,16 @@ impl Planner<'_, '_> {
             let remembered = turn.returns.file(path).filter(|it| it.from.is_none() && kept.is_none());
             remembered.and_then(|it| it.to)
         });
+        let behind = self.present.behind.get(path);
+        let behind = behind.filter(|above| !self.goes(above) && !self.is_taken_away(above, turn, true)).cloned();
+        let is_absent = kept.is_none() && turn.returns.was_absent(path.as_bstr());
         match kept {
+            _ if !is_free && is_absent && self.present.repositories.contains(path) => return false,
             _ if !is_free => self.note(path, Cause::InTheWay),
+            Some(_) if behind.is_some() => behind.iter().for_each(|above| self.note(above, Cause::InTheWay)),
             Some(thing) => self.aside.put(thing, Place::Store(back.store.clone()), Place::Path(path.clone())),
             None if carried.is_some() => drop(self.files.insert(path.clone(), carried)),
-            None if turn.returns.was_absent(path.as_bstr()) => return false,
+            None if is_absent => return false,
             None if moved_from.is_some_and(|(from, _)| self.present.uncovered.contains(from)) => return false,
             None if moved_from.is_some() && self.edits != Edits::Overwrite => self.note(path, Cause::Gone),
             None if self.edits != Edits::Overwrite => self.note(path, Cause::Lost),
@@ -742,6 +768,12 @@ impl Planner<'_, '_> {
                 _ => {}
             }
         }
+        let made = self
+            .directories
+            .iter()
+            .filter(|(_, to)| to.is_some())
+            .filter_map(|(path, _)| self.present.behind.get(path).filter(|above| !self.goes(above)));
+        blocked.extend(made.cloned());
         let written = || self.files.iter().filter(|(_, state)| state.is_some()).map(|(path, _)| path);
         let above = all_parents(written().map(|path| path.as_bstr()));
         blocked.extend(written().filter(|path| above.contains(path.as_bstr())).cloned());
@@ -815,6 +847,8 @@ impl Planner<'_, '_> {
             kept_edits,
             unstaged: self.unstaged.into_iter().collect(),
             overwritten: self.overwritten.into_iter().collect(),
+            touched: self.touched.into_iter().collect(),
+            staying: self.staying.into_iter().collect(),
             returns: Vec::new(),
             files,
         };
@@ -1166,7 +1200,7 @@ mod tests {
 
     #[test]
     fn what_was_made_beyond_the_limits_goes_aside_while_it_is_what_the_turn_left() {
-        let left = Aside { store: "aside/1/0".into(), state: Some("1 2.3".into()) };
+        let left = Aside { store: "aside/1/0".into(), state: Some("1 2.3".into()), tree: None };
         let step = Delta { aside: [("big".into(), Change::new(Some(left.clone()), None))].into(), ..Delta::default() };
         let kept = |kept: bool| kept.then(|| "aside/1/0".to_owned()).into_iter().collect();
         let now = |standing, is_kept| Present {

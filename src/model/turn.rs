@@ -220,6 +220,9 @@ pub struct Turn {
     /// When it began by the clock of files, in nanoseconds since 1970: what is older it has not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<u64>,
+    /// When it ended by that clock, where it made what is moved aside as a whole: what changed later it has not left so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
     /// Whether what differs after its last step is the user's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub users_end: bool,

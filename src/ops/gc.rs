@@ -10,6 +10,7 @@ use crate::model::plan::{Op, Plan};
 use crate::model::turn::Turn;
 use crate::ops::locked::Locked;
 use crate::ops::removed::{self, RemovedWorktree};
+use crate::ops::restore::aside_in;
 use crate::ops::turn::pins::repin;
 use crate::ops::turn::sole;
 use crate::ops::view::View;
@@ -110,8 +111,11 @@ fn only_copies(
     most: Option<u64>,
 ) -> Result<BTreeSet<u64>> {
     let mut only = BTreeSet::new();
+    let aside = Timelines::new(view.repo).aside()?;
     for turn in turns.values().filter(|turn| turn.ended_at.is_some() && (most.is_some() || by_age(turn))) {
-        if turn.is_only_copy() && sole::is_still_only_copy(view, turn)? {
+        let is_changed = aside.contains_key(&turn.turn)
+            && Timelines::new(view.repo).has_changed_aside(turn, &aside_in(&view.timeline, turn.turn)?);
+        if is_changed || (turn.is_only_copy() && sole::is_still_only_copy(view, turn)?) {
             only.insert(turn.turn);
         }
     }

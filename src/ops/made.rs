@@ -18,6 +18,7 @@ use crate::ops::turn::begin::begin_made;
 use crate::ops::turn::end::{Ending, drop_open, end_as_seen};
 use crate::ops::turn::meanwhile::warn_of_both;
 use crate::ops::turn::since::Since;
+use crate::ops::turn::skipped::announce_whole;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
@@ -58,6 +59,7 @@ impl PlannedTurn {
     /// Warns of what it leaves.
     pub fn announce(&self, view: &View<'_>) {
         self.conversations.warn(view);
+        announce_whole(view, &self.plan);
         let (Made::Revert(turns) | Made::PartialRevert(turns) | Made::BackTo { turns, .. }) = &self.made else {
             return;
         };

@@ -86,6 +86,7 @@ mod missed;
 mod modes;
 #[cfg(target_os = "linux")]
 mod monitor;
+mod moved_whole;
 mod no_repository;
 mod on_disk;
 mod once;

@@ -7,7 +7,7 @@ use crate::git::apply::files::{Files, Obstacles};
 use crate::git::apply::foresee;
 use crate::git::apply::index::IndexWork;
 use crate::git::apply::recover::OPERATION_LEFT;
-use crate::git::apply::refusals::interrupted;
+use crate::git::apply::refusals::{all_but_done, interrupted, perhaps_done};
 use crate::git::durable::{Durable, When};
 use crate::git::index::lock::IndexLock;
 use crate::git::refs::{NOTES, OwnRef, Refs};
@@ -68,10 +68,21 @@ impl Apply<'_> {
         });
         let concluded = match recorded {
             Ok(concluded) => concluded,
-            // Once it is recorded it is done, whatever failed behind that: the next command finishes it.
-            Err(error) if self.is_recorded(record)? => return Err(error),
-            Err(error) => return Err(self.roll_back(plan, record, pending, error)),
+            Err(error) => {
+                return Err(match self.is_recorded(record) {
+                    // Once it is recorded it is done, whatever failed behind that: the next command finishes it.
+                    Ok(true) => all_but_done(plan.op, &error),
+                    Ok(false) => self.roll_back(plan, record, pending, error),
+                    Err(_) => perhaps_done(plan.op, &error),
+                });
+            }
         };
+        self.wind_up(plan, record, pending, &mut files).map_err(|error| all_but_done(plan.op, &error))?;
+        Ok(concluded)
+    }
+
+    /// What is left to do when it is recorded.
+    fn wind_up(&self, plan: &Plan, record: &Record, pending: ObjectId, files: &mut Files<'_>) -> Result<()> {
         Refs::new(self.repo).add_notes(&record.notes)?;
         let finished = files.outs.leave();
         self.tell_of(&files.outs.kept);
@@ -80,8 +91,7 @@ impl Apply<'_> {
         // record, unless this takes a turn back.
         let stays_recorded = plan.index.is_empty() || !record.notes.is_empty();
         let when = if plan.changes_files() || !stays_recorded { When::Now } else { When::Soon };
-        self.end_journal(plan, pending, when)?;
-        Ok(concluded)
+        self.end_journal(plan, pending, when)
     }
 
     /// The plan, with what tells from each other the things that change places with others, where there are any.

@@ -5,6 +5,7 @@ use crate::git::apply::outs::Outs;
 use crate::git::apply::refusals::{changed_meanwhile, interrupted};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
+use crate::git::scan::nested::repository_below;
 use crate::git::worktree::exchange::Spot;
 use crate::git::worktree::stat::{OPEN, is_open, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree, is_denied};
@@ -117,6 +118,7 @@ impl<'a> Files<'a> {
         for (number, aside) in plan.aside.iter().enumerate().rev().filter(|(_, aside)| aside.out) {
             if !self.has_moved_on(plan, aside)? && !self.is_replaced(plan, aside)? {
                 self.move_aside(number, aside)?;
+                self.check_moved(plan, aside)?;
             }
         }
         for directory in plan.directories.iter().rev().filter(|directory| directory.to.is_none()) {
@@ -360,6 +362,15 @@ impl<'a> Files<'a> {
             self.left.insert(aside.path.clone());
         }
         Ok(())
+    }
+
+    /// Refuses where a repository has come to be in what is out now; one that a turn moved goes back to where it was.
+    fn check_moved(&self, plan: &Plan, aside: &AsideMove) -> Result<()> {
+        let comes_again = plan.aside.iter().any(|other| !other.out && other.store == aside.store);
+        if self.lenient || comes_again || repository_below(&self.repo.aside_path(&aside.store)).is_none() {
+            return Ok(());
+        }
+        Err(changed_meanwhile(aside.path.as_bstr()))
     }
 
     /// Clears the place of a directory, which only what the plan itself makes a directory of is; says whether it is free.

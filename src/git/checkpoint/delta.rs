@@ -5,7 +5,7 @@ use crate::git::checkpoint::captured::with_mode;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeSlot, file_kind, plain_entry};
 use crate::git::scan::ignore::{Ignored, rules_of};
-use crate::git::scan::nested::own_state;
+use crate::git::scan::nested::{own_state, whole_state};
 use crate::git::worktree::names::is_storable;
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{
@@ -134,7 +134,7 @@ impl Checkpoints<'_> {
     ) -> Result<BTreeMap<BString, Change<Option<Aside>>>> {
         let mut moved = self.made_beyond_limits(turn.turn, before, after)?;
         for (number, (path, state)) in (PLACED..).zip(&turn.placed) {
-            let aside = Aside { store: format!("aside/{}/{number}", turn.turn), state: state.clone() };
+            let aside = Aside { store: format!("aside/{}/{number}", turn.turn), state: state.clone(), tree: None };
             let change = moved.entry(exact::decode(path).unwrap_or_default()).or_insert(Change::new(None, None));
             change.to = Some(aside);
         }
@@ -157,7 +157,11 @@ impl Checkpoints<'_> {
     fn left_at(checkpoint: &Checkpoint, path: &BStr, store: &str) -> Option<Aside> {
         let skipped = checkpoint.skipped.iter().find(|skipped| skipped.path == path);
         let is_there = skipped.is_some() || checkpoint.directories.contains(path);
-        is_there.then(|| Aside { store: store.to_owned(), state: skipped.and_then(own_state) })
+        is_there.then(|| Aside {
+            store: store.to_owned(),
+            state: skipped.and_then(own_state),
+            tree: skipped.and_then(whole_state),
+        })
     }
 
     /// What is beyond the limits and new: the scan before the turn, by the same rules and limits, would have
@@ -176,7 +180,8 @@ impl Checkpoints<'_> {
             if there(path) || parents(path).any(there) || self.captured_directory(before, path)?.is_some() {
                 continue;
             }
-            let aside = Aside { store: format!("aside/{turn}/{number}"), state: own_state(skipped) };
+            let store = format!("aside/{turn}/{number}");
+            let aside = Aside { store, state: own_state(skipped), tree: whole_state(skipped) };
             made.insert(skipped.path.clone(), Change::new(None, Some(aside)));
         }
         for (old, new) in Self::alike(before, after, &made) {

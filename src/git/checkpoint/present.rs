@@ -4,10 +4,12 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
+use crate::git::scan::found::as_path;
+use crate::git::scan::nested::{repository_below, tree_state, whole_state};
 use crate::git::worktree::stat::{OPEN, file_state, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::{in_quotes, quoted_line, shell_word};
-use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, Reason};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Reason};
 use crate::model::path::{all_parents, is_at_or_below};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta};
 use anyhow::Result;
@@ -38,10 +40,13 @@ impl Checkpoints<'_> {
             present.files.insert(path.clone(), self.occupant(now, path.as_bstr(), &known)?);
         }
         for path in deltas().flat_map(|delta| delta.directories.keys()) {
-            if let Lookup::There(stat) = Worktree::new(self.repo).find(path.as_bstr())?
-                && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-            {
-                present.directories.insert(path.clone(), captured_mode(now, path.as_bstr(), &stat));
+            match Worktree::new(self.repo).find(path.as_bstr())? {
+                Lookup::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                    present.directories.insert(path.clone(), captured_mode(now, path.as_bstr(), &stat));
+                }
+                Lookup::There(_) => drop(present.behind.insert(path.clone(), path.clone())),
+                Lookup::Behind(above) => drop(present.behind.insert(path.clone(), above)),
+                Lookup::Absent => {}
             }
         }
         let changed = deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()));
@@ -57,8 +62,17 @@ impl Checkpoints<'_> {
             let stores = change.from.iter().chain(&change.to).map(|aside| &aside.store);
             present.kept.extend(stores.filter(|store| self.repo.aside_path(store).symlink_metadata().is_ok()).cloned());
             let standing = match Worktree::new(self.repo).find(path.as_bstr())? {
-                Lookup::There(found) => Standing::Something(file_state(&found)),
-                Lookup::Absent | Lookup::Behind(_) => Standing::Nothing,
+                Lookup::There(found) => {
+                    if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+                        self.look_into(path, change.from.as_ref(), now, &mut present);
+                    }
+                    Standing::Something(file_state(&found))
+                }
+                Lookup::Absent => Standing::Nothing,
+                Lookup::Behind(above) => {
+                    present.behind.insert(path.clone(), above);
+                    Standing::Nothing
+                }
             };
             present.aside.insert(path.clone(), standing);
         }
@@ -69,6 +83,20 @@ impl Checkpoints<'_> {
             }
         }
         Ok(present)
+    }
+
+    /// Looks into a directory that would be moved as a whole.
+    fn look_into(&self, path: &BString, left: Option<&Aside>, now: &Checkpoint, present: &mut Present) {
+        let worktree = Worktree::new(self.repo);
+        if repository_below(&worktree.path().join(as_path(path.as_bstr()))).is_some() {
+            present.repositories.insert(path.clone());
+        }
+        let Some(left) = left.and_then(|left| left.tree.as_ref()) else { return };
+        // Ignored by now, it is in no list.
+        let listed = now.skipped.iter().find(|skipped| skipped.path == *path).and_then(whole_state);
+        if listed.or_else(|| tree_state(worktree, path.as_bstr())).as_ref() != Some(left) {
+            present.touched.insert(path.clone());
+        }
     }
 
     /// What an operation in progress has staged, or left unmerged.

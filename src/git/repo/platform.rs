@@ -144,6 +144,12 @@ pub fn file_clock() -> u64 {
     nanoseconds(now.tv_sec, now.tv_nsec)
 }
 
+/// The exact time, which no file has that was changed before: one that was looked at since its last change gets such a time.
+pub fn exact_clock() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    nanoseconds(now.tv_sec, now.tv_nsec)
+}
+
 /// A time as one number.
 pub fn nanoseconds(seconds: i64, more: i64) -> u64 {
     let [seconds, more] = [seconds, more].map(|part| u64::try_from(part).unwrap_or_default());

@@ -5,17 +5,18 @@ use crate::git::scan::dircache::DirCache;
 use crate::git::scan::found::{Difference, Scan, as_path, names_in};
 use crate::git::scan::ignore::{Rules, read_rules};
 use crate::git::scan::scanner::Scanner;
-use crate::git::worktree::Worktree;
 use crate::git::worktree::descent::Descent;
 use crate::git::worktree::stat::file_state;
+use crate::git::worktree::{DIRECTORY, Worktree};
 use crate::model::checkpoint::Skipped;
 use anyhow::Result;
 use gix::bstr::{BStr, ByteSlice};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 /// A file `.git` with more bytes leads nowhere.
 const LONGEST: u64 = 1 << 14;
@@ -133,6 +134,29 @@ pub fn tree_state(worktree: Worktree<'_>, path: &BStr) -> Option<String> {
         }
     }
     Some(format!("{TREE_STATE}{}", hasher.try_finalize().ok()?))
+}
+
+/// The repository that is in a directory, or the directory itself; of what cannot be read nobody knows.
+pub fn repository_below(top: &Path) -> Option<PathBuf> {
+    let mut rest = vec![top.to_owned()];
+    while let Some(path) = rest.pop() {
+        let mut is_one = false;
+        for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
+            is_one |= entry.file_name() == ".git";
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                rest.push(entry.path());
+            }
+        }
+        if is_one && openat(CWD, &path, DIRECTORY, Mode::empty()).is_ok_and(|fd| has_repository(&fd)) {
+            return Some(path);
+        }
+    }
+    None
+}
+
+/// The part of a skipped directory's state that tells whether anything in it changed.
+pub fn whole_state(skipped: &Skipped) -> Option<String> {
+    skipped.state.clone().filter(|state| state.starts_with(TREE_STATE))
 }
 
 /// The part of a skipped item's state that must still be the same when it is moved aside: a directory is moved

@@ -5,15 +5,19 @@ use crate::git::objects::Objects;
 use crate::git::refs::read::REFS;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::clock::parse_rfc3339;
+use crate::git::repo::platform::nanoseconds;
 use crate::git::repo::scratch::{KEPT_AT_PURGE, disk_usage, remove_tree};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::git::timeline::stored::{Side, Stored};
-use crate::model::checkpoint::Checkpoint;
+use crate::git::worktree::Worktree;
+use crate::git::worktree::stat::file_state;
+use crate::model::checkpoint::{Aside, Checkpoint};
 use crate::model::turn::Turn;
 use anyhow::{Context, Result};
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
+use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -63,6 +67,36 @@ fn is_made_since(path: &Path, time: i64) -> bool {
         }
     }
     true
+}
+
+/// Whether nothing in a directory has changed later than a time of the clock of files, and no repository is in it: a rename changes
+/// the times of what is renamed, and of nothing in it.
+fn is_unchanged_since(top: &Path, time: u64) -> bool {
+    let mut rest = vec![top.to_owned()];
+    let mut linked: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    while let Some(directory) = rest.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { return false };
+        for entry in entries {
+            let Ok((entry, about)) = entry.and_then(|entry| entry.metadata().map(|about| (entry, about))) else {
+                return false;
+            };
+            if entry.file_name() == ".git" {
+                return false;
+            }
+            let is_later = nanoseconds(about.ctime(), about.ctime_nsec()) > time;
+            if is_later && (about.is_dir() || about.nlink() < 2) {
+                return false;
+            }
+            if about.is_dir() {
+                rest.push(entry.path());
+            } else if is_later {
+                let elsewhere = linked.entry((about.dev(), about.ino())).or_insert_with(|| about.nlink());
+                *elsewhere = elsewhere.saturating_sub(1);
+            }
+        }
+    }
+    // A package manager gives the same file another name: it is not the only copy, unless all of them are here.
+    linked.values().all(|elsewhere| *elsewhere > 0)
 }
 
 impl Timelines<'_> {
@@ -169,6 +203,31 @@ impl Timelines<'_> {
             }
         }
         Ok(unproven)
+    }
+
+    /// Whether something that was moved aside for a turn is not proven to be what it left, which was this: a program may have gone on
+    /// writing to it.
+    pub fn has_changed_aside(&self, turn: &Turn, left: &BTreeMap<BString, Aside>) -> bool {
+        let ended = turn.ended.or_else(|| {
+            // Older records have no other.
+            let seconds = turn.ended_at.as_deref().and_then(parse_rfc3339)?;
+            Some(nanoseconds(seconds, 0))
+        });
+        // A network's file system goes by another clock, and a copy is younger than what it was made of.
+        let device = Worktree::new(self.repo).local_device();
+        let directories = self.repo.aside_directories().into_iter().map(|place| place.join(turn.turn.to_string()));
+        let mut all = directories.flat_map(|place| std::fs::read_dir(place).into_iter().flatten().flatten());
+        all.any(|entry| {
+            let store = format!("aside/{}/{}", turn.turn, entry.file_name().display());
+            let Some(aside) = left.values().find(|aside| aside.store == store) else { return true };
+            let Ok(about) = rustix::fs::lstat(entry.path()) else { return true };
+            match FileType::from_raw_mode(about.st_mode) {
+                FileType::Directory if Some(about.st_dev) == device => {
+                    ended.is_none_or(|ended| !is_unchanged_since(&entry.path(), ended))
+                }
+                _ => aside.state.is_none() || file_state(&about) != aside.state,
+            }
+        })
     }
 
     /// Deletes for good what was moved aside for a turn.

@@ -193,6 +193,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         stashed: BTreeMap::new(),
         sole: false,
         began: capture.at,
+        ended: None,
         users_end: false,
         overlaps: BTreeSet::new(),
         head_log: Refs::new(locked.repo).head_log_length(),

@@ -4,10 +4,12 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{exact, in_quotes, quoted, sanitized, shown, size};
 use crate::model::checkpoint::{Checkpoint, Delta, Reason, Skipped, uncovered_changes};
+use crate::model::plan::Plan;
 use crate::model::turn::Turn;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
+use std::os::unix::ffi::OsStrExt;
 
 /// How many paths a sentence names.
 const NAMED: usize = 3;
@@ -103,6 +105,19 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
             "{} is older than the turn, which moved it there: undo leaves it",
             in_quotes(path.as_bstr())
         ));
+    }
+}
+
+/// Says what becomes of directories that are moved as a whole, where that is not all that there is to say.
+pub fn announce_whole(view: &View<'_>, plan: &Plan) {
+    for aside in plan.aside.iter().filter(|aside| aside.out && plan.touched.contains(&aside.path)) {
+        let place = view.repo.aside_path(&aside.store);
+        let place = in_quotes(place.as_os_str().as_bytes().as_bstr());
+        let path = in_quotes(aside.path.as_bstr());
+        view.warn(format!("{path} has changed since, and goes as it is to {place}: it comes back with the turn"));
+    }
+    for path in &plan.staying {
+        view.warn(format!("{} stays: a repository is in it, or it is one", in_quotes(path.as_bstr())));
     }
 }
 

@@ -23,6 +23,7 @@ use crate::ops::outcome::Outcome;
 use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
 use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
+use crate::ops::turn::skipped::announce_whole;
 use crate::ops::turn::{in_progress, notes};
 use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
 use crate::ops::undo::prepare::Prepared;
@@ -116,6 +117,7 @@ impl PlannedUndo {
             warn_of_copies(view, turn);
             warn_of_lost(view, turn, self.plan());
         }
+        announce_whole(view, self.plan());
         for path in &self.prepared.uncovered {
             view.warn(format!("{} was changed too, and is not covered", in_quotes(path.as_bstr())));
         }

@@ -76,6 +76,7 @@ impl Prepared {
         }
         let mut present = checkpoints.present(&deltas, now, &capture.index)?;
         present.uncovered.clone_from(&uncovered);
+        present.touched.retain(|path| gaps.iter().any(|gap| differs(path, *gap)));
         as_stashed(view, range, &deltas, &mut present)?;
         let by_hand = if op == Op::Redo { view.place()?.by_hand } else { 0 };
         if by_hand > 0 {
@@ -120,6 +121,15 @@ fn is_of_turns(deltas: &[TurnDelta], path: &BString, id: ObjectId) -> bool {
         let entries = turn.delta.index.get(path).into_iter().flat_map(|change| change.from.iter().chain(&change.to));
         files.map(|file| file.id).chain(entries.map(|entry| entry.id)).any(|known| known == id)
     })
+}
+
+/// Whether what is not captured at a path is another in the one state than in the other. In a turn it is the turn that changes it.
+fn differs(path: &BString, (left, found): (&Checkpoint, &Checkpoint)) -> bool {
+    let state = |state: &'_ Checkpoint| {
+        let skipped = state.skipped.iter().find(|skipped| skipped.path == *path);
+        skipped.map(|skipped| skipped.state.clone())
+    };
+    state(left) != state(found)
 }
 
 /// What a walk has written out of the stash is what a turn left, though its times are others.

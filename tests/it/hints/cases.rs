@@ -830,4 +830,12 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
         "the system has to be started anew: reboot.rs mounts it and goes on",
     ),
     ("interrupted: nothing is changed", "a signal has to come: signals.rs"),
+    (
+        "… is done but for its end, which the next command brings about: …",
+        "a disk has to fail at the end: moved_whole.rs types 'oxundo status'",
+    ),
+    (
+        "the next command finishes …, or takes back what is done of it: …",
+        "a disk has to fail while somebody looks whether it is done",
+    ),
 ];
