@@ -28,7 +28,6 @@ use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use std::collections::BTreeSet;
 
 /// Plans to go to the state that these words mean.
 pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
@@ -142,20 +141,33 @@ fn check_commits(view: &View<'_>, words: &str, goal: &mut Checkpoint) -> Result<
         && let Some(begun) = begun_here(view, words, goal, at)?
     {
         // What a turn itself took off the branch may leave it again, as by redo.
-        let above: BTreeSet<ObjectId> = objects.commits_between(&[begun], at)?.into_iter().collect();
-        leaving.retain(|commit| above.contains(&commit.id));
+        leaving.retain(|commit| !objects.is_ancestor(commit.id, begun).unwrap_or(false));
         return Ok(guard::check(Op::Restore, view.head.stack(), &leaving)?);
     }
     Ok(refused?)
 }
 
-/// The commits that HEAD's branch loses, and what is known of them.
+/// The commits that HEAD's branch loses, and what is known of them. Those that a turn among theirs took off it, as by an amend, are
+/// in what it made of them, and are lost with that.
 fn leaving(view: &View<'_>, hidden: &[ObjectId], at: ObjectId) -> Result<Vec<Leaving>> {
-    let leaving = Objects::new(view.repo).commits_between(hidden, at)?;
-    let mut turns: Vec<Turn> = Vec::new();
-    for note in Refs::new(view.repo).notes_on(&leaving)?.into_iter().flatten() {
-        if note.worktree == view.repo.worktree_id() && turns.iter().all(|turn| turn.turn != note.turn) {
-            turns.extend(view.timeline.find_turn(note.turn)?);
+    let objects = Objects::new(view.repo);
+    let mut leaving = objects.commits_between(hidden, at)?;
+    let (mut turns, mut looked): (Vec<Turn>, usize) = (Vec::new(), 0);
+    while looked < leaving.len() {
+        let notes = Refs::new(view.repo).notes_on(&leaving[looked..])?;
+        looked = leaving.len();
+        for note in notes.into_iter().flatten().filter(|note| note.worktree == view.repo.worktree_id()) {
+            if turns.iter().any(|turn| turn.turn == note.turn) {
+                continue;
+            }
+            let Some(turn) = view.timeline.find_turn(note.turn)? else { continue };
+            let began = view.timeline.node(turn.turn)?.from.filter(|from| objects.has_commit(*from));
+            if let Some(from) = began.filter(|from| !objects.is_ancestor(*from, at).unwrap_or(true)) {
+                let taken = objects.commits_between(hidden, from)?;
+                let taken: Vec<ObjectId> = taken.into_iter().filter(|id| !leaving.contains(id)).collect();
+                leaving.extend(taken);
+            }
+            turns.push(turn);
         }
     }
     described(view, Op::Restore, &turns, &leaving, &[])

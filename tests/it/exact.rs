@@ -281,3 +281,29 @@ fn a_commit_of_which_only_the_message_was_changed_is_the_turns() {
         repo.refuses(&["restore", "--exact", "2"], "foreign");
     }
 }
+
+#[test]
+fn a_commit_of_the_users_that_a_later_turn_amended_is_theirs_all_the_same() {
+    for (mode, state) in
+        [(Mode::Commit, "1:before"), (Mode::Commit, "1"), (Mode::Ghost, "1:before"), (Mode::Ghost, "1")]
+    {
+        for again in [false, true] {
+            let repo = Sandbox::new();
+            repo.turn(mode, "echo 1 >one; git add one; git commit -qm own");
+            repo.commit("mine.txt", "mine\n");
+            repo.turn(mode, "echo 2 >two; git add two; git commit -q --amend --no-edit");
+            if again {
+                repo.turn(mode, "echo 3 >three; git add three; git commit -q --amend --no-edit");
+            }
+            let before = repo.everything();
+            repo.refuses(&["restore", "--exact", state], "foreign");
+            repo.everything().assert_is(&before, "nothing has changed");
+            let end = repo.state();
+            // Where it was before the turn amended it, it is.
+            repo.oxundo(["restore", "--exact", "2:before"]).success();
+            repo.assert_file("mine.txt", "mine\n", "the user's commit stays");
+            repo.undo();
+            repo.state().assert_is(&end, "and back");
+        }
+    }
+}
