@@ -175,9 +175,11 @@ impl<'r> Stored<'r> {
         let listed: Option<Vec<u64>> = Objects::new(self.repo)
             .json_at(self.tree, &path)
             .map_err(|error| Timelines::new(self.repo).corrupt(&format!("{path}: {}", error_chain(&error))))?;
-        let next = turn.unwrap_or(0) + 1;
+        let below = turn.unwrap_or(0);
         let mut above = Vec::new();
-        for number in listed.unwrap_or_default().into_iter().chain([next]) {
+        // Only what is newer can be above: no record leads in a circle.
+        let newer = listed.unwrap_or_default().into_iter().filter(|number| *number > below);
+        for number in newer.chain(below.checked_add(1)) {
             if self.find_turn(number)?.is_some_and(|above| above.previous == turn && above.ended_at.is_some()) {
                 above.push(number);
             }
