@@ -26,9 +26,20 @@ pub struct Claim {
     pub has_author: bool,
 }
 
+/// How much of what an original changes a commit changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Share {
+    /// A part of it at most.
+    Part,
+    /// All of it, and more.
+    All,
+    /// The same.
+    Same,
+}
+
 /// Which original each commit is made of: by original, the commit. What the changes are is looked at only where there is a
 /// choice.
-pub fn settle(claims: &[Claim], change_the_same: impl Fn(usize, usize) -> bool) -> BTreeMap<usize, usize> {
+pub fn settle(claims: &[Claim], share: impl Fn(usize, usize) -> Share) -> BTreeMap<usize, usize> {
     let count = |of: fn(&Claim) -> usize| {
         let mut counts = BTreeMap::<usize, usize>::new();
         for claim in claims {
@@ -39,8 +50,8 @@ pub fn settle(claims: &[Claim], change_the_same: impl Fn(usize, usize) -> bool) 
     let (of_original, of_commit) = (count(|claim| claim.original), count(|claim| claim.commit));
     let is_contested = |claim: &Claim| of_original[&claim.original] > 1 || of_commit[&claim.commit] > 1;
     let rank = |claim: &Claim| {
-        let is_same = is_contested(claim) && change_the_same(claim.original, claim.commit);
-        (is_same, claim.is_likely, claim.has_message, claim.has_author)
+        let share = if is_contested(claim) { share(claim.original, claim.commit) } else { Share::Part };
+        (share, claim.is_likely, claim.has_message, claim.has_author)
     };
     let mut ranked: Vec<_> = claims.iter().map(|claim| (rank(claim), claim)).collect();
     // Of several that are as likely, the order is kept.
@@ -106,13 +117,13 @@ mod tests {
 
     #[test]
     fn of_several_that_may_be_the_one_that_changes_the_same_is() {
-        let by_changes = |original, commit| (original, commit) == (1, 0);
+        let by_changes = |original, commit| if (original, commit) == (1, 0) { Share::All } else { Share::Part };
         assert_eq!(settle(&[claim(0, 0), claim(1, 0)], by_changes), [(1, 0)].into(), "and the other one has none");
         assert_eq!(settle(&[claim(1, 0), claim(1, 1), claim(0, 1)], by_changes), [(0, 1), (1, 0)].into());
         let only_beside = Claim { is_likely: false, ..claim(0, 0) };
-        assert_eq!(settle(&[only_beside, claim(1, 0)], |_, _| false), [(1, 0)].into());
+        assert_eq!(settle(&[only_beside, claim(1, 0)], |_, _| Share::Part), [(1, 0)].into());
         let reworded = Claim { has_message: false, ..claim(0, 0) };
-        assert_eq!(settle(&[reworded, claim(1, 0)], |_, _| false), [(1, 0)].into());
+        assert_eq!(settle(&[reworded, claim(1, 0)], |_, _| Share::Part), [(1, 0)].into());
     }
 
     #[test]
@@ -120,7 +131,7 @@ mod tests {
         let settled = settle(&[claim(0, 2), claim(1, 1)], |_, _| unreachable!("it is no use"));
         assert_eq!(settled, [(0, 2), (1, 1)].into());
         let all = [claim(0, 0), claim(0, 1), claim(1, 0), claim(1, 1)];
-        assert_eq!(settle(&all, |_, _| false), [(0, 0), (1, 1)].into(), "they are in their order");
+        assert_eq!(settle(&all, |_, _| Share::Part), [(0, 0), (1, 1)].into(), "they are in their order");
     }
 
     #[test]
@@ -150,7 +161,8 @@ mod tests {
             let claims: Vec<Claim> = claims.into_iter().map(|(original, commit, [is_likely, has_message, has_author])| {
                 Claim { original, commit, is_likely, has_message, has_author }
             }).collect();
-            let settled = settle(&claims, |original, commit| same >> (original * 5 + commit) & 1 == 1);
+            let is_same = |original: usize, commit: usize| same >> (original * 5 + commit) & 1 == 1;
+            let settled = settle(&claims, |original, commit| if is_same(original, commit) { Share::Same } else { Share::Part });
             let taken: BTreeSet<usize> = settled.values().copied().collect();
             prop_assert_eq!(taken.len(), settled.len());
             for claim in &claims {

@@ -4,11 +4,13 @@
 use crate::git::objects::Objects;
 use crate::git::objects::alike::{Likeness, Seen};
 use crate::git::objects::changes::Changes;
-use crate::model::kin::{Claim, settle};
+use crate::git::timeline::stored::{Side, Stored};
+use crate::model::kin::{Claim, Share, settle};
 use crate::model::place::Node;
 use anyhow::Result;
 use gix::ObjectId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// In how many commits at most is looked for what turns changed that none of them is made of.
 const DEEP: usize = 64;
@@ -16,87 +18,173 @@ const DEEP: usize = 64;
 /// How many turns in a row may have become other commits together.
 const TOGETHER: usize = 16;
 
-/// The commit that each of the originals became, by their numbers; both are in order, the newest first.
-pub fn copies(
-    objects: &Objects<'_>,
-    originals: &[&Seen],
-    commits: &[Seen],
-    takes: impl Fn(usize, Likeness) -> bool,
-) -> BTreeMap<usize, usize> {
-    let mut claims = Vec::new();
-    for (original, one) in originals.iter().enumerate() {
-        let Some(was) = &one.features else { continue };
-        for (commit, other) in commits.iter().enumerate() {
-            let Some(is) = other.features.as_ref().filter(|is| was.may_be(is)) else { continue };
-            let likeness = objects.alike(one, other);
-            if likeness != Likeness::None && takes(original, likeness) {
-                let (has_message, has_author) = (was.has_message_of(is), was.has_author_of(is));
-                let is_likely = likeness != Likeness::Beside;
-                claims.push(Claim { original, commit, is_likely, has_message, has_author });
+/// A commit on which a turn ended.
+#[derive(Debug)]
+pub struct Original {
+    /// The turn; the first one, where several did.
+    pub turn: u64,
+    /// The commit.
+    pub seen: Seen,
+}
+
+impl Original {
+    /// Each commit once, in the order in which they are given, which is the newest first.
+    pub fn each_once<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<&'a Self> {
+        let mut once: Vec<&Self> = Vec::new();
+        for original in all {
+            match once.iter_mut().find(|known| known.seen.id == original.seen.id) {
+                Some(known) => *known = original,
+                None => once.push(original),
             }
         }
+        once
     }
-    settle(&claims, |original, commit| objects.change_the_same(originals[original], &commits[commit]))
+}
+
+/// Where commits are looked for that others became.
+#[derive(Clone, Copy)]
+pub struct Anew<'a, 'r> {
+    objects: &'a Objects<'r>,
+    timeline: &'a Stored<'r>,
+}
+
+impl<'a, 'r> Anew<'a, 'r> {
+    /// For the turns of a timeline.
+    pub fn new(objects: &'a Objects<'r>, timeline: &'a Stored<'r>) -> Self {
+        Self { objects, timeline }
+    }
+
+    /// The commit that each of the originals became, by their numbers; both are in order, the newest first.
+    pub fn copies(
+        &self,
+        originals: &[&Original],
+        commits: &[Seen],
+        takes: impl Fn(usize, Likeness) -> bool,
+    ) -> Result<BTreeMap<usize, usize>> {
+        let mut claims = Vec::new();
+        for (original, one) in originals.iter().enumerate() {
+            let Some(was) = &one.seen.features else { continue };
+            for (commit, other) in commits.iter().enumerate() {
+                let Some(is) = other.features.as_ref().filter(|is| was.may_be(is)) else { continue };
+                let likeness = self.objects.alike(&one.seen, other);
+                if likeness != Likeness::None
+                    && takes(original, likeness)
+                    && self.there_before(one.turn, &one.seen, &[other])?.is_empty()
+                {
+                    let (has_message, has_author) = (was.has_message_of(is), was.has_author_of(is));
+                    let is_likely = likeness != Likeness::Beside;
+                    claims.push(Claim { original, commit, is_likely, has_message, has_author });
+                }
+            }
+        }
+        Ok(settle(&claims, |original, commit| self.share(&originals[original].seen, &commits[commit])))
+    }
+
+    /// How much of what one commit changes another one does.
+    fn share(&self, original: &Seen, commit: &Seen) -> Share {
+        let objects = self.objects;
+        if objects.change_the_same(original, commit) {
+            Share::Same
+        } else if objects.changes_have(&[objects.changes_in(commit)], objects.changes_in(original)) {
+            Share::All
+        } else {
+            Share::Part
+        }
+    }
+
+    /// Those of some commits that were there before a turn began, which ended on this one: they were not made of it. It may have been
+    /// made of them, as the turn picked or amended the user's.
+    pub fn there_before(&self, turn: u64, end: &Seen, commits: &[&Seen]) -> Result<HashSet<ObjectId>> {
+        let (mut before, mut at_once) = (HashSet::new(), Vec::new());
+        for commit in commits {
+            let ages = commit.features.as_ref().zip(end.features.as_ref());
+            match ages.map(|(commit, end)| commit.age_to(end)) {
+                Some(Ordering::Less) => drop(before.insert(commit.id)),
+                Some(Ordering::Equal) => at_once.push(commit.id),
+                Some(Ordering::Greater) | None => {}
+            }
+        }
+        // What was made within one second only the branches tell apart.
+        if !at_once.is_empty() {
+            let checkpoint = self.timeline.checkpoint(turn, Side::Before)?;
+            let tips: Vec<ObjectId> = checkpoint.branches.into_values().chain(checkpoint.head.commit).collect();
+            before.extend(self.objects.reachable_from(&tips, &at_once)?);
+        }
+        Ok(before)
+    }
 }
 
 /// What a turn changed: the commit that it began upon, and the one that it ended on.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
+    /// The turn.
+    turn: u64,
     /// Where it began.
-    pub from: Option<ObjectId>,
+    from: Option<ObjectId>,
     /// Where it ended.
-    pub to: ObjectId,
+    to: ObjectId,
 }
 
 impl Work {
     /// That of a turn; the user's work upon which it began is not its own.
     pub fn of(node: &Node) -> Option<Self> {
-        Some(Self { from: node.dirty.or(node.from), to: node.to? })
+        Some(Self { turn: node.turn, from: node.dirty.or(node.from), to: node.to? })
     }
 }
 
 /// Commits in which there may be what several turns, or a part of one, became.
 pub struct Rest<'a, 'r> {
-    objects: &'a Objects<'r>,
+    anew: Anew<'a, 'r>,
     commits: Vec<&'a Seen>,
 }
 
 impl<'a, 'r> Rest<'a, 'r> {
     /// Of these commits those that are not wholly an original's.
     pub fn of(
-        objects: &'a Objects<'r>,
-        originals: &[&Seen],
+        anew: Anew<'a, 'r>,
+        originals: &[&Original],
         commits: &'a [Seen],
         copies: &BTreeMap<usize, usize>,
     ) -> Self {
         let is_whole = |(original, commit): (&usize, &usize)| {
-            objects.change_the_same(originals[*original], &commits[*commit]).then_some(*commit)
+            anew.objects.change_the_same(&originals[*original].seen, &commits[*commit]).then_some(*commit)
         };
         let taken: BTreeSet<usize> = copies.iter().filter_map(is_whole).collect();
         let rest = commits.iter().enumerate().filter(|(at, _)| !taken.contains(at)).map(|(_, commit)| commit);
         // What a merge brings is in the commits that it merges.
         let rest = rest.filter(|commit| commit.features.as_ref().is_some_and(|features| !features.is_merge()));
-        Self { objects, commits: rest.take(DEEP).collect() }
+        Self { anew, commits: rest.take(DEEP).collect() }
     }
 
     /// The commits in which all is that these turns changed, which followed each other, the newest first: one for each of them.
     pub fn find(&self, works: &[Work]) -> Result<Option<Vec<ObjectId>>> {
         let ([newest, ..], [.., oldest]) = (works, works) else { return Ok(None) };
-        let all: Vec<&Changes> = self.commits.iter().map(|commit| self.objects.changes_in(commit)).collect();
-        if !self.objects.changes_have(&all, &self.objects.changes_between(oldest.from, newest.to)?) {
+        let objects = self.anew.objects;
+        let whole = objects.changes_between(oldest.from, newest.to)?;
+        let have = |commits: &[&Seen]| {
+            let all: Vec<&Changes> = commits.iter().map(|commit| objects.changes_in(commit)).collect();
+            objects.changes_have(&all, &whole)
+        };
+        if !have(&self.commits) {
             return Ok(None);
         }
-        works.iter().map(|work| self.stands_for(*work)).collect()
+        let before = self.anew.there_before(oldest.turn, &objects.seen(oldest.to), &self.commits)?;
+        let since: Vec<&Seen> = self.commits.iter().copied().filter(|commit| !before.contains(&commit.id)).collect();
+        if !before.is_empty() && !have(&since) {
+            return Ok(None);
+        }
+        works.iter().map(|work| self.stands_for(*work, &since)).collect()
     }
 
-    /// The newest of them in which a turn's changes are, or some of them.
-    fn stands_for(&self, work: Work) -> Result<Option<ObjectId>> {
-        let part = self.objects.changes_between(work.from, work.to)?;
-        let has_all = |commit: &&&Seen| self.objects.changes_have(&[self.objects.changes_in(commit)], &part);
-        let has_some = |commit: &&&Seen| self.objects.changes_in(commit).keys().any(|path| part.contains_key(path));
-        let found = self.commits.iter().find(has_all).or_else(|| self.commits.iter().find(has_some));
+    /// The newest of some commits in which a turn's changes are, or some of them.
+    fn stands_for(&self, work: Work, commits: &[&Seen]) -> Result<Option<ObjectId>> {
+        let objects = self.anew.objects;
+        let part = objects.changes_between(work.from, work.to)?;
+        let has_all = |commit: &&&Seen| objects.changes_have(&[objects.changes_in(commit)], &part);
+        let has_some = |commit: &&&Seen| objects.changes_in(commit).keys().any(|path| part.contains_key(path));
+        let found = commits.iter().find(has_all).or_else(|| commits.iter().find(has_some));
         // What it did may be gone for what those above it did.
-        let found = found.or(self.commits.first());
+        let found = found.or(commits.first());
         Ok(found.map(|commit| commit.id))
     }
 

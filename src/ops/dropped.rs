@@ -6,7 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::{Likeness, Seen};
 use crate::git::objects::history::Newest;
 use crate::model::place::Node;
-use crate::ops::anew::{Rest, Work, copies};
+use crate::ops::anew::{Anew, Original, Rest, Work};
 use crate::ops::switching::stash_of;
 use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
@@ -73,45 +73,59 @@ pub fn fates(view: &View<'_>, lowest: u64) -> Result<Fates> {
     }
     let objects = Objects::new(view.repo);
     let seen = commits_above(&objects, head, lost.last(), own)?;
-    let ends: Vec<Seen> = ends_of(lost).into_iter().map(|end| objects.seen(end)).collect();
-    let originals: Vec<&Seen> = ends.iter().collect();
-    let pairs = copies(&objects, &originals, &seen, |_, _| true);
+    let (anew, ends) = (Anew::new(&objects, &view.timeline), ends_of(&objects, lost));
+    let originals = Original::each_once(ends.iter());
+    let pairs = anew.copies(&originals, &seen, |_, _| true)?;
     let copy = |node: &Node| {
-        let original = originals.iter().position(|original| Some(original.id) == node.to)?;
+        let original = originals.iter().position(|original| Some(original.seen.id) == node.to)?;
         Some(seen[*pairs.get(&original)?].id)
     };
     let mut found: Vec<Option<ObjectId>> = lost.iter().map(copy).collect();
-    let rewriters = line.rewriters(&objects)?;
-    let rest = Rest::of(&objects, &originals, &seen, &pairs);
-    let mut at = 0;
-    while at < lost.len() {
-        let is_open = |at: &usize| found[*at].is_none() && rewriters[*at].is_none();
-        let run: Vec<usize> = (at..lost.len()).take_while(is_open).collect();
-        let works: Vec<Work> = run.iter().filter_map(|at| Work::of(&lost[*at])).collect();
-        for (which, commit) in rest.find_most(&works)? {
-            found[run[which]] = Some(commit);
-        }
-        at += run.len().max(1);
-    }
-    // What HEAD stands on may not be known by its commits.
-    let is_known = line.there.first().is_some_and(|node| node.turn > lost[0].turn) || found[0].is_some();
-    if !is_known {
-        return Ok(Fates::default());
-    }
-    let mut fates = Fates::default();
-    for (at, node) in lost.iter().enumerate() {
+    let rewriters = line.rewriters(&objects, anew)?;
+    let rest = Rest::of(anew, &originals, &seen, &pairs);
+    look_in(&rest, lost, &mut found, |at| rewriters[at].is_none())?;
+    for at in 0..lost.len() {
         // It is where the turn is that rewrote it, which is above it.
         let by = rewriters[at].and_then(|by| match by {
             Rewriter::There(commit) => Some(commit),
             Rewriter::Lost(above) => found[above],
         });
         found[at] = found[at].or(by);
-        match found[at] {
+    }
+    // What was rewritten may be there though that is not.
+    look_in(&rest, lost, &mut found, |_| true)?;
+    // What HEAD stands on may not be known by its commits.
+    let is_known = line.there.first().is_some_and(|node| node.turn > lost[0].turn) || found[0].is_some();
+    if !is_known {
+        return Ok(Fates::default());
+    }
+    let mut fates = Fates::default();
+    for (node, found) in lost.iter().zip(found) {
+        match found {
             Some(commit) => drop(fates.copies.insert(node.turn, commit)),
             None => drop(fates.dropped.insert(node.turn)),
         }
     }
     Ok(fates)
+}
+
+/// Looks for turns of which nothing is found yet in commits that several may have become, each run of them by itself.
+fn look_in(
+    rest: &Rest<'_, '_>,
+    lost: &[Node],
+    found: &mut [Option<ObjectId>],
+    is_open: impl Fn(usize) -> bool,
+) -> Result<()> {
+    let mut at = 0;
+    while at < lost.len() {
+        let run: Vec<usize> = (at..lost.len()).take_while(|at| found[*at].is_none() && is_open(*at)).collect();
+        let works: Vec<Work> = run.iter().filter_map(|at| Work::of(&lost[*at])).collect();
+        for (which, commit) in rest.find_most(&works)? {
+            found[run[which]] = Some(commit);
+        }
+        at += run.len().max(1);
+    }
+    Ok(())
 }
 
 /// The turns of HEAD's line that moved HEAD, the newest first.
@@ -160,7 +174,7 @@ impl Line {
     }
 
     /// For each of the lost turns the next one above that went back to below where it ended, be it made anew by then.
-    fn rewriters(&self, objects: &Objects<'_>) -> Result<Vec<Option<Rewriter>>> {
+    fn rewriters(&self, objects: &Objects<'_>, anew: Anew<'_, '_>) -> Result<Vec<Option<Rewriter>>> {
         let there = self.there.iter().filter_map(|node| Some((node, Rewriter::There(node.to?))));
         let lost = self.lost.iter().enumerate().map(|(at, node)| (node, Rewriter::Lost(at)));
         let mut above: Vec<_> = there.chain(lost).collect();
@@ -174,11 +188,11 @@ impl Line {
             let mut gone = objects.commits_between(&[to], from)?;
             gone.truncate(MANY_GONE);
             let below: Vec<usize> = (0..found.len()).filter(|at| self.lost[*at].turn < node.turn).collect();
-            let ends: Vec<Seen> = below.iter().filter_map(|at| Some(objects.seen(self.lost[*at].to?))).collect();
+            let ends = ends_of(objects, below.iter().map(|at| &self.lost[*at]));
             let gone: Vec<Seen> = gone.into_iter().map(|commit| objects.seen(commit)).collect();
-            let pairs = copies(objects, &ends.iter().collect::<Vec<_>>(), &gone, |_, _| true);
+            let pairs = anew.copies(&ends.iter().collect::<Vec<_>>(), &gone, |_, _| true)?;
             for (which, at) in below.into_iter().enumerate() {
-                let is_gone = pairs.contains_key(&which) || gone.iter().any(|commit| commit.id == ends[which].id);
+                let is_gone = pairs.contains_key(&which) || gone.iter().any(|commit| commit.id == ends[which].seen.id);
                 found[at] = found[at].or(Some(rewriter).filter(|_| is_gone));
             }
         }
@@ -209,15 +223,10 @@ fn commits_above(
     Ok(seen)
 }
 
-/// The commits on which turns ended, each once.
-fn ends_of(nodes: &[Node]) -> Vec<ObjectId> {
-    let mut ends = Vec::new();
-    for end in nodes.iter().filter_map(|node| node.to) {
-        if !ends.contains(&end) {
-            ends.push(end);
-        }
-    }
-    ends
+/// The commits on which turns ended.
+fn ends_of<'n>(objects: &Objects<'_>, nodes: impl IntoIterator<Item = &'n Node>) -> Vec<Original> {
+    let end = |node: &Node| Some(Original { turn: node.turn, seen: objects.seen(node.to?) });
+    nodes.into_iter().filter_map(end).collect()
 }
 
 /// How many of the newest turns are looked at for those whose commits were picked.
@@ -249,11 +258,12 @@ pub fn picked(view: &View<'_>) -> Result<BTreeMap<u64, ObjectId>> {
     }
     own.extend(fates(view, lowest)?.copies.into_values());
     let seen = commits_above(&objects, head, nodes.last(), &own)?;
-    let ends: Vec<Seen> = ends_of(&nodes).into_iter().map(|end| objects.seen(end)).collect();
-    let originals: Vec<&Seen> = ends.iter().collect();
-    let pairs = copies(&objects, &originals, &seen, |_, likeness| likeness != Likeness::Beside);
+    let ends = ends_of(&objects, &nodes);
+    let originals = Original::each_once(ends.iter());
+    let anew = Anew::new(&objects, timeline);
+    let pairs = anew.copies(&originals, &seen, |_, likeness| likeness != Likeness::Beside)?;
     let copy = |node: &Node| {
-        let at = originals.iter().position(|original| Some(original.id) == node.to)?;
+        let at = originals.iter().position(|original| Some(original.seen.id) == node.to)?;
         Some((node.turn, seen[*pairs.get(&at)?].id))
     };
     Ok(nodes.iter().filter_map(copy).collect())
@@ -296,11 +306,12 @@ fn missing(view: &View<'_>, node: &Node) -> Result<Vec<ObjectId>> {
     let begun: Vec<ObjectId> = node.dirty.or(node.from).into_iter().collect();
     let all = objects.commits_between(&begun, to)?;
     let reached = objects.reachable_from(&[head], &all)?;
-    let made: Vec<Seen> = all.into_iter().filter(|id| !reached.contains(id)).map(|id| objects.seen(id)).collect();
-    let originals: Vec<&Seen> = made.iter().collect();
+    let made = all.into_iter().filter(|id| !reached.contains(id));
+    let made: Vec<Original> = made.map(|id| Original { turn: node.turn, seen: objects.seen(id) }).collect();
+    let originals: Vec<&Original> = made.iter().collect();
     let others: HashSet<ObjectId> = fates(view, node.turn)?.copies.into_values().collect();
     let seen = commits_above(&objects, head, Some(node), &others)?;
-    let pairs = copies(&objects, &originals, &seen, |_, _| true);
+    let pairs = Anew::new(&objects, &view.timeline).copies(&originals, &seen, |_, _| true)?;
     let missing = originals.iter().enumerate().filter(|(at, _)| !pairs.contains_key(at)).rev();
-    Ok(missing.map(|(_, original)| original.id).collect())
+    Ok(missing.map(|(_, original)| original.seen.id).collect())
 }

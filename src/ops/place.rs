@@ -9,7 +9,7 @@ use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
 use crate::model::place::{Found, Node, Place, Recorded, base_of, decide};
 use crate::model::turn::Note;
-use crate::ops::anew::{Rest, Work, copies};
+use crate::ops::anew::{Anew, Original, Rest, Work};
 use anyhow::Result;
 use gix::ObjectId;
 use std::collections::HashSet;
@@ -86,18 +86,18 @@ fn is_where_recorded(timeline: &Stored<'_>, recorded: &Recorded, head: &Head) ->
 fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: ObjectId) -> Result<Option<Found>> {
     let objects = Objects::new(repo);
     let standing = base_of(recorded.last.top, &|turn| timeline.node(turn))?;
-    let (mut all, mut bare, mut passed) = (None, Vec::new(), Vec::new());
+    let (mut all, mut noted, mut bare, mut passed) = (None, None, Vec::new(), Vec::new());
     let mut history = objects.newest_first(from);
     for (round, many) in NEAR.into_iter().enumerate() {
         let commits = history.take(many)?;
         let is_end = commits.len() < many;
-        let (above, noted) = until_noted(repo, timeline, &commits)?;
+        let (above, is_own) = until_own(repo, timeline, &commits, &mut noted)?;
         bare.extend(above);
-        // A few commits of one's own say nothing before it is known what is below them.
-        if noted.is_none() && round == 0 && !is_end {
+        // A few commits of one's own, or copies, say nothing before it is known what is below them.
+        if !is_own && round == 0 && !is_end {
             continue;
         }
-        let like = |ends: &[End]| end_like(&objects, ends, &bare, from);
+        let like = |ends: &[End]| end_like(&objects, timeline, ends, &bare, from);
         let found = match noted {
             // All that is done is below: no commit above it is a copy of that.
             Some(noted) if Some(noted.turn) == standing => {
@@ -112,7 +112,7 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
         };
         passed.append(&mut bare);
         if found.is_some() || is_end {
-            let together = together(&objects, all.as_deref().unwrap_or_default(), &passed, found)?;
+            let together = together(&objects, timeline, all.as_deref().unwrap_or_default(), &passed, found)?;
             return Ok(together.or(found));
         }
     }
@@ -121,16 +121,28 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
     far(&objects, &ends, from)
 }
 
-/// The commits of which the notes say nothing, down to the first of which they do, and the turn that ended there.
-fn until_noted(repo: &Repo, timeline: &Stored<'_>, commits: &[ObjectId]) -> Result<(Vec<ObjectId>, Option<Found>)> {
+/// The commits of which the notes say nothing, down to the first that is a turn's own, and whether there is one. Of the turns that
+/// ended on that, or on one that is copied above it, the newest counts: the user may have put them in another order.
+fn until_own(
+    repo: &Repo,
+    timeline: &Stored<'_>,
+    commits: &[ObjectId],
+    newest: &mut Option<Found>,
+) -> Result<(Vec<ObjectId>, bool)> {
     let mut bare = Vec::new();
     for (commit, notes) in commits.iter().zip(Refs::new(repo).notes_on(commits)?) {
-        match end_of(repo, timeline, &notes)? {
-            Some(found) => return Ok((bare, Some(found))),
-            None => bare.push(*commit),
+        let Some(found) = end_of(repo, timeline, &notes)? else {
+            bare.push(*commit);
+            continue;
+        };
+        if newest.is_none_or(|newest| found.turn > newest.turn) {
+            *newest = Some(found);
+        }
+        if found.commit == *commit {
+            return Ok((bare, true));
         }
     }
-    Ok((bare, None))
+    Ok((bare, false))
 }
 
 /// Beyond what was looked at one by one, git is asked for the recorded line's ends, for all of them at once.
@@ -164,37 +176,61 @@ struct End {
     /// Whether it may be amended, or made one of with others: it is done, and HEAD is on the branch where it was.
     is_amendable: bool,
     /// The commit.
-    seen: Seen,
+    original: Original,
 }
 
 /// The newest turn whose end is among these commits, made anew or not, in whatever order the user has put them.
-fn end_like(objects: &Objects<'_>, ends: &[End], commits: &[ObjectId], head: ObjectId) -> Result<Option<Found>> {
+fn end_like(
+    objects: &Objects<'_>,
+    timeline: &Stored<'_>,
+    ends: &[End],
+    commits: &[ObjectId],
+    head: ObjectId,
+) -> Result<Option<Found>> {
+    let anew = Anew::new(objects, timeline);
     let seen: Vec<Seen> = commits.iter().map(|commit| objects.seen(*commit)).collect();
-    let copied = copied(objects, ends, &seen, head)?;
-    let is_squash = |end: &End| {
-        let has_tree = |other: &Seen| {
-            end.seen.features.as_ref().zip(other.features.as_ref()).is_some_and(|(was, is)| was.has_tree_of(is))
-        };
-        end.is_amendable && seen.iter().any(has_tree) && !objects.changes_in(&end.seen).is_empty()
-    };
-    let is_there = |end: &&End| {
+    let copied = copied(objects, anew, ends, &seen, head)?;
+    for end in ends {
         let commit = end.found.commit;
-        commits.contains(&commit) || copied.contains(&commit) || is_squash(end)
+        if commits.contains(&commit) || copied.contains(&commit) || is_squashed(objects, anew, end, &seen)? {
+            return Ok(Some(end.found));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether one of these commits leaves all as a turn left it: the user has made one of several.
+fn is_squashed(objects: &Objects<'_>, anew: Anew<'_, '_>, end: &End, commits: &[Seen]) -> Result<bool> {
+    let Original { turn, seen } = &end.original;
+    if !end.is_amendable || objects.changes_in(seen).is_empty() {
+        return Ok(false);
+    }
+    let has_tree = |other: &&Seen| {
+        seen.features.as_ref().zip(other.features.as_ref()).is_some_and(|(was, is)| was.has_tree_of(is))
     };
-    Ok(ends.iter().find(is_there).map(|end| end.found))
+    let alike: Vec<&Seen> = commits.iter().filter(has_tree).collect();
+    Ok(anew.there_before(*turn, seen, &alike)?.len() < alike.len())
 }
 
 /// The ends of which one of these commits is a copy.
-fn copied(objects: &Objects<'_>, ends: &[End], commits: &[Seen], head: ObjectId) -> Result<HashSet<ObjectId>> {
-    let (originals, is_amendable) = originals(ends);
+fn copied(
+    objects: &Objects<'_>,
+    anew: Anew<'_, '_>,
+    ends: &[End],
+    commits: &[Seen],
+    head: ObjectId,
+) -> Result<HashSet<ObjectId>> {
+    let originals = Original::each_once(ends.iter().map(|end| &end.original));
+    let is_amendable: HashSet<ObjectId> =
+        ends.iter().filter(|end| end.is_amendable).map(|end| end.found.commit).collect();
     let mut there = HashSet::new();
     loop {
         let takes = |at: usize, likeness| {
-            let original: &Seen = originals[at];
-            !there.contains(&original.id) && (likeness != Likeness::Beside || is_amendable.contains(&original.id))
+            let id = originals[at].seen.id;
+            !there.contains(&id) && (likeness != Likeness::Beside || is_amendable.contains(&id))
         };
-        let pairs = copies(objects, &originals, commits, takes);
-        let claimed: Vec<ObjectId> = pairs.keys().map(|at| originals[*at].id).collect();
+        let pairs = anew.copies(&originals, commits, takes)?;
+        let claimed: Vec<ObjectId> = pairs.keys().map(|at| originals[*at].seen.id).collect();
         // What HEAD's history has itself is known by itself: a copy of it says nothing.
         let known = objects.reachable_from(&[head], &claimed)?;
         if known.is_empty() {
@@ -204,30 +240,25 @@ fn copied(objects: &Objects<'_>, ends: &[End], commits: &[Seen], head: ObjectId)
     }
 }
 
-/// The commits of ends, each once, and those that may be amended.
-fn originals(ends: &[End]) -> (Vec<&Seen>, HashSet<ObjectId>) {
-    let (mut all, mut is_amendable) = (Vec::<&Seen>::new(), HashSet::new());
-    for end in ends {
-        if all.iter().all(|known| known.id != end.seen.id) {
-            all.push(&end.seen);
-        }
-        is_amendable.extend(Some(end.seen.id).filter(|_| end.is_amendable));
-    }
-    (all, is_amendable)
-}
-
 /// The newest turn above one that was found, whose changes are in these commits together with those of others.
-fn together(objects: &Objects<'_>, ends: &[End], commits: &[ObjectId], found: Option<Found>) -> Result<Option<Found>> {
+fn together(
+    objects: &Objects<'_>,
+    timeline: &Stored<'_>,
+    ends: &[End],
+    commits: &[ObjectId],
+    found: Option<Found>,
+) -> Result<Option<Found>> {
     let above = |end: &&End| end.is_amendable && found.is_none_or(|found| end.found.turn > found.turn);
     let lost: Vec<&End> = ends.iter().filter(above).collect();
     if lost.is_empty() || commits.is_empty() {
         return Ok(None);
     }
+    let anew = Anew::new(objects, timeline);
     let seen: Vec<Seen> = commits.iter().map(|commit| objects.seen(*commit)).collect();
-    let (originals, _) = originals(ends);
-    let pairs = copies(objects, &originals, &seen, |_, likeness| likeness != Likeness::Beside);
+    let originals = Original::each_once(ends.iter().map(|end| &end.original));
+    let pairs = anew.copies(&originals, &seen, |_, likeness| likeness != Likeness::Beside)?;
     let works: Vec<Work> = lost.iter().filter_map(|end| Work::of(&end.node)).collect();
-    let there = Rest::of(objects, &originals, &seen, &pairs).find_most(&works)?;
+    let there = Rest::of(anew, &originals, &seen, &pairs).find_most(&works)?;
     Ok(there.keys().next().map(|at| lost[*at].found))
 }
 
@@ -235,7 +266,8 @@ impl End {
     /// Where a turn ended, if it moved HEAD.
     fn of(objects: &Objects<'_>, node: Node, is_amendable: bool) -> Option<Self> {
         let commit = node.to.filter(|_| node.moved())?;
-        Some(Self { found: Found { turn: node.turn, commit }, is_amendable, seen: objects.seen(commit), node })
+        let original = Original { turn: node.turn, seen: objects.seen(commit) };
+        Some(Self { found: Found { turn: node.turn, commit }, is_amendable, original, node })
     }
 }
 

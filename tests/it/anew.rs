@@ -4,9 +4,9 @@
 use crate::sandbox::{Sandbox, check_all};
 use std::collections::BTreeMap;
 
-/// A repository with a file of many lines, and a branch `up` that has gone on by itself.
-fn started() -> Sandbox {
-    let repo = Sandbox::new();
+/// A repository with a file of many lines, and a branch `up` that has gone on by itself, all at this time.
+fn started(at: u64) -> Sandbox {
+    let repo = at_time(Sandbox::new(), at);
     let lines: String = (1..=80).map(|line| format!("a{line}\n")).collect();
     repo.write("a", lines).sh("git add a; git commit -qm files; git branch up");
     repo.sh("git switch -q up; echo up >up; git add up; git commit -qm up; git switch -q main");
@@ -34,6 +34,14 @@ fn standing(repo: &Sandbox) -> BTreeMap<u64, String> {
         .collect()
 }
 
+fn at_time(repo: Sandbox, time: u64) -> Sandbox {
+    let at = format!("{time} +0000");
+    repo.with_variable("GIT_AUTHOR_DATE", at.clone()).with_variable("GIT_COMMITTER_DATE", at)
+}
+
+/// When the first turn begins.
+const BEGIN: u64 = 1_700_000_000;
+
 /// Clocks go on between all that happens, or stand still.
 struct Clock(Option<u64>);
 
@@ -41,19 +49,14 @@ impl Clock {
     fn tick(&mut self, repo: Sandbox) -> Sandbox {
         let Some(time) = &mut self.0 else { return repo };
         *time += 7;
-        let at = format!("{time} +0000");
-        repo.with_variable("GIT_AUTHOR_DATE", at.clone()).with_variable("GIT_COMMITTER_DATE", at)
+        at_time(repo, *time)
     }
 }
 
 /// So many turns, and then what the user does with git, each at its own time or all at one.
 fn turns_then(count: u64, is_one_second: bool, lines: &[&str]) -> Sandbox {
-    let mut clock = Clock(Some(1_700_000_000).filter(|_| !is_one_second));
-    let mut repo = started();
-    if is_one_second {
-        let at = "1700000000 +0000";
-        repo = repo.with_variable("GIT_AUTHOR_DATE", at).with_variable("GIT_COMMITTER_DATE", at);
-    }
+    let mut clock = Clock(Some(BEGIN).filter(|_| !is_one_second));
+    let mut repo = started(BEGIN);
     for number in 1..=count {
         repo = clock.tick(repo);
         repo.oxundo(["run", "-m", &format!("t{number}"), "--", "sh", "-ec", &work(number)]).success();
@@ -213,7 +216,7 @@ fn what_is_taken_out_on_a_branch_below_is_there_on_the_one_above() {
     for is_one_second in [true, false] {
         for up in ["git rebase -q --update-refs up", "git rebase -q up; git branch -f s1 HEAD~2"] {
             let mut repo = turns_then(1, is_one_second, &["git branch s1"]);
-            let mut clock = Clock(Some(1_700_001_000).filter(|_| !is_one_second));
+            let mut clock = Clock(Some(BEGIN + 1_000).filter(|_| !is_one_second));
             for number in 2..=3 {
                 repo = clock.tick(repo);
                 repo.agent(&work(number));
@@ -240,4 +243,101 @@ fn a_branch_that_was_undone_is_not_done_where_it_would_have_begun() {
     assert!(other.log().iter().all(|turn| turn["state"] != "done"), "{:?}", other.log());
     assert_eq!(other.json(["status"]).1["undo_depth"], 0);
     assert!(!other.oxundo(["undo"]).err().contains("bx"), "no line is hinted at that makes the branch again");
+}
+
+#[test]
+fn a_commit_that_was_there_before_a_turn_is_not_one_made_of_the_turns() {
+    let picked = "git cherry-pick up >/dev/null";
+    let agents = [
+        ("picked", picked),
+        ("picked and amended", "git cherry-pick up >/dev/null; sed -i 9s/$/T/ a; git commit -qa --amend --no-edit"),
+        ("on top of it", "git rebase -q up"),
+        ("another message", "git commit -q --amend -m better"),
+        ("more in it", "echo T >n; git add n; git commit -q --amend --no-edit"),
+        ("made again", "git reset -q --soft HEAD~1; echo T >n; git add n; git commit -q -C ORIG_HEAD"),
+    ];
+    check_all(at_any_time(&agents), |&(is_one_second, line)| {
+        for (after, here) in
+            [("true", "up"), ("true", "side"), ("\"$OXUNDO\" -q undo", "up"), ("\"$OXUNDO\" -q undo", "main")]
+        {
+            let own = "echo own >own; git add own; git commit -qm own; git branch side";
+            let switch = format!("{after}; git switch -q {here}; echo w >w; git add w; git commit -qm w");
+            let mut clock = Clock(Some(BEGIN + 700).filter(|_| !is_one_second));
+            let mut repo = clock.tick(turns_then(0, is_one_second, &[own]));
+            repo.agent(line);
+            repo = clock.tick(repo);
+            repo.sh(&format!("OXUNDO={}; {switch}", env!("CARGO_BIN_EXE_oxundo")));
+            assert_eq!(repo.json(["status"]).1["undo_depth"], 0, "{after}, on {here}: {}", repo.oxundo(["log"]).out());
+            let state = repo.state();
+            for words in [&["undo"][..], &["undo", "--revert"], &["undo", "--only", "1"]] {
+                assert_ne!(repo.oxundo(words).code, 0, "{words:?}, {after}, on {here}");
+            }
+            repo.state().assert_is(&state, "nothing of the user's is taken out");
+        }
+    });
+}
+
+#[test]
+fn what_a_teammate_has_made_and_an_agent_has_picked_is_the_teammates() {
+    let repo = started(BEGIN);
+    repo.sh("git switch -qc theirs; echo t >t; git add t; git commit -qm t");
+    repo.sh("git update-ref refs/remotes/origin/theirs HEAD; git switch -q main; git branch -qD theirs");
+    let repo = at_time(repo, BEGIN + 7);
+    repo.agent("git cherry-pick origin/theirs >/dev/null");
+    repo.undo();
+    repo.sh("git merge -q --no-edit origin/theirs; echo w >w; git add w; git commit -qm w");
+    assert_eq!(standing(&repo)[&1], "undone");
+}
+
+#[test]
+fn turns_in_another_order_of_which_gits_own_notes_tell_are_all_done() {
+    for is_one_second in [true, false] {
+        let repo = turns_then(4, is_one_second, &["git config notes.rewriteRef refs/notes/oxundo", SWAP]);
+        assert_eq!(repo.json(["status"]).1["redo_depth"], 0);
+        all_are_done(&repo, 1..=4);
+    }
+}
+
+#[test]
+fn what_takes_a_taken_out_turn_back_has_it_done_again() {
+    let repo = turns_then(3, false, &["\"$OXUNDO\" -q undo --only 2"]);
+    let taken = |repo: &Sandbox| repo.json(["show", "2"]).1["taken_out"].clone();
+    assert_eq!(taken(&repo), "taken out");
+    repo.oxundo(["undo", "--revert"]).success();
+    assert_eq!((is_there(&repo, 2), taken(&repo)), (Some(true), serde_json::Value::Null));
+    repo.oxundo(["undo", "--revert"]).success();
+    assert_eq!((is_there(&repo, 2), taken(&repo)), (Some(false), "taken out".into()), "and once more");
+}
+
+#[test]
+fn of_turns_with_one_message_that_was_amended_is_done_whose_lines_are_there() {
+    for is_one_second in [true, false] {
+        let mut clock = Clock(Some(BEGIN + 1_000).filter(|_| !is_one_second));
+        let mut repo = turns_then(0, is_one_second, &[]);
+        for number in 1..=3 {
+            repo = clock.tick(repo);
+            repo.oxundo(["run", "-m", "same", "--", "sh", "-ec", &work(number)]).success();
+        }
+        repo.undo();
+        repo.sh("git switch -qc other HEAD~2; git cherry-pick main >/dev/null");
+        repo.sh("echo u >u; git add u; git commit -q --amend --no-edit");
+        assert_eq!((is_there(&repo, 2), is_there(&repo, 3)), (Some(true), Some(false)), "git did it");
+        assert_ne!(standing(&repo)[&3], "done", "{}", repo.oxundo(["log", "--all"]).out());
+        all_are_done(&repo, [2]);
+    }
+}
+
+#[test]
+fn what_oxundo_made_one_of_and_the_user_took_into_an_own_commit_is_done() {
+    for is_one_second in [true, false] {
+        let own = "echo own >own; git add own; git commit -qm own";
+        let repo = turns_then(0, is_one_second, &[own]);
+        for number in 1..=2 {
+            repo.agent(&work(number));
+        }
+        repo.oxundo(["squash", "1.."]).success();
+        repo.agent(&work(4));
+        repo.sh("git rebase -q up; GIT_SEQUENCE_EDITOR='sed -i 2s/pick/fixup/' git rebase -q -i HEAD~3");
+        all_are_done(&repo, [1, 2, 4]);
+    }
 }

@@ -7,6 +7,7 @@ use crate::git::objects::tree::TreeSlot;
 use gix::ObjectId;
 use gix::bstr::BString;
 use std::cell::OnceCell;
+use std::cmp::Ordering;
 
 /// How far one commit is another one made anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Features {
     author: BString,
     /// Whether it was committed in the second in which it was written: it may be new, and need not be another one made anew.
     is_new: bool,
+    /// When it was committed, in seconds since 1970.
+    committed: i64,
     message: BString,
     tree: ObjectId,
     parents: Vec<ObjectId>,
@@ -56,6 +59,11 @@ impl Features {
     /// Whether the messages are the same.
     pub fn has_message_of(&self, other: &Self) -> bool {
         self.message == other.message
+    }
+
+    /// Which of the two was committed first.
+    pub fn age_to(&self, other: &Self) -> Ordering {
+        self.committed.cmp(&other.committed)
     }
 
     /// Whether it is a merge.
@@ -87,9 +95,11 @@ impl Objects<'_> {
         let commit = self.repo.find_commit(id).ok()?;
         let author = commit.author().ok()?;
         let parts: [&[u8]; 3] = [author.name, author.email, author.time.trim().as_bytes()];
+        let committed = commit.committer().ok()?.seconds();
         Some(Features {
             author: parts.join(&b'\n').into(),
-            is_new: author.seconds() == commit.committer().ok()?.seconds(),
+            is_new: author.seconds() == committed,
+            committed,
             message: commit.message_raw().ok()?.to_owned(),
             tree: commit.tree_id().ok()?.detach(),
             parents: commit.parent_ids().map(gix::Id::detach).collect(),

@@ -26,6 +26,7 @@ use crate::program::text::log::{Log, NoTurns, Operations, Overview};
 use crate::program::ui::{Answer, Ui};
 use anyhow::{Context, Result};
 use gix::ObjectId;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
@@ -33,10 +34,16 @@ use std::rc::Rc;
 /// How many turns are shown when nobody says.
 const USUAL: usize = 50;
 
-/// What the done turns took out of others, but for those of which that is there again.
+/// What the done turns took out of others, but for those of which that is there again: the user has brought it back, or they were
+/// taken out themselves.
 fn taken_out<'t>(turns: impl Iterator<Item = (&'t Turn, State)>, back: &BTreeSet<u64>) -> BTreeMap<u64, Taken> {
+    let mut done: Vec<&Turn> = turns.filter(|(_, state)| *state == State::Done).map(|(turn, _)| turn).collect();
+    done.sort_by_key(|turn| Reverse(turn.turn));
     let mut taken = BTreeMap::new();
-    for (turn, _) in turns.filter(|(turn, state)| *state == State::Done && !back.contains(&turn.turn)) {
+    for turn in done {
+        if back.contains(&turn.turn) || taken.get(&turn.turn) == Some(&Taken::All) {
+            continue;
+        }
         let how = if turn.is_part() { Taken::Parts } else { Taken::All };
         for number in turn.takes_out() {
             let is_left = matches!(&turn.made, Some(Made::BackTo { turns, .. }) if turns.last() == Some(number));
