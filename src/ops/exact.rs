@@ -211,7 +211,18 @@ fn with_way_out(view: &View<'_>, error: anyhow::Error, words: &str) -> anyhow::E
     });
     let or = if taken_out.is_some() { "or " } else { "" };
     let files = files_alone(view, words).map(|line| format!("{or}{line}"));
-    refusal.hints(taken_out).hints(files).into()
+    refusal
+        .hints(taken_out)
+        .hints(files)
+        .hint(format!("run '{}' to have it on a branch of its own", branched(words)))
+        .into()
+}
+
+/// The line that starts a branch at a state.
+fn branched(words: &str) -> String {
+    let name =
+        if words.bytes().all(|byte| byte.is_ascii_digit()) { format!("turn-{words}") } else { "restored".into() };
+    format!("oxundo branch {name} {}", shell_word(words.as_bytes()))
 }
 
 /// The turn at the end of which this state is, where all that turns did since can be taken out.

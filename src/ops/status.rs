@@ -1,6 +1,6 @@
 //! Where the timeline stands, and what undo would do now.
 
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Skipped;
 use crate::model::plan::Op;
@@ -60,7 +60,9 @@ pub fn status(view: &View<'_>) -> Result<Status> {
     let top = view.top()?.map(|number| timeline.require_turn(number)).transpose()?;
     // Undo closes the open turn first.
     let closed = as_if_ended(view, false)?;
-    let undo = closed.top()?.map(|_| would_do(view, &closed)).transpose()?;
+    let is_nothing = |undo: &Result<Outcome, Refusal>| undo.as_ref().is_err_and(|it| it.code == Code::Nothing);
+    let has_done = closed.top()?.is_some();
+    let undo = Some(would_do(view, &closed)?).filter(|undo| has_done || !is_nothing(undo));
     let not_covered = match &top {
         Some(turn) => timeline.checkpoint(turn.turn, Side::After)?.skipped,
         None => Vec::new(),

@@ -15,7 +15,7 @@ use crate::ops::brought_back::taken_again;
 use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
 use crate::ops::undo::legs::Leg;
-use crate::ops::undo::range::{TurnRange, began_branch};
+use crate::ops::undo::range::{TurnRange, began_branch, below};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -70,7 +70,7 @@ pub fn check_commits(
         // Commits that the turn itself took off a branch may leave it again; only later commits count.
         let hidden = begins_at.map_or_else(|| staying_tips(forward, &then), |from| vec![from]);
         check(&name, &hidden, at)?;
-        check_begins(view, turn, &name, begins_at, at)?;
+        check_begins(view, range, turn, &name, begins_at.filter(|from| *from != at), at)?;
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
     Ok(())
@@ -162,8 +162,15 @@ fn walk_tip(state: &mut Checkpoint, name: &str, goal: Option<ObjectId>) {
 }
 
 /// Refuses to redo a turn that began on top of commits that the user has taken off the branch.
-fn check_begins(view: &View<'_>, turn: &Turn, name: &str, from: Option<ObjectId>, at: ObjectId) -> Result<()> {
-    let Some(from) = from.filter(|from| *from != at) else { return Ok(()) };
+fn check_begins(
+    view: &View<'_>,
+    range: &TurnRange,
+    turn: &Turn,
+    name: &str,
+    from: Option<ObjectId>,
+    at: ObjectId,
+) -> Result<()> {
+    let Some(from) = from else { return Ok(()) };
     let objects = Objects::new(view.repo);
     if !objects.has_commit(from) || !objects.is_ancestor(at, from)? {
         return Ok(());
@@ -171,7 +178,10 @@ fn check_begins(view: &View<'_>, turn: &Turn, name: &str, from: Option<ObjectId>
     let (id, name) = (from.to_hex_with_len(7), short_branch(name));
     let subject = objects.commit_subject(from)?;
     let message = format!("turn {} began at commit {id} ({subject}), which '{name}' does not have now", turn.turn);
-    Err(Refusal::new(Code::Branch, message).hint(format!("run 'git merge --ff-only {id}' first")).into())
+    // On top of what is undone first they cannot be brought back.
+    let undo = range.turns[..range.back].last().map(|last| below(view, last).unwrap_or(0));
+    let undo = undo.map_or_else(String::new, |goal| format!("oxundo undo --to {goal} && "));
+    Err(Refusal::new(Code::Branch, message).hint(format!("run '{undo}git merge --ff-only {id}' first")).into())
 }
 
 /// Refuses to bring commits back that git has deleted.
