@@ -22,6 +22,17 @@ const GLOBAL: &str = "Global options";
 #[derive(Debug, Parser)]
 #[command(name = "oxundo", version, max_term_width = 100, infer_subcommands = false, after_long_help = include_str!("help/oxundo.txt"))]
 pub struct Cli {
+    /// Before or behind it
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do; without it: where the timeline stands, and the last turns
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub struct GlobalArgs {
     /// Run as if started in this directory
     #[arg(short = 'C', global = true, help_heading = GLOBAL, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
@@ -37,9 +48,6 @@ pub struct Cli {
     /// Print one JSON object, for errors too
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
-    /// What to do; without it: where the timeline stands, and the last turns
-    #[command(subcommand)]
-    pub command: Option<Command>,
 }
 
 /// When to use colours.

@@ -4,11 +4,11 @@ use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::model::plan::Op;
-use crate::program::args::{Cli, Color, Command, HookArgs, RedoArgs, TurnEnd, UndoArgs};
+use crate::program::args::{Cli, Color, Command, GlobalArgs, HookArgs, RedoArgs, TurnEnd, UndoArgs};
 use crate::program::cmd;
+use crate::program::parse::parse;
 use crate::program::ui::{Ui, Unanswered};
 use crate::program::usage;
-use clap::Parser;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let args = usage::spelled_out(args);
-    let cli = match Cli::try_parse_from(&args) {
+    let Cli { global, command } = match parse(&args) {
         Ok(cli) => cli,
         // An agent takes any other exit code for a verdict on its work.
         Err(error) if cmd::hook::is_meant(&args) => {
@@ -32,11 +32,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error, &args),
     };
     Ui::was_typed(&args);
-    let mut ui = Ui { json: cli.json, quiet: cli.quiet, verbose: cli.verbose, hints: true, color: cli.color };
+    let GlobalArgs { json, quiet, verbose, color, directory } = global;
+    let mut ui = Ui { json, quiet, verbose, hints: true, color };
     ui.colors(None);
-    let Some(command) = &cli.command else { return overview(&cli, &mut ui) };
+    let Some(command) = &command else { return overview(directory.as_deref(), &mut ui) };
     if let Command::Hook(hook) = command {
-        cmd::hook::run(cli.directory.as_deref(), &ui, hook);
+        cmd::hook::run(directory.as_deref(), &ui, hook);
         return ExitCode::SUCCESS;
     }
     if let Command::Complete(args) = command {
@@ -44,7 +45,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let _ = Ui::raw(cmd::complete::run(args).as_bytes());
         return ExitCode::SUCCESS;
     }
-    if let Some(code) = go_to(&cli, &mut ui) {
+    if let Some(code) = go_to(directory.as_deref(), &mut ui) {
         return code;
     }
     let directory = PathBuf::from(".");
@@ -82,8 +83,8 @@ fn concluded(ui: &Ui, answered: anyhow::Result<ExitCode>, command: Option<&Comma
 }
 
 /// Goes to the directory that was given; the exit code where that fails.
-fn go_to(cli: &Cli, ui: &mut Ui) -> Option<ExitCode> {
-    let directory = cli.directory.as_deref()?;
+fn go_to(directory: Option<&Path>, ui: &mut Ui) -> Option<ExitCode> {
+    let directory = directory?;
     let error = std::env::set_current_dir(directory).err()?;
     cmd::apply_global_settings(ui);
     let refusal = Refusal::new(Code::NotFound, format!("cannot go to '{}': {error}", directory.display()))
@@ -93,8 +94,8 @@ fn go_to(cli: &Cli, ui: &mut Ui) -> Option<ExitCode> {
 }
 
 /// What `oxundo` alone says: where the timeline stands, or which commands there are.
-fn overview(cli: &Cli, ui: &mut Ui) -> ExitCode {
-    if let Some(code) = go_to(cli, ui) {
+fn overview(directory: Option<&Path>, ui: &mut Ui) -> ExitCode {
+    if let Some(code) = go_to(directory, ui) {
         return code;
     }
     let answered = Repo::open_existing(Path::new(".")).and_then(|repo| {

@@ -11,6 +11,7 @@ mod going_on;
 mod interrupt;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod parse;
 mod screen;
 pub mod text;
 pub mod ui;
