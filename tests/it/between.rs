@@ -1,6 +1,7 @@
 //! The user works between an agent's calls, at random: with files, directories, modes, the index and what git is in the middle
 //! of. A twin, in which there is neither an agent nor oxundo, says what is left when the agent's part is undone.
 
+use crate::form::random_cases;
 use crate::sandbox::{Mode, Sandbox};
 use crate::steps::{edit, hook, shell, tick};
 use proptest::prelude::*;
@@ -126,7 +127,7 @@ fn story(mode: Mode, before: bool, events: &[Event]) {
 
 #[test]
 fn undo_of_a_turn_leaves_what_the_user_did_between_its_calls_as_if_they_had_been_alone() {
-    let cases = std::env::var("OXUNDO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(6);
+    let cases = random_cases(6);
     let mode = prop_oneof![Just(Mode::Commit), Just(Mode::Ghost)];
     let mut runner =
         TestRunner::new(Config { cases, max_shrink_iters: 80, failure_persistence: None, ..Config::default() });

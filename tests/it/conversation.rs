@@ -1,6 +1,7 @@
 //! `undo --conversation`: a copy of the agent's transcript that ends before the undone prompt. The transcripts are made here, a line
 //! as the agents write it; what the agents make of the copies is proved by `tests/agents/run --conversation`.
 
+use crate::form::part;
 use crate::sandbox::{Output, Sandbox};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -557,26 +558,25 @@ fn what_agents_read_though_it_is_odd_json_is_in_the_copy() {
         }),
         ("a control character", |line| line.replace("answer 2", "\u{1}answer 2").into_bytes()),
     ];
-    for form in FORMS {
-        for (what, write) in odder {
-            let repo = repo();
-            let mut chat = Chat::new(&repo, form);
-            chat.three();
-            let text = chat.text();
-            let line = text.lines().find(|line| line.contains("answer 2")).expect("the answer");
-            let (before, after) = text.split_once(line).expect("it is there");
-            fs::write(&chat.path, [before.as_bytes(), &write(line), after.as_bytes()].concat()).expect("write it");
-            let copy = chat.copy(&undo(&repo, &[]));
-            let text = fs::read(&copy.path).expect("read it");
-            let has = |words: &[u8]| text.windows(words.len()).any(|part| part == words);
-            for words in ["add one", "answer 1", "add two"] {
-                assert!(has(words.as_bytes()), "{}, {what}: {words}", form.agent);
-            }
-            let line = String::from_utf8_lossy(&write(line)).into_owned();
-            let line = line.split("answer 2").next().expect("its beginning").replace(&chat.session, &copy.session);
-            assert!(has(line.as_bytes()) && has(b"answer 2"), "{}, {what}: as it was", form.agent);
-            assert!(!has(b"add three"), "{}, {what}", form.agent);
+    let all = FORMS.into_iter().flat_map(|form| odder.map(|odder| (form, odder)));
+    for (form, (what, write)) in part(all) {
+        let repo = repo();
+        let mut chat = Chat::new(&repo, form);
+        chat.three();
+        let text = chat.text();
+        let line = text.lines().find(|line| line.contains("answer 2")).expect("the answer");
+        let (before, after) = text.split_once(line).expect("it is there");
+        fs::write(&chat.path, [before.as_bytes(), &write(line), after.as_bytes()].concat()).expect("write it");
+        let copy = chat.copy(&undo(&repo, &[]));
+        let text = fs::read(&copy.path).expect("read it");
+        let has = |words: &[u8]| text.windows(words.len()).any(|part| part == words);
+        for words in ["add one", "answer 1", "add two"] {
+            assert!(has(words.as_bytes()), "{}, {what}: {words}", form.agent);
         }
+        let line = String::from_utf8_lossy(&write(line)).into_owned();
+        let line = line.split("answer 2").next().expect("its beginning").replace(&chat.session, &copy.session);
+        assert!(has(line.as_bytes()) && has(b"answer 2"), "{}, {what}: as it was", form.agent);
+        assert!(!has(b"add three"), "{}, {what}", form.agent);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Killed at any instant, undo and redo leave a state that the next command makes whole: the one
 //! before or the one after, and nothing that stands in git's way.
 
+use crate::form::random_cases;
 use crate::sandbox::{Mode, Sandbox};
 use std::path::Path;
 use std::time::Duration;
@@ -40,8 +41,8 @@ fn a_killed_undo_or_redo_is_finished_or_rolled_back() {
     let after = repo.state();
     let mut there = &after;
     // From at once to longer than either takes; when exactly a kill comes does not matter.
-    let kills = std::env::var("OXUNDO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(60);
-    for step in (0..60_u64).cycle().take(kills) {
+    let kills = random_cases(60) as usize;
+    for step in (0..60_u64).cycle().step_by(7).take(kills) {
         let command = if *there == after { "undo" } else { "redo" };
         let mut child = repo.spawn(&[command, "-q"]);
         std::thread::sleep(Duration::from_micros(step * 1500));

@@ -1,6 +1,7 @@
 //! The user's own edits, between turns and after them: merged where they go together with an undo
 //! or a redo, refused where they do not, overwritten only when that was asked for.
 
+use crate::form::random_cases;
 use crate::sandbox::{Mode, Sandbox, State, check_all};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -652,7 +653,7 @@ fn live(acts: &[Act]) {
 
 #[test]
 fn edits_of_other_lines_survive_every_walk() {
-    let cases = std::env::var("OXUNDO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12);
+    let cases = random_cases(12);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
     let outcome = TestRunner::new(config).run(&vec(act(), 4..12), |acts| {
         catch_unwind(AssertUnwindSafe(|| live(&acts))).map_err(|panic| {

@@ -4,6 +4,7 @@
 //! Each line that is written is a token of its own. What happened when it was written, and what was told after that, say
 //! whose it is; commits and files show whose oxundo took it for. oxundo's own records are asked for nothing.
 
+use crate::form::{part, random_cases};
 use crate::sandbox::{Output, Sandbox};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -599,7 +600,7 @@ impl Story {
 
 #[test]
 fn with_evidence_a_change_is_its_sessions_and_without_any_the_users() {
-    let cases = std::env::var("OXUNDO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(16);
+    let cases = random_cases(16);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     // The same stories each time, but for who asks for others.
     let rng = match std::env::var("OXUNDO_SEED").ok().and_then(|seed| seed.parse::<u8>().ok()) {
@@ -701,7 +702,7 @@ fn stories_that_chance_seldom_tells() {
         &[Begin(0), writes, Undo, Begin(1), Writes(1, true), End(1), Call(0), writes, Called(0), saves, End(0)],
     ];
     for ghost in [false, true] {
-        for events in stories {
+        for events in part(stories) {
             let mut story = Story::begin(ghost, true);
             for event in events {
                 story.happens(*event);

@@ -5,6 +5,7 @@
 //! that stays full and once with another error, which take turns.
 //! `OXUNDO_CASE=words` takes only the operations whose name has these words.
 
+use crate::form::{part_of, sample};
 use crate::kill_points::{Judge, Operation, has_journal, in_parallel, operations, points_of, whole, without_records};
 use crate::sandbox::{Sandbox, announce};
 use crate::tracer::{Failure, LAUNCH, Point, Trace, fail};
@@ -27,7 +28,7 @@ fn whatever_call_fails_nothing_is_changed_and_the_next_command_is_fine() {
     if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
         return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
     }
-    let all: Vec<_> = operations().into_iter().filter(|operation| operation.name.contains(&wanted)).collect();
+    let all = part_of(operations(), &wanted, |operation| operation.name);
     let mut cases = Vec::new();
     for operation in &all {
         let points = points_of(&operation.repo, &operation.args).expect("it was traced before");
@@ -35,8 +36,9 @@ fn whatever_call_fails_nothing_is_changed_and_the_next_command_is_fine() {
         let is_unlock = |text: &str| text.contains(": unlink ") && text.contains(".lock");
         let is_ours = |point: &Point| !point.by_agent && !point.text.contains(": execve ") && !is_unlock(&point.text);
         let ours: Vec<usize> = (0..points.len()).filter(|at| is_ours(&points[*at])).collect();
-        let sample = |nth| ours[(2 * nth + 1) * ours.len() / (2 * SAMPLE)];
-        let chosen = if thorough { ours } else { (0..SAMPLE).map(sample).collect() };
+        let many = sample(SAMPLE);
+        let nth = |nth| ours[(2 * nth + 1) * ours.len() / (2 * many)];
+        let chosen = if thorough { ours } else { (0..many).map(nth).collect() };
         for at in chosen {
             let ways = if thorough { vec![0, 1 + at % (WAYS.len() - 1)] } else { vec![at % WAYS.len()] };
             cases.extend(ways.into_iter().map(|way| (operation, points[at].number, WAYS[way])));

@@ -1,6 +1,7 @@
 //! Turns, undo, redo and the user's own git commands in any order, in both modes: what oxundo refuses changes nothing, what
 //! it undoes it brings back exactly, no commit of the user's leaves the branches, and no file of the user's is touched.
 
+use crate::form::random_cases;
 use crate::sandbox::{Mode, Sandbox, State};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -185,7 +186,7 @@ fn there_and_back(repo: &Sandbox, before: &State, script: &str) {
 
 #[test]
 fn whatever_the_user_does_with_git_the_promises_hold() {
-    let cases = std::env::var("OXUNDO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12);
+    let cases = random_cases(12);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 150, ..Config::default() };
     let outcome = TestRunner::new(config).run(&events(), |events| {
         catch_unwind(AssertUnwindSafe(|| tell(&events))).map_err(|panic| {

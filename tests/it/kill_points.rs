@@ -6,6 +6,7 @@
 //! `OXUNDO_POINT=n` only that point.
 
 use crate::crash::locks;
+use crate::form::{part_of, sample};
 use crate::sandbox::{Mode, Output, Sandbox, State, announce};
 use crate::tracer::{Kill, LAUNCH, Point, Trace, Victim, trace};
 use std::ffi::OsString;
@@ -628,7 +629,7 @@ fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
     }
     let (mut failures, mut bad) = (String::new(), 0);
     let all = operations().into_iter().chain([run_with_steps()]);
-    for operation in all.filter(|operation| operation.name.contains(&wanted)) {
+    for operation in part_of(all, &wanted, |operation| operation.name) {
         let points = points_of(&operation.repo, &operation.args).expect("it was traced before");
         let chosen: Vec<usize> = match (only, thorough) {
             (Some(point), _) => vec![point],
@@ -639,9 +640,9 @@ fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
                     points.iter().position(is_it)
                 };
                 // What is a turn of oxundo's own goes one way, whatever its plan is.
-                let many = if operation.judge.is_turn() { FEW } else { SAMPLE };
-                let sample = (0..many).map(|nth| (2 * nth + 1) * points.len() / (2 * many));
-                sample.chain(ONCE_BAD.iter().filter_map(once_bad)).collect()
+                let many = sample(if operation.judge.is_turn() { FEW } else { SAMPLE });
+                let spread = (0..many).map(|nth| (2 * nth + 1) * points.len() / (2 * many));
+                spread.chain(ONCE_BAD.iter().filter_map(once_bad)).collect()
             }
         };
         let mut cases = Vec::new();
@@ -768,7 +769,8 @@ fn a_hook_killed_at_any_call_loses_nothing_and_gives_nobodys_work_to_another() {
         let payload = payload(killed);
         let args = ["hook", "claude", &payload];
         let points = points_of(&repo, &args).expect("it was traced before");
-        let step = if thorough || points.len() < 2 * SAMPLE { 1 } else { points.len() / (2 * SAMPLE) };
+        let most = 2 * sample(SAMPLE);
+        let step = if thorough || points.len() < most { 1 } else { points.len() / most };
         let chosen: Vec<usize> = only.map_or_else(|| (0..points.len()).step_by(step).collect(), |point| vec![point]);
         let failed = in_parallel(&chosen, |at| {
             let Some(point) = points.get(*at) else { return };
@@ -819,10 +821,10 @@ fn what_takes_records_away_leaves_no_lock_of_its_own_wherever_it_is_killed() {
             let points = points_of(&repo, args).expect("it was traced before");
             // A lock is taken by git, or by oxundo, and the kill comes before it is gone.
             let is_lock = |point: &Point| point.text.contains(".lock");
-            let step = if thorough { 1 } else { points.len().div_ceil(2 * SAMPLE) };
+            let step = if thorough { 1 } else { points.len().div_ceil(2 * sample(SAMPLE)) };
             let mut chosen: Vec<usize> = (0..points.len()).step_by(step).collect();
             let held: Vec<usize> = (0..points.len()).filter(|at| is_lock(&points[*at])).collect();
-            chosen.extend(held.iter().step_by(held.len().div_ceil(SAMPLE).max(1)).filter(|_| !thorough));
+            chosen.extend(held.iter().step_by(held.len().div_ceil(sample(SAMPLE)).max(1)).filter(|_| !thorough));
             let failed = in_parallel(&chosen, |at| {
                 let copy = repo.copy();
                 let kill = Kill { number: points[*at].number, done: true, victim: Victim::All };

@@ -1,6 +1,7 @@
 //! In step with an agent that is at work: looking ends nothing, a plan says what then happens, and what the agent does
 //! after a command is its own, on evidence.
 
+use crate::form::part;
 use crate::sandbox::{Mode, Output, Sandbox, announce};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -105,14 +106,14 @@ fn looking_ends_nothing_and_changes_nothing() {
         };
         repo.sh("echo between >>README.txt; head -c 4200000 /dev/urandom >large.bin");
         repo.oxundo(["status"]).success();
-        for args in looks {
+        for args in part(looks) {
             look(args);
         }
         repo.sh("rm large.bin");
         let before = repo.state();
         hook(&repo, BEGIN, "1");
         repo.sh("echo early >>README.txt; echo new >new.txt; head -c 4200000 /dev/urandom >large.bin");
-        for args in looks {
+        for args in part(looks) {
             look(args);
         }
         repo.oxundo(["checkpoint", "named"]).success();

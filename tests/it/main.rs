@@ -1,9 +1,9 @@
 //! What oxundo promises, held against the real git: one binary, a file per subject.
 //!
 //! The agent is `sh -c`, the oracle is git. `OXUNDO_CASE=words` runs only the cases of the tables
-//! whose name has these words; `OXUNDO_CASES=200` makes the property tests run that many cases, and
-//! `OXUNDO_THOROUGH=1` tries every combination in the tables. All of it is in memory where there is room; `TMPDIR=/tmp` has it on
-//! a disk.
+//! whose name has these words; `OXUNDO_CASES=200` makes the property tests run that many cases,
+//! `OXUNDO_WHOLE=1` tries all of the long tables and not a part of them, and `OXUNDO_THOROUGH=1` every combination (`form.rs`). All of it
+//! is in memory where there is room; `TMPDIR=/tmp` has it on a disk.
 
 #[cfg(feature = "acp")]
 mod acp;
@@ -49,6 +49,7 @@ mod follow_property;
 mod foreseen;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod forks;
+mod form;
 #[cfg(target_os = "linux")]
 mod fuse;
 mod gc;

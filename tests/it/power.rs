@@ -6,6 +6,7 @@
 
 use crate::crash::locks;
 use crate::disk::{Disk, Loss};
+use crate::form::part_of;
 use crate::kill_points::{has_journal, in_parallel, killed_at, points_of};
 use crate::sandbox::{Mode, Sandbox, State, announce};
 use crate::tracer::{Kill, LAUNCH, Point, Victim, trace_flushes};
@@ -385,7 +386,7 @@ fn whenever_the_power_is_cut_nothing_is_lost_and_git_works() {
         return announce(&skipped);
     }
     let (mut failures, mut bad, mut all) = (String::new(), 0, 0);
-    for operation in operations().into_iter().filter(|operation| operation.name.contains(&wanted)) {
+    for operation in part_of(operations(), &wanted, |operation| operation.name) {
         let points = points_of(&operation.repo, &operation.args).expect("it was traced before");
         let at: Vec<usize> = match (number("OXUNDO_POINT"), thorough) {
             (Some(point), _) => vec![point],

@@ -1,5 +1,6 @@
 //! What others cannot read in the worktree, they cannot read in the git directory either.
 
+use crate::form::{is_thorough, is_whole};
 use crate::sandbox::{Mode, Sandbox, announce, in_both_modes};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use crate::{
@@ -243,7 +244,13 @@ fn killed_at_any_call_what_changes_places_with_what_is_aside_is_all_there() {
         };
         let moves =
             points.iter().filter(|point| ["rename", "unlink", "link"].iter().any(|call| point.text.contains(call)));
-        let step = if std::env::var_os("OXUNDO_THOROUGH").is_some() { 1 } else { 3 };
+        let step = if is_thorough() {
+            1
+        } else if is_whole() {
+            3
+        } else {
+            6
+        };
         let mut killed = 0;
         for point in moves.step_by(step) {
             let copy = repo.copy();

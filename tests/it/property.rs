@@ -3,6 +3,7 @@
 //!
 //! Turns are lines of shell, so that a failing case can be read and run.
 
+use crate::form::random_cases;
 use crate::sandbox::{Mode, Sandbox, State};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -277,7 +278,7 @@ fn walk(story: &Story, repo: &Sandbox, states: &[State], view: impl Fn(&State) -
 
 /// Runs a property over random stories; says the failing one in full.
 fn check(property: impl Fn(&Story)) {
-    let cases = std::env::var("OXUNDO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(20);
+    let cases = random_cases(20);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
     let outcome = TestRunner::new(config).run(&story(), |story| {
         catch_unwind(AssertUnwindSafe(|| property(&story))).map_err(|panic| {

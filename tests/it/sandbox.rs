@@ -1,6 +1,7 @@
 //! A hermetic home and repository to run git and oxundo in, and git's own view of it.
 
 use crate::copies::{self, Template};
+use crate::form::part_of;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -1083,12 +1084,12 @@ pub(crate) fn in_both_modes(check: impl Fn(Mode)) {
     check_all(Mode::BOTH.map(|mode| (format!("{mode:?}"), mode)), |mode| check(*mode));
 }
 
-/// Checks every case of a table and then names all that failed, not only the first.
+/// Checks every case of a table, or a part of a long one, and then names all that failed, not only the first.
 #[track_caller]
 pub(crate) fn check_all<T>(cases: impl IntoIterator<Item = (String, T)>, check: impl Fn(&T)) {
     let wanted = std::env::var("OXUNDO_CASE").unwrap_or_default();
     let (mut count, mut failures) = (0, Vec::new());
-    for (name, case) in cases.into_iter().filter(|(name, _)| name.contains(&wanted)) {
+    for (name, case) in part_of(cases, &wanted, |(name, _)| name) {
         count += 1;
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(&case))) {
             let text = panic.downcast_ref::<String>().map(String::as_str);

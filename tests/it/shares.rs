@@ -3,6 +3,7 @@
 //! Each line that is written is a token of its own, and the story says who wrote it. What oxundo has on record is asked for
 //! nothing: files show whose it took a token for.
 
+use crate::form::random_cases;
 use crate::sandbox::{Output, Sandbox};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -148,7 +149,7 @@ fn check(events: &[Event], mode: &str, whose: usize) -> bool {
 fn undo_of_a_session_takes_out_its_tokens_and_no_others_or_refuses() {
     use Event::{Edits, Saves, Shell};
     let mut rng = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let many = std::env::var("OXUNDO_CASES").ok().and_then(|many| many.parse().ok()).unwrap_or(3);
+    let many = random_cases(3) as usize;
     for case in 0..many {
         let stories = (prop::collection::vec(event(), 4..10), 0..3_usize);
         let (events, whose) = stories.new_tree(&mut rng).expect("a story").current();
