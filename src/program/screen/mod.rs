@@ -8,6 +8,7 @@ mod keys;
 mod list;
 mod looker;
 mod panes;
+mod picture;
 mod read;
 mod row;
 mod state;
@@ -26,8 +27,10 @@ use deed::{Deed, Told, Wanted};
 use draw::{Paint, draw};
 use glyphs::Glyphs;
 use looker::{Looker, News};
+use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{Event, poll, read as next_event};
 use ratatui::crossterm::terminal::size;
+use ratatui::layout::Rect;
 use signal_hook::consts::SIGHUP;
 use state::{Action, Mode, Screen};
 use std::collections::VecDeque;
@@ -127,9 +130,9 @@ impl Shown {
             }
             self.ask();
             // Each picture tells the terminal something, be it only that the cursor is still hidden.
-            let size = taken.terminal.size().map(|size| (size.width, size.height));
-            if !self.is_drawn || taken.is_new || !size.is_ok_and(|size| size == self.screen.size) {
-                self.draw(taken)?;
+            let size = size()?;
+            if !self.is_drawn || taken.is_new || size != self.screen.size {
+                self.draw(taken, size)?;
                 (self.is_drawn, taken.is_new) = (true, false);
             }
             if let Some(ended) = self.step(repo, taken)? {
@@ -138,19 +141,14 @@ impl Shown {
         }
     }
 
-    fn draw(&mut self, taken: &mut Taken) -> Result<()> {
-        let (screen, paint) = (&mut self.screen, self.paint);
-        taken.terminal.draw(|frame| {
-            // The event that tells of another size may still be on its way.
-            let area = frame.area();
-            if (area.width, area.height) != screen.size {
-                keys::update(screen, &Event::Resize(area.width, area.height));
-            }
-            if let Some(cursor) = draw(screen, frame.buffer_mut(), paint) {
-                frame.set_cursor_position(cursor);
-            }
-        })?;
-        Ok(())
+    fn draw(&mut self, taken: &mut Taken, size: (u16, u16)) -> Result<()> {
+        // The event that tells of another size may still be on its way.
+        if size != self.screen.size {
+            keys::update(&mut self.screen, &Event::Resize(size.0, size.1));
+        }
+        let mut picture = Buffer::empty(Rect::new(0, 0, size.0, size.1));
+        let cursor = draw(&self.screen, &mut picture, self.paint);
+        Ok(taken.picture.show(picture, cursor)?)
     }
 
     /// Hears what there is: keys and news.
@@ -316,9 +314,7 @@ mod tests {
     use crate::program::screen::state::Asked;
     use gix::ObjectId;
     use gix::hash::Kind;
-    use ratatui::buffer::Buffer;
     use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
-    use ratatui::layout::Rect;
 
     fn turn(number: u64, previous: u64, state: State, label: &str) -> Recorded {
         Recorded {

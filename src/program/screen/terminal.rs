@@ -1,15 +1,15 @@
 //! The terminal, taken for a whole screen and given back as it was: at the end, at a panic, at a signal, and for as long as
 //! a pager or the shell has it.
 
+use crate::program::screen::picture::Picture;
 use crate::program::ui::Ui;
 use anyhow::{Result, ensure};
-use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_current_process_group};
@@ -17,7 +17,6 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 use std::io::Stderr;
-use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,9 +29,7 @@ static BROKEN: AtomicBool = AtomicBool::new(false);
 
 /// A terminal that a screen has.
 pub struct Taken {
-    /// Never dropped: it would print that it cannot show the cursor on a terminal that is gone, and panic for that. The cursor is
-    /// shown with all else that is given back.
-    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>,
+    pub picture: Picture<Stderr>,
     /// Whether nothing has been drawn on it yet, or others have had it since.
     pub is_new: bool,
     signals: Signals,
@@ -77,11 +74,7 @@ impl Taken {
         let signals = Signals::watch()?;
         std::thread::Builder::new().name("terminal".to_owned()).spawn(end_with_terminal)?;
         take()?;
-        // Where this fails, dropping it gives the terminal back.
-        let guard = Back;
-        let terminal = whole()?;
-        std::mem::forget(guard);
-        Ok(Self { terminal, is_new: true, signals })
+        Ok(Self { picture: Picture::blank(Ui::screen()), is_new: true, signals })
     }
 
     /// Lets others have it for a while.
@@ -97,8 +90,7 @@ impl Taken {
             came.store(false, Ordering::Relaxed);
         }
         take()?;
-        // Nothing is known of what is there. To have it cleared, the terminal would be asked where its cursor is.
-        self.terminal = whole()?;
+        self.picture = Picture::blank(Ui::screen());
         self.is_new = true;
         lent
     }
@@ -134,15 +126,6 @@ impl Drop for Taken {
     }
 }
 
-/// Gives the terminal back when it is dropped.
-struct Back;
-
-impl Drop for Back {
-    fn drop(&mut self) {
-        give_back();
-    }
-}
-
 /// Waits until the terminal is gone, and ends the process if a screen has it then: crossterm would read the end of its file for
 /// ever, and hear of no signal.
 fn end_with_terminal() {
@@ -163,27 +146,29 @@ pub fn is_gone() -> bool {
     matches!(poll(&mut terminal, Some(&Timespec::default())), Ok(1..))
 }
 
-/// All of the terminal.
-fn whole() -> Result<ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>> {
-    Ok(ManuallyDrop::new(Terminal::new(CrosstermBackend::new(Ui::screen()))?))
-}
-
 /// Ends the process as the signal that ended the screen does.
 pub fn end_by(signal: i32) -> Result<()> {
     Ok(emulate_default_handler(signal)?)
 }
 
 fn take() -> Result<()> {
-    enable_raw_mode()?;
     TAKEN.store(true, Ordering::Relaxed);
-    execute!(Ui::screen(), EnterAlternateScreen, Clear(ClearType::All), EnableMouseCapture, EnableBracketedPaste)?;
+    begin().inspect_err(|_| give_back())
+}
+
+fn begin() -> Result<()> {
+    enable_raw_mode()?;
+    // What is wider than it is taken for, at the end of a line, is not to go on in the next one.
+    execute!(Ui::screen(), EnterAlternateScreen, Clear(ClearType::All), DisableLineWrap)?;
+    execute!(Ui::screen(), EnableMouseCapture, EnableBracketedPaste)?;
     Ok(())
 }
 
 fn give_back() {
     if TAKEN.swap(false, Ordering::Relaxed) {
         // With the terminal gone there is nothing left to give back.
-        let _ = execute!(Ui::screen(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
+        let _ = execute!(Ui::screen(), DisableBracketedPaste, DisableMouseCapture, EnableLineWrap);
+        let _ = execute!(Ui::screen(), LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
     }
 }
