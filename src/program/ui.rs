@@ -69,7 +69,7 @@ impl Ui {
     /// How git is to show a difference on this terminal.
     pub fn diff_style(stat: bool) -> DiffStyle {
         let form = if stat { DiffForm::Stat } else { DiffForm::Patch };
-        DiffStyle { form, colored: console::colors_enabled() }
+        DiffStyle { form, colored: console::colors_enabled(), waits: false }
     }
 
     /// Who shows the warnings of an operation, as they come.

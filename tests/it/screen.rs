@@ -182,6 +182,33 @@ fn what_interrupts_the_pager_leaves_the_screen_alone() {
 }
 
 #[test]
+fn a_signal_while_the_pager_has_the_terminal_ends_the_screen_with_it() {
+    let repo = three_turns();
+    repo.git(["config", "core.pager", "cat; until read key </dev/tty; do :; done"]);
+    let command = "sh -c 'echo $$ >../pid; exec \"$0\" rewind' \"$0\"";
+    let mut screen = Watched::start(between(&repo, command), 120, 30);
+    screen.shows("Enter: undo turn 3").types("v").shows("diff --git");
+    repo.sh("kill -TERM $(cat ../pid)");
+    // As of git's own commands, the pager is left first.
+    screen.types("\r").ends();
+    assert!(screen.screen().contents().contains("code 143"), "{}", screen.screen().contents());
+    assert_given_back(&screen);
+}
+
+#[test]
+fn what_fits_on_one_screen_is_read_before_the_pager_goes() {
+    let repo = three_turns();
+    repo.git(["config", "core.pager", "echo options $LESS; cat; read key </dev/tty"]);
+    for (user, options) in [(None, "FRX -+F"), (Some("-FRi"), "-FRi -+F")] {
+        let mut command = repo.oxundo_command(["rewind"]);
+        command.env_remove("LESS").envs(user.map(|user| ("LESS", user)));
+        let mut screen = Watched::start(command, 100, 30);
+        screen.shows("Enter: undo turn 3").types("v").shows(&format!("options {options}")).types("\r");
+        screen.shows("Enter: undo turn 3").types("q").ends();
+    }
+}
+
+#[test]
 fn each_way_out_gives_the_terminal_back() {
     let repo = three_turns();
     let before = repo.state();

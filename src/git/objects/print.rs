@@ -7,7 +7,7 @@ use gix::bstr::{BStr, ByteSlice};
 use gix::diff::blob::unified_diff::{ConsumeBinaryHunk, ContextSize};
 use gix::diff::blob::{Algorithm, Diff, InternedInput, UnifiedDiff};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// How git is to show a difference.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,8 @@ pub struct DiffStyle {
     pub form: DiffForm,
     /// Whether in colours.
     pub colored: bool,
+    /// Whether `less` waits for a key where one screen is enough for all of it, too.
+    pub waits: bool,
 }
 
 /// What a difference is shown as.
@@ -39,7 +41,7 @@ impl Objects<'_> {
         }
         args.extend([from.to_string().into(), to.to_string().into(), "--".into()]);
         args.extend(paths.iter().cloned());
-        self.print(args)
+        self.print(args, style.waits)
     }
 
     /// How two trees differ in one file, as the user's own diff command says it, or git's: without colours.
@@ -60,18 +62,20 @@ impl Objects<'_> {
 
     /// Prints the paths of a tree as git does.
     pub fn print_tree(&self, tree: ObjectId) -> Result<()> {
-        self.print(vec![
-            "ls-tree".into(),
-            "-r".into(),
-            "--name-only".into(),
-            "--full-tree".into(),
-            tree.to_string().into(),
-        ])
+        let args =
+            vec!["ls-tree".into(), "-r".into(), "--name-only".into(), "--full-tree".into(), tree.to_string().into()];
+        self.print(args, false)
     }
 
-    fn print(&self, args: Vec<OsString>) -> Result<()> {
+    fn print(&self, args: Vec<OsString>, waits: bool) -> Result<()> {
         let here = self.repo.top().join(self.repo.prefix());
-        let status = self.repo.git(args).directory(&here).interactive()?;
+        let mut git = self.repo.git(args).directory(&here);
+        if waits {
+            // What git has it do where the user says nothing, and the last word on that.
+            let options = std::env::var_os("LESS").unwrap_or_else(|| "FRX".into());
+            git = git.env("LESS", OsString::from_vec([options.as_bytes(), b" -+F"].concat()));
+        }
+        let status = git.interactive()?;
         anyhow::ensure!(status.success() || status.code().is_none(), "git failed ({status})");
         Ok(())
     }

@@ -4,6 +4,7 @@
 use crate::error::Refusal;
 use crate::error::failure::to_refusal;
 use crate::git::objects::Objects;
+use crate::git::objects::print::DiffStyle;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
@@ -199,7 +200,8 @@ impl Seen {
     fn page(&self, path: Option<&BString>) -> Result<()> {
         let [from, to] = self.trees;
         let paths: Vec<_> = path.map(literal).into_iter().collect();
-        Objects::new(&self.repo).print_diff(from, to, Ui::diff_style(false), &paths)
+        let style = DiffStyle { waits: true, ..Ui::diff_style(false) };
+        Objects::new(&self.repo).print_diff(from, to, style, &paths)
     }
 }
 
