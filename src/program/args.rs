@@ -2,12 +2,15 @@
 
 use crate::model::merge::Edits;
 use clap::builder::PossibleValue;
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, Error, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Under which heading the help of a command has what every command takes.
 const GLOBAL: &str = "Global options";
+
+/// What the short help of a command has of it.
+const GLOBALLY: &str = "Global options: -C DIR, --color WHEN, -q, -v, --json ('oxundo --help' has more)";
 
 /// Undo and redo for any coding agent, exactly
 ///
@@ -34,20 +37,32 @@ pub struct Cli {
 #[derive(Debug, Args)]
 pub struct GlobalArgs {
     /// Run as if started in this directory
-    #[arg(short = 'C', global = true, help_heading = GLOBAL, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(short = 'C', global = true, help_heading = GLOBAL, hide_short_help = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
     /// When to use colours
-    #[arg(long, global = true, help_heading = GLOBAL, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
     /// Print errors and answers only
-    #[arg(short, long, global = true, help_heading = GLOBAL)]
+    #[arg(short, long, global = true, help_heading = GLOBAL, hide_short_help = true)]
     pub quiet: bool,
     /// Say on stderr which git commands run, and how long scans and applies take
-    #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "quiet")]
+    #[arg(short, long, global = true, help_heading = GLOBAL, hide_short_help = true, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Print one JSON object, for errors too
-    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true)]
     pub json: bool,
+}
+
+impl Cli {
+    /// What a line says.
+    ///
+    /// # Errors
+    ///
+    /// Where it says nothing that there is, or asks for help.
+    pub fn parsed(line: &[OsString]) -> Result<Self, Error> {
+        let command = Self::command().mut_subcommands(|command| command.after_help(GLOBALLY));
+        Self::from_arg_matches(&command.try_get_matches_from(line)?)
+    }
 }
 
 /// When to use colours.
@@ -372,16 +387,23 @@ pub struct Distance {
     /// Go until this turn is the last one done
     #[arg(long, value_name = "TURN")]
     pub to: Option<String>,
-    /// What becomes of your own edits to what the turns changed [default: `oxundo.edits`, merge]
-    #[arg(long, value_name = "HOW")]
+    /// What becomes of your edits: merge, refuse or overwrite
+    ///
+    /// Those to what the turns changed: merge keeps them by a three-way merge, and refuses where they overlap; refuse refuses
+    /// wherever there are any; overwrite restores exactly, and redo brings them back [default: `oxundo.edits`, merge]
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
     pub edits: Option<Edits>,
-    /// Which branches move: those that the turns moved, or those too that others moved during them [default: own]
-    #[arg(long, value_name = "WHICH")]
+    /// Which branches move: own, those of the turns, or all
+    ///
+    /// With all, those move too that others moved during the turns [default: own]
+    #[arg(long, value_name = "WHICH", hide_possible_values = true)]
     pub branches: Option<Branches>,
     /// Change nothing, print the plan
     #[arg(long)]
     pub dry_run: bool,
-    /// Change nothing, print the plan and an id by which 'oxundo apply' carries out this very plan
+    /// Change nothing, print the plan and its id for 'apply'
+    ///
+    /// By the id, 'oxundo apply' carries out this very plan, or refuses.
     #[arg(long, conflicts_with = "dry_run")]
     pub plan: bool,
 }
@@ -409,22 +431,32 @@ pub struct UndoArgs {
     /// How far
     #[command(flatten)]
     pub distance: Distance,
-    /// Choose on the timeline screen, as 'oxundo rewind' does
+    /// Choose on the timeline screen: 'oxundo rewind'
     #[arg(short, long, conflicts_with_all = ["number", "steps", "to", "dry_run", "plan", "only", "revert", "pathspecs"])]
     pub interactive: bool,
-    /// Be asked by git what to take out, hunk by hunk, of the worktree alone
+    /// Be asked by git what to take out, hunk by hunk
+    ///
+    /// Of the worktree alone: HEAD and the index stay.
     #[arg(short, long, conflicts_with_all = ["interactive", "session", "revert"])]
     pub patch: bool,
-    /// Take this one turn or step, or these (3..5, 3.1..3.4), out and leave later ones; a turn in commit mode by a commit on top
+    /// Take this turn or step, or these (3..5, 3.1..3.4), out
+    ///
+    /// Later ones stay. A turn in commit mode is taken out by a commit on top.
     #[arg(long, value_name = "TURN", conflicts_with_all = ["number", "steps", "to"])]
     pub only: Option<String>,
-    /// Take out what this session did in the last turn in which it took part, and leave what others did in it
+    /// Take out what this session did in its last turn
+    ///
+    /// What others did in that turn stays.
     #[arg(long, value_name = "ID", conflicts_with_all = ["number", "steps", "to", "only", "revert", "pathspecs"])]
     pub session: Option<String>,
-    /// Take the turns out by commits on top of HEAD, published or not; rewrite nothing
+    /// Take the turns out by commits on top of HEAD
+    ///
+    /// Published or not: nothing is rewritten.
     #[arg(long)]
     pub revert: bool,
-    /// Make a copy of the agent's conversation that ends before the undone prompt, and say what takes that up
+    /// Take the agent's conversation back too, as a copy
+    ///
+    /// The copy ends before the undone prompt, and the line that takes it up is printed.
     #[arg(long, conflicts_with = "interactive")]
     pub conversation: bool,
     /// Take only these paths out, of the worktree alone
@@ -459,7 +491,9 @@ pub struct RestoreArgs {
     /// Change nothing, print the plan
     #[arg(long)]
     pub dry_run: bool,
-    /// Change nothing, print the plan and an id by which 'oxundo apply' carries out this very plan
+    /// Change nothing, print the plan and its id for 'apply'
+    ///
+    /// By the id, 'oxundo apply' carries out this very plan, or refuses.
     #[arg(long, conflicts_with = "dry_run")]
     pub plan: bool,
 }
@@ -591,28 +625,36 @@ pub struct LogArgs {
     /// Show at most this many [default: 50]
     #[arg(short = 'n', long, value_name = "N")]
     pub number: Option<usize>,
-    /// Show turns of every branch and worktree, removed ones too, and those that can be redone no more
+    /// Show turns of every branch and worktree
+    ///
+    /// Removed ones too, and those that can be redone no more.
     #[arg(long, conflicts_with = "ops")]
     pub all: bool,
     /// Show all turns of this worktree, be it removed: `NAME` as in `NAME:17`
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["ops", "all"])]
+    #[arg(long, value_name = "NAME", hide_short_help = true, conflicts_with_all = ["ops", "all"])]
     pub worktree: Option<String>,
-    /// Draw a lane for each branch, worktree and session beside the turns
+    /// Draw a lane for each branch, worktree and session
     #[arg(long, conflicts_with = "ops")]
     pub graph: bool,
-    /// Show the steps of each turn: what changed around each call of the agent's tools
+    /// Show steps: what each call of the agent's tools changed
     #[arg(long, conflicts_with_all = ["ops", "graph"])]
     pub steps: bool,
     /// Show oxundo's operations instead of turns
     #[arg(long, conflicts_with_all = ["agent", "session", "since", "until", "grep", "pathspecs"])]
     pub ops: bool,
-    /// Print a line of your own for each turn, by git's placeholders where they fit: `%(turn) %h %s`
+    /// Print a line of your own a turn: `%(turn) %h %s`
+    ///
+    /// By git's placeholders where they fit, and %(turn), %(agent) and others for what git has not.
     #[arg(long, value_name = "FORMAT", alias = "pretty", conflicts_with_all = ["ops", "graph", "steps"])]
     pub format: Option<String>,
-    /// How dates are shown, as git has it: relative, iso, short, human, format:PATTERN … (`log.date`)
+    /// How dates are shown, as git has it: relative, iso, …
+    ///
+    /// Also short, human, format:PATTERN and the others [default: `log.date`]
     #[arg(long, value_name = "FORM")]
     pub date: Option<String>,
-    /// Go on printing what happens, as it happens: with --json an object a line
+    /// Go on printing what happens, as it happens
+    ///
+    /// With --json each event is an object on a line of its own.
     #[arg(long, conflicts_with_all = ["all", "worktree", "graph", "steps", "format", "number", "agent", "session", "since", "until", "grep", "pathspecs"])]
     pub follow: bool,
     /// Only turns of this agent
@@ -621,13 +663,15 @@ pub struct LogArgs {
     /// Only turns in which this session took part
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Only turns that ended since this date, in words as git has them: `2026-01-02`, `2 days ago`
+    /// Only turns that ended since then: `2 days ago`
+    ///
+    /// In words as git has them: `2026-01-02`, `yesterday`.
     #[arg(long, value_name = "DATE", alias = "after")]
     pub since: Option<String>,
     /// Only turns that ended until this date
     #[arg(long, value_name = "DATE", alias = "before")]
     pub until: Option<String>,
-    /// Only turns whose message or prompt this regular expression matches
+    /// Only turns whose message or prompt has a match of this
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     pub grep: Option<String>,
     /// Only turns that changed one of these paths

@@ -1,7 +1,7 @@
 //! Reading a command line.
 
 use crate::program::args::{Cli, Command, GlobalArgs};
-use clap::{Args, Error, FromArgMatches, Parser};
+use clap::{Args, Error, FromArgMatches};
 use std::ffi::OsString;
 
 /// What a command line says.
@@ -17,7 +17,7 @@ pub fn parse(args: &[OsString]) -> Result<Cli, Error> {
         Some("turn") => alone(args, "turn", Command::Turn),
         _ => None,
     };
-    quick.map_or_else(|| Cli::try_parse_from(args), Ok)
+    quick.map_or_else(|| Cli::parsed(args), Ok)
 }
 
 /// The same, as if this were the only command there is.
@@ -59,7 +59,7 @@ mod tests {
             let args: Vec<OsString> =
                 std::iter::once("oxundo").chain(line.split_whitespace()).map(Into::into).collect();
             let told = |read: Result<Cli, Error>| read.map_or_else(|error| error.to_string(), |cli| format!("{cli:?}"));
-            assert_eq!(told(parse(&args)), told(Cli::try_parse_from(&args)), "{line}");
+            assert_eq!(told(parse(&args)), told(Cli::parsed(&args)), "{line}");
         }
     }
 }
