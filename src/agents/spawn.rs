@@ -30,6 +30,19 @@ pub enum Missing {
     NotFound,
     /// It is there but cannot be executed.
     NotExecutable,
+    /// It is a directory: for what looks on `PATH` there is no such command.
+    Directory { by_path: bool },
+}
+
+impl Missing {
+    /// How it is said, and the exit code, which is that of env(1).
+    pub fn told(self) -> (&'static str, u8) {
+        match self {
+            Self::NotFound => ("no such command", 127),
+            Self::NotExecutable => ("not executable", 126),
+            Self::Directory { by_path } => ("a directory, not a command", if by_path { 126 } else { 127 }),
+        }
+    }
 }
 
 /// Finds the agent's program.
@@ -40,13 +53,18 @@ pub fn find(program: &OsStr) -> Result<PathBuf, Missing> {
     let found = which::which(program);
     found.map_err(|_| {
         let named = Path::new(program);
-        let there = if named.components().count() > 1 {
+        let by_path = named.components().count() > 1 || named.is_absolute() || program == ".";
+        let there = if by_path {
             named.exists()
         } else {
             let path = std::env::var_os("PATH").unwrap_or_default();
             std::env::split_paths(&path).any(|directory| directory.join(named).exists())
         };
-        if there { Missing::NotExecutable } else { Missing::NotFound }
+        match named.is_dir() {
+            true => Missing::Directory { by_path },
+            false if there => Missing::NotExecutable,
+            false => Missing::NotFound,
+        }
     })
 }
 

@@ -153,7 +153,10 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
             break;
         }
     }
-    if turns.is_empty() || first.is_some_and(|first| turns.iter().all(|turn| turn.turn != first)) {
+    if first.is_none() && turns.is_empty() {
+        return Err(nothing(Op::Squash, "the last turn is published, or began on another branch").into());
+    }
+    if first.is_some_and(|first| turns.iter().all(|turn| turn.turn != first)) {
         return Err(no_such_line().into());
     }
     Ok(turns)

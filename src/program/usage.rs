@@ -5,8 +5,9 @@ use crate::agents::spawn;
 use crate::error::{Code, Refusal};
 use crate::model::bytes::{quoted_line, shell_word};
 use crate::model::step::StepName;
-use clap::Error;
+use crate::program::args::Cli;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Error};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
@@ -24,6 +25,7 @@ pub fn is_for_all(args: &[OsString]) -> bool {
 /// Options that others have for what is something else here, by the command: the option, and what to do.
 const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
     (&["undo"], &["--all", "-a"], "'oxundo undo --to 0' takes every turn back"),
+    (&["undo"], &["--yes", "-y"], "undo asks nothing, and redo takes it back"),
     (&["redo"], &["--all", "-a"], "'oxundo log' shows the turns, and 'oxundo redo --to TURN' brings them back"),
     (&["undo", "restore"], &["--path", "--file", "--paths"], "paths come last, behind ' -- '"),
     (
@@ -60,14 +62,26 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("tag", &["checkpoint", "-m"]),
     ("clean", &["gc"]),
     ("prune", &["gc"]),
+    ("config", &["man", "config"]),
+    ("version", &["--version"]),
+    // What stands before the command already.
+    ("oxundo", &[]),
+    ("git", &[]),
 ];
+
+/// So often a line is put right: it may have more than one slip.
+const SLIPS: usize = 3;
 
 /// What a wrong command line is told.
 pub fn refusal(error: &Error, args: &[OsString]) -> Refusal {
+    refused(error, args, SLIPS)
+}
+
+fn refused(error: &Error, args: &[OsString], slips: usize) -> Refusal {
     if let Some(refusal) = misplaced(args) {
         return refusal;
     }
-    let typed = Typed::new(error, args);
+    let typed = Typed { slips, ..Typed::new(error, args) };
     match error.kind() {
         ErrorKind::InvalidSubcommand => typed.no_command(),
         ErrorKind::UnknownArgument => typed.unknown(),
@@ -95,13 +109,15 @@ struct Typed<'a> {
     words: Vec<String>,
     /// Where the subcommand is in them.
     command: Option<usize>,
+    /// So often it can be put right.
+    slips: usize,
 }
 
 impl<'a> Typed<'a> {
     fn new(error: &'a Error, args: &[OsString]) -> Self {
         let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
         let command = command_at(&words.iter().map(String::as_bytes).collect::<Vec<_>>());
-        Self { error, words, command }
+        Self { error, words, command, slips: 0 }
     }
 
     /// The subcommand's name.
@@ -119,28 +135,34 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// What was meant, if what clap suggests for a word is that but for a slip: for what it finds likely, a line is offered
-    /// that may do something else.
-    fn meant(&self, kind: ContextKind, given: &str) -> Option<String> {
-        // The likeliest comes last.
-        let near = match self.error.get(kind)? {
-            ContextValue::String(text) => text,
-            ContextValue::Strings(texts) => texts.last()?,
-            _ => return None,
-        };
-        let is_slip = |near: &&String| damerau_levenshtein(given, near) <= given.len().div_ceil(4).min(2);
-        Some(near).filter(is_slip).cloned()
+    /// Which option was meant.
+    fn option(&self, given: &str) -> Option<String> {
+        let mut program = Cli::command();
+        program.build();
+        let command = program.find_subcommand(self.name()).unwrap_or(&program);
+        let options = command.get_arguments().filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long);
+        near(given, options.map(|option| format!("--{option}")))
     }
 
-    /// The whole line with another word in the place of one.
+    /// The hint to type the whole line with another word in the place of one.
     fn with(&self, old: &str, new: &str) -> String {
         let as_value = format!("{old}=");
-        let replaced = self.words.iter().map(|word| match word.strip_prefix(&as_value) {
+        self.run(self.words.iter().map(|word| match word.strip_prefix(&as_value) {
             _ if word == old => new.to_owned(),
             Some(value) => format!("{new}={value}"),
             None => word.clone(),
+        }))
+    }
+
+    /// The hint to type this line; where something is wrong with that too, what is told of it.
+    fn run<W: Into<OsString>>(&self, words: impl IntoIterator<Item = W>) -> String {
+        let words: Vec<OsString> = ["oxundo".into()].into_iter().chain(words.into_iter().map(Into::into)).collect();
+        let error = Cli::parsed(&words).err().filter(Error::use_stderr);
+        let told = error.and_then(|error| {
+            let slips = self.slips.checked_sub(1)?;
+            refused(&error, &words, slips).hints.into_iter().next()
         });
-        line(replaced)
+        told.unwrap_or_else(|| run(&line(words[1..].iter().map(|word| word.as_encoded_bytes()))))
     }
 
     /// The whole line with `--` before a word and those behind it.
@@ -162,7 +184,7 @@ impl<'a> Typed<'a> {
         if self.name() == "help" && name.starts_with('-') {
             let words = self.words.iter().filter(|word| !word.starts_with('-'));
             let whose = "'help'";
-            return Refusal::new(Code::Usage, format!("{whose} has no option '{name}'")).hint(run(&line(words)));
+            return Refusal::new(Code::Usage, format!("{whose} has no option '{name}'")).hint(self.run(words));
         }
         if self.name() == "help" {
             let first = self.command.map(|at| &self.words[..self.words.len().min(at + 2)]);
@@ -175,28 +197,34 @@ impl<'a> Typed<'a> {
             .command
             .map(|at| line(["run".to_owned(), "--".to_owned()].into_iter().chain(self.words[at..].to_vec())));
         let is_program = adapter(&name).is_some() || spawn::find(name.as_ref()).is_ok();
-        if let Some(meant) = self.synonym() {
-            return refusal.hint(run(&meant));
+        let apart = shell_words::split(&name).ok().filter(|words| words.len() > 1);
+        if let (Some(apart), Some(at)) = (apart, self.command) {
+            let words = self.words[..at].iter().cloned().chain(apart).chain(self.words[at + 1..].iter().cloned());
+            return refusal.hint(self.run(words));
         }
-        // Some are for programs alone.
-        let near = self.meant(ContextKind::SuggestedSubcommand, &name).filter(|near| !near.starts_with('_'));
-        match (near, agents) {
-            (Some(near), _) if !is_program => refusal.hint(run(&self.with(&name, &near))),
+        if let Some(meant) = self.synonym() {
+            return refusal.hint(self.run(meant));
+        }
+        let program = Cli::command();
+        let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
+        let names = commands.flat_map(|command| [command.get_name()].into_iter().chain(command.get_visible_aliases()));
+        match (near(&name, names.map(str::to_owned)), agents) {
+            (Some(near), _) if !is_program => refusal.hint(self.with(&name, &near)),
+            _ if is_turn(&name) => refusal.hint(format!("if it is a turn: {}", quoted_line(&line(["show", &name])))),
             (_, Some(agents)) if is_program => refusal.hint(format!("to run it as an agent: {}", quoted_line(&agents))),
             _ => refusal.hint("run 'oxundo -h' to see the commands"),
         }
     }
 
     /// The line with the command that is meant by another's name.
-    fn synonym(&self) -> Option<String> {
+    fn synonym(&self) -> Option<Vec<&str>> {
         let at = self.command?;
         let (_, meant) = SYNONYMS.iter().find(|(name, _)| *name == self.words[at])?;
         // An option that takes what follows needs something.
         let is_bare = self.words.len() == at + 1;
-        let meant = meant.iter().filter(|word| !(is_bare && word.starts_with('-')));
+        let meant = meant.iter().filter(|word| !(is_bare && meant.len() > 1 && word.starts_with('-')));
         let [before, after] = [&self.words[..at], &self.words[at + 1..]];
-        let words = before.iter().map(String::as_str).chain(meant.copied()).chain(after.iter().map(String::as_str));
-        Some(line(words))
+        Some(before.iter().map(String::as_str).chain(meant.copied()).chain(after.iter().map(String::as_str)).collect())
     }
 
     fn unknown(&self) -> Refusal {
@@ -215,7 +243,7 @@ impl<'a> Typed<'a> {
             && let Some(number) = self.words.iter().find(is_number)
         {
             return Refusal::new(Code::Usage, format!("'{name}' takes a number of turns without '-'"))
-                .hint(run(&self.with(number, &number[1..])));
+                .hint(self.with(number, &number[1..]));
         }
         if !given.starts_with('-') {
             return self.one_too_many(&given);
@@ -225,32 +253,57 @@ impl<'a> Typed<'a> {
         let whose = if is_before { "oxundo".to_owned() } else { format!("'{name}'") };
         let refusal = Refusal::new(Code::Usage, format!("{whose} has no option '{given}'"));
         if is_before {
-            return match self.meant(ContextKind::SuggestedArg, &given) {
-                Some(near) => refusal.hint(run(&self.with(&given, &near))),
+            return match self.option(&given) {
+                Some(near) => refusal.hint(self.with(&given, &near)),
                 None => refusal.hint("run 'oxundo -h' to see the commands"),
             };
         }
         if FORCED.contains(&name) && ["--force", "-f", "--hard"].contains(&given.as_str()) {
-            let exactly = quoted_line(&self.with(&given, "--edits=overwrite"));
-            return refusal.hint(format!("run {exactly} to restore exactly what was there: redo has your edits"));
+            let exactly = self.with(&given, "--edits=overwrite");
+            let is_it = exactly.contains("--edits=overwrite");
+            let why = if is_it { " to restore exactly what was there: redo has your edits" } else { "" };
+            return refusal.hint(exactly + why);
         }
         let known =
             ELSEWHERE.iter().find(|(names, options, _)| names.contains(&name) && options.contains(&given.as_str()));
-        match (known, self.meant(ContextKind::SuggestedArg, &given)) {
+        match (known, self.option(&given)) {
             (Some((.., what)), _) => refusal.hint(*what),
-            (None, Some(near)) => refusal.hint(run(&self.with(&given, &near))),
+            (None, Some(near)) => refusal.hint(self.with(&given, &near)),
             (None, None) => refusal.hint(self.help()),
         }
     }
 
     fn one_too_many(&self, given: &str) -> Refusal {
         let name = self.name();
+        let is_value = |word: &&String| word.starts_with('-') && word.ends_with(&format!("={given}"));
+        if let Some(word) = self.words.iter().find(is_value) {
+            let option = bare(word);
+            return Refusal::new(Code::Usage, format!("'{option}' takes no value")).hint(self.with(word, option));
+        }
         let refusal = Refusal::new(Code::Usage, format!("'{given}' is one word too many for '{name}'"));
-        let is_path = name == "log" && Path::new(given).symlink_metadata().is_ok();
-        if is_path || matches!(name, "undo" | "restore" | "diff") {
+        let is_path = Path::new(given).symlink_metadata().is_ok();
+        if let Some(meant) = self.more_words(given).filter(|_| !is_path) {
+            return refusal.hint(meant);
+        }
+        if is_path && name == "log" || matches!(name, "undo" | "restore" | "diff") {
             refusal.hint(format!("paths come behind ' -- ': {}", quoted_line(&self.with_paths(given))))
         } else {
             refusal.hint(self.help())
+        }
+    }
+
+    /// What was meant by a word too many, where that is known: a turn, or words that belong together.
+    fn more_words(&self, given: &str) -> Option<String> {
+        let (at, name) = (self.command?, self.name());
+        let words: Vec<&str> = self.words[at + 1..].iter().map(String::as_str).collect();
+        let is_plain = words.iter().all(|word| !word.starts_with('-'));
+        let line = |words: &[&str]| self.run(self.words[..at].iter().map(String::as_str).chain(words.iter().copied()));
+        match (name, &words[..]) {
+            ("undo" | "redo", [word, ..]) => of_turn(name, &format!("{word}{given}")),
+            ("log", _) if is_turn(given) => Some(format!("to see what it changed: 'oxundo show {given}'")),
+            ("checkpoint", [..]) if is_plain => Some(line(&[name, &words.join(" ")])),
+            ("describe", [turn, words @ ..]) if is_plain => Some(line(&[name, turn, "-m", &words.join(" ")])),
+            _ => None,
         }
     }
 
@@ -270,34 +323,40 @@ impl<'a> Typed<'a> {
             _ => return Refusal::new(Code::Usage, format!("'{given}' cannot be {}", named(&what))).hint(self.help()),
         };
         let refusal = Refusal::new(Code::Usage, format!("'{given}' is none of {values}"));
-        match self.meant(ContextKind::SuggestedValue, &given) {
-            Some(near) => refusal.hint(run(&self.with_value(&given, &near))),
+        match near(&given, values.split(", ").map(str::to_owned)) {
+            Some(near) => refusal.hint(self.with_value(&given, &near)),
             None => refusal.hint(self.help()),
         }
     }
 
-    /// The whole line with another value.
+    /// The hint to type the whole line with another value.
     fn with_value(&self, old: &str, new: &str) -> String {
         let behind = format!("={old}");
-        let replaced = self.words.iter().map(|word| match word.strip_suffix(&behind) {
+        self.run(self.words.iter().map(|word| match word.strip_suffix(&behind) {
             _ if word == old => new.to_owned(),
             Some(option) => format!("{option}={new}"),
             None => word.clone(),
-        });
-        line(replaced)
+        }))
     }
 
     /// A number of turns that is none.
     fn no_number(&self, given: &str, is_word: bool) -> Refusal {
         let name = self.name();
         let digits = given.trim_start_matches('-');
-        if digits.parse::<u64>().is_ok() || digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        if digits.parse::<u64>().is_ok() || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
             let what = if digits == "0" { "no turn" } else { "no number of turns" };
             return Refusal::new(Code::Usage, format!("{given} is {what} to {name}"))
                 .hint(format!("run 'oxundo {name}' for one turn, 'oxundo {name} 2' for two"));
         }
         let refusal = Refusal::new(Code::Usage, format!("'{given}' is no number of turns"));
-        if is_word && ["@", "HEAD"].contains(&given) {
+        if let Some(meant) = of_turn(name, given).filter(|_| is_word) {
+            return refusal.hint(meant);
+        }
+        if is_word && given == "all" {
+            let all = ELSEWHERE.iter().find(|(names, options, _)| names.contains(&name) && options.contains(&"--all"));
+            return refusal.hints(all.map(|(.., what)| (*what).to_owned()));
+        }
+        if is_word && ["@", "HEAD", "last"].contains(&given) {
             return refusal.hint(format!("run 'oxundo {name}' for one turn"));
         }
         if is_word && name == "undo" && given.contains("..") {
@@ -333,7 +392,12 @@ impl<'a> Typed<'a> {
 
     fn missing(&self) -> Refusal {
         let what = self.context(ContextKind::InvalidArg).unwrap_or_default();
-        let refusal = Refusal::new(Code::Usage, format!("'{}' needs {}", self.name(), named(&what)));
+        let needed = match named(&what).rsplit_once(", ") {
+            Some((some, last)) => format!("{some} or {last}"),
+            None if what.starts_with('-') => format!("'{}'", bare(&what)),
+            None => named(&what),
+        };
+        let refusal = Refusal::new(Code::Usage, format!("'{}' needs {needed}", self.name()));
         match self.name() {
             "run" => refusal.hint("give the command to run: 'oxundo run -- claude'"),
             _ => refusal.hint(self.help()),
@@ -343,6 +407,36 @@ impl<'a> Typed<'a> {
     fn other(&self) -> Refusal {
         Refusal::new(Code::Usage, in_its_words(self.error)).hint(self.help())
     }
+}
+
+/// Which of some words was meant, where it is that but for a slip, or its end: for what is likely, a line is offered that may do
+/// something else.
+pub fn near(given: &str, words: impl IntoIterator<Item = String>) -> Option<String> {
+    let given = &given.to_lowercase();
+    let words = words.into_iter().map(|word| (damerau_levenshtein(given, &word), word));
+    let (ends, others): (Vec<_>, Vec<_>) =
+        words.partition(|(_, word)| given.trim_matches('-').len() > 2 && word.starts_with(given));
+    // What is so short is near to anything.
+    let most = if given.len() < 3 { 0 } else { given.len().div_ceil(4).min(2) };
+    let slip = others.into_iter().filter(|(slips, _)| *slips <= most).min();
+    let end = ends.into_iter().min().map(|(_, word)| word);
+    slip.map(|(_, word)| word).or(end)
+}
+
+/// Whether a word may name a turn, or several.
+fn is_turn(word: &str) -> bool {
+    word.starts_with(['@', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) || word.starts_with("HEAD")
+}
+
+/// What is said of a turn's number where a number of turns is wanted: `turn 3`, `#3`.
+fn of_turn(command: &str, word: &str) -> Option<String> {
+    let number: u64 = word.strip_prefix("turn").or_else(|| word.strip_prefix('#'))?.parse().ok()?;
+    Some(match command {
+        "undo" => format!(
+            "'oxundo undo --only {number}' takes turn {number} alone out, 'oxundo undo --to {number}' all later ones back"
+        ),
+        _ => format!("'oxundo redo --to {number}' brings turn {number} back"),
+    })
 }
 
 /// What clap says of it.
@@ -467,7 +561,14 @@ pub fn without_directory(args: &[OsString]) -> String {
     let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
     let is_directory = |at: usize| words[at].starts_with(b"-C") || (at > 0 && words[at - 1] == b"-C");
     let command = command_at(&words).unwrap_or(words.len());
-    quoted_line(&line((0..words.len()).filter(|at| *at >= command || !is_directory(*at)).map(|at| words[at])))
+    // What is the agent's is as it stands.
+    let is_agents = |at: &usize| {
+        let is_first =
+            !words[*at].starts_with(b"-") && !is_directory(*at) && [&b"run"[..], b"acp"].contains(&words[command]);
+        is_first || words[*at] == b"--"
+    };
+    let end = (command + 1..words.len()).find(is_agents).unwrap_or(words.len());
+    quoted_line(&line((0..words.len()).filter(|at| *at >= end || !is_directory(*at)).map(|at| words[at])))
 }
 
 /// Where the command is in a line.

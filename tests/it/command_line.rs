@@ -159,7 +159,64 @@ fn an_agents_command_in_one_word_is_told_apart() {
     output.warns("`oxundo run -- sh -c 'echo x'`");
     let output = repo.oxundo(["run", "--", "no-such-agent -p x"]);
     output.exits(127);
-    assert!(!output.err().contains("word by word"), "{output:?}");
+    assert!(!output.err().contains("in words of its own"), "{output:?}");
+}
+
+#[test]
+fn a_directory_is_told_apart_from_a_command() {
+    let repo = Sandbox::new();
+    repo.write("src/a.rs", "a\n");
+    for (name, code) in [("src", 127), ("./src", 126)] {
+        let output = repo.oxundo(["run", "--", name]);
+        output.exits(code);
+        output.warns(&format!("error: '{name}': a directory, not a command"));
+        output.warns(&format!("hint: to run a command there: 'oxundo -C {name} run -- COMMAND'"));
+    }
+    assert!(repo.oxundo(["log"]).out().is_empty(), "nothing is recorded");
+}
+
+#[test]
+fn each_line_that_is_offered_for_a_wrong_one_can_be_typed() {
+    let repo = Sandbox::new();
+    for (typed, meant) in [
+        ("lgo", "run 'oxundo log'"),
+        ("statu", "run 'oxundo status'"),
+        ("go", "run 'oxundo -h' to see the commands"),
+        ("version", "run 'oxundo --version'"),
+        ("config", "run 'oxundo man config'"),
+        ("oxundo undo 2", "run 'oxundo undo 2'"),
+        ("git undo", "run 'oxundo undo'"),
+        ("reset --hard", "run 'oxundo undo -h' to see what it takes"),
+        ("undoo --dryrun", "run 'oxundo undo --dry-run'"),
+        ("undo --dry", "run 'oxundo undo --dry-run'"),
+        ("undo --branch main", "run 'oxundo undo -h' to see what it takes"),
+        ("undo all", "'oxundo undo --to 0' takes every turn back"),
+        ("undo last", "run 'oxundo undo' for one turn"),
+        ("undo turn 3", "'oxundo undo --only 3' takes turn 3 alone out, 'oxundo undo --to 3' all later ones back"),
+        ("undo #3", "'oxundo undo --only 3' takes turn 3 alone out, 'oxundo undo --to 3' all later ones back"),
+        ("redo turn3", "'oxundo redo --to 3' brings turn 3 back"),
+        ("log 3", "to see what it changed: 'oxundo show 3'"),
+        ("log 1..3", "to see what it changed: 'oxundo show 1..3'"),
+        ("checkpoint before lunch", "run `oxundo checkpoint 'before lunch'`"),
+        ("describe 3 hello there", "run `oxundo describe 3 -m 'hello there'`"),
+        ("branch 3", "run 'oxundo branch turn-3 3' to start one at that turn"),
+        ("branch @", "run 'oxundo branch new @' to start one at that turn"),
+        ("UNDO", "run 'oxundo undo'"),
+        ("3", "if it is a turn: 'oxundo show 3'"),
+        ("undo --dry-run=1", "run 'oxundo undo --dry-run'"),
+        ("init claud", "run 'oxundo init claude'"),
+        ("turn bgin", "run 'oxundo turn begin'"),
+    ] {
+        let output = repo.oxundo(typed.split(' '));
+        output.exits(2);
+        let hint = output.err().lines().find_map(|line| line.strip_prefix("hint: ").map(str::to_owned));
+        assert_eq!(hint.as_deref(), Some(meant), "{typed}: {output:?}");
+    }
+    repo.oxundo(["undo 3"]).warns("hint: run 'oxundo undo 3'");
+    repo.oxundo(["log", "-C", "/nowhere"]).warns("hint: run 'oxundo log' to do it here");
+    repo.oxundo(["run", "-C", "/nowhere", "grep", "-C", "3"]).warns("hint: run 'oxundo run grep -C 3' to do it here");
+    repo.oxundo(["blame", ""]).warns("error: 'blame' needs FILE");
+    repo.oxundo(["turn"]).warns("error: 'turn' needs begin, end or abort");
 }
 
 #[test]

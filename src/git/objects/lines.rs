@@ -51,7 +51,9 @@ impl Objects<'_> {
 /// What git says is wrong with a range: where it shows how it is used, it has not understood it.
 fn gits_reason(error: &anyhow::Error) -> String {
     let told = format!("{:#}", error.root_cause());
-    if told.contains("usage: git") { "git does not understand it".to_owned() } else { told }
+    let why = told.strip_prefix("git blame: ").unwrap_or(&told);
+    let why = why.strip_prefix("fatal: ").unwrap_or(why);
+    if told.contains("usage: git") { "git does not understand it".to_owned() } else { why.to_owned() }
 }
 
 /// The refusal of a range of lines that is none.

@@ -1,7 +1,6 @@
 //! `oxundo acp`: a turn a prompt, between an editor and an agent.
 
 use crate::agents::spawn;
-use crate::agents::spawn::Missing;
 use crate::error::{Code, Refusal};
 use crate::program::acp::{answer, serve};
 use crate::program::args::AcpArgs;
@@ -26,10 +25,7 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &AcpArgs) -> Result<ExitCode> {
     let program = match spawn::find(&args.command[0]) {
         Ok(program) => program,
         Err(missing) => {
-            let (what, code) = match missing {
-                Missing::NotFound => ("no such command", 127),
-                Missing::NotExecutable => ("not executable", 126),
-            };
+            let (what, code) = missing.told();
             let name = args.command[0].to_string_lossy();
             ui.refuse(
                 &Refusal::new(Code::NotFound, format!("'{name}': {what}"))

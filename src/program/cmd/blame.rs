@@ -1,5 +1,6 @@
 //! `oxundo blame`: which turn wrote each line of a file.
 
+use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::clock::ago;
 use crate::model::bytes::{quoted, sanitized};
@@ -26,6 +27,11 @@ pub struct Blamed {
 pub fn run(repo: &Repo, ui: &Ui, args: &BlameArgs) -> Result<Blamed> {
     let heard = ui.heard();
     let view = look(repo, &heard, "blame")?;
+    if args.file.is_empty() {
+        let (command, what) = ("blame", "FILE");
+        let refusal = Refusal::new(Code::Usage, format!("'{command}' needs {what}"));
+        return Err(refusal.hint("run 'git ls-files' to see paths").into());
+    }
     let path = from_prefix(repo, args.file.as_bytes())?;
     let lines = blame(&view, path.as_bstr(), &args.lines)?;
     Ok(Blamed { path, lines })

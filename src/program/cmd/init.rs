@@ -15,12 +15,13 @@ use crate::git::repo::Repo;
 use crate::git::repo::scratch::replace_synced;
 use crate::git::repo::scratch::{KEPT_AT_PURGE, REPLACED};
 use crate::git::timeline::Timelines;
-use crate::model::bytes::{sanitized, shell_word};
+use crate::model::bytes::{instead, sanitized, shell_word};
 use crate::model::checkpoint::shown_name;
 use crate::ops::purge::only_copies;
 use crate::ops::turn::session::settled;
 use crate::program::args::{InitArgs, ScopeArgs, UninstallArgs};
 use crate::program::ui::{Answer, Ui};
+use crate::program::usage;
 use anyhow::Result;
 use dialoguer::MultiSelect;
 use serde_json::{Value, json};
@@ -238,6 +239,7 @@ fn chosen(ui: &Ui, args: &InitArgs) -> Result<Vec<&'static Setup>> {
 fn named(names: &[String]) -> Result<Vec<&'static Setup>> {
     let unknown = |name: &String| {
         let refusal = Refusal::new(Code::Usage, format!("'{}' is not an agent that oxundo knows", sanitized(name)))
+            .hints(usage::near(name, setup::names().split(", ").map(str::to_owned)).map(|near| instead(name, &near)))
             .hint(format!("known are {}", setup::names()));
         // What is not there can be run no more than it can be set up.
         match spawn::find(name.as_ref()) {

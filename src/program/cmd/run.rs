@@ -44,16 +44,17 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
     let program = match spawn::find(&args.command[0]) {
         Ok(program) => program,
         Err(missing) => {
-            let (what, code) = match missing {
-                Missing::NotFound => ("no such command", 127),
-                Missing::NotExecutable => ("not executable", 126),
-            };
+            let (what, code) = missing.told();
             super::apply_global_settings(ui);
             let refusal = Refusal::new(Code::NotFound, format!("'{name}': {what}"));
             let words = usage::in_words(&args.command[0]).filter(|_| args.command.len() == 1);
             let refusal = match words {
-                Some(line) => refusal.hint(format!("nothing was recorded; word by word: {line}")),
-                None => refusal.hint("nothing was recorded; check the command's name and PATH"),
+                Some(line) => refusal.hint(format!("give the command in words of its own: {line}")),
+                None if matches!(missing, Missing::Directory { .. }) => {
+                    let there = usage::line([&b"-C"[..], args.command[0].as_bytes(), b"run", b"--", b"COMMAND"]);
+                    refusal.hint(format!("to run a command there: {}", quoted_line(&there)))
+                }
+                None => refusal.hint("check the command's name and PATH"),
             };
             ui.refuse(&refusal);
             report(ui, args, || Ok(json!({"error": refusal})));
