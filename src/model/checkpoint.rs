@@ -44,6 +44,11 @@ pub fn short_branch(name: &str) -> Cow<'_, str> {
     shown_name(name.strip_prefix("refs/heads/").unwrap_or(name))
 }
 
+/// Where HEAD is or was, as people write it.
+pub fn shown_place(branch: Option<&str>) -> String {
+    branch.map_or_else(|| "a detached HEAD".to_owned(), |name| format!("'{}'", short_branch(name)))
+}
+
 /// A name of git's, such as a ref's or a worktree's, as people write it; quoted as git quotes paths where it is not UTF-8.
 pub fn shown_name(name: &str) -> Cow<'_, str> {
     if name.contains('\0') { quoted(lossless::decode(name).as_bstr()).into() } else { name.into() }

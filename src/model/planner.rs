@@ -259,7 +259,8 @@ impl Planner<'_, '_> {
                     let all = [&now, &change.from, &change.to];
                     if let Some(one) = all.into_iter().find(|one| one.is_under_way()) {
                         let (word, turn) = (one.word(), turn.turn);
-                        self.torn.get_or_insert_with(|| format!("the {word} in progress is not as turn {turn} has it"));
+                        self.torn
+                            .get_or_insert_with(|| format!("the {word} in progress is not as it was in turn {turn}"));
                     }
                     now.clone()
                 }

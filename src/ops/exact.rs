@@ -9,7 +9,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::model::bytes::{sanitized, shell_word};
-use crate::model::checkpoint::{Change, Checkpoint, Delta, short_branch};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, shown_place};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::merge::Edits;
@@ -97,11 +97,11 @@ fn check_branch(view: &View<'_>, words: &str, goal: &Checkpoint) -> Result<()> {
         let files = files_alone(view, words).map(|line| format!("or {line}"));
         return Err(in_progress(word).hints(files).into());
     }
-    let then = goal.head.branch.as_deref().map_or("a detached HEAD".into(), |name| format!("'{}'", short_branch(name)));
+    let then = shown_place(goal.head.branch.as_deref());
     let Some(switch) = switching::line(view, goal.head.branch.as_deref(), goal.head.commit)? else {
         return Err(is_gone(view, words, goal).into());
     };
-    let message = format!("the state of '{}' is one of {then}, and HEAD is not there", sanitized(words));
+    let message = format!("'{}' is a state of {then}, and HEAD is not there", sanitized(words));
     let files = files_alone(view, words).map(|line| format!("or {line}"));
     Err(Refusal::new(Code::Branch, message).hint(format!("run '{switch}' first")).hints(files).into())
 }

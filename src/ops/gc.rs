@@ -33,7 +33,7 @@ pub enum Effort {
 }
 
 /// What is said where turns stay for what is in them.
-const HELD: &str = "older turns and rescues stay too that may hold the only copy of something of yours: 'oxundo gc --drop-user' lets them go";
+const HELD: &str = "older turns and rescues that may hold the only copy of something of yours stay too: 'oxundo gc --drop-user' lets them go";
 
 /// The age in seconds beyond which turns go; `None` keeps all.
 type Keep = Option<u64>;

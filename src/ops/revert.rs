@@ -139,7 +139,8 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
         (Made::Revert(numbers.clone()), format!("take out {noun} {listed}"), whose)
     } else {
         let paths: Vec<_> = pathspecs.iter().map(|path| path.to_string_lossy()).collect();
-        let message = format!("take out {} of {noun} {listed}", paths.join(" "));
+        let paths = Some(paths.join(" ")).filter(|paths| paths != ":/").unwrap_or_else(|| "parts".to_owned());
+        let message = format!("take out {paths} of {noun} {listed}");
         (Made::PartialRevert(numbers.clone()), message, format!("parts of {whose}"))
     };
     PlannedTurn {

@@ -760,7 +760,7 @@ fn an_agent_whose_conversations_are_elsewhere_has_none_forked() {
     repo.agent("echo three >>a.txt");
     let output = repo.oxundo(["undo", "--conversation"]);
     output.success();
-    output.warns("warning: no agent's session is known of what is undone: no conversation is forked");
+    output.warns("warning: no agent's session is on record for what is undone: no conversation is forked");
 }
 
 #[test]

@@ -192,7 +192,7 @@ mod traced {
             }
             told += 1;
             let said = &trace.stderr;
-            assert!(said.contains("error: undo is done but for its end, "), "{}: {said}", point.text);
+            assert!(said.contains("error: undo is done, and the next command finishes "), "{}: {said}", point.text);
             assert!(said.contains("run 'oxundo status'") && !said.contains("run 'oxundo undo'"), "{said}");
             repo.oxundo(["status"]).success();
             repo.oxundo(["redo"]).success();

@@ -32,7 +32,7 @@ pub fn other_operation() -> anyhow::Error {
 /// What failed behind the point at which all is done: the same command again would be another one.
 pub fn all_but_done(op: Op, error: &anyhow::Error) -> anyhow::Error {
     let (word, cause) = (op.word(), to_refusal(error).message);
-    Refusal::new(Code::Io, format!("{word} is done but for its end, which the next command brings about: {cause}"))
+    Refusal::new(Code::Io, format!("{word} is done, and the next command finishes what is left of it: {cause}"))
         .hint(LOOK_FIRST)
         .into()
 }

@@ -18,7 +18,7 @@ pub fn named_git_dir(directory: &Path) -> Result<Option<PathBuf>> {
     let Some(named) = given("GIT_DIR") else { return Ok(None) };
     let found = absolute(&directory.join(&named));
     found.map(Some).map_err(|_| {
-        let message = format!("GIT_DIR is '{}', and there is nothing", Path::new(&named).display());
+        let message = format!("GIT_DIR is '{}', where there is nothing", Path::new(&named).display());
         Refusal::new(Code::Usage, message).hint("run 'unset GIT_DIR', then the same command again").into()
     })
 }

@@ -6,7 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
-use crate::model::checkpoint::{Checkpoint, Head, short_branch, uncovered_changes};
+use crate::model::checkpoint::{Checkpoint, Head, shown_place, uncovered_changes};
 use crate::model::place::base_of;
 use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
@@ -168,8 +168,8 @@ impl Way {
 
 /// The refusal for a turn that has switched branches, where HEAD is not on the one on which the walk enters it.
 fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Result<Refusal> {
-    let wanted = start.branch.as_deref().map_or("a detached HEAD".into(), short_branch);
-    let message = format!("turn {} switched branches, and HEAD is not on '{wanted}', where it is to be", turn.turn);
+    let wanted = shown_place(start.branch.as_deref());
+    let message = format!("turn {} switched branches, and HEAD is not on {wanted}, where it is to be", turn.turn);
     if start.branch.is_none() {
         return Ok(Refusal::new(Code::Branch, message).hint("run 'git switch --detach' first"));
     }

@@ -295,11 +295,11 @@ fn check_arrival(view: &View<'_>, plan: &Plan, now: &Checkpoint) -> Result<()> {
     }
     let line = putting_back(name, to.commit, found.is_some());
     if found.is_none() {
-        return Err(Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, is no branch any more"))
+        return Err(Refusal::new(Code::Branch, format!("'{shown}', to which HEAD would go, is no branch any more"))
             .hint(format!("run '{line}' to have it again, then the same command again"))
             .into());
     }
-    Err(Refusal::new(Code::Branch, format!("'{shown}', which HEAD would be on, has gone on since"))
+    Err(Refusal::new(Code::Branch, format!("'{shown}', to which HEAD would go, has new commits"))
         .hint(format!("run '{line}' to put it there, then the same command again"))
         .hints(switch.map(|switch| format!("or run '{switch}' to go there with git")))
         .into())

@@ -5,7 +5,7 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::model::bytes::{instead, shell_word};
-use crate::model::checkpoint::{Checkpoint, short_branch};
+use crate::model::checkpoint::{Checkpoint, shown_place};
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
 use crate::model::turn::{Made, Turn};
@@ -77,10 +77,8 @@ impl TurnRange {
         let passed = &self.turns[..self.back.saturating_sub(1)];
         let Some(at) = passed.iter().position(began_branch) else { return Ok(()) };
         let turn = &passed[at];
-        let [began, other] = [&turn.branch, &turn.began_on].map(|name| {
-            name.as_deref().map_or_else(|| "a detached HEAD".to_owned(), |name| format!("'{}'", short_branch(name)))
-        });
-        let message = format!("turn {} began {began}, and what is undone below it are turns of {other}", turn.turn);
+        let [began, other] = [&turn.branch, &turn.began_on].map(|name| shown_place(name.as_deref()));
+        let message = format!("turn {} began {began}, and the turns below it are those of {other}", turn.turn);
         let switch = match &turn.began_on {
             Some(other) if has_own_commits(view, turn)? => switching::line(view, Some(other), None)?,
             _ => None,
@@ -149,7 +147,7 @@ impl TurnRange {
     /// Redo right after turns were taken out brings back these, and no others.
     fn over_revert(view: &View<'_>, turn: Turn, steps: u64) -> Result<Self> {
         if steps > 1 {
-            let message = format!("redo first brings back what turn {} took out, and that alone", turn.turn);
+            let message = format!("what turn {} took out comes back first, by a redo of its own", turn.turn);
             return Err(Refusal::new(Code::Usage, message).hint("run 'oxundo redo' first, without --steps").into());
         }
         let place = Place { top: turn.previous, ..view.place()?.clone() };
@@ -221,7 +219,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
     /// Why there are no more turns to walk over.
     fn exhausted(&self, wanted: u64) -> Result<Refusal> {
         let (view, op) = (self.view, self.op);
-        let branch = short_branch(view.head.stack());
+        let here = here(view);
         if self.whole == 0
             && op == Op::Undo
             && let Some(refusal) = made_elsewhere(view)?
@@ -241,13 +239,22 @@ impl<'v, 'r> LineWalk<'v, 'r> {
                 (Op::Redo, 1) => format!("1 turn is undone, {wanted} were asked for"),
                 (Op::Redo, n) => format!("{n} turns are undone, {wanted} were asked for"),
                 (_, 0) => "no turn is done".to_owned(),
-                (_, 1) => format!("'{branch}' has 1 turn, {wanted} were asked for"),
-                (_, n) => format!("'{branch}' has {n} turns, {wanted} were asked for"),
+                (_, 1) => format!("{here} has 1 turn, {wanted} were asked for"),
+                (_, n) => format!("{here} has {n} turns, {wanted} were asked for"),
             },
         );
-        let all = Some(self.whole).filter(|whole| *whole > 0);
-        Ok(refusal.hints(all.map(|all| format!("or run 'oxundo {} {all}' for all of them", op.word()))))
+        let all = match self.whole {
+            0 => None,
+            1 => Some(format!("or run 'oxundo {}' for that one", op.word())),
+            all => Some(format!("or run 'oxundo {} {all}' for all of them", op.word())),
+        };
+        Ok(refusal.hints(all))
     }
+}
+
+/// Where HEAD is.
+fn here(view: &View<'_>) -> String {
+    view.head.branch.as_deref().map_or_else(|| "the detached HEAD".to_owned(), |name| shown_place(Some(name)))
 }
 
 /// Whether somebody has committed on top of where a turn ended: such a branch stays.
@@ -279,7 +286,7 @@ pub fn below(view: &View<'_>, turn: &Turn) -> Option<u64> {
 
 /// The refusal that no turn is done here, where some are elsewhere.
 fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
-    let here = short_branch(view.head.stack()).into_owned();
+    let here = here(view);
     let last = view.timeline.state.recorded(&view.head).last.top;
     let newest = last.or_else(|| view.timeline.state.newest_done().map(|(turn, _)| turn));
     let Some(turn) = newest.map(|turn| view.timeline.require_turn(turn)).transpose()? else { return Ok(None) };
@@ -289,8 +296,8 @@ fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
     if is_of_here && view.place()?.undone.contains(&number) {
         return Ok(None);
     }
-    let place = turn.branch_name().map_or("a detached HEAD".into(), |name| format!("'{name}'"));
-    let message = format!("'{here}' has no turns: turn {number}, the last one, was made on {place}");
+    let place = shown_place(turn.branch.as_deref());
+    let message = format!("{here} has no turns: turn {number}, the last one, was made on {place}");
     let elsewhere = turn.branch.as_deref().filter(|name| *name != view.head.stack());
     let switch = elsewhere.map(|name| switching::line(view, Some(name), None)).transpose()?.flatten();
     let hint = match switch {
@@ -329,8 +336,7 @@ pub fn is_done(view: &View<'_>, turn: u64) -> Result<bool> {
 
 /// The refusal to go back to a turn that is not below the last one done.
 fn not_below(view: &View<'_>, goal: u64) -> Refusal {
-    let branch = short_branch(view.head.stack()).into_owned();
-    let message = format!("turn {goal} is not among the turns of '{branch}'");
+    let message = format!("turn {goal} is not among the turns of {}", here(view));
     let refusal = Refusal::new(Code::Branch, message);
     // A branch that starts at it, and that undo takes away again.
     if is_done(view, goal).unwrap_or(false) {
@@ -368,7 +374,7 @@ pub fn nothing(op: Op, why: &str) -> Refusal {
 
 /// The refusal of a range whose ends are not one below the other.
 pub fn no_such_line() -> Refusal {
-    Refusal::new(Code::Branch, "there is no such line of turns on this branch")
+    Refusal::new(Code::Branch, "these turns do not follow each other on this branch")
         .hint("run 'oxundo log' to see its turns")
 }
 

@@ -4,7 +4,7 @@ use crate::error::Refusal;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::ago_of;
 use crate::model::bytes::{quoted, sanitized, shown, size};
-use crate::model::checkpoint::short_branch;
+use crate::model::checkpoint::{short_branch, shown_place};
 use crate::ops::outcome::Outcome;
 use crate::ops::status::{self as ops, Short, Status};
 use crate::ops::turn::session::look;
@@ -61,8 +61,7 @@ impl Answer for Status {
     }
 
     fn text(&self) -> String {
-        let branch = self.branch.as_deref().map_or("detached HEAD".into(), short_branch);
-        let mut text = format!("On '{}': ", sanitized(&branch));
+        let mut text = format!("On {}: ", sanitized(&shown_place(self.branch.as_deref())));
         text.push_str(&match self.undo_depth {
             0 => "no turns to undo".to_owned(),
             1 => "1 turn to undo".to_owned(),

@@ -31,7 +31,7 @@ use std::ffi::OsString;
 pub fn undo(repo: &Repo, ui: &Ui, args: &UndoArgs) -> Result<Outcome> {
     let done = undone(repo, ui, args)?;
     if args.conversation && done.conversations.iter().all(|one| one["session"].is_null()) {
-        ui.warn("no agent's session is known of what is undone: no conversation is forked");
+        ui.warn("no agent's session is on record for what is undone: no conversation is forked");
     }
     Ok(done)
 }
@@ -70,7 +70,7 @@ fn by_steps(repo: &Repo, ui: &Ui, args: &UndoArgs, forks: bool) -> Option<Result
     }
     let name = args.distance.to.as_deref().and_then(StepName::parse)?;
     if args.revert || !args.pathspecs.is_empty() {
-        let refusal = Refusal::new(Code::Usage, format!("'--to {name}' goes back to a step wholly"))
+        let refusal = Refusal::new(Code::Usage, format!("'--to {name}' goes back to a step as a whole"))
             .hint(way_without(&name.to_string(), &args.pathspecs));
         // Of a step that is not there, this is told first.
         return Some(make(repo, ui, Op::Undo, dry_run, |view: &View<'_>| {

@@ -30,8 +30,8 @@ impl Outcome {
             text.push_str(&format!(", {}", moved(&sanitized(&name), from, to)));
         }
         if self.plan.head.from.branch != self.plan.head.to.branch {
-            let to = self.plan.head.to.branch.as_deref().map_or("detached".into(), short_branch);
-            text.push_str(&format!(", HEAD to {}", sanitized(&to)));
+            let to = self.plan.head.to.branch.as_deref().map(short_branch);
+            text.push_str(&to.map_or(", HEAD detached".to_owned(), |to| format!(", HEAD to {}", sanitized(&to))));
         }
         text
     }

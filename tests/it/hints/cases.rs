@@ -170,37 +170,37 @@ pub(super) const CASES: &[Case] = &[
     ),
     // branch
     case(
-        "turn … switched branches, and HEAD is not on '…', where it is to be",
+        "turn … switched branches, and HEAD is not on …, where it is to be",
         "oxundo -q run -- git switch -qc theirs; git switch -q main",
         "oxundo undo",
         "! git rev-parse -q --verify theirs",
     ),
     case(
-        "turn … began …, and what is undone below it are turns of …",
+        "turn … began …, and the turns below it are those of …",
         "oxundo -q branch x 1",
         "oxundo undo --steps 2",
         "! test -e one && ! git rev-parse -q --verify x",
     ),
     case(
-        "turn … began …, and what is undone below it are turns of …",
+        "turn … began …, and the turns below it are those of …",
         "oxundo -q branch x 1; turn 'echo 3 >three'; own; turn 'echo 4 >four'",
         "oxundo undo --to 1",
         "git symbolic-ref HEAD | grep main && git show x:own",
     ),
     case(
-        "'…' has no turns: turn …, the last one, was made on …",
+        "… has no turns: turn …, the last one, was made on …",
         "git switch -q --orphan o; own",
         "oxundo undo",
         "! test -e two",
     ),
     case(
-        "'…' has no turns: turn …, the last one, was made on …",
+        "… has no turns: turn …, the last one, was made on …",
         "git switch -q --orphan o; own; git worktree add -q ../w main; echo mine >two",
         "oxundo undo",
         "! test -e two && git show stash@{0}^3:two | grep mine",
     ),
     case(
-        "turn … is not among the turns of '…'",
+        "turn … is not among the turns of …",
         "oxundo -q undo; turn 'echo 3 >three'",
         "oxundo undo --to 2",
         "test -e two",
@@ -212,25 +212,25 @@ pub(super) const CASES: &[Case] = &[
         "test -e three",
     ),
     case(
-        "the state of '…' is one of …, and HEAD is not there",
+        "'…' is a state of …, and HEAD is not there",
         "oxundo -q run -- git switch -qc theirs; own; git switch -q main",
         "oxundo restore --exact 3",
         "git rev-parse --abbrev-ref HEAD | grep theirs",
     ),
     case(
-        "the state of '…' is one of …, and HEAD is not there",
+        "'…' is a state of …, and HEAD is not there",
         "oxundo -q run -- git switch -qc theirs; own; git switch -q main; git worktree add -q ../w theirs",
         "oxundo restore --exact 3",
         "git rev-parse --abbrev-ref HEAD | grep theirs",
     ),
     case(
-        "the state of '…' is one of …, and HEAD is not there",
+        "'…' is a state of …, and HEAD is not there",
         "oxundo -q run -- git switch -qc theirs; own; git switch -q main; echo mine >own",
         "oxundo restore --exact 3",
         "git rev-parse --abbrev-ref HEAD | grep theirs && git show stash@{0}^3:own | grep mine",
     ),
     case(
-        "the state of '…' is one of …, and HEAD is not there",
+        "'…' is a state of …, and HEAD is not there",
         "oxundo -q run -- git switch -qc theirs; echo t >>README.txt; git commit -qam t; git switch -q main; echo mine >>README.txt",
         "oxundo restore --exact 3",
         "git rev-parse --abbrev-ref HEAD | grep theirs && git show stash@{0}:README.txt | grep mine",
@@ -308,13 +308,13 @@ pub(super) const CASES: &[Case] = &[
     )
     .at("cd ../unborn; "),
     case(
-        "'…', which HEAD would be on, has gone on since",
+        "'…', to which HEAD would go, has new commits",
         "turn 'git switch -qc topic; echo t >topic.txt'; git update-ref refs/heads/main $(git commit-tree -p main -m own 'main^{tree}')",
         "oxundo undo",
         "! test -e topic.txt",
     ),
     case(
-        "'…', which HEAD would be on, is no branch any more",
+        "'…', to which HEAD would go, is no branch any more",
         "turn 'git switch -qc topic; echo t >topic.txt'; git branch -qm main trunk",
         "oxundo undo",
         "! test -e topic.txt",
@@ -327,7 +327,7 @@ pub(super) const CASES: &[Case] = &[
     )
     .at("cd ../unborn; "),
     none(
-        "there is no such line of turns on this branch",
+        "these turns do not follow each other on this branch",
         "oxundo -q undo; turn 'echo 3 >three'",
         "oxundo squash 2..",
     ),
@@ -340,7 +340,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     case("a … is in progress that turn … did not begin", "git bisect start -q", "oxundo undo", "! test -e two"),
     case(
-        "the … in progress is not as turn … has it",
+        "the … in progress is not as it was in turn …",
         "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main
          turn 'git merge -q o || true'; echo more >>.git/MERGE_MSG",
         "oxundo undo",
@@ -510,7 +510,7 @@ pub(super) const CASES: &[Case] = &[
     case("turn … is undone already", "oxundo -q undo", "oxundo undo --to 2", "test -e two"),
     case("turn … is not undone", "", "oxundo redo --to 1", "! test -e two"),
     case(
-        "redo first brings back what turn … took out, and that alone",
+        "what turn … took out comes back first, by a redo of its own",
         "oxundo -q undo --only 2",
         "oxundo redo --steps 2",
         "test -e two",
@@ -528,7 +528,7 @@ pub(super) const CASES: &[Case] = &[
         "oxundo squash 1..1",
         "test \"$(git rev-list --count HEAD)\" = 2",
     ),
-    case("GIT_DIR is '…', and there is nothing", "", "oxundo undo", "! test -e two").at("export GIT_DIR=/nowhere; "),
+    case("GIT_DIR is '…', where there is nothing", "", "oxundo undo", "! test -e two").at("export GIT_DIR=/nowhere; "),
     case(
         "GIT_DIR is set, and GIT_WORK_TREE is not: git takes '…' for the worktree of '…'",
         "mkdir sub",
@@ -567,8 +567,8 @@ pub(super) const CASES: &[Case] = &[
         "! test -e one && ! test -e two",
     ),
     case("a range of turns begins with the older one", "", "oxundo squash 2..1", "test \"$(git rev-list --count HEAD)\" = 2"),
-    case("'--to …' goes back to a step wholly", STEP, "oxundo undo --to 3.1 -- three", "test -e three"),
-    case("'--to …' goes back to a step wholly", STEP, "oxundo undo --to 3.1 --revert", "test -e three"),
+    case("'--to …' goes back to a step as a whole", STEP, "oxundo undo --to 3.1 -- three", "test -e three"),
+    case("'--to …' goes back to a step as a whole", STEP, "oxundo undo --to 3.1 --revert", "test -e three"),
     none("… leads out of the worktree", "", "oxundo show 1:../x"),
     none("'…' is not an agent that oxundo knows", "", "oxundo init sh"),
     none("no agent was named, and there is no terminal to ask on", "", "oxundo init"),
@@ -833,7 +833,7 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("interrupted: nothing is changed", "a signal has to come: signals.rs"),
     (
-        "… is done but for its end, which the next command brings about: …",
+        "… is done, and the next command finishes what is left of it: …",
         "a disk has to fail at the end: moved_whole.rs types 'oxundo status'",
     ),
     (
