@@ -13,7 +13,7 @@ pub struct Operation {
     /// The contents of the files that say it, by their paths in the worktree's own git directory.
     #[serde(with = "files")]
     pub files: BTreeMap<BString, ObjectId>,
-    /// Where they are too large, or closed, they are not kept: by this it is known whether they have changed.
+    /// Where they are too large, or closed, they are not kept: git's word for it, and by what it is known whether they have changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
 }
@@ -60,6 +60,9 @@ const REFS: [&str; 8] = [
     "REVERT_HEAD",
 ];
 
+/// git's words for all of this.
+const WORDS: [&str; 6] = ["am", "bisect", "cherry-pick", "merge", "rebase", "revert"];
+
 /// The files in which a stash is that is to come back in the end, and is nowhere else.
 const AUTOSTASHES: [&str; 3] = ["MERGE_AUTOSTASH", "rebase-apply/autostash", "rebase-merge/autostash"];
 
@@ -100,6 +103,11 @@ impl Operation {
         self.unread.is_some() || self.files.keys().any(|path| is_mark(path.as_bstr()))
     }
 
+    /// Whether it is over, and nothing has come in its place: at most what git leaves behind is there, as it was.
+    pub fn is_rest_of(&self, other: &Self) -> bool {
+        !self.is_under_way() && self.files.iter().all(|(path, id)| other.files.get(path) == Some(id))
+    }
+
     /// Whether git's next commit is the operation's.
     pub fn commits_next(&self) -> bool {
         let marks = ["CHERRY_PICK_HEAD", "MERGE_HEAD", "REVERT_HEAD"];
@@ -114,6 +122,10 @@ impl Operation {
 
     /// In git's word.
     pub fn word(&self) -> &'static str {
+        let unread = self.unread.as_deref().and_then(|unread| unread.split_once(' '));
+        if let Some(word) = unread.and_then(|(unread, _)| WORDS.into_iter().find(|word| *word == unread)) {
+            return word;
+        }
         let has = |name: &str| self.files.contains_key(name.as_bytes().as_bstr());
         let is_in = |directory: &str| self.files.keys().any(|path| is_below(path.as_bstr(), directory));
         match () {
@@ -200,6 +212,8 @@ mod tests {
         ] {
             assert!(operation(names).is_under_way(), "{names:?}");
             assert_eq!(operation(names).word(), word, "{names:?}");
+            let unread = Operation { files: BTreeMap::new(), unread: Some(format!("{word} id")) };
+            assert!(unread.is_under_way() && unread.word() == word, "{word}");
         }
         for names in [&[][..], &["MERGE_MSG"], &["SQUASH_MSG", "MERGE_MSG"], &["refs/rewritten/a", "AUTO_MERGE"]] {
             assert!(!operation(names).is_under_way(), "{names:?}");

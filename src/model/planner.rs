@@ -250,10 +250,13 @@ impl Planner<'_, '_> {
     /// What git is in the middle of is one thing.
     fn operation(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) {
         let now = self.operation.clone();
+        let mut is_known = false;
         if let Some(change) = &turn.delta.operation {
             let next = match resolved(self.edits, &now, change, turn.returns.operation.as_ref()) {
                 Some(next) => next,
                 None if self.edits == Edits::Overwrite => change.to.clone(),
+                // The user has quit what the turn began: git leaves the message there.
+                None if now.is_rest_of(&change.from) && !change.to.is_under_way() => change.to.clone(),
                 None => {
                     // A message alone is nothing that could be torn.
                     let all = [&now, &change.from, &change.to];
@@ -272,6 +275,8 @@ impl Planner<'_, '_> {
                 );
                 self.torn = Some(why);
             }
+            let known = turn.returns.operation.as_ref();
+            is_known = known.is_some_and(|known| (&known.from, &known.to) == (&now, &next));
             if (&now, &next) != (&change.from, &change.to) {
                 way_back.operation = Some(Change::new(next.clone(), now));
             }
@@ -279,7 +284,8 @@ impl Planner<'_, '_> {
         } else if now.is_under_way() && now != turn.within {
             self.beside.get_or_insert(turn.turn);
         }
-        self.is_lost = turn.goal().is_under_way() && self.operation != *turn.goal();
+        // Where the walk before led away from an end of it, all that was there comes back.
+        self.is_lost = !is_known && turn.goal().is_under_way() && self.operation != *turn.goal();
     }
 
     /// What goes and comes as a whole.

@@ -203,6 +203,74 @@ fn a_bisect_comes_and_goes_and_git_goes_on_with_it() {
 }
 
 #[test]
+fn what_others_may_not_read_of_a_bisect_is_empty_and_in_nobodys_way() {
+    let repo = Sandbox::new();
+    repo.sh("chmod 755 ..; echo 1 >n.txt; git add -A; git commit -qm 1");
+    let before = repo.printed();
+    repo.turn(Mode::Ghost, &quietly("git bisect start; git bisect bad; git bisect good HEAD~1"));
+    assert_eq!(repo.mode(".git/BISECT_ANCESTORS_OK"), 0o600, "git closes it");
+    let after = repo.printed();
+    there_and_back(&repo, &before, &after);
+}
+
+#[test]
+fn a_rebase_that_a_turn_began_and_the_user_quits_is_over_though_git_leaves_its_message() {
+    in_each_store(|store| {
+        let repo = store.forked();
+        let before = repo.printed();
+        repo.turn(Mode::Ghost, &quietly("git stash -q; git rebase -q side || :"));
+        repo.sh("git rebase --quit");
+        assert!(repo.exists(".git/MERGE_MSG"), "git leaves it behind");
+        let over = repo.printed();
+        there_and_back(&repo, &before, &over);
+    });
+}
+
+/// git ends a rebase without any lock: at no instant is more or less lost by that than at another.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn a_rebase_that_is_quit_while_head_moves_is_as_one_that_is_quit_behind() {
+    use crate::tracer::{LAUNCH, interrupt, interrupt_at};
+    let repo = Store::Files.forked();
+    let Ok(_) = crate::kill_points::points_of(&repo, &["status"]) else {
+        return crate::sandbox::announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+    };
+    repo.turn(Mode::Ghost, &quietly("git rebase -q --autostash side || :"));
+    let undone = repo.copy();
+    undone.undo();
+    let quit = |repo: &Sandbox| drop(repo.try_git(["rebase", "--quit"]));
+    for (start, args) in [(undone, ["redo"]), (repo, ["undo"])] {
+        let [first, behind] = [(), ()].map(|()| start.copy());
+        quit(&first);
+        behind.oxundo(args).success();
+        quit(&behind);
+        let ends = [first.printed(), behind.printed()];
+        let moved = start.copy();
+        let trace = interrupt(&mut moved.launched_command(LAUNCH, &args), "HEAD.lock", &|| quit(&moved));
+        assert_eq!(trace.expect("it was traced before").code, Some(0), "{args:?} is done");
+        moved.printed().assert_is(&ends[1], "it is as if it had been quit later");
+        let points = crate::kill_points::points_of(&start, &args).expect("it was traced before");
+        let all = std::env::var_os("OXUNDO_THOROUGH").map_or(0, |_| points.len());
+        for point in &points[..all] {
+            let repo = start.copy();
+            let meanwhile = || quit(&repo);
+            let trace = interrupt_at(&mut repo.launched_command(LAUNCH, &args), point.number, &meanwhile);
+            let (code, said) = trace.map(|trace| (trace.code, trace.stderr)).expect("it was traced before");
+            assert!(matches!(code, Some(0 | 3)), "{}: {code:?}: {said}", point.text);
+            let now = repo.printed();
+            assert!(
+                ends.contains(&now),
+                "{}: {said}\n{}\n{}",
+                point.text,
+                now.difference(&ends[0]),
+                now.difference(&ends[1])
+            );
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
 fn what_is_prepared_for_the_next_commit_comes_and_goes() {
     in_each_store(|store| {
         in_both_modes(|mode| {

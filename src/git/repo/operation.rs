@@ -183,7 +183,8 @@ impl Repo {
         if audience == Audience::Nobody {
             return false;
         }
-        found.files.iter().any(|(path, about)| {
+        // Nothing can be read in an empty one: git closes such a one of every bisect.
+        found.files.iter().filter(|(_, about)| about.len() > 0).any(|(path, about)| {
             let above = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
             let directories = above.map(|(end, _)| self.operation_path(path[..end].as_bstr()));
             let readers = directories
@@ -204,8 +205,11 @@ impl Repo {
             text.extend([path.as_slice(), b"\n"].concat());
         }
         text.extend(found.refs.values().flatten());
-        let unread = Some(blob_id(&text, self.hash_kind())?.to_string());
-        Ok(Operation { files: BTreeMap::new(), unread })
+        let id = blob_id(&text, self.hash_kind())?;
+        let paths = found.files.keys().chain(found.refs.keys()).cloned();
+        let read = Operation { files: paths.map(|path| (path, id)).collect(), unread: None };
+        // The word is for hints.
+        Ok(Operation { files: BTreeMap::new(), unread: Some(format!("{} {id}", read.word())) })
     }
 }
 
