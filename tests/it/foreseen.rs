@@ -254,6 +254,31 @@ fn a_directory_that_its_owner_may_not_write_to_is_moved_aside_and_back_all_the_s
     }
 }
 
+/// Files on which others are mounted, as in containers: only their mode may change.
+#[test]
+fn what_is_mounted_is_seen_before_anything_is_changed() {
+    let repo = filled();
+    repo.write("other", "mounted\n").write("one.txt", "one\n");
+    let script = "mount --bind other b.txt || exit 77
+        look() { git status --porcelain=v2; cat .git/HEAD b.txt one.txt; git for-each-ref; }
+        \"$OXUNDO\" run --ghost -- sh -c 'chmod 755 b.txt; echo two >one.txt' 2>/dev/null
+        \"$OXUNDO\" undo >/dev/null 2>&1; stat -c %a b.txt
+        \"$OXUNDO\" run --ghost -- sh -c 'echo two >>b.txt; echo two >one.txt' 2>/dev/null; before=$(look)
+        for args in --dry-run -q; do \"$OXUNDO\" undo $args 2>&1 && exit 1; done
+        [ \"$before\" = \"$(look)\" ] || echo changed
+        \"$OXUNDO\" undo -- . ':(exclude)b.txt' >/dev/null 2>&1; cat b.txt one.txt; umount b.txt; cat b.txt";
+    let mut shell = repo.shell("exec unshare -m sh -ec \"$SCRIPT\"");
+    let output = Output::of(shell.env("SCRIPT", script).env("OXUNDO", env!("CARGO_BIN_EXE_oxundo")));
+    if output.code == 77 || output.err().contains("unshare") {
+        return announce("SKIPPED, NOTHING IS PROVED: no file can be mounted here");
+    }
+    output.success();
+    let said = output.out();
+    let lines = said.lines().filter(|line| !line.starts_with("hint: run 'umount b.txt' at the top of the worktree, "));
+    let error = "error: something is mounted at 'b.txt': nothing can take its place";
+    assert_eq!(lines.collect::<Vec<_>>(), ["644", error, error, "mounted", "two", "one", "b"], "{output:?}");
+}
+
 #[test]
 fn a_disk_that_is_too_full_is_seen_before_anything_is_changed() {
     let repo = Sandbox::new();

@@ -1,10 +1,10 @@
 //! What would stop a plan in the middle, and a look can tell before anything is changed: what may not be changed, by its flags,
-//! its owner or its directory, and a disk that is too full.
+//! its owner or its directory, what is mounted, and a disk that is too full.
 
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::repo::platform::fixed_by;
+use crate::git::repo::platform::{fixed_by, is_mount_point};
 use crate::git::worktree::stat::mode_of;
 use crate::git::worktree::{Worktree, is_denied};
 use crate::model::bytes::{in_quotes, quoted_line, shell_word, size};
@@ -32,15 +32,22 @@ pub fn check(repo: &Repo, plan: &Plan) -> Result<()> {
         foresight.file(file)?;
     }
     for directory in plan.directories.iter().filter(|directory| directory.from.is_none() != directory.to.is_none()) {
-        foresight.entry(directory.path.as_bstr())?;
+        foresight.entry(directory.path.as_bstr(), Place::Changes)?;
     }
     for aside in &plan.aside {
-        let found = foresight.entry(aside.path.as_bstr())?;
+        let found = foresight.entry(aside.path.as_bstr(), Place::Changes)?;
         if aside.out && found.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory) {
             foresight.check_may_move(aside.path.as_bstr())?;
         }
     }
     foresight.space(plan)
+}
+
+/// Whether something else comes to a place, or nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Changes,
+    Stays,
 }
 
 struct Foresight<'a> {
@@ -57,11 +64,12 @@ impl Foresight<'_> {
 
     fn file(&mut self, file: &FileMove) -> Result<()> {
         let path = file.path.as_bstr();
-        let found = self.entry(path)?;
+        let place = if file.action() == "mode" { Place::Stays } else { Place::Changes };
+        let found = self.entry(path, place)?;
         if file.from.is_some() && found.is_some_and(|stat| self.is_foreign(&stat)) {
             self.check_readable(path)?;
         }
-        if file.action() == "mode" && found.is_some_and(|stat| self.is_foreign(&stat)) {
+        if place == Place::Stays && found.is_some_and(|stat| self.is_foreign(&stat)) {
             let message = format!("{} is another user's, who alone can change its mode", in_quotes(path));
             let mode = file.to.map_or(0, |to| to.mode);
             return Err(refusal(path, message, &to_its_owner(&format!("{mode:o}"), path)));
@@ -99,7 +107,7 @@ impl Foresight<'_> {
     }
 
     /// Whether something may come to a path, or go from there; gives what is there.
-    fn entry(&mut self, path: &BStr) -> Result<Option<Stat>> {
+    fn entry(&mut self, path: &BStr, place: Place) -> Result<Option<Stat>> {
         // What is in a directory that is closed is seen when it is open.
         let found = match Worktree::new(self.repo).stat(path) {
             Err(error) if is_denied(&error) => return Ok(None),
@@ -107,7 +115,11 @@ impl Foresight<'_> {
         };
         if let Some((stat, directory)) = &found {
             let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-            check_fixed(path, directory, OsStr::from_bytes(name))?;
+            let name = OsStr::from_bytes(name);
+            check_fixed(path, directory, name)?;
+            if place == Place::Changes && is_mount_point(directory, name) {
+                return Err(mounted(path));
+            }
             let above = fstat(directory)?;
             if mode_of(&above) & STICKY != 0 && self.is_foreign(&above) && self.is_foreign(stat) {
                 let above = directory_at(parents(path).next());
@@ -185,6 +197,14 @@ fn check_fixed(path: &BStr, directory: &OwnedFd, name: &OsStr) -> Result<()> {
     let line = quoted_line(&format!("chattr -{flag} {}", shell_word(&**path)));
     let hint = format!("run {line} at the top of the worktree, as the superuser, then the same command again");
     Err(refusal(path, message, &hint))
+}
+
+/// Nothing takes the place of what is mounted, as single files are in containers.
+fn mounted(path: &BStr) -> anyhow::Error {
+    let message = format!("something is mounted at {}: nothing can take its place", in_quotes(path));
+    let line = quoted_line(&format!("umount {}", shell_word(&**path)));
+    let hint = format!("run {line} at the top of the worktree, as the superuser, then the same command again");
+    refusal(path, message, &hint)
 }
 
 fn directory_at(path: Option<&BStr>) -> &BStr {

@@ -59,6 +59,20 @@ pub fn fixed_by(_directory: impl AsFd, _name: &OsStr) -> Option<(&'static str, c
     None
 }
 
+/// Whether something is mounted there, be it a single file: it keeps its place.
+#[cfg(target_os = "linux")]
+pub fn is_mount_point(directory: impl AsFd, name: &OsStr) -> bool {
+    use rustix::fs::{StatxAttributes, StatxFlags, statx};
+    statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty())
+        .is_ok_and(|about| about.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// Elsewhere the change itself says so.
+#[cfg(not(target_os = "linux"))]
+pub fn is_mount_point(_directory: impl AsFd, _name: &OsStr) -> bool {
+    false
+}
+
 /// When a file was made, in nanoseconds since 1970; `None` where the file system does not say.
 #[cfg(target_os = "linux")]
 pub fn born((directory, name): At<'_>, _stat: &Stat) -> Option<u64> {

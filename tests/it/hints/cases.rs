@@ -823,6 +823,7 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("a tree has more than … levels of directories", "somebody has to forge it: hostile.rs"),
     ("oxundo's records name …, which no turn can have changed", "somebody has to forge it: hostile.rs"),
+    ("something is mounted at …: nothing can take its place", "a file has to be mounted: foreseen.rs unmounts it"),
     (
         "there is not enough space: … are to be written, and … are free",
         "a full disk: foreseen.rs frees some and goes on",
