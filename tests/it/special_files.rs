@@ -36,6 +36,21 @@ impl Sandbox {
 }
 
 #[test]
+fn the_mode_of_a_file_with_several_names_comes_and_goes_under_all_of_them() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.sh("echo x >one; ln one two; ln one own; git add one two; git commit -qm linked");
+        let before = repo.files();
+        repo.turn(mode, "chmod 755 one");
+        let after = repo.files();
+        for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+            repo.oxundo([op]).success();
+            repo.files().assert_is(wanted, op);
+        }
+    });
+}
+
+#[test]
 fn a_pipe_in_a_files_place_is_never_opened_and_never_lost() {
     in_both_modes(|mode| {
         let repo = Sandbox::new();

@@ -16,7 +16,7 @@ use crate::progress::Phase;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use rustix::fs::FileType;
+use rustix::fs::{Dev, FileType};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -32,6 +32,8 @@ pub struct Files<'a> {
     /// Whether a power cut may have torn what the plan wrote.
     pub after_cut: bool,
     pub left: BTreeSet<BString>,
+    /// The files of which the mode was changed, by device and inode, with the new one.
+    reached: BTreeSet<(Dev, u64, u32)>,
     /// What comes out of the worktree.
     pub outs: Outs<'a>,
     begun: SystemTime,
@@ -59,6 +61,7 @@ impl<'a> Files<'a> {
             obstacles: Obstacles::MayPass,
             after_cut: false,
             left: BTreeSet::new(),
+            reached: BTreeSet::new(),
             outs,
             begun: SystemTime::now(),
         }
@@ -263,10 +266,7 @@ impl<'a> Files<'a> {
         if let Some(from) = &file.from
             && from.same_content(to)
         {
-            if self.has_stayed(file)? && !self.worktree().change_mode(path, from.mode, to.mode)? {
-                self.leave(file)?;
-            }
-            return Ok(());
+            return self.change_mode(file, from, to);
         }
         let ready = self.outs.new_name(number);
         self.worktree().make_beside(path, &ready, to, |out| {
@@ -278,6 +278,20 @@ impl<'a> Files<'a> {
             self.worktree().delete_at(path, &Spot::Beside(ready))?;
         }
         if placed? { Ok(()) } else { self.came_out(number, file) }
+    }
+
+    /// Changes the mode of a file. What has several names, or is mounted elsewhere too, changes under all of them at once.
+    fn change_mode(&mut self, file: &FileMove, from: &FileState, to: &FileState) -> Result<()> {
+        let path = file.path.as_bstr();
+        let inode = self.worktree().stat(path)?.map(|(stat, _)| (stat.st_dev, stat.st_ino, mode_of(&stat)));
+        if inode.is_some_and(|inode| self.reached.contains(&inode) && inode.2 == to.mode) || !self.has_stayed(file)? {
+            return Ok(());
+        }
+        if !self.worktree().change_mode(path, from.mode, to.mode)? {
+            return self.leave(file);
+        }
+        self.reached.extend(inode.map(|(device, number, _)| (device, number, to.mode)));
+        Ok(())
     }
 
     /// Puts what was made beside a file into its place, if that is as the plan found it; this is looked at last before, and
