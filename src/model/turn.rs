@@ -424,6 +424,11 @@ impl Turn {
             || self.moves().any(|(_, old)| is_at_or_below(path, old.as_bstr()))
     }
 
+    /// To where it moved something and from where it moved nothing away: what was there before and not captured is nowhere.
+    pub fn moved_over(&self) -> BTreeSet<BString> {
+        self.moves().map(|(new, _)| new).filter(|new| !self.has_moved(new.as_bstr())).collect()
+    }
+
     /// What a path was called before the turn, or is called after it, where the turn moved it.
     pub fn other_names(&self, path: &BStr) -> Vec<BString> {
         let other = |from: &BString, to: &BString| {

@@ -84,6 +84,26 @@ fn what_other_commands_move_aside_comes_back_with_them() {
 }
 
 #[test]
+fn what_was_not_captured_and_overwritten_by_a_move_is_named_where_the_move_is_undone() {
+    for (script, is_lost) in [("mv one two", true), ("mv one t; mv two one; mv t two", false)] {
+        let repo = Sandbox::new();
+        repo.git(["config", "oxundo.maxFileSize", "2k"]);
+        for name in ["one", "two"] {
+            repo.write(name, name.repeat(1000));
+        }
+        repo.agent(&format!("{script}; echo more >>README.txt"));
+        for args in [&["undo", "--dry-run"][..], &["undo"], &["redo"], &["undo", "--only", "1"]] {
+            let output = repo.oxundo(args);
+            output.success();
+            let says =
+                output.err().contains("'two' does not come back: it was not captured, and turn 1 moved another there");
+            assert_eq!(says, is_lost && args[0] == "undo", "{args:?}: {output:?}");
+        }
+        repo.assert_file("one", "one".repeat(1000), "what was moved is back");
+    }
+}
+
+#[test]
 fn restore_brings_back_what_undo_moved_aside() {
     in_both_modes(|mode| {
         let repo = Sandbox::new();

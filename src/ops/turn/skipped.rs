@@ -108,6 +108,24 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
     }
 }
 
+/// Warns of what was not captured and had its place taken by what these turns moved there, which goes back alone.
+pub fn warn_of_overwritten<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn>, plan: &Plan) {
+    for turn in turns {
+        let mut over = turn.moved_over();
+        over.retain(|path| plan.aside.iter().any(|aside| aside.out && aside.path == *path));
+        // A record that cannot be read is told of where it is needed.
+        let before = (!over.is_empty()).then(|| view.timeline.checkpoint(turn.turn, Side::Before).ok()).flatten();
+        over.retain(|path| before.as_ref().is_some_and(|before| before.uncaptured.contains_key(path)));
+        for path in over {
+            let path = in_quotes(path.as_bstr());
+            view.warn(format!(
+                "{path} does not come back: it was not captured, and turn {} moved another there",
+                turn.turn
+            ));
+        }
+    }
+}
+
 /// Says what becomes of directories that are moved as a whole, where that is not all that there is to say.
 pub fn announce_whole(view: &View<'_>, plan: &Plan) {
     for aside in plan.aside.iter().filter(|aside| aside.out && plan.touched.contains(&aside.path)) {

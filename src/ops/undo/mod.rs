@@ -23,7 +23,7 @@ use crate::ops::outcome::Outcome;
 use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
 use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
-use crate::ops::turn::skipped::announce_whole;
+use crate::ops::turn::skipped::{announce_whole, warn_of_overwritten};
 use crate::ops::turn::{in_progress, notes};
 use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
 use crate::ops::undo::prepare::Prepared;
@@ -113,6 +113,7 @@ impl PlannedUndo {
         }
         let back = &self.range.turns[..self.range.back];
         warn_of_both(view, back.iter(), self.plan());
+        warn_of_overwritten(view, back.iter(), self.plan());
         for turn in back {
             warn_of_copies(view, turn);
             warn_of_lost(view, turn, self.plan());
