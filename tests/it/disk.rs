@@ -346,7 +346,7 @@ pub(crate) fn start_anew(directory: &Path) {
         let is = |end: &str| path.as_os_str().as_bytes().ends_with(end.as_bytes());
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             start_anew(&path);
-        } else if is(".lock") {
+        } else if is(".lock") || path.iter().any(|part| part == "logs") {
             let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
             let file = fs::File::options().append(true).open(&path);
             file.and_then(|file| file.set_modified(long_ago)).expect("set a time");

@@ -52,6 +52,27 @@ fn where_all_came_to_the_disk_nothing_is_said_and_nothing_is_moved() {
 }
 
 #[test]
+fn what_git_has_purged_since_the_start_does_not_come_back() {
+    let purge = "git reset -q --hard HEAD~1; git reflog expire --expire=now --all; git gc -q --prune=now";
+    for tables in [false, true] {
+        if tables && !Sandbox::has_tables() {
+            continue;
+        }
+        let repo = if tables { Sandbox::with_tables(&[]) } else { Sandbox::new() };
+        repo.turn(Mode::Commit, "echo more >>README.txt; echo new >new.txt");
+        start_anew(&repo.base());
+        repo.sh(purge);
+        let (before, refs) = (repo.state(), repo.refs());
+        let status = repo.oxundo(["status"]);
+        status.success();
+        assert!(!status.err().contains("mended"), "{status:?}");
+        assert_eq!(before.difference(&repo.state()), "");
+        assert_eq!(repo.refs(), refs, "no ref moves");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn what_is_out_of_reach_for_now_is_not_taken_for_lost() {
     let base = turn();
     let clone = base.beside("clone");

@@ -5,8 +5,8 @@ use crate::git::durable::gather::{borrowed_since, logged, loose_beside, objects_
 use crate::git::durable::log::{Entry, Log};
 use crate::git::durable::seen::Seen;
 use crate::git::durable::{Durable, RefState, When};
-use crate::git::repo::clock::{since_boot, unix_now};
-use crate::git::repo::platform::{file_clock, nanoseconds};
+use crate::git::repo::clock::boot_time;
+use crate::git::repo::platform::file_clock;
 use crate::git::repo::written::WrittenFile;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -104,12 +104,6 @@ impl Durable<'_> {
 
 fn own_entries(files: Vec<WrittenFile>) -> Vec<Entry> {
     files.into_iter().map(|file| Entry::Object(file.name, file.content)).collect()
-}
-
-/// When the system was started: what was there before was read from the disk.
-pub(super) fn boot_time() -> u64 {
-    // Both clocks are read to the second.
-    nanoseconds(unix_now() - since_boot() - 2, 0)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! wanted. A log says where refs are about to be; a command that was killed has never moved them.
 
 use crate::git::durable::Durable;
-use crate::git::durable::keep::boot_time;
 use crate::git::index::Index;
+use crate::git::repo::clock::boot_time;
 use crate::git::repo::platform::{nanoseconds, writeback};
 use anyhow::Result;
 use gix::bstr::ByteSlice;

@@ -3,9 +3,9 @@
 use crate::git::durable::Durable;
 use crate::git::durable::flush::sync_whole;
 use crate::git::durable::gather::{loose_since, objects_directory};
-use crate::git::durable::keep::boot_time;
 use crate::git::durable::log::{Content, Entry, Log};
 use crate::git::refs::Refs;
+use crate::git::repo::clock::boot_time;
 use crate::git::repo::platform::file_clock;
 use crate::git::repo::scratch::remove_if_there;
 use anyhow::{Context, Result};

@@ -4,6 +4,7 @@ use crate::git::durable::log::{Content, Entry};
 use crate::git::durable::{Durable, RefState};
 use crate::git::refs::mend::LOG_END;
 use crate::git::refs::{NOTES, Refs, STASH};
+use crate::git::repo::clock::boot_time;
 use crate::git::repo::scratch::checksum;
 use anyhow::Result;
 use gix::ObjectId;
@@ -114,11 +115,16 @@ impl Durable<'_> {
 
     /// Whether a reflog goes on from where the log says that it ended, or has a line of later that tells of what is there.
     fn goes_on(&self, name: &str, now: Option<ObjectId>, log: Recorded) -> Result<bool> {
-        // Without a reflog nobody knows.
-        let Some(text) = Refs::new(self.repo).log_text(name)? else { return Ok(now.is_some()) };
+        // Without a reflog nobody knows. In a table a ref comes with a line of it, which somebody has taken out then.
+        let text = Refs::new(self.repo).log_text(name)?.filter(|text| !(text.is_empty() && self.repo.has_tables()));
+        let Some(text) = text else { return Ok(now.is_some()) };
         let end = text.get(log.length.saturating_sub(LOG_END)..log.length);
         if end.is_some_and(|end| checksum(end) == log.sum) {
             return Ok(text.len() > log.length);
+        }
+        // Who has taken lines out of it since the system was started may have taken what they name out of the repository.
+        if Refs::new(self.repo).is_log_written_since(name, boot_time()) {
+            return Ok(now.is_some());
         }
         // A power cut takes the end away, and nothing of the time behind it is there.
         let newest = Refs::new(self.repo).logged(name).first().copied();

@@ -6,8 +6,9 @@ use crate::git::refs::lockfile::{PACKED, RefLocks};
 use crate::git::refs::transaction::content;
 use crate::git::refs::{Refs, full_name};
 use crate::git::repo::clock::{since_boot, unix_now};
+use crate::git::repo::platform::nanoseconds;
 use crate::git::repo::refs::NO_LOG;
-use crate::git::repo::scratch::{KEPT, remove_if_there, replace};
+use crate::git::repo::scratch::{KEPT, remove_if_there, replace_dated};
 use crate::model::bytes::lossless;
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -148,6 +149,12 @@ impl Refs<'_> {
         }
     }
 
+    /// Whether a reflog that is a file was written at this time or later, in nanoseconds since 1970.
+    pub fn is_log_written_since(&self, name: &str, time: u64) -> bool {
+        let about = std::fs::metadata(self.repo.log_file(name));
+        !self.repo.has_tables() && about.is_ok_and(|about| nanoseconds(about.mtime(), about.mtime_nsec()) >= time)
+    }
+
     /// Where a ref was, by its reflog, the last one first.
     pub fn logged(&self, name: &str) -> Vec<Logged> {
         let text = self.log_text(name).ok().flatten().unwrap_or_default();
@@ -172,7 +179,9 @@ impl Refs<'_> {
             return Ok(false);
         }
         let whole: Vec<u8> = whole.into_iter().flat_map(|(_, line)| line.iter().copied()).collect();
-        replace(&path, &whole).with_context(|| format!("write '{}'", path.display()))?;
+        // It tells of no time of which it did not tell before.
+        let dated = || replace_dated(&path, &whole, path.metadata()?.modified()?);
+        dated().with_context(|| format!("write '{}'", path.display()))?;
         Ok(true)
     }
 

@@ -1,5 +1,6 @@
 //! Times: in records as RFC 3339, in commits as git has them, in the log as how long ago.
 
+use crate::git::repo::platform::nanoseconds;
 use gix::date::Time;
 use gix::date::time::format::{ISO8601, ISO8601_STRICT};
 use jiff::tz::TimeZone;
@@ -22,6 +23,12 @@ pub fn rfc3339_of(seconds: i64) -> String {
 /// The time now, in seconds since 1970.
 pub fn unix_now() -> i64 {
     Timestamp::now().as_second()
+}
+
+/// When the system was started, in nanoseconds since 1970: what was there before was read from the disk.
+pub fn boot_time() -> u64 {
+    // Both clocks are read to the second.
+    nanoseconds(unix_now() - since_boot() - 2, 0)
 }
 
 /// How long the system has been running, in seconds: nobody sets this clock back.

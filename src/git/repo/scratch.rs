@@ -235,6 +235,14 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, File::options(), |file| file.write_all(content))
 }
 
+/// As [`replace`], as if it had been written at this time.
+pub fn replace_dated(path: &Path, content: &[u8], time: SystemTime) -> io::Result<()> {
+    replace_by(path, File::options(), |file| {
+        file.write_all(content)?;
+        file.set_modified(time)
+    })
+}
+
 /// As [`replace`], with these permission bits, and whole after a power cut too.
 pub fn replace_synced(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     replace_synced_if(path, content, permit(mode), || Ok(()))
