@@ -9,7 +9,7 @@ use crate::git::repo::clock::boot_time;
 use crate::git::repo::platform::file_clock;
 use crate::git::repo::written::WrittenFile;
 use anyhow::{Context, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
 /// A log longer than this begins anew.
@@ -93,7 +93,9 @@ impl Durable<'_> {
     /// Once for each log: its name, and those of the directories above it.
     fn sync_directories(&self) -> Result<()> {
         let scratch = self.repo.common_dir.join("oxundo");
-        for directory in [&self.logs(), &scratch, self.repo.scratch()?, &self.repo.common_dir, &self.repo.git_dir] {
+        let all = [&self.logs(), &scratch, self.repo.scratch()?, &self.repo.common_dir, &self.repo.git_dir];
+        // In the main worktree several of these are one.
+        for directory in BTreeSet::from(all) {
             File::open(directory)
                 .and_then(|directory| directory.sync_all())
                 .with_context(|| format!("flush '{}'", directory.display()))?;
@@ -111,7 +113,6 @@ mod tests {
     use super::*;
     use crate::git::repo::Repo;
     use crate::git::repo::testing::Fixture;
-    use std::collections::BTreeSet;
 
     fn logged_names(f: &Fixture) -> Vec<String> {
         let mut log = Log::open(Durable::new(&f.repo).own_log()).expect("open the log");
