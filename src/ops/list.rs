@@ -1,6 +1,7 @@
 //! The turns of a timeline, and where each of them stands.
 
 use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::place::Place;
@@ -9,6 +10,7 @@ use crate::ops::dropped::{dropped, picked};
 use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::BString;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,6 +112,21 @@ pub fn only(timeline: &Stored<'_>, turn: &Turn) -> Result<Option<&'static str>> 
     })
 }
 
+/// The last of a branch's turns that it has, down to one: it may have been put back, by a walk that led on to another branch or with
+/// git.
+fn last_on(timeline: &Stored<'_>, top: Option<u64>, tip: Option<ObjectId>, lowest: u64) -> Result<Option<u64>> {
+    let (objects, mut at) = (Objects::new(timeline.repo), top);
+    while let (Some(number), Some(tip)) = (at.filter(|number| *number >= lowest), tip) {
+        let node = timeline.node(number)?;
+        let end = node.to.filter(|to| *to != tip && objects.has_commit(*to));
+        if !end.is_some_and(|to| objects.is_ancestor(tip, to).unwrap_or(false)) {
+            break;
+        }
+        at = node.previous;
+    }
+    Ok(at)
+}
+
 /// Where the turns of a timeline stand, from one number on: those below some places are done, those above them undone. What the
 /// place says that HEAD is at goes before what is so on other branches.
 #[derive(Default)]
@@ -141,7 +158,8 @@ impl States {
             if is_here || is_gone || (is_moved && view.is_some()) {
                 continue;
             }
-            let mut place = Place::of(stack);
+            let top = last_on(timeline, stack.top, tip, lowest)?;
+            let mut place = Place { top, ..Place::of(stack) };
             // Where this line goes on, what is undone on another branch was left.
             if is_any_done && place.top.is_none_or(|top| is_here_done(&states, top)) {
                 place.undone.clear();

@@ -128,6 +128,41 @@ fn where_head_is_goes_before_what_is_done_on_other_branches() {
 }
 
 #[test]
+fn what_was_undone_on_a_branch_that_head_is_not_on_is_not_done_there() {
+    // Each with how turn 2 stands at last, which was made on another branch than turn 3.
+    let ways = [
+        ("git switch -q side; ", "", "redo --dry-run"),
+        ("git switch -q side; ", "", "redo --to 2"),
+        ("", "; git switch -qc side", "redo --to 2"),
+    ];
+    check_all(ways.map(|way| (format!("{way:?}"), way)), |(before, after, then)| {
+        let repo = Sandbox::new();
+        repo.sh("git branch side");
+        turns([1], &repo);
+        repo.sh(if before.is_empty() { "git branch -D side" } else { "true" });
+        repo.agent(&format!("{before}echo 2 >n2{after}"));
+        repo.undo();
+        turns([3], &repo);
+        drop(repo.oxundo(then.split(' ')));
+        let there = repo.git(["ls-tree", "--name-only", "HEAD"]);
+        for number in [2, 3] {
+            let state = if there.contains(&format!("n{number}")) { "done" } else { "left" };
+            assert!(
+                told(&repo, &["--all"]).contains(&format!("{number} {state}")),
+                "{number}: {:?}",
+                repo.oxundo(["log", "--all"])
+            );
+        }
+    });
+    let repo = three_turns();
+    repo.sh("git switch -q -c side HEAD~2");
+    turns([4], &repo);
+    repo.sh("git reset -q --hard HEAD~1; git switch -q main");
+    turns([5], &repo);
+    assert_eq!(told(&repo, &["--all"])[..3], ["5 done", "4 left", "3 done"], "taken off with git");
+}
+
+#[test]
 fn as_many_turns_are_told_as_undo_leads_over() {
     // What is done before, and how many turns can be undone then, one after the other.
     let ways: [(&[&str], u64); 4] = [
