@@ -34,6 +34,7 @@ part "an hour beside git's housekeeping, in eight worktrees" beside_gits_houseke
 part "6000 kills at random instants" crash OXUNDO_CASES=6000
 part "every record led astray, and nonsense" hostile OXUNDO_THOROUGH=1
 part "2 x 1000 random walks" property OXUNDO_CASES=1000
+part "500 histories that the user makes anew" anew::a_turn_is_done_where_its_work_is OXUNDO_CASES=500
 part "1000 random walks over lines of the user's" edits_of_other_lines OXUNDO_CASES=1000
 
 if cargo +nightly fuzz --version >/dev/null 2>&1; then

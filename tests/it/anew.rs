@@ -1,14 +1,17 @@
 //! Histories that the user has made anew in whatever way: a turn is done where its work is in HEAD, and only there; what is done
 //! is taken out by its number, and brought back.
 
-use crate::sandbox::{Sandbox, check_all};
+use crate::sandbox::{Sandbox, State, check_all};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A repository with a file of many lines, and a branch `up` that has gone on by itself, all at this time.
 fn started(at: u64) -> Sandbox {
     let repo = at_time(Sandbox::new(), at);
     let lines: String = (1..=80).map(|line| format!("a{line}\n")).collect();
-    repo.write("a", lines).sh("git add a; git commit -qm files; git branch up");
+    repo.write("a", lines).sh("git add a; git commit -qm files; git branch up; git tag files");
     repo.sh("git switch -q up; echo up >up; git add up; git commit -qm up; git switch -q main");
     repo
 }
@@ -18,11 +21,18 @@ fn work(number: u64) -> String {
     format!("echo {number} >n{number}; sed -i '{}s/$/ T{number}/' a", number * 3)
 }
 
-/// Whether that is in HEAD; nothing where it is there in part.
+/// Says of a turn whether its work is in HEAD; nothing where it is there in part.
+fn there(repo: &Sandbox) -> impl Fn(u64) -> Option<bool> {
+    let (files, lines) = (repo.git(["ls-tree", "--name-only", "HEAD"]), repo.git(["show", "HEAD:a"]));
+    move |number| {
+        let has_file = files.lines().any(|name| name == format!("n{number}"));
+        let has_line = lines.lines().any(|line| line.ends_with(&format!(" T{number}")));
+        (has_file == has_line).then_some(has_file)
+    }
+}
+
 fn is_there(repo: &Sandbox, number: u64) -> Option<bool> {
-    let has_file = repo.try_git(["cat-file", "-e", &format!("HEAD:n{number}")]).code == 0;
-    let has_line = repo.git(["show", "HEAD:a"]).lines().any(|line| line.ends_with(&format!(" T{number}")));
-    (has_file == has_line).then_some(has_file)
+    there(repo)(number)
 }
 
 /// Each turn's number, and where it stands.
@@ -339,5 +349,131 @@ fn what_oxundo_made_one_of_and_the_user_took_into_an_own_commit_is_done() {
         repo.agent(&work(4));
         repo.sh("git rebase -q up; GIT_SEQUENCE_EDITOR='sed -i 2s/pick/fixup/' git rebase -q -i HEAD~3");
         all_are_done(&repo, [1, 2, 4]);
+    }
+}
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A turn that does its work; it may make commits of its own before that, or amend the last one.
+    Turn(&'static str),
+    /// A command of oxundo's.
+    Oxundo(&'static str),
+    /// A line of the user's.
+    User(String),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let turn = prop_oneof![
+        5 => Just(""),
+        1 => Just("; git add -A; git commit -q --amend --no-edit"),
+        1 => Just("; git add -A; git commit -qm agent"),
+        1 => Just("; git add -A; git commit -qm agent; git commit -q --amend -m 'agent, again'"),
+    ];
+    // What is below the turns stays.
+    let above = |n: u8, line: &str| format!("git merge-base --is-ancestor files HEAD~{n} && {{ {line}; }}");
+    let line = |line: &str| Just(line.to_owned());
+    let two = |line: &str| Just(above(2, line));
+    let parts =
+        "git reset -q HEAD~2; git add n*; git commit -qm news; git commit -qam lines; git add -A; git commit -qm rest";
+    let user = prop_oneof![
+        2 => (0..100u8).prop_map(|n| format!("echo {n} >own{n}; git add own{n}; git commit -qm 'own {n}'")),
+        2 => line("git rebase -q up"),
+        1 => line("git switch -q up; echo more >>up; git commit -qam more; git switch -q main; git rebase -q up"),
+        1 => two("git rebase -q --force-rebase --ignore-date HEAD~2"),
+        2 => two(SWAP),
+        2 => (1..4u8).prop_map(move |n| above(n, &format!("GIT_SEQUENCE_EDITOR='sed -i 1s/pick/reword/' GIT_EDITOR='sed -i 1s/$/./' git rebase -q -i HEAD~{n}"))),
+        2 => (2..4u8).prop_map(move |n| above(n, &format!("GIT_SEQUENCE_EDITOR='sed -i 1d' git rebase -q -i HEAD~{n}"))),
+        2 => (2..4u8).prop_map(move |n| above(3, &format!("GIT_SEQUENCE_EDITOR='sed -i {n}s/pick/fixup/' git rebase -q -i HEAD~3"))),
+        1 => two("git reset -q --soft HEAD~2; git commit -qm both"),
+        1 => two(parts),
+        1 => line("git commit -q --amend -m better"),
+        1 => line("git commit -q --amend --no-edit --reset-author"),
+        1 => line("echo more >>README.txt; git commit -q -a --amend --no-edit"),
+        1 => Just(above(1, "git reset -q --hard HEAD~1")),
+        2 => line("git cherry-pick gone || git cherry-pick --abort"),
+    ];
+    let oxundo = prop_oneof![
+        2 => Just("undo"), 2 => Just("redo"), 1 => Just("squash 2.."),
+    ];
+    prop_oneof![5 => turn.prop_map(Event::Turn), 1 => oxundo.prop_map(Event::Oxundo), 5 => user.prop_map(Event::User)]
+}
+
+fn told(event: &Event) -> String {
+    match event {
+        Event::Turn(more) => format!("a turn{more}"),
+        Event::Oxundo(words) => format!("oxundo {words}"),
+        Event::User(line) => line.clone(),
+    }
+}
+
+fn tell(events: &[Event], is_one_second: bool) {
+    let mut clock = Clock(Some(BEGIN + 1_000).filter(|_| !is_one_second));
+    let mut repo = turns_then(1, is_one_second, &["git branch gone"]);
+    let mut works = vec![1];
+    for event in events {
+        repo = clock.tick(repo);
+        match event {
+            Event::Turn(more) => {
+                let number = standing(&repo).into_keys().next_back().unwrap_or(0) + 1;
+                let script = format!("{}{more}", work(number));
+                repo.oxundo(["run", "-m", &format!("t{number}"), "--", "sh", "-ec", &script]).success();
+                works.push(number);
+                // What is picked later, should it be gone by then.
+                repo.sh("git branch -f gone");
+            }
+            Event::Oxundo(words) => drop(repo.oxundo(words.split(' '))),
+            Event::User(line) => {
+                let line = format!("{{ {line}; }} >/dev/null 2>&1 || git rebase --abort >/dev/null 2>&1 || true");
+                repo.shell(&line).status().expect("run a shell");
+            }
+        }
+        all_is_as_it_is_there(&repo, &works);
+    }
+    each_is_taken_out(&repo, &works);
+    repo.assert_sound();
+}
+
+/// A turn is done where its work is there, and nowhere else.
+fn all_is_as_it_is_there(repo: &Sandbox, works: &[u64]) {
+    let (standing, is_there) = (standing(repo), there(repo));
+    for number in works {
+        if let Some(there) = is_there(*number) {
+            let log = || repo.oxundo(["log", "--all"]).out() + &repo.git(["log", "--stat", "--format=%h %s"]);
+            assert_eq!(standing[number] == "done", there, "turn {number} of\n{}", log());
+        }
+    }
+}
+
+fn each_is_taken_out(repo: &Sandbox, works: &[u64]) {
+    let is_done = there(repo);
+    let rest = |state: State| state.only(|fact| !fact.contains("oxundo"));
+    for number in works.iter().filter(|number| is_done(**number) == Some(true)) {
+        let before = repo.state();
+        repo.oxundo(["undo", "--only", &number.to_string()]).success();
+        let is_there = there(repo);
+        assert_eq!(is_there(*number), Some(false), "turn {number} is taken out");
+        for other in works.iter().filter(|other| *other != number) {
+            assert_eq!(is_there(*other), is_done(*other), "turn {other} stays as it is");
+        }
+        repo.oxundo(["redo"]).success();
+        rest(repo.state()).assert_is(&rest(before), "and back");
+    }
+}
+
+#[test]
+fn a_turn_is_done_where_its_work_is() {
+    let cases = std::env::var("OXUNDO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2);
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 100, ..Config::default() };
+    let events = prop::collection::vec(event(), 2..9);
+    let outcome = TestRunner::new(config).run(&(events, any::<bool>()), |(events, is_one_second)| {
+        catch_unwind(AssertUnwindSafe(|| tell(&events, is_one_second))).map_err(|panic| {
+            let text = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic".to_owned());
+            let told: Vec<String> = events.iter().map(told).collect();
+            TestCaseError::fail(format!("{text}\none second: {is_one_second}\n{}", told.join("\n")))
+        })
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
     }
 }
