@@ -68,6 +68,7 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         object: format!("branch '{}' at {what}", sanitized(name)),
         hint: "'oxundo undo' takes it away and goes back".to_owned(),
         conversations: Conversations::default(),
+        staying: Vec::new(),
     })
 }
 

@@ -9,7 +9,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::model::bytes::{sanitized, shell_word};
-use crate::model::checkpoint::{Change, Checkpoint, Delta, shown_place};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, Skipped, shown_place, uncovered_changes};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::merge::Edits;
@@ -28,6 +28,8 @@ use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
+use gix::bstr::BString;
+use std::collections::BTreeSet;
 
 /// Plans to go to the state that these words mean.
 pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
@@ -39,7 +41,7 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
     check_commits(view, words, &mut goal).map_err(|error| with_way_out(view, error, words))?;
     let capture = view.present()?;
     let checkpoints = Checkpoints::new(view.repo);
-    let delta = difference(view, &capture.checkpoint, &goal)?;
+    let (delta, unknown) = difference(view, &capture.checkpoint, &goal)?;
     let deltas = [TurnDelta { turn: 0, delta, ..TurnDelta::default() }];
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
     let plan = checkpoints.merging(|merge| planned(Op::Restore, &deltas, &present, Edits::Overwrite, merge))?;
@@ -47,6 +49,7 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
         return Err(nothing(Op::Restore, "all is as it was then").into());
     }
     check(view, &plan)?;
+    let staying = staying(&capture.checkpoint, &goal, &plan, unknown);
     Ok(PlannedTurn {
         plan,
         capture,
@@ -57,6 +60,7 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
         object: format!("the state of {}", sanitized(words)),
         hint: "'oxundo undo' takes it back".to_owned(),
         conversations: Conversations::default(),
+        staying,
     })
 }
 
@@ -238,8 +242,8 @@ fn taken_out(view: &View<'_>, words: &str) -> Result<Option<u64>> {
 }
 
 /// All that leads from one state to another on the same branch. What the other one would have left out had it been there
-/// stays: nobody knows whether it was.
-fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint) -> Result<Delta> {
+/// stays, and is named: nobody knows whether it was.
+fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint) -> Result<(Delta, BTreeSet<BString>)> {
     let checkpoints = Checkpoints::new(view.repo);
     let mut files = checkpoints.file_changes(now, goal)?;
     let going = files.iter().filter(|(_, change)| change.to.is_none()).map(|(path, _)| path);
@@ -249,7 +253,7 @@ fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint) -> Result<De
     let Delta { index, operation, .. } = checkpoints.delta(&Turn::default(), now, goal)?;
     let (from, to) = (now.head.commit, goal.head.commit);
     let moved = goal.head.branch.iter().filter(|_| from != to);
-    Ok(Delta {
+    let delta = Delta {
         files,
         directories,
         index,
@@ -258,5 +262,14 @@ fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint) -> Result<De
         branches: moved.map(|name| (name.clone(), Change::new(from, to))).collect(),
         head: (from != to).then(|| Change::new(now.head.clone(), goal.head.clone())),
         ..Delta::default()
-    })
+    };
+    Ok((delta, unknown))
+}
+
+/// What stays as it is, though it may not have been so then, or not been there: nothing captures it, or that state would not have.
+fn staying(now: &Checkpoint, goal: &Checkpoint, plan: &Plan, mut unknown: BTreeSet<BString>) -> Vec<BString> {
+    let is_new = |new: &&Skipped| goal.skipped.iter().all(|old| old.path != new.path);
+    let uncovered = uncovered_changes(goal, now).into_iter().chain(now.skipped.iter().filter(is_new));
+    unknown.extend(uncovered.map(|skipped| skipped.path.clone()));
+    unknown.into_iter().filter(|path| plan.aside.iter().all(|aside| aside.path != *path)).collect()
 }

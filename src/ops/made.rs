@@ -5,7 +5,7 @@ use crate::git::apply::Apply;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::exact;
+use crate::model::bytes::{exact, in_quotes};
 use crate::model::plan::Plan;
 use crate::model::record::Record;
 use crate::model::turn::{Made, Turn};
@@ -43,6 +43,8 @@ pub struct PlannedTurn {
     pub hint: String,
     /// The agents' conversations that go with the turns.
     pub conversations: Conversations,
+    /// What stays as it is, and may not be as the state has it that is gone to.
+    pub staying: Vec<BString>,
 }
 
 impl Foreseen for PlannedTurn {
@@ -60,6 +62,9 @@ impl PlannedTurn {
     pub fn announce(&self, view: &View<'_>) {
         self.conversations.warn(view);
         announce_whole(view, &self.plan);
+        for path in &self.staying {
+            view.warn(format!("{} stays as it is: that state does not say what was there", in_quotes(path.as_bstr())));
+        }
         let (Made::Revert(turns) | Made::PartialRevert(turns) | Made::BackTo { turns, .. }) = &self.made else {
             return;
         };

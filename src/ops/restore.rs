@@ -51,6 +51,7 @@ pub fn plan(view: &View<'_>, words: &str, pathspecs: &[OsString]) -> Result<Plan
         object: path.map_or_else(|| format!("the files of {}", sanitized(state)), |_| sanitized(words)),
         hint: "'oxundo undo' takes it back".to_owned(),
         conversations: Conversations::default(),
+        staying: Vec::new(),
     })
 }
 

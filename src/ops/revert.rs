@@ -153,6 +153,7 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
         object,
         hint: "'oxundo redo' brings it back".to_owned(),
         conversations: Conversations::default(),
+        staying: Vec::new(),
     }
 }
 

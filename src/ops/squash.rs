@@ -88,6 +88,7 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
         object: format!("{} commits of turns {listed}", line.len()),
         hint: hint.to_owned(),
         conversations: Conversations::default(),
+        staying: Vec::new(),
     })
 }
 

@@ -81,6 +81,7 @@ pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result
         object: format!("back to step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),
         hint: "'oxundo redo' goes on to where it was".to_owned(),
         conversations: Conversations::undone(view, &range.turns, Extent::Parts)?,
+        staying: Vec::new(),
     })
 }
 
@@ -196,5 +197,6 @@ pub fn take_out(
         object: words.object,
         hint: "'oxundo redo' brings it back".to_owned(),
         conversations: Conversations::undone(view, std::slice::from_ref(turn), Extent::Parts)?,
+        staying: Vec::new(),
     })
 }
