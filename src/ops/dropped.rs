@@ -181,18 +181,8 @@ impl Line {
         above.sort_by_key(|(node, _)| node.turn);
         let mut found = vec![None; self.lost.len()];
         for (node, rewriter) in above {
-            let (Some(from), Some(to)) = (node.from, node.to) else { continue };
-            if objects.is_ancestor(from, to)? {
-                continue;
-            }
-            let mut gone = objects.commits_between(&[to], from)?;
-            gone.truncate(MANY_GONE);
-            let below: Vec<usize> = (0..found.len()).filter(|at| self.lost[*at].turn < node.turn).collect();
-            let ends = ends_of(objects, below.iter().map(|at| &self.lost[*at]));
-            let gone: Vec<Seen> = gone.into_iter().map(|commit| objects.seen(commit)).collect();
-            let pairs = anew.copies(&ends.iter().collect::<Vec<_>>(), &gone, |_, _| true)?;
-            for (which, at) in below.into_iter().enumerate() {
-                let is_gone = pairs.contains_key(&which) || gone.iter().any(|commit| commit.id == ends[which].seen.id);
+            let first = self.lost.iter().position(|lost| lost.turn < node.turn).unwrap_or(self.lost.len());
+            for (at, is_gone) in (first..).zip(went_with(objects, anew, node, &self.lost[first..])?) {
                 found[at] = found[at].or(Some(rewriter).filter(|_| is_gone));
             }
         }
@@ -202,6 +192,25 @@ impl Line {
 
 /// How many commits at most are looked at of those that a turn went back to below.
 const MANY_GONE: usize = 64;
+
+/// Whether each of the turns below another one was in what that one took off the branch, be it made anew by then, or one with others.
+fn went_with(objects: &Objects<'_>, anew: Anew<'_, '_>, node: &Node, below: &[Node]) -> Result<Vec<bool>> {
+    let (Some(from), Some(to)) = (node.from, node.to) else { return Ok(Vec::new()) };
+    if below.is_empty() || objects.is_ancestor(from, to)? {
+        return Ok(Vec::new());
+    }
+    let mut gone = objects.commits_between(&[to], from)?;
+    gone.truncate(MANY_GONE);
+    let gone: Vec<Seen> = gone.into_iter().map(|commit| objects.seen(commit)).collect();
+    let ends = ends_of(objects, below);
+    let originals: Vec<&Original> = ends.iter().collect();
+    let pairs = anew.copies(&originals, &gone, |_, _| true)?;
+    let itself = |id: ObjectId| gone.iter().any(|commit| commit.id == id).then_some(id);
+    let copy = |at: usize| pairs.get(&at).map(|commit| gone[*commit].id).or_else(|| itself(ends[at].seen.id));
+    let mut found: Vec<Option<ObjectId>> = (0..ends.len()).map(copy).collect();
+    look_in(&Rest::of(anew, &originals, &gone, &pairs), below, &mut found, |_| true)?;
+    Ok(found.iter().map(Option::is_some).collect())
+}
 
 /// The commits of HEAD's history that may be made of those of turns, down to where the lowest one of these began.
 fn commits_above(

@@ -168,6 +168,15 @@ fn a_turn_whose_commit_a_later_one_amended_goes_along_with_that() {
 }
 
 #[test]
+fn what_the_user_made_one_of_goes_along_with_a_turn_that_amended_it() {
+    for is_one_second in [true, false] {
+        let repo = turns_then(2, is_one_second, &["git reset -q --soft HEAD~2; git commit -qm both"]);
+        repo.agent(&format!("{}; git add n3; git commit -qa --amend --no-edit", work(3)));
+        all_are_done(&repo, 1..=3);
+    }
+}
+
+#[test]
 fn a_copy_of_an_amended_commit_is_not_one_of_the_commit_that_it_became() {
     for is_one_second in [true, false] {
         let repo = turns_then(2, is_one_second, &["git branch two"]);
