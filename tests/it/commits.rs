@@ -466,6 +466,26 @@ fn a_failing_hook_is_reported_and_the_turn_recorded() {
     repo.state().assert_is(&before, "and can be undone");
 }
 
+#[test]
+fn what_a_hook_makes_of_the_turns_files_is_the_turns() {
+    for (code, subject) in [(0, "sh: turn 1"), (1, "user: a.txt")] {
+        let repo = with(&[("a.txt", "one\n")]);
+        repo.git(["config", "oxundo.verify", "true"]);
+        let hook = format!("#!/bin/sh\nsed -i s/two/TWO/ a.txt new.txt; git add -u; exit {code}\n");
+        repo.write(".git/hooks/pre-commit", hook);
+        repo.sh("chmod +x .git/hooks/pre-commit");
+        let before = repo.state();
+        repo.oxundo(["run", "--", "sh", "-c", "echo two >>a.txt; echo two >new.txt"]).success();
+        repo.assert_file("a.txt", "one\nTWO\n", "the hook has run");
+        assert_eq!(subjects(&repo)[0], subject, "one that fails keeps the commit away");
+        let after = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, "it is undone");
+        repo.redo();
+        repo.state().assert_is(&after, "and redone");
+    }
+}
+
 // Records
 
 #[test]

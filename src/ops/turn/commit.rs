@@ -103,7 +103,7 @@ pub struct AutoCommit<'r> {
 pub fn auto_commit<'r>(
     locked: &Locked<'r>,
     turn: &Turn,
-    since: &Since,
+    since: &mut Since,
     changed: &Delta,
 ) -> Result<Option<AutoCommit<'r>>> {
     let (repo, config, index) = (locked.repo, locked.config(), Index::new(locked.repo));
@@ -129,14 +129,13 @@ pub fn auto_commit<'r>(
         anyhow::ensure!(is_nothing, "git tracks none of these files, or is told to leave them alone");
         return Ok(None);
     }
-    let mut message = commit_message(locked, turn, since.theirs.goal.as_ref().unwrap_or(&since.start), checkpoint);
+    let message = commit_message(locked, turn, since.theirs.goal.as_ref().unwrap_or(&since.start), checkpoint);
     let was = choice.parts.iter().map(|(path, _)| index.index_entries(&found, path.as_bstr()));
     let was: Vec<_> = was.collect::<Result<_>>()?;
     lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
     choice.stage_parts(repo, &lock, checkpoint)?;
-    if config.verify()? {
-        message = index.run_commit_hooks(&lock, &message)?;
-    }
+    let message = verified(locked, &lock, message, since, &choice.commit)?;
+    let checkpoint = &since.capture.checkpoint;
     let staged = lock.read()?;
     let tree = index.tree_with_index_entries(head_tree, &staged, &choice.commit)?;
     if tree == head_tree {
@@ -149,6 +148,23 @@ pub fn auto_commit<'r>(
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
     let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?)?;
     Ok(Some(AutoCommit { commit, index: moves, state: index.index_state(&staged, tree)?, lock }))
+}
+
+/// Runs the repository's own hooks, where they are to be run; gives the message as they leave it. What they make of the turn's files
+/// is the turn's, also where they fail.
+fn verified(
+    view: &View<'_>,
+    lock: &IndexLock<'_>,
+    message: String,
+    since: &mut Since,
+    paths: &[BString],
+) -> Result<String> {
+    if !view.config().verify()? {
+        return Ok(message);
+    }
+    let ran = Index::new(view.repo).run_commit_hooks(lock, &message);
+    since.look_again_at(view, paths)?;
+    ran
 }
 
 /// The auto-commit as it would be made if the turn ended now, but for filters, hooks and a signature; none where none

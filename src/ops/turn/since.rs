@@ -13,6 +13,7 @@ use crate::ops::turn::meanwhile::{Ends, Theirs};
 use crate::ops::turn::{branches, goal_with_dirty_commit, with_dirty_commit};
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -107,6 +108,16 @@ impl Since {
         let dirty = turn.dirty_commit.filter(|_| turn.onto.is_none());
         let goal = goal_with_dirty_commit(view.repo, &self.before, goal, dirty)?;
         Ok(Checkpoints::new(view.repo).delta(turn, &goal, &self.capture.checkpoint)?.is_empty())
+    }
+
+    /// Takes these files as they are now. One that is not there stays as it was seen.
+    pub fn look_again_at(&mut self, view: &View<'_>, paths: &[BString]) -> Result<()> {
+        let checkpoints = Checkpoints::new(view.repo);
+        let now = |path: &BString| Ok((path.clone(), checkpoints.file_now(path.as_bstr())?));
+        let mut files: Vec<_> = paths.iter().map(now).collect::<Result<_>>()?;
+        files.retain(|(_, file)| file.is_some());
+        self.capture.checkpoint = checkpoints.with_files(&self.capture.checkpoint, &files)?;
+        Ok(())
     }
 
     /// The state that undo of the turn leads to.
