@@ -558,6 +558,11 @@ impl Adapter {
         })
     }
 
+    /// Whether one of its own events tells that a session is over.
+    pub fn tells_it_is_gone(&self) -> bool {
+        self.events.iter().any(|(_, meaning)| *meaning == Gone)
+    }
+
     /// The command that takes a session up again. An id with anything unusual in it is not
     /// put on a command line.
     pub fn resume_command(&self, session: &str) -> Option<String> {

@@ -56,6 +56,9 @@ const TOOL_COMMAND: &[&str] = &[
 ];
 const OUTCOME: &[&str] = &["status", "reason", "stop_reason"];
 
+/// Why a session is over whose agent goes on with another.
+const OTHER_SESSION: &[&str] = &["clear", "resume"];
+
 /// What a hook's payload says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookEvent {
@@ -151,6 +154,11 @@ fn signal(adapter: &Adapter, meaning: Meaning, payload: &Value) -> Signal {
             Signal::End { interrupted: true }
         }
         Meaning::End if field(payload, adapter.again) == Some(&Value::Bool(true)) => Signal::EndAgain,
+        Meaning::Gone
+            if text(payload, OUTCOME).is_some_and(|outcome| OTHER_SESSION.contains(&folded(&outcome).as_str())) =>
+        {
+            Signal::Left
+        }
         meaning => meaning.signal(),
     }
 }
@@ -281,6 +289,15 @@ mod tests {
         for (status, interrupted) in [("completed", false), ("aborted", true), ("error", true), ("end_turn", false)] {
             let stop = json!({"hook_event_name": "stop", "conversation_id": "c", "status": status});
             assert_eq!(hear("cursor", &stop).map(|heard| heard.signal), Some(Signal::End { interrupted }), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_cleared_leaves_its_agent_there() {
+        let over = |reason: &str| json!({"hook_event_name": "SessionEnd", "session_id": "s", "reason": reason});
+        for (reason, signal) in [("prompt_input_exit", Signal::Gone), ("other", Signal::Gone), ("clear", Signal::Left)]
+        {
+            assert_eq!(hear("claude", &over(reason)).map(|heard| heard.signal), Some(signal), "{reason}");
         }
     }
 

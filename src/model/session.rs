@@ -26,7 +26,9 @@ pub enum Signal {
     },
     /// It is done with the prompt once more: after its first end, somebody's hook made it go on.
     EndAgain,
-    /// The session is over.
+    /// The session is over, and its agent goes on with another.
+    Left,
+    /// The session is over, and so is its agent.
     Gone,
 }
 
@@ -34,7 +36,7 @@ impl Signal {
     /// Whether it ends a turn, and begins none: where nothing is to be recorded any more, this is heard still, so that
     /// what comes later does not go into the turn that is open.
     pub fn only_ends(self) -> bool {
-        matches!(self, Self::End { .. } | Self::EndAgain | Self::Gone)
+        matches!(self, Self::End { .. } | Self::EndAgain | Self::Left | Self::Gone)
     }
 }
 
@@ -61,6 +63,8 @@ pub enum SessionStep {
     Leave,
     /// The open turn, which waits for a sign that its agent is still at work, is taken back.
     Drop,
+    /// The agent of a `run` is gone, which had waited for a prompt: what changed since is the user's, and what comes is the `run`'s.
+    Rest,
     /// End the open turn.
     Close {
         /// Whether it was cut off.
@@ -97,9 +101,8 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
             // Another hook, or what it has started, made it go on after its end.
             Signal::Call if context.known => SessionStep::Open,
             Signal::EndAgain if context.follows => SessionStep::Late,
-            Signal::Call | Signal::Called | Signal::End { .. } | Signal::EndAgain | Signal::Gone => {
-                SessionStep::Nothing
-            }
+            Signal::Call | Signal::Called => SessionStep::Nothing,
+            Signal::End { .. } | Signal::EndAgain | Signal::Left | Signal::Gone => SessionStep::Nothing,
         };
     };
     let mine = origin.part_of(who);
@@ -131,15 +134,16 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
             SessionStep::Nothing
         }
         Signal::End { interrupted } if at_work => leave_or_close(context, held, interrupted),
-        Signal::Gone if at_work && unproven && !context.others => SessionStep::Drop,
-        Signal::Gone if at_work => leave_or_close(context, held, true),
+        Signal::Left | Signal::Gone if at_work && unproven && !context.others => SessionStep::Drop,
+        Signal::Left | Signal::Gone if at_work => leave_or_close(context, held, true),
+        Signal::Gone if idle && context.inside && mine.is_some() && origin.run_tells() => SessionStep::Rest,
         // Between two prompts what changes is the user's. Where this one began nobody knows.
         Signal::End { .. } if idle && context.unrecorded => SessionStep::Nothing,
         // Inside a run, an end whose beginning no hook announced.
         Signal::End { interrupted } if claimable && !mine.is_some_and(|part| part.is_prompt_of(who)) => {
             SessionStep::Close { interrupted }
         }
-        Signal::Called | Signal::End { .. } | Signal::EndAgain | Signal::Gone => SessionStep::Nothing,
+        Signal::Called | Signal::End { .. } | Signal::EndAgain | Signal::Left | Signal::Gone => SessionStep::Nothing,
     }
 }
 
@@ -387,6 +391,23 @@ mod tests {
         assert_eq!(at(&waiting), SessionStep::Claim);
         assert_eq!(at(&turn(false, &[part("s", Some("1"), false)])), SessionStep::GoOn);
         assert_eq!(at(&turn(false, &[part("s", Some("1"), true)])), SessionStep::Record);
+    }
+
+    #[test]
+    fn an_agent_that_is_gone_leaves_its_run_what_comes_after_and_the_user_what_came_before() {
+        let who = part("s", Some("1"), false);
+        let told = Some("claude".to_owned());
+        let waiting = Bounds { waiting: true, run_agent: told, ..turn(false, std::slice::from_ref(&who)) };
+        let at =
+            |open: &Bounds, who: &Participant, inside, signal| step(scene(Some(open), who, true, inside), who, signal);
+        assert_eq!(at(&waiting, &who, true, Signal::Gone), SessionStep::Rest);
+        assert_eq!(at(&waiting, &who, true, Signal::Left), SessionStep::Nothing, "it waits for a prompt still");
+        assert_eq!(at(&waiting, &who, false, Signal::Gone), SessionStep::Nothing, "it is not the run's");
+        assert_eq!(at(&waiting, &part("o", None, false), true, Signal::Gone), SessionStep::Nothing);
+        let silent = Bounds { run_agent: None, ..waiting.clone() };
+        assert_eq!(at(&silent, &who, true, Signal::Gone), SessionStep::Nothing, "it may have been at work");
+        let at_work = turn(false, &[part("s", Some("1"), true)]);
+        assert_eq!(at(&at_work, &who, true, Signal::Left), SessionStep::Close { interrupted: true });
     }
 
     #[test]

@@ -449,10 +449,17 @@ fn inside_a_run_nothing_is_lost_whichever_hook_fails_to_fire() {
         let found = turns(&repo);
         let case = format!("missing {missing:05b}: {found:?}");
         let [first, first_end, second, ..] = [1, 2, 4].map(|bit| missing & bit == 0);
-        let apart = first_end || (first && second);
+        let second_end = missing & 8 == 0;
+        let is_waiting = first && first_end && !second && !second_end;
+        let apart = !is_waiting && (first_end || (first && second));
         assert_eq!(found.len(), if apart { 2 } else { 1 }, "one sign between the prompts is enough: {case}");
         let dirty = subjects(&repo).iter().filter(|subject| subject.starts_with("oxundo: ")).count();
         assert_eq!(dirty, 1, "the user's work, once: {case}");
+        if is_waiting {
+            repo.assert_file("a.txt", "one\ntwo\nthree\n", "an agent that waits and tells of no prompt made nothing");
+            assert_eq!(repo.git(["status", "--porcelain"]), " M a.txt", "it is there: {case}");
+            continue;
+        }
         assert_eq!(repo.git(["status", "--porcelain"]), "", "all is committed: {case}");
         let steps = found.len().to_string();
         repo.oxundo(["undo", "--steps", &steps]).success();
@@ -558,6 +565,78 @@ fn edits_between_the_prompts_of_a_run_are_the_users() {
     repo.assert_file("README.txt", "readme\nuser\n", "they survive undo");
     repo.assert_file("user.txt", "new\n", "new files too");
     assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt\n?? user.txt");
+}
+
+#[test]
+fn edits_after_the_last_prompt_of_a_run_are_the_users() {
+    let cleared = json!({"hook_event_name": "SessionEnd", "session_id": "s", "reason": "clear"});
+    for (mode, ends) in [
+        (Mode::Commit, vec![gone("s")]),
+        (Mode::Ghost, vec![gone("s")]),
+        (Mode::Commit, vec![]),
+        (Mode::Commit, vec![cleared]),
+    ] {
+        let repo = repo();
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        let script = [
+            quoted(&prompt("s", "1", "first")),
+            "echo two >>a.txt\n".to_owned(),
+            quoted(&stop("s", "1")),
+            "echo user >>README.txt; echo new >user.txt\n".to_owned(),
+            ends.iter().map(quoted).collect(),
+        ];
+        run_with_hooks(&repo, &[], &script.concat());
+        assert_eq!(turns(&repo), [done(1, "first")], "{mode:?} {ends:?}");
+        let dirty = subjects(&repo).iter().filter(|subject| subject.starts_with("oxundo: ")).count();
+        assert_eq!(dirty, 0, "nothing of theirs is committed: {ends:?}");
+        repo.undo();
+        repo.assert_file("README.txt", "readme\nuser\n", "they survive undo");
+        assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt\n?? user.txt", "{ends:?}");
+    }
+}
+
+#[test]
+fn what_a_script_does_once_its_agent_is_gone_is_a_turn() {
+    let repo = repo();
+    let script = [
+        quoted(&prompt("s", "1", "first")),
+        "echo two >>a.txt\n".to_owned(),
+        quoted(&stop("s", "1")),
+        "echo user >>README.txt\n".to_owned(),
+        quoted(&gone("s")),
+        "echo made >made.txt\n".to_owned(),
+    ];
+    run_with_hooks(&repo, &[], &script.concat());
+    assert_eq!(turns(&repo), [done(2, "claude: turn 2"), done(1, "first")]);
+    assert_eq!(
+        subjects(&repo)[..2],
+        ["claude: turn 2", "oxundo: uncommitted changes before turn 2"].map(str::to_owned)
+    );
+    repo.undo();
+    assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt", "the user's stays, the script's goes");
+}
+
+#[test]
+fn what_changes_after_a_run_is_killed_that_waited_for_a_prompt_is_the_users() {
+    let repo = repo();
+    let script = [
+        "hook() { printf '%s' \"$1\" | oxundo hook claude || exit 99; }\n".to_owned(),
+        quoted(&prompt("s", "1", "first")),
+        "echo two >>a.txt\n".to_owned(),
+        quoted(&stop("s", "1")),
+        ": >\"$HOME/ready\"; exec sleep 30".to_owned(),
+    ];
+    let mut run = repo.spawn(&["run", "--agent", "claude", "--", "sh", "-ec", &script.concat()]);
+    repo.wait_for("ready");
+    run.kill().expect("kill it");
+    run.wait().expect("it is gone");
+    repo.sh("echo user >>README.txt");
+    let said = repo.oxundo(["status"]);
+    said.success();
+    assert_eq!(turns(&repo), [done(1, "first")], "{said:?}");
+    assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt", "what they saved is as they left it");
 }
 
 #[test]
@@ -729,6 +808,54 @@ fn a_session_that_goes_into_another_worktree_and_out_of_it_has_a_turn_in_each() 
     repo.oxundo(["-C", "../other", "undo", "--steps", "2"]).success();
     let found = repo.sh("cat ../other/a.txt ../other/mine.txt a.txt");
     assert_eq!(found, "one\nmine\nmine\none\ntwo\ntwo", "each is undone in its own worktree");
+}
+
+/// Claude Code's `isolation: worktree`, in the order in which its hooks told of it.
+#[test]
+fn a_sub_agent_in_a_worktree_of_its_own_has_a_turn_there_beside_its_agents() {
+    let repo = repo();
+    let place = ".claude/worktrees/agent-1";
+    repo.git(["worktree", "add", "-q", "-b", "worktree-agent-1", place]);
+    let top = repo.path("");
+    let told = |below: &str, mut payload: Value| {
+        payload["cwd"] = json!(top.join(below));
+        if !below.is_empty() {
+            payload["agent_id"] = json!("1");
+        }
+        let mut command = repo.oxundo_command(["hook", "claude"]);
+        let output = Output::fired(command.env("CLAUDE_PROJECT_DIR", &top), payload.to_string().as_bytes());
+        assert_eq!((output.code, output.out(), output.err()), (0, String::new(), String::new()), "{output:?}");
+    };
+    let call = |event: &str, tool: &str, id: &str| json!({"hook_event_name": event, "session_id": "s", "prompt_id": "p", "tool_name": tool, "tool_use_id": id});
+    let there = |args: &[&str]| repo.json([&["-C", place], args].concat()).1;
+    told("", prompt("s", "p", "write"));
+    told("", call("PreToolUse", "Agent", "t1"));
+    told("", call("PostToolUse", "Agent", "t1"));
+    told(place, call("PreToolUse", "Bash", "t2"));
+    told("", call("PreToolUse", "Bash", "t3"));
+    repo.sh(&format!("echo apart >>{place}/a.txt; echo two >>a.txt"));
+    told(place, call("PostToolUse", "Bash", "t2"));
+    told("", call("PostToolUse", "Bash", "t3"));
+    // It is at work longer than its agent.
+    told("", still_at_work("s", "p"));
+    told(place, call("PreToolUse", "Bash", "t4"));
+    repo.sh(&format!("echo more >>{place}/a.txt"));
+    told(place, call("PostToolUse", "Bash", "t4"));
+    assert_eq!(there(&["status"])["open_turn"], 1);
+    told("", prompt("s", "q", "<task-notification>done"));
+    told("", stop("s", "q"));
+    assert_eq!(turns(&repo), [done(1, "write")]);
+    let log = there(&["log"]);
+    assert_eq!((&log["turns"][0]["message"], &log["turns"][0]["state"]), (&json!("write"), &json!("done")), "{log}");
+    repo.undo();
+    assert_eq!(
+        repo.sh(&format!("cat a.txt {place}/a.txt")),
+        "one\none\napart\nmore",
+        "its agent's turn is undone alone"
+    );
+    repo.oxundo(["-C", place, "undo"]).success();
+    repo.redo();
+    assert_eq!(repo.sh(&format!("cat a.txt {place}/a.txt")), "one\ntwo\none", "and its own");
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Missed {
             }
             Signal::End { .. } | Signal::EndAgain if part.session.is_none() => (Part::End, Some(open()?)),
             Signal::End { .. } | Signal::EndAgain => (Part::End, None),
-            Signal::Work | Signal::GoOn | Signal::Call | Signal::Called | Signal::Gone => return None,
+            Signal::Work | Signal::GoOn | Signal::Call | Signal::Called | Signal::Left | Signal::Gone => return None,
         };
         let Participant { agent, session, prompt, .. } = part.clone();
         let next = match signal {

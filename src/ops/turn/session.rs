@@ -1,7 +1,7 @@
 //! Turns whose beginning and end come as signals, from agents' hooks or `oxundo turn`: what a signal does to the open
 //! turn. Also the turn of a `run`, which such sessions may share.
 
-use crate::agents::adapters::adapter;
+use crate::agents::adapters::{Adapter, adapter};
 use crate::agents::process::at_work;
 use crate::agents::transcript::{finish, length};
 use crate::agents::{process, spawn};
@@ -262,6 +262,7 @@ fn take_step(
             amend(locked, &turn, "leave")?;
         }
         SessionStep::Drop => drop_open(locked)?,
+        SessionStep::Rest => rest(locked, turn)?,
         SessionStep::Close { interrupted } => {
             let closed = close(locked, call, &turn, interrupted)?;
             if running && !turn.origin.by_hooks {
@@ -562,7 +563,7 @@ fn is_live(turn: &Turn) -> bool {
 fn close_open(locked: &mut Locked<'_>) -> Result<()> {
     let Some(turn) = locked.open_turn()? else { return Ok(()) };
     // Nothing shows that an agent made what changed since.
-    if turn.origin.waiting && (turn.origin.by_hooks || locked.repo.is_running()?) {
+    if turn.origin.waiting && (turn.origin.by_hooks || locked.repo.is_running()? || waits_to_the_end(&turn)) {
         return drop_open(locked);
     }
     let at_work: Vec<&str> = at_work(&turn).map(|part| part.agent.as_str()).collect();
@@ -574,6 +575,13 @@ fn close_open(locked: &mut Locked<'_>) -> Result<()> {
         locked.warn(sanitized(&format!("closed turn {}, {why}", turn.turn)));
     }
     Ok(())
+}
+
+/// Whether the turn is that of a `run` whose agent would have told that it is gone, or at work again. That of another is at work
+/// for all that anybody knows.
+fn waits_to_the_end(turn: &Turn) -> bool {
+    let tells = |part: &Participant| adapter(&part.agent).is_some_and(Adapter::tells_it_is_gone);
+    turn.origin.waiting && turn.origin.run_tells() && turn.origin.parts.iter().all(tells)
 }
 
 /// Begins the turn of a `run` in a repository that has been looked at; gives the lock that is held while its agent is
@@ -630,6 +638,9 @@ pub fn end_run(locked: &mut Locked<'_>, ending: Ending) -> Result<RunEnd> {
         turn.exit_code = ending.exit_code;
         amend(locked, &turn, "leave")?;
         return Ok(RunEnd::GoesOn(turn.turn));
+    }
+    if waits_to_the_end(&turn) {
+        return drop_open(locked).map(|()| RunEnd::ByHooks);
     }
     let ended = end(locked, ending)?;
     if let Some(turn) = &ended {
@@ -697,6 +708,19 @@ fn claim(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<(
     let mode = turn.wanted_mode();
     let Turn { agent, message, prompt, .. } = turn;
     open_turn_of(locked, agent, &SignalCall { message, prompt, ..call.clone() }, Bounds::default(), mode)
+}
+
+/// From here on the turn is that of a `run` which tells of nothing: its agent is gone.
+fn rest(locked: &mut Locked<'_>, mut turn: Turn) -> Result<()> {
+    let since = Since::look(locked, &turn)?;
+    if since.changed(locked, &turn)?.is_empty() {
+        turn.origin = Bounds::default();
+        return amend(locked, &turn, "rest");
+    }
+    take_back(locked, &turn, &since)?;
+    let mode = turn.wanted_mode();
+    let who = Who { agent: turn.agent, session: None, message: None, prompt: None, mode };
+    begin(locked, who, Bounds::default()).map(drop)
 }
 
 /// A call of a tool comes within a prompt that was told of before.

@@ -244,7 +244,7 @@ fn is_heard(repo: &Repo, heard: Option<&HookEvent>) -> Result<bool> {
 }
 
 fn told(repo: &Repo, listener: &dyn Fn(Warning), heard: HookEvent) -> Result<()> {
-    let patience = if heard.signal == Signal::Gone { LAST_PATIENCE } else { PATIENCE };
+    let patience = if matches!(heard.signal, Signal::Left | Signal::Gone) { LAST_PATIENCE } else { PATIENCE };
     let limit = Config(repo).hook_timeout()?;
     let message = heard.prompt.as_deref().and_then(|prompt| message_of_prompt(Config(repo), prompt, listener));
     // It may have a password in it.

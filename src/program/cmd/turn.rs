@@ -94,7 +94,7 @@ impl Answer for Told {
             SessionStep::Join => format!("Turn {open} is shared with another session\n"),
             SessionStep::GoOn | SessionStep::Record => format!("Turn {open} goes on\n"),
             SessionStep::Leave => format!("Turn {open} goes on in another session\n"),
-            SessionStep::Drop => "What was changed since is the user's: no turn\n".to_owned(),
+            SessionStep::Drop | SessionStep::Rest => "What was changed since is the user's: no turn\n".to_owned(),
             SessionStep::Close { .. } | SessionStep::Late if closed.is_none() => {
                 "Nothing was changed: no turn\n".to_owned()
             }
