@@ -105,6 +105,8 @@ CLAUDE = Agent(
         "edit": ("Write", lambda path, text: {"file_path": path, "content": text}),
         "task": ("Agent", lambda prompt: {"description": "write", "prompt": prompt, "subagent_type": "general-purpose",
                                           "run_in_background": True}),
+        "task apart": ("Agent", lambda prompt: {"description": "write", "prompt": prompt, "subagent_type": "general-purpose",
+                                                "isolation": "worktree"}),
     },
     prepare=claude,
     headless=lambda prompt: [*CLAUDES, "-p", prompt],
@@ -112,6 +114,8 @@ CLAUDE = Agent(
     ready=r"❯|>",
     tells_interruption="later",
     settings=".claude/settings.local.json",
+    # What is in them is looked at by itself.
+    own_files=(".claude/worktrees", ".claude/worktrees/*"),
     theirs=THEIRS,
     goes_on=lambda command: (".claude/settings.json", groups("Stop", command)),
 )

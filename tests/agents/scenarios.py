@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agents import write
 from mock import Gate, Tool
-from world import SETTLING, Skip, error, same, same_files
+from world import SETTLING, Skip, error, prompt, same, same_files
 
 SCENARIOS = []
 
@@ -262,6 +262,33 @@ def sub_agent_in_the_background(world):
     for _ in range(2):
         world.oxundo("redo")
     same(world.state(), after, "both are redone")
+
+
+@scenario("sub-agent in a worktree of its own", "no hooks")
+def sub_agent_apart(world):
+    if "task apart" not in world.agent.tools:
+        raise Skip("it has no sub-agents in worktrees of their own")
+    world.set_up_hooks()
+    session = world.session()
+    before = world.state()
+    line = world.token("agent")
+    apart = Tool("task apart", prompt(world.job(Tool("shell", f"echo {line} >> a.txt"))))
+    job = session.prompt(apart, world.shell())
+    world.settled(1)
+    session.close()
+    world.settled(1)
+    assert not world.is_there(line), "it is at work in another worktree"
+    (place,) = world.worktrees()
+    same(world.turns_of(place), [("done", prompt(job))], "it is a turn there")
+    wrote = (place / "a.txt").read_bytes()
+    assert line.encode() in wrote, f"it has done its work there: {wrote}"
+    world.oxundo("undo", cwd=place)
+    same((place / "a.txt").read_bytes(), b"one\n", "it is undone there")
+    world.oxundo("redo", cwd=place)
+    same((place / "a.txt").read_bytes(), wrote, "it is redone there")
+    world.check_turns([job])
+    world.check_undo([(before, world.state())])
+    same((place / "a.txt").read_bytes(), wrote, "what its agent's undo and redo leave alone")
 
 
 @scenario("another hook makes it go on", "no hooks")

@@ -26,7 +26,7 @@ from mock import Tool
 OXUNDO = os.environ.get("OXUNDO_BIN", "oxundo")
 LIMIT = float(os.environ.get("OXUNDO_AGENT_SECONDS", "60"))
 # How long after the model's last word a turn may still be open.
-SETTLING = 15
+SETTLING = LIMIT / 4
 TOKEN = re.compile(r"\b(?:agent|user)-\d+\b")
 
 
@@ -128,6 +128,16 @@ class World:
     def turns(self):
         """The turns, the oldest first."""
         return json.loads(self.oxundo("--json", "log").stdout)["turns"][::-1]
+
+    def worktrees(self):
+        """The linked worktrees."""
+        listed = self.git("worktree", "list", "--porcelain").split("\n")
+        return [Path(line[9:]) for line in listed if line.startswith("worktree ")][1:]
+
+    def turns_of(self, worktree):
+        """How each turn of a worktree stands, and its message, the oldest first."""
+        turns = json.loads(self.oxundo("--json", "log", cwd=worktree).stdout)["turns"][::-1]
+        return [(turn["state"], turn["message"]) for turn in turns]
 
     def doctor(self):
         """What doctor says of the agent."""
@@ -475,7 +485,7 @@ class Session:
         for _ in range(3):
             self.type(self.world.agent.enter, 0)
             try:
-                self.world.until(lambda: job in self.world.model.asked, "", 10)
+                self.world.until(lambda: job in self.world.model.asked, "", LIMIT / 6)
                 return job
             except AssertionError:
                 continue
