@@ -60,10 +60,12 @@ pub fn find(program: &OsStr) -> Result<PathBuf, Missing> {
             let path = std::env::var_os("PATH").unwrap_or_default();
             std::env::split_paths(&path).any(|directory| directory.join(named).exists())
         };
-        match named.is_dir() {
-            true => Missing::Directory { by_path },
-            false if there => Missing::NotExecutable,
-            false => Missing::NotFound,
+        if named.is_dir() {
+            Missing::Directory { by_path }
+        } else if there {
+            Missing::NotExecutable
+        } else {
+            Missing::NotFound
         }
     })
 }

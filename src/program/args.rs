@@ -642,12 +642,12 @@ pub struct LogArgs {
     /// Show oxundo's operations instead of turns
     #[arg(long, conflicts_with_all = ["agent", "session", "since", "until", "grep", "pathspecs"])]
     pub ops: bool,
-    /// Print a line of your own a turn: `%(turn) %h %s`
+    /// Print each turn in a form of your own: `%(turn) %h %s`
     ///
     /// By git's placeholders where they fit, and %(turn), %(agent) and others for what git has not.
     #[arg(long, value_name = "FORMAT", alias = "pretty", conflicts_with_all = ["ops", "graph", "steps"])]
     pub format: Option<String>,
-    /// How dates are shown, as git has it: relative, iso, …
+    /// How dates are shown, as git has it: relative, iso
     ///
     /// Also short, human, format:PATTERN and the others [default: `log.date`]
     #[arg(long, value_name = "FORM")]

@@ -260,7 +260,7 @@ impl<'a> Typed<'a> {
         }
         if FORCED.contains(&name) && ["--force", "-f", "--hard"].contains(&given.as_str()) {
             let exactly = self.with(&given, "--edits=overwrite");
-            let is_it = exactly.contains("--edits=overwrite");
+            let is_it = exactly.starts_with("run ") && exactly.contains("--edits=overwrite");
             let why = if is_it { " to restore exactly what was there: redo has your edits" } else { "" };
             return refusal.hint(exactly + why);
         }

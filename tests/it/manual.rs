@@ -43,7 +43,11 @@ fn pages() -> BTreeMap<String, String> {
         let text = sub.get_after_long_help().map(ToString::to_string).unwrap_or_default();
         let sub = sub.clone().mut_args(|arg| {
             let is_hidden = arg.is_hide_set() || arg.is_global_set() || arg.get_id() == "help";
-            arg.hide(is_hidden)
+            // What more there is to say of it goes on in the same lines.
+            match arg.get_long_help().map(|help| help.to_string().replacen("\n\n", ". ", 1)) {
+                Some(help) => arg.hide(is_hidden).long_help(help),
+                None => arg.hide(is_hidden),
+            }
         });
         let mut page = head(&name, "1", &about(&sub));
         page.push_str(&generated(&sub));
