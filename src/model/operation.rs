@@ -103,9 +103,10 @@ impl Operation {
         self.unread.is_some() || self.files.keys().any(|path| is_mark(path.as_bstr()))
     }
 
-    /// Whether it is over, and nothing has come in its place: at most what git leaves behind is there, as it was.
+    /// Whether another one is over, and nothing has come in its place: at most what git leaves behind is there, as it was.
     pub fn is_rest_of(&self, other: &Self) -> bool {
-        !self.is_under_way() && self.files.iter().all(|(path, id)| other.files.get(path) == Some(id))
+        let is_over = other.is_under_way() && !self.is_under_way();
+        is_over && self.files.iter().all(|(path, id)| other.files.get(path) == Some(id))
     }
 
     /// Whether git's next commit is the operation's.
