@@ -255,7 +255,8 @@ def pi(home):
 
 PI = Agent(
     name="pi",
-    install=("npm", "@earendil-works/pi-coding-agent"),
+    # Later ones want a package that is not in the registry.
+    install=("npm", "@earendil-works/pi-coding-agent@<1.4"),
     tools={
         "shell": ("bash", lambda command: {"command": command}),
         "edit": ("write", lambda path, text: {"path": path, "content": text}),

@@ -468,7 +468,7 @@ fn a_failing_hook_is_reported_and_the_turn_recorded() {
 
 #[test]
 fn what_a_hook_makes_of_the_turns_files_is_the_turns() {
-    for (code, subject) in [(0, "sh: turn 1"), (1, "user: a.txt")] {
+    for (code, subject) in [(0, "sh: turn 1"), (1, "files")] {
         let repo = with(&[("a.txt", "one\n")]);
         repo.git(["config", "oxundo.verify", "true"]);
         let hook = format!("#!/bin/sh\nsed -i s/two/TWO/ a.txt new.txt; git add -u; exit {code}\n");

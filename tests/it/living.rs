@@ -426,7 +426,7 @@ fn in_a_run_the_users_work_after_undo_is_in_no_agents_commit() {
         ("a prompt", vec![call(BEGIN, 2, ""), "WORK".to_owned(), call(END, 2, "")]),
         ("an end without a beginning", vec!["WORK".to_owned(), call(END, 2, "")]),
         ("a task in the background", vec!["WORK".to_owned(), call(END, 2, background), call(END, 2, "")]),
-        ("the end of the run", vec!["WORK".to_owned()]),
+        ("the end of the run", vec![call("SessionEnd", 1, ""), "WORK".to_owned()]),
     ];
     for (way, steps) in ways {
         let repo = Sandbox::new();

@@ -17,11 +17,13 @@ use std::path::{Path, PathBuf};
 pub fn elsewhere(repo: &Repo, heard: &HookEvent) -> Result<Vec<(Repo, HookEvent)>> {
     let mut all = Vec::new();
     let here = heard.directory.as_deref().and_then(|place| other(repo, place));
-    if heard.signal.only_ends() || heard.signal == Signal::Called {
+    // That it goes on counts wherever it is at work: another prompt's end is the end then.
+    let is_of_all = heard.signal.only_ends() || heard.signal == Signal::GoOn;
+    if is_of_all || heard.signal == Signal::Called {
         let is_here = |left: &Repo| here.as_ref().is_some_and(|here| here.git_dir() == left.git_dir());
         let left = tops_with_calls(repo, &heard.part)?.into_iter().filter_map(|top| other(repo, &top));
         for left in left.filter(|left| !is_here(left)).collect::<Vec<_>>() {
-            let is_its = heard.signal.only_ends() || has_begun(&left, heard);
+            let is_its = is_of_all || has_begun(&left, heard);
             if is_its && part_in(&left, &heard.part)?.is_some_and(|part| part.at_work) {
                 all.push((left, heard.clone()));
             }
