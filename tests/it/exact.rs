@@ -168,6 +168,24 @@ fn commits_that_may_not_leave_keep_a_state_from_being_gone_to() {
 }
 
 #[test]
+fn a_merge_that_was_gone_to_is_left_again_by_undo() {
+    let repo = Sandbox::new();
+    repo.sh("git switch -qc up; echo u >u; git add u; git commit -qm u; git switch -q main");
+    repo.agent("echo one >one; git add one; git commit -qm one; git merge -q --no-edit up");
+    repo.sh("git reset -q --hard HEAD~2");
+    for words in ["restore --exact 1", "branch there 1"] {
+        let before = repo.state();
+        repo.oxundo(words.split(' ')).success();
+        let after = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, words);
+        repo.redo();
+        repo.state().assert_is(&after, words);
+        repo.undo();
+    }
+}
+
+#[test]
 fn what_no_checkpoint_holds_stays_where_it_is() {
     let repo = Sandbox::new();
     repo.write(".gitignore", "*.log\n").write("old.log", "log\n").sh("git add .gitignore; git commit -qm ignore");

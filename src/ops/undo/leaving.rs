@@ -10,7 +10,7 @@ use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
-use crate::model::turn::Turn;
+use crate::model::turn::{Made, Turn};
 use crate::ops::brought_back::taken_again;
 use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
@@ -35,13 +35,12 @@ pub fn check_commits(
 ) -> Result<()> {
     let (back, forward) = legs.split_at(range.back);
     let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
-    let merges = merges_in_the_middle(view, range, legs)?;
+    let merges = merges_that_may_leave(view, range, legs)?;
     let check = |name: &str, hidden: &[ObjectId], at: ObjectId| -> Result<()> {
         let mut leaving = Objects::new(view.repo).commits_between(hidden, at)?;
         // Only so many can be the turns': among those on top of them there is one that may not leave.
         leaving.truncate(ours + MANY);
         let mut described = described(view, op, &range.turns, &leaving, known)?;
-        // It is made again from where undo leads.
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
         match guard::check(op, name, &described) {
             Err(refusal) if op == Op::Redo => Err(in_the_middle(view, with_branch(refusal, range)).into()),
@@ -111,20 +110,22 @@ fn beside_branch(view: &View<'_>, mut refusal: Refusal, name: &str, range: &Turn
     Ok(refusal.hint(format!("run '{switch}' to go back to '{other}', which leaves '{here}' as it is")))
 }
 
-/// The merges that turns have made of what was being merged when they began, and is again when they are undone.
-fn merges_in_the_middle(view: &View<'_>, range: &TurnRange, legs: &[Leg]) -> Result<BTreeSet<ObjectId>> {
+/// The merges that turns have made of what was being merged when they began, and is again when they are undone; and those that were
+/// made before, and that oxundo itself has only gone to.
+fn merges_that_may_leave(view: &View<'_>, range: &TurnRange, legs: &[Leg]) -> Result<BTreeSet<ObjectId>> {
     let objects = Objects::new(view.repo);
-    let mut ended = BTreeSet::new();
+    let mut may_leave = BTreeSet::new();
     for (leg, turn) in legs[..range.back].iter().zip(&range.turns) {
+        let is_gone_to = matches!(turn.made, Some(Made::Restore | Made::Branch));
         let merged = objects.merged_by(&leg.goal.operation)?;
-        for commit in turn.commits.iter().filter(|commit| !merged.is_empty() && objects.has_commit(commit.id)) {
-            let parents = objects.parents(commit.id)?;
-            if parents.get(1..).is_some_and(|others| others == merged) {
-                ended.insert(commit.id);
+        let may_be = |id: ObjectId| (is_gone_to || !merged.is_empty()) && objects.has_commit(id);
+        for commit in turn.commits.iter().filter(|commit| may_be(commit.id)) {
+            if is_gone_to || objects.parents(commit.id)?.get(1..).is_some_and(|others| others == merged) {
+                may_leave.insert(commit.id);
             }
         }
     }
-    Ok(ended)
+    Ok(may_leave)
 }
 
 /// What an operation holds that a walk leads to: what is being merged, and what is on no branch, as a rebase has it.
