@@ -177,6 +177,15 @@ fn what_the_user_made_one_of_goes_along_with_a_turn_that_amended_it() {
 }
 
 #[test]
+fn log_names_the_commit_that_history_has_below_a_newer_turn_too() {
+    let repo = turns_then(2, false, &["git reset -q --soft HEAD~2; git commit -qm both"]);
+    let both = repo.git(["rev-parse", "--short=7", "HEAD"]);
+    repo.agent(&work(3));
+    let log = repo.oxundo(["log"]).out();
+    assert_eq!(log.matches(&both).count(), 2, "{both}: {log}");
+}
+
+#[test]
 fn a_copy_of_an_amended_commit_is_not_one_of_the_commit_that_it_became() {
     for is_one_second in [true, false] {
         let repo = turns_then(2, is_one_second, &["git branch two"]);

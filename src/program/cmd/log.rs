@@ -12,7 +12,7 @@ use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
 use crate::ops::brought_back::is_back;
-use crate::ops::dropped::{fates, stands_on_its_own};
+use crate::ops::dropped::fates;
 use crate::ops::filter::{Filter, Wanted};
 use crate::ops::list::{State, every, here, only, since, uncommitted_since};
 use crate::ops::operation::numbered;
@@ -264,7 +264,9 @@ fn brought_back<'t>(view: &View<'_>, turns: impl Iterator<Item = (&'t Turn, Stat
 
 /// With the commits that stand for those of turns where HEAD is, and what is taken out there.
 fn as_they_stand(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
-    let Some(top) = view.top()?.filter(|_| !lines.is_empty()) else { return Ok(lines) };
+    if lines.is_empty() {
+        return Ok(lines);
+    }
     let back = brought_back(view, lines.iter().map(|line| (&line.turn, line.state)))?;
     if !back.is_empty() {
         let taken = taken_out(lines.iter().map(|line| (&line.turn, line.state)), &back);
@@ -272,12 +274,10 @@ fn as_they_stand(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
             line.taken_out = taken.get(&line.turn.turn).copied();
         }
     }
-    if !stands_on_its_own(view, top)? {
-        let lowest = lines.iter().map(|line| line.turn.turn).min().unwrap_or_default();
-        let copies = fates(view, lowest)?.copies;
-        for line in &mut lines {
-            line.made_anew = copies.get(&line.turn.turn).copied();
-        }
+    let lowest = lines.iter().map(|line| line.turn.turn).min().unwrap_or_default();
+    let copies = fates(view, lowest)?.copies;
+    for line in &mut lines {
+        line.made_anew = copies.get(&line.turn.turn).copied();
     }
     Ok(lines)
 }
