@@ -475,9 +475,10 @@ impl<'a> Revert<'a, '_> {
             }
             at = turn.previous;
         }
+        let now = &self.capture.checkpoint;
         match newest {
-            Some(newest) => beside_later(self.view, refusal, (oldest, newest)).into(),
-            None => leading_on(self.view, refusal.into(), &self.capture.checkpoint, (Op::Undo, oldest)),
+            Some(newest) => beside_later(self.view, refusal, now, (oldest, newest)).into(),
+            None => leading_on(self.view, refusal.into(), now, (Op::Undo, oldest)),
         }
     }
 }

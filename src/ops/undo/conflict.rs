@@ -31,10 +31,11 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
     }
 }
 
-/// Where later turns changed the same, that is not the user's to put away: the later ones are taken out too, or the files of then
-/// brought back.
-pub fn beside_later(view: &View<'_>, mut refusal: Refusal, (oldest, newest): (u64, u64)) -> Refusal {
-    refusal.hints.retain(|hint| !is_stash(hint));
+/// Where later turns changed the same files, that is not the user's to put away, though what is uncommitted in them may be: the later
+/// ones are taken out too, or the files of then brought back.
+pub fn beside_later(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint, (oldest, newest): (u64, u64)) -> Refusal {
+    let is_users = is_users_alone(view, &refusal.paths, now).unwrap_or(false);
+    refusal.hints.retain(|hint| is_users || !is_stash(hint));
     let line = format!("run 'oxundo undo --only {oldest}..{newest}' to take out all turns from {oldest} to {newest}");
     with_restore(view, refusal.hint(line), Op::Undo, oldest)
 }
@@ -70,6 +71,13 @@ fn is_committed(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Result<
         }
     }
     Ok(true)
+}
+
+/// Whether something in these files is uncommitted, and none of it was when the last turn ended.
+fn is_users_alone(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Result<bool> {
+    let Some(top) = view.top()? else { return Ok(false) };
+    let left = Checkpoint { head: now.head.clone(), ..view.timeline.checkpoint(top, Side::After)? };
+    Ok(!is_committed(view, paths, now)? && is_committed(view, paths, &left)?)
 }
 
 /// No stash moves committed changes away; the files that were there on the turn's other side can be brought back whole.

@@ -445,6 +445,12 @@ pub(super) const CASES: &[Case] = &[
     case(CONFLICT, "echo mine >f", "oxundo undo --only 1", "! test -e one && test -e two"),
     case(
         CONFLICT,
+        "seq 9 >s; git add s; git commit -qm s; turn 'sed -i s/2/2a/ s'; turn 'sed -i s/8/8a/ s; echo 4 >four'; sed -i s/2a/mine/ s",
+        "oxundo undo --only 3",
+        "grep -x 2 s && test -e four",
+    ),
+    case(
+        CONFLICT,
         "echo mine >f; git commit -qam mine",
         "oxundo undo --only 1 --edits=merge",
         "! test -e f || grep 0 f",
