@@ -163,6 +163,20 @@ fn what_was_undone_on_a_branch_that_head_is_not_on_is_not_done_there() {
 }
 
 #[test]
+fn a_turn_that_began_below_where_the_other_line_did_is_to_be_had_on_a_branch() {
+    let repo = Sandbox::new();
+    repo.sh("git branch up; git switch -q up; git commit -q --allow-empty -m up; git switch -q main");
+    repo.agent("git merge -q --ff-only up; echo 1 >n1");
+    repo.sh("git reset -q --hard up");
+    turns([2], &repo);
+    let (_, refused) = repo.json(["redo", "--to", "1"]);
+    let lines = lines(&refused["error"]);
+    assert_eq!(lines, ["oxundo branch turn-1 1"], "{refused}");
+    repo.oxundo(lines[0].split(' ').skip(1)).success();
+    repo.assert_file("n1", "1\n", "it is there");
+}
+
+#[test]
 fn as_many_turns_are_told_as_undo_leads_over() {
     // What is done before, and how many turns can be undone then, one after the other.
     let ways: [(&[&str], u64); 4] = [

@@ -146,7 +146,7 @@ fn in_the_middle(view: &View<'_>, mut refusal: Refusal) -> Refusal {
 }
 
 /// What is on the branch stays there, and the turns come back on one of their own.
-fn with_branch(refusal: Refusal, range: &TurnRange) -> Refusal {
+pub fn with_branch(refusal: Refusal, range: &TurnRange) -> Refusal {
     let Some(goal) = range.place.top else { return refusal };
     refusal.hint(format!("run 'oxundo branch turn-{goal} {goal}' to have the turn on a branch of its own"))
 }
