@@ -223,6 +223,13 @@ fn state_of_turn(view: &View<'_>, turn: &str, side: Side) -> Result<Checkpoint> 
         let first = timeline.find_turn(1)?.ok_or_else(|| missing("there is no first turn, or it has expired"))?;
         return timeline.checkpoint(first.turn, Side::Before);
     }
+    // The state before it is known as soon as it begins.
+    if side == Side::Before
+        && let Some(open) = timeline.state.open
+        && resolve(view, turn)? == open
+    {
+        return timeline.checkpoint(open, side);
+    }
     timeline.checkpoint(ended_turn(view, turn)?, side)
 }
 

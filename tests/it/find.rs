@@ -1,7 +1,8 @@
 //! What is lost is found by one command, and comes back by the line that it prints.
 
 use crate::sandbox::{Mode, Sandbox};
-use serde_json::Value;
+use crate::steps::{hook, shell};
+use serde_json::{Value, json};
 
 fn found(repo: &Sandbox, args: &[&str]) -> Vec<Value> {
     let (code, told) = repo.json(["find"].iter().chain(args));
@@ -304,4 +305,15 @@ fn a_worktree_whose_name_means_something_else_is_named_so_that_it_does_not() {
         let listed = repo.oxundo(["log", "--format", "%(turn)", "--worktree", &format!("worktrees/{name}")]);
         assert_eq!(listed.out(), "1", "{name}");
     }
+}
+
+#[test]
+fn in_its_open_turn_an_agent_brings_back_what_it_took_away() {
+    let repo = Sandbox::new();
+    repo.write("mine.txt", "mine\n");
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    shell(&repo, 1, "rm mine.txt");
+    assert_eq!(repo.oxundo(["show", "1:before:mine.txt"]).out(), "mine");
+    comes_back(&repo, &["mine.txt"], "mine.txt", "mine");
+    fails(&repo, &["restore", "1"], "not_found");
 }
