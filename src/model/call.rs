@@ -233,6 +233,17 @@ impl ToolCall {
         self.told.1 = Some(place);
     }
 
+    /// What somebody else had left of the file that it names, where they had changed it and what they left `is_there`.
+    #[allow(clippy::option_option, reason = "it may have been taken away")]
+    pub fn left(&self, is_there: impl Fn(&FileState) -> bool) -> Option<Option<FileState>> {
+        self.found.filter(|found| is_there(found)).map(Some).or_else(|| self.gone.then_some(None))
+    }
+
+    /// Whether it is not known what it changed.
+    pub fn is_unknown(&self) -> bool {
+        !self.is_known || self.goes_on
+    }
+
     /// Whether another one was in flight at some time of this one.
     pub fn overlaps(&self, other: &Self) -> bool {
         let begins_in = |one: &Self, other: &Self| other.told.1.is_none_or(|end| end > one.told.0);
@@ -351,7 +362,7 @@ pub fn just_ended<'c>(calls: &'c [ToolCall], session: Option<&String>, tool: &To
 
 /// When the first call began, by the clock of files, of which it is not known what it changed.
 pub fn first_unknown(told: &[ToolCall]) -> Option<u64> {
-    let unknown = told.iter().filter(|call| !call.is_known || call.goes_on);
+    let unknown = told.iter().filter(|call| call.is_unknown());
     unknown.map(|call| call.clock.unwrap_or_default()).min()
 }
 
@@ -364,7 +375,7 @@ pub fn last_index(told: &[ToolCall]) -> Option<&String> {
 /// What refs that call found elsewhere of which alone it is not known what it changed; none where that was not looked at, or
 /// others were in flight beside it.
 pub fn found_by_only_unknown(told: &[ToolCall]) -> Option<&Moved> {
-    let is_unknown = |call: &&ToolCall| !call.is_known || call.goes_on;
+    let is_unknown = |call: &&ToolCall| call.is_unknown();
     let only = told.iter().find(is_unknown)?;
     let is_alone = !told.iter().any(|other| other.told != only.told && other.overlaps(only));
     only.moved.as_ref().filter(|_| is_alone && told.iter().filter(is_unknown).count() == 1)

@@ -226,6 +226,10 @@ pub struct Turn {
     /// Whether what differs after its last step is the user's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub users_end: bool,
+    /// But for these files, as [`exact::encode`] has them: calls name them of which nothing told the end, and which found this in
+    /// them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unended: BTreeMap<String, Option<FileState>>,
     /// The files, as [`exact::encode`] has them, of which what the user saved between its calls cannot be told from what these did.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub overlaps: BTreeSet<String>,

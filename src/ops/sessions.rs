@@ -4,7 +4,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{in_quotes, quoted, sanitized, unquoted};
+use crate::model::bytes::{exact, in_quotes, quoted, sanitized, unquoted};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::{Share, Step};
@@ -104,8 +104,9 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
     let last = view.timeline.last_step(turn.turn)?;
     let end = view.timeline.checkpoint(turn.turn, Side::After)?;
     let rest = checkpoints.file_changes(&states::after(&view.timeline, turn, last)?, &end)?;
-    let paths: Vec<BString> = rest.into_keys().collect();
-    match paths.first().filter(|_| !turn.users_end) {
+    let is_unknown = |path: &BString| !turn.users_end || turn.unended.contains_key(&exact::encode(path));
+    let paths: Vec<BString> = rest.into_keys().filter(is_unknown).collect();
+    match paths.first() {
         Some(path) => {
             let path = in_quotes(path.as_bstr());
             let message = format!("{path} changed in turn {}, and no call tells whose it is", turn.turn);

@@ -882,6 +882,34 @@ fn a_call_that_is_denied_makes_nothing_of_the_users_its_own() {
 }
 
 #[test]
+fn who_denies_an_edit_and_makes_it_themself_keeps_what_else_they_saved() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        hook(&repo, "other", "UserPromptSubmit", &json!({}));
+        call(&repo, "other", 1, "Edit", &json!({"file_path": repo.path("a.txt")}), "echo its >>a.txt");
+        user(&repo, "sed -i s/8/mine/ both.txt");
+        let denied =
+            json!({"tool_name": "Edit", "tool_use_id": "9", "tool_input": {"file_path": repo.path("both.txt")}});
+        hook(&repo, "s", "PreToolUse", &denied);
+        user(&repo, "sed -i s/1/hand/ both.txt; echo mine >>late.txt; echo mine >mine.txt; mv staged.txt moved.txt");
+        hook(&repo, "other", "Stop", &json!({}));
+        ends(&repo);
+        assert!(!repo.git(["log", "-p", "-1"]).contains("mine"), "it is in no commit of the agent's");
+        let (_, refused) = repo.json(["undo", "--session", "other"]);
+        assert_eq!(refused["error"]["paths"], json!(["both.txt"]), "whose it is nobody can tell: {refused}");
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(
+            repo.sh("cat a.txt late.txt mine.txt moved.txt; ls staged.txt 2>&1 | wc -l"),
+            "a\nl\nmine\nmine\ns\n1"
+        );
+        repo.assert_file("both.txt", LINES.replace('8', "mine"), "what they had saved before that stays too");
+        repo.redo();
+        repo.state().assert_is(&after, "and on again");
+    }
+}
+
+#[test]
 fn what_the_user_saves_while_the_agent_asks_them_is_theirs() {
     for tool in ["ExitPlanMode", "AskUserQuestion", "TaskCreate"] {
         let repo = begun(Mode::Commit, "true");

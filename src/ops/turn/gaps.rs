@@ -3,19 +3,36 @@
 
 use crate::agents::adapters::adapter;
 use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
+use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
-use crate::model::call::{ToolCall, first_unknown};
+use crate::model::bytes::exact;
+use crate::model::call::ToolCall;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, IndexState, Kind};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::pointers::Pointers;
 use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
+use crate::ops::turn::reach::is_any_at_large;
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The files that calls name which ended nowhere, as these found them.
+fn unended(view: &View<'_>, turn: &Turn, last: &Checkpoint) -> Result<Vec<(BString, Option<FileState>)>> {
+    let is_there = |found: Option<FileState>| found.is_none_or(|file| Objects::new(view.repo).has_object(file.id));
+    let mut files = Vec::new();
+    for (path, found) in &turn.unended {
+        let Some(path) = exact::decode(path) else { continue };
+        let found =
+            if is_there(*found) { *found } else { Checkpoints::new(view.repo).captured_file(last, path.as_bstr())? };
+        files.push((path, found));
+    }
+    Ok(files)
+}
 
 /// What changed between two calls, or after the last.
 struct Gap {
@@ -50,7 +67,8 @@ impl Gaps {
             gaps.push(gap(&states::after(timeline, turn, step - 1)?, &found)?);
         }
         if turn.users_end {
-            gaps.push(gap(&states::after(timeline, turn, last)?, after)?);
+            let last = states::after(timeline, turn, last)?;
+            gaps.push(gap(&last, &checkpoints.with_files(after, &unended(view, turn, &last)?)?)?);
         }
         gaps.retain(|gap| !gap.work.is_empty() || gap.from != gap.to);
         Ok(Self(gaps))
@@ -273,13 +291,13 @@ pub fn tells_all(turn: &Turn) -> bool {
     are_known && all && !parts.is_empty()
 }
 
-/// Whether what changed after a turn's last call is not its agents': all of them tell of each call, and of each of these it
-/// is known what it changed.
-pub fn is_users_end(turn: &Turn, told: &[ToolCall]) -> bool {
+/// Whether what changed after a turn's last call is not its agents', but for files that calls name which ended nowhere: all of
+/// them tell of each call, and of each other one it is known what it changed.
+pub fn is_users_end(repo: &Repo, turn: &Turn, told: &[ToolCall]) -> bool {
     let parts = &turn.origin.parts;
     let has_called = |part: &&Participant| told.iter().any(|call| call.session == part.session);
     // A session that has called nothing shares its hooks with others of its agent.
     let have_all =
         parts.iter().all(|part| parts.iter().filter(|other| other.agent == part.agent).any(|one| has_called(&one)));
-    tells_all(turn) && have_all && first_unknown(told).is_none()
+    tells_all(turn) && have_all && !is_any_at_large(repo, told.iter().filter(|call| call.is_unknown()))
 }

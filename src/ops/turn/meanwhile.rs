@@ -7,6 +7,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
 use crate::model::bytes::{exact, in_quotes, shell_word};
+use crate::model::call::{ToolCall, first_unknown};
 use crate::model::checkpoint::{Checkpoint, IndexState};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::plan::Plan;
@@ -15,7 +16,8 @@ use crate::model::turn::Turn;
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
 use crate::ops::turn::gaps::{Gaps, is_users_end};
-use crate::ops::turn::reach::note_idle;
+use crate::ops::turn::reach::{found_by, note_idle};
+use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -60,7 +62,12 @@ impl Theirs {
     pub fn find(view: &View<'_>, turn: &mut Turn, ends: Ends<'_>) -> Result<Self> {
         let mut told = calls::in_open_turn(view.repo);
         note_idle(view, turn, &mut told, ends.after)?;
-        turn.users_end = is_users_end(turn, &told);
+        turn.users_end = is_users_end(view.repo, turn, &told);
+        if first_unknown(&told).is_some() {
+            let last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
+            let unended = found_by(view.repo, &told, ToolCall::is_unknown, &last)?;
+            turn.unended = unended.into_iter().map(|(path, found)| (exact::encode(&path), found)).collect();
+        }
         let mut gaps = Gaps::since(view, turn, 0, ends.after)?;
         let (start, now) = (Pointers::of(ends.start), Pointers::of(ends.after));
         let mut led = gaps.led(start.clone());

@@ -1,15 +1,17 @@
 //! Where the calls of tools may write, as far as they say it.
 
 use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::worktree::names::is_storable;
 use crate::model::call::{ToolCall, ToolUse};
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, FileState};
 use crate::model::turn::Turn;
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -70,13 +72,43 @@ pub fn may_write<'c>(repo: &Repo, mut calls: impl Iterator<Item = &'c ToolCall>,
     })
 }
 
+/// The files that calls of these name which write no other: as the first of them found it, or else as a state has it.
+pub fn found_by(
+    repo: &Repo,
+    told: &[ToolCall],
+    which: impl Fn(&ToolCall) -> bool,
+    state: &Checkpoint,
+) -> Result<BTreeMap<BString, Option<FileState>>> {
+    let mut files = BTreeMap::new();
+    for call in told.iter().filter(|call| which(call)) {
+        let Reach::File(path) = Reach::of(repo, &call.tool) else { continue };
+        if !files.contains_key(&path) {
+            let file = match found(repo, told, call, &path) {
+                Some(found) => found,
+                None => Checkpoints::new(repo).captured_file(state, path.as_bstr())?,
+            };
+            files.insert(path, file);
+        }
+    }
+    Ok(files)
+}
+
+/// What a call found in the file that it names, where nothing tells yet what came of that: neither itself nor a later one.
+#[allow(clippy::option_option, reason = "it may have been taken away")]
+fn found(repo: &Repo, told: &[ToolCall], call: &ToolCall, path: &BString) -> Option<Option<FileState>> {
+    let found = call.left(|file| Objects::new(repo).has_object(file.id)).filter(|_| !call.is_known)?;
+    let is_later = |other: &&ToolCall| other.is_known && other.told.1.is_some_and(|end| end > call.told.0);
+    let names_it = |other: &ToolCall| Reach::of(repo, &other.tool) == Reach::File(path.clone());
+    (!told.iter().filter(is_later).any(names_it)).then_some(found)
+}
+
 /// Whether one of these calls may do anything.
 pub fn is_any_at_large<'c>(repo: &Repo, mut calls: impl Iterator<Item = &'c ToolCall>) -> bool {
     calls.any(|call| Reach::of(repo, &call.tool) == Reach::Anywhere)
 }
 
 /// Of a call that ended nowhere, as one that was denied, it is known that it changed nothing where the one file that it may
-/// write is as it was.
+/// write is as it was, or as somebody had left it.
 pub fn note_idle(view: &View<'_>, turn: &Turn, told: &mut [ToolCall], now: &Checkpoint) -> Result<()> {
     let mut last = None;
     for call in told.iter_mut().filter(|call| call.ended_at.is_none() && !call.is_known) {
@@ -86,7 +118,8 @@ pub fn note_idle(view: &View<'_>, turn: &Turn, told: &mut [ToolCall], now: &Chec
             None => last.insert(states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?),
         };
         let file = |state: &Checkpoint| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
-        call.is_known = file(last)? == file(now)?;
+        let now = file(now)?;
+        call.is_known = now == file(last)? || call.left(|_| true) == Some(now);
     }
     Ok(())
 }

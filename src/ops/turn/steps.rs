@@ -24,7 +24,7 @@ use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::{FoundBefore, Left};
-use crate::ops::turn::reach::{Reach, is_any_at_large, may_write};
+use crate::ops::turn::reach::{Reach, found_by, is_any_at_large, may_write};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
@@ -65,9 +65,9 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
             found.path = path;
         }
         // What a call that may do anything has changed by now is nobody else's.
-        Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| is_unknown(call))) => {
+        Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| call.is_unknown())) => {
             let now = Since::look_within(view, &turn)?.into_state();
-            let now = but_for(view, now, &last, told.iter().filter(|call| is_unknown(call)))?;
+            let now = but_for(view, now, &last, &told, ToolCall::is_unknown)?;
             if !Checkpoints::new(view.repo).work_between(&last, &now)?.is_empty() {
                 found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
             }
@@ -78,24 +78,16 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     Ok(found)
 }
 
-/// Whether it is not known what a call changed.
-fn is_unknown(call: &ToolCall) -> bool {
-    !call.is_known || call.goes_on
-}
-
-/// A state, but with the files that these calls name as another has them.
-fn but_for<'c>(
+/// A state, but with the files that these calls name as they found them, or as another has them.
+fn but_for(
     view: &View<'_>,
     state: Checkpoint,
     other: &Checkpoint,
-    calls: impl Iterator<Item = &'c ToolCall>,
+    told: &[ToolCall],
+    which: impl Fn(&ToolCall) -> bool,
 ) -> Result<Checkpoint> {
-    let named = calls.filter_map(|call| match Reach::of(view.repo, &call.tool) {
-        Reach::File(path) => Some(path),
-        _ => None,
-    });
-    let named: Vec<BString> = named.collect();
-    if named.is_empty() { Ok(state) } else { Checkpoints::new(view.repo).with_paths_of(&state, other, &named) }
+    let named: Vec<_> = found_by(view.repo, told, which, other)?.into_iter().collect();
+    if named.is_empty() { Ok(state) } else { Checkpoints::new(view.repo).with_files(&state, &named) }
 }
 
 /// What a file holds that a call is about to write, if somebody has changed it since the last step, or taken it away.
@@ -208,7 +200,7 @@ fn lead_before(
     seen: &mut Seen,
 ) {
     let is_at_large = |one: &&ToolCall| Reach::of(repo, &one.tool) == Reach::Anywhere;
-    let is_unknown = |one: &&ToolCall| !one.is_known || one.goes_on || one.told == call.told;
+    let is_unknown = |one: &&ToolCall| one.is_unknown() || one.told == call.told;
     let unknown = told.iter().filter(is_unknown).filter(is_at_large);
     let Some(first) = unknown.min_by_key(|one| one.told.0) else { return };
     // What was looked at since it began is known better.
@@ -234,15 +226,15 @@ fn lead_before(
 /// no step yet. What steps have told since is in it.
 fn found_state(view: &View<'_>, last: &Checkpoint, told: &[ToolCall], call: &ToolCall) -> Result<Option<Checkpoint>> {
     let is_there = |one: &&ToolCall| one.state.is_some_and(|state| Objects::new(view.repo).has_object(state));
-    let begun = told.iter().filter(|one| one.told.0 <= call.told.0 && (is_unknown(one) || one.told == call.told));
+    let begun = told.iter().filter(|one| one.told.0 <= call.told.0 && (one.is_unknown() || one.told == call.told));
     let Some(first) = begun.filter(is_there).max_by_key(|one| one.told.0) else { return Ok(None) };
-    let is_later = |one: &&ToolCall| one.is_known && one.told.1.is_some_and(|end| end > first.told.0);
-    let since: Vec<&ToolCall> = told.iter().filter(is_later).collect();
-    if is_any_at_large(view.repo, since.iter().copied()) {
+    let is_later = |one: &ToolCall| one.is_known && one.told.1.is_some_and(|end| end > first.told.0);
+    if is_any_at_large(view.repo, told.iter().filter(|one| is_later(one))) {
         return Ok(None);
     }
     let state = first.state.map(|state| Checkpoints::new(view.repo).read_checkpoint(state)).transpose()?;
-    state.map(|state| but_for(view, state, last, since.into_iter())).transpose()
+    let since: Vec<BString> = found_by(view.repo, told, is_later, last)?.into_keys().collect();
+    state.map(|state| Checkpoints::new(view.repo).with_paths_of(&state, last, &since)).transpose()
 }
 
 /// Looks at the file that a call names, and at what is staged of it where somebody had staged that before it.
@@ -278,8 +270,7 @@ fn file(
 ) -> Result<Seen> {
     let (checkpoints, known) = (Checkpoints::new(view.repo), found.as_ref().unwrap_or(last));
     let now = if is_covered(view, known, path.as_bstr())? { checkpoints.file_now(path.as_bstr())? } else { None };
-    let left = call.found.filter(|before| Objects::new(view.repo).has_object(before.id)).map(Some);
-    let left = left.or_else(|| call.gone.then_some(None));
+    let left = call.left(|before| Objects::new(view.repo).has_object(before.id));
     let before = left.map(|left| checkpoints.with_files(known, &[(path.clone(), left)])).transpose()?;
     let after = match now {
         Some(_) => checkpoints.with_files(known, &[(path, now)])?,
@@ -298,9 +289,9 @@ fn all(
 ) -> Result<Seen> {
     let checkpoints = Checkpoints::new(view.repo);
     // What another call is about to write is its own.
-    let others = told.iter().filter(|other| other.ended_at.is_none() && other.told != call.told);
+    let is_other = |other: &ToolCall| other.ended_at.is_none() && other.told != call.told;
     let known = found.as_ref().unwrap_or(last);
-    let after = but_for(view, Since::look_within(view, turn)?.into_state(), known, others)?;
+    let after = but_for(view, Since::look_within(view, turn)?.into_state(), known, told, is_other)?;
     if found.is_some() {
         return Ok(Seen { before: found, after, is_named: false });
     }
