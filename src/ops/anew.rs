@@ -4,9 +4,11 @@
 use crate::git::objects::Objects;
 use crate::git::objects::alike::{Likeness, Seen};
 use crate::git::objects::changes::Changes;
+use crate::git::refs::Refs;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::kin::{Claim, Share, settle};
 use crate::model::place::Node;
+use crate::model::turn::Note;
 use anyhow::Result;
 use gix::ObjectId;
 use std::cmp::Ordering;
@@ -95,15 +97,23 @@ impl<'a, 'r> Anew<'a, 'r> {
     /// Those of some commits that were there before a turn began, which ended on this one: they were not made of it. It may have been
     /// made of them, as the turn picked or amended the user's.
     pub fn there_before(&self, turn: u64, end: &Seen, commits: &[&Seen]) -> Result<HashSet<ObjectId>> {
-        let (mut before, mut at_once) = (HashSet::new(), Vec::new());
+        let (mut earlier, mut at_once) = (Vec::new(), Vec::new());
         for commit in commits {
             let ages = commit.features.as_ref().zip(end.features.as_ref());
             match ages.map(|(commit, end)| commit.age_to(end)) {
-                Some(Ordering::Less) => drop(before.insert(commit.id)),
+                Some(Ordering::Less) => earlier.push(commit.id),
                 Some(Ordering::Equal) => at_once.push(commit.id),
                 Some(Ordering::Greater) | None => {}
             }
         }
+        // What the turn made itself is older where its record has what the user made of it since.
+        let repo = self.timeline.repo;
+        let notes = if earlier.is_empty() { Vec::new() } else { Refs::new(repo).notes_on(&earlier)? };
+        let is_own =
+            |id: ObjectId, note: &Note| (note.turn, note.commit) == (turn, id) && note.worktree == repo.worktree_id();
+        let noted = earlier.into_iter().zip(notes);
+        let others = noted.filter(|(id, notes)| !notes.iter().any(|note| is_own(*id, note)));
+        let mut before: HashSet<ObjectId> = others.map(|(id, _)| id).collect();
         // What was made within one second only the branches tell apart.
         if !at_once.is_empty() {
             let checkpoint = self.timeline.checkpoint(turn, Side::Before)?;

@@ -172,7 +172,7 @@ fn a_directory_is_told_apart_from_a_command() {
         output.warns(&format!("error: '{name}': a directory, not a command"));
         output.warns(&format!("hint: to run a command there: 'oxundo -C {name} run -- COMMAND'"));
     }
-    assert!(repo.oxundo(["log"]).out().is_empty(), "nothing is recorded");
+    assert!(repo.log().is_empty(), "nothing is recorded");
 }
 
 #[test]

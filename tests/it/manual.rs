@@ -37,12 +37,15 @@ fn section(name: &str) -> String {
 fn pages() -> BTreeMap<String, String> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
+    // The manual has what the short help leaves out.
+    command = command.mut_args(|arg| arg.hide_short_help(false));
     let mut pages = BTreeMap::new();
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         let name = format!("oxundo-{}", sub.get_name());
         let text = sub.get_after_long_help().map(ToString::to_string).unwrap_or_default();
         let sub = sub.clone().mut_args(|arg| {
             let is_hidden = arg.is_hide_set() || arg.is_global_set() || arg.get_id() == "help";
+            let arg = arg.hide_short_help(false);
             // What more there is to say of it goes on in the same lines.
             match arg.get_long_help().map(|help| help.to_string().replacen("\n\n", ". ", 1)) {
                 Some(help) => arg.hide(is_hidden).long_help(help),

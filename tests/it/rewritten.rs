@@ -162,7 +162,7 @@ fn log_names_the_commits_that_are_there() {
         ),
         (
             "brought back on another branch",
-            "git switch -qc other HEAD~2; git commit -q --amend -m better; \"$OXUNDO\" -q redo 2; git switch -q main",
+            "git switch -qc other HEAD~2; GIT_COMMITTER_DATE=\"$(($(date +%s) + 7)) +0000\" git commit -q --amend -m better; \"$OXUNDO\" -q redo 2; git switch -q main",
             &[0, 1, 2],
         ),
     ];

@@ -25,7 +25,7 @@ pub const KEYS: [(&str, &str); 18] = [
     ("v", "view the difference in your pager"),
     ("/", "search: words, prompts, paths, agents, sessions, numbers"),
     ("Tab", "to the files that would change, and back"),
-    ("Right, Left", "unfold, fold what is below a row (+): steps, rescues, …"),
+    ("Right, Left", "unfold, fold what is below a row (+): steps, rescues"),
     ("Up, Down", "one row (also k, j and the wheel)"),
     ("PageUp, PageDown", "a screen; among the files, their difference"),
     ("Home, End", "the newest, the oldest (also g, G)"),
