@@ -16,6 +16,7 @@ const TOLD: [&str; 9] = [
     "OXUNDO_SECONDS",
     "OXUNDO_SEED",
     "OXUNDO_THOROUGH",
+    "OXUNDO_WHOLE",
 ];
 
 /// How many tests run at once, where nobody says it: twice as many as there are processors, since many wait, for a lock to
