@@ -101,8 +101,9 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
             // Another hook, or what it has started, made it go on after its end.
             Signal::Call if context.known => SessionStep::Open,
             Signal::EndAgain if context.follows => SessionStep::Late,
-            Signal::Call | Signal::Called => SessionStep::Nothing,
-            Signal::End { .. } | Signal::EndAgain | Signal::Left | Signal::Gone => SessionStep::Nothing,
+            Signal::Call | Signal::Called | Signal::End { .. } | Signal::EndAgain | Signal::Left | Signal::Gone => {
+                SessionStep::Nothing
+            }
         };
     };
     let mine = origin.part_of(who);

@@ -111,8 +111,7 @@ impl<'a, 'r> Anew<'a, 'r> {
         let notes = if earlier.is_empty() { Vec::new() } else { Refs::new(repo).notes_on(&earlier)? };
         let is_own =
             |id: ObjectId, note: &Note| (note.turn, note.commit) == (turn, id) && note.worktree == repo.worktree_id();
-        let noted = earlier.into_iter().zip(notes);
-        let others = noted.filter(|(id, notes)| !notes.iter().any(|note| is_own(*id, note)));
+        let others = earlier.into_iter().zip(notes).filter(|(id, notes)| !notes.iter().any(|note| is_own(*id, note)));
         let mut before: HashSet<ObjectId> = others.map(|(id, _)| id).collect();
         // What was made within one second only the branches tell apart.
         if !at_once.is_empty() {

@@ -440,7 +440,7 @@ fn tell(events: &[Event], is_one_second: bool) {
                 // What is picked later, should it be gone by then.
                 repo.sh("git branch -f gone");
             }
-            Event::Oxundo(words) => drop(repo.oxundo(words.split(' '))),
+            Event::Oxundo(line) => drop(repo.oxundo(line.split(' '))),
             Event::User(line) => {
                 let line = format!("{{ {line}; }} >/dev/null 2>&1 || git rebase --abort >/dev/null 2>&1 || true");
                 repo.shell(&line).status().expect("run a shell");

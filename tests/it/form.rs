@@ -37,7 +37,7 @@ pub(crate) fn part<T>(cases: impl IntoIterator<Item = T>) -> Vec<T> {
         return cases;
     }
     // Of each case in two variants, it is the first and the second one in turn.
-    let is_in = |at: usize| at % PART == 0;
+    let is_in = |at: usize| at.is_multiple_of(PART);
     cases.into_iter().enumerate().filter(|(at, _)| is_in(*at)).map(|(_, case)| case).collect()
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Once;
 
 /// What the tests themselves are told by.
-const TOLD: [&str; 9] = [
+const TOLD: [&str; 10] = [
     "OXUNDO_BLESS",
     "OXUNDO_CASE",
     "OXUNDO_CASES",

@@ -12,6 +12,7 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -82,12 +83,12 @@ pub fn found_by(
     let mut files = BTreeMap::new();
     for call in told.iter().filter(|call| which(call)) {
         let Reach::File(path) = Reach::of(repo, &call.tool) else { continue };
-        if !files.contains_key(&path) {
-            let file = match found(repo, told, call, &path) {
+        if let Entry::Vacant(place) = files.entry(path) {
+            let file = match found(repo, told, call, place.key()) {
                 Some(found) => found,
-                None => Checkpoints::new(repo).captured_file(state, path.as_bstr())?,
+                None => Checkpoints::new(repo).captured_file(state, place.key().as_bstr())?,
             };
-            files.insert(path, file);
+            place.insert(file);
         }
     }
     Ok(files)

@@ -127,14 +127,10 @@ mod tests {
             picture.show(of([words, "second"]), None).expect("show it");
             let shown = |row: u16, columns: std::ops::Range<u16>| -> String {
                 let seen = seen.0.borrow();
-                columns.filter_map(|column| seen.screen().cell(row, column)).map(|cell| cell.contents()).collect()
+                columns.filter_map(|column| seen.screen().cell(row, column)).map(vt100::Cell::contents).collect()
             };
             assert_eq!(shown(0, 30..36), "[here]", "{words:?}: what is behind it is where it belongs");
-            assert_eq!(
-                seen.0.borrow().screen().contents().lines().nth(1).map(|line| line.len()),
-                Some(36),
-                "{words:?}"
-            );
+            assert_eq!(seen.0.borrow().screen().contents().lines().nth(1).map(str::len), Some(36), "{words:?}");
             picture.show(of(["", "second"]), None).expect("show it");
             assert_eq!(shown(0, 0..30).trim(), "", "{words:?}: nothing is left of it");
         }
