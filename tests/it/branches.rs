@@ -332,7 +332,7 @@ mod instants {
             let Some(many) = act_at(&repo, event, usize::MAX) else {
                 return announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
             };
-            let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+            let thorough = crate::form::is_thorough();
             let chosen = (0..many).filter(|number| thorough || number % (many / 3).max(1) == 0);
             cases.extend(chosen.map(|number| (event, number)));
         }

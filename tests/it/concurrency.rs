@@ -72,7 +72,7 @@ fn whoever_comes_second_is_told_who_was_first() {
 
 #[test]
 fn eight_worktrees_lose_no_turn_no_note_and_no_commit() {
-    let turns = if std::env::var_os("OXUNDO_THOROUGH").is_some() { 25 } else { 5 };
+    let turns = if crate::form::is_thorough() { 25 } else { 5 };
     let repo = Sandbox::new();
     let trees: Vec<Sandbox> = (0..8).map(|n| repo.linked(&format!("tree{n}"))).collect();
     let before: Vec<State> = trees.iter().map(Sandbox::state).collect();
@@ -290,7 +290,7 @@ mod refs_of_others {
 
     #[test]
     fn whoever_packs_or_locks_the_refs_at_any_instant_loses_nothing_and_stops_nothing() {
-        let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+        let thorough = crate::form::is_thorough();
         let start = Sandbox::new();
         start.sh("git config core.packedRefsTimeout 60000; git tag base");
         if let Err(error) = points(&start, &["status"]) {

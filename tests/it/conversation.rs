@@ -794,7 +794,7 @@ fn the_copies_are_the_agents_and_stay_when_oxundo_goes() {
 
 #[test]
 fn a_transcript_of_many_megabytes_is_read_as_far_as_it_may_be() {
-    if std::env::var_os("OXUNDO_THOROUGH").is_none() {
+    if !crate::form::is_thorough() {
         return;
     }
     let repo = repo();

@@ -194,7 +194,7 @@ fn an_overlay_tells_as_well() {
     }
     repo.sh("rm -rf ../home/upper ../home/work");
     let later = LATER.as_secs_f32();
-    let rounds = if std::env::var_os("OXUNDO_THOROUGH").is_some() { "1 2" } else { "1" };
+    let rounds = if crate::form::is_thorough() { "1 2" } else { "1" };
     let look = "find . -path ./.git -prune -o -printf '%p %y %m %l\\n' | sort; \
                 find . -path ./.git -prune -o -type f -print0 | sort -z | xargs -0 cksum; git status -s";
     let output = inside(&format!(

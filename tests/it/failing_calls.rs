@@ -23,7 +23,7 @@ const SAMPLE: usize = 4;
 
 #[test]
 fn whatever_call_fails_nothing_is_changed_and_the_next_command_is_fine() {
-    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let thorough = crate::form::is_thorough();
     let wanted = std::env::var("OXUNDO_CASE").unwrap_or_default();
     if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
         return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));

@@ -282,7 +282,7 @@ fn no_record_leads_out_of_the_worktree() {
         can_be_looked_at(&repo);
         repo.git(["update-ref", "refs/oxundo/timeline", &sound]);
     }
-    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let thorough = crate::form::is_thorough();
     let all = CHANNELS.iter().enumerate().flat_map(|(nth, channel)| {
         let paths = ASTRAY.iter().enumerate().filter(move |(at, _)| thorough || (nth + at) % 3 == 0);
         paths.map(move |(_, path)| (*channel, *path))

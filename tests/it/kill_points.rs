@@ -619,7 +619,7 @@ fn a_kill_at_another_call_than_was_meant_is_noticed() {
 
 #[test]
 fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
-    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let thorough = crate::form::is_thorough();
     let wanted = std::env::var("OXUNDO_CASE").unwrap_or_default();
     let only: Option<usize> = std::env::var("OXUNDO_POINT").ok().and_then(|point| point.parse().ok());
     if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
@@ -750,7 +750,7 @@ fn judge_hook(repo: &Sandbox, before: &State, rest: &[Told], at: usize) {
 
 #[test]
 fn a_hook_killed_at_any_call_loses_nothing_and_gives_nobodys_work_to_another() {
-    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let thorough = crate::form::is_thorough();
     let only: Option<usize> = std::env::var("OXUNDO_POINT").ok().and_then(|point| point.parse().ok());
     if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
         return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
@@ -808,7 +808,7 @@ fn with_what_goes(start: Sandbox) -> Sandbox {
 
 #[test]
 fn what_takes_records_away_leaves_no_lock_of_its_own_wherever_it_is_killed() {
-    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let thorough = crate::form::is_thorough();
     if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
         return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
     }

@@ -113,7 +113,7 @@ fn what_a_turn_makes_beyond_the_limits_is_moved_and_not_copied() {
     in_both_modes(|mode| {
         let repo = Sandbox::new();
         let before = repo.state();
-        let files = if std::env::var_os("OXUNDO_THOROUGH").is_some() { 40_000 } else { 1_000 };
+        let files = if crate::form::is_thorough() { 40_000 } else { 1_000 };
         let script = format!(
             "truncate -s 5G huge.bin; mkdir -p node_modules/pkg sub; i=0; while [ $i -lt {files} ]; do : >node_modules/pkg/$i; i=$((i+1)); done; truncate -s 11M sub/large; echo two >README.txt"
         );

@@ -28,7 +28,7 @@ impl Store {
 /// The same story with refs in files and, in the long form, in tables.
 fn in_each_store(check: impl Fn(Store)) {
     check(Store::Files);
-    if std::env::var_os("OXUNDO_THOROUGH").is_some() && Sandbox::has_tables() {
+    if crate::form::is_thorough() && Sandbox::has_tables() {
         check(Store::Tables);
     }
 }
@@ -250,7 +250,7 @@ fn a_rebase_that_is_quit_while_head_moves_is_as_one_that_is_quit_behind() {
         assert_eq!(trace.expect("it was traced before").code, Some(0), "{args:?} is done");
         moved.printed().assert_is(&ends[1], "it is as if it had been quit later");
         let points = crate::kill_points::points_of(&start, &args).expect("it was traced before");
-        let all = std::env::var_os("OXUNDO_THOROUGH").map_or(0, |_| points.len());
+        let all = if crate::form::is_thorough() { points.len() } else { 0 };
         for point in &points[..all] {
             let repo = start.copy();
             let meanwhile = || quit(&repo);

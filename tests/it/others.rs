@@ -391,7 +391,7 @@ mod instants {
             (&done, &["restore", "--exact", "1:before"]),
             (&start, &["run", "--", "sh", "-c", "echo more >>f"]),
         ];
-        let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+        let thorough = crate::form::is_thorough();
         let mut cases = Vec::new();
         for (nth, (repo, line)) in operations.iter().enumerate() {
             let many = act_at(&repo.copy(), line, usize::MAX).instants;

@@ -377,7 +377,7 @@ fn chosen(points: &[Point]) -> BTreeSet<usize> {
 
 #[test]
 fn whenever_the_power_is_cut_nothing_is_lost_and_git_works() {
-    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let thorough = crate::form::is_thorough();
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<usize>().ok());
     let wanted = std::env::var("OXUNDO_CASE").unwrap_or_default();
     if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
@@ -432,7 +432,7 @@ fn without_any_one_of_its_flushes_an_operation_would_lose_something() {
     if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
         return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
     }
-    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let thorough = crate::form::is_thorough();
     let wanted: &[&str] = if thorough { &["undo", "checkpoint"] } else { &["checkpoint"] };
     let mut needless = String::new();
     for operation in operations().into_iter().filter(|operation| wanted.contains(&operation.name)) {

@@ -1,6 +1,5 @@
 //! What others cannot read in the worktree, they cannot read in the git directory either.
 
-use crate::form::{is_thorough, is_whole};
 use crate::sandbox::{Mode, Sandbox, announce, in_both_modes};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use crate::{
@@ -244,9 +243,9 @@ fn killed_at_any_call_what_changes_places_with_what_is_aside_is_all_there() {
         };
         let moves =
             points.iter().filter(|point| ["rename", "unlink", "link"].iter().any(|call| point.text.contains(call)));
-        let step = if is_thorough() {
+        let step = if crate::form::is_thorough() {
             1
-        } else if is_whole() {
+        } else if crate::form::is_whole() {
             3
         } else {
             6

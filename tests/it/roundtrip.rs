@@ -3,6 +3,7 @@
 //!
 //! A new case is one line in [`CASES`].
 
+use crate::form::is_thorough;
 use crate::sandbox::{Mode, Sandbox, State, check_all};
 
 /// What a case needs to make sense.
@@ -665,7 +666,7 @@ fn round_trip(trip: &Trip<'_>) {
 fn round_trip_with_gc(trip: &Trip<'_>) {
     let Trip { repo, before, case, start, mode, number, .. } = *trip;
     let prune_at = |turn: usize| {
-        if thorough() || number % 8 == turn {
+        if is_thorough() || number % 8 == turn {
             repo.prune();
         } else if number % 2 == turn {
             repo.sh("git reflog expire --expire=now --all && git prune --expire=now");
@@ -683,11 +684,6 @@ fn round_trip_with_gc(trip: &Trip<'_>) {
     repo.redo();
     state().assert_is(&after, "redo works when git has pruned all it could");
     repo.assert_sound();
-}
-
-/// Whether to try every combination, however long it takes.
-fn thorough() -> bool {
-    std::env::var_os("OXUNDO_THOROUGH").is_some()
 }
 
 /// What a test takes of the table in the short form. The long form has each case in each mode on each start.
@@ -713,8 +709,8 @@ impl Share {
         let (one, other) = (Mode::BOTH[number % 2], Mode::BOTH[(number + 1) % 2]);
         let elsewhere = |start: &Start| start.has(case.needs);
         match self {
-            Self::In(mode) if thorough() => vec![mode],
-            _ if thorough() => Mode::BOTH.to_vec(),
+            Self::In(mode) if is_thorough() => vec![mode],
+            _ if is_thorough() => Mode::BOTH.to_vec(),
             Self::In(mode) if mode == one || case.needs & STASH != 0 => vec![mode],
             Self::In(_) => vec![],
             Self::Pruned => vec![other],
@@ -744,7 +740,7 @@ fn every_case(start: Start, share: Share, not: u8, check: fn(&Trip<'_>)) {
         }
         for mode in share.modes(number, case, start) {
             // What does not depend on where a turn began, that it can be gone once more, is tried over work.
-            let long = thorough() || (start == Start::Work && mode == Mode::BOTH[number % 2]);
+            let long = is_thorough() || (start == Start::Work && mode == Mode::BOTH[number % 2]);
             table.push((format!("{} ({start:?}, {mode:?})", case.name), (case, mode, long, number)));
         }
     }
@@ -869,7 +865,7 @@ fn any_walk_leads_to_the_very_state_of_each_turn() {
     let mut walks = Vec::new();
     for start in [Start::Clean, Start::Work, Start::Unborn, Start::Detached, Start::Subdirectory, Start::Linked] {
         // The short form has each start, and over work both modes.
-        let both = thorough() || start == Start::Work;
+        let both = is_thorough() || start == Start::Work;
         let chosen = Mode::BOTH.into_iter().filter(|mode| both || *mode == Mode::BOTH[start as usize % 2]);
         walks.extend(chosen.map(|mode| (format!("{start:?}, {mode:?}"), (start, mode))));
     }

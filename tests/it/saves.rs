@@ -4,6 +4,7 @@
 //! The tracer stops oxundo at each instant and lets the other program act. `cargo test` tries the instants around what
 //! happens to one file; `OXUNDO_THOROUGH=1` every instant from the first file to the end.
 
+use crate::form::is_thorough;
 use crate::kill_points::{fire, has_journal, in_parallel};
 use crate::sandbox::{Output, Sandbox, announce};
 use crate::tracer::{Kill, LAUNCH, Trace, Victim, interrupt_each};
@@ -199,10 +200,6 @@ fn instants(repo: &Sandbox, args: &[&str]) -> Vec<String> {
     let (trace, seen, _) = act_at(&repo.copy(), args, usize::MAX, None, &|| true);
     assert_eq!(trace.code, Some(0), "it works where nothing disturbs it: {}", trace.stderr);
     seen
-}
-
-fn is_thorough() -> bool {
-    std::env::var_os("OXUNDO_THOROUGH").is_some()
 }
 
 const PATHS: [&str; 6] = ["edited", "gone", "made", "mode", "d/edited", "n/made"];

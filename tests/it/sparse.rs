@@ -81,7 +81,7 @@ const WORKS: [&str; 3] = [
 /// The scripts in the forms of a sparse checkout, over a work. The short form has each script in each form, over each
 /// work, and in each mode; the long form has all combinations.
 fn check_over(work: usize) {
-    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let thorough = crate::form::is_thorough();
     let base = filled();
     let mut table = Vec::new();
     for (nth, (name, form)) in FORMS.into_iter().enumerate() {

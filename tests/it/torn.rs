@@ -62,7 +62,7 @@ fn what_somebody_gives_up_at_any_instant_of_an_apply_is_whole_or_gone() {
     if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
         return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
     }
-    let thorough = std::env::var_os("OXUNDO_THOROUGH").is_some();
+    let thorough = crate::form::is_thorough();
     let (all, mut chosen) = (cases(), Vec::new());
     for (at, (name, repo, op, abort)) in all.iter().enumerate() {
         let seen = act_at(&repo.copy(), op, usize::MAX, &|| true).1;

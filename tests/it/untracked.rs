@@ -65,7 +65,7 @@ fn what_is_large_is_never_held_in_memory() {
 #[cfg(target_os = "linux")]
 fn a_hundred_thousand_untracked_files() {
     let repo = Sandbox::new();
-    let directories = if std::env::var_os("OXUNDO_THOROUGH").is_some() { 500 } else { 20 };
+    let directories = if crate::form::is_thorough() { 500 } else { 20 };
     for directory in 0..directories {
         for file in 0..200 {
             repo.write(format!("d{directory}/{file}"), format!("{directory} {file}\n"));
