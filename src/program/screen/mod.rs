@@ -45,6 +45,9 @@ const LEFT: u8 = 130;
 const BUSY: Duration = Duration::from_millis(10);
 const IDLE: Duration = Duration::from_millis(150);
 
+/// What is there is heard within it; of none at all crossterm hears nothing.
+const AT_ONCE: Duration = Duration::from_millis(1);
+
 /// For so long the first picture waits for what is to be on it.
 const FIRST: Duration = Duration::from_millis(40);
 
@@ -211,7 +214,7 @@ impl Shown {
         {
             return Ok(Some(event));
         }
-        while poll(Duration::ZERO)? {
+        while poll(AT_ONCE)? {
             let event = next_event()?;
             if self.screen.is_read || keys::needs_nothing(&event) {
                 return Ok(Some(event));
