@@ -10,6 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Paragraph, Widget, Wrap};
 
 /// How it is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +37,18 @@ fn bold() -> Style {
 pub fn draw(screen: &Screen, buffer: &mut Buffer, paint: Paint) -> Option<Position> {
     let panes = screen.panes();
     put(buffer, panes.title, 0, &title(screen, paint), paint);
-    told(screen, buffer, panes.told, paint);
     if let Mode::Help(first) = screen.mode {
         help(buffer, panes.help, first, paint);
     } else {
         list(screen, buffer, panes.list, paint);
         files(screen, buffer, panes.files, paint);
         diff(screen, buffer, panes.diff, paint);
+    }
+    let lines = told(screen, paint);
+    match screen.mode {
+        // Whoever is asked is to have all of it before their eyes.
+        Mode::Confirm(..) => folded(buffer, panes.told.union(panes.help), &lines, paint),
+        _ => folded(buffer, panes.told, &lines, paint),
     }
     keys(screen, buffer, panes.keys, paint)
 }
@@ -55,6 +61,33 @@ fn put(buffer: &mut Buffer, pane: Rect, row: u16, line: &Line<'_>, paint: Paint)
             cut_at(buffer, pane.right() - 1, pane.y + row, paint);
         }
     }
+}
+
+/// Puts lines into a pane, each in as many rows as it needs where those after it have one still; what is below them stays.
+fn folded(buffer: &mut Buffer, pane: Rect, lines: &[Line<'_>], paint: Paint) {
+    let mut rest = if pane.width > 0 { pane } else { Rect::ZERO };
+    for (at, line) in lines.iter().enumerate() {
+        let text = Paragraph::new(line.clone()).wrap(Wrap { trim: false });
+        let needed = rows_of(&text, pane);
+        let later = u16::try_from(lines.len() - at - 1).unwrap_or(u16::MAX);
+        let rows = needed.min(rest.height.saturating_sub(later).max(1)).min(rest.height);
+        let area = Rect { height: rows, ..rest };
+        Clear.render(area, buffer);
+        text.render(area, buffer);
+        if rows < needed && rows > 0 {
+            cut_at(buffer, area.right() - 1, area.bottom() - 1, paint);
+        }
+        rest = Rect { y: rest.y + rows, height: rest.height - rows, ..rest };
+    }
+}
+
+/// How many rows a text takes, so far as they fit.
+fn rows_of(text: &Paragraph<'_>, pane: Rect) -> u16 {
+    let mut scratch = Buffer::empty(Rect { height: pane.height + 1, ..pane });
+    text.render(scratch.area, &mut scratch);
+    let is_used = |y: &u16| (scratch.area.left()..scratch.area.right()).any(|x| scratch[(x, *y)].symbol() != " ");
+    let last = (scratch.area.top()..scratch.area.bottom()).rev().find(is_used);
+    last.map_or(1, |y| y + 1 - scratch.area.top())
 }
 
 /// Shows in a cell that what is before it goes on.
@@ -91,7 +124,7 @@ fn title(screen: &Screen, paint: Paint) -> Line<'static> {
 }
 
 /// What Enter would do now.
-fn told(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) {
+fn told(screen: &Screen, paint: Paint) -> Vec<Line<'static>> {
     let Some(deed) = screen.deed() else {
         let words = match screen.row() {
             _ if !screen.is_read => "reading the timeline",
@@ -99,16 +132,13 @@ fn told(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) {
             None => "nothing is found",
             Some(_) => "this turn is still in progress",
         };
-        return put(buffer, pane, 0, &Line::styled(words, dim()), paint);
+        return vec![Line::styled(words, dim())];
     };
     let known = screen.told.as_ref().filter(|(known, _)| *known == deed);
-    let lines = match known.map(|(_, told)| told) {
+    match known.map(|(_, told)| told) {
         None => vec![Line::styled(format!("Enter: {} {}", of(&deed), paint.glyphs.ellipsis), dim())],
         Some(Ok(told)) => plan(told, paint),
         Some(Err(refusal)) => refused(refusal, paint),
-    };
-    for (row, line) in (0..).zip(lines) {
-        put(buffer, pane, row, &line, paint);
     }
 }
 
