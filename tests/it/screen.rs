@@ -178,7 +178,8 @@ fn what_interrupts_the_pager_leaves_the_screen_alone() {
     ]);
     let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
     screen.shows("Enter: undo turn 3").types("v").shows("paged").types("\x03").types("\r");
-    screen.shows("Enter: undo turn 3").types("q").shows("Nothing is changed").ends();
+    screen.shows("Enter: back").types("\x03").shows("Enter: undo turn 3").types("q");
+    screen.shows("Nothing is changed").ends();
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn a_signal_while_the_pager_has_the_terminal_ends_the_screen_with_it() {
     screen.shows("Enter: undo turn 3").types("v").shows("diff --git");
     repo.sh("kill -TERM $(cat ../pid)");
     // As of git's own commands, the pager is left first.
-    screen.types("\r").ends();
+    screen.types("\r").shows("Enter: back").types("\r").ends();
     assert!(screen.screen().contents().contains("code 143"), "{}", screen.screen().contents());
     assert_given_back(&screen);
 }
@@ -204,8 +205,42 @@ fn what_fits_on_one_screen_is_read_before_the_pager_goes() {
         command.env_remove("LESS").envs(user.map(|user| ("LESS", user)));
         let mut screen = Watched::start(command, 100, 30);
         screen.shows("Enter: undo turn 3").types("v").shows(&format!("options {options}")).types("\r");
-        screen.shows("Enter: undo turn 3").types("q").ends();
+        screen.shows("Enter: back").types("\r").shows("Enter: undo turn 3").types("q").ends();
     }
+}
+
+#[test]
+fn what_does_not_wait_is_read_before_the_screen_comes_back() {
+    let repo = three_turns();
+    for (key, value) in [("core.pager", "cat"), ("pager.diff", "sed s/^/paged./"), ("pager.diff", "false")] {
+        repo.git(["config", key, value]);
+        let mut command = repo.oxundo_command(["rewind"]);
+        command.env_remove("GIT_PAGER").env_remove("PAGER");
+        let mut screen = Watched::start(command, 100, 30);
+        screen.shows("Enter: undo turn 3").types("v").shows("Enter: back to the timeline");
+        let text = screen.screen().contents();
+        assert!(
+            text.contains("diff --git a/file3.txt") && text.contains("paged.") == value.contains("paged"),
+            "{text}"
+        );
+        screen.types("\r").shows("Enter: undo turn 3").types("q").ends();
+    }
+}
+
+#[test]
+fn no_key_is_lost_while_the_size_changes() {
+    let repo = three_turns();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 100, 30);
+    screen.shows("Enter: undo turn 3");
+    for round in 0..100 {
+        let (key, height, shown) =
+            if round % 2 == 0 { ("?", 29, "this help") } else { ("x", 30, "Enter: undo turn 3") };
+        screen
+            .resize(100, height)
+            .types(key)
+            .until(shown, |screen| screen.contents().contains("this help") == (round % 2 == 0));
+    }
+    screen.types("q").ends();
 }
 
 #[test]
@@ -303,8 +338,13 @@ fn the_difference_is_shown_in_the_users_pager() {
     let mut command = repo.oxundo_command(["rewind"]);
     command.env_remove("GIT_PAGER").env_remove("PAGER");
     let mut screen = Watched::start(command, 80, 24);
-    screen.shows("file3.txt").types("v").shows("paged.-3").types("\r").shows("Enter: undo turn 3");
-    screen.types("cgood\r").shows("checkpoint 'good'").types("dall of it\r").shows("claude: all of it");
+    screen.shows("file3.txt").types("v").shows("paged.-3").types("\r").shows("Enter: back").types("\r");
+    screen
+        .shows("Enter: undo turn 3")
+        .types("cgood\r")
+        .shows("checkpoint 'good'")
+        .types("dall of it\r")
+        .shows("claude: all of it");
     screen.types("oy").ends().shows("Took out turn 2");
     assert_eq!(repo.json(["checkpoint", "--list"]).1["checkpoints"][0]["name"], "good");
 }

@@ -1,6 +1,7 @@
 //! Differences as git itself shows them, and of texts that are in no repository.
 
 use crate::git::objects::Objects;
+use crate::git::repo::process::Git;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
@@ -8,6 +9,10 @@ use gix::diff::blob::unified_diff::{ConsumeBinaryHunk, ContextSize};
 use gix::diff::blob::{Algorithm, Diff, InternedInput, UnifiedDiff};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// What follows a pager that may not wait until what it shows was read. Its input is what it shows.
+const ASK: &str = "printf 'Enter: back to the timeline' >/dev/tty; read -r answer </dev/tty";
 
 /// How git is to show a difference.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +21,7 @@ pub struct DiffStyle {
     pub form: DiffForm,
     /// Whether in colours.
     pub colored: bool,
-    /// Whether `less` waits for a key where one screen is enough for all of it, too.
+    /// Whether it stays until a key says that it was read, where one screen is enough for all of it, too.
     pub waits: bool,
 }
 
@@ -35,7 +40,11 @@ impl Objects<'_> {
     pub fn print_diff(&self, from: ObjectId, to: ObjectId, style: DiffStyle, paths: &[OsString]) -> Result<()> {
         // The user's `color.diff`, which is more specific, still wins.
         let color = if style.colored { "color.ui=always" } else { "color.ui=never" };
-        let mut args: Vec<OsString> = vec!["-c".into(), color.into(), "diff".into()];
+        let mut args: Vec<OsString> = vec!["-c".into(), color.into()];
+        if style.waits {
+            args.extend(["-c".into(), "pager.diff=true".into()]);
+        }
+        args.push("diff".into());
         if style.form == DiffForm::Stat {
             args.push("--stat".into());
         }
@@ -69,15 +78,25 @@ impl Objects<'_> {
 
     fn print(&self, args: Vec<OsString>, waits: bool) -> Result<()> {
         let here = self.repo.top().join(self.repo.prefix());
-        let mut git = self.repo.git(args).directory(&here);
-        if waits {
-            // What git has it do where the user says nothing, and the last word on that.
-            let options = std::env::var_os("LESS").unwrap_or_else(|| "FRX".into());
-            git = git.env("LESS", OsString::from_vec([options.as_bytes(), b" -+F"].concat()));
-        }
-        let status = git.interactive()?;
+        let git = self.repo.git(args).directory(&here);
+        let status = if waits { self.waiting(git) } else { git }.interactive()?;
         anyhow::ensure!(status.success() || status.code().is_none(), "git failed ({status})");
         Ok(())
+    }
+
+    /// Has what is shown stay until it was read. `less` waits by itself once it is told to; others may have gone by then.
+    fn waiting(&self, git: Git) -> Git {
+        // What git has it do where the user says nothing, and the last word on that.
+        let options = std::env::var_os("LESS").unwrap_or_else(|| "FRX".into());
+        let git = git.env("LESS", OsString::from_vec([options.as_bytes(), b" -+F"].concat()));
+        let pager = self.repo.pager_of_differences();
+        let program = pager.as_deref().and_then(|pager| Path::new(pager.split_whitespace().next()?).file_name());
+        if program == Some("less".as_ref()) {
+            return git;
+        }
+        let pager = pager.as_deref().unwrap_or("cat");
+        // What interrupts the pager is for the pager to heed: the shell waits for it as for any other.
+        git.env("GIT_PAGER", format!("trap : INT\n{pager}\n{ASK}"))
     }
 }
 
