@@ -8,9 +8,10 @@ use crate::git::repo::clock::local;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::{in_quotes, quoted, quoted_line, sanitized};
+use crate::model::checkpoint::Checkpoint;
 use crate::model::step::StepName;
 use crate::model::timeline::TurnSpec;
-use crate::model::turn::{Session, Turn};
+use crate::model::turn::{FileChange, Session, Turn};
 use crate::ops::diff::changes;
 use crate::ops::elsewhere::without_own_name;
 use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
@@ -97,18 +98,35 @@ fn whole_turns(view: &View<'_>, ui: &Ui, stat: bool, turns: &[Turn], paths: &[Os
 fn with_files(view: &View<'_>, number: u64, paths: &[OsString]) -> Result<Line> {
     let mut line = line_of(view, number)?;
     if !paths.is_empty() {
-        let states = [view.timeline.undone_to(number)?, view.timeline.checkpoint(number, Side::After)?];
-        line.files = changes(view, &states, paths)?.into_iter().map(|(_, change)| change).collect();
+        line.files = changed(view, &sides(view, number)?, paths)?;
     }
     Ok(line)
+}
+
+/// A turn's beginning and end.
+fn sides(view: &View<'_>, number: u64) -> Result<[Checkpoint; 2]> {
+    Ok([view.timeline.undone_to(number)?, view.timeline.checkpoint(number, Side::After)?])
+}
+
+/// What a turn changed of what these pathspecs match; that it is nothing, the user is told.
+fn changed(view: &View<'_>, sides: &[Checkpoint; 2], paths: &[OsString]) -> Result<Vec<FileChange>> {
+    let files: Vec<_> = changes(view, sides, paths)?.into_iter().map(|(_, change)| change).collect();
+    if files.is_empty() {
+        let words: Vec<String> = paths.iter().map(|path| in_quotes(path.as_bytes().as_bstr())).collect();
+        view.warn(format!("nothing was changed that {} matches", words.join(", ")));
+    }
+    Ok(files)
 }
 
 /// Prints a turn and its diff.
 fn print(view: &View<'_>, stat: bool, turn: &Turn, paths: &[OsString]) -> Result<()> {
     Ui::raw(heading(turn).as_bytes())?;
-    let before = view.timeline.undone_to(turn.turn)?.worktree;
-    let after = view.timeline.checkpoint(turn.turn, Side::After)?.worktree;
-    Objects::new(view.repo).print_diff(before, after, Ui::diff_style(stat), paths)
+    let sides = sides(view, turn.turn)?;
+    if paths.is_empty() || !changed(view, &sides, paths)?.is_empty() {
+        let [before, after] = sides;
+        Objects::new(view.repo).print_diff(before.worktree, after.worktree, Ui::diff_style(stat), paths)?;
+    }
+    Ok(())
 }
 
 /// A word that is no turn, and a file, is one of which the turns may be wanted.
@@ -165,17 +183,24 @@ fn elsewhere<'r, 'w>(view: &View<'r>, words: &'w [u8]) -> Result<Option<(Stored<
 /// Shows what a step changed.
 fn step(view: &View<'_>, ui: &Ui, stat: bool, name: &StepName, paths: &[OsString]) -> Result<Option<Shown>> {
     let (turn, step) = step_of(view, name)?;
-    let files = view.timeline.step_files(turn.turn, step.step)?;
+    let [before, after] = [states::before, states::after].map(|end| end(&view.timeline, &turn, step.step));
+    let sides = [before?, after?];
+    let files = match paths {
+        [] => view.timeline.step_files(turn.turn, step.step)?,
+        _ => changed(view, &sides, paths)?,
+    };
     let line = StepLine { step, files };
     if ui.json {
         return Ok(Some(Shown::Step(Box::new(line))));
     }
     let step = &line.step;
     let what = sanitized(&format!("step {} ({}: {})", step.name(), step.agent, step.label()));
-    let when = sanitized(&format!("began {}, ended {}", step.began_at, step.ended_at));
+    let when = sanitized(&format!("began {}, ended {}", local(&step.began_at), local(&step.ended_at)));
     Ui::raw(format!("{what}\n{when}\n\n").as_bytes())?;
-    let [before, after] = [states::before, states::after].map(|end| end(&view.timeline, &turn, step.step));
-    Objects::new(view.repo).print_diff(before?.worktree, after?.worktree, Ui::diff_style(stat), paths)?;
+    if paths.is_empty() || !line.files.is_empty() {
+        let [before, after] = sides;
+        Objects::new(view.repo).print_diff(before.worktree, after.worktree, Ui::diff_style(stat), paths)?;
+    }
     Ok(None)
 }
 
