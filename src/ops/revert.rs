@@ -236,14 +236,14 @@ fn last_with(view: &View<'_>, pathspecs: &[OsString]) -> Result<Turn> {
             return if is_first || was_taken {
                 Ok(turn)
             } else {
-                Err(not_touched(last, Some(&turn), pathspecs).into())
+                Err(not_touched(view, last, Some(&turn), pathspecs).into())
             };
         }
         was_taken |= !files.is_empty();
     }
     Err(match last {
         Some(_) if was_taken => nothing(Op::Undo, "what the turns changed there is taken out already").into(),
-        Some(last) => not_touched(last, None, pathspecs).into(),
+        Some(last) => not_touched(view, last, None, pathspecs).into(),
         // It says why there is no turn.
         None => TurnRange::find(view, Op::Undo, &Extent::Steps(1))
             .err()
@@ -252,7 +252,10 @@ fn last_with(view: &View<'_>, pathspecs: &[OsString]) -> Result<Turn> {
 }
 
 /// The refusal where the last turn did not touch these paths: it names the last one that did.
-fn not_touched(last: u64, other: Option<&Turn>, pathspecs: &[OsString]) -> Refusal {
+fn not_touched(view: &View<'_>, last: u64, other: Option<&Turn>, pathspecs: &[OsString]) -> Refusal {
+    if let Some(refusal) = no_file(view, last, pathspecs) {
+        return refusal;
+    }
     let Some(turn) = other else {
         let message = format!("turn {last} changed no file that the pathspec matches, nor did any turn below it");
         return Refusal::new(Code::NotFound, message)
@@ -266,6 +269,13 @@ fn not_touched(last: u64, other: Option<&Turn>, pathspecs: &[OsString]) -> Refus
         turn.turn,
         paths.join(" ")
     ))
+}
+
+/// The refusal where a turn changed no file at all, and all of its files are meant.
+fn no_file(view: &View<'_>, turn: u64, pathspecs: &[OsString]) -> Option<Refusal> {
+    let are_all = pathspecs == [OsString::from(Index::new(view.repo).whole())];
+    let refusal = || Refusal::new(Code::NotFound, format!("turn {turn} changed no file"));
+    are_all.then(|| refusal().hint("leave -p and the paths out to take it back as a whole"))
 }
 
 struct Revert<'a, 'r> {
@@ -329,9 +339,11 @@ impl<'a> Revert<'a, '_> {
                 return Err(nothing(Op::Undo, "what the turn changed is taken out already").into());
             }
             let turn = self.turns[0].turn;
-            return Err(Refusal::new(Code::NotFound, format!("turn {turn} changed no file that the pathspec matches"))
-                .hint(format!("run 'oxundo show --stat {turn}' to see the turn's files"))
-                .into());
+            let refusal = || {
+                Refusal::new(Code::NotFound, format!("turn {turn} changed no file that the pathspec matches"))
+                    .hint(format!("run 'oxundo show --stat {turn}' to see the turn's files"))
+            };
+            return Err(no_file(self.view, turn, pathspecs).unwrap_or_else(refusal).into());
         }
         let now = &self.capture.checkpoint;
         let mut present = checkpoints.present(&deltas, now, &self.capture.index)?;

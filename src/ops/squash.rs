@@ -120,8 +120,8 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
         None => None,
         Some(range) => {
             let (first, end) = range.split_once("..").unwrap_or((range, ""));
-            let last = resolve(view, if end.is_empty() { "@" } else { end })?;
-            let lowest = resolve(view, first)?;
+            let named = |words: &str| resolve(view, if words.is_empty() { "@" } else { words });
+            let (last, lowest) = (named(end)?, named(first)?);
             // The last one done stands for an end that nobody named.
             if lowest == 0 || (lowest > last && end.is_empty()) {
                 on_this_branch(view, first)?;

@@ -609,6 +609,7 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "! test -e .git/CHERRY_PICK_HEAD",
     ),
+    none("'…' is not a turn: a range has two ends, with two dots between them", "", "oxundo show 1...2"),
     none("'…' is not a turn: give a number, @, @~N or a commit id", "", "oxundo show 'x y'"),
     case("'…' is not a turn: give a number, @, @~N or a commit id", "rm f", "oxundo restore one", "test -e one"),
     case("'…' is a step, and a whole turn is wanted: …", STEP, "oxundo squash @.1", "oxundo show @.1 | grep three"),
@@ -634,6 +635,13 @@ pub(super) const CASES: &[Case] = &[
         "! test -e one && test -e two",
     ),
     none("turn … changed no file that the pathspec matches, nor did any turn below it", "", "oxundo undo -- nope"),
+    case(
+        "turn … changed no file",
+        "oxundo run -- git branch its",
+        "oxundo undo -p",
+        "! git rev-parse -q --verify its",
+    )
+    .doing("oxundo undo"),
     case("'…': …", "", "oxundo run -- nope", "oxundo log | grep nope")
         .at("export PATH=$PWD/../home:$PATH; ")
         .doing("printf '#!/bin/sh\\necho 3 >three\\n' >../home/nope; chmod +x ../home/nope"),
