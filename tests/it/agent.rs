@@ -10,7 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread::spawn;
 
 /// What an agent was told to run: how it ended, and what it said.
 pub(crate) struct Ran {
@@ -35,14 +37,10 @@ impl Agent {
         let shell = which::which("sh").expect("there is a shell");
         let program = directory.path().join("agent");
         symlink(shell, &program).expect("name a shell");
-        let mut process = Command::new(&program)
-            .args(["-c", LOOP])
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("start an agent");
+        let mut command = Command::new(&program);
+        command.args(["-c", LOOP]).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = started(command);
         let orders = process.stdin.take().expect("stdin is a pipe");
         let answers = BufReader::new(process.stdout.take().expect("stdout is a pipe"));
         Self { _process: process, orders, answers }
@@ -60,6 +58,26 @@ impl Agent {
         let code = answer.trim().parse().expect("an exit code");
         Ran { code, stdout: read("out"), stderr: read("err") }
     }
+}
+
+/// A process, and where it goes.
+type Order = (Command, Sender<Child>);
+
+/// Starts what lives as long as the tests in a thread that does so too: who traces waits for all that its own thread has started.
+static STARTER: LazyLock<Mutex<Sender<Order>>> = LazyLock::new(|| {
+    let (order, orders) = channel::<Order>();
+    spawn(move || {
+        for (mut command, started) in orders {
+            started.send(command.spawn().expect("start an agent")).expect("somebody waits for it");
+        }
+    });
+    Mutex::new(order)
+});
+
+fn started(command: Command) -> Child {
+    let (tell, told) = channel();
+    STARTER.lock().unwrap_or_else(PoisonError::into_inner).send((command, tell)).expect("somebody starts it");
+    told.recv().expect("it is started")
 }
 
 /// The agent that a thread has: a test has one, which lives on after it.
