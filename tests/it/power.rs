@@ -433,7 +433,12 @@ fn without_any_one_of_its_flushes_an_operation_would_lose_something() {
         return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
     }
     let thorough = crate::form::is_thorough();
-    let wanted: &[&str] = if thorough { &["undo", "checkpoint"] } else { &["checkpoint"] };
+    let named = std::env::var("OXUNDO_CASE").ok();
+    let wanted: &[&str] = match &named {
+        Some(name) => &[name],
+        None if thorough => &["undo", "checkpoint"],
+        None => &["checkpoint"],
+    };
     let mut needless = String::new();
     for operation in operations().into_iter().filter(|operation| wanted.contains(&operation.name)) {
         let points = points_of(&operation.repo, &operation.args).expect("it was traced before");
