@@ -15,8 +15,7 @@ use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, plan as planned};
 use crate::model::step::StepName;
 use crate::model::turn::{Made, Turn};
-use crate::ops::conversation::Conversations;
-use crate::ops::made::PlannedTurn;
+use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
 use crate::ops::steps;
 use crate::ops::turn::check_not_in_progress;
@@ -58,18 +57,13 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
     plan.head.to.commit = Some(commit);
     plan.head.from = view.head.clone();
     plan.branches = vec![BranchMove { name: full_name, from: None, to: Some(commit) }];
-    Ok(PlannedTurn {
-        plan,
-        capture,
-        made: Made::Branch,
-        turns: turn.into_iter().collect(),
+    let words = Words {
         message: format!("branch {name} at {what}"),
         verbs: ["Started", "Would start"],
         object: format!("branch '{}' at {what}", sanitized(name)),
         hint: "'oxundo undo' takes it away and goes back".to_owned(),
-        conversations: Conversations::default(),
-        staying: Vec::new(),
-    })
+    };
+    Ok(PlannedTurn { turns: turn.into_iter().collect(), ..PlannedTurn::new(plan, capture, Made::Branch, words) })
 }
 
 /// The name in full of the new branch; where there is one of it already, another is named that is free.

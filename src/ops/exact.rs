@@ -16,8 +16,7 @@ use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
-use crate::ops::conversation::Conversations;
-use crate::ops::made::PlannedTurn;
+use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{resolve, state_at};
 use crate::ops::restore::{kept_aside, plan as restored};
 use crate::ops::revert::{Which, plan as revert};
@@ -50,18 +49,13 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
     }
     check(view, &plan)?;
     let staying = staying(&capture.checkpoint, &goal, &plan, unknown);
-    Ok(PlannedTurn {
-        plan,
-        capture,
-        made: Made::Restore,
-        turns: Vec::new(),
+    let words = Words {
         message: format!("restore --exact {words}"),
         verbs: ["Restored", "Would restore"],
         object: format!("the state of {}", sanitized(words)),
         hint: "'oxundo undo' takes it back".to_owned(),
-        conversations: Conversations::default(),
-        staying,
-    })
+    };
+    Ok(PlannedTurn { staying, ..PlannedTurn::new(plan, capture, Made::Restore, words) })
 }
 
 /// Refuses what would stop it in the middle.

@@ -31,9 +31,19 @@ pub struct PlannedTurn {
     pub capture: Capture,
     /// What kind of turn it is.
     pub made: Made,
+    /// What it is called.
+    pub words: Words,
     /// The turns that it is about.
     pub turns: Vec<u64>,
-    /// The turn's message.
+    /// The agents' conversations that go with the turns.
+    pub conversations: Conversations,
+    /// What stays as it is, and may not be as the state has it that is gone to.
+    pub staying: Vec<BString>,
+}
+
+/// What a turn that oxundo makes is called.
+pub struct Words {
+    /// In its record.
     pub message: String,
     /// How the sentence begins once it is done, and before: `Restored`, `Would restore`.
     pub verbs: [&'static str; 2],
@@ -41,10 +51,6 @@ pub struct PlannedTurn {
     pub object: String,
     /// What to do next.
     pub hint: String,
-    /// The agents' conversations that go with the turns.
-    pub conversations: Conversations,
-    /// What stays as it is, and may not be as the state has it that is gone to.
-    pub staying: Vec<BString>,
 }
 
 impl Foreseen for PlannedTurn {
@@ -58,6 +64,12 @@ impl Foreseen for PlannedTurn {
 }
 
 impl PlannedTurn {
+    /// One that is about no turn, takes no conversation along, and leaves nothing of which one should know.
+    pub fn new(plan: Plan, capture: Capture, made: Made, words: Words) -> Self {
+        let (turns, conversations, staying) = (Vec::new(), Conversations::default(), Vec::new());
+        Self { plan, capture, made, words, turns, conversations, staying }
+    }
+
     /// Warns of what it leaves.
     pub fn announce(&self, view: &View<'_>) {
         self.conversations.warn(view);
@@ -92,7 +104,7 @@ impl PlannedTurn {
 
     /// What would be done.
     pub fn preview(&self) -> Outcome {
-        let [_, would] = self.verbs;
+        let [_, would] = self.words.verbs;
         self.outcome(would, &self.conversations, true)
     }
 
@@ -100,7 +112,7 @@ impl PlannedTurn {
     pub fn carry_out(self, locked: &mut Locked<'_>) -> Result<Outcome> {
         let mut conversations = self.conversations.clone();
         let turn = conversations.go_with(locked, |locked| self.apply(locked))?;
-        let [done, _] = self.verbs;
+        let [done, _] = self.words.verbs;
         let mut outcome = self.outcome(done, &conversations, false);
         let Some(turn) = turn else {
             locked.warn("no turn records this: neither undo nor redo takes it back");
@@ -119,8 +131,14 @@ impl PlannedTurn {
         self.capture.opened.close();
         let mut capture = self.capture.clone();
         let wrote = Checkpoints::new(locked.repo).written_though_left_out(&mut capture.checkpoint, &self.plan)?;
-        let number =
-            begin_made(locked, self.message.clone(), self.made.clone(), wrote, self.plan.aside.clone(), &capture)?;
+        let number = begin_made(
+            locked,
+            self.words.message.clone(),
+            self.made.clone(),
+            wrote,
+            self.plan.aside.clone(),
+            &capture,
+        )?;
         let commit = locked.timeline.commit;
         let message = format!("{} as turn {number}", self.plan.op.word());
         let record = Record { timeline_from: commit, timeline_to: commit, notes: Vec::new(), message };
@@ -149,7 +167,7 @@ impl PlannedTurn {
         update.put_turn(&turn)?;
         let message = format!("{} within turn {}", self.plan.op.word(), turn.turn);
         locked.carry_out(&self.plan, update, message, Vec::new(), None)?;
-        let [done, _] = self.verbs;
+        let [done, _] = self.words.verbs;
         let mut outcome = self.outcome(done, &Conversations::default(), false);
         outcome.hints = vec![format!("it is part of turn {}, and is undone with it", turn.turn)];
         outcome.rescue = Some(rescue);
@@ -162,8 +180,8 @@ impl PlannedTurn {
             turns: self.turns.clone(),
             undone: Vec::new(),
             turn: None,
-            what: format!("{verb} {}", self.object),
-            hints: vec![self.hint.clone()],
+            what: format!("{verb} {}", self.words.object),
+            hints: vec![self.words.hint.clone()],
             rescue: None,
             conversations: conversations.json(),
             forks: conversations.lines(dry_run),

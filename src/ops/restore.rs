@@ -15,8 +15,7 @@ use crate::model::path::{all_parents, parents};
 use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::Made;
-use crate::ops::conversation::Conversations;
-use crate::ops::made::PlannedTurn;
+use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{state_and_path, state_at};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
@@ -41,18 +40,13 @@ pub fn plan(view: &View<'_>, words: &str, pathspecs: &[OsString]) -> Result<Plan
     if plan.is_empty() {
         return Err(nothing(Op::Restore, "every file that was there then is as it was").into());
     }
-    Ok(PlannedTurn {
-        plan,
-        capture,
-        made: Made::Restore,
-        turns: Vec::new(),
+    let words = Words {
         message: format!("restore {words}"),
         verbs: ["Restored", "Would restore"],
         object: path.map_or_else(|| format!("the files of {}", sanitized(state)), |_| sanitized(words)),
         hint: "'oxundo undo' takes it back".to_owned(),
-        conversations: Conversations::default(),
-        staying: Vec::new(),
-    })
+    };
+    Ok(PlannedTurn::new(plan, capture, Made::Restore, words))
 }
 
 /// The files of a state that are missing now, or differ.

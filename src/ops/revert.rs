@@ -22,7 +22,7 @@ use crate::model::turn::{Made, Turn, listed};
 use crate::ops::brought_back::taken_again;
 use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
-use crate::ops::made::PlannedTurn;
+use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::resolve;
 use crate::ops::turn::meanwhile::{BOTH, check_apart};
 use crate::ops::turn::{goal_with_dirty_commit, in_progress};
@@ -143,18 +143,9 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
         let message = format!("take out {paths} of {noun} {listed}");
         (Made::PartialRevert(numbers.clone()), message, format!("parts of {whose}"))
     };
-    PlannedTurn {
-        plan,
-        capture,
-        made,
-        turns: numbers,
-        message,
-        verbs: ["Took out", "Would take out"],
-        object,
-        hint: "'oxundo redo' brings it back".to_owned(),
-        conversations: Conversations::default(),
-        staying: Vec::new(),
-    }
+    let hint = "'oxundo redo' brings it back".to_owned();
+    let words = Words { message, verbs: ["Took out", "Would take out"], object, hint };
+    PlannedTurn { turns: numbers, ..PlannedTurn::new(plan, capture, made, words) }
 }
 
 /// The turn that these words mean; an error unless it is done on HEAD's branch.

@@ -11,8 +11,7 @@ use crate::model::checkpoint::Head;
 use crate::model::guard;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::turn::{CommitKind, Made, Turn, listed};
-use crate::ops::conversation::Conversations;
-use crate::ops::made::PlannedTurn;
+use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::resolve;
 use crate::ops::revert::on_this_branch;
 use crate::ops::turn::check_not_in_progress;
@@ -78,18 +77,13 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
     let numbers: Vec<u64> = turns.iter().rev().map(|turn| turn.turn).collect();
     let listed = listed(&numbers);
     let hint = "'oxundo undo' takes it back; these turns can be undone after that, until the commit is published";
-    Ok(PlannedTurn {
-        plan,
-        capture: view.present()?,
-        made: Made::Squash,
-        turns: numbers,
+    let words = Words {
         message: format!("squash turns {listed}"),
         verbs: ["Squashed", "Would squash"],
         object: format!("{} commits of turns {listed}", line.len()),
         hint: hint.to_owned(),
-        conversations: Conversations::default(),
-        staying: Vec::new(),
-    })
+    };
+    Ok(PlannedTurn { turns: numbers, ..PlannedTurn::new(plan, view.present()?, Made::Squash, words) })
 }
 
 /// How many turns are looked through for those above what is in the way.

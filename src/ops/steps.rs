@@ -15,7 +15,7 @@ use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::step::{Step, StepName, StepRange};
 use crate::model::turn::{Made, Turn};
 use crate::ops::conversation::{Conversations, Extent};
-use crate::ops::made::PlannedTurn;
+use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::step_of;
 use crate::ops::revert::on_this_branch;
 use crate::ops::turn::{meanwhile, states};
@@ -71,18 +71,15 @@ pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result
         return Err(nothing(Op::Undo, &format!("it is as it was after step {}", step.name())).into());
     }
     let turns: Vec<u64> = range.turns.iter().filter(|turn| !turn.is_part()).map(|turn| turn.turn).collect();
-    Ok(PlannedTurn {
-        plan,
-        capture,
-        made: Made::BackTo { turns: turns.clone(), step: step.step },
-        turns,
+    let words = Words {
         message: format!("back to step {}", step.name()),
         verbs: ["Went", "Would go"],
         object: format!("back to step {} ({}: {})", step.name(), sanitized(&turn.agent), sanitized(&step.label())),
         hint: "'oxundo redo' goes on to where it was".to_owned(),
-        conversations: Conversations::undone(view, &range.turns, Extent::Parts)?,
-        staying: Vec::new(),
-    })
+    };
+    let made = Made::BackTo { turns: turns.clone(), step: step.step };
+    let conversations = Conversations::undone(view, &range.turns, Extent::Parts)?;
+    Ok(PlannedTurn { turns, conversations, ..PlannedTurn::new(plan, capture, made, words) })
 }
 
 /// Plans to take steps out of the worktree.
@@ -187,16 +184,13 @@ pub fn take_out(
     if plan.is_empty() {
         return Err(nothing(Op::Undo, &format!("{} is taken out already", words.changed)).into());
     }
-    Ok(PlannedTurn {
-        plan,
-        capture,
-        made: Made::PartialRevert(vec![turn.turn]),
-        turns: vec![turn.turn],
+    let words = Words {
         message: words.message,
         verbs: ["Took out", "Would take out"],
         object: words.object,
         hint: "'oxundo redo' brings it back".to_owned(),
-        conversations: Conversations::undone(view, std::slice::from_ref(turn), Extent::Parts)?,
-        staying: Vec::new(),
-    })
+    };
+    let (turns, made) = (vec![turn.turn], Made::PartialRevert(vec![turn.turn]));
+    let conversations = Conversations::undone(view, std::slice::from_ref(turn), Extent::Parts)?;
+    Ok(PlannedTurn { turns, conversations, ..PlannedTurn::new(plan, capture, made, words) })
 }
