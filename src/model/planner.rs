@@ -107,6 +107,8 @@ pub struct TurnDelta {
     pub returns: ReturnState,
     /// What git was in the middle of where the walk comes from.
     pub within: Operation,
+    /// What leads on where the walk comes as far as this turn and not over it; none where it begins here.
+    pub short_of: Option<String>,
 }
 
 impl TurnDelta {
@@ -404,7 +406,7 @@ impl Planner<'_, '_> {
             let remembered = turn.returns.branch(name).filter(|was| was.from == now && (!current || is_left));
             let next = remembered.map(|was| was.to).or_else(|| resolve_trivially(&now, change));
             let Some(next) = next.filter(|_| !current || now == change.from) else {
-                self.note_moved(name, change.from, turn.turn);
+                self.note_moved(name, change.from, turn);
                 continue;
             };
             if (now, next) != (change.from, change.to) {
@@ -416,7 +418,7 @@ impl Planner<'_, '_> {
             let now = self.symbolic.entry(name.clone()).or_insert_with(|| self.present.symbolic.get(name).cloned());
             match resolve_trivially(now, change) {
                 Some(next) => *now = next,
-                None => self.note_moved(name, None, turn.turn),
+                None => self.note_moved(name, None, turn),
             }
         }
         if let Some(change) = &delta.head {
@@ -424,7 +426,7 @@ impl Planner<'_, '_> {
                 self.head = change.to.clone();
             } else {
                 let name = self.head.stack().to_owned();
-                self.note_moved(&name, change.from.commit, turn.turn);
+                self.note_moved(&name, change.from.commit, turn);
             }
         }
         if let Some(change) = &delta.stash {
@@ -436,15 +438,11 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn note_moved(&mut self, name: &str, left: Option<ObjectId>, turn: u64) {
+    fn note_moved(&mut self, name: &str, left: Option<ObjectId>, turn: &TurnDelta) {
         // What was there when the walk began can be put back; as far as here the walk has led it itself.
         let walked = self.branches.get(name).is_some_and(|now| *now != self.present.branches.get(name).copied());
-        let at = self.turns.iter().position(|number| *number == turn).filter(|at| *at > 0);
-        let until = at.filter(|_| walked || self.present.head.stack() == name).map(|at| match self.turns[at - 1] {
-            below if below < turn => (Op::Redo, below),
-            _ => (Op::Undo, turn),
-        });
-        self.moved.get_or_insert_with(|| Moved { name: name.to_owned(), left, until });
+        let instead = turn.short_of.clone().filter(|_| walked || self.present.head.stack() == name);
+        self.moved.get_or_insert_with(|| Moved { name: name.to_owned(), left, instead });
     }
 
     fn occupant(&self, path: &BString) -> &Occupant {
@@ -949,16 +947,16 @@ struct Moved {
     name: String,
     /// Where that was.
     left: Option<ObjectId>,
-    /// How far the walk comes, where it comes over any turn: the last one done there.
-    until: Option<(Op, u64)>,
+    /// What leads on where the walk itself has led it there.
+    instead: Option<String>,
 }
 
-/// The turns before it can be walked over all the same. A branch that is put back keeps what it has now under another name.
-fn moved_ref(Moved { name, left, until }: &Moved, present: &Present) -> Refusal {
+/// A branch that is put back keeps what it has now under another name.
+fn moved_ref(Moved { name, left, instead }: &Moved, present: &Present) -> Refusal {
     let shown = short_branch(name);
     let refusal = Refusal::new(Code::Branch, format!("'{shown}' is not where the turn left it"));
-    if let Some((op, until)) = until {
-        return refusal.hint(format!("run 'oxundo {} --to {until}' to go no further than to turn {until}", op.word()));
+    if let Some(instead) = instead {
+        return refusal.hint(instead);
     }
     let is_here = present.head.stack() == name;
     let line = match left.map(|left| left.to_hex_with_len(10).to_string()) {

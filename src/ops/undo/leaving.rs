@@ -43,7 +43,7 @@ pub fn check_commits(
         let mut described = described(view, op, &range.turns, &leaving, known)?;
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
         match guard::check(op, name, &described) {
-            Err(refusal) if op == Op::Redo => Err(in_the_middle(view, with_branch(refusal, range)).into()),
+            Err(refusal) if op == Op::Redo => Err(in_the_middle(view, refusal.hints(range.on_a_branch())).into()),
             Err(refusal) if op == Op::Undo => {
                 let refusal = of_taken_out(view, of_its_turn(refusal, &described, range), range)?;
                 Err(in_the_middle(view, beside_branch(view, refusal, name, range)?).into())
@@ -143,12 +143,6 @@ fn in_the_middle(view: &View<'_>, mut refusal: Refusal) -> Refusal {
     refusal.hints.retain(|hint| !hint.contains("--revert") && !hint.contains("'oxundo branch "));
     let [finish, give_up] = finishing(word);
     refusal.hint(finish).hint(give_up)
-}
-
-/// What is on the branch stays there, and the turns come back on one of their own.
-pub fn with_branch(refusal: Refusal, range: &TurnRange) -> Refusal {
-    let Some(goal) = range.place.top else { return refusal };
-    refusal.hint(format!("run 'oxundo branch turn-{goal} {goal}' to have the turn on a branch of its own"))
 }
 
 /// Where a branch, or a detached HEAD, is after the first legs.

@@ -102,7 +102,8 @@ impl Way {
             if refs == RefMoves::Move {
                 legs.remake(view, turn, range.direction(at), [&mut before, &mut after], &head)?;
             }
-            let leg = legs.leg(view, turn, range.direction(at), (before, after), &head)?;
+            let mut leg = legs.leg(view, turn, range.direction(at), (before, after), &head)?;
+            leg.delta.short_of = range.short_of(at);
             if leg.delta.delta.head.is_some() {
                 if refs == RefMoves::Move && leg.start.head.branch != head.branch {
                     return Err(on_other_branch(view, turn, &leg.start.head)?.into());
@@ -162,7 +163,7 @@ impl Way {
             // What the user has begun between its calls is not the turn's.
             within = view.timeline.checkpoint(turn.turn, Side::Before)?.operation;
         }
-        Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns, within } })
+        Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns, within, short_of: None } })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, puttin
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, check_apart};
 use crate::ops::undo::conflict::leading_on;
-use crate::ops::undo::leaving::{check_commits, check_elsewhere, with_branch};
+use crate::ops::undo::leaving::{check_commits, check_elsewhere};
 use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::undo::remade::Remade;
@@ -86,8 +86,7 @@ impl Prepared {
         let present = Present { left, edited, ..present };
         let oldest = range.turns[range.turns.len() - 1].turn;
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
-        let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)));
-        let mut plan = plan.map_err(|error| beyond_a_fork(error, range))?;
+        let mut plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)))?;
         if edits != Edits::Overwrite {
             for turn in &range.turns[..range.back] {
                 let changed = plan.files.iter().map(|file| file.path.clone());
@@ -254,19 +253,6 @@ fn left(view: &View<'_>, op: Op, deltas: &[TurnDelta], present: &Present) -> Res
 fn made_by_user(reworded: &[Reworded], remade: &[Remade]) -> Vec<ObjectId> {
     let anew = remade.iter().filter(|remade| remade.by_user).flat_map(|remade| remade.commits.values().copied());
     reworded.iter().map(|commit| commit.to).chain(anew).collect()
-}
-
-/// From one line to another no walk ends in between: where it does not come on there, the turn is to be had on a branch of its own.
-fn beyond_a_fork(error: anyhow::Error, range: &TurnRange) -> anyhow::Error {
-    let mut refusal = match error.downcast::<Refusal>() {
-        Ok(refusal) if (1..range.turns.len()).contains(&range.back) => refusal,
-        Ok(refusal) => return refusal.into(),
-        Err(error) => return error,
-    };
-    let count = refusal.hints.len();
-    refusal.hints.retain(|hint| !hint.contains("to go no further than"));
-    let is_between = refusal.hints.len() < count;
-    if is_between { with_branch(refusal, range).into() } else { refusal.into() }
 }
 
 /// HEAD is not where the turn left it.

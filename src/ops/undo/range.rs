@@ -98,6 +98,24 @@ impl TurnRange {
         if at < self.back { Direction::Back } else { Direction::Forward }
     }
 
+    /// What leads on where the walk comes as far as one of its turns and not over it: to end there, or, as no walk ends between two
+    /// lines, another way to the turn that it leads to.
+    pub fn short_of(&self, at: usize) -> Option<String> {
+        let passed = self.turns[at.checked_sub(1)?].turn;
+        let (op, until) = match self.back {
+            0 => (Op::Redo, passed),
+            all if all == self.turns.len() => (Op::Undo, self.turns[at].turn),
+            _ => return self.on_a_branch(),
+        };
+        Some(format!("run 'oxundo {} --to {until}' to go no further than to turn {until}", op.word()))
+    }
+
+    /// How the turn that it leads to is to be had while all stays that is on this branch.
+    pub fn on_a_branch(&self) -> Option<String> {
+        let goal = self.place.top?;
+        Some(format!("run 'oxundo branch turn-{goal} {goal}' to have the turn on a branch of its own"))
+    }
+
     fn steps(view: &View<'_>, op: Op, wanted: u64) -> Result<Self> {
         let mut walk = LineWalk::from(view, op)?;
         while walk.whole < wanted || walk.goes_on()? {
