@@ -46,6 +46,8 @@ pub struct Node {
     pub to: Option<ObjectId>,
     /// The last turn that moved HEAD among this one and those below it, 0 for none; older records do not have it.
     pub base: Option<u64>,
+    /// Whether it did nothing but put HEAD on a new branch.
+    pub is_branch_alone: bool,
 }
 
 impl Node {
@@ -126,9 +128,9 @@ pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>,
     let fits = |stack: &Stack| fits(base(stack)?, found, read);
     let own = here.as_ref().filter(|_| !is_here);
     if fits(last)? {
-        // The branch has a line of its own; what stands above the same commit is the same on every branch.
+        // The branch has a line of its own; what stands above the same commit is the same on every branch that began below it.
         let Some(own) = own else { return Ok(Place::of(last)) };
-        let is_its = if base(own)? == base(last)? { own.top == last.top } else { fits(own)? };
+        let is_its = if base(own)? == base(last)? { part(own, last, read)? } else { fits(own)? };
         return Ok(Place::of(if is_its { own } else { last }));
     }
     if let Some(own) = own
@@ -145,6 +147,18 @@ pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>,
         }
     }
     Ok(Place { top: found.map(|found| found.turn), ..Place::default() })
+}
+
+/// Whether what is done on two lines differs by a branch that one of them began.
+fn part(one: &Stack, other: &Stack, read: &Read<'_>) -> Result<bool> {
+    let [one, other] = [one, other].map(|stack| stack.top.unwrap_or(0));
+    let (back, forward) = way(one, other, |turn| Ok(read(turn)?.previous.unwrap_or(0)))?;
+    for turn in back.into_iter().chain(forward) {
+        if read(turn)?.is_branch_alone {
+            return Ok(true);
+        }
+    }
+    Ok(one == other)
 }
 
 /// Whether this is the last turn that moved HEAD, by what was found in HEAD's history.
@@ -296,6 +310,24 @@ mod tests {
     fn what_stands_above_a_commit_is_the_same_on_every_branch() {
         let undone_elsewhere = on_another(stack(2, &[3]), Some(stack(3, &[])));
         assert_eq!(told(&undone_elsewhere, 2, Some(2)), (2, vec![3], 0));
+    }
+
+    #[test]
+    fn what_stands_on_a_branch_that_oxundo_began_at_a_commit_is_not_done_where_that_came_from() {
+        // 1 moved HEAD, 2 began a branch there, 3 stands on it.
+        let read = |turn: u64| {
+            let from = if turn == 1 { 100 } else { 1 };
+            let (from, to) = (Some(commit(from)), Some(commit(1)));
+            let previous = (turn > 1).then(|| turn - 1);
+            Ok(Node { turn, previous, from, to, is_branch_alone: turn == 2, ..Node::default() })
+        };
+        let found = Some(Found { turn: 1, commit: commit(1) });
+        let top = |last: Stack, own: Stack| {
+            decide(&on_another(last, Some(own)), Some(commit(1)), found, &read).expect("decide").top
+        };
+        assert_eq!(top(stack(3, &[]), stack(1, &[])), Some(1), "gone back with git");
+        assert_eq!(top(stack(1, &[]), stack(3, &[])), Some(3), "and forth");
+        assert_eq!(top(stack(2, &[3]), stack(3, &[])), Some(2), "above it all is the same");
     }
 
     #[test]

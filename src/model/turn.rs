@@ -382,6 +382,11 @@ impl Turn {
         }
     }
 
+    /// Whether `oxundo branch` made it, from another branch: undo of it takes the branch away, and goes back to that one.
+    pub fn began_branch(&self) -> bool {
+        matches!(self.made, Some(Made::Branch)) && self.began_on != self.branch
+    }
+
     /// The turns that it takes out, whole or in part: redo brings them back.
     pub fn takes_out(&self) -> &[u64] {
         match &self.made {

@@ -42,11 +42,12 @@ fn line_above(timeline: &Stored<'_>, top: Option<u64>, head: &Head) -> Result<Ve
     Ok(line)
 }
 
-/// The newest turn right above one. What takes others out is brought back by the redo that comes right after it, or not at all.
+/// The newest turn right above one. What takes others out is brought back by the redo that comes right after it, or not at all; and
+/// on a branch that oxundo began one is by a switch.
 fn newest_above(timeline: &Stored<'_>, at: Option<u64>) -> Result<Option<u64>> {
     let mut newest = None;
     for turn in timeline.above(at)? {
-        if timeline.require_turn(turn)?.takes_out().is_empty() {
+        if timeline.require_turn(turn)?.takes_out().is_empty() && !timeline.node(turn)?.is_branch_alone {
             newest = newest.max(Some(turn));
         }
     }

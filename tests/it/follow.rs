@@ -115,6 +115,37 @@ fn the_other_forms_of_undo_go_along() {
 }
 
 #[test]
+fn what_is_done_on_a_branch_that_oxundo_began_is_not_done_where_git_leads_back_to() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        turn(&repo, mode, "echo one >one.txt");
+        turn(&repo, mode, "echo two >two.txt");
+        let main = repo.state();
+        repo.oxundo(["branch", "try"]).success();
+        let on_try = repo.state();
+        for more in [false, true] {
+            if more {
+                repo.turn(Mode::Ghost, "echo four >four.txt");
+            }
+            let there = repo.state();
+            repo.git(["switch", "-q", "main"]);
+            assert_eq!(told(&repo), ["2 done", "1 done"]);
+            assert_eq!(repo.json(["status"]).1["undo_depth"], 2);
+            repo.oxundo(["undo"]).says("Undid turn 2");
+            assert_eq!(repo.exists("four.txt"), more, "what stays in the worktree is as edits are");
+            repo.git(["rev-parse", "-q", "--verify", "try"]);
+            repo.redo();
+            repo.git(["switch", "-q", "try"]);
+            repo.state().assert_is(&there, "and there it goes on");
+        }
+        repo.undo();
+        repo.state().assert_is(&on_try, "turn 4 is undone on its branch");
+        repo.undo();
+        repo.state().assert_is(&main, "and the branch");
+    });
+}
+
+#[test]
 fn a_turn_that_the_user_took_off_is_undone_by_hand_and_redo_brings_it_back() {
     in_both_modes(|mode| {
         let (_, states) = with_turns(mode);

@@ -166,7 +166,9 @@ impl<'r> Stored<'r> {
             None => (self.commit_at(number, Side::Before)?, self.commit_at(number, Side::After)?),
         };
         let base = turn.footing.as_ref().map(|footing| footing.base);
-        Ok(Node { turn: number, previous: turn.previous, from, dirty: turn.dirty_commit, to, base })
+        let is_branch_alone = turn.began_branch() && turn.totals.files == 0;
+        let (previous, dirty) = (turn.previous, turn.dirty_commit);
+        Ok(Node { turn: number, previous, from, dirty, to, base, is_branch_alone })
     }
 
     /// The turns that were made right above one, or above none. Only those are listed that do not have the next number.

@@ -15,7 +15,7 @@ use crate::ops::brought_back::taken_again;
 use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
 use crate::ops::undo::legs::Leg;
-use crate::ops::undo::range::{TurnRange, began_branch, below};
+use crate::ops::undo::range::{TurnRange, below};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -102,7 +102,7 @@ fn of_taken_out(view: &View<'_>, mut refusal: Refusal, range: &TurnRange) -> Res
 /// on top of it there may be nothing of the turn's to be taken out.
 fn beside_branch(view: &View<'_>, mut refusal: Refusal, name: &str, range: &TurnRange) -> Result<Refusal> {
     let began =
-        range.turns[..range.back].iter().find(|turn| began_branch(turn) && turn.branch.as_deref() == Some(name));
+        range.turns[..range.back].iter().find(|turn| turn.began_branch() && turn.branch.as_deref() == Some(name));
     let Some(other) = began.and_then(|turn| turn.began_on.as_deref()) else { return Ok(refusal) };
     let Some(switch) = switching::line(view, Some(other), None)? else { return Ok(refusal) };
     refusal.hints.retain(|hint| !hint.contains("--revert"));

@@ -8,7 +8,7 @@ use crate::model::bytes::{instead, shell_word};
 use crate::model::checkpoint::{Checkpoint, shown_place};
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
-use crate::model::turn::{Made, Turn};
+use crate::model::turn::Turn;
 use crate::ops::brought_back::is_back;
 use crate::ops::dropped;
 use crate::ops::resolve::resolve;
@@ -75,7 +75,7 @@ impl TurnRange {
     /// Refuses to go on with another branch's turns below one that began a branch: `log` shows those that this branch has.
     fn check_branches(&self, view: &View<'_>) -> Result<()> {
         let passed = &self.turns[..self.back.saturating_sub(1)];
-        let Some(at) = passed.iter().position(began_branch) else { return Ok(()) };
+        let Some(at) = passed.iter().position(Turn::began_branch) else { return Ok(()) };
         let turn = &passed[at];
         let [began, other] = [&turn.branch, &turn.began_on].map(|name| shown_place(name.as_deref()));
         let message = format!("turn {} began {began}, and the turns below it are those of {other}", turn.turn);
@@ -282,11 +282,6 @@ fn has_own_commits(view: &View<'_>, turn: &Turn) -> Result<bool> {
     let above = objects.commits_between(&[to], head)?;
     let notes = Refs::new(view.repo).notes_on(&above)?;
     Ok(above.iter().zip(notes).any(|(commit, notes)| notes.iter().all(|note| note.commit != *commit)))
-}
-
-/// Whether `oxundo branch` made it, from another branch: undo of it takes the branch away, and goes back to that one.
-pub fn began_branch(turn: &Turn) -> bool {
-    matches!(turn.made, Some(Made::Branch)) && turn.began_on != turn.branch
 }
 
 /// The turn that undoing one leads to.
