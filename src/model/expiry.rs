@@ -65,7 +65,10 @@ fn changed(turns: &BTreeMap<u64, Turn>, kept: &BTreeSet<u64>) -> Vec<Turn> {
     let mut changed = Vec::new();
     for turn in kept.iter().filter_map(|number| turns.get(number)).filter(|turn| turn.ended_at.is_some()) {
         let previous = turn.previous.filter(|below| kept.contains(below));
-        let depth = previous.and_then(|below| depths.get(&below)).map_or(1, |below| below + 1);
+        let counted =
+            previous.and_then(|below| depths.get(&below)).map_or(1, |below| below + u64::from(!turn.is_part()));
+        // What the user had dropped below it was not counted.
+        let depth = turn.depth.min(counted);
         depths.insert(turn.turn, depth);
         let footing = turn.footing.map(|footing| standing(footing, kept));
         if (previous, depth, footing) != (turn.previous, turn.depth, turn.footing) {

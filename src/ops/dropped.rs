@@ -6,6 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::{Likeness, Seen};
 use crate::git::objects::history::Newest;
 use crate::model::place::Node;
+use crate::model::turn::Turn;
 use crate::ops::anew::{Anew, Original, Rest, Work};
 use crate::ops::switching::stash_of;
 use crate::ops::turn::commit::uncommitted;
@@ -42,10 +43,32 @@ impl History<'_, '_> {
     }
 }
 
+/// How many turns are looked at for those that were dropped since they were counted.
+const COUNTED: u64 = 64;
+
+/// How many of the turns that the record of the last one done counts are dropped since.
+pub fn dropped_since(view: &View<'_>, top: &Turn) -> Result<u64> {
+    if stands_on_its_own(view, top.turn)? {
+        return Ok(0);
+    }
+    let lowest = top.turn.saturating_sub(COUNTED);
+    let dropped = dropped(view, lowest)?;
+    let (mut there, mut at, mut is_on_branch) = (0, Some(top.clone()), !dropped.is_empty());
+    while let Some(turn) = at.take_if(|turn| is_on_branch && turn.turn >= lowest) {
+        there += u64::from(!turn.is_part() && !dropped.contains(&turn.turn));
+        is_on_branch = turn.began_on == turn.branch;
+        at = turn.previous.map(|below| view.timeline.require_turn(below)).transpose()?;
+    }
+    Ok(top.depth.saturating_sub(at.map_or(0, |below| below.depth)).saturating_sub(there))
+}
+
 /// Whether HEAD stands on the very commit of the last turn done: nothing below it was dropped since.
 pub fn stands_on_its_own(view: &View<'_>, top: u64) -> Result<bool> {
     let (objects, to) = (Objects::new(view.repo), view.timeline.node(top)?.to);
     let (Some(head), Some(to)) = (view.head.commit, to) else { return Ok(true) };
+    if head == to {
+        return Ok(true);
+    }
     History { seen: HashSet::new(), rest: objects.newest_first(head) }.may_have(to)
 }
 

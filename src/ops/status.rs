@@ -5,7 +5,7 @@ use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Skipped;
 use crate::model::plan::Op;
 use crate::model::turn::{Mode, Turn};
-use crate::ops::dropped::{dropped, stands_on_its_own};
+use crate::ops::dropped::dropped_since;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::commit::has_uncommitted;
 use crate::ops::turn::end::as_if_ended;
@@ -112,18 +112,9 @@ pub fn short(view: &View<'_>) -> Result<Short> {
     })
 }
 
-/// How many turns are looked at for those that the user dropped.
-const NEAR_TURNS: u64 = 64;
-
 fn undo_depth(view: &View<'_>, top: Option<&Turn>) -> Result<u64> {
     let Some(top) = top else { return Ok(0) };
-    let is_recorded = view.timeline.state.at.as_ref().is_some_and(|at| at.commit == view.head.commit);
-    let depth = depth(view, top)?;
-    if is_recorded || stands_on_its_own(view, top.turn)? {
-        return Ok(depth);
-    }
-    let dropped = dropped(view, top.turn.saturating_sub(NEAR_TURNS))?;
-    Ok(depth.saturating_sub(dropped.len() as u64))
+    Ok(depth(view, top)?.saturating_sub(dropped_since(view, top)?))
 }
 
 /// How many turns one undo after the other leads over, down from a turn: from one that began a branch it goes on with those that

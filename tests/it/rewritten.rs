@@ -237,6 +237,32 @@ fn turns_that_were_dropped_are_not_counted() {
 }
 
 #[test]
+fn turns_that_were_dropped_are_not_counted_below_what_is_done_on_top_either() {
+    let repo = three_turns_then(DROP_THE_SECOND);
+    let counted = |count: u64| {
+        let done = standing(&repo, false).iter().filter(|(_, state)| state == "done").count();
+        assert_eq!(done as u64, count, "{:?}", standing(&repo, false));
+        for words in [&["status"][..], &["status", "--short"]] {
+            assert_eq!(repo.json(words).1["undo_depth"], count, "{words:?}");
+        }
+        let refused = repo.oxundo(["undo", "--revert", "--steps", &(count + 1).to_string()]);
+        refused.exits(4);
+        refused.warns(&format!("'main' has {count} turns"));
+    };
+    repo.oxundo(["checkpoint"]).success();
+    counted(2);
+    repo.agent("echo 4 >n4");
+    counted(3);
+    repo.sh(&DROP_THE_SECOND);
+    assert_eq!(standing(&repo, false)[1], (3, "left".to_owned()));
+    counted(2);
+    repo.turn(Mode::Ghost, "echo 5 >n5");
+    counted(3);
+    repo.oxundo(["gc", "--keep", "0d"]).success();
+    counted(3);
+}
+
+#[test]
 fn after_a_take_out_was_brought_back_redo_goes_on_where_it_was() {
     let repo = three_turns_then("true");
     let after = repo.state();

@@ -22,8 +22,8 @@ use crate::model::pointers::Tip;
 use crate::model::record::Record;
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Footing, Made, Mode, Turn, TurnCommit};
+use crate::ops::dropped::dropped_since;
 use crate::ops::locked::Locked;
-use crate::ops::place::find;
 use crate::ops::turn::branches::owned_by_others;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
 use crate::ops::turn::pins::{passed, pin_displaced, unpin_below};
@@ -280,7 +280,8 @@ fn commit<'r>(
 fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mut Timeline) -> Result<()> {
     let (before, after) = (&since.before, &since.capture.checkpoint);
     let began = view.place()?.clone();
-    let mut place = began.clone();
+    let mut there = view.clone();
+    there.head.clone_from(&before.head);
     let (from, to) = (turn.onto.or(before.head.commit), after.head.commit);
     let switched = since.goal().head.branch != after.head.branch;
     // A branch of oxundo's own starts at a turn, be it one that is undone.
@@ -288,8 +289,9 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
     let is_on_another = before.head.branch != after.head.branch;
     if starts || (is_on_another && !goes_on(view.repo, before.head.commit, to)?) {
         let closed = Timeline { open: None, at: None, ..state.clone() };
-        place = find(view.repo, &Stored { state: closed, ..view.timeline.clone() }, &after.head)?;
+        there.became(Stored { state: closed, ..view.timeline.clone() }, after.head.clone());
     }
+    let place = there.place()?;
     let node = |number| view.timeline.node(number);
     let base = if from == to { base_of(place.top, &node)?.unwrap_or(0) } else { turn.turn };
     turn.previous = place.top;
@@ -300,7 +302,9 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
         below => below.as_ref().and_then(|below| below.footing?.back_at),
     };
     turn.footing = Some(Footing { from, to, base, back_to, back_at });
-    turn.depth = below.map_or(0, |below| below.depth).saturating_add(u64::from(!turn.is_part()));
+    let dropped = below.as_ref().map_or(Ok(0), |below| dropped_since(&there, below))?;
+    let depth = below.map_or(0, |below| below.depth.saturating_sub(dropped));
+    turn.depth = depth.saturating_add(u64::from(!turn.is_part()));
     // On a new branch nothing is undone; the old one keeps what is.
     let undone = if turn.is_part() { began.undone.clone() } else { Vec::new() };
     let now = Place { top: Some(turn.turn), undone, by_hand: 0 };

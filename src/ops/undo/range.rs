@@ -15,6 +15,7 @@ use crate::ops::resolve::resolve;
 use crate::ops::switching;
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
+use std::collections::BTreeSet;
 
 /// How far to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,7 +152,10 @@ impl TurnRange {
             if walk.last_whole()? == goal {
                 break;
             }
-            walk.over(view.timeline.require_turn(turn)?)?;
+            let turn = view.timeline.require_turn(turn)?;
+            if !walk.passes_dropped(&turn)? {
+                walk.over(turn)?;
+            }
         }
         if !forward.is_empty() {
             (walk.op, walk.place.undone) = (Op::Redo, forward.clone());
@@ -173,6 +177,9 @@ impl TurnRange {
     }
 }
 
+/// How many turns are looked at at once for those that were dropped.
+const NEAR_TURNS: u64 = 64;
+
 /// A walk from turn to turn.
 struct LineWalk<'v, 'r> {
     view: &'v View<'r>,
@@ -182,16 +189,47 @@ struct LineWalk<'v, 'r> {
     place: Place,
     /// Turns that only took parts of others out are walked over together with the next one.
     whole: u64,
+    /// Whether what it has come over stands in HEAD's history as the records have it: nothing was dropped there.
+    is_own: bool,
+    /// The turns that the user dropped, from this one on.
+    dropped: (u64, BTreeSet<u64>),
 }
 
 impl<'v, 'r> LineWalk<'v, 'r> {
     fn from(view: &'v View<'r>, op: Op) -> Result<Self> {
-        Ok(Self { view, op, turns: Vec::new(), back: 0, place: view.place()?.clone(), whole: 0 })
+        let (place, dropped) = (view.place()?.clone(), (u64::MAX, BTreeSet::new()));
+        let is_own = op == Op::Undo && place.top.map_or(Ok(false), |top| dropped::stands_on_its_own(view, top))?;
+        Ok(Self { view, op, turns: Vec::new(), back: 0, place, whole: 0, is_own, dropped })
     }
 
-    fn next(&self) -> Result<Option<Turn>> {
-        let next = if self.op == Op::Redo { self.place.undone.first().copied() } else { self.place.top };
-        next.map(|number| self.view.timeline.require_turn(number)).transpose()
+    fn next(&mut self) -> Result<Option<Turn>> {
+        loop {
+            let next = if self.op == Op::Redo { self.place.undone.first().copied() } else { self.place.top };
+            let Some(turn) = next.map(|number| self.view.timeline.require_turn(number)).transpose()? else {
+                return Ok(None);
+            };
+            if self.op == Op::Redo || !self.passes_dropped(&turn)? {
+                return Ok(Some(turn));
+            }
+        }
+    }
+
+    /// Leads on below a turn that the user dropped: it is not on the line any more.
+    fn passes_dropped(&mut self, turn: &Turn) -> Result<bool> {
+        let Some(above) = self.turns.last() else { return Ok(false) };
+        self.is_own &= self.view.timeline.node(above.turn)?.from == self.view.timeline.node(turn.turn)?.to;
+        if self.is_own {
+            return Ok(false);
+        }
+        if turn.turn < self.dropped.0 {
+            let lowest = turn.turn.saturating_sub(NEAR_TURNS);
+            self.dropped = (lowest, dropped::dropped(self.view, lowest)?);
+        }
+        let is_dropped = self.dropped.1.contains(&turn.turn);
+        if is_dropped {
+            self.place.top = below(self.view, turn);
+        }
+        Ok(is_dropped)
     }
 
     fn over(&mut self, turn: Turn) -> Result<()> {
@@ -225,7 +263,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
     }
 
     /// Whether the next turn took parts of the last one out: it is walked over with it.
-    fn goes_on(&self) -> Result<bool> {
+    fn goes_on(&mut self) -> Result<bool> {
         Ok(self.op == Op::Redo && self.next()?.is_some_and(|turn| turn.is_part()))
     }
 
