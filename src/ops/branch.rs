@@ -18,7 +18,9 @@ use crate::model::turn::{Made, Turn};
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
 use crate::ops::steps;
+use crate::ops::switching;
 use crate::ops::turn::check_not_in_progress;
+use crate::ops::undo::leaving::commits_that_come;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::{Prepared, head_moved};
 use crate::ops::undo::range::{TurnRange, below, is_done};
@@ -61,9 +63,17 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         message: format!("branch {name} at {what}"),
         verbs: ["Started", "Would start"],
         object: format!("branch '{}' at {what}", sanitized(name)),
-        hint: "'oxundo undo' takes it away and goes back".to_owned(),
+        hint: way_back(view, &plan)?,
     };
     Ok(PlannedTurn { turns: turn.into_iter().collect(), ..PlannedTurn::new(plan, capture, Made::Branch, words) })
+}
+
+/// Undo leaves what others have by now where it is.
+fn way_back(view: &View<'_>, plan: &Plan) -> Result<String> {
+    let is_to_stay = !Objects::new(view.repo).published(&commits_that_come(view, plan)?)?.is_empty();
+    let switch = if is_to_stay { switching::line(view, view.head.branch.as_deref(), view.head.commit)? } else { None };
+    let undo = || "'oxundo undo' takes it away and goes back".to_owned();
+    Ok(switch.map_or_else(undo, |switch| format!("'{switch}' goes back")))
 }
 
 /// The name in full of the new branch; where there is one of it already, another is named that is free.

@@ -22,7 +22,7 @@ use crate::ops::restore::{kept_aside, plan as restored};
 use crate::ops::revert::{Which, plan as revert};
 use crate::ops::switching;
 use crate::ops::turn::in_progress;
-use crate::ops::undo::leaving::{check_elsewhere, described};
+use crate::ops::undo::leaving::{check_elsewhere, commits_that_come, described};
 use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -53,9 +53,20 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
         message: format!("restore --exact {words}"),
         verbs: ["Restored", "Would restore"],
         object: format!("the state of {}", sanitized(words)),
-        hint: "'oxundo undo' takes it back".to_owned(),
+        hint: way_back(view, &plan)?.to_owned(),
     };
     Ok(PlannedTurn { staying, ..PlannedTurn::new(plan, capture, Made::Restore, words) })
+}
+
+/// Undo leaves what others have by now.
+fn way_back(view: &View<'_>, plan: &Plan) -> Result<&'static str> {
+    let published = Objects::new(view.repo).published(&commits_that_come(view, plan)?)?;
+    let is_to_stay = !published.is_empty();
+    Ok(if is_to_stay {
+        "'oxundo undo --revert' takes it out again, by a commit on top"
+    } else {
+        "'oxundo undo' takes it back"
+    })
 }
 
 /// Refuses what would stop it in the middle.

@@ -257,6 +257,41 @@ fn a_merge_of_the_branch_is_refused_and_reverted() {
 }
 
 #[test]
+fn the_way_back_that_redo_names_is_one_that_is_not_refused() {
+    let side = "git switch -q -c side; git commit -q --allow-empty -m own; git switch -q main";
+    let merge = "git merge -q --no-ff --no-edit side; echo 1 >n1";
+    let [off, all_off] = ["git reset -q --hard HEAD~1", "git reset -q --hard HEAD~2"];
+    let push = "git init -q --bare ../up; git push -q ../up main; git remote add up ../up; git fetch -q up";
+    let cases = [
+        ("a merge", merge, all_off.to_owned(), "redo"),
+        ("published since", "echo 1 >n1", format!("{push}; {off}"), "redo"),
+        ("the state itself", "echo 1 >n1", format!("{push}; {off}"), "restore --exact 1"),
+        ("a branch", "echo 1 >n1", format!("{push}; {off}"), "branch other 1"),
+        ("neither", "echo 1 >n1", off.to_owned(), "redo"),
+        (
+            "another line",
+            merge,
+            format!("{all_off}; '{}' run -- sh -c 'echo 2 >n2'", env!("CARGO_BIN_EXE_oxundo")),
+            "redo --to 1",
+        ),
+    ];
+    check_all(cases.map(|case| (case.0.to_owned(), case)), |(_, turn, then, line)| {
+        let repo = Sandbox::new();
+        repo.sh(side);
+        repo.agent(turn);
+        repo.sh(then);
+        let before = repo.files();
+        let told = repo.oxundo(line.split(' '));
+        told.success();
+        repo.assert_file("n1", "1\n", "it is there");
+        let told = told.err();
+        let way = told.split("hint: '").nth(1).and_then(|rest| rest.split('\'').next()).expect("a line to type");
+        repo.sh(&way.replace("oxundo", &format!("'{}'", env!("CARGO_BIN_EXE_oxundo"))));
+        repo.files().assert_is(&before, &format!("{way} goes back"));
+    });
+}
+
+#[test]
 fn own_commits_after_an_undo_are_called_own_commits() {
     let repo = Sandbox::new();
     repo.agent("echo one >one.txt");

@@ -8,6 +8,7 @@ use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
+use crate::model::operation::Operation;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
 use crate::model::turn::{Made, Turn};
@@ -35,7 +36,8 @@ pub fn check_commits(
 ) -> Result<()> {
     let (back, forward) = legs.split_at(range.back);
     let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
-    let merges = merges_that_may_leave(view, range, legs)?;
+    let walked = back.iter().zip(&range.turns).map(|(leg, turn)| (turn, &leg.goal.operation));
+    let merges = merges_that_may_leave(view, walked)?;
     let check = |name: &str, hidden: &[ObjectId], at: ObjectId| -> Result<()> {
         let mut leaving = Objects::new(view.repo).commits_between(hidden, at)?;
         // Only so many can be the turns': among those on top of them there is one that may not leave.
@@ -110,14 +112,48 @@ fn beside_branch(view: &View<'_>, mut refusal: Refusal, name: &str, range: &Turn
     Ok(refusal.hint(format!("run '{switch}' to go back to '{other}', which leaves '{here}' as it is")))
 }
 
+/// Whether undo leaves what a redo brings to a branch: merges, and what is published by now.
+pub fn stays_on_undo(view: &View<'_>, range: &TurnRange, legs: &[Leg], plan: &Plan) -> Result<bool> {
+    let walked = legs.iter().zip(&range.turns).skip(range.back).map(|(leg, turn)| (turn, &leg.start.operation));
+    let may_leave = merges_that_may_leave(view, walked)?;
+    let comes = commits_that_come(view, plan)?;
+    let objects = Objects::new(view.repo);
+    for commit in comes.iter().filter(|commit| !may_leave.contains(*commit)) {
+        if objects.parents(*commit)?.len() > 1 {
+            return Ok(true);
+        }
+    }
+    Ok(!objects.published(&comes)?.is_empty())
+}
+
+/// The commits that a plan brings to branches, or to a detached HEAD.
+pub fn commits_that_come(view: &View<'_>, plan: &Plan) -> Result<Vec<ObjectId>> {
+    let detached = Some(&plan.head).filter(|head| head.to.branch.is_none());
+    let moves = plan.branches.iter().map(|branch| (branch.from, branch.to));
+    let mut comes = Vec::new();
+    for (from, to) in moves.chain(detached.map(|head| (head.from.commit, head.to.commit))) {
+        let Some(to) = to else { continue };
+        // A branch that appears has what others have already.
+        let hidden = match from {
+            Some(from) => vec![from],
+            None => Refs::new(view.repo).branches()?.into_values().collect(),
+        };
+        comes.extend(Objects::new(view.repo).commits_between(&hidden, to)?);
+    }
+    Ok(comes)
+}
+
 /// The merges that turns have made of what was being merged when they began, and is again when they are undone; and those that were
 /// made before, and that oxundo itself has only gone to.
-fn merges_that_may_leave(view: &View<'_>, range: &TurnRange, legs: &[Leg]) -> Result<BTreeSet<ObjectId>> {
+fn merges_that_may_leave<'a>(
+    view: &View<'_>,
+    walked: impl Iterator<Item = (&'a Turn, &'a Operation)>,
+) -> Result<BTreeSet<ObjectId>> {
     let objects = Objects::new(view.repo);
     let mut may_leave = BTreeSet::new();
-    for (leg, turn) in legs[..range.back].iter().zip(&range.turns) {
+    for (turn, begun_in) in walked {
         let is_gone_to = matches!(turn.made, Some(Made::Restore | Made::Branch));
-        let merged = objects.merged_by(&leg.goal.operation)?;
+        let merged = objects.merged_by(begun_in)?;
         let may_be = |id: ObjectId| (is_gone_to || !merged.is_empty()) && objects.has_commit(id);
         for commit in turn.commits.iter().filter(|commit| may_be(commit.id)) {
             if is_gone_to || objects.parents(commit.id)?.get(1..).is_some_and(|others| others == merged) {

@@ -136,7 +136,48 @@ impl PlannedUndo {
 
     /// What would be done.
     pub fn preview(&self) -> Outcome {
-        outcome(self.op, &self.range, self.prepared.plan.clone(), &self.conversations, None)
+        self.outcome(&self.conversations, None)
+    }
+
+    /// The answer: what was done if there is a rescue checkpoint, else what would be.
+    fn outcome(&self, conversations: &Conversations, rescue: Option<ObjectId>) -> Outcome {
+        let (back, forward) = self.range.turns.split_at(self.range.back);
+        let rewinds = if self.op == Op::Redo { Vec::new() } else { conversations.hints() };
+        let undone = whole(back).iter().map(|turn| turn.turn).collect();
+        Outcome {
+            turns: whole(back).into_iter().chain(whole(forward)).map(|turn| turn.turn).collect(),
+            undone,
+            turn: None,
+            what: told(self.op, &self.range, rescue.is_none()),
+            hints: self.way_back().into_iter().chain(rewinds).collect(),
+            conversations: conversations.json(),
+            forks: conversations.lines(rescue.is_none()),
+            plan: self.prepared.plan.clone(),
+            rescue,
+            dry_run: rescue.is_none(),
+        }
+    }
+
+    /// How to go back to where the walk began. What undo leaves is taken out by commits on top, or stays with its branch.
+    fn way_back(&self) -> Option<String> {
+        let range = &self.range;
+        if range.brings_back {
+            return None;
+        }
+        let top = range.turns[..range.back].first().filter(|_| self.op == Op::Redo);
+        let (steps, it) = match whole(&range.turns).len() {
+            1 => (String::new(), "it"),
+            n => (format!(" --steps {n}"), "them"),
+        };
+        Some(match (self.op, top.map(|top| top.turn), self.prepared.stays) {
+            (Op::Redo, Some(top), true) => {
+                format!("'oxundo branch turn-{top} {top}' goes back, on a branch of its own")
+            }
+            (Op::Redo, Some(top), false) => format!("'oxundo redo --to {top}' goes back"),
+            (Op::Redo, None, true) => format!("'oxundo undo --revert{steps}' takes {it} out again, by a commit on top"),
+            (Op::Redo, None, false) => format!("'oxundo undo{steps}' takes {it} back"),
+            _ => format!("'oxundo redo{steps}' brings {it} back"),
+        })
     }
 
     /// What it is called while it goes on.
@@ -153,7 +194,7 @@ impl PlannedUndo {
         let _doing = locked.repo.start(&self.doing());
         let mut conversations = self.conversations.clone();
         let rescue = conversations.go_with(locked, |locked| self.apply(locked))?;
-        let mut outcome = outcome(self.op, &self.range, self.prepared.plan.clone(), &conversations, Some(rescue));
+        let mut outcome = self.outcome(&conversations, Some(rescue));
         if self.op == Op::Redo {
             outcome.hints.extend(conversation::originals(locked.repo, &self.range.turns));
         }
@@ -235,25 +276,6 @@ fn warn_of_copies(view: &View<'_>, turn: &Turn) {
     }
 }
 
-/// The answer: what was done if there is a rescue checkpoint, else what would be.
-fn outcome(op: Op, range: &TurnRange, plan: Plan, conversations: &Conversations, rescue: Option<ObjectId>) -> Outcome {
-    let (back, forward) = range.turns.split_at(range.back);
-    let rewinds = if op == Op::Redo { Vec::new() } else { conversations.hints() };
-    let undone = whole(back).iter().map(|turn| turn.turn).collect();
-    Outcome {
-        turns: whole(back).into_iter().chain(whole(forward)).map(|turn| turn.turn).collect(),
-        undone,
-        turn: None,
-        what: told(op, range, rescue.is_none()),
-        hints: way_back(op, range).into_iter().chain(rewinds).collect(),
-        conversations: conversations.json(),
-        forks: conversations.lines(rescue.is_none()),
-        plan,
-        rescue,
-        dry_run: rescue.is_none(),
-    }
-}
-
 /// The turns without those that only took parts of others out, where there are any.
 fn whole(turns: &[Turn]) -> Vec<&Turn> {
     let whole: Vec<&Turn> = turns.iter().filter(|turn| !turn.is_part()).collect();
@@ -284,24 +306,4 @@ fn told(op: Op, range: &TurnRange, dry_run: bool) -> String {
         (_, true, _) => "Would undo",
     };
     format!("{words} {}", named(&range.turns))
-}
-
-/// How to go back to where the walk began.
-fn way_back(op: Op, range: &TurnRange) -> Option<String> {
-    if range.brings_back {
-        return None;
-    }
-    if op == Op::Redo
-        && let Some(top) = range.turns[..range.back].first()
-    {
-        return Some(format!("'oxundo redo --to {}' goes back", top.turn));
-    }
-    let (steps, it) = match whole(&range.turns).len() {
-        1 => (String::new(), "it"),
-        n => (format!(" --steps {n}"), "them"),
-    };
-    Some(match op {
-        Op::Redo => format!("'oxundo undo{steps}' takes {it} back"),
-        _ => format!("'oxundo redo{steps}' brings {it} back"),
-    })
 }

@@ -15,7 +15,7 @@ use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, puttin
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, check_apart};
 use crate::ops::undo::conflict::leading_on;
-use crate::ops::undo::leaving::{check_commits, check_elsewhere};
+use crate::ops::undo::leaving::{check_commits, check_elsewhere, stays_on_undo};
 use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::undo::remade::Remade;
@@ -46,6 +46,8 @@ pub struct Prepared {
     pub beside: BTreeMap<String, u64>,
     /// Those of them on which HEAD was, and which another tool owns.
     pub owned: BTreeMap<String, u64>,
+    /// Whether undo would leave the commits that it brings back.
+    pub stays: bool,
 }
 
 impl Prepared {
@@ -110,7 +112,8 @@ impl Prepared {
         // Whoever carries the plan out opens them as it says.
         capture.opened.close();
         let users = plan.replaced(|path, id| is_of_turns(&deltas, path, id));
-        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, owned })
+        let stays = op == Op::Redo && stays_on_undo(view, range, &legs, &plan)?;
+        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, owned, stays })
     }
 }
 
