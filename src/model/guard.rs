@@ -92,8 +92,8 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
                 .commits(ids(leaving, foreign)));
         }
         _ => {
-            let name = shell_word(branch.as_bytes());
-            format!("run 'git log --notes=oxundo {name}' to see it; {word} does not take back what no turn recorded")
+            let (name, does) = (shell_word(branch.as_bytes()), if op == Op::Squash { "take in" } else { "take back" });
+            format!("run 'git log --notes=oxundo {name}' to see it; {word} does not {does} what no turn recorded")
         }
     };
     Err(Refusal::new(Code::Foreign, message).hint(hint).hints(way_out(op)).commits(ids(leaving, foreign)))

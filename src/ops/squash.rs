@@ -9,19 +9,20 @@ use crate::git::objects::commit::{Author, Sign};
 use crate::model::bytes::{in_quotes, instead, sanitized};
 use crate::model::checkpoint::Head;
 use crate::model::guard;
+use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::turn::{CommitKind, Made, Turn, listed};
+use crate::ops::dropped;
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::resolve;
-use crate::ops::revert::on_this_branch;
 use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::leaving::described;
-use crate::ops::undo::range::{begins_with_the_older, no_such_line, nothing};
+use crate::ops::undo::range::{begins_with_the_older, is_done, no_such_line, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is squashed, and into what.
 #[derive(Clone, Debug, Default)]
@@ -52,27 +53,23 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
     check_not_in_progress(view.repo)?;
     view.repo.check_identity()?;
     let turns = chosen(view, wish.turns.as_deref())?;
-    let head = &view.head;
-    let base = view.timeline.undone_to(turns[turns.len() - 1].turn)?.head;
-    let (Some(tip), true) = (head.commit, base.branch == head.branch) else {
+    let Some(line) = Line::of(view, &turns)? else {
         return Err(nothing(Op::Squash, "these turns made no commit on this branch").into());
     };
-    let hidden: Vec<_> = base.commit.into_iter().collect();
-    let line = Objects::new(view.repo).commits_between(&hidden, tip)?;
-    if let Err(refusal) = guard::check(Op::Squash, head.stack(), &described(view, Op::Squash, &turns, &line, &[])?) {
-        let later = later_turns(view, &turns, tip)?;
+    if let Err(refusal) = line.check(view) {
+        let later = later_turns(view, &turns)?;
         let hint = later.map(|first| format!("run 'oxundo squash {first}..' for the turns above it"));
-        return Err(refusal.hints(hint).into());
+        let hint = hint.unwrap_or_else(|| "run 'oxundo log' to see the turns".to_owned());
+        return Err(refusal.hint(hint).into());
     }
-    let squash = Squash { view, wish, turns: &turns, base: base.commit };
-    let commit = squash.commit(&line, tip)?;
-    if commit == tip {
+    let commit = Squash { view, wish, turns: &turns, line: &line }.commit()?;
+    if commit == line.tip {
         return Err(nothing(Op::Squash, "it is one commit already").into());
     }
-    let mut plan = Plan::empty(Op::Squash, head.clone());
+    let mut plan = Plan::empty(Op::Squash, view.head.clone());
     plan.head.to.commit = Some(commit);
-    if let Some(name) = &head.branch {
-        plan.branches.push(BranchMove { name: name.clone(), from: Some(tip), to: Some(commit) });
+    if let Some(name) = &view.head.branch {
+        plan.branches.push(BranchMove { name: name.clone(), from: Some(line.tip), to: Some(commit) });
     }
     let numbers: Vec<u64> = turns.iter().rev().map(|turn| turn.turn).collect();
     let listed = listed(&numbers);
@@ -80,27 +77,76 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<PlannedTurn> {
     let words = Words {
         message: format!("squash turns {listed}"),
         verbs: ["Squashed", "Would squash"],
-        object: format!("{} commits of turns {listed}", line.len()),
+        object: format!("{} commits of turns {listed}", line.commits.len()),
         hint: hint.to_owned(),
     };
     Ok(PlannedTurn { turns: numbers, ..PlannedTurn::new(plan, view.present()?, Made::Squash, words) })
 }
 
+/// The commits of HEAD's history above where some turns began, whatever branch has them.
+struct Line {
+    /// The commit below them.
+    base: Option<ObjectId>,
+    /// The commit that HEAD is at.
+    tip: ObjectId,
+    /// They, the newest first.
+    commits: Vec<Leaving>,
+    /// Those of them that are the user's own work, committed before a turn.
+    dirty: BTreeSet<ObjectId>,
+}
+
+impl Line {
+    /// None where there are no such commits.
+    fn of(view: &View<'_>, turns: &[Turn]) -> Result<Option<Self>> {
+        let (Some(tip), Some(lowest)) = (view.head.commit, turns.last()) else { return Ok(None) };
+        let objects = Objects::new(view.repo);
+        let began = view.timeline.undone_to(lowest.turn)?.head.commit;
+        let above = objects.commits_between(began.as_slice(), tip)?;
+        let mut line = Self { base: None, tip, commits: Vec::new(), dirty: BTreeSet::new() };
+        for mut commit in described(view, Op::Squash, turns, &above, &[])? {
+            let mut made_as = commit.id;
+            // What the user gave another message is the turn's all the same.
+            if let CommitOrigin::Copied(turn, original) = commit.origin
+                && objects.is_reworded(original, commit.id)
+            {
+                if turns.iter().all(|one| one.turn != turn) {
+                    break;
+                }
+                (commit.origin, made_as) = (CommitOrigin::Recorded, original);
+            }
+            let mut made = turns.iter().flat_map(|turn| &turn.commits);
+            if made.any(|known| known.id == made_as && known.kind == CommitKind::Dirty) {
+                line.dirty.insert(commit.id);
+            }
+            line.commits.push(commit);
+        }
+        let Some(lowest) = line.commits.last() else { return Ok(None) };
+        line.base = objects.parents(lowest.id)?.first().copied();
+        Ok(Some(line))
+    }
+
+    /// Whether there is more than one to make one of.
+    fn is_long(&self) -> bool {
+        self.commits.len() > self.dirty.len() + 1
+    }
+
+    /// Refuses what is not the turns', and what others have.
+    fn check(&self, view: &View<'_>) -> Result<(), Refusal> {
+        guard::check(Op::Squash, view.head.stack(), &self.commits)
+    }
+}
+
 /// How many turns are looked through for those above what is in the way.
 const MOST_LATER: usize = 64;
 
-/// The first of the later ones of these turns, the newest of which comes first, that have nothing in their way.
-fn later_turns(view: &View<'_>, turns: &[Turn], tip: ObjectId) -> Result<Option<u64>> {
+/// The first of the later ones of these turns, the newest of which comes first, that have nothing in their way and are to be made one of.
+fn later_turns(view: &View<'_>, turns: &[Turn]) -> Result<Option<u64>> {
     let mut free = None;
     for end in 1..turns.len().min(MOST_LATER) {
-        let base = view.timeline.undone_to(turns[end - 1].turn)?.head;
-        let hidden: Vec<_> = base.commit.into_iter().collect();
-        let line = Objects::new(view.repo).commits_between(&hidden, tip)?;
-        let described = described(view, Op::Squash, &turns[..end], &line, &[])?;
-        if base.branch != view.head.branch || guard::check(Op::Squash, view.head.stack(), &described).is_err() {
-            break;
+        match Line::of(view, &turns[..end])? {
+            Some(line) if line.check(view).is_err() => break,
+            line => free = line.filter(Line::is_long).map(|_| turns[end - 1].turn).or(free),
         }
-        free = Some(turns[end - 1].turn);
     }
     Ok(free)
 }
@@ -110,49 +156,64 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
     let Some(top) = view.last_whole()? else {
         return Err(nothing(Op::Squash, "no turn of this branch is done").into());
     };
-    let first = match range {
-        None => None,
-        Some(range) => {
-            let (first, end) = range.split_once("..").unwrap_or((range, ""));
-            let named = |words: &str| resolve(view, if words.is_empty() { "@" } else { words });
-            let (last, lowest) = (named(end)?, named(first)?);
-            // The last one done stands for an end that nobody named.
-            if lowest == 0 || (lowest > last && end.is_empty()) {
-                on_this_branch(view, first)?;
-            }
-            if lowest > last {
-                return Err(begins_with_the_older(first, end).into());
-            }
-            if last != top {
-                return Err(Refusal::new(Code::Usage, format!("turn {last} is not the last one done: {top} is"))
-                    .hint(format!("run 'oxundo squash {first}..{top}', or undo the later turns first"))
-                    .into());
-            }
-            Some(lowest)
-        }
-    };
-    let mut turns = Vec::new();
-    let mut at = Some(top);
+    let Some(range) = range else { return unpublished(view, top) };
+    let (first, end) = range.split_once("..").unwrap_or((range, ""));
+    let lowest = an_end(view, first)?;
+    let last = an_end(view, end)?;
+    if lowest > last {
+        return Err(begins_with_the_older(first, end).into());
+    }
+    if last != top {
+        return Err(Refusal::new(Code::Usage, format!("turn {last} is not the last one done: {top} is"))
+            .hint(format!("run 'oxundo squash {lowest}..{top}' to have the later ones in it, too"))
+            .hint(format!("or run 'oxundo undo --to {last}' first, then the same command again"))
+            .into());
+    }
+    let (mut turns, mut at) = (Vec::new(), Some(top));
+    while let Some(number) = at.filter(|number| *number >= lowest) {
+        let turn = view.timeline.require_turn(number)?;
+        at = turn.previous;
+        turns.push(turn);
+    }
+    // What was picked or merged is done, and not below.
+    if turns.last().is_none_or(|turn| turn.turn != lowest) { Err(no_such_line().into()) } else { Ok(turns) }
+}
+
+/// The turn at one end of a range, which is done here; the last one where nobody named it.
+fn an_end(view: &View<'_>, words: &str) -> Result<u64> {
+    let words = if words.is_empty() { "@" } else { words };
+    let number = resolve(view, words)?;
+    if number == 0 {
+        return Err(Refusal::new(Code::Usage, "0 is the state before the first turn, not a turn")
+            .hint("run 'oxundo squash' to make one commit of all that is not published")
+            .into());
+    }
+    if view.place()?.undone.contains(&number) {
+        return Err(Refusal::new(Code::Nothing, format!("turn {number} is undone already"))
+            .hint(format!("run 'oxundo redo --to {number}' first, then the same command again"))
+            .into());
+    }
+    if !is_done(view, number)? {
+        return Err(no_such_line().into());
+    }
+    dropped::check(view, number)?;
+    Ok(number)
+}
+
+/// The turns from the last one done down, as far as nothing is published and none has come from another branch.
+fn unpublished(view: &View<'_>, top: u64) -> Result<Vec<Turn>> {
+    let (mut turns, mut at) = (Vec::new(), Some(top));
     while let Some(number) = at {
         let turn = view.timeline.require_turn(number)?;
-        // Without a range: as far down as nothing is published and all is on this branch.
         let commits: Vec<_> = turn.commits.iter().map(|commit| commit.id).collect();
-        if first.is_none()
-            && (turn.began_on != view.head.branch || !Objects::new(view.repo).published(&commits)?.is_empty())
-        {
+        if turn.began_on != turn.branch || !Objects::new(view.repo).published(&commits)?.is_empty() {
             break;
         }
         at = turn.previous;
         turns.push(turn);
-        if first == Some(number) {
-            break;
-        }
     }
-    if first.is_none() && turns.is_empty() {
+    if turns.is_empty() {
         return Err(nothing(Op::Squash, "the last turn is published, or began on another branch").into());
-    }
-    if first.is_some_and(|first| turns.iter().all(|turn| turn.turn != first)) {
-        return Err(no_such_line().into());
     }
     Ok(turns)
 }
@@ -162,17 +223,17 @@ struct Squash<'a, 'r> {
     wish: &'a Wish,
     /// Newest first.
     turns: &'a [Turn],
-    base: Option<ObjectId>,
+    line: &'a Line,
 }
 
 impl Squash<'_, '_> {
     /// The new tip, which no ref holds yet.
-    fn commit(&self, line: &[ObjectId], tip: ObjectId) -> Result<ObjectId> {
-        let repo = self.view.repo;
-        let sign = self.view.sign()?;
-        let parent = if self.folds() { self.base } else { self.dirty_commits(line, sign)? };
+    fn commit(&self) -> Result<ObjectId> {
+        let (repo, Line { tip, commits, dirty, .. }) = (self.view.repo, self.line);
+        let (tip, sign) = (*tip, self.view.sign()?);
+        let parent = if self.folds() { self.line.base } else { self.dirty_commits(sign)? };
         let tree = Objects::new(repo).commit_tree(tip)?;
-        let squashed = line.iter().filter(|id| self.folds() || !self.is_dirty(**id)).count();
+        let squashed = commits.iter().filter(|commit| self.folds() || !dirty.contains(&commit.id)).count();
         let unchanged = squashed == 0 || (squashed == 1 && self.wished().is_none() && self.wish.author.is_none());
         if unchanged && parent == Objects::new(repo).parents(tip)?.first().copied() {
             return Ok(tip);
@@ -186,18 +247,13 @@ impl Squash<'_, '_> {
         self.wish.dirty == DirtyCommits::Fold
     }
 
-    fn is_dirty(&self, id: ObjectId) -> bool {
-        let mut commits = self.turns.iter().flat_map(|turn| &turn.commits);
-        commits.any(|commit| commit.id == id && commit.kind == CommitKind::Dirty)
-    }
-
     /// The user's dirty commits as one line, without what the agents did between them.
-    fn dirty_commits(&self, line: &[ObjectId], sign: Sign) -> Result<Option<ObjectId>> {
-        let repo = self.view.repo;
-        let mut tip = self.base;
+    fn dirty_commits(&self, sign: Sign) -> Result<Option<ObjectId>> {
+        let (repo, Line { base, commits, dirty, .. }) = (self.view.repo, self.line);
+        let mut tip = *base;
         let at = |commit| Head { commit, ..Head::default() };
         Checkpoints::new(repo).merging(|merge| {
-            for id in line.iter().rev().filter(|id| self.is_dirty(**id)) {
+            for id in commits.iter().rev().map(|commit| &commit.id).filter(|id| dirty.contains(*id)) {
                 let parent = Objects::new(repo).parents(*id)?.first().copied();
                 if parent == tip {
                     tip = Some(*id);

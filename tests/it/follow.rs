@@ -115,6 +115,37 @@ fn the_other_forms_of_undo_go_along() {
 }
 
 #[test]
+fn squash_goes_along() {
+    let reword = "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/reword/' GIT_EDITOR='sed -i 1s/$/./' git rebase -q -i HEAD~3";
+    let ways = [
+        "git branch -m trunk",
+        "git switch -qc feature",
+        "git switch -q --detach",
+        "git commit -q --amend -m other",
+        reword,
+    ];
+    check_all(ways.map(|git| (git.to_owned(), git)), |git| {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one.txt");
+        repo.write("README.txt", "mine\n");
+        repo.agent("echo two >two.txt");
+        let began = repo.git(["rev-parse", "HEAD~3"]);
+        repo.sh(git);
+        let before = repo.state();
+        for args in [&["squash"][..], &["squash", "1..2"]] {
+            repo.oxundo(args).success();
+            assert_eq!(repo.git(["rev-parse", "HEAD~2"]), began, "what is the user's, and one commit");
+            assert_eq!(repo.git(["diff", "--name-only", "HEAD~2", "HEAD~1"]).trim(), "README.txt", "{args:?}");
+            repo.undo();
+            repo.state().assert_is(&before, "undo takes it back");
+        }
+    });
+    let repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "echo one >one.txt");
+    repo.refuses(&["squash"], "nothing");
+}
+
+#[test]
 fn what_is_done_on_a_branch_that_oxundo_began_is_not_done_where_git_leads_back_to() {
     in_both_modes(|mode| {
         let repo = Sandbox::new();

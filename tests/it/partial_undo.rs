@@ -538,7 +538,10 @@ fn turns_are_squashed_into_one_clean_commit() {
         &before.clone().only(|fact| fact.starts_with("on disk ") || fact.starts_with("index ")),
         "worktree and index stay",
     );
-    repo.undo();
+    repo.agent("echo 4 >four.txt");
+    repo.oxundo(["squash"]).success();
+    assert_eq!(repo.git(["rev-parse", "HEAD~3"]), base, "and so it is with that one and a later turn");
+    repo.oxundo(["undo", "3"]).success();
     repo.state().assert_is(&before, "undo takes it back");
     // An empty message is none.
     repo.oxundo(["squash", "--all", "-m", " "]).success();

@@ -17,7 +17,6 @@ impl Repo {
         if missing {
             return Err(Refusal::new(Code::NoIdentity, "no name and e-mail address for commits is configured")
                 .hint("run 'git config user.name NAME' and 'git config user.email ADDRESS'")
-                .hint("or pass --ghost, which makes no commits")
                 .into());
         }
         Ok(())

@@ -31,13 +31,12 @@ const UNKNOWN: &str = "what is uncommitted may be yours or the agent's";
 /// Begins a turn of an agent's; gives its number.
 pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
     if who.mode == Mode::Commit {
-        check_idle(locked.repo).and_then(|()| check_on_branch(&locked.head)).map_err(|error| {
-            match error.downcast::<Refusal>() {
-                Ok(refusal) => refusal.hint("or pass --ghost, which makes no commits").into(),
-                Err(error) => error,
-            }
+        let can_commit = check_idle(locked.repo).and_then(|()| check_on_branch(&locked.head));
+        let can_commit = can_commit.and_then(|()| locked.repo.check_identity());
+        can_commit.map_err(|error| match error.downcast::<Refusal>() {
+            Ok(refusal) => refusal.hint("or pass --ghost, which makes no commits").into(),
+            Err(error) => error,
         })?;
-        locked.repo.check_identity()?;
         // These settings are needed when the agent is done: report a wrong one now.
         locked.config().verify()?;
         locked.config().sign()?;

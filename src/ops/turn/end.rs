@@ -109,7 +109,11 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let after = &capture.checkpoint;
     turn.branch.clone_from(&after.head.branch);
     let users = theirs.commits(view)?;
-    let made = commits_of(view.repo, start, after, turn.dirty_commit)?;
+    let mut made = commits_of(view.repo, start, after, turn.dirty_commit)?;
+    if turn.made == Some(Made::Squash) {
+        // Below the one that it makes are those that were the user's.
+        made.iter_mut().filter(|it| Some(it.id) != after.head.commit).for_each(|it| it.kind = CommitKind::Dirty);
+    }
     turn.commits.extend(made.into_iter().filter(|commit| !users.contains(&commit.id)));
     let checkpoints = Checkpoints::new(view.repo);
     let whole = checkpoints.delta(turn, before, after)?;

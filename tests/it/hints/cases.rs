@@ -534,6 +534,24 @@ pub(super) const CASES: &[Case] = &[
         "oxundo squash 1..1",
         "test \"$(git rev-list --count HEAD)\" = 2",
     ),
+    case(
+        "turn … is not the last one done: … is",
+        "turn 'echo 3 >three'",
+        "oxundo squash 1..2",
+        "test \"$(git rev-list --count HEAD)\" = 2",
+    ),
+    case(
+        "0 is the state before the first turn, not a turn",
+        "",
+        "oxundo squash 0..",
+        "test \"$(git rev-list --count HEAD)\" = 2",
+    ),
+    case(
+        "turn … is undone already",
+        "oxundo -q undo",
+        "oxundo squash 1..2",
+        "test -e two && test \"$(git rev-list --count HEAD)\" = 2",
+    ),
     case("GIT_DIR is '…', where there is nothing", "", "oxundo undo", "! test -e two").at("export GIT_DIR=/nowhere; "),
     case(
         "GIT_DIR is set, and GIT_WORK_TREE is not: git takes '…' for the worktree of '…'",
@@ -690,6 +708,12 @@ pub(super) const CASES: &[Case] = &[
         "git config --remove-section user; git config user.useConfigOnly true",
         "oxundo run -- sh -c 'echo 3 >three'",
         "test -e three",
+    ),
+    case(
+        "no name and e-mail address for commits is configured",
+        "git config --remove-section user; git config user.useConfigOnly true",
+        "oxundo squash",
+        "test \"$(git rev-list --count HEAD)\" = 2",
     ),
     // corrupt
     case(
