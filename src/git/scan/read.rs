@@ -11,8 +11,8 @@ use rustix::fs::Stat;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The name of the record in the scratch directory.
@@ -28,6 +28,8 @@ const WRITTEN_DOWN: Duration = Duration::from_secs(4);
 /// A file that was read now, by its path, its stat data and its entry's blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ReadFile {
+    /// Its place in the index.
+    at: usize,
     key: u64,
     /// Its raw bytes as a blob; `None` if they are the entry's.
     other: Option<ObjectId>,
@@ -65,7 +67,7 @@ impl ReadFiles {
             limit: just_now(),
             read: Mutex::new((Instant::now(), Vec::new())),
             has_old,
-            plain: Keys::new(&plain, has_old),
+            plain: Keys::new(plain, has_old),
             others: others.into_iter().map(|(key, id)| (key, (id, AtomicBool::new(false)))).collect(),
         }
     }
@@ -84,9 +86,9 @@ impl ReadFiles {
         Some(hasher.finish())
     }
 
-    /// What the file with this key holds, if it was read before.
-    pub fn find(&self, key: u64, entry: ObjectId) -> Option<ObjectId> {
-        if self.plain.meet(key) {
+    /// What the file with this key, at this place in the index, holds, if it was read before.
+    pub fn find(&self, at: usize, key: u64, entry: ObjectId) -> Option<ObjectId> {
+        if self.plain.meet(at, key) {
             return Some(entry);
         }
         let (id, met) = self.others.get(&key)?;
@@ -95,9 +97,9 @@ impl ReadFiles {
     }
 
     /// Takes in a file that was read now.
-    pub fn add(&self, key: u64, holds: ObjectId, entry: ObjectId, size: u64) {
+    pub fn add(&self, at: usize, key: u64, holds: ObjectId, entry: ObjectId, size: u64) {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.1.push(ReadFile { key, other: (holds != entry).then_some(holds), size });
+        read.1.push(ReadFile { at, key, other: (holds != entry).then_some(holds), size });
         if read.0.elapsed() >= WRITTEN_DOWN {
             // Without it, nothing is lost but time.
             let _ = replace(&self.record, &whole(&self.all(&read.1, true)));
@@ -117,13 +119,12 @@ impl ReadFiles {
 
     /// A record of these files, and of those that were known: of all where they are kept, else of those that were met.
     fn all(&self, read: &[ReadFile], kept: bool) -> Vec<u8> {
-        let mut plain: Vec<u64> = read.iter().filter(|file| file.other.is_none()).map(|file| file.key).collect();
+        let mut added: Vec<&ReadFile> = read.iter().filter(|file| file.other.is_none()).collect();
+        added.sort_unstable_by_key(|file| file.at);
         let mut others: HashMap<u64, ObjectId> = read.iter().filter_map(|file| Some((file.key, file.other?))).collect();
         let stays = |met: &AtomicBool| kept || met.load(Ordering::Relaxed);
-        plain.extend(self.plain.all(stays));
+        let plain: Vec<u64> = self.plain.those(stays).chain(added.iter().map(|file| file.key)).collect();
         others.extend(self.others.iter().filter(|(_, (_, met))| stays(met)).map(|(key, (id, _))| (*key, *id)));
-        plain.sort_unstable();
-        plain.dedup();
         let mut record = (plain.len() as u64).to_be_bytes().to_vec();
         record.extend(plain.iter().flat_map(|key| key.to_be_bytes()));
         for (key, id) in others {
@@ -134,45 +135,68 @@ impl ReadFiles {
     }
 }
 
-/// Numbers that are spread evenly, as hashes are, and which of them were met. 0 is none of them.
+/// So far from where a number is looked for first it is looked for next: of files that came and went others have moved a little.
+const NEAR: usize = 64;
+
+/// So many numbers are looked for among all of them; for more, these are put in order.
+const FEW: usize = 32;
+
+/// Numbers in the order of the index, as far as it is what it was when each was written down, and which of them were met. They are
+/// asked for in that order: at random, most of the time would go to wait for the memory.
 #[derive(Debug, Default)]
 struct Keys {
-    /// In their order, each where its first bits say, or as soon behind that as there is room.
-    slots: Vec<u64>,
+    all: Vec<u64>,
     /// None where that is not asked for.
     met: Vec<AtomicBool>,
-    bits: u32,
+    /// How far from its file's place in the index the last one was.
+    shift: AtomicIsize,
+    /// How many were not near.
+    far: AtomicUsize,
+    /// Each with its place, by size.
+    sorted: OnceLock<Vec<(u64, usize)>>,
 }
 
 impl Keys {
-    fn new(sorted: &[u64], notes_met: bool) -> Self {
-        let bits = (2 * sorted.len()).next_power_of_two().ilog2();
-        let mut keys = Self { slots: vec![0; 1 << bits], met: Vec::new(), bits };
-        let mut free = 0;
-        for key in sorted.iter().filter(|key| **key != 0) {
-            let at = keys.begin(*key).max(free);
-            keys.slots.resize(keys.slots.len().max(at + 1), 0);
-            keys.slots[at] = *key;
-            free = at + 1;
-        }
+    fn new(all: Vec<u64>, notes_met: bool) -> Self {
+        let mut met = Vec::new();
         if notes_met {
-            keys.met.resize_with(keys.slots.len(), AtomicBool::default);
+            met.resize_with(all.len(), AtomicBool::default);
         }
-        keys
+        Self { all, met, ..Self::default() }
     }
 
-    /// Where to look for a number first.
-    fn begin(&self, key: u64) -> usize {
-        usize::try_from(key.checked_shr(u64::BITS - self.bits).unwrap_or(0)).unwrap_or(0)
+    /// Whether the number of the file at this place in the index is among them; then it is met.
+    fn meet(&self, at: usize, key: u64) -> bool {
+        let near = at.saturating_add_signed(self.shift.load(Ordering::Relaxed));
+        if self.all.get(near) != Some(&key) {
+            let Some(found) = self.find_near(near, key).or_else(|| self.find_far(key)) else { return false };
+            self.shift.store(found.cast_signed() - at.cast_signed(), Ordering::Relaxed);
+            return self.note(found);
+        }
+        self.note(near)
     }
 
-    /// Whether a number is among them; then it is met.
-    fn meet(&self, key: u64) -> bool {
-        let begin = self.begin(key);
-        let run = self.slots.get(begin..).unwrap_or_default().iter().take_while(|known| (1..=key).contains(*known));
-        let Some(at) = run.enumerate().find(|(_, known)| **known == key).map(|(at, _)| begin + at) else {
-            return false;
-        };
+    fn find_near(&self, near: usize, key: u64) -> Option<usize> {
+        let from = near.saturating_sub(NEAR).min(self.all.len());
+        let to = near.saturating_add(NEAR).min(self.all.len());
+        self.all[from..to].iter().position(|known| *known == key).map(|at| from + at)
+    }
+
+    fn find_far(&self, key: u64) -> Option<usize> {
+        if self.far.fetch_add(1, Ordering::Relaxed) < FEW {
+            // That it is among them is found many times as fast as where.
+            return self.all.contains(&key).then(|| self.all.iter().position(|known| *known == key)).flatten();
+        }
+        let sorted = self.sorted.get_or_init(|| {
+            let mut sorted: Vec<_> = self.all.iter().enumerate().map(|(at, key)| (*key, at)).collect();
+            sorted.sort_unstable();
+            sorted
+        });
+        let at = sorted.partition_point(|(known, _)| *known < key);
+        sorted.get(at).filter(|(known, _)| *known == key).map(|(_, at)| *at)
+    }
+
+    fn note(&self, at: usize) -> bool {
         if let Some(met) = self.met.get(at) {
             met.store(true, Ordering::Relaxed);
         }
@@ -180,9 +204,9 @@ impl Keys {
     }
 
     /// Those that were met, or all of them.
-    fn all(&self, stays: impl Fn(&AtomicBool) -> bool) -> impl Iterator<Item = u64> {
+    fn those(&self, stays: impl Fn(&AtomicBool) -> bool) -> impl Iterator<Item = u64> {
         let stays = move |at: usize| self.met.get(at).is_none_or(&stays);
-        self.slots.iter().enumerate().filter(move |(at, key)| **key != 0 && stays(*at)).map(|(_, key)| *key)
+        self.all.iter().enumerate().filter(move |(at, _)| stays(*at)).map(|(_, key)| *key)
     }
 }
 
@@ -225,13 +249,13 @@ mod tests {
     /// As if these files were read.
     fn add(files: &ReadFiles, numbers: impl IntoIterator<Item = u64>) {
         for number in numbers {
-            files.add(key(number), content(number), id(1), 3);
+            files.add(usize::try_from(number).expect("a place"), key(number), content(number), id(1), 3);
         }
     }
 
     fn known(files: &ReadFiles, numbers: impl IntoIterator<Item = u64>) -> Vec<u64> {
         let is_known = |number: &u64| {
-            let holds = files.find(key(*number), id(1));
+            let holds = files.find(usize::try_from(*number).expect("a place"), key(*number), id(1));
             assert!(holds.is_none_or(|holds| holds == content(*number)));
             holds.is_some()
         };
@@ -282,16 +306,20 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_numbers_are_each_is_found_and_no_other() {
-        for count in [0, 1, 2, 3, 7, 64, 1000] {
-            for of in [key, |number| number, |number| u64::MAX - number] {
-                let mut sorted: Vec<u64> = (1..=count).map(|number| of(2 * number)).collect();
-                sorted.sort_unstable();
-                let keys = Keys::new(&sorted, false);
-                for number in 1..=count {
-                    assert!(keys.meet(of(2 * number)) && !keys.meet(of(2 * number + 1)), "{number} of {count}");
+    fn each_number_is_found_and_no_other_wherever_it_is_looked_for() {
+        for count in [0, 1, 2, 3, 7, 200, 1000] {
+            // Where the index has them, reversed, behind others, and nowhere near.
+            for place in [|at: usize, _: usize| at, |at, count| count - at, |at, _| at + 5, |at, count| at + 2 * count]
+            {
+                let numbers: Vec<u64> = (0..count).map(|at| key(2 * at)).collect();
+                let keys = Keys::new(numbers.clone(), true);
+                let all = numbers.len();
+                for (at, number) in numbers.iter().enumerate() {
+                    assert!(keys.meet(place(at, all), *number), "{at} of {count}");
+                    assert!(!keys.meet(place(at, all), key(2 * at as u64 + 1)), "{at} of {count}");
                 }
-                assert!(!keys.meet(0) && keys.all(|_| false).eq(sorted), "{count}");
+                assert!(keys.those(|met| met.load(Ordering::Relaxed)).eq(numbers), "all {count} are met");
+                assert_eq!(Keys::new(vec![1, 2], true).those(|met| met.load(Ordering::Relaxed)).count(), 0);
             }
         }
     }

@@ -99,7 +99,7 @@ impl Scanner<'_> {
         let candidate = || Candidate { path: path.to_owned(), kind, size: size_of(stat), stamp: None, private: false };
         if !clean {
             found.tracked.push((at, Difference::MaybeModified(candidate())));
-        } else if let Some(holds) = self.content(path, entry.id, file, stat)
+        } else if let Some(holds) = self.content(at, file, stat)
             && holds != entry.id
         {
             found.tracked.push((at, Difference::Holds(candidate(), holds)));
@@ -108,10 +108,12 @@ impl Scanner<'_> {
 
     /// What a file holds that the index calls clean: known, or read now. `None` where the index is to be believed, which it
     /// is of a file that cannot be read.
-    fn content(&self, path: &BStr, blob: ObjectId, file: At<'_>, stat: &rustix::fs::Stat) -> Option<ObjectId> {
+    fn content(&self, at: usize, file: At<'_>, stat: &rustix::fs::Stat) -> Option<ObjectId> {
         let files = self.read?;
+        let entry = &self.index.entries()[at];
+        let (path, blob) = (entry.path(self.index), entry.id);
         let key = files.key_of(path, stat, blob);
-        if let Some(known) = key.and_then(|key| files.find(key, blob)) {
+        if let Some(known) = key.and_then(|key| files.find(at, key, blob)) {
             return Some(known);
         }
         // To open a file that is closed would change its stat data.
@@ -119,7 +121,7 @@ impl Scanner<'_> {
         let seen = if is_closed { None } else { look(file, files.hash()).ok().flatten() }?;
         let holds = seen.state?.id;
         if let Some(key) = key.filter(|_| files.key_of(path, &seen.stat, blob) == key) {
-            files.add(key, holds, blob, size_of(stat));
+            files.add(at, key, holds, blob, size_of(stat));
         }
         Some(holds)
     }
