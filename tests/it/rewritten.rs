@@ -253,7 +253,7 @@ fn turns_that_were_dropped_are_not_counted_below_what_is_done_on_top_either() {
     counted(2);
     repo.agent("echo 4 >n4");
     counted(3);
-    repo.sh(&DROP_THE_SECOND);
+    repo.sh(DROP_THE_SECOND);
     assert_eq!(standing(&repo, false)[1], (3, "left".to_owned()));
     counted(2);
     repo.turn(Mode::Ghost, "echo 5 >n5");
