@@ -858,6 +858,50 @@ fn a_sub_agent_in_a_worktree_of_its_own_has_a_turn_there_beside_its_agents() {
     assert_eq!(repo.sh(&format!("cat a.txt {place}/a.txt")), "one\ntwo\none", "and its own");
 }
 
+/// No hook tells of Escape. What is in flight in the other worktree is its agent's until the end of the prompt after it.
+#[test]
+fn a_prompt_after_escape_ends_the_turn_in_another_worktree_unless_a_call_is_at_work_there() {
+    let repo = repo();
+    repo.git(["worktree", "add", "-q", "-b", "other", "../other"]);
+    let there = |args: &[&str]| repo.json([&["-C", "../other"], args].concat()).1;
+    let call = |event: &str, id: &str| json!({"hook_event_name": event, "session_id": "s", "tool_name": "Bash", "tool_use_id": id, "cwd": repo.path("../other")});
+    let agent = |in_flight: &str| {
+        let events = [
+            quoted(&prompt("s", "1", "first")),
+            quoted(&call("PreToolUse", "t1")),
+            "echo one >>../other/a.txt; ".to_owned() + in_flight,
+            quoted(&prompt("s", "2", "second")),
+            "(cd ../other; oxundo --json status) >../home/status\n".to_owned(),
+            "echo >../home/go; wait\n".to_owned(),
+            quoted(&call("PreToolUse", "t2")),
+            "echo two >>../other/a.txt\n".to_owned(),
+            quoted(&call("PostToolUse", "t2")),
+            quoted(&stop("s", "2")),
+        ];
+        let setting = format!("export CLAUDE_PROJECT_DIR={}\nrm -f ../home/go\n", repo.path("").display());
+        // A pipe would be a process of the agent's.
+        let hook = "hook() { oxundo hook claude <<END || exit 99\n$1\nEND\n}\n";
+        std::fs::write(repo.home().join("agent"), [&setting, hook, &events.concat()].concat()).expect("write it");
+        // The agent is git.
+        repo.sh("git -c alias.agent='!sh ../home/agent; :' agent");
+        let status = std::fs::read_to_string(repo.home().join("status")).expect("what status said");
+        let status: Value = serde_json::from_str(&status).expect("it is JSON");
+        let log = there(&["log"])["turns"].as_array().expect("turns").clone();
+        let turns: Vec<Value> =
+            log.iter().map(|turn| json!([turn["message"], turn["state"], turn["interrupted"]])).collect();
+        (status["open_turn"].clone(), turns)
+    };
+    let (open, turns) = agent("\n");
+    assert_eq!(open, Value::Null, "the first prompt is over");
+    assert_eq!(turns, [json!(["second", "done", false]), json!(["first", "done", true])]);
+    repo.oxundo(["-C", "../other", "undo", "--steps", "2"]).success();
+    let (open, turns) = agent("(until [ -e ../home/go ]; do sleep 0.02; done; echo late >>../other/a.txt) &\n");
+    assert_eq!(open, 3, "what it has started there is at work");
+    assert_eq!(turns[0], json!(["first", "done", false]), "until the next prompt's end");
+    assert_eq!(repo.sh("cat ../other/a.txt"), "one\none\nlate\ntwo");
+    assert_eq!(repo.git(["-C", "../other", "status", "--porcelain"]), "", "all of it is in the turn");
+}
+
 #[test]
 fn a_run_shares_its_turn_with_a_session_at_work() {
     let repo = repo();

@@ -7,7 +7,7 @@ use crate::git::timeline::Timelines;
 use crate::model::bytes::lossless;
 use crate::model::session::Signal;
 use crate::model::turn::{Participant, Turn};
-use crate::ops::turn::calls::in_open_turn;
+use crate::ops::turn::calls::{in_open_turn, outlasts};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
 use std::os::unix::ffi::OsStrExt;
@@ -15,20 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// What is to be told in which other worktree, once its project's has been told.
 pub fn elsewhere(repo: &Repo, heard: &HookEvent) -> Result<Vec<(Repo, HookEvent)>> {
-    let mut all = Vec::new();
     let here = heard.directory.as_deref().and_then(|place| other(repo, place));
-    // That it goes on counts wherever it is at work: another prompt's end is the end then.
-    let is_of_all = heard.signal.only_ends() || heard.signal == Signal::GoOn;
-    if is_of_all || heard.signal == Signal::Called {
-        let is_here = |left: &Repo| here.as_ref().is_some_and(|here| here.git_dir() == left.git_dir());
-        let left = tops_with_calls(repo, &heard.part)?.into_iter().filter_map(|top| other(repo, &top));
-        for left in left.filter(|left| !is_here(left)).collect::<Vec<_>>() {
-            let is_its = is_of_all || has_begun(&left, heard);
-            if is_its && part_in(&left, &heard.part)?.is_some_and(|part| part.at_work) {
-                all.push((left, heard.clone()));
-            }
-        }
-    }
+    let mut all = in_those_left(repo, heard, here.as_ref())?;
     let Some(here) = here else { return Ok(all) };
     let is_call = matches!(heard.signal, Signal::Call | Signal::Called);
     if is_call && !part_in(&here, &heard.part)?.is_some_and(|part| part.at_work) {
@@ -44,6 +32,42 @@ pub fn elsewhere(repo: &Repo, heard: &HookEvent) -> Result<Vec<(Repo, HookEvent)
     }
     all.push((here, heard.clone()));
     Ok(all)
+}
+
+/// What is to be told where the session has been at work and is no more.
+fn in_those_left(repo: &Repo, heard: &HookEvent, here: Option<&Repo>) -> Result<Vec<(Repo, HookEvent)>> {
+    let mut all = Vec::new();
+    if matches!(heard.signal, Signal::Work | Signal::Call) {
+        return Ok(all);
+    }
+    let is_here = |left: &Repo| here.is_some_and(|here| here.git_dir() == left.git_dir());
+    for top in tops_with_calls(repo, &heard.part)? {
+        let Some(left) = other(repo, &top).filter(|left| !is_here(left)) else { continue };
+        let Some(part) = part_in(&left, &heard.part)?.filter(|part| part.at_work) else { continue };
+        if let Some(told) = as_told_where_left(&left, part, heard) {
+            all.push((left, told));
+        }
+    }
+    Ok(all)
+}
+
+/// What it says of the session's part in the turn of a worktree that it has left.
+fn as_told_where_left(left: &Repo, part: Participant, heard: &HookEvent) -> Option<HookEvent> {
+    match heard.signal {
+        Signal::Called if !has_begun(left, heard) => None,
+        Signal::Begin if part.goes_on || part.is_prompt_of(&heard.part) => None,
+        // What it has started there is still at work: the end of this prompt is the end then.
+        Signal::Begin if outlasts(left, &part) => {
+            Some(HookEvent { signal: Signal::GoOn, prompt: None, ..heard.clone() })
+        }
+        // The prompt before was cut off, and nothing told of that.
+        Signal::Begin => {
+            let part = Participant { prompt: part.prompt, ..heard.part.clone() };
+            Some(HookEvent { signal: Signal::End { interrupted: true }, part, prompt: None, ..heard.clone() })
+        }
+        // That it goes on counts wherever it is at work: another prompt's end is the end then.
+        _ => Some(heard.clone()),
+    }
 }
 
 /// Another worktree of the same repository.
