@@ -263,8 +263,11 @@ const PIS_TRANSCRIPT: TranscriptForm = TranscriptForm {
     ..TREE
 };
 
-/// The events of oxundo's own plugins.
+/// The events of oxundo's own plugins, where these do not hear that a session is over.
 const PLUGINS: &[(&str, Meaning)] = &[];
+
+/// The same where they do.
+const PLUGINS_TO_THE_END: &[(&str, Meaning)] = &[("gone", Gone)];
 
 /// An agent that `oxundo acp` stands before, which tells of its prompts and calls in the agent's place. It hears of a call when
 /// that may have begun, so that nothing shows what the user changed meanwhile.
@@ -444,7 +447,7 @@ pub const ADAPTERS: &[Adapter] = &[
         name: "opencode",
         title: "OpenCode",
         programs: &["opencode"],
-        events: PLUGINS,
+        events: PLUGINS_TO_THE_END,
         prompt_id: &["message_id"],
         resume: Some("opencode --session {}"),
         ..PLAIN
@@ -482,7 +485,7 @@ pub const ADAPTERS: &[Adapter] = &[
         name: "pi",
         title: "pi",
         programs: &["pi"],
-        events: PLUGINS,
+        events: PLUGINS_TO_THE_END,
         resume: Some("pi --session {}"),
         transcript: Some(PIS_TRANSCRIPT),
         rewind: Some("/tree"),

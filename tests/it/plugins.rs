@@ -115,6 +115,47 @@ fn opencode_tells_that_a_prompt_was_aborted_before_it_is_idle() {
     }
 }
 
+/// In a run, what the user saves after the last prompt is theirs, and what the run's command does after its agent is the run's.
+fn assert_the_end_is_told(repo: &Sandbox, plugin: &str, script: &str) {
+    let run = "oxundo run -- sh -c 'node \"$0\"; echo after >after.txt'";
+    if call_by(repo, run, plugin, &format!("const saved = () => appendFileSync('user.txt', 'user\\n')\n{script}")) {
+        assert_eq!(repo.git(["status", "--porcelain"]), "?? user.txt", "it is the user's");
+        assert_eq!(repo.git(["show", "--format=", "--name-only"]), "after.txt");
+        assert_eq!(turns(repo)[0], ("first".to_owned(), false));
+    }
+}
+
+#[test]
+fn pi_tells_that_its_session_is_over() {
+    let script = r#"
+        const heard = {}
+        plugin.default({ on: (event, act) => { heard[event] = act } })
+        const ctx = { cwd: process.cwd(), sessionManager: { getSessionId: () => "s", getSessionFile: () => undefined } }
+        await heard.before_agent_start({ prompt: "first" }, ctx)
+        await heard.agent_start({}, ctx)
+        work()
+        await heard.agent_end({}, ctx)
+        for (const reason of ["reload", "new", "quit"]) {
+            saved()
+            await heard.session_shutdown({ reason }, ctx)
+        }
+    "#;
+    assert_the_end_is_told(&Sandbox::new(), include_str!("../../src/agents/plugins/pi.ts"), script);
+}
+
+#[test]
+fn opencode_tells_that_its_sessions_are_over() {
+    let script = r#"
+        const { event, "chat.message": message, dispose } = await plugin.Oxundo({ directory: process.cwd() })
+        await message({ sessionID: "ses_1", messageID: "m1" }, { parts: [{ type: "text", text: "first" }] })
+        work()
+        await event({ event: { type: "session.idle", properties: { sessionID: "ses_1" } } })
+        saved()
+        await dispose()
+    "#;
+    assert_the_end_is_told(&Sandbox::new(), include_str!("../../src/agents/plugins/opencode.js"), script);
+}
+
 #[test]
 fn amp_tells_of_each_call_in_the_thread_of_its_prompt() {
     let repo = Sandbox::new();

@@ -21,11 +21,13 @@ export const Oxundo = async ({ directory }) => {
   const busy = new Set()
   // What ended a session's prompt before its time: "MessageAbortedError" after Escape.
   const errors = new Map()
+  const sessions = new Set()
   return {
     "chat.message": async (input, output) => {
       if (parents.has(input.sessionID)) return
       errors.delete(input.sessionID)
       busy.add(input.sessionID)
+      sessions.add(input.sessionID)
       const texts = (output?.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
       call("begin", {
         session_id: input.sessionID,
@@ -58,5 +60,6 @@ export const Oxundo = async ({ directory }) => {
       }
       if (event.type === "session.deleted") call("gone", { session_id: about.info?.id, cwd: directory })
     },
+    dispose: async () => sessions.forEach((id) => call("gone", { session_id: id, cwd: directory })),
   }
 }

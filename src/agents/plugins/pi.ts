@@ -34,4 +34,9 @@ export default function (pi: any) {
   pi.on("tool_execution_start", async (event: any, ctx: any) => call("call", ctx, undefined, event))
   pi.on("tool_execution_end", async (event: any, ctx: any) => call("called", ctx, undefined, event))
   pi.on("agent_end", async (event: any, ctx: any) => call("end", ctx, outcome(event)))
+  pi.on("session_shutdown", async (event: any, ctx: any) => {
+    const goesOn = ["new", "resume", "fork"].includes(event?.reason)
+    // Where extensions are loaded anew the session goes on.
+    if (event?.reason !== "reload") call("gone", ctx, goesOn ? "resume" : undefined)
+  })
 }
