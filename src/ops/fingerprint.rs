@@ -9,9 +9,6 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 
-/// How the log calls operations that change no plan.
-const NAMING: [&str; 5] = ["checkpoint ", "forget checkpoint ", "describe ", "keep ", "let go of "];
-
 /// The word. `is_made` is for a plan that makes a turn of oxundo's own.
 pub fn fingerprint(plan: &Plan, is_made: bool, view: &View<'_>) -> Result<String> {
     let mut plan = plan.clone();
@@ -38,13 +35,12 @@ pub fn fingerprint(plan: &Plan, is_made: bool, view: &View<'_>) -> Result<String
 
 /// The last operation that did more than to give something a name, or take one away.
 fn last_deed(timelines: &Timelines<'_>) -> Result<Option<ObjectId>> {
-    let is_name = |what: &str| NAMING.iter().any(|word| what.starts_with(word));
     let tip = timelines.tip()?;
-    let Some(named) = tip.filter(|tip| is_name(&timelines.operation_of(*tip).what)) else { return Ok(tip) };
+    let Some(named) = tip.filter(|tip| timelines.operation_of(*tip).only_names()) else { return Ok(tip) };
     let mut at = named;
     for operation in timelines.operations()? {
         match operation.previous {
-            Some(previous) if operation.commit == at && is_name(&operation.what) => at = previous,
+            Some(previous) if operation.commit == at && operation.only_names() => at = previous,
             _ if operation.commit == at => break,
             _ => {}
         }

@@ -1187,6 +1187,10 @@ fn what_an_agent_does_between_two_ends_of_its_prompt_is_a_turn_of_its_own() {
         repo.sh("echo early >>README.txt");
         hook(&repo, END, "1");
         let first = repo.state();
+        // What only gets a name is as it was.
+        repo.oxundo(["checkpoint", "named"]).success();
+        repo.oxundo(["keep", "3"]).success();
+        repo.oxundo(["checkpoint", "--delete", "named"]).success();
         repo.sh("echo again >>README.txt; echo again >again.txt; git add again.txt; git commit -qm own again.txt");
         end_again(&repo, "1");
         let second = repo.state();

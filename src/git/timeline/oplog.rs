@@ -13,6 +13,9 @@ use std::path::PathBuf;
 /// The file that notes the timeline's last commit.
 const MARK: &str = "timeline";
 
+/// How operations begin that do no more than to give something a name, or to take one away.
+const NAMING: [&str; 5] = ["checkpoint ", "forget checkpoint ", "describe ", "keep ", "let go of "];
+
 /// One operation on the timeline, from its reflog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -24,6 +27,13 @@ pub struct Operation {
     pub at: String,
     /// What.
     pub what: String,
+}
+
+impl Operation {
+    /// Whether it only gave something a name, or took one away: each turn is as it was.
+    pub fn only_names(&self) -> bool {
+        NAMING.iter().any(|word| self.what.starts_with(word))
+    }
 }
 
 impl Timelines<'_> {

@@ -179,8 +179,8 @@ fn turn_of_first_end(view: &View<'_>, call: &SignalCall) -> Result<Option<Turn>>
         return Ok(None);
     }
     // Undone and redone, or followed by a turn that changed nothing, it is the last one again.
-    let last = Timelines::new(view.repo).operations()?.into_iter().next().map(|last| last.what);
-    if !last.is_some_and(|what| what.starts_with(&format!("end {number} ("))) {
+    let last = Timelines::new(view.repo).operations()?.into_iter().find(|last| !last.only_names());
+    if !last.is_some_and(|last| last.what.starts_with(&format!("end {number} ("))) {
         return Ok(None);
     }
     let turn = view.timeline.find_turn(number)?;
