@@ -762,7 +762,9 @@ fn while_a_call_is_in_flight_the_users_commands_are_busy() {
             // Escape: nothing tells of the call's end, or of the prompt's.
             BEGIN => {
                 hook(&repo, BEGIN, "2");
-                repo.sh("echo second >>first.txt");
+                tool(&repo, CALL, "t2", "s");
+                repo.sh("echo second >>README.txt");
+                tool(&repo, CALLED, "t2", "s");
                 steps = 2;
             }
             "abort" => repo.oxundo(["turn", "abort", "--session", "s"]).success(),

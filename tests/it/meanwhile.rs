@@ -824,6 +824,34 @@ fn a_session_that_calls_nothing_makes_nothing_of_the_users_anybodys() {
 }
 
 #[test]
+fn what_the_user_saves_in_a_prompt_without_a_call_is_theirs_where_its_session_has_told_of_calls() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        ends(&repo);
+        for _ in 0..2 {
+            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+            user(&repo, "echo mine >>late.txt; echo mine >>new.txt");
+            let planned = repo.json(["undo", "--dry-run"]).1;
+            assert_eq!(planned["files"][0]["path"], "a.txt", "undo is of the turn before: {planned}");
+            ends(&repo);
+            assert_eq!(repo.log().len(), 1, "a prompt that changed nothing is no turn");
+        }
+        assert!(!repo.git(["log", "-p"]).contains("+mine"), "it is in no commit");
+        // What is at work in the background may be a command, whose call was told of in another turn.
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        repo.sh("echo late >>a.txt");
+        hook(&repo, "s", "Stop", &json!({"background_tasks": [{"status": "running"}]}));
+        repo.sh("echo later >>a.txt");
+        ends(&repo);
+        assert_eq!(repo.log().len(), 2);
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        repo.assert_file("a.txt", "a\n", "the agent's is undone");
+        repo.assert_file("late.txt", "l\nmine\nmine\n", "the user's stays");
+    }
+}
+
+#[test]
 fn a_branch_starts_at_the_state_before_a_turn_or_a_step_in_both_modes() {
     for mode in Mode::BOTH {
         let repo = begun(mode, "true");

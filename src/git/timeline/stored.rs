@@ -38,6 +38,9 @@ use std::collections::BTreeMap;
 /// More turns than any worktree has, and small enough that adding one never overflows.
 const BEYOND_COUNT: u64 = 1 << 53;
 
+/// In how many of the last turns a session or a prompt is looked for.
+const LAST_TURNS: u64 = 8;
+
 /// The timeline as it was read: its commit, its tree and its state.
 #[derive(Clone, Debug)]
 pub struct Stored<'r> {
@@ -102,6 +105,17 @@ impl<'r> Stored<'r> {
             }
             turn => Ok(turn),
         }
+    }
+
+    /// Whether one of the last turns is such.
+    pub fn any_of_last(&self, is_such: impl Fn(&Turn) -> bool) -> Result<bool> {
+        let next = self.state.next;
+        for number in (next.saturating_sub(LAST_TURNS)..next).rev() {
+            if self.find_turn(number)?.is_some_and(|turn| is_such(&turn)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The numbers of all turns that are recorded, in order.

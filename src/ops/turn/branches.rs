@@ -116,7 +116,7 @@ fn work_of(
     }
     let mut work = in_steps(timeline, turn)?;
     let told = if is_open { calls::in_open_turn_of(repo, worktree) } else { Vec::new() };
-    if !(turn.users_end || (is_open && is_users_end(repo, turn, &told))) {
+    if !(turn.users_end || (is_open && is_users_end(repo, timeline, turn, &told)?)) {
         let last = work.last().map_or(&start, |(_, to)| to).clone();
         let found = found_by_only_unknown(&told).map(|moved| start.with(moved));
         work.push((found.unwrap_or(last), end()?));

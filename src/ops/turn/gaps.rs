@@ -5,7 +5,7 @@ use crate::agents::adapters::adapter;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::timeline::stored::Side;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::exact;
 use crate::model::call::ToolCall;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, IndexState, Kind};
@@ -293,11 +293,25 @@ pub fn tells_all(turn: &Turn) -> bool {
 
 /// Whether what changed after a turn's last call is not its agents', but for files that calls name which ended nowhere: all of
 /// them tell of each call, and of each other one it is known what it changed.
-pub fn is_users_end(repo: &Repo, turn: &Turn, told: &[ToolCall]) -> bool {
+pub fn is_users_end(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
     let parts = &turn.origin.parts;
     let has_called = |part: &&Participant| told.iter().any(|call| call.session == part.session);
-    // A session that has called nothing shares its hooks with others of its agent.
-    let have_all =
-        parts.iter().all(|part| parts.iter().filter(|other| other.agent == part.agent).any(|one| has_called(&one)));
-    tells_all(turn) && have_all && !is_any_at_large(repo, told.iter().filter(|call| call.is_unknown()))
+    if !tells_all(turn) || is_any_at_large(repo, told.iter().filter(|call| call.is_unknown())) {
+        return Ok(false);
+    }
+    for part in parts {
+        // A session that has called nothing shares its hooks with others of its agent.
+        let is_of_agent = |one: &&Participant| one.agent == part.agent;
+        if !parts.iter().filter(is_of_agent).any(|one| has_called(&one)) && !has_told(timeline, part)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether one of the last turns shows that a session tells of its calls. What goes on after a prompt's end may be a command of
+/// a call then.
+fn has_told(timeline: &Stored<'_>, part: &Participant) -> Result<bool> {
+    let has_told = |turn: &Turn| turn.users_end && turn.origin.part_of(part).is_some();
+    Ok(!part.goes_on && timeline.any_of_last(has_told)?)
 }

@@ -62,7 +62,7 @@ impl Theirs {
     pub fn find(view: &View<'_>, turn: &mut Turn, ends: Ends<'_>) -> Result<Self> {
         let mut told = calls::in_open_turn(view.repo);
         note_idle(view, turn, &mut told, ends.after)?;
-        turn.users_end = is_users_end(view.repo, turn, &told);
+        turn.users_end = is_users_end(view.repo, &view.timeline, turn, &told)?;
         if first_unknown(&told).is_some() {
             let last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
             let unended = found_by(view.repo, &told, ToolCall::is_unknown, &last)?;

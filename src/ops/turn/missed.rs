@@ -5,7 +5,6 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::{ago, rfc3339_now};
 use crate::git::repo::scratch::{append_line, remove_if_there};
 use crate::git::timeline::Timelines;
-use crate::git::timeline::stored::Stored;
 use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
 use crate::model::turn::{Participant, Turn};
@@ -21,9 +20,6 @@ const FILE: &str = "missed";
 
 /// How the files are called there in which a hook writes down what it is about to do.
 const ATTEMPT: &str = "attempt-";
-
-/// In how many of the last turns a prompt is looked for.
-const LAST_TURNS: u64 = 8;
 
 /// What was missed of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,25 +117,14 @@ impl Missed {
             None => self.prompt.is_some() || turn.began_at >= self.at,
         };
         let is_begun = |turn: &Turn| is_later(turn) && turn.origin.parts.iter().any(is_its);
-        any_of_last(&timeline, is_begun)
+        timeline.any_of_last(is_begun)
     }
-}
-
-/// Whether one of the last turns is such.
-fn any_of_last(timeline: &Stored<'_>, is_such: impl Fn(&Turn) -> bool) -> Result<bool> {
-    let next = timeline.state.next;
-    for number in (next.saturating_sub(LAST_TURNS)..next).rev() {
-        if timeline.find_turn(number)?.is_some_and(|turn| is_such(&turn)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Whether a session took part in one of the last turns.
 fn has_worked(repo: &Repo, part: &Participant) -> bool {
     let took_part = |turn: &Turn| turn.origin.part_of(part).is_some();
-    Timelines::new(repo).timeline().and_then(|timeline| any_of_last(&timeline, took_part)).unwrap_or_default()
+    Timelines::new(repo).timeline().and_then(|timeline| timeline.any_of_last(took_part)).unwrap_or_default()
 }
 
 /// The open turn, as it is before anybody holds the lock.

@@ -30,9 +30,6 @@ use crate::warning::Warn;
 use anyhow::Result;
 use std::time::Duration;
 
-/// In how many of the last turns a session is looked for of which nothing tells that it is at work.
-const LAST_TURNS: u64 = 8;
-
 /// A signal and whose it is.
 #[derive(Clone, Debug)]
 pub struct SignalCall {
@@ -209,16 +206,7 @@ fn late(locked: &mut Locked<'_>, call: &SignalCall) -> Result<Option<Turn>> {
 /// Whether a session took part in the open turn, or in one of the last.
 fn is_known(view: &View<'_>, open: Option<&Turn>, who: &Participant) -> Result<bool> {
     let took_part = |turn: &Turn| turn.origin.part_of(who).is_some();
-    if open.is_some_and(took_part) {
-        return Ok(true);
-    }
-    let next = view.timeline.state.next;
-    for number in (next.saturating_sub(LAST_TURNS)..next).rev() {
-        if view.timeline.find_turn(number)?.is_some_and(|turn| took_part(&turn)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    Ok(open.is_some_and(took_part) || view.timeline.any_of_last(took_part)?)
 }
 
 /// Does what was decided; gives the turn that was closed.
