@@ -2,6 +2,7 @@
 //! it.
 
 use crate::agents::adapters::adapter;
+use crate::config::Config;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
@@ -302,16 +303,16 @@ pub fn is_users_end(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[Too
     for part in parts {
         // A session that has called nothing shares its hooks with others of its agent.
         let is_of_agent = |one: &&Participant| one.agent == part.agent;
-        if !parts.iter().filter(is_of_agent).any(|one| has_called(&one)) && !has_told(timeline, part)? {
+        if !parts.iter().filter(is_of_agent).any(|one| has_called(&one)) && !has_told(repo, timeline, part)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Whether one of the last turns shows that a session tells of its calls. What goes on after a prompt's end may be a command of
-/// a call then.
-fn has_told(timeline: &Stored<'_>, part: &Participant) -> Result<bool> {
+/// Whether one of the last turns shows that a session tells of its calls, and they are heeded. What goes on after a prompt's end
+/// may be a command of a call then.
+fn has_told(repo: &Repo, timeline: &Stored<'_>, part: &Participant) -> Result<bool> {
     let has_told = |turn: &Turn| turn.users_end && turn.origin.part_of(part).is_some();
-    Ok(!part.goes_on && timeline.any_of_last(has_told)?)
+    Ok(!part.goes_on && Config(repo).steps()? && timeline.any_of_last(has_told)?)
 }
