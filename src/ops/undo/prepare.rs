@@ -8,6 +8,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
+use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
@@ -300,6 +301,15 @@ fn check_arrival(view: &View<'_>, plan: &Plan, now: &Checkpoint) -> Result<()> {
     if found.is_none() {
         return Err(Refusal::new(Code::Branch, format!("'{shown}', to which HEAD would go, is no branch any more"))
             .hint(format!("run '{line}' to have it again, then the same command again"))
+            .into());
+    }
+    let objects = Objects::new(view.repo);
+    if let (Some(found), Some(then)) = (found, to.commit.filter(|then| objects.has_commit(*then)))
+        && objects.is_ancestor(found, then)?
+    {
+        let line = format!("git branch -f {} {}", shell_word(shown.as_bytes()), then.to_hex_with_len(10));
+        return Err(Refusal::new(Code::Branch, format!("'{shown}', to which HEAD would go, was put back"))
+            .hint(format!("run '{line}' to have it where it was, then the same command again"))
             .into());
     }
     Err(Refusal::new(Code::Branch, format!("'{shown}', to which HEAD would go, has new commits"))

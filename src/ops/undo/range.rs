@@ -338,8 +338,11 @@ pub fn below(view: &View<'_>, turn: &Turn) -> Option<u64> {
 /// The refusal that no turn is done here, where some are elsewhere.
 fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
     let here = here(view);
-    let last = view.timeline.state.recorded(&view.head).last.top;
-    let newest = last.or_else(|| view.timeline.state.newest_done().map(|(turn, _)| turn));
+    let recorded = view.timeline.state.recorded(&view.head);
+    if recorded.is_here && recorded.last.top.is_none() && !recorded.last.undone.is_empty() {
+        return Ok(None);
+    }
+    let newest = recorded.last.top.or_else(|| view.timeline.state.newest_done().map(|(turn, _)| turn));
     let Some(turn) = newest.map(|turn| view.timeline.require_turn(turn)).transpose()? else { return Ok(None) };
     let number = turn.turn;
     // What was taken off this branch, or began on it, is undone, by whatever means.

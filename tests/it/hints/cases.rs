@@ -320,6 +320,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e topic.txt",
     ),
     case(
+        "'…', to which HEAD would go, was put back",
+        "turn 'git switch -qc topic; echo t >topic.txt'; git switch -q main; oxundo -q undo; git switch -q topic",
+        "oxundo undo",
+        "! test -e topic.txt",
+    ),
+    case(
         "'…' has commits now, and had none then",
         "git init -q -b main ../unborn; cd ../unborn; identify; turn 'git switch -qc topic; echo t >topic.txt'; git branch main topic",
         "oxundo undo",
