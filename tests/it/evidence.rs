@@ -106,7 +106,7 @@ struct Story {
     /// Whether it has made a turn.
     known: [bool; 2],
     tokens: BTreeMap<usize, Whose>,
-    /// Those that are not decided yet, and whether an agent wrote them.
+    /// Those that are not decided yet, and whether an agent wrote them that may be at work.
     open: Vec<(usize, bool)>,
     /// Agents' that the user has brought back.
     restored: BTreeSet<usize>,
@@ -363,9 +363,11 @@ impl Story {
         if let (Some(Whose::Agents), Some(who)) = (whose, by) {
             self.known.get_mut(who).into_iter().for_each(|known| *known = true);
         }
+        // Of another session, which has told of its end, nothing is evidence.
+        let may_be_its = by.is_some_and(|who| self.at_work().contains(&who));
         match whose {
             Some(whose) => drop(self.tokens.insert(token, whose)),
-            None => self.open.push((token, by.is_some())),
+            None => self.open.push((token, may_be_its)),
         }
         let by = by.map_or("the user", name);
         let _ = writeln!(self.told, "{by} writes {text} ({})", if new { "a new file" } else { "a tracked file" });
