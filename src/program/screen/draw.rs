@@ -73,9 +73,13 @@ fn folded(buffer: &mut Buffer, pane: Rect, lines: &[Line<'_>], paint: Paint) {
         let rows = needed.min(rest.height.saturating_sub(later).max(1)).min(rest.height);
         let area = Rect { height: rows, ..rest };
         Clear.render(area, buffer);
-        text.render(area, buffer);
-        if rows < needed && rows > 0 {
-            cut_at(buffer, area.right() - 1, area.bottom() - 1, paint);
+        if rows < needed.min(2) {
+            put(buffer, area, 0, line, paint);
+        } else {
+            text.render(area, buffer);
+            if rows < needed {
+                cut_at(buffer, area.right() - 1, area.bottom() - 1, paint);
+            }
         }
         rest = Rect { y: rest.y + rows, height: rest.height - rows, ..rest };
     }
