@@ -692,7 +692,16 @@ const HOOKS: [(&str, Told, &[Told]); 4] = [
         &[["Notification", "1", "echo agents-two >>first.txt"], ["PostToolUse", "1", ""], ["Stop", "1", ""]],
     ),
     ("a call ends", ["PostToolUse", "1", ""], &[["PreToolUse", "1", "echo agents-two >>two.txt"], ["Stop", "1", ""]]),
-    ("the end", ["Stop", "1", ""], &[["UserPromptSubmit", "2", "echo agents-two >>first.txt"], ["Stop", "2", ""]]),
+    (
+        "the end",
+        ["Stop", "1", ""],
+        &[
+            ["UserPromptSubmit", "2", ""],
+            ["PreToolUse", "2", "echo agents-two >>first.txt"],
+            ["PostToolUse", "2", ""],
+            ["Stop", "2", ""],
+        ],
+    ),
 ];
 
 fn payload([event, prompt, script]: Told) -> String {
