@@ -434,13 +434,12 @@ pub fn no_such_line() -> Refusal {
 
 /// The refusal of a range whose ends are the wrong way round.
 pub fn begins_with_the_older(first: &str, last: &str) -> Refusal {
-    let message = "a range of turns begins with the older one";
+    let refusal = Refusal::new(Code::Usage, "a range of turns begins with the older one");
     if first.is_empty() || last.is_empty() {
         // The other way round others would be meant.
-        let message = format!("{message}, and an end that is left out is the last turn done");
-        return Refusal::new(Code::Usage, message).hint("run 'oxundo log' to see the turns, and name both ends");
+        return refusal.hint("run 'oxundo log' to see the turns: an end that is left out is the last one done");
     }
-    Refusal::new(Code::Usage, message).hint(instead(&format!("{first}..{last}"), &format!("{last}..{first}")))
+    refusal.hint(instead(&format!("{first}..{last}"), &format!("{last}..{first}")))
 }
 
 /// The turns from one up to another, the newest first; an end that is left out is the last turn done.
