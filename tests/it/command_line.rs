@@ -26,7 +26,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("gc --remove x", "'gc' needs '--stores'", "oxundo gc -h"),
     ("help undo log", "'help' takes one command", "oxundo help undo"),
     ("uninstall claud", "'claud' is not an agent that oxundo knows", "oxundo doctor"),
-    ("squash 0..2", "0 is the state before the first turn, not a turn", "oxundo log --all"),
+    ("squash 0..2", "0 is the state before the first turn, not a turn", "oxundo squash"),
     ("undo -2", "'undo' takes a number of turns without '-'", "oxundo undo 2"),
     ("redo 99999999999999999999", "99999999999999999999 is no number of turns to redo", "oxundo redo"),
     ("undo 2 README.txt", "'README.txt' is one word too many for 'undo'", "oxundo undo 2 -- README.txt"),
