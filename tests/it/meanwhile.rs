@@ -852,6 +852,20 @@ fn what_the_user_saves_in_a_prompt_without_a_call_is_theirs_where_its_session_ha
 }
 
 #[test]
+fn a_prompt_without_a_call_is_its_agents_once_nobody_heeds_its_calls() {
+    let repo = begun(Mode::Commit, "true");
+    edit(&repo, 1, "a.txt", "echo its >>a.txt");
+    ends(&repo);
+    repo.git(["config", "oxundo.steps", "off"]);
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    edit(&repo, 2, "late.txt", "echo its >>late.txt");
+    ends(&repo);
+    assert_eq!(repo.log().len(), 2, "nobody can tell, and it counts as the agent's");
+    repo.undo();
+    repo.assert_file("late.txt", "l\n", "it is undone");
+}
+
+#[test]
 fn a_branch_starts_at_the_state_before_a_turn_or_a_step_in_both_modes() {
     for mode in Mode::BOTH {
         let repo = begun(mode, "true");

@@ -105,6 +105,18 @@ fn what_is_refused_is_said_before_anything_is_chosen() {
 }
 
 #[test]
+fn whoever_is_asked_has_all_of_it_before_their_eyes() {
+    let repo = three_turns();
+    repo.write("file3.txt", "mine\n");
+    let mut screen = Watched::start(repo.oxundo_command(["undo", "-i"]), 40, 10);
+    screen.shows("refused: undo").types("\r").until("the refusal and its hints", |screen| {
+        let words = screen.contents().split_whitespace().collect::<Vec<_>>().join(" ");
+        words.contains("refused: undo would overwrite changes in 'file3.txt'") && words.contains("oxundo diff")
+    });
+    screen.types("\x1b").shows("Enter go").types("q").ends();
+}
+
+#[test]
 fn what_moved_since_it_was_shown_is_not_done() {
     let repo = three_turns();
     let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 80, 24);

@@ -139,3 +139,17 @@ fn status_says_in_a_line_what_undo_would_do() {
     output.warns("hint: ");
     repo.oxundo(["undo"]).warns(output.out().split_once("refuse: ").expect("it says why").1);
 }
+
+#[test]
+fn a_path_that_was_not_changed_is_said_to_be_one() {
+    let repo = crate::steps::story(crate::sandbox::Mode::Commit);
+    crate::steps::hook(&repo, "s", "Stop", &serde_json::json!({}));
+    for state in ["1", "1.4"] {
+        let output = repo.oxundo(["show", state, "nosuch"]);
+        output.success();
+        assert_eq!(output.err(), "warning: nothing was changed that 'nosuch' matches", "{state}");
+        assert_eq!(repo.json(["show", state, "nosuch"]).1["files"], serde_json::json!([]), "{state}");
+    }
+    let files = repo.json(["show", "1.4", "d/new.txt"]).1["files"].clone();
+    assert_eq!((files[0]["path"].as_str(), files.as_array().map(Vec::len)), (Some("d/new.txt"), Some(1)));
+}
