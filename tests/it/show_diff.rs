@@ -142,7 +142,7 @@ fn status_says_in_a_line_what_undo_would_do() {
 
 #[test]
 fn a_path_that_was_not_changed_is_said_to_be_one() {
-    let repo = crate::steps::story(crate::sandbox::Mode::Commit);
+    let repo = crate::steps::story(Mode::Commit);
     crate::steps::hook(&repo, "s", "Stop", &serde_json::json!({}));
     for state in ["1", "1.4"] {
         let output = repo.oxundo(["show", state, "nosuch"]);
