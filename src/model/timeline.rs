@@ -199,9 +199,8 @@ pub enum TurnSpec {
 impl TurnSpec {
     /// Reads `17`, `@`, `@~2` or a commit id.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let is_range = text.contains("..") || text.starts_with('.');
         let bad = || {
-            if is_range {
+            if text.contains("..") || text.starts_with('.') {
                 return format!("'{text}' is not a turn: a range has two ends, with two dots between them");
             }
             format!("'{text}' is not a turn: give a number, @, @~N or a commit id")

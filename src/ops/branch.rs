@@ -20,7 +20,7 @@ use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
 use crate::ops::steps;
 use crate::ops::switching;
 use crate::ops::turn::check_not_in_progress;
-use crate::ops::undo::leaving::commits_that_come;
+use crate::ops::undo::leaving::brings_published;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::{Prepared, head_moved};
 use crate::ops::undo::range::{TurnRange, below, is_done};
@@ -70,7 +70,7 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
 
 /// Undo leaves what others have by now where it is.
 fn way_back(view: &View<'_>, plan: &Plan) -> Result<String> {
-    let is_to_stay = !Objects::new(view.repo).published(&commits_that_come(view, plan)?)?.is_empty();
+    let is_to_stay = brings_published(view, plan)?;
     let switch = if is_to_stay { switching::line(view, view.head.branch.as_deref(), view.head.commit)? } else { None };
     let undo = || "'oxundo undo' takes it away and goes back".to_owned();
     Ok(switch.map_or_else(undo, |switch| format!("'{switch}' goes back")))

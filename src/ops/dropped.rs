@@ -43,15 +43,15 @@ impl History<'_, '_> {
     }
 }
 
-/// How many turns are looked at for those that were dropped since they were counted.
-const COUNTED: u64 = 64;
+/// How many turns are looked at at once for those that were dropped.
+pub const LOOKED_AT: u64 = 64;
 
 /// How many of the turns that the record of the last one done counts are dropped since.
 pub fn dropped_since(view: &View<'_>, top: &Turn) -> Result<u64> {
     if stands_on_its_own(view, top.turn)? {
         return Ok(0);
     }
-    let lowest = top.turn.saturating_sub(COUNTED);
+    let lowest = top.turn.saturating_sub(LOOKED_AT);
     let dropped = dropped(view, lowest)?;
     let (mut there, mut at, mut is_on_branch) = (0, Some(top.clone()), !dropped.is_empty());
     while let Some(turn) = at.take_if(|turn| is_on_branch && turn.turn >= lowest) {

@@ -22,7 +22,7 @@ use crate::ops::restore::{kept_aside, plan as restored};
 use crate::ops::revert::{Which, plan as revert};
 use crate::ops::switching;
 use crate::ops::turn::in_progress;
-use crate::ops::undo::leaving::{check_elsewhere, commits_that_come, described};
+use crate::ops::undo::leaving::{brings_published, check_elsewhere, described};
 use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -60,9 +60,7 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
 
 /// Undo leaves what others have by now.
 fn way_back(view: &View<'_>, plan: &Plan) -> Result<&'static str> {
-    let published = Objects::new(view.repo).published(&commits_that_come(view, plan)?)?;
-    let is_to_stay = !published.is_empty();
-    Ok(if is_to_stay {
+    Ok(if brings_published(view, plan)? {
         "'oxundo undo --revert' takes it out again, by a commit on top"
     } else {
         "'oxundo undo' takes it back"

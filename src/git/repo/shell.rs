@@ -65,22 +65,21 @@ impl Repo {
 
     /// Shows a text in the pager that git would use; gives whether it did.
     pub fn show_in_pager(&self, text: &[u8]) -> bool {
-        let pager = self.pager();
-        !matches!(&*pager, "" | "cat") && Shell::new(&pager, self.top()).page(text).is_ok()
+        self.pager().is_some_and(|pager| Shell::new(&pager, self.top()).page(text).is_ok())
     }
 
     /// The command that git shows differences with; none where it only prints them.
     pub fn pager_of_differences(&self) -> Option<String> {
-        let pager = match self.boolean("pager.diff") {
-            Ok(Some(false)) => return None,
-            Err(pager) if std::env::var_os("GIT_PAGER").is_none() => pager,
+        match self.boolean("pager.diff") {
+            Ok(Some(false)) => None,
+            Err(pager) if std::env::var_os("GIT_PAGER").is_none() => Some(pager),
             _ => self.pager(),
-        };
-        Some(pager).filter(|pager| !matches!(&**pager, "" | "cat"))
+        }
     }
 
-    fn pager(&self) -> String {
+    /// The command that git shows all else with.
+    fn pager(&self) -> Option<String> {
         let named = self.git(["var", "GIT_PAGER"]).run(b"").unwrap_or_default();
-        String::from_utf8_lossy(named.trim()).into_owned()
+        Some(String::from_utf8_lossy(named.trim()).into_owned()).filter(|pager| !matches!(&**pager, "" | "cat"))
     }
 }

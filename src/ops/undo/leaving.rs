@@ -126,8 +126,13 @@ pub fn stays_on_undo(view: &View<'_>, range: &TurnRange, legs: &[Leg], plan: &Pl
     Ok(!objects.published(&comes)?.is_empty())
 }
 
+/// Whether a plan brings to a branch what others have by now, which undo leaves there.
+pub fn brings_published(view: &View<'_>, plan: &Plan) -> Result<bool> {
+    Ok(!Objects::new(view.repo).published(&commits_that_come(view, plan)?)?.is_empty())
+}
+
 /// The commits that a plan brings to branches, or to a detached HEAD.
-pub fn commits_that_come(view: &View<'_>, plan: &Plan) -> Result<Vec<ObjectId>> {
+fn commits_that_come(view: &View<'_>, plan: &Plan) -> Result<Vec<ObjectId>> {
     let detached = Some(&plan.head).filter(|head| head.to.branch.is_none());
     let moves = plan.branches.iter().map(|branch| (branch.from, branch.to));
     let mut comes = Vec::new();

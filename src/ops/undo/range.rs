@@ -177,9 +177,6 @@ impl TurnRange {
     }
 }
 
-/// How many turns are looked at at once for those that were dropped.
-const NEAR_TURNS: u64 = 64;
-
 /// A walk from turn to turn.
 struct LineWalk<'v, 'r> {
     view: &'v View<'r>,
@@ -222,7 +219,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
             return Ok(false);
         }
         if turn.turn < self.dropped.0 {
-            let lowest = turn.turn.saturating_sub(NEAR_TURNS);
+            let lowest = turn.turn.saturating_sub(dropped::LOOKED_AT);
             self.dropped = (lowest, dropped::dropped(self.view, lowest)?);
         }
         let is_dropped = self.dropped.1.contains(&turn.turn);
