@@ -104,19 +104,20 @@ pub fn fates(view: &View<'_>, lowest: u64) -> Result<Fates> {
         Some(seen[*pairs.get(&original)?].id)
     };
     let mut found: Vec<Option<ObjectId>> = lost.iter().map(copy).collect();
-    let rewriters = line.rewriters(&objects, anew)?;
+    let rewrites = line.rewrites(&objects)?;
+    let rewriters = line.rewriters(&objects, anew, &rewrites)?;
     let rest = Rest::of(anew, &originals, &seen, &pairs);
     look_in(&rest, lost, &mut found, |at| rewriters[at].is_none())?;
     for at in 0..lost.len() {
         // It is where the turn is that rewrote it, which is above it.
-        let by = rewriters[at].and_then(|by| match by {
-            Rewriter::There(commit) => Some(commit),
-            Rewriter::Lost(above) => found[above],
-        });
+        let by = rewriters[at].and_then(|by| by.stands(&found));
         found[at] = found[at].or(by);
     }
     // What was rewritten may be there though that is not.
     look_in(&rest, lost, &mut found, |_| true)?;
+    if found.contains(&None) {
+        look_in_both(anew, &originals, &seen, &rewrites, lost, &mut found)?;
+    }
     // What HEAD stands on may not be known by its commits.
     let is_known = line.there.first().is_some_and(|node| node.turn > lost[0].turn) || found[0].is_some();
     if !is_known {
@@ -151,6 +152,34 @@ fn look_in(
     Ok(())
 }
 
+/// Looks for turns of which a part is in what later ones rewrote, and a part is not.
+fn look_in_both(
+    anew: Anew<'_, '_>,
+    originals: &[&Original],
+    seen: &[Seen],
+    rewrites: &[Rewrite<'_>],
+    lost: &[Node],
+    found: &mut [Option<ObjectId>],
+) -> Result<()> {
+    let mut stands = BTreeMap::new();
+    let mut all = Vec::new();
+    for rewrite in rewrites.iter().rev() {
+        let Some(by) = rewrite.by.stands(found) else { continue };
+        stands.extend(rewrite.gone.iter().map(|commit| (commit.id, by)));
+        all.extend(rewrite.gone.iter().cloned());
+    }
+    if all.is_empty() {
+        return Ok(());
+    }
+    all.extend(seen.iter().cloned());
+    let pairs = anew.copies(originals, &all, |_, _| true)?;
+    look_in(&Rest::of(anew, originals, &all, &pairs), lost, found, |_| true)?;
+    for commit in found.iter_mut().flatten() {
+        *commit = *stands.get(commit).unwrap_or(commit);
+    }
+    Ok(())
+}
+
 /// The turns of HEAD's line that moved HEAD, the newest first.
 struct Line {
     /// Those whose end is in HEAD's history.
@@ -168,6 +197,24 @@ enum Rewriter {
     There(ObjectId),
     /// It is this one of those that are lost.
     Lost(usize),
+}
+
+impl Rewriter {
+    /// The commit that stands for what it rewrote, by what was found of those that are lost.
+    fn stands(self, found: &[Option<ObjectId>]) -> Option<ObjectId> {
+        match self {
+            Self::There(commit) => Some(commit),
+            Self::Lost(above) => found[above],
+        }
+    }
+}
+
+/// What a turn rewrote.
+struct Rewrite<'l> {
+    by: Rewriter,
+    turn: &'l Node,
+    /// The commits that it took off the branch, the newest first.
+    gone: Vec<Seen>,
 }
 
 impl Line {
@@ -196,17 +243,44 @@ impl Line {
         Ok(line)
     }
 
-    /// For each of the lost turns the next one above that went back to below where it ended, be it made anew by then.
-    fn rewriters(&self, objects: &Objects<'_>, anew: Anew<'_, '_>) -> Result<Vec<Option<Rewriter>>> {
+    /// What its turns rewrote, the oldest turn first.
+    fn rewrites(&self, objects: &Objects<'_>) -> Result<Vec<Rewrite<'_>>> {
         let there = self.there.iter().filter_map(|node| Some((node, Rewriter::There(node.to?))));
         let lost = self.lost.iter().enumerate().map(|(at, node)| (node, Rewriter::Lost(at)));
-        let mut above: Vec<_> = there.chain(lost).collect();
-        above.sort_by_key(|(node, _)| node.turn);
+        let mut rewrites = Vec::new();
+        for (turn, by) in there.chain(lost) {
+            let (Some(from), Some(to)) = (turn.from, turn.to) else { continue };
+            if self.below(turn).is_empty() || objects.is_ancestor(from, to)? {
+                continue;
+            }
+            let mut gone = objects.commits_between(&[to], from)?;
+            gone.truncate(MANY_GONE);
+            let gone = gone.into_iter().map(|commit| objects.seen(commit)).collect();
+            rewrites.push(Rewrite { by, turn, gone });
+        }
+        rewrites.sort_by_key(|rewrite| rewrite.turn.turn);
+        Ok(rewrites)
+    }
+
+    /// Those of the lost turns that are below one.
+    fn below(&self, turn: &Node) -> &[Node] {
+        let first = self.lost.iter().position(|lost| lost.turn < turn.turn).unwrap_or(self.lost.len());
+        &self.lost[first..]
+    }
+
+    /// For each of the lost turns the next one above that went back to below where it ended, be it made anew by then.
+    fn rewriters(
+        &self,
+        objects: &Objects<'_>,
+        anew: Anew<'_, '_>,
+        rewrites: &[Rewrite<'_>],
+    ) -> Result<Vec<Option<Rewriter>>> {
         let mut found = vec![None; self.lost.len()];
-        for (node, rewriter) in above {
-            let first = self.lost.iter().position(|lost| lost.turn < node.turn).unwrap_or(self.lost.len());
-            for (at, is_gone) in (first..).zip(went_with(objects, anew, node, &self.lost[first..])?) {
-                found[at] = found[at].or(Some(rewriter).filter(|_| is_gone));
+        for Rewrite { by, turn, gone } in rewrites {
+            let below = self.below(turn);
+            let first = self.lost.len() - below.len();
+            for (at, is_gone) in (first..).zip(went_with(objects, anew, gone, below)?) {
+                found[at] = found[at].or(Some(*by).filter(|_| is_gone));
             }
         }
         Ok(found)
@@ -217,21 +291,14 @@ impl Line {
 const MANY_GONE: usize = 64;
 
 /// Whether each of the turns below another one was in what that one took off the branch, be it made anew by then, or one with others.
-fn went_with(objects: &Objects<'_>, anew: Anew<'_, '_>, node: &Node, below: &[Node]) -> Result<Vec<bool>> {
-    let (Some(from), Some(to)) = (node.from, node.to) else { return Ok(Vec::new()) };
-    if below.is_empty() || objects.is_ancestor(from, to)? {
-        return Ok(Vec::new());
-    }
-    let mut gone = objects.commits_between(&[to], from)?;
-    gone.truncate(MANY_GONE);
-    let gone: Vec<Seen> = gone.into_iter().map(|commit| objects.seen(commit)).collect();
+fn went_with(objects: &Objects<'_>, anew: Anew<'_, '_>, gone: &[Seen], below: &[Node]) -> Result<Vec<bool>> {
     let ends = ends_of(objects, below);
     let originals: Vec<&Original> = ends.iter().collect();
-    let pairs = anew.copies(&originals, &gone, |_, _| true)?;
+    let pairs = anew.copies(&originals, gone, |_, _| true)?;
     let itself = |id: ObjectId| gone.iter().any(|commit| commit.id == id).then_some(id);
     let copy = |at: usize| pairs.get(&at).map(|commit| gone[*commit].id).or_else(|| itself(ends[at].seen.id));
     let mut found: Vec<Option<ObjectId>> = (0..ends.len()).map(copy).collect();
-    look_in(&Rest::of(anew, &originals, &gone, &pairs), below, &mut found, |_| true)?;
+    look_in(&Rest::of(anew, &originals, gone, &pairs), below, &mut found, |_| true)?;
     Ok(found.iter().map(Option::is_some).collect())
 }
 

@@ -177,6 +177,20 @@ fn what_the_user_made_one_of_goes_along_with_a_turn_that_amended_it() {
 }
 
 #[test]
+fn what_is_in_parts_is_done_where_a_turn_amended_one_of_them() {
+    let parts = "git reset -q HEAD~2; git add n*; git commit -qm news; git commit -qam lines";
+    for is_one_second in [true, false] {
+        for more in ["", "; git commit -q --amend -m again"] {
+            let repo = turns_then(2, is_one_second, &[parts]);
+            repo.agent(&format!("{}; git add -A; git commit -q --amend --no-edit{more}", work(3)));
+            all_are_done(&repo, 1..=3);
+            repo.sh("git rebase -q up");
+            all_are_done(&repo, 1..=3);
+        }
+    }
+}
+
+#[test]
 fn log_names_the_commit_that_history_has_below_a_newer_turn_too() {
     let repo = turns_then(2, false, &["git reset -q --soft HEAD~2; git commit -qm both"]);
     let both = repo.git(["rev-parse", "--short=7", "HEAD"]);

@@ -25,7 +25,7 @@ pub enum Likeness {
 }
 
 /// What a commit is known by when it is made anew.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Features {
     /// Who wrote it, and when.
     author: BString,
@@ -77,7 +77,7 @@ impl Features {
 }
 
 /// A commit that is compared with others: what it is known by, where it can be read, and what it changes, once somebody asks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Seen {
     /// The commit.
     pub id: ObjectId,
