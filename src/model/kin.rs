@@ -100,6 +100,13 @@ impl Lines {
         within(&self.added, &other.added) && within(&self.removed, &other.removed)
     }
 
+    /// Whether a line was added in both, or removed in both.
+    pub fn shares(&self, other: &Self) -> bool {
+        let any =
+            |one: &BTreeMap<Vec<u8>, usize>, other: &BTreeMap<_, _>| one.keys().any(|line| other.contains_key(line));
+        any(&self.added, &other.added) || any(&self.removed, &other.removed)
+    }
+
     /// Whether no line was added or removed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty()
@@ -148,6 +155,8 @@ mod tests {
         };
         let mut both = lines(&["a", "b"], &["x"]);
         assert!(both.has(&lines(&["b"], &[])) && both.has(&lines(&[], &["x"])) && !both.has(&lines(&["x"], &[])));
+        assert!(both.shares(&lines(&["b", "c"], &["y"])) && both.shares(&lines(&[], &["x"])));
+        assert!(!both.shares(&lines(&["x", "c"], &["a"])) && !both.shares(&Lines::default()));
         assert!(!both.has(&lines(&["a", "a"], &[])), "it is there once");
         both.and(&lines(&["a"], &[]));
         assert!(both.has(&lines(&["a", "a"], &[])) && !both.is_empty() && Lines::default().is_empty());

@@ -27,9 +27,21 @@ pub struct Original {
     pub turn: u64,
     /// The commit.
     pub seen: Seen,
+    /// What the turn did to come there.
+    work: Option<Work>,
 }
 
 impl Original {
+    /// The commit on which a turn ended, or none at all.
+    pub fn end_of(objects: &Objects<'_>, node: &Node) -> Option<Self> {
+        Some(Self { turn: node.turn, seen: objects.seen(node.to?), work: Work::of(node) })
+    }
+
+    /// One of the commits that a turn made.
+    pub fn one_of(objects: &Objects<'_>, node: &Node, commit: ObjectId) -> Self {
+        Self { turn: node.turn, seen: objects.seen(commit), work: None }
+    }
+
     /// Each commit once, in the order in which they are given, which is the newest first.
     pub fn each_once<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<&'a Self> {
         let mut once: Vec<&Self> = Vec::new();
@@ -72,6 +84,7 @@ impl<'a, 'r> Anew<'a, 'r> {
                 if likeness != Likeness::None
                     && takes(original, likeness)
                     && self.there_before(one.turn, &one.seen, &[other])?.is_empty()
+                    && !self.is_of_what_was_amended(one, other)?
                 {
                     let (has_message, has_author) = (was.has_message_of(is), was.has_author_of(is));
                     let is_likely = likeness != Likeness::Beside;
@@ -80,6 +93,25 @@ impl<'a, 'r> Anew<'a, 'r> {
             }
         }
         Ok(settle(&claims, |original, commit| self.share(&originals[original].seen, &commits[commit])))
+    }
+
+    /// Whether a commit that may be a copy of one that a turn made of another is one of that other instead: it has all of that, and
+    /// nothing of what the turn did to it.
+    fn is_of_what_was_amended(&self, original: &Original, commit: &Seen) -> Result<bool> {
+        let objects = self.objects;
+        let Some(Work { from: Some(from), to, .. }) = original.work else { return Ok(false) };
+        if objects.is_ancestor(from, to)? {
+            return Ok(false);
+        }
+        let amended = objects.seen(from);
+        let (work, changes) = (objects.changes_between(Some(from), to)?, objects.changes_in(commit));
+        let has_message = |of: &Seen| {
+            of.features.as_ref().zip(commit.features.as_ref()).is_some_and(|(of, commit)| of.has_message_of(commit))
+        };
+        let is_reworded = work.is_empty() && has_message(&original.seen) && !has_message(&amended);
+        Ok(!is_reworded
+            && !objects.changes_share(changes, &work)
+            && objects.changes_have(&[changes], objects.changes_in(&amended)))
     }
 
     /// How much of what one commit changes another one does.
@@ -174,7 +206,7 @@ impl<'a, 'r> Rest<'a, 'r> {
             let all: Vec<&Changes> = commits.iter().map(|commit| objects.changes_in(commit)).collect();
             objects.changes_have(&all, &whole)
         };
-        if !have(&self.commits) {
+        if !have(&self.commits) || !self.is_all_of(works, &whole)? {
             return Ok(None);
         }
         let before = self.anew.there_before(oldest.turn, &objects.seen(oldest.to), &self.commits)?;
@@ -183,6 +215,21 @@ impl<'a, 'r> Rest<'a, 'r> {
             return Ok(None);
         }
         works.iter().map(|work| self.stands_for(*work, &since)).collect()
+    }
+
+    /// Whether a whole is made of all these turns. Where the user had made one anew before the next began, another one below may
+    /// have been dropped by then: of each of these there is something in it.
+    fn is_all_of(&self, works: &[Work], whole: &Changes) -> Result<bool> {
+        let objects = self.anew.objects;
+        let mut is_one_line = true;
+        for pair in works.windows(2) {
+            let [above, work] = pair else { continue };
+            is_one_line = is_one_line && above.from.map_or(Ok(false), |from| objects.is_ancestor(work.to, from))?;
+            if !is_one_line && !objects.changes_share(whole, &objects.changes_between(work.from, work.to)?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The newest of some commits in which a turn's changes are, or some of them.

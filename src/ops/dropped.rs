@@ -324,8 +324,7 @@ fn commits_above(
 
 /// The commits on which turns ended.
 fn ends_of<'n>(objects: &Objects<'_>, nodes: impl IntoIterator<Item = &'n Node>) -> Vec<Original> {
-    let end = |node: &Node| Some(Original { turn: node.turn, seen: objects.seen(node.to?) });
-    nodes.into_iter().filter_map(end).collect()
+    nodes.into_iter().filter_map(|node| Original::end_of(objects, node)).collect()
 }
 
 /// How many of the newest turns are looked at for those whose commits were picked.
@@ -406,7 +405,7 @@ fn missing(view: &View<'_>, node: &Node) -> Result<Vec<ObjectId>> {
     let all = objects.commits_between(&begun, to)?;
     let reached = objects.reachable_from(&[head], &all)?;
     let made = all.into_iter().filter(|id| !reached.contains(id));
-    let made: Vec<Original> = made.map(|id| Original { turn: node.turn, seen: objects.seen(id) }).collect();
+    let made: Vec<Original> = made.map(|id| Original::one_of(&objects, node, id)).collect();
     let originals: Vec<&Original> = made.iter().collect();
     let others: HashSet<ObjectId> = fates(view, node.turn)?.copies.into_values().collect();
     let seen = commits_above(&objects, head, Some(node), &others)?;

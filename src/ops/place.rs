@@ -202,7 +202,7 @@ fn end_like(
 
 /// Whether one of these commits leaves all as a turn left it: the user has made one of several.
 fn is_squashed(objects: &Objects<'_>, anew: Anew<'_, '_>, end: &End, commits: &[Seen]) -> Result<bool> {
-    let Original { turn, seen } = &end.original;
+    let Original { turn, seen, .. } = &end.original;
     if !end.is_amendable || objects.changes_in(seen).is_empty() {
         return Ok(false);
     }
@@ -267,7 +267,7 @@ impl End {
     /// Where a turn ended, if it moved HEAD.
     fn of(objects: &Objects<'_>, node: Node, is_amendable: bool) -> Option<Self> {
         let commit = node.to.filter(|_| node.moved())?;
-        let original = Original { turn: node.turn, seen: objects.seen(commit) };
+        let original = Original::end_of(objects, &node)?;
         Some(Self { found: Found { turn: node.turn, commit }, is_amendable, original, node })
     }
 }

@@ -191,6 +191,52 @@ fn what_is_in_parts_is_done_where_a_turn_amended_one_of_them() {
 }
 
 #[test]
+fn what_was_dropped_is_not_in_what_the_user_makes_one_of_later() {
+    for is_one_second in [true, false] {
+        let repo = turns_then(2, is_one_second, &["GIT_SEQUENCE_EDITOR='sed -i 1d' git rebase -q -i HEAD~2"]);
+        repo.agent(&format!("{}; git add -A; git commit -qm agent", work(3)));
+        repo.agent(&work(4));
+        repo.sh("git reset -q --soft HEAD~3; git commit -qm all");
+        assert_eq!(is_there(&repo, 1), Some(false), "git did it");
+        assert_eq!(standing(&repo)[&1], "left");
+        all_are_done(&repo, 2..=4);
+    }
+}
+
+#[test]
+fn a_copy_of_the_users_commit_that_a_turn_amended_is_not_the_turns() {
+    let turns = [
+        ("adds to it", "echo T >n1; sed -i 9s/$/T/ a; git add -A; git commit -q --amend --no-edit"),
+        ("takes from it", "git rm -q own2; git commit -q --amend --no-edit"),
+        ("says it in other words", "git commit -q --amend -m better"),
+    ];
+    let made_anew = [
+        "git rebase -q up",
+        "git commit -q --amend --no-edit --reset-author",
+        "echo u >>README.txt; git commit -q -a --amend --no-edit",
+        "git rebase -q up; git commit -q --amend -m other",
+    ];
+    check_all(at_any_time(&turns), |&(is_one_second, script)| {
+        for line in made_anew {
+            let own = "echo own >own; echo own >own2; git add -A; git commit -qm own";
+            let mut clock = Clock(Some(BEGIN + 700).filter(|_| !is_one_second));
+            let mut repo = clock.tick(turns_then(0, is_one_second, &[own]));
+            repo.agent(script);
+            repo.undo();
+            repo = clock.tick(repo);
+            repo.sh(line);
+            assert_ne!(standing(&repo)[&1], "done", "{line}: {}", repo.oxundo(["log", "--all"]).out());
+            // What the turn left is there where its own commit is made anew so.
+            let mut repo = clock.tick(turns_then(0, is_one_second, &[own]));
+            repo.agent(script);
+            repo = clock.tick(repo);
+            repo.sh(line);
+            assert_eq!(standing(&repo)[&1], "done", "{line}: {}", repo.oxundo(["log", "--all"]).out());
+        }
+    });
+}
+
+#[test]
 fn log_names_the_commit_that_history_has_below_a_newer_turn_too() {
     let repo = turns_then(2, false, &["git reset -q --soft HEAD~2; git commit -qm both"]);
     let both = repo.git(["rev-parse", "--short=7", "HEAD"]);

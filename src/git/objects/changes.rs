@@ -63,6 +63,16 @@ impl Objects<'_> {
         !part.is_empty() && part.len() <= MANY && part.iter().all(is_in)
     }
 
+    /// Whether anything of some changes is in others: a file was made the same, or a line came or went.
+    pub fn changes_share(&self, whole: &Changes, part: &Changes) -> bool {
+        let shares = |(path, one): (&BString, &Change<TreeSlot>)| {
+            let Some(other) = whole.get(path) else { return false };
+            let lines = || self.lines(one).zip(self.lines(other)).is_some_and(|(one, other)| one.shares(&other));
+            one.to == other.to || lines()
+        };
+        part.iter().any(shares)
+    }
+
     /// The lines that a change added and removed, where that is all that it did, to a text that is not too large.
     fn lines(&self, change: &Change<TreeSlot>) -> Option<Lines> {
         let text = |slot: &TreeSlot| {
