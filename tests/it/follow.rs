@@ -526,7 +526,7 @@ fn nothing_drops_out_of_the_tree() {
         let three = repo.state();
         repo.oxundo(["undo", "--steps", "2"]).success();
         let output = repo.turn(mode, "echo four >four.txt; git add -A; git commit -qm four");
-        output.warns("warning: turns 2 to 3 are left beside turn 4: 'oxundo redo --to 3' goes back there");
+        output.warns("warning: turns 2, 3 are left beside turn 4: 'oxundo redo --to 3' goes back there");
         let four = repo.state();
         turn(&repo, mode, "echo five >one.txt");
         assert!(!repo.oxundo(["log"]).err().contains("left beside"), "it is said once");

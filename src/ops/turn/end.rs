@@ -21,7 +21,7 @@ use crate::model::planner::{TurnDelta, plan};
 use crate::model::pointers::Tip;
 use crate::model::record::Record;
 use crate::model::timeline::{Pin, Timeline};
-use crate::model::turn::{CommitKind, Footing, Made, Mode, Turn, TurnCommit};
+use crate::model::turn::{CommitKind, Footing, Made, Mode, Turn, TurnCommit, listed};
 use crate::ops::dropped::dropped_since;
 use crate::ops::locked::Locked;
 use crate::ops::turn::branches::owned_by_others;
@@ -95,12 +95,9 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
 fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64]) {
     let is_quiet = turn.keeps_redo() || turn.origin.by_hooks;
     let Some(last) = undone.last().filter(|_| !is_quiet) else { return };
-    let (left, are) = match undone {
-        [one] => (format!("turn {one}"), "is"),
-        [first, .., last] => (format!("turns {first} to {last}"), "are"),
-        [] => return,
-    };
-    view.warn(format!("{left} {are} left beside turn {}: 'oxundo redo --to {last}' goes back there", turn.turn));
+    let (turns, are) = if undone.len() == 1 { ("turn", "is") } else { ("turns", "are") };
+    let left = listed(undone);
+    view.warn(format!("{turns} {left} {are} left beside turn {}: 'oxundo redo --to {last}' goes back there", turn.turn));
 }
 
 /// Puts what is known of a turn at its end into the next timeline.
