@@ -11,7 +11,7 @@ use rustix::fs::Stat;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ impl ReadFiles {
             limit: just_now(),
             read: Mutex::new((Instant::now(), Vec::new())),
             has_old,
-            plain: Keys::new(plain, has_old),
+            plain: Keys::new(plain),
             others: others.into_iter().map(|(key, id)| (key, (id, AtomicBool::new(false)))).collect(),
         }
     }
@@ -108,10 +108,11 @@ impl ReadFiles {
     }
 
     /// Writes what a scan has found. What was known stays known until there is much that may be of files that are gone: the
-    /// scan may have passed over some, and to note which ones it met costs each of its threads more than to keep them.
+    /// scan may have passed over some.
     pub fn save(&self, repo: &Repo) {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if read.1.len() < WORTHWHILE.0 && read.1.iter().map(|file| file.size).sum::<u64>() < WORTHWHILE.1 {
+        let is_little = read.1.len() < WORTHWHILE.0 && read.1.iter().map(|file| file.size).sum::<u64>() < WORTHWHILE.1;
+        if is_little && !self.plain.is_out_of_order() {
             return;
         }
         write_record(repo, RECORD, &self.all(&read.1, !self.has_old));
@@ -119,14 +120,15 @@ impl ReadFiles {
 
     /// A record of these files, and of those that were known: of all where they are kept, else of those that were met.
     fn all(&self, read: &[ReadFile], kept: bool) -> Vec<u8> {
-        let mut added: Vec<&ReadFile> = read.iter().filter(|file| file.other.is_none()).collect();
-        added.sort_unstable_by_key(|file| file.at);
+        let added = read.iter().filter(|file| file.other.is_none()).map(|file| (place_of(file.at), file.key));
+        let mut plain: Vec<(u32, u64)> = self.plain.with_places(kept).chain(added).collect();
+        plain.sort_by_key(|(place, _)| *place);
+        plain.dedup();
         let mut others: HashMap<u64, ObjectId> = read.iter().filter_map(|file| Some((file.key, file.other?))).collect();
         let stays = |met: &AtomicBool| kept || met.load(Ordering::Relaxed);
-        let plain: Vec<u64> = self.plain.those(stays).chain(added.iter().map(|file| file.key)).collect();
         others.extend(self.others.iter().filter(|(_, (_, met))| stays(met)).map(|(key, (id, _))| (*key, *id)));
         let mut record = (plain.len() as u64).to_be_bytes().to_vec();
-        record.extend(plain.iter().flat_map(|key| key.to_be_bytes()));
+        record.extend(plain.iter().flat_map(|(_, key)| key.to_be_bytes()));
         for (key, id) in others {
             record.extend(key.to_be_bytes());
             record.extend_from_slice(id.as_bytes());
@@ -141,13 +143,13 @@ const NEAR: usize = 64;
 /// So many numbers are looked for among all of them; for more, these are put in order.
 const FEW: usize = 32;
 
-/// Numbers in the order of the index, as far as it is what it was when each was written down, and which of them were met. They are
-/// asked for in that order: at random, most of the time would go to wait for the memory.
+/// Numbers in the order of the index, as it was when they were written down. They are asked for in that order: at random, most of
+/// the time would go to wait for the memory.
 #[derive(Debug, Default)]
 struct Keys {
     all: Vec<u64>,
-    /// None where that is not asked for.
-    met: Vec<AtomicBool>,
+    /// Which one file's number each was found to be: one more than the file's place in the index; 0 for those that were not met.
+    met: Vec<AtomicU32>,
     /// How far from its file's place in the index the last one was.
     shift: AtomicIsize,
     /// How many were not near.
@@ -157,23 +159,23 @@ struct Keys {
 }
 
 impl Keys {
-    fn new(all: Vec<u64>, notes_met: bool) -> Self {
+    fn new(all: Vec<u64>) -> Self {
         let mut met = Vec::new();
-        if notes_met {
-            met.resize_with(all.len(), AtomicBool::default);
-        }
+        met.resize_with(all.len(), AtomicU32::default);
         Self { all, met, ..Self::default() }
     }
 
     /// Whether the number of the file at this place in the index is among them; then it is met.
     fn meet(&self, at: usize, key: u64) -> bool {
         let near = at.saturating_add_signed(self.shift.load(Ordering::Relaxed));
-        if self.all.get(near) != Some(&key) {
-            let Some(found) = self.find_near(near, key).or_else(|| self.find_far(key)) else { return false };
+        let is_there = self.all.get(near) == Some(&key);
+        let found = if is_there { Some(near) } else { self.find_near(near, key).or_else(|| self.find_far(key)) };
+        let Some(found) = found else { return false };
+        if !is_there {
             self.shift.store(found.cast_signed() - at.cast_signed(), Ordering::Relaxed);
-            return self.note(found);
         }
-        self.note(near)
+        self.met[found].store(place_of(at), Ordering::Relaxed);
+        true
     }
 
     fn find_near(&self, near: usize, key: u64) -> Option<usize> {
@@ -184,7 +186,7 @@ impl Keys {
 
     fn find_far(&self, key: u64) -> Option<usize> {
         if self.far.fetch_add(1, Ordering::Relaxed) < FEW {
-            // That it is among them is found many times as fast as where.
+            // Whether it is among them is found many times as fast as where.
             return self.all.contains(&key).then(|| self.all.iter().position(|known| *known == key)).flatten();
         }
         let sorted = self.sorted.get_or_init(|| {
@@ -196,18 +198,25 @@ impl Keys {
         sorted.get(at).filter(|(known, _)| *known == key).map(|(_, at)| *at)
     }
 
-    fn note(&self, at: usize) -> bool {
-        if let Some(met) = self.met.get(at) {
-            met.store(true, Ordering::Relaxed);
-        }
-        true
+    /// Whether so many were looked for far away that it is worth the while to write them down in order.
+    fn is_out_of_order(&self) -> bool {
+        self.far.load(Ordering::Relaxed) > FEW.max(self.all.len() / 16)
     }
 
-    /// Those that were met, or all of them.
-    fn those(&self, stays: impl Fn(&AtomicBool) -> bool) -> impl Iterator<Item = u64> {
-        let stays = move |at: usize| self.met.get(at).is_none_or(&stays);
-        self.all.iter().enumerate().filter(move |(at, _)| stays(*at)).map(|(_, key)| *key)
+    /// All of them, or those that were met, each with its place in the index; those that were not met stay behind the one before them.
+    fn with_places(&self, all: bool) -> impl Iterator<Item = (u32, u64)> {
+        let places = self.met.iter().map(|met| met.load(Ordering::Relaxed));
+        let known = places.zip(&self.all).filter(move |(place, _)| all || *place != 0);
+        known.scan(0, |last, (place, key)| {
+            *last = if place == 0 { *last } else { place };
+            Some((*last, *key))
+        })
     }
+}
+
+/// One more than a place in the index; git's indexes have no more than this can count.
+fn place_of(at: usize) -> u32 {
+    u32::try_from(at + 1).unwrap_or(u32::MAX)
 }
 
 fn parse(record: &[u8], hash: gix::hash::Kind) -> Option<(Vec<u64>, HashMap<u64, ObjectId>)> {
@@ -312,16 +321,44 @@ mod tests {
             for place in [|at: usize, _: usize| at, |at, count| count - at, |at, _| at + 5, |at, count| at + 2 * count]
             {
                 let numbers: Vec<u64> = (0..count).map(|at| key(2 * at)).collect();
-                let keys = Keys::new(numbers.clone(), true);
+                let keys = Keys::new(numbers.clone());
                 let all = numbers.len();
                 for (at, number) in numbers.iter().enumerate() {
                     assert!(keys.meet(place(at, all), *number), "{at} of {count}");
                     assert!(!keys.meet(place(at, all), key(2 * at as u64 + 1)), "{at} of {count}");
                 }
-                assert!(keys.those(|met| met.load(Ordering::Relaxed)).eq(numbers), "all {count} are met");
-                assert_eq!(Keys::new(vec![1, 2], true).those(|met| met.load(Ordering::Relaxed)).count(), 0);
+                let met: Vec<u64> = keys.with_places(false).map(|(_, key)| key).collect();
+                assert_eq!(met, numbers, "all {count} are met");
+                assert_eq!(Keys::new(numbers).with_places(false).count(), 0);
             }
         }
+    }
+
+    #[test]
+    fn a_record_out_of_order_is_put_in_order_by_the_next_scan() {
+        let f = Fixture::new();
+        let numbers: Vec<u64> = (1..=1000_u64).filter(|number| !number.is_multiple_of(4)).collect();
+        let meet_all = || {
+            let scan = ReadFiles::load(&f.repo, 1000);
+            assert_eq!(known(&scan, numbers.iter().copied()), numbers);
+            scan.save(&f.repo);
+            scan.plain.far.into_inner()
+        };
+        let first = ReadFiles::load(&f.repo, 1000);
+        // Each is where another one is to be.
+        for number in &numbers {
+            let at = usize::try_from(number * 389 % 1009).expect("a place");
+            first.add(at, key(*number), id(1), id(1), 3);
+        }
+        first.save(&f.repo);
+        assert!(meet_all() > FEW, "they are far");
+        assert_eq!(meet_all(), 0, "each is where it is looked for");
+        // A scan that passes over most of them leaves these where they are.
+        let few = ReadFiles::load(&f.repo, 1000);
+        known(&few, [2]);
+        add(&few, 2000..2000 + MANY);
+        few.save(&f.repo);
+        assert_eq!(meet_all(), 0, "they stay in order");
     }
 
     #[test]
