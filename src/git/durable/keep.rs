@@ -16,8 +16,8 @@ use std::fs::File;
 const LONG: u64 = 16 << 20;
 
 impl Durable<'_> {
-    /// Makes the log where there is none: by it the next command knows that there was a power cut. To be called before anything
-    /// is written.
+    /// Makes the log where there is none: by it the next command knows that there was a power cut, also where nothing is in it. To
+    /// be called before anything is written.
     pub fn begin(&self) -> Result<()> {
         if !self.is_on() || self.repo.power.logs.replace(true) || self.own_log().exists() {
             return Ok(());
@@ -26,7 +26,6 @@ impl Durable<'_> {
         self.repo.make_private(&logs)?;
         let mut log = Log::open(self.own_log())?;
         log.append(&[], boot_time())?;
-        log.sync()?;
         self.sync_directories()
     }
 
