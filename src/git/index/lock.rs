@@ -175,8 +175,13 @@ impl IndexLock<'_> {
         let mut new = self.copy.clone().into_os_string();
         new.push(".new");
         let new = PathBuf::from(new);
+        // Who has git flush anything may have it flush the index.
+        let flushes = self.repo.setting("core.fsync").is_some();
         File::create_new(&new)
-            .and_then(|mut file| file.write_all(bytes))
+            .and_then(|mut file| {
+                file.write_all(bytes)?;
+                if flushes { file.sync_all() } else { Ok(()) }
+            })
             .and_then(|()| std::fs::rename(&new, &self.copy))
             .inspect_err(|_| drop(std::fs::remove_file(&new)))
             .with_context(|| format!("write '{}'", self.copy.display()))?;

@@ -292,7 +292,7 @@ fn may_be_refused(path: &BStr, is_link: bool) -> bool {
 fn has_plain_settings(repo: &Repo) -> bool {
     let off =
         ["core.ignoreCase", "core.precomposeUnicode", "core.ignoreStat", "core.splitIndex", "core.sparseCheckout"];
-    let more = ["core.fsmonitor", "core.untrackedCache", "core.sharedRepository", "core.fsync", "feature.manyFiles"];
+    let more = ["core.fsmonitor", "core.untrackedCache", "core.sharedRepository", "feature.manyFiles"];
     // Extensions that git writes for itself to read the index faster.
     let unset = ["index.threads", "index.recordEndOfIndexEntries", "index.recordOffsetTable"];
     let usual = |key, usual| repo.boolean(key).is_ok_and(|value| value.unwrap_or(usual) == usual);
@@ -456,6 +456,7 @@ mod tests {
     #[test]
     fn what_only_git_can_write_is_left_to_it() {
         assert!(staged_after("nothing in the way", &[], |_| ()));
+        assert!(staged_after("it is flushed", &["core.fsync=all"], |_| ()));
         let settings = [
             "core.ignoreCase=true",
             "core.precomposeUnicode=true",
@@ -467,7 +468,6 @@ mod tests {
             "core.untrackedCache=true",
             "core.untrackedCache=keep",
             "core.sharedRepository=group",
-            "core.fsync=all",
             "feature.manyFiles=true",
             "core.autocrlf=true",
             "core.autocrlf=input",
