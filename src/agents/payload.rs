@@ -109,6 +109,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
             path: name(TOOL_PATH),
             id: name(TOOL_CALL),
             command: text(payload, TOOL_COMMAND).filter(|_| name(TOOL_PATH).is_none()).map(|line| one_line(&line)),
+            has_other_names: false,
         }),
         directory: name(DIRECTORY).map(PathBuf::from),
     })

@@ -17,6 +17,9 @@ pub struct ToolUse {
     /// The command line, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Whether the file that it names had another name as it began, which may be the one that it writes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_other_names: bool,
 }
 
 /// The tools of agents that write the file which they name and nothing else, as [`folded`] has them.
@@ -80,7 +83,7 @@ fn folded(name: &str) -> String {
 impl ToolUse {
     /// The one file that it writes, as it names it; none where it may write any.
     pub fn only_file(&self) -> Option<&str> {
-        self.path.as_deref().filter(|_| EDITORS.contains(&folded(&self.tool).as_str()))
+        self.path.as_deref().filter(|_| !self.has_other_names && EDITORS.contains(&folded(&self.tool).as_str()))
     }
 
     /// Whether it writes no file.

@@ -726,9 +726,9 @@ fn each_end_of_a_call_that_names_no_file_costs_one_look_at_the_worktree_and_one_
 fn a_clock_that_is_set_back_keeps_no_call_in_flight() {
     let repo = repo(Mode::Commit);
     hook(&repo, BEGIN, "1");
-    repo.sh("echo early >>README.txt");
     let payload = json!({"hook_event_name": CALL, "session_id": "s", "tool_name": "Edit", "tool_use_id": "t"});
     Output::fired(&mut repo.oxundo_command(["hook", "claude"]), payload.to_string().as_bytes()).success();
+    repo.sh("echo early >>README.txt");
     // It began as the system was started, and in what is the future now.
     repo.sh("sed -i 's/\"at\":\"[0-9]*/\"at\":\"2999/; s/\"since_boot\":[0-9]*,/\"since_boot\":0,/' .git/oxundo/calls");
     assert!(repo.sh("cat .git/oxundo/calls").contains("\"since_boot\":0,"));
@@ -848,7 +848,7 @@ fn the_call_of_an_agent_that_is_gone_is_not_in_flight() {
     // git is the agent, and is gone when this is done.
     std::fs::write(
         repo.home().join("agent"),
-        format!("{}; echo early >>README.txt; {call}\n:", self::call(BEGIN, 1, "")),
+        format!("{}; {call}; echo early >>README.txt\n:", self::call(BEGIN, 1, "")),
     )
     .expect("write the agent");
     repo.sh("git -c alias.agent='!sh ../home/agent; :' agent");

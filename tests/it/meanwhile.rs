@@ -1,6 +1,6 @@
 //! What the user saves, stages and commits between an agent's calls: it is in no commit of the agent's, and undo keeps it.
 
-use crate::sandbox::{Mode, Output, Sandbox};
+use crate::sandbox::{Mode, Output, Sandbox, State};
 use crate::steps::{call, edit, hook, shell, tick};
 use serde_json::json;
 
@@ -961,5 +961,107 @@ fn what_the_user_saves_while_the_agent_asks_them_is_theirs() {
         ends(&repo);
         repo.undo();
         repo.assert_file("late.txt", "l\nmine\n", tool);
+    }
+}
+
+/// A call begins, and nothing tells of its end: it was denied, or stopped.
+fn begins(repo: &Sandbox, id: u32, tool: &str) {
+    let about = json!({"tool_name": tool, "tool_use_id": id.to_string(), "tool_input": {"command": "make"}});
+    hook(repo, "s", "PreToolUse", &about);
+}
+
+#[test]
+fn what_the_user_did_before_a_call_that_ends_nowhere_is_theirs() {
+    let acts = [
+        ("saved", "echo mine >>late.txt; echo mine >mine.txt; sed -i s/8/mine/ both.txt"),
+        ("staged", "echo mine >mine.txt; git add mine.txt; sed -i s/8/mine/ both.txt"),
+        ("committed", "echo mine >mine.txt; git add mine.txt; git commit -qm own; echo mine >>late.txt"),
+        ("committed nothing", "git commit -q --allow-empty -m own"),
+        ("made a branch", "git branch mine"),
+    ];
+    for (what, act) in acts {
+        let ways = [
+            (Mode::Commit, "Bash", "Stop"),
+            (Mode::Ghost, "Bash", "UserPromptSubmit"),
+            (Mode::Commit, "Task", "SessionEnd"),
+        ];
+        for (mode, tool, ends_by) in ways {
+            let repo = begun(mode, "true");
+            let twin = repo.copy();
+            edit(&repo, 1, "both.txt", "sed -i s/1/its/ both.txt");
+            // The commit has one name in both.
+            let act =
+                &format!("export GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'; {act}");
+            user(&repo, act);
+            twin.sh(act);
+            begins(&repo, 2, tool);
+            user(&repo, "echo its >its.txt");
+            // What only looks or names one file says nothing of it.
+            call(&repo, "s", 3, "Read", &json!({"file_path": repo.path("a.txt")}), "true");
+            edit(&repo, 4, "a.txt", "echo its >>a.txt");
+            // As if it had been so for long.
+            repo.sh("sed -i 's/\"since_boot\":[0-9]*,/\"since_boot\":0,/' .git/oxundo/calls");
+            let told = repo.json(["undo", "--dry-run"]).1["files"].clone();
+            hook(&repo, "s", ends_by, &json!({}));
+            if ends_by == "UserPromptSubmit" {
+                ends(&repo);
+            }
+            let its = repo.git(["log", "-p", "--format=", "--grep=work of s"]);
+            assert!(!its.contains("+mine"), "{what}, {mode:?}: {its}");
+            let after = repo.state();
+            assert_eq!(repo.json(["undo"]).1["files"], told, "it was planned so, with the turn open");
+            repo.state().assert_is(&twin.state(), &format!("{what}, {mode:?}, {tool}, {ends_by}"));
+            repo.redo();
+            repo.state().assert_is(&after, "and on again");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn what_the_user_saved_before_a_call_that_ends_nowhere_stays_where_undo_leads_to_a_step() {
+    let repo = begun(Mode::Commit, "true");
+    edit(&repo, 1, "a.txt", "echo its >>a.txt");
+    edit(&repo, 2, "both.txt", "sed -i s/1/its/ both.txt");
+    user(&repo, "echo mine >>late.txt; echo mine >mine.txt");
+    begins(&repo, 3, "Bash");
+    ends(&repo);
+    repo.oxundo(["undo", "--to", "1.1"]).success();
+    assert_eq!(repo.sh("cat a.txt late.txt mine.txt; head -1 both.txt"), "a\nits\nl\nmine\nmine\n1");
+}
+
+#[test]
+fn an_edit_through_another_name_of_a_file_is_the_agents() {
+    let links = [
+        ("ln -s both.txt link", "link", "sed -i --follow-symlinks s/1/its/ link"),
+        ("ln -s \"$PWD/both.txt\" link", "link", "sed -i --follow-symlinks s/1/its/ link"),
+        ("echo link >.gitignore; ln -s both.txt link", "link", "sed -i --follow-symlinks s/1/its/ link"),
+        ("ln -s new.txt link", "link", "echo its >link"),
+        ("ln -s both.txt link", "link", "rm link; echo its >link"),
+        ("ln both.txt hard.txt", "hard.txt", "sed s/1/its/ both.txt >hard.tmp; cat hard.tmp >hard.txt; rm hard.tmp"),
+    ];
+    for (before, named, script) in links {
+        for mode in Mode::BOTH {
+            let repo = begun(mode, &format!("{before}; git add -A; git commit -qm link; echo dirty >>late.txt"));
+            shell(&repo, 1, "echo its >>a.txt");
+            user(&repo, "echo mine >>staged.txt");
+            let before = repo.state();
+            edit(&repo, 2, named, script);
+            user(&repo, "echo mine >mine.txt");
+            ends(&repo);
+            let steps = repo.json(["log", "--steps"]).1;
+            assert_eq!(steps["turns"][0]["steps"].as_array().map(Vec::len), Some(2), "{script}: {steps}");
+            assert_eq!(repo.json(["status"]).1["undo_depth"], 1);
+            let after = repo.state();
+            repo.oxundo(["undo", "--to", "1.1"]).success();
+            let files = |state: State| state.only(|fact| fact.starts_with("on disk ") && !fact.contains("mine.txt"));
+            files(repo.state()).assert_is(&files(before), script);
+            repo.redo();
+            repo.undo();
+            assert_eq!(repo.sh("cat * | grep -c its || :"), "0", "{script}: all of it is undone");
+            repo.assert_file("staged.txt", "s\nmine\n", "the user's stays");
+            repo.redo();
+            repo.state().assert_is(&after, "and on again");
+        }
     }
 }

@@ -36,6 +36,11 @@ fn saved_directory(turn: u64) -> String {
     format!("{}/saved", turn_directory(turn))
 }
 
+/// Where a timeline's tree has the state that was there before a call of a turn which ended nowhere.
+fn found_directory(turn: u64) -> String {
+    format!("{}/found", turn_directory(turn))
+}
+
 impl Stored<'_> {
     /// The number of the last step of a turn; 0 where it has none.
     pub fn last_step(&self, turn: u64) -> Result<u64> {
@@ -102,8 +107,16 @@ impl Stored<'_> {
 
     /// The state before a turn with what the user saved while it was open, where that was anything.
     pub fn saved(&self, turn: u64) -> Result<Option<Checkpoint>> {
-        let path = saved_directory(turn);
-        let entry = Objects::new(self.repo).tree_entry(self.tree, path.as_str().into())?;
+        self.state_at(turn, &saved_directory(turn))
+    }
+
+    /// The state in which a call found all that ended nowhere, where somebody had changed something since the last step.
+    pub fn found(&self, turn: u64) -> Result<Option<Checkpoint>> {
+        self.state_at(turn, &found_directory(turn))
+    }
+
+    fn state_at(&self, turn: u64, path: &str) -> Result<Option<Checkpoint>> {
+        let entry = Objects::new(self.repo).tree_entry(self.tree, path.into())?;
         let read = entry.map(|(_, tree)| Checkpoints::new(self.repo).read_checkpoint(tree)).transpose();
         read.map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {turn}: {}", error_chain(&error))))
     }
@@ -113,6 +126,11 @@ impl Update<'_> {
     /// Adds the state before a turn with what the user saved while it was open.
     pub fn put_saved(&mut self, turn: u64, state: &Checkpoint) -> Result<()> {
         self.put_state(saved_directory(turn), &state.alone())
+    }
+
+    /// Adds the state in which a call found all that ended nowhere.
+    pub fn put_found(&mut self, turn: u64, state: &Checkpoint) -> Result<()> {
+        self.put_state(found_directory(turn), &state.alone())
     }
 
     /// Puts another record in the place of a step's.

@@ -118,7 +118,10 @@ fn work_of(
     let told = if is_open { calls::in_open_turn_of(repo, worktree) } else { Vec::new() };
     if !(turn.users_end || (is_open && is_users_end(repo, timeline, turn, &told)?)) {
         let last = work.last().map_or(&start, |(_, to)| to).clone();
-        let found = found_by_only_unknown(&told).map(|moved| start.with(moved));
+        let found = match found_by_only_unknown(&told) {
+            Some(moved) => Some(start.with(moved)),
+            None => timeline.found(turn.turn)?.map(|found| Pointers::of(&found)),
+        };
         work.push((found.unwrap_or(last), end()?));
     }
     Ok(work)

@@ -136,7 +136,8 @@ fn append(repo: &Repo, mark: &CallMark) -> Result<()> {
 pub fn carry_over(repo: &Repo, calls: Vec<ToolCall>, parts: &[Participant]) -> Result<()> {
     for call in calls.into_iter().filter(|call| call.ended_at.is_none()) {
         if parts.iter().any(|part| part.session == call.session) {
-            append(repo, &CallMark::of(call))?;
+            // What it found was found before this turn.
+            append(repo, &CallMark { state: None, moved: None, ..CallMark::of(call) })?;
         }
     }
     Ok(())

@@ -97,7 +97,10 @@ fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64]) {
     let Some(last) = undone.last().filter(|_| !is_quiet) else { return };
     let (turns, are) = if undone.len() == 1 { ("turn", "is") } else { ("turns", "are") };
     let left = listed(undone);
-    view.warn(format!("{turns} {left} {are} left beside turn {}: 'oxundo redo --to {last}' goes back there", turn.turn));
+    view.warn(format!(
+        "{turns} {left} {are} left beside turn {}: 'oxundo redo --to {last}' goes back there",
+        turn.turn
+    ));
 }
 
 /// Puts what is known of a turn at its end into the next timeline.
@@ -135,6 +138,9 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let told = calls::in_open_turn(view.repo);
     if let Some(goal) = &theirs.goal {
         update.put_saved(turn.turn, goal)?;
+    }
+    if let Some(found) = &theirs.found {
+        update.put_found(turn.turn, found)?;
     }
     update.put_turn(turn)?;
     update.put_above(turn)?;

@@ -15,6 +15,7 @@ use crate::model::operation::Operation;
 use crate::model::pointers::Pointers;
 use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
+use crate::ops::turn::found::found_by_unended;
 use crate::ops::turn::reach::is_any_at_large;
 use crate::ops::turn::states;
 use crate::ops::view::View;
@@ -47,7 +48,11 @@ struct Gap {
 }
 
 /// All that changed outside of the calls in a turn, in order.
-pub struct Gaps(Vec<Gap>);
+pub struct Gaps {
+    all: Vec<Gap>,
+    /// The state before a call that ended nowhere, up to which they go.
+    pub found: Option<Checkpoint>,
+}
 
 impl Gaps {
     /// What changed between the steps after this one, and after the last, where its agents tell of all their calls.
@@ -55,7 +60,7 @@ impl Gaps {
         let (timeline, checkpoints) = (&view.timeline, Checkpoints::new(view.repo));
         let mut gaps = Vec::new();
         if !tells_all(turn) {
-            return Ok(Self(gaps));
+            return Ok(Self { all: gaps, found: None });
         }
         let gap = |from: &Checkpoint, to: &Checkpoint| {
             let work = checkpoints.work_between(from, to)?;
@@ -67,19 +72,22 @@ impl Gaps {
             let Some(found) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
             gaps.push(gap(&states::after(timeline, turn, step - 1)?, &found)?);
         }
+        let last = states::after(timeline, turn, last)?;
+        let found = if turn.users_end { None } else { found_by_unended(view, turn, &last, after)? };
         if turn.users_end {
-            let last = states::after(timeline, turn, last)?;
             gaps.push(gap(&last, &checkpoints.with_files(after, &unended(view, turn, &last)?)?)?);
+        } else if let Some(found) = &found {
+            gaps.push(gap(&last, found)?);
         }
         gaps.retain(|gap| !gap.work.is_empty() || gap.from != gap.to);
-        Ok(Self(gaps))
+        Ok(Self { all: gaps, found })
     }
 
     /// Tells what git wrote from what was saved. Without what calls did HEAD begins where `start` has it, and goes where the user
     /// led it, or `stays`.
     pub fn find_checkouts(&mut self, view: &View<'_>, start: &Checkpoint, stays: bool) -> Result<()> {
         let mut own = Pointers::of(start);
-        for gap in &mut self.0 {
+        for gap in &mut self.all {
             let was = own.head.clone();
             if !stays {
                 own.follow(&gap.from, &gap.to);
@@ -91,12 +99,12 @@ impl Gaps {
 
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// Where HEAD, branches and the stash list are without what was done to them by calls.
     pub fn led(&self, mut start: Pointers) -> Pointers {
-        for gap in &self.0 {
+        for gap in &self.all {
             start.follow(&gap.from, &gap.to);
         }
         start
@@ -104,12 +112,12 @@ impl Gaps {
 
     /// Where the user led them from, and where to.
     pub fn moves(self) -> Vec<(Pointers, Pointers)> {
-        self.0.into_iter().map(|gap| (gap.from, gap.to)).filter(|(from, to)| from != to).collect()
+        self.all.into_iter().map(|gap| (gap.from, gap.to)).filter(|(from, to)| from != to).collect()
     }
 
     /// What git is in the middle of without what calls began and ended.
     pub fn operation(&self, mut start: Operation) -> Operation {
-        for change in self.0.iter().filter_map(|gap| gap.work.operation.as_ref()) {
+        for change in self.all.iter().filter_map(|gap| gap.work.operation.as_ref()) {
             follow(&mut start, change);
         }
         start
@@ -126,7 +134,7 @@ impl Gaps {
         let checkpoints = Checkpoints::new(view.repo);
         let (mut staged, mut saved) = (BTreeMap::new(), Saved::of(view, base));
         checkpoints.merging(|merge| {
-            for gap in &self.0 {
+            for gap in &self.all {
                 saved.follow(gap, merge)?;
                 for (path, change) in &gap.work.index {
                     if gap.checkout.as_ref().is_some_and(|checkout| checkout.wrote_entries(path, change)) {
@@ -157,10 +165,11 @@ impl Gaps {
         let checkpoints = Checkpoints::new(view.repo);
         let base = state.clone();
         let mut saved = Saved::of(view, &base);
-        checkpoints.merging(|merge| self.0.iter().try_for_each(|gap| saved.follow(gap, merge)))?;
+        checkpoints.merging(|merge| self.all.iter().try_for_each(|gap| saved.follow(gap, merge)))?;
         let files: Vec<_> = saved.files.into_iter().collect();
         let mut directories: BTreeMap<BString, Option<u32>> = BTreeMap::new();
-        for (gap, (path, change)) in self.0.iter().flat_map(|gap| gap.work.directories.iter().map(move |it| (gap, it)))
+        for (gap, (path, change)) in
+            self.all.iter().flat_map(|gap| gap.work.directories.iter().map(move |it| (gap, it)))
         {
             if let Some(checkout) = &gap.checkout
                 && checkout.moved_directory(view, path.as_bstr())?

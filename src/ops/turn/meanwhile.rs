@@ -44,6 +44,8 @@ pub struct Theirs {
     staged: BTreeSet<BString>,
     /// Where the user led HEAD, branches and the stash list from, and where to.
     moves: Vec<(Pointers, Pointers)>,
+    /// The state before a call that ended nowhere, where they had changed something by then.
+    pub found: Option<Checkpoint>,
 }
 
 /// Whose a path is that changed in a turn.
@@ -83,11 +85,12 @@ impl Theirs {
         let is_nothing = staged.is_empty()
             && led == start
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
+        let found = gaps.found.take();
         let mut moves = gaps.moves();
         if !owned.is_empty() && led.head != start.head {
             moves.push((start, led));
         }
-        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves })
+        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found })
     }
 
     /// The commits to which the user led HEAD and branches, and those below them.

@@ -7,6 +7,7 @@ pub mod calls;
 mod checkouts;
 pub mod commit;
 pub mod end;
+mod found;
 mod gaps;
 pub mod leftover;
 pub mod meanwhile;

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where a call may write.
@@ -35,7 +36,7 @@ impl Reach {
             return Self::Nowhere;
         }
         let Some(named) = tool.only_file() else { return Self::Anywhere };
-        let full = repo.top().join(repo.prefix()).join(Path::new(named));
+        let full = full_path(repo, named);
         // A link is not followed at the end of a path: a file may be written in its place.
         let (Some((above, name)), Ok(top)) = (place_of(&full), repo.top().canonicalize()) else {
             return Self::Anywhere;
@@ -45,6 +46,17 @@ impl Reach {
         // What git keeps for itself is no file of the worktree.
         if is_storable(path.as_bstr(), true) { Self::File(path) } else { Self::Nowhere }
     }
+}
+
+/// A tool's call, as it begins: the file that it names may be a link to another one, or have more names than one.
+pub fn as_begun(repo: &Repo, tool: &ToolUse) -> ToolUse {
+    let about = tool.only_file().and_then(|named| full_path(repo, named).symlink_metadata().ok());
+    let has_other_names = about.is_some_and(|file| file.is_symlink() || (file.is_file() && file.nlink() > 1));
+    ToolUse { has_other_names, ..tool.clone() }
+}
+
+fn full_path(repo: &Repo, named: &str) -> PathBuf {
+    repo.top().join(repo.prefix()).join(Path::new(named))
 }
 
 /// The nearest directory above a file that is there, without links in it, and the names from there on: a call may make the

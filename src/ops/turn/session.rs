@@ -23,6 +23,7 @@ use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
+use crate::ops::turn::reach::as_begun;
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, missed, steps};
 use crate::ops::view::View;
@@ -92,6 +93,7 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
         (step, open) => take_step(&mut locked, call, step, open, running)?,
     };
     if let Some(tool) = call.tool.as_ref().filter(|_| step != SessionStep::Nothing) {
+        let tool = &as_begun(repo, tool);
         let found = match adapter(&call.part.agent) {
             // Evidence is less than the call.
             Some(_) => steps::found_before(&locked, tool).unwrap_or_default(),

@@ -18,12 +18,13 @@ use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended, l
 use crate::model::checkpoint::{Checkpoint, IndexEntry};
 use crate::model::path::parents;
 use crate::model::plan::{Op, Plan};
-use crate::model::pointers::{Moved, Pointers};
+use crate::model::pointers::Pointers;
 use crate::model::step::{Share, Step};
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::{FoundBefore, Left};
+use crate::ops::turn::found::{commits_of, found_state, lead_before};
 use crate::ops::turn::reach::{Reach, found_by, is_any_at_large, may_write};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, states};
@@ -180,7 +181,7 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
             let is_found = found.is_some();
             let mut seen = all(locked, &turn, (&last, found), &told, call)?;
             if !is_found {
-                lead_before(locked.repo, &start, &last, (&told, call), &mut seen);
+                lead_before(locked.repo, &start, &last, (&told, call), (&mut seen.before, &seen.after));
             }
             (seen, Looked::All)
         }
@@ -189,52 +190,6 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     let goes_on = turn.origin.part_of(part).is_some_and(|part| calls::leaves_behind(part, call));
     put(locked, &turn, (&start, &last), &told, (part, call), &seen)?;
     calls::record_look(locked.repo, part, tool, if goes_on { Looked::GoesOn } else { extent })
-}
-
-/// Where somebody had led HEAD, branches and the stash list before a call began is in the state before it.
-fn lead_before(
-    repo: &Repo,
-    start: &Pointers,
-    last: &Checkpoint,
-    (told, call): (&[ToolCall], &ToolCall),
-    seen: &mut Seen,
-) {
-    let is_at_large = |one: &&ToolCall| Reach::of(repo, &one.tool) == Reach::Anywhere;
-    let is_unknown = |one: &&ToolCall| one.is_unknown() || one.told == call.told;
-    let unknown = told.iter().filter(is_unknown).filter(is_at_large);
-    let Some(first) = unknown.min_by_key(|one| one.told.0) else { return };
-    // What was looked at since it began is known better.
-    let is_later = |one: &&ToolCall| one.is_known && one.told.1.is_some_and(|end| end > first.told.0);
-    let is_stale = told.iter().filter(is_at_large).any(|one| is_later(&one));
-    let is_there = |moved: &&Moved| commits_of(moved).all(|pin| Objects::new(repo).has_commit(pin.0));
-    let Some(moved) = first.moved.as_ref().filter(|_| call.state.is_none() && !is_stale).filter(is_there) else {
-        return;
-    };
-    let (found, known, now) = (start.with(moved), Pointers::of(last), Pointers::of(&seen.after));
-    if found == known {
-        return;
-    }
-    let before = seen.before.get_or_insert_with(|| last.clone());
-    if (&found.head, &found.stash) == (&now.head, &now.stash) {
-        // The call did nothing that git keeps an index for.
-        before.index = seen.after.index.clone();
-    }
-    found.put_into(before);
-}
-
-/// The state that was found as this call began, or one before it that is not over: what somebody else had changed by then is in
-/// no step yet. What steps have told since is in it.
-fn found_state(view: &View<'_>, last: &Checkpoint, told: &[ToolCall], call: &ToolCall) -> Result<Option<Checkpoint>> {
-    let is_there = |one: &&ToolCall| one.state.is_some_and(|state| Objects::new(view.repo).has_object(state));
-    let begun = told.iter().filter(|one| one.told.0 <= call.told.0 && (one.is_unknown() || one.told == call.told));
-    let Some(first) = begun.filter(is_there).max_by_key(|one| one.told.0) else { return Ok(None) };
-    let is_later = |one: &ToolCall| one.is_known && one.told.1.is_some_and(|end| end > first.told.0);
-    if is_any_at_large(view.repo, told.iter().filter(|one| is_later(one))) {
-        return Ok(None);
-    }
-    let state = first.state.map(|state| Checkpoints::new(view.repo).read_checkpoint(state)).transpose()?;
-    let since: Vec<BString> = found_by(view.repo, told, is_later, last)?.into_keys().collect();
-    state.map(|state| Checkpoints::new(view.repo).with_paths_of(&state, last, &since)).transpose()
 }
 
 /// Looks at the file that a call names, and at what is staged of it where somebody had staged that before it.
@@ -381,11 +336,11 @@ pub fn record_watched(locked: &mut Locked<'_>, turn: &Turn, state: Checkpoint, b
 
 /// The path in it as other paths are, where it is that of a file here.
 fn as_seen_from_top(repo: &Repo, tool: &ToolUse) -> ToolUse {
-    let path = match Reach::of(repo, tool) {
-        Reach::File(path) => Some(quoted(path.as_bstr())),
-        _ => tool.path.clone(),
-    };
-    ToolUse { path, ..tool.clone() }
+    let mut tool = ToolUse { has_other_names: false, ..tool.clone() };
+    if let Reach::File(path) = Reach::of(repo, &tool) {
+        tool.path = Some(quoted(path.as_bstr()));
+    }
+    tool
 }
 
 fn write(locked: &mut Locked<'_>, step: &Step, files: &[FileChange], start: &Pointers, seen: &Seen) -> Result<()> {
@@ -400,13 +355,6 @@ fn write(locked: &mut Locked<'_>, step: &Step, files: &[FileChange], start: &Poi
     let message = format!("step {} ({}: {})", step.name(), step.agent, step.label());
     let plan = Plan::empty(Op::Begin, locked.head.clone());
     locked.carry_out(&plan, update, message, Vec::new(), None)
-}
-
-/// The commits that HEAD, branches and the stash list were led to.
-fn commits_of(moved: &Moved) -> impl Iterator<Item = Pin> {
-    let stashed = moved.stash.iter().flatten().map(|entry| entry.id);
-    let tips = moved.branches.values().filter_map(|tip| tip.0);
-    tips.chain(moved.head.iter().filter_map(|head| head.commit)).chain(stashed).map(Pin)
 }
 
 fn hold(state: &mut Timeline, pins: impl Iterator<Item = Pin>) {
