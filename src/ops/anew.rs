@@ -104,6 +104,9 @@ impl<'a, 'r> Anew<'a, 'r> {
             return Ok(false);
         }
         let amended = objects.seen(from);
+        if objects.change_the_same(&original.seen, commit) && !objects.change_the_same(&amended, commit) {
+            return Ok(false);
+        }
         let (work, changes) = (objects.changes_between(Some(from), to)?, objects.changes_in(commit));
         let has_message = |of: &Seen| {
             of.features.as_ref().zip(commit.features.as_ref()).is_some_and(|(of, commit)| of.has_message_of(commit))

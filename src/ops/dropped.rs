@@ -104,8 +104,8 @@ pub fn fates(view: &View<'_>, lowest: u64) -> Result<Fates> {
         Some(seen[*pairs.get(&original)?].id)
     };
     let mut found: Vec<Option<ObjectId>> = lost.iter().map(copy).collect();
-    let rewrites = line.rewrites(&objects)?;
-    let rewriters = line.rewriters(&objects, anew, &rewrites)?;
+    let taken_off = line.rewrites(&objects)?;
+    let rewriters = line.rewriters(&objects, anew, &taken_off)?;
     let rest = Rest::of(anew, &originals, &seen, &pairs);
     look_in(&rest, lost, &mut found, |at| rewriters[at].is_none())?;
     for at in 0..lost.len() {
@@ -116,7 +116,7 @@ pub fn fates(view: &View<'_>, lowest: u64) -> Result<Fates> {
     // What was rewritten may be there though that is not.
     look_in(&rest, lost, &mut found, |_| true)?;
     if found.contains(&None) {
-        look_in_both(anew, &originals, &seen, &rewrites, lost, &mut found)?;
+        look_in_both(anew, &originals, &seen, &taken_off, lost, &mut found)?;
     }
     // What HEAD stands on may not be known by its commits.
     let is_known = line.there.first().is_some_and(|node| node.turn > lost[0].turn) || found[0].is_some();

@@ -237,6 +237,32 @@ fn a_copy_of_the_users_commit_that_a_turn_amended_is_not_the_turns() {
 }
 
 #[test]
+fn what_oxundo_made_one_of_is_the_squashs_under_another_message_too() {
+    for is_one_second in [true, false] {
+        let squash = "\"$OXUNDO\" -q squash 1..";
+        let reword = "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/reword/' GIT_EDITOR='sed -i 1s/^/X/' git rebase -q -i HEAD~2";
+        for above in [false, true] {
+            let repo = turns_then(2, is_one_second, &[squash]);
+            if above {
+                repo.agent(&work(4));
+                repo.sh(reword);
+            } else {
+                repo.sh("git commit -q --amend -m reworded");
+                repo.agent(&work(4));
+            }
+            let log = repo.oxundo(["log"]).out();
+            assert!((1..=4).all(|turn| standing(&repo)[&turn] == "done"), "{log}");
+            assert_eq!(repo.json(["status"]).1["undo_depth"], 4, "{log}");
+            let before = repo.state();
+            repo.oxundo(["undo", "2"]).success();
+            assert_eq!(repo.git(["log", "-1", "--format=%s"]), "t2", "the squash is undone");
+            repo.oxundo(["redo", "2"]).success();
+            repo.state().assert_is(&before, "and on again");
+        }
+    }
+}
+
+#[test]
 fn log_names_the_commit_that_history_has_below_a_newer_turn_too() {
     let repo = turns_then(2, false, &["git reset -q --soft HEAD~2; git commit -qm both"]);
     let both = repo.git(["rev-parse", "--short=7", "HEAD"]);

@@ -20,7 +20,9 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
             }
             return refusal.into();
         }
-        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => with_add(refusal, now),
+        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => {
+            with_add(with_diff(view, refusal), now)
+        }
         Ok(refusal) => return refusal.into(),
         Err(error) => return error,
     };
@@ -38,6 +40,19 @@ pub fn beside_later(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint, (ol
     refusal.hints.retain(|hint| is_users || !is_stash(hint));
     let line = format!("run 'oxundo undo --only {oldest}..{newest}' to take out all turns from {oldest} to {newest}");
     with_restore(view, refusal.hint(line), Op::Undo, oldest)
+}
+
+/// Where no turn is done, there is none since which something changed.
+fn with_diff(view: &View<'_>, mut refusal: Refusal) -> Refusal {
+    let is_diff = |hint: &&mut String| hint.starts_with("run 'oxundo diff'");
+    if matches!(view.top(), Ok(None)) {
+        refusal
+            .hints
+            .iter_mut()
+            .filter(is_diff)
+            .for_each(|hint| "run 'git diff' to see what you changed".clone_into(hint));
+    }
+    refusal
 }
 
 /// git stashes nothing where one of the files is unmerged.

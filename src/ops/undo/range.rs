@@ -59,7 +59,7 @@ impl TurnRange {
             },
             Extent::To(words) => Self::to(view, op, goal(view, op, words)?)?,
         };
-        range.check_branches(view)?;
+        range.check_branches(view, extent)?;
         if range.turns.is_empty() {
             let refusal = nothing(op, "that turn is the last one done");
             return Err(match extent {
@@ -74,7 +74,7 @@ impl TurnRange {
     }
 
     /// Refuses to go on with another branch's turns below one that began a branch: `log` shows those that this branch has.
-    fn check_branches(&self, view: &View<'_>) -> Result<()> {
+    fn check_branches(&self, view: &View<'_>, extent: &Extent) -> Result<()> {
         let passed = &self.turns[..self.back.saturating_sub(1)];
         let Some(at) = passed.iter().position(Turn::began_branch) else { return Ok(()) };
         let turn = &passed[at];
@@ -89,8 +89,16 @@ impl TurnRange {
             0 => "oxundo undo".to_owned(),
             _ => format!("oxundo undo --to {}", below(view, turn).unwrap_or(0)),
         });
+        let again = match extent {
+            // Those up to there are undone by then.
+            Extent::Steps(steps) => {
+                let undone = passed[..=at].iter().filter(|turn| !turn.is_part()).count() as u64;
+                format!("'oxundo undo {}' for the others", steps.saturating_sub(undone))
+            }
+            Extent::To(_) => "the same command again".to_owned(),
+        };
         Err(Refusal::new(Code::Branch, message)
-            .hint(format!("run '{back}' to go back to {other}, then the same command again"))
+            .hint(format!("run '{back}' to go back to {other}, then {again}"))
             .into())
     }
 
@@ -132,7 +140,8 @@ impl TurnRange {
     pub fn to(view: &View<'_>, op: Op, goal: u64) -> Result<Self> {
         let mut walk = LineWalk::from(view, op)?;
         if op == Op::Redo && walk.place.undone.contains(&goal) {
-            while walk.last_whole()? != goal || walk.goes_on()? {
+            let is_part = view.timeline.require_turn(goal)?.is_part();
+            while if is_part { walk.place.top != Some(goal) } else { walk.last_whole()? != goal || walk.goes_on()? } {
                 let Some(turn) = walk.next()? else { break };
                 walk.over(turn)?;
             }
