@@ -74,6 +74,8 @@ pub struct Present {
     pub directories: BTreeMap<BString, u32>,
     /// The modes of directories above these whose permissions keep the owner from changing their content.
     pub closed: BTreeMap<BString, u32>,
+    /// Those above these that are not there, and the modes that they would have.
+    pub missing: BTreeMap<BString, u32>,
     /// Index entries, by path.
     pub index: BTreeMap<BString, Vec<IndexEntry>>,
     /// Files whose entries somebody changed, and what turns beside the walk did to them, from the side that is farther from it:
@@ -806,7 +808,11 @@ impl Planner<'_, '_> {
             let (from, to) = (self.directory_found_at(path), to.or_else(stays));
             (from != to).then(|| DirectoryMove { path: path.clone(), from, to })
         });
-        moves.collect()
+        // The user may have deleted a directory with all that is in it, of which a file is overwritten.
+        let is_made = |path: &BString| needed.contains(path.as_bstr()) && !self.directories.contains_key(path);
+        let missing = self.present.missing.iter().filter(|(path, _)| is_made(path));
+        let made = missing.map(|(path, mode)| DirectoryMove { path: path.clone(), from: None, to: Some(*mode) });
+        moves.chain(made).collect()
     }
 
     fn finish(mut self, op: Op) -> Result<Plan, Refusal> {

@@ -672,3 +672,26 @@ fn the_sizes_of_what_a_turn_made_do_not_matter() {
         }
     });
 }
+
+#[test]
+fn a_file_whose_directory_the_user_deleted_is_overwritten_in_a_new_one() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.sh("mkdir -p d/e; echo 1 >d/e/f; echo other >d/e/other; git add -A; git commit -qm files");
+        let before = repo.state();
+        repo.turn(mode, "echo 2 >>d/e/f; echo 3 >new");
+        repo.sh("rm -r d");
+        let edited = repo.state();
+        assert_eq!(repo.json(["undo"]).1["error"]["code"], "conflict");
+        repo.state().assert_is(&edited, "a refusal changes nothing");
+        for words in [&["undo", "--edits=overwrite"][..], &["restore", "--exact", "1:before"]] {
+            repo.oxundo(words).success();
+            let here = |fact: &str| fact.starts_with("on disk ") && !fact.contains("other");
+            repo.state().only(here).assert_is(&before.clone().only(here), "all that the turn changed is as it was");
+            let back = if words[0] == "undo" { "redo" } else { "undo" };
+            repo.oxundo([back]).success();
+            repo.state().assert_is(&edited, "and as the user had left it");
+        }
+        repo.assert_sound();
+    }
+}

@@ -51,11 +51,15 @@ impl Checkpoints<'_> {
         }
         let changed = deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()));
         for path in all_parents(changed.map(|path| path.as_bstr())) {
-            if let Lookup::There(stat) = Worktree::new(self.repo).find(path)?
-                && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-                && captured_mode(now, path, &stat) & OPEN != OPEN
-            {
-                present.closed.insert(path.to_owned(), captured_mode(now, path, &stat));
+            match Worktree::new(self.repo).find(path)? {
+                Lookup::There(stat)
+                    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+                        && captured_mode(now, path, &stat) & OPEN != OPEN =>
+                {
+                    present.closed.insert(path.to_owned(), captured_mode(now, path, &stat));
+                }
+                Lookup::Absent => drop(present.missing.insert(path.to_owned(), now.modes.usual.directory)),
+                Lookup::There(_) | Lookup::Behind(_) => {}
             }
         }
         for (path, change) in deltas().flat_map(|delta| &delta.aside) {
