@@ -580,7 +580,9 @@ pub struct Session<'a> {
 impl Session<'_> {
     /// Its agent, with the model where it is known.
     pub fn assistant(&self) -> String {
-        self.model.as_ref().map_or_else(|| self.agent.to_owned(), |model| format!("{}:{model}", self.agent))
+        // What follows it on another line would be another trailer.
+        let agent = self.agent.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.model.as_ref().map_or(agent.clone(), |model| format!("{agent}:{model}"))
     }
 
     /// The first lines of what git may be told of what it was asked for.
