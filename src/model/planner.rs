@@ -247,6 +247,7 @@ impl Planner<'_, '_> {
         self.asides(turn, &mut way_back);
         self.turn_files(turn, forget, &mut way_back)?;
         self.turn_directories(turn, &mut way_back);
+        self.make_directories(&mut way_back);
         self.refs(turn, &mut way_back);
         Ok(way_back)
     }
@@ -349,11 +350,30 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
+    /// The user may have deleted a directory with all that is in it, of which a file is overwritten.
+    fn make_directories(&mut self, way_back: &mut ReturnState) {
+        if self.present.missing.is_empty() {
+            return;
+        }
+        let written = self.files.iter().filter(|(_, to)| to.is_some()).map(|(path, _)| path.as_bstr());
+        let needed: BTreeSet<BString> = all_parents(written).into_iter().map(ToOwned::to_owned).collect();
+        for (path, mode) in self.present.missing.iter().filter(|(path, _)| needed.contains(*path)) {
+            if !self.directories.contains_key(path) {
+                self.directories.insert(path.clone(), Some(*mode));
+                way_back.directories.push(DirectoryMove { path: path.clone(), from: Some(*mode), to: None });
+            }
+        }
+        way_back.directories.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+
     fn turn_directories(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) {
-        for (path, change) in &turn.delta.directories {
+        let own = turn.delta.directories.iter().map(|(path, change)| (path, change.clone()));
+        let returns = turn.returns.directories.iter().filter(|other| !turn.delta.directories.contains_key(&other.path));
+        let made = returns.map(|other| (&other.path, Change::new(other.from, other.to)));
+        for (path, change) in own.chain(made) {
             let standing = self.directory_found_at(path);
             let now = *self.directories.entry(path.clone()).or_insert(standing);
-            let change = turn.returns.directory(path).filter(|r| r.from == now).unwrap_or_else(|| change.clone());
+            let change = turn.returns.directory(path).filter(|r| r.from == now).unwrap_or(change);
             // A directory that the user changed stays; only empty ones are ever removed.
             let next = resolve_trivially(&now, &change).unwrap_or(now);
             if let (Some(mode), None) = (now, next) {
@@ -808,11 +828,7 @@ impl Planner<'_, '_> {
             let (from, to) = (self.directory_found_at(path), to.or_else(stays));
             (from != to).then(|| DirectoryMove { path: path.clone(), from, to })
         });
-        // The user may have deleted a directory with all that is in it, of which a file is overwritten.
-        let is_made = |path: &BString| needed.contains(path.as_bstr()) && !self.directories.contains_key(path);
-        let missing = self.present.missing.iter().filter(|(path, _)| is_made(path));
-        let made = missing.map(|(path, mode)| DirectoryMove { path: path.clone(), from: None, to: Some(*mode) });
-        moves.chain(made).collect()
+        moves.collect()
     }
 
     fn finish(mut self, op: Op) -> Result<Plan, Refusal> {

@@ -39,7 +39,8 @@ impl Checkpoints<'_> {
         for (path, known) in files {
             present.files.insert(path.clone(), self.occupant(now, path.as_bstr(), &known)?);
         }
-        for path in deltas().flat_map(|delta| delta.directories.keys()) {
+        let returns = turns.iter().flat_map(|turn| &turn.returns.directories).map(|directory| &directory.path);
+        for path in deltas().flat_map(|delta| delta.directories.keys()).chain(returns) {
             match Worktree::new(self.repo).find(path.as_bstr())? {
                 Lookup::There(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
                     present.directories.insert(path.clone(), captured_mode(now, path.as_bstr(), &stat));
