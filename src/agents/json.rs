@@ -46,6 +46,38 @@ impl From<&Array<'_>> for Container {
     }
 }
 
+/// What of JSON as people write it a program reads, beside what the standard has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Comments, and a comma behind the last item.
+    All,
+    /// Comments.
+    Comments,
+    /// Nothing.
+    Plain,
+}
+
+fn options(reads: Reads) -> ParseOptions {
+    ParseOptions {
+        allow_comments: reads != Reads::Plain,
+        allow_trailing_commas: reads == Reads::All,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+/// Why a program that reads no more than this stops at a text.
+pub fn stops_at(text: &str, reads: Reads) -> Option<String> {
+    let collected = CollectOptions { comments: CommentCollectionStrategy::Off, tokens: false };
+    parse_to_ast(text, &collected, &options(reads)).err().map(|error| error.to_string())
+}
+
 impl<'a> Document<'a> {
     /// Reads a text.
     pub fn parse(text: &'a str) -> Result<Self> {
@@ -53,20 +85,8 @@ impl<'a> Document<'a> {
         if text.starts_with('\u{feff}') {
             bail!("it begins with a byte order mark");
         }
-        let options = ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
         let collected = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
-        let parsed = parse_to_ast(text, &collected, &options);
+        let parsed = parse_to_ast(text, &collected, &options(Reads::All));
         let parsed = parsed.map_err(|error| anyhow::anyhow!("it is not JSON: {error}"))?;
         Ok(Self { text, value: parsed.value, tokens: parsed.tokens.unwrap_or_default() })
     }

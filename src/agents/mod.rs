@@ -6,7 +6,7 @@ pub mod edit;
 pub mod files;
 pub mod fire;
 pub mod fork;
-mod json;
+pub mod json;
 pub mod lenient;
 pub mod payload;
 pub mod probe;

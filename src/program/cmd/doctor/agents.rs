@@ -3,12 +3,14 @@
 use crate::agents::adapters::adapter;
 use crate::agents::edit;
 use crate::agents::files::SettingsDirectory;
+use crate::agents::json::{Reads, stops_at};
 use crate::agents::setup::{SETUPS, Scope, Setup, title};
 use crate::agents::standing::{Standing, find, fired, is_installed, rfc3339, scopes};
 use crate::git::repo::Repo;
 use crate::program::cmd::doctor::finding::{Finding, Overview, Severity, quoted_word};
 use crate::program::cmd::doctor::{switches, trial, versions, worktrees};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -155,6 +157,7 @@ impl SetUp<'_> {
         if self.standing.is_outdated() {
             findings.push(self.outdated(text));
         }
+        findings.extend(text.and_then(|text| self.unread(text)));
         findings.extend(text.and_then(|text| self.unknown_events(text)));
         if !installed {
             let mend = format!("oxundo uninstall {agent}{}", flag(self.standing.scope, false));
@@ -180,6 +183,25 @@ impl SetUp<'_> {
         };
         let init = format!("oxundo init {agent}{}", flag(self.standing.scope, true));
         self.finding(what).mend(init).mend("oxundo doctor --fix")
+    }
+
+    /// A file that 'oxundo init' can write into, and the agent leaves out as a whole: as Claude Code 2.1.332, Codex 0.169, Gemini CLI
+    /// 0.61 and Qwen Code 0.24 did when they were run with such files.
+    fn unread(&self, text: &str) -> Option<Finding> {
+        let reads = match self.setup().agent {
+            "claude" | "codex" => Reads::Plain,
+            "gemini" | "qwen" => Reads::Comments,
+            _ => return None,
+        };
+        let unknown_key = || {
+            let keys: BTreeMap<String, Value> =
+                serde_json::from_str(text).ok().filter(|_| self.setup().agent == "codex")?;
+            let key = keys.into_keys().find(|key| !["hooks", "description"].contains(&key.as_str()))?;
+            Some(format!("it knows no '{key}'"))
+        };
+        let why = stops_at(text, reads).or_else(unknown_key)?;
+        let finding = self.finding(&format!("it reads nothing of the file ({why})"));
+        Some(finding.mend(format!("\"${{EDITOR:-vi}}\" '{}'", self.path.display())))
     }
 
     fn unknown_events(&self, text: &str) -> Option<Finding> {
