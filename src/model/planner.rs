@@ -1036,6 +1036,8 @@ pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Re
     let refusal = match (op, edits) {
         // `restore` has no such flag: the user moves away what it would overwrite.
         (Op::Restore, _) | (_, Edits::Overwrite) => refusal,
+        // What is in no checkpoint, or in the place of something else, is overwritten by nobody.
+        _ if overlaps.values().any(|cause| matches!(cause, Cause::InTheWay | Cause::NotCaptured)) => refusal,
         _ => refusal.hint("or pass --edits=overwrite, which keeps them in a rescue checkpoint only"),
     };
     refusal.paths(overlaps.keys().cloned())
