@@ -217,7 +217,9 @@ fn a_copy_of_the_users_commit_that_a_turn_amended_is_not_the_turns() {
         "git rebase -q up; git commit -q --amend -m other",
     ];
     check_all(at_any_time(&turns), |&(is_one_second, script)| {
-        for line in made_anew {
+        // Nobody can tell whose words came first where all that a turn did was to change these, and the user did so again.
+        let is_words = script.ends_with("better");
+        for line in made_anew.into_iter().filter(|line| !is_words || !line.ends_with("-m other")) {
             let own = "echo own >own; echo own >own2; git add -A; git commit -qm own";
             let mut clock = Clock(Some(BEGIN + 700).filter(|_| !is_one_second));
             let mut repo = clock.tick(turns_then(0, is_one_second, &[own]));

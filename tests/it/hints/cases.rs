@@ -179,7 +179,7 @@ pub(super) const CASES: &[Case] = &[
         "turn … began …, and the turns below it are those of …",
         "oxundo -q branch x 1",
         "oxundo undo --steps 2",
-        "! test -e one && ! git rev-parse -q --verify x",
+        "! test -e two && test -e one && ! git rev-parse -q --verify x",
     ),
     case(
         "turn … began …, and the turns below it are those of …",
