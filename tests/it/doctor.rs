@@ -144,19 +144,19 @@ fn hooks_where_droid_does_not_look_for_them_are_mended_by_init() {
 #[test]
 fn a_form_that_an_agent_does_not_read_is_told_of() {
     let (comment, comma, key) = ("{ // mine\n", "{\"a\": [1,],\n", "{\"a\": 1,\n");
-    let cases: [(&str, &str, &str, &[&str], &[&str]); 4] = [
-        ("claude", "claude", ".claude/settings.local.json", &[comment, comma], &[key]),
-        ("codex", "codex", ".codex/hooks.json", &[comment, comma, key], &["{\"description\": \"mine\",\n"]),
-        ("gemini", "gemini", ".gemini/settings.json", &[comma], &[comment, key]),
-        ("qwen", "qwen", ".qwen/settings.json", &[comma], &[comment, key]),
+    let cases = [
+        ("claude", ".claude/settings.local.json", vec![comment, comma], vec![key]),
+        ("codex", ".codex/hooks.json", vec![comment, comma, key], vec!["{\"description\": \"mine\",\n"]),
+        ("gemini", ".gemini/settings.json", vec![comma], vec![comment, key]),
+        ("qwen", ".qwen/settings.json", vec![comma], vec![comment, key]),
     ];
-    for (agent, program, file, bad, good) in cases {
+    for (agent, file, bad, good) in cases {
         let repo = Sandbox::new();
-        let path = with_programs(&repo, &[program]);
+        let path = with_programs(&repo, &[agent]);
         repo.oxundo(["init", agent]).success();
         let text = String::from_utf8(repo.read(file)).expect("it is UTF-8");
         let what = "it reads nothing of the file";
-        for (beginning, is_bad) in bad.iter().map(|it| (*it, true)).chain(good.iter().map(|it| (*it, false))) {
+        for (beginning, is_bad) in bad.into_iter().map(|it| (it, true)).chain(good.into_iter().map(|it| (it, false))) {
             repo.write(file, text.replacen('{', beginning, 1));
             repo.oxundo(["init", agent]).success();
             let found = doctor(&repo, &path);
