@@ -507,3 +507,21 @@ fn a_run_waits_for_the_disk_three_times_at_most_and_an_undo_twice() {
     repo.git(["config", "oxundo.fsync", "false"]);
     assert_eq!(flush_points(&repo, &["redo"]), 0, "nothing waits where nothing is to");
 }
+
+#[test]
+fn the_index_is_flushed_for_who_has_git_flush_it() {
+    let repo = Sandbox::new();
+    if let Err(error) = points_of(&repo, &["status"]) {
+        return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+    }
+    repo.sh("echo 1 >f; git add f; git commit -qm f");
+    repo.turn(Mode::Commit, "echo 2 >f");
+    repo.git(["config", "oxundo.fsync", "false"]);
+    let flushes = || {
+        let points = points_of(&repo, &["undo"]).expect("it was traced before");
+        points.iter().filter(|point| is_flush(point) && point.text.contains(".git/index")).count()
+    };
+    assert_eq!(flushes(), 0, "nothing waits where nothing is to");
+    repo.git(["config", "core.fsync", "all"]);
+    assert_ne!(flushes(), 0, "git would");
+}
