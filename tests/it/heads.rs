@@ -66,6 +66,25 @@ fn an_unborn_branch_behind_another_name_is_born() {
 }
 
 #[test]
+fn a_turn_on_a_branch_by_one_name_comes_and_goes_where_head_has_the_other() {
+    for (made_on, then) in [("alias", "main"), ("main", "alias")] {
+        let repo = Sandbox::new();
+        repo.sh(&format!("git symbolic-ref refs/heads/alias refs/heads/main; git switch -q {made_on}"));
+        repo.sh(&format!("git switch -q {then}"));
+        let before = repo.state();
+        repo.sh(&format!("git switch -q {made_on}"));
+        repo.agent("echo two >>README.txt");
+        repo.sh(&format!("git switch -q {then}"));
+        let after = repo.state();
+        for (op, wanted) in [("undo", &before), ("redo", &after), ("undo", &before)] {
+            repo.oxundo([op]).success();
+            repo.state().assert_is(wanted, op);
+            assert_eq!(repo.sh("cat .git/HEAD"), format!("ref: refs/heads/{then}"));
+        }
+    }
+}
+
+#[test]
 fn branches_that_stand_for_others_come_and_go() {
     let turns = [
         ("made", "git symbolic-ref refs/heads/new refs/heads/other"),

@@ -186,7 +186,15 @@ fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Result<Refusal
 /// to the one that HEAD is on.
 fn move_to_branch(before: &mut Checkpoint, after: &mut Checkpoint, head: &Head) {
     let made_on = before.head.branch.clone();
-    if made_on != after.head.branch || made_on == head.branch {
+    if made_on != after.head.branch {
+        return;
+    }
+    if made_on == head.branch {
+        // It may have another name that stands for it, and HEAD may be there by either.
+        if before.head.through == after.head.through {
+            before.head.through.clone_from(&head.through);
+            after.head.through.clone_from(&head.through);
+        }
         return;
     }
     // What the turn itself did to this branch would be lost.
