@@ -114,6 +114,11 @@ pub struct TurnDelta {
 }
 
 impl TurnDelta {
+    /// When it was, in words: what is 0 is no turn but a state that is gone to.
+    fn when(&self) -> String {
+        if self.turn == 0 { "then".to_owned() } else { format!("in turn {}", self.turn) }
+    }
+
     /// What git was in the middle of where the walk leads.
     fn goal(&self) -> &Operation {
         self.delta.operation.as_ref().map_or(&self.within, |change| &change.to)
@@ -266,17 +271,16 @@ impl Planner<'_, '_> {
                     // A message alone is nothing that could be torn.
                     let all = [&now, &change.from, &change.to];
                     if let Some(one) = all.into_iter().find(|one| one.is_under_way()) {
-                        let (word, turn) = (one.word(), turn.turn);
-                        self.torn
-                            .get_or_insert_with(|| format!("the {word} in progress is not as it was in turn {turn}"));
+                        let (word, then) = (one.word(), turn.when());
+                        self.torn.get_or_insert_with(|| format!("the {word} in progress is not as it was {then}"));
                     }
                     now.clone()
                 }
             };
             if next != now && (next.unread.is_some() || now.unread.is_some()) {
                 let why = format!(
-                    "what git was in the middle of in turn {} is too large, closed to others, or not recorded here",
-                    turn.turn
+                    "what git was in the middle of {} is too large, closed to others, or not recorded here",
+                    turn.when()
                 );
                 self.torn = Some(why);
             }

@@ -9,7 +9,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::model::bytes::{sanitized, shell_word};
-use crate::model::checkpoint::{Change, Checkpoint, Delta, Skipped, shown_place, uncovered_changes};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, Head, Skipped, shown_place, uncovered_changes};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::merge::Edits;
@@ -37,7 +37,7 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
     if goal.head.commit.is_some_and(|commit| !Objects::new(view.repo).has_commit(commit)) {
         return Err(is_gone(view, words, &goal).into());
     }
-    check_commits(view, words, &mut goal).map_err(|error| with_way_out(view, error, words))?;
+    check_commits(view, words, &mut goal).map_err(|error| with_way_out(view, error, words, &goal.head))?;
     let capture = view.present()?;
     let checkpoints = Checkpoints::new(view.repo);
     let (delta, unknown) = difference(view, &capture.checkpoint, &goal)?;
@@ -206,8 +206,9 @@ fn begun_here(view: &View<'_>, words: &str, goal: &Checkpoint, at: ObjectId) -> 
     Ok(None)
 }
 
-/// A refusal about commits, with the ways to have the files of the state all the same.
-fn with_way_out(view: &View<'_>, error: anyhow::Error, words: &str) -> anyhow::Error {
+/// A refusal about commits, with the ways to have the files of the state all the same. Where there was no commit yet, no branch can
+/// start.
+fn with_way_out(view: &View<'_>, error: anyhow::Error, words: &str, then: &Head) -> anyhow::Error {
     let refusal = match error.downcast::<Refusal>() {
         Ok(refusal) => refusal,
         Err(error) => return error,
@@ -218,11 +219,8 @@ fn with_way_out(view: &View<'_>, error: anyhow::Error, words: &str) -> anyhow::E
     });
     let or = if taken_out.is_some() { "or " } else { "" };
     let files = files_alone(view, words).map(|line| format!("{or}{line}"));
-    refusal
-        .hints(taken_out)
-        .hints(files)
-        .hint(format!("run '{}' to have it on a branch of its own", branched(words)))
-        .into()
+    let branch = then.commit.map(|_| format!("run '{}' to have it on a branch of its own", branched(words)));
+    refusal.hints(taken_out).hints(files).hints(branch).into()
 }
 
 /// The line that starts a branch at a state.

@@ -24,6 +24,7 @@ use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::resolve;
+use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, check_apart};
 use crate::ops::turn::{goal_with_dirty_commit, in_progress};
 use crate::ops::undo::conflict::{beside_later, leading_on};
@@ -157,13 +158,15 @@ pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
         dropped::check(view, wanted)?;
         return timeline.require_turn(wanted);
     }
-    let to = format!("run 'oxundo redo --to {wanted}' to go to where it is done");
     let refusal = if wanted == 0 {
         Refusal::new(Code::Usage, "0 is the state before the first turn, not a turn")
     } else if view.place()?.undone.contains(&wanted) {
         Refusal::new(Code::Nothing, format!("turn {wanted} is undone already"))
     } else {
-        Refusal::new(Code::Branch, format!("turn {wanted} is not among the turns of this branch")).hint(to)
+        let switch = switching::to_turn(view, &timeline.require_turn(wanted)?)?;
+        let line = switch.unwrap_or_else(|| format!("oxundo redo --to {wanted}"));
+        Refusal::new(Code::Branch, format!("turn {wanted} is not among the turns of this branch"))
+            .hint(format!("run '{line}' to go to where it is done"))
     };
     Err(refusal.hint("run 'oxundo log --all' to see the turns").into())
 }

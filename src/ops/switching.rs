@@ -6,6 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::short_branch;
+use crate::model::turn::Turn;
 use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -28,6 +29,17 @@ pub fn line(view: &View<'_>, branch: Option<&str>, commit: Option<ObjectId>) -> 
     let freed = elsewhere.map(|place| format!("git -C {} switch --detach && ", shell_word(place.as_bytes())));
     let cleared = cleared(view, to)?.map(|stash| format!("{stash} && "));
     Ok(Some([cleared, freed, Some(switch)].into_iter().flatten().collect()))
+}
+
+/// The line that puts HEAD on the branch that a turn ended on, where that is another, and the turn is in its history.
+pub fn to_turn(view: &View<'_>, turn: &Turn) -> Result<Option<String>> {
+    let Some(branch) = turn.branch.as_deref().filter(|name| *name != view.head.stack()) else { return Ok(None) };
+    let (tip, end) = (Refs::new(view.repo).ref_id(branch)?, view.timeline.node(turn.turn)?.to);
+    let objects = Objects::new(view.repo);
+    match end.filter(|end| objects.has_commit(*end)).zip(tip) {
+        Some((end, tip)) if objects.is_ancestor(end, tip)? => line(view, Some(branch), None),
+        _ => Ok(None),
+    }
 }
 
 /// What takes the uncommitted changes out of the way of a switch to a commit, if any are in it.

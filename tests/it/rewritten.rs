@@ -278,7 +278,7 @@ fn after_a_take_out_was_brought_back_redo_goes_on_where_it_was() {
 #[test]
 fn below_a_turn_that_the_user_reverted_the_hints_lead_to_the_next() {
     let repo = three_turns_then("git revert --no-edit HEAD >/dev/null");
-    repo.oxundo(["undo"]).warns("oxundo undo --revert");
+    repo.oxundo(["undo"]).warns("hint: run 'oxundo undo --only 2' to take out turn 2: what is above it is taken out");
     let refused = repo.oxundo(["undo", "--revert"]);
     refused.exits(4);
     refused.warns("hint: run 'oxundo undo --only 2' to take out turn 2, the one below");

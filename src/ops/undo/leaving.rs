@@ -12,12 +12,12 @@ use crate::model::operation::Operation;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
 use crate::model::turn::{Made, Turn};
-use crate::ops::brought_back::taken_again;
+use crate::ops::brought_back::{is_out, taken_again};
 use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
 use crate::ops::undo::legs::Leg;
 use crate::ops::undo::range::{TurnRange, below};
-use crate::ops::view::View;
+use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,23 +77,36 @@ pub fn check_commits(
     Ok(())
 }
 
-/// Where the commit in the way is another turn's than the last one, as the user has put them in another order, the way out is to
-/// take out that one.
+/// Where the commit in the way is a turn's that is to stay, as the user has put them in another order, the way out is to take out
+/// that one.
 fn of_its_turn(mut refusal: Refusal, leaving: &[Leaving], range: &TurnRange) -> Refusal {
     let first = leaving.iter().find(|commit| commit.origin != CommitOrigin::Recorded);
     if let Some(CommitOrigin::Copied(turn, _)) = first.map(|commit| &commit.origin)
         && refusal.code == Code::Foreign
-        && range.turns.first().is_some_and(|last| last.turn != *turn)
+        && range.turns.iter().all(|walked| walked.turn != *turn)
     {
         refusal.hints = vec![format!("run 'oxundo undo --only {turn}' to take that turn out, by a commit on top")];
     }
     refusal
 }
 
-/// Where the last turn took others out, and the user has brought these back, nothing is left of it to be taken out.
+/// Where nothing is left of the turns that --revert could take out: the last one took others out, and the user has brought these
+/// back, or the user has reverted them.
 fn of_taken_out(view: &View<'_>, mut refusal: Refusal, range: &TurnRange) -> Result<Refusal> {
-    let last = range.turns[..range.back].first();
-    if let Some(line) = last.map(|turn| taken_again(view, turn)).transpose()?.flatten() {
+    let back = &range.turns[..range.back];
+    let again = back.first().map(|turn| taken_again(view, turn)).transpose()?.flatten();
+    let line = match again {
+        None if is_out(view, back)? => Some(match last_whole(&view.timeline, range.place.top)? {
+            Some(below) => {
+                format!(
+                    "run 'oxundo undo --only {below}' to take out turn {below}: what is above it is taken out already"
+                )
+            }
+            None => "run 'oxundo log' to see the turns: what they changed is taken out already".to_owned(),
+        }),
+        again => again,
+    };
+    if let Some(line) = line {
         refusal.hints.retain(|hint| !hint.contains("--revert"));
         refusal.hints.push(line);
     }

@@ -21,6 +21,7 @@ use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
 use crate::ops::side_effects::Foreseen;
+use crate::ops::switching;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
 use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
 use crate::ops::turn::skipped::{announce_whole, warn_of_overwritten};
@@ -52,7 +53,8 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
     let planned = || {
         let range = TurnRange::find(view, op, extent)?;
         let edits = view.config().edits_or(edits)?;
-        let prepared = Prepared::new(view, op, &range, edits, RefMoves::Move)?;
+        let prepared = Prepared::new(view, op, &range, edits, RefMoves::Move);
+        let prepared = prepared.map_err(|error| on_its_branch(view, op, &range, error))?;
         let conversations = match op {
             Op::Undo => Conversations::undone(view, &range.turns, conversation::Extent::Whole)?,
             _ => Conversations::told(&range.turns),
@@ -60,6 +62,21 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
         Ok(PlannedUndo { op, range, prepared, conversations })
     };
     planned().map_err(|error| in_the_middle(view, error))
+}
+
+/// Where the branches do not let redo lead to a turn that is done on another one, git does.
+fn on_its_branch(view: &View<'_>, op: Op, range: &TurnRange, error: anyhow::Error) -> anyhow::Error {
+    let Some(goal) = range.turns[range.back..].last().filter(|_| op == Op::Redo) else { return error };
+    match error.downcast::<Refusal>() {
+        Ok(mut refusal) if refusal.code == Code::Branch => {
+            if let Ok(Some(switch)) = switching::to_turn(view, goal) {
+                refusal.hints = vec![format!("run '{switch}' to go to where turn {} is done", goal.turn)];
+            }
+            refusal.into()
+        }
+        Ok(refusal) => refusal.into(),
+        Err(error) => error,
+    }
 }
 
 /// Where the user is in the middle of something that has begun since the last turn, no other obstacle is worth a word: it may go

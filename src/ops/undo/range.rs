@@ -153,7 +153,7 @@ impl TurnRange {
         let top = view.top()?.unwrap_or(0);
         let (back, forward) = way(top, goal, |turn| Ok(below(view, &view.timeline.require_turn(turn)?).unwrap_or(0)))?;
         if !forward.is_empty() && op == Op::Undo {
-            return Err(not_below(view, goal).into());
+            return Err(not_below(view, goal)?.into());
         }
         walk.op = Op::Undo;
         for turn in back {
@@ -395,15 +395,19 @@ pub fn is_done(view: &View<'_>, turn: u64) -> Result<bool> {
 }
 
 /// The refusal to go back to a turn that is not below the last one done.
-fn not_below(view: &View<'_>, goal: u64) -> Refusal {
+fn not_below(view: &View<'_>, goal: u64) -> Result<Refusal> {
     let message = format!("turn {goal} is not among the turns of {}", here(view));
     let refusal = Refusal::new(Code::Branch, message);
     // A branch that starts at it, and that undo takes away again.
     if is_done(view, goal).unwrap_or(false) {
-        return refusal
-            .hint(format!("run 'oxundo undo && oxundo redo --to {goal}' to go to it by where the branch began"));
+        return Ok(
+            refusal.hint(format!("run 'oxundo undo && oxundo redo --to {goal}' to go to it by where the branch began"))
+        );
     }
-    refusal.hint(format!("run 'oxundo redo --to {goal}' to go to it: undo and redo lead there"))
+    if let Some(switch) = switching::to_turn(view, &view.timeline.require_turn(goal)?)? {
+        return Ok(refusal.hint(format!("run '{switch}' to go where it is done, then the same command again")));
+    }
+    Ok(refusal.hint(format!("run 'oxundo redo --to {goal}' to go to it: undo and redo lead there")))
 }
 
 /// The turns on the other side of where this walk begins, at most so many, the nearest first: undone ones for an

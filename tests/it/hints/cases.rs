@@ -129,12 +129,27 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "! test -e one && test -e two",
     ),
+    case(FOREIGN, "git revert --no-edit HEAD", "oxundo undo", "! test -e one && ! test -e two"),
+    case(FOREIGN, "git revert --no-edit HEAD", "oxundo undo 2", "! test -e one && ! test -e two"),
+    none(FOREIGN, "git revert --no-edit HEAD HEAD~1", "oxundo undo --to 0"),
     none(FOREIGN, "own", "oxundo squash 1.."),
     case(
         "commit … was rewritten since turn … made it as …",
         "git commit -qa --amend -C HEAD --allow-empty; echo x >two; git commit -qa --amend --no-edit",
         "oxundo undo --edits=overwrite",
         "! test -e two",
+    ),
+    case(
+        "commit … was rewritten since turn … made it as …",
+        "own; git reset -q --soft HEAD~2; git commit -q -C ORIG_HEAD~1; turn 'echo 3 >three'",
+        "oxundo undo 2",
+        "! test -e two && ! test -e three && test -e one",
+    ),
+    case(
+        "commit … was rewritten since turn … made it as …",
+        "own; git reset -q --soft HEAD~2; git commit -q -C ORIG_HEAD~1; turn 'echo 3 >three'; oxundo -q undo --only 2",
+        "oxundo undo 3",
+        "! test -e two && ! test -e three && test -e one",
     ),
     case(DROPPED, DROPPING, "oxundo redo --to 1", "test -e one && test -e two"),
     case(
@@ -204,6 +219,24 @@ pub(super) const CASES: &[Case] = &[
         "oxundo -q undo; turn 'echo 3 >three'",
         "oxundo undo --to 2",
         "test -e two",
+    ),
+    case(
+        "turn … is not among the turns of …",
+        "git switch -q --orphan o; turn 'echo 3 >three'; git switch -q main",
+        "oxundo undo --to 3",
+        "test -e three",
+    ),
+    case(
+        "turn … began at commit … (…), which '…' does not have now",
+        "git switch -q --orphan o; turn 'echo 3 >three'; git switch -q main",
+        "oxundo redo --to 3",
+        "test -e three",
+    ),
+    case(
+        "'…' is not where the turn left it",
+        "turn 'git switch -qc f; echo 3 >three; git add .; git commit -qm three'; turn 'echo 4 >four'; git switch -q main; turn 'echo 5 >five'",
+        "oxundo redo --to 4",
+        "test -e three && test -e four && git show main:five",
     ),
     case(
         "turn … began at commit … (…), which '…' does not have now",
@@ -346,14 +379,14 @@ pub(super) const CASES: &[Case] = &[
     ),
     case("a … is in progress that turn … did not begin", "git bisect start -q", "oxundo undo", "! test -e two"),
     case(
-        "the … in progress is not as it was in turn …",
+        "the … in progress is not as it was …",
         "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main
          turn 'git merge -q o || true'; echo more >>.git/MERGE_MSG",
         "oxundo undo",
         "! test -e .git/MERGE_HEAD",
     ),
     case(
-        "what git was in the middle of in turn … is too large, closed to others, or not recorded here",
+        "what git was in the middle of … is too large, closed to others, or not recorded here",
         "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main
          git config oxundo.maxFileSize 10; turn 'git merge -q o || true'",
         "oxundo undo",
