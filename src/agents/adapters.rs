@@ -191,6 +191,10 @@ const fn disable_all(project: &'static [&'static str], user: &'static [&'static 
     Switch { keys: &["disableAllHooks"], off: Off::When(true), project, user }
 }
 
+const fn codexs_switch(keys: &'static [&'static str]) -> Switch {
+    Switch { keys, off: Off::When(false), project: &[".codex/config.toml"], user: &["config.toml"] }
+}
+
 /// Claude Code's events, which other agents have adopted.
 const CLAUDES: &[(&str, Meaning)] = &[
     ("UserPromptSubmit", Begin),
@@ -310,12 +314,8 @@ pub const ADAPTERS: &[Adapter] = &[
         call_variables: &["CODEX_CI", "CODEX_SANDBOX"],
         resume: Some("codex resume {}"),
         transcript: Some(CODEXS_TRANSCRIPT),
-        switches: &[Switch {
-            keys: &["features", "hooks"],
-            off: Off::When(false),
-            project: &[".codex/config.toml"],
-            user: &["config.toml"],
-        }],
+        // Under its older name too.
+        switches: &[codexs_switch(&["features", "hooks"]), codexs_switch(&["features", "codex_hooks"])],
         ..PLAIN
     },
     Adapter {

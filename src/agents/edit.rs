@@ -95,14 +95,20 @@ pub fn without(text: &str, mark: &str) -> Result<Option<String>> {
 /// twice counts once, as it does for the agents.
 pub fn found(text: &str, mark: &str) -> Result<Vec<(String, Value)>> {
     let document = Document::parse(text)?;
-    Ok(found_in(document.top()?, |hook| calls_us(hook, mark)))
+    Ok(found_in(document.top()?, |hook| calls_us(hook, mark))
+        .into_iter()
+        .map(|(event, hook, _)| (event, hook))
+        .collect())
 }
 
-fn found_in(top: &Object, is: impl Fn(&Node) -> bool + Copy) -> Vec<(String, Value)> {
+/// A hook's event, the hook, and whether it is in a group.
+type Found = (String, Value, bool);
+
+fn found_in(top: &Object, is: impl Fn(&Node) -> bool + Copy) -> Vec<Found> {
     [Level::Hooks, Level::Top].into_iter().flat_map(|level| found_at(level, top, is)).collect()
 }
 
-fn found_at(level: Level, top: &Object, is: impl Fn(&Node) -> bool + Copy) -> Vec<(String, Value)> {
+fn found_at(level: Level, top: &Object, is: impl Fn(&Node) -> bool + Copy) -> Vec<Found> {
     let mut found = Vec::new();
     let Some(events) = level.events(top) else { return found };
     for event in &events.properties {
@@ -110,9 +116,25 @@ fn found_at(level: Level, top: &Object, is: impl Fn(&Node) -> bool + Copy) -> Ve
         let is_last = last(events, name).is_some_and(|last| last.range == event.range);
         let list = event.value.as_array().filter(|_| is_last);
         let ours = list.iter().flat_map(|list| hooks_in(list, is));
-        found.extend(ours.map(|(_, hook)| (name.to_owned(), value_of(hook))));
+        found.extend(ours.map(|(element, hook)| (name.to_owned(), value_of(hook), element.range() != hook.range())));
     }
     found
+}
+
+/// The events on which our hook is called for some tools alone, and for which: its group has a matcher.
+pub fn narrowed(text: &str, mark: &str) -> Result<Vec<(String, String)>> {
+    let document = Document::parse(text)?;
+    let top = document.top()?;
+    let mut narrowed = Vec::new();
+    for events in [Level::Hooks, Level::Top].into_iter().filter_map(|level| level.events(top)) {
+        for event in &events.properties {
+            let hooks = event.value.as_array().into_iter().flat_map(|list| hooks_in(list, |hook| is_ours(hook, mark)));
+            let matcher = |(group, _): (&Node, &Node)| Some(value_of(group)["matcher"].as_str()?.to_owned());
+            let some = hooks.filter_map(matcher).filter(|matcher| !["", "*", ".*"].contains(&matcher.as_str()));
+            narrowed.extend(some.map(|matcher| (event.name.as_str().to_owned(), matcher)));
+        }
+    }
+    Ok(narrowed)
 }
 
 /// Every event that anyone has hooks on.
@@ -132,7 +154,7 @@ fn is_current(text: &str, entries: &[HookEntry], mark: &str, level: Level) -> Re
     let document = Document::parse(text)?;
     let is_ours = |hook: &Node| is_ours(hook, mark);
     let here = found_at(level, document.top()?, is_ours);
-    let is_there = |entry: &HookEntry| here.iter().filter(|(event, _)| event == entry.event).eq([&entry.as_found()]);
+    let is_there = |entry: &HookEntry| here.iter().filter(|(event, ..)| event == entry.event).eq([&entry.as_found()]);
     Ok(here.len() == found_in(document.top()?, is_ours).len() && entries.iter().all(is_there))
 }
 
@@ -181,8 +203,8 @@ impl HookEntry {
         property(self.event, &on_one_line(&json!([self.element()])))
     }
 
-    fn as_found(&self) -> (String, Value) {
-        (self.event.to_owned(), self.hook.clone())
+    fn as_found(&self) -> Found {
+        (self.event.to_owned(), self.hook.clone(), self.grouped)
     }
 }
 

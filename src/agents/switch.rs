@@ -29,33 +29,27 @@ fn names_ours(value: &Value) -> bool {
 
 /// The value of the switch in a file; none where it is not there, or the file cannot be read.
 fn value(switch: &Switch, name: &str, text: &str) -> Option<Value> {
-    if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
-        return toml_boolean(text, switch.keys).map(Value::from);
-    }
-    let document = Document::parse(text).ok()?;
-    let top = document.top().ok()?;
     let (first, rest) = switch.keys.split_first()?;
-    // Where a name is there twice, the last counts.
-    let value = value_of(&top.properties.iter().rfind(|property| property.name.as_str() == *first)?.value);
+    let value = if is_toml(name) {
+        toml::from_str::<Value>(text).ok()?.get(*first)?.clone()
+    } else {
+        let document = Document::parse(text).ok()?;
+        let top = document.top().ok()?;
+        // Where a name is there twice, the last counts.
+        value_of(&top.properties.iter().rfind(|property| property.name.as_str() == *first)?.value)
+    };
     rest.iter().try_fold(value, |value, key| value.get(key).cloned())
 }
 
-/// A boolean of a TOML file, in its table or behind its table's name.
-fn toml_boolean(text: &str, keys: &[&str]) -> Option<bool> {
-    let (key, table) = keys.split_last()?;
-    let (whole, table) = (keys.join("."), table.join("."));
-    let mut at = String::new();
-    let mut found = None;
-    for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            name.trim().clone_into(&mut at);
-        } else if let Some((name, value)) = line.split_once('=') {
-            let name = name.trim();
-            let is_it = (at == table && name == *key) || (at.is_empty() && name == whole);
-            found = if is_it { value.trim().parse().ok() } else { found };
-        }
-    }
-    found
+/// Why an agent does not start with this file, where it is TOML that is none. Of JSON the adapters know what is read.
+pub fn broken(name: &str, text: &str) -> Option<String> {
+    let error = toml::from_str::<Value>(text).err().filter(|_| is_toml(name))?;
+    let line = text[..text.floor_char_boundary(error.span()?.start)].matches('\n').count() + 1;
+    Some(format!("line {line}: {}", error.message()))
+}
+
+fn is_toml(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 
 #[cfg(test)]
@@ -84,8 +78,14 @@ mod tests {
         assert_eq!(off("gemini", &[("s.json", "{\"hooksConfig\": {\"disabled\": [\"oxundo-AfterAgent\"]}}")]), Some(0));
         assert_eq!(off("gemini", &[("s.json", "{\"hooksConfig\": {\"disabled\": [\"mine\"]}}")]), None);
         assert_eq!(off("droid", &[("s.json", "{\"hooksDisabled\": true}")]), Some(0));
-        for toml in ["[features]\nhooks = false # no\n", "features.hooks = false\n", "a = 1\n[ features ]\nhooks=false"]
-        {
+        for toml in [
+            "[features]\nhooks = false # no\n",
+            "features.hooks = false\n",
+            "a = 1\n[ features ]\nhooks=false",
+            "features = { hooks = false }",
+            "\"features\".'hooks' = false",
+            "[features]\ncodex_hooks = false",
+        ] {
             assert_eq!(off("codex", &[("config.toml", toml)]), Some(0), "{toml}");
         }
         for toml in [
@@ -93,8 +93,15 @@ mod tests {
             "[features]\nhooks = true\n",
             "[features]\nhooks = false\nhooks = true",
             "[x]\nfeatures.hooks = false",
+            "note = \"\"\"\n[features]\nhooks = false\n\"\"\"",
         ] {
             assert_eq!(off("codex", &[("config.toml", toml)]), None, "{toml}");
         }
+        assert_eq!(
+            broken("config.toml", "a = 1\n[features\nhooks = false").map(|why| why.starts_with("line 2")),
+            Some(true)
+        );
+        assert_eq!(broken("config.toml", "[features]\n"), None);
+        assert_eq!(broken("settings.json", "{"), None);
     }
 }

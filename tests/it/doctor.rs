@@ -293,3 +293,37 @@ fn the_timeline_of_another_worktree_is_not_one_that_was_lost_here() {
         assert!(!found.to_string().contains("objects of a timeline"), "removed: {removed}: {found}");
     }
 }
+
+#[test]
+fn what_codex_does_not_start_with_is_told() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["codex"]);
+    repo.oxundo(["init", "codex"]).success();
+    repo.write(".codex/config.toml", "model = \"m\"\n[features\nhooks = true\n");
+    let (message, mend) = finding(&doctor(&repo, &path), "it does not start with this file (line 2");
+    assert!(message.ends_with("/.codex/config.toml'"), "{message}");
+    assert!(mend.ends_with("/.codex/config.toml'"), "{mend}");
+    repo.write(".codex/config.toml", "features = { hooks = false }\n");
+    finding(&doctor(&repo, &path), "its hooks are turned off by 'features.hooks'");
+}
+
+#[test]
+fn a_hook_that_is_not_called_for_all_is_told_of() {
+    let repo = Sandbox::new();
+    let path = with_programs(&repo, &["claude"]);
+    repo.oxundo(["init", "claude"]).success();
+    let file = ".claude/settings.local.json";
+    let set_up: Value = serde_json::from_slice(&repo.read(file)).expect("it is JSON");
+    let mut narrow = set_up.clone();
+    narrow["hooks"]["PreToolUse"][0]["matcher"] = json!("Bash");
+    repo.write(file, narrow.to_string());
+    finding(&doctor(&repo, &path), "its hook on 'PreToolUse' is called for 'Bash' alone");
+    // Claude Code calls nothing that is in no group.
+    let mut bare = set_up.clone();
+    bare["hooks"]["Stop"] = bare["hooks"]["Stop"][0]["hooks"].clone();
+    repo.write(file, bare.to_string());
+    let (_, mend) = finding(&doctor(&repo, &path), "its hooks are not as 'oxundo init' sets them up");
+    repo.sh(&mend);
+    let mended: Value = serde_json::from_slice(&repo.read(file)).expect("it is JSON");
+    assert_eq!(mended["hooks"]["Stop"], set_up["hooks"]["Stop"]);
+}

@@ -203,6 +203,12 @@ fn undo_with_nothing_to_undo_says_which_hooks_have_been_silent() {
     assert_eq!((&hooks[0]["agent"], &hooks[0]["installed"]), (&json!("claude"), &json!(true)), "{hooks}");
     assert_eq!((&hooks[1]["agent"], &hooks[1]["installed"]), (&json!("qwen"), &json!(false)), "{hooks}");
     assert_eq!(hooks[0]["last_fired"], Value::Null);
+    let linked = repo.linked("linked");
+    let there = Output::of(linked.oxundo_command(["undo"]).env("PATH", &path));
+    there.warns("hint: Claude Code's hooks are set up in another worktree, not in this one: run 'oxundo init claude'");
+    std::fs::remove_file(repo.home().join("bin/claude")).expect("remove it");
+    undo(&["undo"]).warns("hint: Claude Code's hooks are set up here, but it is not installed (not found on PATH)");
+    with_programs(&repo, &["claude"]);
     hook(&repo, "claude", &json!({"hook_event_name": "UserPromptSubmit", "session_id": "s"}));
     hook(&repo, "claude", &json!({"hook_event_name": "Stop", "session_id": "s"}));
     undo(&["undo"]).warns("hint: Claude Code's hooks last fired ");

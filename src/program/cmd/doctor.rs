@@ -11,7 +11,7 @@ mod switches;
 mod trial;
 mod typos;
 mod versions;
-mod worktrees;
+pub mod worktrees;
 
 use crate::agents::setup::title;
 use crate::error::Refusal;

@@ -20,6 +20,7 @@ use crate::ops::undo::plan;
 use crate::ops::view::View;
 use crate::ops::{sessions, steps};
 use crate::program::args::{Branches, Distance, UndoArgs};
+use crate::program::cmd::doctor::worktrees::missing_here;
 use crate::program::cmd::request::{extent, undo_request};
 use crate::program::cmd::{hunks, make};
 use crate::program::interrupt;
@@ -98,15 +99,25 @@ fn with_silent_hooks(repo: &Repo, error: Error) -> Error {
         Err(error) => return error,
     };
     refusal.hooks = silent(repo).into();
-    // A team's file may be for agents that this user has not got.
-    let used = refusal.hooks.iter().filter(|hooks| hooks.installed || hooks.last_fired.is_some());
-    refusal.hints.extend(used.map(hint_of).collect::<Vec<_>>());
+    // A team's file may be for agents that this user has not got: they are of interest where it is for no other.
+    let (used, others): (Vec<_>, Vec<_>) =
+        refusal.hooks.iter().partition(|hooks| hooks.installed || hooks.last_fired.is_some());
+    let told = if used.is_empty() { others } else { used };
+    refusal.hints.extend(told.into_iter().map(hint_of).collect::<Vec<_>>());
+    refusal.hints.extend(missing_here(repo).into_iter().map(|setup| {
+        let name = title(setup.agent);
+        format!("{name}'s hooks are set up in another worktree, not in this one: run 'oxundo init {}'", setup.agent)
+    }));
     refusal.into()
 }
 
 fn hint_of(hooks: &SilentHooks) -> String {
     let name = title(&hooks.agent);
     match &hooks.last_fired {
+        // A team's file may be for agents that this user has not got.
+        None if !hooks.installed => {
+            format!("{name}'s hooks are set up here, but it is not installed (not found on PATH)")
+        }
         None => format!(
             "{name}'s hooks are set up here since {}, and none has fired: 'oxundo doctor' tries them",
             hooks.set_up

@@ -7,6 +7,7 @@ use crate::agents::json::{Reads, stops_at};
 use crate::agents::setup::{SETUPS, Scope, Setup, title};
 use crate::agents::standing::{Standing, find, fired, is_installed, rfc3339, scopes};
 use crate::git::repo::Repo;
+use crate::model::bytes::sanitized;
 use crate::program::cmd::doctor::finding::{Finding, Overview, Severity, quoted_word};
 use crate::program::cmd::doctor::{switches, trial, versions, worktrees};
 use serde_json::{Value, json};
@@ -159,6 +160,7 @@ impl SetUp<'_> {
         }
         findings.extend(text.and_then(|text| self.unread(text)));
         findings.extend(text.and_then(|text| self.unknown_events(text)));
+        findings.extend(text.and_then(|text| self.narrowed(text)));
         if !installed {
             let mend = format!("oxundo uninstall {agent}{}", flag(self.standing.scope, false));
             findings.push(self.finding("its hooks are set up, but it is not installed (not found on PATH)").mend(mend));
@@ -202,6 +204,13 @@ impl SetUp<'_> {
         let why = stops_at(text, reads).or_else(unknown_key)?;
         let finding = self.finding(&format!("it reads nothing of the file ({why})"));
         Some(finding.mend(format!("\"${{EDITOR:-vi}}\" '{}'", self.path.display())))
+    }
+
+    /// Somebody has put a matcher before a hook of ours: of all other tools' calls nothing is told.
+    fn narrowed(&self, text: &str) -> Option<Finding> {
+        let (event, matcher) = edit::narrowed(text, &self.setup().mark()).ok()?.into_iter().next()?;
+        let what = format!("its hook on '{event}' is called for '{}' alone", sanitized(&matcher));
+        Some(self.finding(&what).mend(format!("\"${{EDITOR:-vi}}\" '{}'", self.path.display())))
     }
 
     fn unknown_events(&self, text: &str) -> Option<Finding> {

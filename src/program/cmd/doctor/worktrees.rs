@@ -24,21 +24,32 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
     }
     let mut missing: BTreeMap<usize, Vec<&'static Setup>> = BTreeMap::new();
     for setup in SETUPS.iter().filter(|setup| setup.writes()) {
-        let standings = worktrees.iter().map(|top| all(top, setup)).collect();
-        let spread = Spread { setup, standings };
-        for at in (0..worktrees.len()).filter(|at| spread.is_missing(*at)) {
-            if !has_fired(&worktrees[at], setup) && !spread.is_shared(at) {
-                missing.entry(at).or_default().push(setup);
-            }
+        let spread = Spread::of(&worktrees, setup);
+        for at in (0..worktrees.len()).filter(|at| spread.is_missing(&worktrees, *at)) {
+            missing.entry(at).or_default().push(setup);
         }
     }
     missing.into_iter().map(|(at, setups)| told(&worktrees, at, &setups)).collect()
 }
 
+/// The agents whose hooks are set up in another worktree, and not in this one.
+pub fn missing_here(repo: &Repo) -> Vec<&'static Setup> {
+    let worktrees = repo.worktrees().unwrap_or_default();
+    let Some(at) = worktrees.iter().position(|top| top == repo.top()) else { return Vec::new() };
+    let is_missing =
+        |setup: &&'static Setup| setup.writes() && Spread::of(&worktrees, setup).is_missing(&worktrees, at);
+    if worktrees.len() < 2 { Vec::new() } else { SETUPS.iter().filter(is_missing).collect() }
+}
+
 impl Spread {
-    /// Whether the hooks are set up in another worktree, and not in this one.
-    fn is_missing(&self, at: usize) -> bool {
-        self.standings[at].is_empty() && self.standings.iter().any(|standings| !standings.is_empty())
+    fn of(worktrees: &[PathBuf], setup: &'static Setup) -> Self {
+        Self { setup, standings: worktrees.iter().map(|top| all(top, setup)).collect() }
+    }
+
+    /// Whether the hooks are set up in another worktree, and the agent has none in this one.
+    fn is_missing(&self, worktrees: &[PathBuf], at: usize) -> bool {
+        let is_elsewhere = self.standings.iter().any(|standings| !standings.is_empty());
+        is_elsewhere && self.standings[at].is_empty() && !has_fired(&worktrees[at], self.setup) && !self.is_shared(at)
     }
 
     /// Whether the agent reads the main worktree's own file in a linked one.
