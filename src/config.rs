@@ -141,9 +141,10 @@ impl Config<'_> {
     }
 
     /// `oxundo.trailer`: what is put before the agent's name at the end of the auto-commit's
-    /// message; `Assisted-by` by default, none when empty.
+    /// message; `Assisted-by` by default, none when empty. What git takes for no part of a trailer's name is a hyphen in it.
     pub fn trailer(self) -> String {
-        self.text("trailer")
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        self.text("trailer").trim().chars().map(|c| if is_of_name(c) { c } else { '-' }).collect()
     }
 
     /// `oxundo.messageCommand`: reads the diff and prints the auto-commit's message.

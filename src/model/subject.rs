@@ -14,8 +14,29 @@ const LONGEST: usize = 500;
 const PEM: &str = "-----BEGIN ";
 
 /// What is assigned to a name with one of these in it is a secret.
-const SECRET_NAMES: &[&str] =
-    &["password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "accesskey", "privatekey", "credential"];
+const SECRET_NAMES: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "secretkey",
+    "signingkey",
+    "encryptionkey",
+    "masterkey",
+    "credential",
+    "amzsignature",
+    "googsignature",
+];
+
+/// Whoever knows such an address may write there: what follows is the secret.
+const WEBHOOKS: &[&str] =
+    &["hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", ".webhook.office.com/"];
 
 /// After these, as the value of a name, the secret is the next word.
 const SCHEMES: &[&str] = &["bearer", "basic", "token", "digest"];
@@ -58,7 +79,9 @@ fn without_secrets(line: &str, tokens: &Tokens) -> String {
     let line = removed(&line, assigned(&line));
     let line = removed(&line, in_addresses(&line));
     let line = removed(&line, words(&line, is_of_name).filter(|at| is_token(&line[at.clone()], tokens)).collect());
-    removed(&line, words(&line, is_of_base64).filter(|at| is_random(&line[at.clone()])).collect())
+    let line = removed(&line, words(&line, is_of_base64).filter(|at| is_random(&line[at.clone()])).collect());
+    // Behind a name that says whose it is, and a sign.
+    removed(&line, words(&line, |c| c.is_ascii_alphanumeric()).filter(|at| is_random(&line[at.clone()])).collect())
 }
 
 fn removed(line: &str, secrets: Vec<Range<usize>>) -> String {
@@ -83,7 +106,7 @@ fn words(line: &str, is_of: fn(char) -> bool) -> impl Iterator<Item = Range<usiz
     })
 }
 
-/// What is assigned to a name that says it: `password=x`, `"api_key": "x"`, `--token x`.
+/// What is assigned to a name that says it: `password=x`, `"api_key": "x"`, `--token x`, `<password>x</password>`.
 fn assigned(line: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for name in words(line, is_of_name) {
@@ -91,7 +114,10 @@ fn assigned(line: &str) -> Vec<Range<usize>> {
             continue;
         }
         let is_option = line[name.clone()].starts_with("--");
-        if let Some(start) = value_after(line, name.end, is_option) {
+        if line[..name.start].ends_with('<') && line[name.end..].starts_with('>') {
+            let inside = name.end + 1;
+            found.push(inside..line[inside..].find('<').map_or(line.len(), |length| inside + length));
+        } else if let Some(start) = value_after(line, name.end, is_option) {
             found.push(value(line, start));
         }
     }
@@ -104,13 +130,14 @@ fn is_secret_name(name: &str) -> bool {
         return true;
     }
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let name = name.strip_suffix('s').unwrap_or(&name);
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let name = name.strip_suffix('s').unwrap_or(name);
     name == "authorization" || SECRET_NAMES.iter().any(|word| name.ends_with(word))
 }
 
 /// Where the value begins that is assigned to the name before.
 fn value_after(line: &str, end: usize, is_option: bool) -> Option<usize> {
-    let rest = line[end..].trim_start_matches(['"', '\'', '`']);
+    let rest = line[end..].trim_start_matches(['"', '\'', '`', '\\']);
     let sign = rest.trim_start();
     let value = match sign.strip_prefix(":=").or_else(|| sign.strip_prefix("=>")) {
         Some(value) => value,
@@ -126,6 +153,10 @@ fn value_after(line: &str, end: usize, is_option: bool) -> Option<usize> {
 /// The value that begins here: to its closing quote, or to the word's end.
 fn value(line: &str, start: usize) -> Range<usize> {
     let rest = &line[start..];
+    if let Some(quote) = escaped_quote(rest) {
+        let inside = start + quote.len();
+        return inside..line[inside..].find(quote).map_or(line.len(), |length| inside + length);
+    }
     let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else {
         let end = start + rest.find(char::is_whitespace).unwrap_or(rest.len());
         let next = line.len() - line[end..].trim_start().len();
@@ -142,13 +173,24 @@ fn value(line: &str, start: usize) -> Range<usize> {
     inside..line[inside..].find(is_end).map_or(line.len(), |length| inside + length)
 }
 
-/// The passwords in addresses: `https://name:password@host`.
+/// A quote as it stands in what is quoted itself, with all that is before it.
+fn escaped_quote(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches('\\');
+    let length = text.len() - rest.len();
+    (length > 0 && rest.starts_with(['"', '\''])).then(|| &text[..=length])
+}
+
+/// The passwords in addresses: `https://name:password@host`, and what of an address is one.
 fn in_addresses(line: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (at, _) in line.match_indices("://") {
         let start = at + 3;
         let word = &line[start..];
         let word = &word[..word.find([' ', '"', '\'', '`']).unwrap_or(word.len())];
+        if let Some(behind) = WEBHOOKS.iter().find_map(|name| Some(word.find(name)? + name.len())) {
+            found.push(start + behind..start + word.len());
+            continue;
+        }
         let host = &word[..word.find(['/', '?', '#']).unwrap_or(word.len())];
         // Whatever stands in a password, it goes to the last sign of its end; what follows a host may be a port.
         let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -262,6 +304,9 @@ mod tests {
             format!("eyJ{}.eyJ{}.{}", random(20), random(20), random(20)),
             format!("npm_{long}"),
             format!("hf_{}", random(34)),
+            format!("sbp_{long}"),
+            format!("rubygems_{long}"),
+            format!("AGE-SECRET-KEY-1{}", long.to_uppercase()),
         ];
         for token in known {
             for (before, after) in
@@ -291,6 +336,17 @@ mod tests {
             ("open postgres://me:h@u/nt#e?r2@h/db now", "open postgres://me:***@h/db now"),
             ("see http://localhost:8080/a?b=c@d", "see http://localhost:8080/a?b=c@d"),
             ("write -----BEGIN OPENSSH PRIVATE KEY----- abc", "write ***"),
+            ("set SECRET_KEY=hunter2 now", "set SECRET_KEY=*** now"),
+            ("set password1=hunter2 now", "set password1=*** now"),
+            (r#"send "{\"password\": \"hunter2\", \"a\": 1}""#, r#"send "{\"password\": \"***\", \"a\": 1}""#),
+            (r#"send {\\\"token\\\":\\\"a b\\\"}"#, r#"send {\\\"token\\\":\\\"***\\\"}"#),
+            ("the <password>a b</password> of it", "the <password>***</password> of it"),
+            ("get https://h/x?X-Amz-Signature=abc now", "get https://h/x?X-Amz-Signature=*** now"),
+            (
+                "post to https://hooks.slack.com/services/T0/B0/abc, please",
+                "post to https://hooks.slack.com/*** please",
+            ),
+            ("post to 'https://discord.com/api/webhooks/1/a-b_c'", "post to 'https://discord.com/api/webhooks/***'"),
         ] {
             assert_eq!(subject(prompt).as_deref(), Some(kept), "{prompt:?}");
         }
@@ -305,6 +361,10 @@ mod tests {
             format!("{}/{}+{}=", random(12), random(9), random(17)),
         ] {
             assert_eq!(subject(&format!("try {secret} now")).as_deref(), Some("try *** now"), "{secret}");
+        }
+        for name in ["key-", "acme_live_", "a/b/"] {
+            let prompt = format!("try {name}9f86d081884c7d659a2feaa0c55ad015 now");
+            assert_eq!(subject(&prompt), Some(format!("try {name}*** now")));
         }
     }
 

@@ -51,16 +51,8 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
         }
         return Ok(report);
     }
-    for setup in &setups {
-        report.agent(repo, setup, scope, |place| setup.install(scope, |name| place.read(name)));
-        if let Some(advice) = setup.advice {
-            report.advice.push(format!("{}: {advice}", setup::title(setup.agent)));
-        }
-    }
     let user = scope == Scope::User;
-    if !user {
-        reach(repo, args, &setups, &mut report);
-    }
+    // They come first: where git cannot write them now, nothing is half set up.
     for key in NOTES_KEYS {
         let known = match scope {
             Scope::User => repo.settings_in(user, key).iter().any(|value| value == NOTES),
@@ -69,6 +61,15 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
         if !known {
             report.set(repo, user, key, NOTES)?;
         }
+    }
+    for setup in &setups {
+        report.agent(repo, setup, scope, |place| setup.install(scope, |name| place.read(name)));
+        if let Some(advice) = setup.advice {
+            report.advice.push(format!("{}: {advice}", setup::title(setup.agent)));
+        }
+    }
+    if !user {
+        reach(repo, args, &setups, &mut report);
     }
     aliases(repo, args, user, &mut report)?;
     pre_push(repo, args, &mut report)?;
