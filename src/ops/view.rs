@@ -7,6 +7,7 @@ use crate::git::apply::Apply;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::durable::Durable;
+use crate::git::index::Index;
 use crate::git::objects::commit::Sign;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
@@ -49,6 +50,7 @@ pub struct View<'r> {
 impl<'r> View<'r> {
     /// Reads the timeline and HEAD, and changes nothing but what a power cut has left.
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
+        Index::new(repo).read_ahead();
         look_after(repo, heard)?;
         let timeline = Timelines::new(repo).timeline()?;
         Ok(Self {

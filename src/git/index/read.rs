@@ -1,23 +1,45 @@
-//! Reading the index, once.
+//! Reading the index, once; a large one while other things are read.
 
 use crate::git::index::Index;
 use crate::git::repo::Stamp;
+use crate::git::repo::threads::start;
 use crate::model::checkpoint::IndexEntry;
 use crate::model::plan::IndexMove;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::config::tree::Index as Threads;
+use gix::index::decode::Options;
 use gix::index::entry::Flags;
 use gix::index::{File as IndexFile, State};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// An index of more bytes than this takes longer to read than a thread takes to start.
+const LARGE: u64 = 1 << 18;
+
 impl Index<'_> {
+    /// Begins to read the index, where that takes long, in a thread of its own: who reads it later has it sooner.
+    pub fn read_ahead(&self) {
+        let path = self.index_path();
+        let is_large = |stamp: &Stamp| stamp.size() >= LARGE;
+        let known = self.repo.index.borrow().as_ref().map(|(stamp, _)| stamp.clone());
+        let Some(stamp) = Stamp::of(&path).filter(|stamp| is_large(stamp) && known.as_ref() != Some(stamp)) else {
+            return;
+        };
+        let how = self.how();
+        self.repo.ahead.replace(start(move || Some((stamp, decode(&path, how).ok()?))).ok());
+    }
+
     /// Reads the index, or an empty one where there is none. It is read again only after the file was
     /// replaced.
     pub fn read_index(&self) -> Result<Arc<IndexFile>> {
         let path = self.index_path();
+        // What is wrong with it is told when it is read here.
+        let ahead = self.repo.ahead.take().and_then(|thread| thread.join().ok().flatten());
+        if let Some((stamp, index)) = ahead.filter(|(stamp, _)| Stamp::of(&path).as_ref() == Some(stamp)) {
+            self.repo.index.replace(Some((stamp, Arc::new(index))));
+        }
         let stamp = Stamp::of(&path);
         if let Some((known, index)) = &*self.repo.index.borrow()
             && stamp.as_ref() == Some(known)
@@ -48,12 +70,13 @@ impl Index<'_> {
     }
 
     pub fn decode_index(&self, path: &Path) -> Result<IndexFile> {
+        decode(path, self.how())
+    }
+
+    fn how(&self) -> How {
         // git itself reports a value that is no number.
         let threads = self.repo.setting("index.threads").and_then(|n| Threads::THREADS.try_into_index_threads(n).ok());
-        let options = gix::index::decode::Options { thread_limit: threads, ..Default::default() };
-        // Without verifying the checksum, as git: that would take longer than all the rest.
-        let decoded = IndexFile::at_or_default(path, self.repo.hash_kind(), true, options);
-        decoded.map_err(|error| anyhow::Error::msg(error.to_string())).context("read the index")
+        (self.repo.hash_kind(), Options { thread_limit: threads, ..Default::default() })
     }
 
     /// The index that a tree makes.
@@ -90,6 +113,15 @@ impl Index<'_> {
     }
 }
 
+/// The kind of hash in an index, and how it is read.
+type How = (gix::hash::Kind, Options);
+
+fn decode(path: &Path, (hash, options): How) -> Result<IndexFile> {
+    // Without verifying the checksum, as git: that would take longer than all the rest.
+    let decoded = IndexFile::at_or_default(path, hash, true, options);
+    decoded.map_err(|error| anyhow::Error::msg(error.to_string())).context("read the index")
+}
+
 pub fn entry_of(entry: &gix::index::Entry) -> IndexEntry {
     IndexEntry {
         mode: entry.mode.bits(),
@@ -98,5 +130,45 @@ pub fn entry_of(entry: &gix::index::Entry) -> IndexEntry {
         intent_to_add: entry.flags.contains(Flags::INTENT_TO_ADD),
         skip_worktree: entry.flags.contains(Flags::SKIP_WORKTREE),
         assume_unchanged: entry.flags.contains(Flags::ASSUME_VALID),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::Fixture;
+
+    /// As many entries as make the index a large one, of this blob.
+    fn fill(f: &Fixture, content: &[u8]) {
+        let id = f.git_fed(&["hash-object", "-w", "--stdin"], content);
+        let line = |at: u32| format!("100644 {}\td/a-file-with-a-long-name-{at}\n", id.trim().to_str_lossy());
+        f.git_fed(&["update-index", "--add", "--index-info"], (0..4000).map(line).collect::<String>().as_bytes());
+    }
+
+    #[test]
+    fn an_index_that_is_read_ahead_is_the_one_that_is_there_when_it_is_asked_for() {
+        let f = Fixture::new();
+        let index = Index::new(&f.repo);
+        let content = || {
+            let read = index.read_index().expect("read it");
+            let entry = read.entries().last().expect("an entry").id;
+            f.git(&["cat-file", "blob", &entry.to_string()])
+        };
+        index.read_ahead();
+        assert!(f.repo.ahead.borrow().is_none(), "there is none yet");
+        fill(&f, b"one");
+        index.read_ahead();
+        assert!(f.repo.ahead.borrow().is_some(), "it is large");
+        assert_eq!(content(), b"one");
+        index.read_ahead();
+        assert!(f.repo.ahead.borrow().is_none(), "it is known");
+        fill(&f, b"two");
+        index.read_ahead();
+        // Another git replaces it before anybody asks.
+        fill(&f, b"six");
+        assert_eq!(content(), b"six");
+        std::fs::write(index.index_path(), vec![0; 1 << 19]).expect("damage it");
+        index.read_ahead();
+        assert!(index.read_index().is_err(), "what is wrong with it is told");
     }
 }

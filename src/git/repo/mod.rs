@@ -57,6 +57,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A git repository with its worktree, as oxundo works on it.
@@ -73,6 +74,8 @@ pub struct Repo {
     found_from_top: bool,
     /// The index as it was last read.
     pub(in crate::git) index: RefCell<Option<(Stamp, Arc<gix::index::File>)>>,
+    /// The index as a thread is reading it.
+    pub(in crate::git) ahead: RefCell<Option<ReadAhead>>,
     pub(in crate::git) watch: ProgressSink,
     /// Where somebody hears of signals.
     pub(in crate::git) stop: OnceCell<StopSwitch>,
@@ -147,6 +150,9 @@ pub struct Stamp {
     modified: (i64, i64),
 }
 
+/// A thread that reads an index; nothing where it cannot be read.
+pub type ReadAhead = JoinHandle<Option<(Stamp, gix::index::File)>>;
+
 impl Stamp {
     /// The stamp of the file at a path; none where there is none.
     pub fn of(path: &Path) -> Option<Self> {
@@ -156,6 +162,11 @@ impl Stamp {
             size: about.size(),
             modified: (about.mtime(), about.mtime_nsec()),
         })
+    }
+
+    /// How many bytes the file has.
+    pub fn size(&self) -> u64 {
+        self.size
     }
 }
 

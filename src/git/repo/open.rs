@@ -126,6 +126,7 @@ impl Repo {
             from_environment,
             found_from_top: false,
             index: RefCell::default(),
+            ahead: RefCell::default(),
             watch: ProgressSink::default(),
             stop: OnceCell::default(),
             attributes: OnceCell::default(),
