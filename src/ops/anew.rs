@@ -191,7 +191,8 @@ impl<'a, 'r> Rest<'a, 'r> {
         copies: &BTreeMap<usize, usize>,
     ) -> Self {
         let is_whole = |(original, commit): (&usize, &usize)| {
-            anew.objects.change_the_same(&originals[*original].seen, &commits[*commit]).then_some(*commit)
+            let [was, is] = [&originals[*original].seen, &commits[*commit]].map(|seen| anew.objects.changes_in(seen));
+            anew.objects.are_no_more(was, is).then_some(*commit)
         };
         let taken: BTreeSet<usize> = copies.iter().filter_map(is_whole).collect();
         let rest = commits.iter().enumerate().filter(|(at, _)| !taken.contains(at)).map(|(_, commit)| commit);

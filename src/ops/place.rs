@@ -64,7 +64,7 @@ fn recorded_or_found(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<
     if is_open || (recorded.is_here && is_where_recorded(timeline, &recorded, head)?) {
         return Ok(Place::of(&recorded.last));
     }
-    let found = head.commit.map(|commit| nearest(repo, timeline, &recorded, commit)).transpose()?.flatten();
+    let found = head.commit.map(|commit| nearest(repo, timeline, &recorded, head, commit)).transpose()?.flatten();
     decide(&recorded, head.commit, found, &|turn| timeline.node(turn))
 }
 
@@ -84,7 +84,13 @@ fn is_where_recorded(timeline: &Stored<'_>, recorded: &Recorded, head: &Head) ->
 
 /// The nearest end of a turn in a commit's history: what the notes say of its commits, and what those without notes are
 /// copies of.
-fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: ObjectId) -> Result<Option<Found>> {
+fn nearest(
+    repo: &Repo,
+    timeline: &Stored<'_>,
+    recorded: &Recorded,
+    head: &Head,
+    from: ObjectId,
+) -> Result<Option<Found>> {
     let objects = Objects::new(repo);
     let standing = base_of(recorded.last.top, &|turn| timeline.node(turn))?;
     let (mut all, mut noted, mut bare, mut passed) = (None, None, Vec::new(), Vec::new());
@@ -106,7 +112,7 @@ fn nearest(repo: &Repo, timeline: &Stored<'_>, recorded: &Recorded, from: Object
             }
             noted => {
                 if all.is_none() && !bare.is_empty() {
-                    all = Some(ends(&objects, timeline, recorded)?);
+                    all = Some(ends(&objects, timeline, recorded, head)?);
                 }
                 like(all.as_deref().unwrap_or_default())?.or(noted)
             }
@@ -272,9 +278,22 @@ impl End {
     }
 }
 
+/// Whether HEAD is where it was recorded, or has come along from there: on a branch that goes on from that one, or detached; or
+/// the branch has another name now.
+fn has_come_along(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded, head: &Head) -> Result<bool> {
+    let (Some(at), Some(commit)) = (&timeline.state.at, head.commit) else { return Ok(recorded.is_here) };
+    let refs = Refs::new(timeline.repo);
+    Ok(recorded.is_here
+        || match refs.ref_id(&at.stack)? {
+            Some(tip) => objects.is_ancestor(tip, commit)?,
+            None => at.commit.is_some_and(|was| refs.was_at(head.stack(), was)),
+        })
+}
+
 /// The ends of all recorded turns that are near, the newest first.
-fn ends(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<End>> {
+fn ends(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded, head: &Head) -> Result<Vec<End>> {
     let mut ends = beside(objects, timeline, recorded)?;
+    let is_amendable = has_come_along(objects, timeline, recorded, head)?;
     let (mut at, mut left) = (recorded.last.top, NEAR_TURNS);
     while let Some(turn) = at.filter(|_| left > 0) {
         let node = timeline.node(turn)?;
@@ -283,7 +302,7 @@ fn ends(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> Re
             Some(base) if base < turn => Some(base).filter(|base| *base != 0),
             _ => node.previous,
         };
-        ends.extend(End::of(objects, node, recorded.is_here));
+        ends.extend(End::of(objects, node, is_amendable));
         left -= 1;
     }
     ends.sort_by_key(|end| std::cmp::Reverse(end.found.turn));

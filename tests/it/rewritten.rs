@@ -1015,3 +1015,42 @@ fn what_was_worded_anew_below_own_commits_or_with_more_than_words_is_refused_and
         }
     });
 }
+
+#[test]
+fn turns_in_one_file_that_became_one_commit_are_there_whenever_they_were_made() {
+    let repo = Sandbox::new();
+    let lines: String = (1..=20).map(|line| format!("{line}\n")).collect();
+    repo.commit("f", &lines);
+    for (line, token) in [(3, "A1"), (15, "A2")] {
+        // One message, as where an agent is given the same prompt twice.
+        repo.oxundo(["run", "-m", "m", "--", "sh", "-c", &format!("sed -i '{line}s/.*/{token}/' f")]).success();
+    }
+    repo.sh("git reset -q --soft HEAD~2; git commit -qm m");
+    assert_eq!(standing(&repo, true), [(2, "done".into()), (1, "done".into())]);
+    repo.oxundo(["undo", "--only", "1"]).success();
+    repo.assert_file("f", lines.replace("15\n", "A2\n"), "the first is taken out");
+}
+
+#[test]
+fn a_turn_that_was_amended_is_done_wherever_head_has_come_along_to() {
+    let ways = [
+        "git branch -m t",
+        "git switch -q -c u",
+        "git switch -q --detach",
+        "git switch -q -c u; echo more >more; git add more; git commit -qm more",
+    ];
+    check_all(ways.map(|line| (line.to_owned(), line)), |line| {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one.txt");
+        repo.agent("echo two >two.txt");
+        // One commit of both, with something of the user's.
+        repo.sh("echo mine >mine.txt; git add mine.txt; git reset -q --soft HEAD~2; git commit -qm all");
+        repo.sh(line);
+        assert_eq!(standing(&repo, false), [(2, "done".into()), (1, "done".into())]);
+        repo.oxundo(["undo", "--only", "1"]).success();
+        assert_eq!(["one.txt", "two.txt", "mine.txt"].map(|file| repo.exists(file)), [false, true, true]);
+        // Elsewhere nothing of it is there.
+        repo.sh("git switch -qf -c other $(git rev-list --max-parents=0 HEAD)");
+        assert!(standing(&repo, true).iter().all(|(turn, state)| *turn == 3 || state != "done"), "{:?}", repo.log());
+    });
+}

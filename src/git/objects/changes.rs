@@ -48,6 +48,17 @@ impl Objects<'_> {
             && one.values().zip(other.values()).all(|(one, other)| is_same(one, other))
     }
 
+    /// Whether some changes are others and nothing more, whatever was there before them: what leads to the same content may have more
+    /// in it.
+    pub fn are_no_more(&self, one: &Changes, other: &Changes) -> bool {
+        let is_same = |one: &Change<TreeSlot>, other: &Change<TreeSlot>| {
+            one == other || self.lines(one).is_some_and(|lines| Some(lines) == self.lines(other))
+        };
+        one.keys().eq(other.keys())
+            && one.len() <= MANY
+            && one.values().zip(other.values()).all(|(one, other)| is_same(one, other))
+    }
+
     /// Whether all of some changes is in those of commits: the file was made what it was to be, or all the lines came and went.
     pub fn changes_have(&self, all: &[&Changes], part: &Changes) -> bool {
         let is_in = |(path, wanted): (&BString, &Change<TreeSlot>)| {

@@ -1,6 +1,7 @@
 //! Who moved a branch, by what git wrote down as it moved.
 
 use crate::git::refs::Refs;
+use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
 /// How git's messages begin where it moves the branch that is checked out: HEAD moves with it, and both are written down.
@@ -22,6 +23,12 @@ impl Refs<'_> {
     pub fn was_moved_here(&self, name: &str) -> bool {
         let text = self.log_of(name);
         last(&text).is_some_and(|last| begins(last.said, &WITH_HEAD).is_some() && self.has_led_head(&last))
+    }
+
+    /// Whether a ref was ever at a commit.
+    pub fn was_at(&self, name: &str, commit: ObjectId) -> bool {
+        let (text, id) = (self.log_of(name), commit.to_string());
+        text.lines().any(|line| line.splitn_str(3, " ").take(2).any(|end| end == id.as_bytes()))
     }
 
     fn log_of(&self, name: &str) -> Vec<u8> {
