@@ -159,10 +159,12 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         overwritten: BTreeSet::new(),
         touched: BTreeSet::new(),
         staying: BTreeSet::new(),
+        reached: BTreeSet::new(),
         overlaps: BTreeMap::new(),
         moved: None,
         turns: turns.iter().map(|turn| turn.turn).collect(),
     };
+    planner.reached = planner.reached_by(turns);
     let mut returns = Vec::new();
     for turn in turns {
         returns.push((turn.turn, planner.turn(turn)?));
@@ -205,6 +207,8 @@ struct Planner<'a, 'm> {
     overwritten: BTreeSet<BString>,
     touched: BTreeSet<BString>,
     staying: BTreeSet<BString>,
+    /// Files that are as the walk leaves them already, whatever its turns did to them on the way.
+    reached: BTreeSet<BString>,
     overlaps: BTreeMap<BString, Cause>,
     /// The first ref that is not where a turn left it.
     moved: Option<Moved>,
@@ -233,6 +237,15 @@ fn merged_stash(
 }
 
 impl Planner<'_, '_> {
+    /// The files that are where the walk leads to before it begins: the user has thrown away what its turns did.
+    fn reached_by(&self, turns: &[TurnDelta]) -> BTreeSet<BString> {
+        let goals: BTreeMap<&BString, Option<FileState>> =
+            turns.iter().flat_map(|turn| turn.delta.files.iter().map(|(path, change)| (path, change.to))).collect();
+        let is_there =
+            |(path, goal): &(&BString, Option<FileState>)| goal.is_some() && self.occupant(path).file() == *goal;
+        goals.into_iter().filter(is_there).map(|(path, _)| path.clone()).collect()
+    }
+
     /// Walks over one turn; gives what the way back needs to know.
     fn turn(&mut self, turn: &TurnDelta) -> Result<ReturnState> {
         let mut way_back = ReturnState { overwritten: self.edits == Edits::Overwrite, ..ReturnState::default() };
@@ -339,6 +352,7 @@ impl Planner<'_, '_> {
                 Some(next) => *next,
                 None if self.has_given_up(path, now, remembered.as_ref(), turn) => change.to,
                 None if self.is_over(path, now, remembered.as_ref(), turn) => now,
+                None if self.is_reached(path, now, change, remembered.as_ref()) => now,
                 None => self.file(path, now, change, remembered.as_ref())?,
             };
             if (now, next) != (change.from, change.to) && !(forget && remembered.is_some()) {
@@ -352,6 +366,19 @@ impl Planner<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a file stays as it is, since that is where the walk leads to.
+    fn is_reached(
+        &self,
+        path: &BString,
+        now: Option<FileState>,
+        change: &Change<Option<FileState>>,
+        remembered: Option<&Change<Option<FileState>>>,
+    ) -> bool {
+        self.reached.contains(path)
+            && now == self.occupant(path).file()
+            && resolved(self.edits, &now, change, remembered).is_none()
     }
 
     /// The user may have deleted a directory with all that is in it, of which a file is overwritten.
@@ -675,6 +702,11 @@ impl Planner<'_, '_> {
     }
 
     fn note(&mut self, path: &BString, cause: Cause) {
+        let is_left_out = |entry: &IndexEntry| entry.skip_worktree;
+        let cause = match cause {
+            Cause::Deleted if self.entries_at(path).iter().any(is_left_out) => Cause::LeftOut,
+            cause => cause,
+        };
         // A file's cause says more than its entry's.
         let known = self.overlaps.entry(path.clone()).or_insert_with(|| cause.clone());
         if *known == Cause::Staged {
@@ -1007,6 +1039,15 @@ const LISTED: usize = 8;
 
 /// What takes the user's changes out of the way. A stash takes all that is not ignored.
 fn out_of_the_way(overlaps: &BTreeMap<BString, Cause>) -> String {
+    let left_out = overlaps.iter().filter(|(_, cause)| **cause == Cause::LeftOut);
+    let directories: BTreeSet<&[u8]> = left_out.filter_map(|(path, _)| Some(path.rsplit_once_str("/")?.0)).collect();
+    if !directories.is_empty() {
+        let words: Vec<_> = directories.into_iter().map(shell_word).collect();
+        return format!(
+            "run 'git sparse-checkout add {}' to have that there, then the same command again",
+            words.join(" ")
+        );
+    }
     let is_stashed = |cause: &Cause| !matches!(cause, Cause::NotCaptured | Cause::InTheWay | Cause::Lost | Cause::Gone);
     if !overlaps.values().all(is_stashed) {
         return "move what is in the way somewhere else, then run the same command again".to_owned();

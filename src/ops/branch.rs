@@ -27,6 +27,7 @@ use crate::ops::undo::range::{TurnRange, below, is_done};
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
+use std::collections::BTreeSet;
 
 /// Plans to start a branch of this name at the turn, or the state, that these words mean.
 pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
@@ -63,17 +64,23 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         message: format!("branch {name} at {what}"),
         verbs: ["Started", "Would start"],
         object: format!("branch '{}' at {what}", sanitized(name)),
-        hint: way_back(view, &plan)?,
+        hint: way_back(view, &plan, &goal)?,
     };
     Ok(PlannedTurn { turns: turn.into_iter().collect(), ..PlannedTurn::new(plan, capture, Made::Branch, words) })
 }
 
-/// Undo leaves what others have by now where it is.
-fn way_back(view: &View<'_>, plan: &Plan) -> Result<String> {
+/// Undo leaves what others have by now where it is. What is uncommitted then may be in git's way back.
+fn way_back(view: &View<'_>, plan: &Plan, goal: &Checkpoint) -> Result<String> {
     let is_to_stay = brings_published(view, plan)?;
     let switch = if is_to_stay { switching::line(view, view.head.branch.as_deref(), view.head.commit)? } else { None };
-    let undo = || "'oxundo undo' takes it away and goes back".to_owned();
-    Ok(switch.map_or_else(undo, |switch| format!("'{switch}' goes back")))
+    let Some(switch) = switch else { return Ok("'oxundo undo' takes it away and goes back".to_owned()) };
+    let objects = Objects::new(view.repo);
+    let then = objects.head_tree(&goal.head)?;
+    let uncommitted: BTreeSet<_> = objects.changed_paths(then, goal.worktree)?.into_iter().collect();
+    let is_in_the_way =
+        objects.changed_paths(then, objects.head_tree(&view.head)?)?.iter().any(|path| uncommitted.contains(path));
+    let stash = if is_in_the_way && !switch.starts_with("git stash") { "git stash -u && " } else { "" };
+    Ok(format!("'{stash}{switch}' goes back"))
 }
 
 /// The name in full of the new branch; where there is one of it already, another is named that is free.

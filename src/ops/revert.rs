@@ -352,7 +352,12 @@ impl<'a> Revert<'a, '_> {
 
     /// The refusal where nothing of the turns is left, as where the user has reverted them with git; the turn below is next then.
     fn is_out_already(&self) -> Result<Refusal> {
-        let mut refusal = nothing(Op::Undo, "what the turn changed is taken out already");
+        let mut refusal = match self.turns {
+            [Turn { made: Some(Made::Squash), turn, .. }] => {
+                nothing(Op::Undo, &format!("turn {turn} only made one commit of others"))
+            }
+            _ => nothing(Op::Undo, "what the turn changed is taken out already"),
+        };
         if let [turn] = self.turns
             && let Some(line) = taken_again(self.view, turn)?
         {

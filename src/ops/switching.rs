@@ -34,7 +34,9 @@ pub fn line(view: &View<'_>, branch: Option<&str>, commit: Option<ObjectId>) -> 
 /// The line that puts HEAD on the branch that a turn ended on, where that is another, and the turn is in its history.
 pub fn to_turn(view: &View<'_>, turn: &Turn) -> Result<Option<String>> {
     let Some(branch) = turn.branch.as_deref().filter(|name| *name != view.head.stack()) else { return Ok(None) };
-    let (tip, end) = (Refs::new(view.repo).ref_id(branch)?, view.timeline.node(turn.turn)?.to);
+    // One that moved no ref is done on no branch.
+    let node = view.timeline.node(turn.turn)?;
+    let (tip, end) = (Refs::new(view.repo).ref_id(branch)?, node.to.filter(|_| node.moved()));
     let objects = Objects::new(view.repo);
     match end.filter(|end| objects.has_commit(*end)).zip(tip) {
         Some((end, tip)) if objects.is_ancestor(end, tip)? => line(view, Some(branch), None),

@@ -784,3 +784,65 @@ fn turns_that_switch_branches_are_redone_as_many_at_once_as_were_undone() {
         }
     });
 }
+
+#[test]
+fn a_branch_at_a_turn_has_nothing_of_what_is_committed_elsewhere_alone() {
+    // The turn is of another history, with something of the user's below it.
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.sh("git switch -q --orphan pages; echo mine >index.html; git add .; git commit -qm mine");
+    repo.agent("echo two >page.html");
+    repo.sh("git switch -q main");
+    repo.oxundo(["branch", "fix", "2"]).success();
+    assert_eq!(repo.sh("git status --porcelain; ls"), "index.html\npage.html");
+    repo.undo();
+    assert_eq!(repo.sh("git status --porcelain; git symbolic-ref HEAD; ls"), "refs/heads/main\nREADME.txt\none.txt");
+    // The user has committed on this branch since, and a turn that moved no ref is above that.
+    let repo = Sandbox::new();
+    repo.commit("g", "1\n");
+    repo.agent("rm g");
+    repo.undo();
+    repo.sh("echo mine >g; git commit -qam mine");
+    repo.oxundo(["run", "--ghost", "--", "sh", "-c", "echo three >>README.txt"]).success();
+    repo.oxundo(["branch", "try", "1"]).success();
+    assert!(!repo.exists("g") && repo.sh("git show main:g") == "mine", "it is on its branch");
+}
+
+#[test]
+fn files_that_are_as_the_walk_leaves_them_are_in_nobodys_way() {
+    let repo = Sandbox::new();
+    let lines: String = (1..=20).map(|line| format!("{line}\n")).collect();
+    repo.commit("f", &lines);
+    for (line, token) in [(10, "A1"), (11, "A2")] {
+        let edit = format!("sed -i '{line}s/.*/{token}/' f");
+        repo.oxundo(["run", "--ghost", "--", "sh", "-c", &edit]).success();
+    }
+    // The user has thrown away what they did.
+    repo.sh("git reset -q --hard");
+    let before = repo.state();
+    repo.oxundo(["undo", "2"]).success();
+    repo.state().assert_is(&before, "it is as it was before them");
+    repo.oxundo(["redo", "2"]).success();
+    repo.state().assert_is(&before, "and what the user made of it comes back");
+}
+
+#[test]
+fn redo_leads_to_the_turn_that_was_named_though_a_branch_began_there() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    let after = repo.state();
+    repo.undo();
+    repo.oxundo(["branch", "kk", "1"]).success();
+    repo.undo();
+    repo.oxundo(["redo", "--to", "1"]).success();
+    repo.state().assert_is(&after, "on the branch where it was made");
+}
+
+#[test]
+fn a_branch_is_not_given_the_name_of_one_that_stands_for_another() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.sh("git symbolic-ref refs/heads/cur refs/heads/main; git symbolic-ref refs/heads/gone refs/heads/nowhere");
+    repo.oxundo(["branch", "cur", "1"]).warns("there is a branch 'cur' already");
+    repo.oxundo(["branch", "gone/x", "1"]).warns("there is a branch 'gone', beside which git cannot keep one 'gone/x'");
+}

@@ -52,11 +52,13 @@ impl Refs<'_> {
         let refused = |why: String| {
             Err(Refusal::new(Code::Branch, why).hint("give another name, or run 'git branch' to see them").into())
         };
-        if self.ref_id(&full)?.is_some() {
+        let (branches, symbolic) = self.all_branches()?;
+        if branches.contains_key(&full) || symbolic.contains_key(&full) {
             return refused(format!("there is a branch '{short}' already"));
         }
         let below = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
-        if let Some(other) = self.branches()?.keys().find(|other| below(&full, other) || below(other, &full)) {
+        let mut others = branches.keys().chain(symbolic.keys());
+        if let Some(other) = others.find(|other| below(&full, other) || below(other, &full)) {
             let other = checkpoint::short_branch(other);
             return refused(format!("there is a branch '{other}', beside which git cannot keep one '{short}'"));
         }

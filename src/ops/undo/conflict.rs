@@ -21,7 +21,7 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
             return refusal.into();
         }
         Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => {
-            with_add(with_diff(view, refusal), now)
+            with_reset(view, with_add(with_diff(view, refusal), now), now)
         }
         Ok(refusal) => return refusal.into(),
         Err(error) => return error,
@@ -69,8 +69,27 @@ fn with_add(mut refusal: Refusal, now: &Checkpoint) -> Refusal {
     refusal
 }
 
+/// git stashes nothing of a file that was deleted from the index too: there is nothing that its name could mean.
+fn with_reset(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint) -> Refusal {
+    let objects = Objects::new(view.repo);
+    let Ok(head) = objects.head_tree(&now.head) else { return refusal };
+    let has = |tree, path: &BString| objects.tree_has_entry(tree, path.as_bstr()).unwrap_or(true);
+    let is_gone = |path: &&BString| {
+        !now.index.special.contains_key(*path)
+            && !has(now.index.tree, path)
+            && !has(now.worktree, path)
+            && has(head, path)
+    };
+    let gone: Vec<String> =
+        refusal.paths.iter().filter(is_gone).map(|path| shell_word([b":/", path.as_slice()].concat())).collect();
+    for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint) && !gone.is_empty()) {
+        *hint = hint.replacen("run '", &format!("run 'git reset -q -- {} && ", gone.join(" ")), 1);
+    }
+    refusal
+}
+
 fn is_stash(hint: &str) -> bool {
-    hint.starts_with("run 'git stash") || hint.starts_with("run 'git add -- ")
+    ["run 'git stash", "run 'git add -- ", "run 'git reset -q -- "].iter().any(|line| hint.starts_with(line))
 }
 
 /// Whether all of these files are as HEAD has them, be it that they are not there.

@@ -374,8 +374,13 @@ fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<Commi
         return Ok(CommitOrigin::Copied(turn, commit));
     }
     for (turn, commit) in line.iter().flat_map(|turn| turn.commits.iter().map(move |commit| (turn.turn, commit.id))) {
-        // What the commit is on top of was not made anew.
-        if objects.likeness(commit, id) != Likeness::None && !objects.is_ancestor(commit, id).unwrap_or(false) {
+        // What the commit is on top of was not made anew, nor was what the turn has made it of.
+        let is_below =
+            |below: Option<ObjectId>, of| below.is_some_and(|below| objects.is_ancestor(below, of).unwrap_or(false));
+        if objects.likeness(commit, id) != Likeness::None
+            && !is_below(Some(commit), id)
+            && !view.timeline.node(turn)?.from.is_some_and(|from| is_below(Some(id), from))
+        {
             return Ok(CommitOrigin::Copied(turn, commit));
         }
     }

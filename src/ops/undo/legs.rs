@@ -6,7 +6,8 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
-use crate::model::checkpoint::{Checkpoint, Head, shown_place, uncovered_changes};
+use crate::model::bytes::shell_word;
+use crate::model::checkpoint::{Checkpoint, Head, short_branch, shown_place, uncovered_changes};
 use crate::model::place::base_of;
 use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
@@ -102,6 +103,9 @@ impl Way {
             if refs == RefMoves::Move {
                 legs.remake(view, turn, range.direction(at), [&mut before, &mut after], &head)?;
             }
+            if refs == RefMoves::Move {
+                check_is_begun(turn, range.direction(at), &before, &head)?;
+            }
             let mut leg = legs.leg(view, turn, range.direction(at), (before, after), &head)?;
             leg.delta.short_of = range.short_of(at);
             if leg.delta.delta.head.is_some() {
@@ -165,6 +169,20 @@ impl Way {
         }
         Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns, within, short_of: None } })
     }
+}
+
+/// Refuses to redo a turn that made a branch's first commit where HEAD has commits already.
+fn check_is_begun(turn: &Turn, direction: Direction, before: &Checkpoint, head: &Head) -> Result<()> {
+    let Some(name) = before.head.branch.as_deref().filter(|_| direction == Direction::Forward) else { return Ok(()) };
+    if before.head.commit.is_some() || head.commit.is_none() {
+        return Ok(());
+    }
+    let (shown, word) = (shown_place(Some(name)), shell_word(short_branch(name).as_bytes()));
+    let message = format!("turn {} began on {shown} before its first commit, and HEAD is not there", turn.turn);
+    Err(Refusal::new(Code::Branch, message)
+        .hint(format!("run 'git switch --orphan {word}' first"))
+        .hint(format!("or run 'oxundo restore {}' to bring its files back alone", turn.turn))
+        .into())
 }
 
 /// The refusal for a turn that has switched branches, where HEAD is not on the one on which the walk enters it.

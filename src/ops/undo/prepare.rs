@@ -63,15 +63,16 @@ impl Prepared {
         let mut deltas: Vec<TurnDelta> = legs.iter().map(|leg| leg.delta.clone()).collect();
         let now = &capture.checkpoint;
         check_on_branch(op, &legs, now, refs)?;
+        let between = legs.windows(2).map(|pair| (&pair[0].goal, &pair[1].start));
+        let gaps: Vec<_> = between.chain([(start, now)]).collect();
         match refs {
             RefMoves::Move => check_commits(view, op, range, &legs, now, &made_by_user(&reworded, &remade))?,
-            RefMoves::Stay if now.head.commit != start.head.commit => {
+            // What is committed on this branch alone is no edit that goes along to another.
+            RefMoves::Stay if gaps.iter().any(|(left, found)| left.head.commit != found.head.commit) => {
                 return Err(head_moved(range.turns[0].turn).into());
             }
             RefMoves::Stay => deltas.iter_mut().for_each(TurnDelta::leave_refs),
         }
-        let between = legs.windows(2).map(|pair| (&pair[0].goal, &pair[1].start));
-        let gaps: Vec<_> = between.chain([(start, now)]).collect();
         let checkpoints = Checkpoints::new(view.repo);
         let mut edited = checkpoints.edited(&gaps, now, goal)?;
         if gaps.iter().any(|(left, found)| left.head.commit != found.head.commit) {

@@ -145,7 +145,11 @@ impl TurnRange {
                 let Some(turn) = walk.next()? else { break };
                 walk.over(turn)?;
             }
-            return Ok(walk.into_range());
+            if is_part || walk.last_whole()? == goal {
+                return Ok(walk.into_range());
+            }
+            // A branch that began there is undone as well, and leads elsewhere.
+            walk = LineWalk::from(view, op)?;
         }
         if walk.last_whole()? == goal {
             return Ok(walk.into_range());

@@ -227,6 +227,12 @@ pub(super) const CASES: &[Case] = &[
         "test -e three",
     ),
     case(
+        "turn … began on … before its first commit, and HEAD is not there",
+        "git switch -q --orphan o; turn 'echo 3 >three'; oxundo -q undo; git switch -q main",
+        "oxundo redo --to 3",
+        "test -e three",
+    ),
+    case(
         "turn … began at commit … (…), which '…' does not have now",
         "git switch -q --orphan o; turn 'echo 3 >three'; git switch -q main",
         "oxundo redo --to 3",
@@ -480,6 +486,18 @@ pub(super) const CASES: &[Case] = &[
         "grep 1 d/x",
     )
     .of_nobody(""),
+    case(
+        CONFLICT,
+        "turn 'echo 3 >>README.txt'; git rm -q README.txt",
+        "oxundo undo",
+        "! git show HEAD:README.txt | grep -x 3 && git show stash@{0} --stat | grep README.txt",
+    ),
+    case(
+        CONFLICT,
+        "mkdir q; echo q >q/b; git add q; git commit -qm q; turn 'echo 3 >>q/b'; git sparse-checkout set nothing",
+        "oxundo undo",
+        "test $(git show HEAD:q/b) = q",
+    ),
     case(CONFLICT, "echo mine >f", "oxundo undo --to 0", "! test -e one && ! test -e f"),
     case(CONFLICT, "echo mine >f", "oxundo undo --only 1", "! test -e one && test -e two"),
     case(
