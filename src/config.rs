@@ -269,6 +269,34 @@ impl Config<'_> {
         Ok(tokens)
     }
 
+    /// What is wrong with the values that are set.
+    pub fn wrong(self) -> Vec<anyhow::Error> {
+        let all = [
+            self.enabled().err(),
+            self.mode().err(),
+            self.untracked().err(),
+            self.keep_dirty().err(),
+            self.edits().err(),
+            self.before_timeout().err(),
+            self.mcp().err(),
+            self.forks_conversations().err(),
+            self.verify().err(),
+            self.sign().err(),
+            self.lock_timeout().err(),
+            self.fsync().err(),
+            self.steps().err(),
+            self.watches().err(),
+            self.hook_timeout().err(),
+            self.secrets().err(),
+            self.others_branches().err(),
+            self.secret_text().err(),
+            self.keep(None).err(),
+            self.max_size().err(),
+            self.limits().err(),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
     /// `oxundo.keep`: for how many seconds turns are kept; `None` for ever.
     pub fn keep(self, given: Option<&str>) -> Result<Option<u64>> {
         let configured = self.text("keep");

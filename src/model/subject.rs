@@ -29,6 +29,9 @@ const SECRET_NAMES: &[&str] = &[
     "signingkey",
     "encryptionkey",
     "masterkey",
+    "accountkey",
+    "passwort",
+    "kennwort",
     "credential",
     "amzsignature",
     "googsignature",
@@ -78,6 +81,7 @@ fn without_secrets(line: &str, tokens: &Tokens) -> String {
     let line = line.find(PEM).map_or_else(|| line.to_owned(), |start| format!("{}{REMOVED}", &line[..start]));
     let line = removed(&line, assigned(&line));
     let line = removed(&line, in_addresses(&line));
+    let line = removed(&line, in_commands(&line));
     let line = removed(&line, words(&line, is_of_name).filter(|at| is_token(&line[at.clone()], tokens)).collect());
     let line = removed(&line, words(&line, is_of_base64).filter(|at| is_random(&line[at.clone()])).collect());
     // Behind a name that says whose it is, and a sign.
@@ -118,7 +122,7 @@ fn assigned(line: &str) -> Vec<Range<usize>> {
             let inside = name.end + 1;
             found.push(inside..line[inside..].find('<').map_or(line.len(), |length| inside + length));
         } else if let Some(start) = value_after(line, name.end, is_option) {
-            found.push(value(line, start));
+            found.extend(Some(value(line, start)).filter(|at| !stands_for_one(&line[at.clone()])));
         }
     }
     found
@@ -126,13 +130,23 @@ fn assigned(line: &str) -> Vec<Range<usize>> {
 
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    if name == "pass" || name.ends_with("_pass") {
+    if ["pass", "pw"].iter().any(|word| name == *word || name.ends_with(&format!("_{word}"))) || name == "dbpass" {
         return true;
     }
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let name = name.strip_suffix('s').unwrap_or(name);
     name == "authorization" || SECRET_NAMES.iter().any(|word| name.ends_with(word))
+}
+
+/// Whether a value is none, or the name of what has it.
+fn stands_for_one(value: &str) -> bool {
+    let word = value.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != '{');
+    let is_of_variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let is_variable = |name: &str| name.starts_with('{') || (!name.is_empty() && name.chars().all(is_of_variable));
+    ["none", "null", "nil", "true", "false", "undefined", "string", "str"].contains(&word.to_ascii_lowercase().as_str())
+        || word.strip_prefix('$').is_some_and(is_variable)
+        || ["os.environ", "process.env"].iter().any(|name| word.starts_with(name))
 }
 
 /// Where the value begins that is assigned to the name before.
@@ -200,6 +214,37 @@ fn in_addresses(line: &str) -> Vec<Range<usize>> {
             // A token that is given as the name: a short one is a name.
             (_, _, Some(end)) if end >= 16 => found.push(start..start + end),
             _ => {}
+        }
+    }
+    found
+}
+
+/// The passwords that programs take with a name (`curl -u name:password`), by an option, or from SQL; and before a host.
+fn in_commands(line: &str) -> Vec<Range<usize>> {
+    let spaced: Vec<Range<usize>> = words(line, |c| !c.is_whitespace()).collect();
+    let mut found = Vec::new();
+    for (at, word) in spaced.iter().enumerate() {
+        let before =
+            |back: usize| at.checked_sub(back).and_then(|at| spaced.get(at)).map_or("", |at| &line[at.clone()]);
+        let text = &line[word.clone()];
+        let (whole, behind) = (word.clone(), |sign: char| text.find(sign).map(|at| word.start + at + 1..word.end));
+        let is_mysql = |name: &str| name.starts_with("mysql");
+        if ["-u", "--user"].contains(&before(1)) {
+            found.extend(behind(':'));
+        } else if before(1) == "-p" && (before(2) == "sshpass" || before(3) == "login" || before(4) == "login") {
+            found.push(whole);
+        } else if text.len() > 2 && text.starts_with("-p") && (1..=4).any(|back| is_mysql(before(back))) {
+            found.push(word.start + 2..word.end);
+        } else if before(1).eq_ignore_ascii_case("by") && before(2).eq_ignore_ascii_case("identified") {
+            found.push(whole);
+        } else if let Some((name, rest)) = text.split_once(':')
+            && !name.is_empty()
+            && !name.eq_ignore_ascii_case("mailto")
+            && !rest.starts_with("//")
+            && let Some(end) = rest.rfind('@').filter(|end| *end > 0)
+        {
+            let start = word.start + name.len() + 1;
+            found.push(start..start + end);
         }
     }
     found
@@ -336,6 +381,16 @@ mod tests {
             ("open postgres://me:h@u/nt#e?r2@h/db now", "open postgres://me:***@h/db now"),
             ("see http://localhost:8080/a?b=c@d", "see http://localhost:8080/a?b=c@d"),
             ("write -----BEGIN OPENSSH PRIVATE KEY----- abc", "write ***"),
+            ("ssh bob:hunter2@example.com now", "ssh bob:***@example.com now"),
+            ("curl -u bob:hunter2 https://h/x", "curl -u bob:*** https://h/x"),
+            ("sshpass -p hunter2 ssh h", "sshpass -p *** ssh h"),
+            ("docker login -u bob -p hunter2 h", "docker login -u bob -p *** h"),
+            ("mysql -u root -phunter2 db", "mysql -u root -p*** db"),
+            ("create user b identified by 'hunter2'", "create user b identified by ***"),
+            ("set password=None and token: $TOKEN", "set password=None and token: $TOKEN"),
+            ("set secret: true, token: ${{ secrets.X }}", "set secret: true, token: ${{ secrets.X }}"),
+            ("write to git@github.com:owner/repo", "write to git@github.com:owner/repo"),
+            ("set dbpass=hunter2 and pw=x", "set dbpass=*** and pw=***"),
             ("set SECRET_KEY=hunter2 now", "set SECRET_KEY=*** now"),
             ("set password1=hunter2 now", "set password1=*** now"),
             (r#"send "{\"password\": \"hunter2\", \"a\": 1}""#, r#"send "{\"password\": \"***\", \"a\": 1}""#),

@@ -226,6 +226,8 @@ fn gits_configuration_is_looked_at() {
         ),
         ("git config oxundo.maxFileSiz 1m", "'oxundo.maxFileSize' is one"),
         ("git config oxundo.somethingElse 1", "which is no setting"),
+        ("git config oxundo.edits some", "oxundo.edits is 'some'"),
+        ("git config oxundo.hookTimeout abc", "oxundo.hookTimeout is 'abc'"),
         ("git config commit.gpgSign true", "no terminal to ask for a passphrase on"),
     ];
     for (spoil, words) in cases {

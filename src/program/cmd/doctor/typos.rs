@@ -1,6 +1,8 @@
-//! Settings that nobody reads: a typo in one is silent otherwise.
+//! Settings that nobody reads, and values that nobody can: a typo in one is silent otherwise until it is needed.
 
+use crate::config::Config;
 use crate::config::keys::KEYS;
+use crate::error::failure::to_refusal;
 use crate::git::repo::Repo;
 use crate::program::cmd::doctor::finding::{Finding, Severity, quoted_word};
 use std::path::Path;
@@ -10,7 +12,15 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
     let mut names = repo.names_in("oxundo");
     names.retain(|(name, _)| !KEYS.iter().any(|key| key.name.eq_ignore_ascii_case(name)));
     names.dedup();
-    names.into_iter().map(|(name, file)| finding(&name, file.as_deref())).collect()
+    let unknown = names.into_iter().map(|(name, file)| finding(&name, file.as_deref()));
+    unknown.chain(Config(repo).wrong().iter().map(wrong)).collect()
+}
+
+/// A value with which the setting's commands are refused; the refusal says what mends it.
+fn wrong(error: &anyhow::Error) -> Finding {
+    let refusal = to_refusal(error);
+    let line = refusal.hints.iter().find_map(|hint| hint.strip_prefix("run '")?.split('\'').next().map(str::to_owned));
+    Finding::new(Severity::Error, refusal.message).mend(line.unwrap_or_else(|| "oxundo man config".to_owned()))
 }
 
 fn finding(name: &str, file: Option<&Path>) -> Finding {
