@@ -271,8 +271,8 @@ mod tests {
         assert_eq!(at(&open, &second, Signal::GoOn), SessionStep::GoOn, "a notification");
         assert_eq!(at(&open, &part("o", None, false), Signal::GoOn), SessionStep::Join, "two sessions share the turn");
         assert_eq!(at(&open, &second, END), SessionStep::Nothing);
-        open.go_on(first.clone());
-        assert_eq!(open.parts, [Participant { goes_on: true, ..part("s", Some("1"), true) }]);
+        open.go_on(first.clone(), 0);
+        assert_eq!(open.parts, [Participant { goes_on: true, listed: Some(0), ..part("s", Some("1"), true) }]);
         assert_eq!(at(&open, &second, END), CLOSE);
         assert_eq!(at(&open, &first, END), CLOSE);
         assert_eq!(at(&open, &part("o", Some("2"), false), END), SessionStep::Nothing);
@@ -290,7 +290,7 @@ mod tests {
             assert_eq!(at(&open, Signal::GoOn, true), SessionStep::GoOn, "and nothing counts as the user's");
             let beside = if waiting { SessionStep::GoOn } else { SessionStep::Join };
             assert_eq!(at(&open, Signal::GoOn, false), beside, "another session, beside the run");
-            open.go_on(Participant { at_work: true, ..who.clone() });
+            open.go_on(Participant { at_work: true, ..who.clone() }, 0);
             assert_eq!((open.waiting, open.shared), (false, false));
             assert_eq!(at(&open, END, true), CLOSE);
         }

@@ -540,6 +540,9 @@ pub struct Participant {
     /// Whether it goes on after an end of its prompt: then any end of the session's is that of its part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,
+    /// The last step when it said for the first time that it was done and something of its was still at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed: Option<u64>,
     /// Whether another part tells of the same session: an editor's protocol and the agent's own hooks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_twice: bool,
@@ -623,7 +626,7 @@ impl Participant {
         let from = earlier.from.filter(|_| earlier.transcript == self.transcript).or(self.from);
         let mut asked = earlier.asked.clone();
         asked.extend(self.asked.into_iter().filter(|words| !earlier.asked.contains(words)));
-        Self { model, from, asked, ..self }
+        Self { model, from, asked, listed: self.listed.or(earlier.listed), ..self }
     }
 
     /// Whether both name the same prompt.
@@ -643,6 +646,11 @@ impl Bounds {
         self.run_agent.is_some() || self.parts.iter().any(|part| part.inside)
     }
 
+    /// The step after which something of an agent's was at work that nobody tells of, as a command in the background.
+    pub fn at_work_after(&self) -> Option<u64> {
+        self.parts.iter().filter_map(|part| part.listed).min()
+    }
+
     /// The part of a session.
     pub fn part_of(&self, who: &Participant) -> Option<&Participant> {
         self.parts.iter().find(|part| part.is_session_of(who))
@@ -657,12 +665,15 @@ impl Bounds {
         }
     }
 
-    /// A session goes on after an end of its prompt; it takes part where it did not.
-    pub fn go_on(&mut self, part: Participant) {
+    /// A session goes on after an end of its prompt, which came after this step; it takes part where it did not.
+    pub fn go_on(&mut self, part: Participant, last_step: u64) {
         self.waiting = false;
         let part = Participant { goes_on: true, ..part };
         match self.parts.iter_mut().find(|known| known.is_session_of(&part)) {
-            Some(known) if known.at_work => known.goes_on = true,
+            Some(known) if known.at_work => {
+                known.goes_on = true;
+                known.listed = known.listed.or(Some(last_step));
+            }
             Some(known) => *known = part.after(known),
             None => self.parts.push(part),
         }

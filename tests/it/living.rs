@@ -887,6 +887,34 @@ fn a_call_after_a_command_is_its_agents_and_what_was_before_it_the_users() {
 }
 
 #[test]
+fn what_a_call_changes_that_waited_over_an_undo_is_its_agents() {
+    let repo = repo(Mode::Commit);
+    hook(&repo, BEGIN, "1");
+    tool(&repo, CALL, "t0", "s");
+    repo.sh("echo early >>README.txt");
+    tool(&repo, CALLED, "t0", "s");
+    // It waits for a permission: a call without a process is in flight for some seconds.
+    tool(&repo, CALL, "t1", "s");
+    call_began(&repo, "2001");
+    repo.undo();
+    repo.sh("echo users-own >own.txt");
+    let users = repo.state();
+    repo.sh("echo late >>README.txt");
+    tool(&repo, CALLED, "t1", "s");
+    tool(&repo, CALL, "t2", "s");
+    repo.sh("echo later >>README.txt");
+    tool(&repo, CALLED, "t2", "s");
+    hook(&repo, END, "1");
+    hook(&repo, BEGIN, "2");
+    hook(&repo, END, "2");
+    // The user's work is beside it: it is kept without commits, and in no commit of the user's.
+    let commits = repo.git(["log", "-p"]);
+    assert!(!commits.contains("+late") && !commits.contains("users-own"), "{commits}");
+    repo.undo();
+    repo.state().assert_is(&users, "what its calls changed is undone");
+}
+
+#[test]
 fn a_call_of_a_session_that_tells_of_no_prompt_begins_nothing() {
     let repo = repo(Mode::Commit);
     tool(&repo, CALL, "t1", "other");

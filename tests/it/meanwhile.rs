@@ -1,6 +1,6 @@
 //! What the user saves, stages and commits between an agent's calls: it is in no commit of the agent's, and undo keeps it.
 
-use crate::sandbox::{Mode, Output, Sandbox, State};
+use crate::sandbox::{Mode, Output, Sandbox, State, check_all};
 use crate::steps::{call, edit, hook, shell, tick};
 use serde_json::json;
 
@@ -720,16 +720,29 @@ fn undo_of_a_turn_is_not_refused_for_what_it_does_not_touch() {
 fn a_file_that_the_user_takes_away_within_a_turn_does_not_come_back_with_undo() {
     for mode in Mode::BOTH {
         // Where a call had written it, nobody can tell what is left without the turn.
-        for away in ["rm both.txt", "mv both.txt moved.txt", "git mv both.txt moved.txt"] {
+        let repo = begun(mode, "true");
+        shell(&repo, 1, "sed -i s/1/its/ both.txt");
+        user(&repo, "rm both.txt");
+        shell(&repo, 2, "echo its >>a.txt");
+        ends(&repo);
+        let before = repo.everything();
+        let refused = repo.refuses(&["undo"], "conflict");
+        assert_eq!(refused["paths"], json!(["both.txt"]), "{refused}");
+        repo.everything().assert_is(&before, "nothing has changed");
+        // Under another name it is what it was without the turn.
+        for away in ["mv both.txt moved.txt", "git mv both.txt moved.txt"] {
             let repo = begun(mode, "true");
             shell(&repo, 1, "sed -i s/1/its/ both.txt");
             user(&repo, away);
             shell(&repo, 2, "echo its >>a.txt");
             ends(&repo);
-            let before = repo.everything();
-            let refused = repo.refuses(&["undo"], "conflict");
-            assert_eq!(refused["paths"], json!(["both.txt"]), "{away}: {refused}");
-            repo.everything().assert_is(&before, "nothing has changed");
+            let after = repo.state();
+            repo.undo();
+            repo.assert_absent("both.txt", away);
+            repo.assert_file("moved.txt", LINES, away);
+            repo.assert_file("a.txt", "a\n", "all else is undone");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
         }
         // Where none had, it is gone, though one has made it anew: also one that names it, for which nothing else is looked at.
         for named in [true, false] {
@@ -1064,4 +1077,81 @@ fn an_edit_through_another_name_of_a_file_is_the_agents() {
             repo.state().assert_is(&after, "and on again");
         }
     }
+}
+
+#[test]
+fn what_a_call_left_is_committed_alone_where_the_user_saved_in_its_lines_later() {
+    let crlf =
+        "echo 'a.txt text eol=crlf' >.gitattributes; seq 30 | sed 's/$/\\r/' >a.txt; git add -A; git commit -qm crlf";
+    let cases = [
+        ("in the same lines", "true", "echo its >>a.txt", "echo mine >>a.txt; sed -i 1imine a.txt"),
+        ("the mode", "true", "echo its >>a.txt", "chmod +x a.txt"),
+        ("line ends that git converts", crlf, "sed -i '20aits\\r' a.txt", "sed -i '1imine\\r' a.txt"),
+    ];
+    check_all(
+        cases.map(|(name, before, call, saved)| (name.to_owned(), (before, call, saved))),
+        |(before, call, saved)| {
+            let repo = begun(Mode::Commit, before);
+            edit(&repo, 1, "a.txt", call);
+            user(&repo, saved);
+            let left = repo.read("a.txt");
+            ends(&repo);
+            let committed = repo.git(["show", "HEAD"]);
+            assert!(
+                committed.contains("+its") && !committed.contains("mine") && !committed.contains("mode 100755"),
+                "{committed}"
+            );
+            assert_eq!(repo.git(["status", "--porcelain"]).trim(), "M a.txt", "the user's is uncommitted");
+            assert_eq!(repo.read("a.txt"), left, "and as they saved it");
+            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+            edit(&repo, 2, "late.txt", "echo its >>late.txt");
+            ends(&repo);
+            assert!(
+                !repo.git(["show", "HEAD", "HEAD~1", "--", "a.txt"]).contains("+its"),
+                "nothing of it is in the next commits"
+            );
+        },
+    );
+}
+
+#[test]
+fn a_file_of_a_calls_that_the_user_gives_another_name_is_in_the_turns_commit() {
+    for (file, call, renamed) in [
+        ("n.txt", "echo its >n.txt", "mv n.txt c.txt; git add c.txt"),
+        ("a.txt", "echo its >>a.txt", "git mv a.txt c.txt"),
+    ] {
+        let repo = begun(Mode::Commit, "true");
+        edit(&repo, 1, file, call);
+        user(&repo, renamed);
+        edit(&repo, 2, "both.txt", "echo its >>both.txt");
+        ends(&repo);
+        assert!(repo.git(["show", "HEAD:c.txt"]).contains("its"), "{renamed}");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "{renamed}");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 3, "late.txt", "echo its >>late.txt");
+        ends(&repo);
+        assert_eq!(
+            repo.git(["log", "--format=%s", "-3"]).lines().filter(|line| line.contains("uncommitted")).count(),
+            0
+        );
+        repo.oxundo(["undo", "2"]).success();
+        assert!(!repo.sh("cat *.txt").contains("its"), "what calls wrote is undone");
+        assert!(file != "a.txt" || repo.exists("c.txt") && !repo.exists("a.txt"), "the user's name stays");
+    }
+}
+
+#[test]
+fn what_changes_while_something_is_listed_as_running_is_the_turns() {
+    let repo = begun(Mode::Commit, "true");
+    edit(&repo, 1, "both.txt", "echo its >>both.txt");
+    hook(&repo, "s", "Stop", &json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]}));
+    repo.sh("echo its >>a.txt");
+    hook(&repo, "s", "UserPromptSubmit", &json!({"prompt": "<task-notification>b</task-notification>"}));
+    edit(&repo, 2, "both.txt", "echo its >>both.txt");
+    ends(&repo);
+    let log = repo.log();
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert!(repo.git(["show", "HEAD:a.txt"]).contains("its"), "it is in its commit");
+    repo.undo();
+    repo.assert_file("a.txt", "a\n", "and undone with it");
 }

@@ -1,12 +1,16 @@
 //! Whether something may stand between a file and its blob.
 
 use crate::git::index::Index;
+use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use gix::ObjectId;
 use gix::attrs::StateRef as S;
 use gix::bstr::BStr;
 use gix::index::entry::Mode;
 use gix::worktree::stack::state::attributes::Source;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 /// The attributes by which git converts what is in a file.
 pub const CONVERTING: [&str; 6] = ["text", "crlf", "eol", "ident", "filter", "working-tree-encoding"];
@@ -19,6 +23,14 @@ pub struct Conversion<'r> {
 }
 
 impl<'r> Index<'r> {
+    /// The blob that git makes of a file at this path with the bytes of that blob, by the filters of now.
+    pub fn converted(&self, path: &BStr, content: ObjectId) -> Result<ObjectId> {
+        let named = [b"--path=".as_slice(), path].concat();
+        let words = [b"hash-object".as_slice(), b"-w", &named, b"--stdin"].map(OsStr::from_bytes);
+        let printed = self.repo.git(words).run(&Objects::new(self.repo).blob(content)?)?;
+        ObjectId::from_hex(printed.trim_ascii()).context("read what git says of a blob")
+    }
+
     /// What may convert files with this index.
     pub fn conversion(&self, index: &gix::index::File) -> Result<Conversion<'r>> {
         let attributes = self.repo.gix.attributes_only(index, Source::WorktreeThenIdMapping)?;

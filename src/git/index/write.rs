@@ -4,7 +4,7 @@
 
 use crate::git::index::convert::CONVERTING;
 use crate::git::index::lock::IndexLock;
-use crate::git::objects::tree::entry_kind;
+use crate::git::objects::tree::entry_mode;
 use crate::git::repo::Repo;
 use crate::git::worktree::names::is_storable;
 use crate::git::worktree::stat::{index_stat, kind_of, mode_of};
@@ -20,7 +20,6 @@ use gix::index::extension::Tree;
 use gix::index::write::{Extensions, Options};
 use gix::index::{File as IndexFile, State, Version};
 use gix::objs::Exists as _;
-use gix::objs::tree::EntryMode;
 use std::sync::Arc;
 
 /// So many files that changed in the second in which the index was written are compared by content at most.
@@ -114,8 +113,7 @@ impl<'l, 'r> Plain<'l, 'r> {
         if !is_same || !self.repo().gix.objects.exists(&id) || self.converts(path, before.size)? {
             return Ok(None);
         }
-        let mode = EntryMode::from(entry_kind(kind)).value();
-        Ok(Some(Some((IndexEntry::plain(u32::from(mode), id), before))))
+        Ok(Some(Some((IndexEntry::plain(entry_mode(kind), id), before))))
     }
 
     /// Whether an attribute may have the content of this file converted on its way to its blob.

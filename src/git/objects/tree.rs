@@ -286,6 +286,11 @@ pub fn entry_kind(kind: Kind) -> EntryKind {
     }
 }
 
+/// The mode that a file of this kind has in a tree and in the index.
+pub fn entry_mode(kind: Kind) -> u32 {
+    EntryMode::from(entry_kind(kind)).value().into()
+}
+
 /// The entry of a tree as one of the index.
 pub fn plain_entry(entry: TreeSlot, skip_worktree: bool) -> Vec<IndexEntry> {
     let plain = |(mode, id): (EntryMode, ObjectId)| IndexEntry::plain(u32::from(mode.value()), id);

@@ -42,7 +42,7 @@ const NO_HOOKS: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
 
 /// The commands that run programs of the user's: hooks, filters, what signs a commit. These have the user's environment, and
 /// what oxundo sets for itself is no part of it: they may look at another repository, or ask for a password.
-const FOR_THE_USER: [&str; 3] = ["hook", "update-index", "commit-tree"];
+const FOR_THE_USER: [&str; 4] = ["hook", "update-index", "hash-object", "commit-tree"];
 
 /// The commands that run hooks, or print where they are.
 const ABOUT_HOOKS: [&str; 2] = ["hook", "rev-parse"];

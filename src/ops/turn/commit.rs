@@ -8,10 +8,11 @@ use crate::git::index::Index;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
 use crate::git::objects::commit::Sign;
+use crate::git::objects::tree::{entry_kind, entry_mode};
 use crate::git::repo::Repo;
 use crate::git::scan::ignore::ignored_now;
 use crate::model::bytes::in_quotes;
-use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry, IndexState};
+use crate::model::checkpoint::{Checkpoint, Delta, FileState, IndexEntry, IndexState};
 use crate::model::merge::{Blobs, Merged};
 use crate::model::plan::IndexMove;
 use crate::model::turn::{Turn, subject};
@@ -181,7 +182,8 @@ pub fn as_if_committed(view: &View<'_>, turn: &Turn, since: &Since, changed: &De
         let from = if choice.stage.contains(path) { checkpoint.worktree } else { checkpoint.index.tree };
         let part = choice.parts.iter().find(|(both, _)| both == path).map(|(_, part)| *part);
         let entry = Objects::new(repo).tree_entry(from, path.as_bstr())?;
-        entries.push((path.clone(), entry.map(|(kind, id)| (kind, part.unwrap_or(id)))));
+        let part = part.map(|part| (entry_kind(part.kind), part.id));
+        entries.push((path.clone(), entry.map(|entry| part.unwrap_or(entry))));
     }
     let tree = Objects::new(repo).edited_tree(head_tree, &entries)?;
     if tree == head_tree {
@@ -213,7 +215,7 @@ struct Choice {
     /// New files that look like secrets.
     left_out: Vec<BString>,
     /// Those of the staged that the user changed too, with what is committed of them.
-    parts: Vec<(BString, ObjectId)>,
+    parts: Vec<(BString, FileState)>,
 }
 
 /// What becomes of one path that a turn changed.
@@ -262,17 +264,18 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Puts into the index what of a staged file is the turn's. What git converts on its way stays whole.
+    /// Puts into the index what of a staged file is the turn's, as git makes it of the file's bytes.
     fn stage_parts(&self, repo: &Repo, lock: &IndexLock<'_>, after: &Checkpoint) -> Result<()> {
         let staged = lock.read()?;
         let mut moves = Vec::new();
         for (path, part) in &self.parts {
             let from = Index::new(repo).index_entries(&staged, path.as_bstr())?;
             let now = Checkpoints::new(repo).captured_file(after, path.as_bstr())?;
-            if let ([entry], Some(now)) = (&from[..], now)
-                && entry.id == now.id
-            {
-                let to = vec![IndexEntry { id: *part, ..*entry }];
+            if let ([entry], Some(now)) = (&from[..], now) {
+                let is_converted = entry.id != now.id;
+                let id = if is_converted { Index::new(repo).converted(path.as_bstr(), part.id)? } else { part.id };
+                let mode = if part.kind == now.kind { entry.mode } else { entry_mode(part.kind) };
+                let to = vec![IndexEntry { id, mode, ..*entry }];
                 moves.push(IndexMove { path: path.clone(), from, to });
             }
         }
@@ -296,7 +299,7 @@ impl Choice {
                 if ours.id == base || !ours.is_plain() {
                     continue;
                 }
-                let blobs = Blobs { base, ours: ours.id, theirs: *part };
+                let blobs = Blobs { base, ours: ours.id, theirs: part.id };
                 if let Merged::Clean(id) = merge(path.as_bstr(), blobs)? {
                     let to = vec![IndexEntry { id, ..*ours }];
                     moves.push(IndexMove { path: path.clone(), from: Vec::new(), to });
@@ -314,7 +317,7 @@ fn users_too(
     since: &Since,
     paths: &mut BTreeSet<&BString>,
     head_tree: ObjectId,
-) -> Result<Vec<(BString, ObjectId)>> {
+) -> Result<Vec<(BString, FileState)>> {
     let (mut users, mut both) = (BTreeSet::new(), Vec::new());
     let ends = (&since.before, &since.capture.checkpoint);
     Checkpoints::new(view.repo).merging(|merge| {

@@ -52,6 +52,8 @@ pub struct Gaps {
     all: Vec<Gap>,
     /// The state before a call that ended nowhere, up to which they go.
     pub found: Option<Checkpoint>,
+    /// The state after the last call, where the last of these began with it.
+    last: Option<Checkpoint>,
 }
 
 impl Gaps {
@@ -60,7 +62,7 @@ impl Gaps {
         let (timeline, checkpoints) = (&view.timeline, Checkpoints::new(view.repo));
         let mut gaps = Vec::new();
         if !tells_all(turn) {
-            return Ok(Self { all: gaps, found: None });
+            return Ok(Self { all: gaps, found: None, last: None });
         }
         let gap = |from: &Checkpoint, to: &Checkpoint| {
             let work = checkpoints.work_between(from, to)?;
@@ -68,9 +70,15 @@ impl Gaps {
             Ok::<_, anyhow::Error>(Gap { work, from: Pointers::of(from), to: Pointers::of(to), then, checkout: None })
         };
         let last = timeline.last_step(turn.turn)?;
-        for step in since + 1..=last {
+        // While something is at work in the background, whatever changes may be its work.
+        let at_work_after = turn.origin.at_work_after().unwrap_or(u64::MAX);
+        for step in since + 1..=last.min(at_work_after) {
             let Some(found) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
             gaps.push(gap(&states::after(timeline, turn, step - 1)?, &found)?);
+        }
+        if last >= at_work_after {
+            gaps.retain(|gap| !gap.work.is_empty() || gap.from != gap.to);
+            return Ok(Self { all: gaps, found: None, last: None });
         }
         let last = states::after(timeline, turn, last)?;
         let found = if turn.users_end { None } else { found_by_unended(view, turn, &last, after)? };
@@ -79,8 +87,22 @@ impl Gaps {
         } else if let Some(found) = &found {
             gaps.push(gap(&last, found)?);
         }
-        gaps.retain(|gap| !gap.work.is_empty() || gap.from != gap.to);
-        Ok(Self { all: gaps, found })
+        let is_any = |gap: &Gap| !gap.work.is_empty() || gap.from != gap.to;
+        let ends_so = turn.users_end && gaps.last().is_some_and(is_any);
+        gaps.retain(is_any);
+        Ok(Self { all: gaps, found, last: Some(last).filter(|_| ends_so) })
+    }
+
+    /// What calls left in files that the user has changed since, and nobody else until the last of these was over.
+    pub fn left_by_calls(&self, view: &View<'_>) -> Result<BTreeMap<BString, FileState>> {
+        let mut left = BTreeMap::new();
+        let (Some(last), Some((at_end, earlier))) = (&self.last, self.all.split_last()) else { return Ok(left) };
+        let is_alone = |path: &&BString| earlier.iter().all(|gap| !gap.work.files.contains_key(*path));
+        for path in at_end.work.files.keys().filter(is_alone) {
+            let file = Checkpoints::new(view.repo).captured_file(last, path.as_bstr())?;
+            left.extend(file.map(|file| (path.clone(), file)));
+        }
+        Ok(left)
     }
 
     /// Tells what git wrote from what was saved. Without what calls did HEAD begins where `start` has it, and goes where the user
@@ -159,9 +181,8 @@ impl Gaps {
         Ok(changed)
     }
 
-    /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was. Gives the
-    /// files of which something does.
-    pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<BTreeSet<BString>> {
+    /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was.
+    pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<Put> {
         let checkpoints = Checkpoints::new(view.repo);
         let base = state.clone();
         let mut saved = Saved::of(view, &base);
@@ -185,8 +206,16 @@ impl Gaps {
         }
         *state = checkpoints.with_files(state, &files)?;
         checkpoints.put_directories(state, &directories)?;
-        Ok(saved.lost)
+        Ok(Put { overlaps: saved.lost, renamed: saved.both })
     }
+}
+
+/// What is in a state with what the user saved, beside the files of which all is theirs.
+pub struct Put {
+    /// The files of which something overlaps with what calls did.
+    pub overlaps: BTreeSet<BString>,
+    /// The old and the new names that the user has given to what calls had changed.
+    pub renamed: BTreeSet<BString>,
 }
 
 /// The files as they are without what calls did.
@@ -196,11 +225,14 @@ struct Saved<'a> {
     files: BTreeMap<BString, Option<FileState>>,
     /// Those of which something overlaps with what calls did.
     lost: BTreeSet<BString>,
+    /// Those that the user has given other names, with what calls did to them.
+    both: BTreeSet<BString>,
 }
 
 impl<'a> Saved<'a> {
     fn of(view: &View<'a>, base: &'a Checkpoint) -> Self {
-        Self { checkpoints: Checkpoints::new(view.repo), base, files: BTreeMap::new(), lost: BTreeSet::new() }
+        let (files, lost, both) = Default::default();
+        Self { checkpoints: Checkpoints::new(view.repo), base, files, lost, both }
     }
 
     fn file(&self, path: &BString) -> Result<Option<FileState>> {
@@ -215,6 +247,27 @@ impl<'a> Saved<'a> {
         gap.then.as_ref().map_or(Ok(None), |then| self.checkpoints.captured_file(then, path.as_bstr()))
     }
 
+    /// The files that only got another name in a gap, as they are without what calls did to them, which goes along.
+    fn renamed(&mut self, gap: &Gap) -> Result<BTreeMap<BString, Option<FileState>>> {
+        let mut renamed = BTreeMap::new();
+        let is_of = |came: &BString, change: &Change<Option<FileState>>| {
+            change.from.is_none().then_some(change.to).flatten().map(|file| (came.clone(), file))
+        };
+        for (came, file) in gap.work.files.iter().filter_map(|(path, change)| is_of(path, change)) {
+            let is_old = |(path, change): &(&BString, &Change<Option<FileState>>)| {
+                change.to.is_none() && change.from.map(|was| was.id) == Some(file.id) && !renamed.contains_key(*path)
+            };
+            let Some((old, _)) = gap.work.files.iter().find(is_old) else { continue };
+            let theirs = self.file(old)?;
+            if theirs.map(|theirs| theirs.id) == Some(file.id) {
+                continue;
+            }
+            self.both.extend([old.clone(), came.clone()]);
+            renamed.extend([(old.clone(), None), (came, theirs)]);
+        }
+        Ok(renamed)
+    }
+
     fn follow(&mut self, gap: &Gap, merge: &mut Merge<'_>) -> Result<()> {
         for (path, own) in gap.checkout.iter().flat_map(Checkout::own) {
             let now = self.file(path)?;
@@ -222,7 +275,12 @@ impl<'a> Saved<'a> {
             let (Follows::Whole(now) | Follows::Overlaps(now)) = saved(path, now, &Change::new(from, to), merge)?;
             self.files.insert(path.clone(), now);
         }
+        let renamed = self.renamed(gap)?;
         for (path, change) in &gap.work.files {
+            if let Some(theirs) = renamed.get(path) {
+                self.files.insert(path.clone(), *theirs);
+                continue;
+            }
             let change = match &gap.checkout {
                 Some(checkout) => checkout.rest(self.base, path, change),
                 None => Some(change.clone()),

@@ -7,8 +7,9 @@ use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{Delta, Kind};
 use crate::model::leftover::{Ends, is_like};
 use crate::model::timeline::Timeline;
-use crate::model::turn::{Made, Turn};
+use crate::model::turn::{Made, Mode, Turn};
 use crate::ops::turn::commit::uncommitted;
+use crate::ops::turn::meanwhile::has_both;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -94,10 +95,13 @@ pub fn find(view: &View<'_>, capture: &Capture) -> Result<Option<Left>> {
     for number in turns.iter().rev().filter(|number| !view.timeline.state.is_undone(**number)) {
         let Some(turn) = view.timeline.find_turn(*number)? else { continue };
         // What the user saved in it is not the turn's.
-        let (before, after) = (view.timeline.undone_to(turn.turn), view.timeline.checkpoint(turn.turn, Side::After));
-        let trees = [before?.worktree, after?.worktree, head, capture.checkpoint.worktree];
+        let (before, after) = (view.timeline.undone_to(turn.turn)?, view.timeline.checkpoint(turn.turn, Side::After)?);
+        let trees = [before.worktree, after.worktree, head, capture.checkpoint.worktree];
+        // Of a file of both its own part is committed.
+        let own = if turn.mode == Mode::Commit { objects.head_tree(&after.head)? } else { after.worktree };
         for path in &paths {
-            if is_left_at(view.repo, trees, path.as_bstr(), path.as_bstr())? {
+            let after = if has_both(&turn, path) { own } else { after.worktree };
+            if is_left_at(view.repo, [trees[0], after, trees[2], trees[3]], path.as_bstr(), path.as_bstr())? {
                 return Ok(Some(Left { turn: turn.turn, path: path.clone() }));
             }
         }

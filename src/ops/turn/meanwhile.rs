@@ -8,14 +8,14 @@ use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
 use crate::model::bytes::{exact, in_quotes, shell_word};
 use crate::model::call::{ToolCall, first_unknown};
-use crate::model::checkpoint::{Checkpoint, IndexState};
+use crate::model::checkpoint::{Checkpoint, FileState, IndexState, Kind};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::plan::Plan;
 use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
-use crate::ops::turn::gaps::{Gaps, is_users_end};
+use crate::ops::turn::gaps::{Gaps, Put, is_users_end};
 use crate::ops::turn::reach::{found_by, note_idle};
 use crate::ops::turn::states;
 use crate::ops::view::View;
@@ -46,6 +46,10 @@ pub struct Theirs {
     moves: Vec<(Pointers, Pointers)>,
     /// The state before a call that ended nowhere, where they had changed something by then.
     pub found: Option<Checkpoint>,
+    /// What calls left in files that the user changed only after that.
+    left: BTreeMap<BString, FileState>,
+    /// The old and the new names of files of both that they gave other names.
+    renamed: BTreeSet<BString>,
 }
 
 /// Whose a path is that changed in a turn.
@@ -56,7 +60,7 @@ pub enum Whose {
     /// The user's alone.
     Users,
     /// Both have changed it: the turn's part makes this of what is committed.
-    Both(ObjectId),
+    Both(FileState),
 }
 
 impl Theirs {
@@ -80,8 +84,9 @@ impl Theirs {
             return Ok(Self::default());
         }
         gaps.find_checkouts(view, ends.start, false)?;
-        let (goal, staged, overlaps) = goal(view, turn.onto, &led, &gaps, ends)?;
+        let (goal, staged, Put { overlaps, renamed }) = goal(view, turn.onto, &led, &gaps, ends)?;
         turn.overlaps = overlaps.iter().map(|path| exact::encode(path)).collect();
+        let left = gaps.left_by_calls(view)?;
         let is_nothing = staged.is_empty()
             && led == start
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
@@ -90,7 +95,7 @@ impl Theirs {
         if !owned.is_empty() && led.head != start.head {
             moves.push((start, led));
         }
-        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found })
+        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, renamed })
     }
 
     /// The commits to which the user led HEAD and branches, and those below them.
@@ -116,8 +121,15 @@ impl Theirs {
         path: &BStr,
         merge: &mut Merge<'_>,
     ) -> Result<Whose> {
-        let Some(goal) = &self.goal else { return Ok(Whose::Turns) };
         let checkpoints = Checkpoints::new(view.repo);
+        let is_link = |file: FileState| file.kind == Kind::Symlink;
+        if let Some(left) = self.left.get(path).filter(|left| !is_link(**left))
+            && checkpoints.captured_file(before, path)? != Some(*left)
+            && checkpoints.captured_file(after, path)?.is_some_and(|now| !is_link(now))
+        {
+            return Ok(Whose::Both(*left));
+        }
+        let Some(goal) = self.goal.as_ref().filter(|_| !self.renamed.contains(path)) else { return Ok(Whose::Turns) };
         let file = |state: &Checkpoint| checkpoints.captured_file(state, path);
         let (was, saved, now) = (file(before)?, file(goal)?, file(after)?);
         if was == saved {
@@ -131,11 +143,16 @@ impl Theirs {
         let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
         // git does not have the user's file: nobody adds it for them.
         let Some((kind, ours)) = committed else { return Ok(Whose::Users) };
-        if [saved.kind, now.kind].iter().any(|side| *side != kind) || ours == now.id {
+        if [saved.kind, now.kind, kind].contains(&Kind::Symlink) {
+            return Ok(Whose::Turns);
+        }
+        // Whoever has changed the mode.
+        let kind = if was.is_some_and(|was| was.kind != saved.kind) { kind } else { now.kind };
+        if ours == now.id && kind == now.kind {
             return Ok(Whose::Turns);
         }
         Ok(match merge(path, Blobs { base: saved.id, ours, theirs: now.id })? {
-            Merged::Clean(id) => Whose::Both(id),
+            Merged::Clean(id) => Whose::Both(FileState { kind, id, ..now }),
             Merged::Overlap(_) => Whose::Turns,
         })
     }
@@ -210,9 +227,9 @@ fn goal(
     led: &Pointers,
     gaps: &Gaps,
     ends: Ends<'_>,
-) -> Result<(Checkpoint, BTreeSet<BString>, BTreeSet<BString>)> {
+) -> Result<(Checkpoint, BTreeSet<BString>, Put)> {
     let mut goal = ends.before.clone();
-    let overlaps = gaps.put_files(view, &mut goal)?;
+    let put = gaps.put_files(view, &mut goal)?;
     goal.operation = gaps.operation(goal.operation);
     let staged = if let Some(onto) = onto {
         led.clone().put_into(&mut goal);
@@ -223,7 +240,7 @@ fn goal(
         gaps.staged(view, ends.before, &ends.start.index)?
     };
     Checkpoints::new(view.repo).put_entries(&mut goal.index, &staged)?;
-    Ok((goal, staged.into_keys().collect(), overlaps))
+    Ok((goal, staged.into_keys().collect(), put))
 }
 
 /// The index at a turn's beginning, with what the user committed since.
@@ -255,7 +272,7 @@ pub fn with_saved(
     }
     gaps.find_checkouts(view, base, true)?;
     let mut state = base.clone();
-    let overlaps = gaps.put_files(view, &mut state)?;
+    let Put { overlaps, .. } = gaps.put_files(view, &mut state)?;
     state.operation = gaps.operation(state.operation);
     gaps.led(Pointers::of(base)).put_beside_head(&mut state);
     let staged = gaps.staged(view, base, &base.index)?;

@@ -23,7 +23,7 @@ use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
-use crate::ops::turn::reach::as_begun;
+use crate::ops::turn::reach::{Reach, as_begun};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, missed, steps};
 use crate::ops::view::View;
@@ -129,7 +129,20 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
         follows: false,
         unrecorded: false,
     };
-    let step = step(context, &call.part, call.signal);
+    let mut view = view;
+    let mut step = step(context, &call.part, call.signal);
+    if let Some(mut turn) = open.clone().filter(|turn| proves(repo, turn, call)) {
+        let lock = repo.lock_beside_run(&format!("{}'s hook", call.part.agent), call.patience)?;
+        let mut locked = Locked::from_view(view, lock)?;
+        turn.origin.waiting = false;
+        turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(|part| part.at_work = true);
+        amend(&mut locked, &turn, "go on")?;
+        // What is known since the command is what it found.
+        if let Some(tool) = &call.tool {
+            calls::record_begun(repo, &call.part, &as_begun(repo, tool), FoundBefore::default())?;
+        }
+        (view, step) = (locked.into_view(), SessionStep::Record);
+    }
     if let (SessionStep::Record, Some(tool)) = (step, &call.tool) {
         calls::record_lost(repo, &call.part, tool)?;
         calls::record(repo, &call.part, tool, true)?;
@@ -142,6 +155,14 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
         }
     }
     Ok(Handled { step, closed: None, view })
+}
+
+/// Whether the end of a call shows that its session is at work since a command of the user's closed its turn: what the call names
+/// and has changed by then is its own, however long it had waited for a permission.
+fn proves(repo: &Repo, turn: &Turn, call: &SignalCall) -> bool {
+    let names_file = |tool: &ToolUse| matches!(Reach::of(repo, tool), Reach::File(_));
+    let is_unproven = turn.origin.by_hooks && turn.origin.waiting;
+    is_unproven && turn.origin.part_of(&call.part).is_some() && call.tool.as_ref().is_some_and(names_file)
 }
 
 /// What shows that a prompt is at work begins its turn, where no hook could act on its beginning.
@@ -239,7 +260,7 @@ fn take_step(
             amend(locked, &turn, "join")?;
         }
         SessionStep::GoOn => {
-            turn.origin.go_on(started(call));
+            turn.origin.go_on(started(call), locked.timeline.last_step(turn.turn)?);
             turn.session = turn.session.or_else(|| call.part.session.clone());
             amend(locked, &turn, "go on")?;
         }
