@@ -108,7 +108,7 @@ pub fn short(view: &View<'_>) -> Result<Short> {
         open: view.timeline.state.open,
         undo_depth: undo_depth(view, top.as_ref())?,
         redo_depth: redo_depth(view)?,
-        dirty: has_uncommitted(view, &view.present()?)?,
+        dirty: has_uncommitted(view, &view.glance()?)?,
     })
 }
 

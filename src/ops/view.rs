@@ -121,6 +121,15 @@ impl<'r> View<'r> {
 
     /// Captures the present state, with this timeline's usual permission bits.
     pub fn present(&self) -> Result<Capture> {
+        self.captured(Checkpoints::new(self.repo))
+    }
+
+    /// The present state as git's own status sees it: not for a plan.
+    pub fn glance(&self) -> Result<Capture> {
+        self.captured(Checkpoints::new(self.repo).believing_the_index())
+    }
+
+    fn captured(&self, checkpoints: Checkpoints<'r>) -> Result<Capture> {
         if let Some(present) = &self.as_if_present {
             return Ok(present.clone());
         }
@@ -129,7 +138,7 @@ impl<'r> View<'r> {
         let left = LazyCell::new(|| self.timeline.checkpoint(self.top().ok()??, Side::After).ok());
         let left_closed =
             |path: &BStr, mode: u32| left.as_ref().is_some_and(|left| left.modes.unusual.get(path) == Some(&mode));
-        Checkpoints::new(self.repo).capture(usual, &self.limits()?, None, &left_closed)
+        checkpoints.capture(usual, &self.limits()?, None, &left_closed)
     }
 
     /// What is captured of untracked content. An agent's own state is nobody's work.

@@ -323,3 +323,16 @@ fn an_edit_that_a_monitor_keeps_quiet_is_never_written_over() {
     repo.assert_file("d0/new", "the user's too\n", &format!("it stays: {undone:?}"));
     undone.exits(3);
 }
+
+#[test]
+fn what_a_prompt_shows_calls_no_file_read() {
+    let repo = quiet();
+    hook(&repo, HONEST);
+    assert_eq!(repo.oxundo(["status", "--short"]).out(), "");
+    assert_eq!(plain(&repo), 0, "git's word for a file is not its bytes");
+    repo.oxundo(["run", "--", "true"]).success();
+    assert_eq!(plain(&repo), 4 * EVENTS.len());
+    assert_eq!(repo.oxundo(["status", "--short"]).out(), "");
+    repo.sh("echo mine >>d1/a");
+    assert_eq!(repo.oxundo(["status", "--short"]).out(), "dirty");
+}

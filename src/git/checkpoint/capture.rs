@@ -186,7 +186,7 @@ impl Checkpoints<'_> {
         let capabilities = self.repo.gix.filesystem_options()?;
         let stat_options = stat_options(self.repo.gix.stat_options()?);
         let directories = DirCache::load(self.repo);
-        let read = ReadFiles::load(self.repo, index.entries().len());
+        let read = (!self.believes_index).then(|| ReadFiles::load(self.repo, index.entries().len()));
         let case_insensitive = capabilities.ignore_case || capabilities.precompose_unicode;
         let monitor =
             Monitor::ask(self.repo, case_insensitive, (usual, capabilities.executable_bit, stat_options, "read"));
@@ -195,7 +195,7 @@ impl Checkpoints<'_> {
             worktree: Worktree::new(self.repo),
             directories: &directories,
             monitor: monitor.as_ref(),
-            read: Some(&read),
+            read: read.as_ref(),
             index,
             stat_options,
             file_mode: capabilities.executable_bit,
@@ -206,8 +206,11 @@ impl Checkpoints<'_> {
         let privacy = Privacy::new(self.repo);
         let scan = scan::scan(&scanner, rules, same_turn.as_ref(), &knows, Some(&privacy))?;
         directories.save(self.repo, &scan.listed);
-        read.save(self.repo);
-        if let Some(monitor) = monitor {
+        if let Some(read) = read {
+            read.save(self.repo);
+        }
+        // What it calls unchanged has been read.
+        if let Some(monitor) = monitor.filter(|_| !self.believes_index) {
             monitor.save(self.repo, &scan.unchanged_dirs);
         }
         Ok(scan)

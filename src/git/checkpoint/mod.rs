@@ -20,11 +20,18 @@ use crate::git::repo::Repo;
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoints<'r> {
     repo: &'r Repo,
+    /// Whether a file that git calls clean by its stat data is taken for clean.
+    believes_index: bool,
 }
 
 impl<'r> Checkpoints<'r> {
     /// Those of a repository.
     pub fn new(repo: &'r Repo) -> Self {
-        Self { repo }
+        Self { repo, believes_index: false }
+    }
+
+    /// The same for whoever asks no more than git's own status does: no file is read that git does not read.
+    pub fn believing_the_index(self) -> Self {
+        Self { believes_index: true, ..self }
     }
 }
