@@ -221,10 +221,18 @@ impl<'a, 'r> Rest<'a, 'r> {
         works.iter().map(|work| self.stands_for(*work, &since)).collect()
     }
 
-    /// Whether a whole is made of all these turns. Where the user had made one anew before the next began, another one below may
-    /// have been dropped by then: of each of these there is something in it.
+    /// Whether a whole is made of all these turns: where they have taken back each other's work, it is what the user did in between
+    /// alone. Where the user had made one anew before the next began, another one below may have been dropped by then: of each of
+    /// these there is something in it.
     fn is_all_of(&self, works: &[Work], whole: &Changes) -> Result<bool> {
         let objects = self.anew.objects;
+        let mut is_any = false;
+        for work in works {
+            is_any = is_any || objects.changes_share(whole, &objects.changes_between(work.from, work.to)?);
+        }
+        if !is_any {
+            return Ok(false);
+        }
         let mut is_one_line = true;
         for pair in works.windows(2) {
             let [above, work] = pair else { continue };

@@ -1054,3 +1054,19 @@ fn a_turn_that_was_amended_is_done_wherever_head_has_come_along_to() {
         assert!(standing(&repo, true).iter().all(|(turn, state)| *turn == 3 || state != "done"), "{:?}", repo.log());
     });
 }
+
+#[test]
+fn what_the_user_committed_between_two_turns_that_took_each_other_back_is_neither_of_them() {
+    let repo = Sandbox::new();
+    repo.commit("b", "b\n");
+    repo.sh("git switch -q -c f");
+    repo.agent("echo its >>b");
+    repo.sh("git switch -q main; echo mine >>README.txt; git commit -qam mine; git merge -q --no-edit f");
+    repo.agent("git checkout -q HEAD^1 -- b");
+    let after = repo.state();
+    repo.sh("git reset -q --hard HEAD~2");
+    assert!(standing(&repo, false).iter().all(|(_, state)| state != "done"), "{:?}", repo.log());
+    repo.sh("git reset -q --hard @{1}");
+    repo.state().assert_is(&after, "and forward again");
+    assert_eq!(standing(&repo, false)[0], (2, "done".into()));
+}
