@@ -100,7 +100,7 @@ fn new_name(view: &View<'_>, name: &str, words: &str) -> Result<String> {
 
 /// The turn that the branch starts after, where it is one, and the state then.
 fn start(view: &View<'_>, words: &str) -> Result<(Option<u64>, Checkpoint)> {
-    if words == "@rescue" || kept_prefix(words) > 0 {
+    if words == "@rescue" || kept_prefix(words) > 0 || view.timeline.state.named.contains_key(words) {
         return Ok((None, state_at(view, words)?));
     }
     let turn = match resolve(view, words) {

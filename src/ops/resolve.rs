@@ -5,6 +5,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
+use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::step::{Step, StepName};
 use crate::model::timeline::TurnSpec;
@@ -20,7 +21,14 @@ use gix::ObjectId;
 pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
     let (timeline, words) = (&view.timeline, without_own_name(view, words));
     if let Some(named) = timeline.state.named.get(words) {
-        return Ok(named.top.unwrap_or(0));
+        let turn = named.top.unwrap_or(0);
+        if turn != 0 && timeline.find_turn(turn)?.is_none() {
+            let name = shell_word(words.as_bytes());
+            let message = format!("turn {turn}, the last one done at '{}', has expired", sanitized(words));
+            let hint = format!("run 'oxundo restore --exact {name}' to go to that state itself");
+            return Err(Refusal::new(Code::NotFound, message).hint(hint).into());
+        }
+        return Ok(turn);
     }
     let unknown = || missing(&format!("there is no turn '{words}' here")).into();
     let spec = match TurnSpec::parse(words) {

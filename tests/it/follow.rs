@@ -846,3 +846,31 @@ fn a_branch_is_not_given_the_name_of_one_that_stands_for_another() {
     repo.oxundo(["branch", "cur", "1"]).warns("there is a branch 'cur' already");
     repo.oxundo(["branch", "gone/x", "1"]).warns("there is a branch 'gone', beside which git cannot keep one 'gone/x'");
 }
+
+#[test]
+fn what_a_turn_takes_from_a_branch_of_another_worktree_is_kept_and_named() {
+    let repo = Sandbox::new();
+    repo.sh("git worktree add -q ../w -b w; cd ../w; echo mine >mine; git add mine; git commit -qm mine");
+    repo.agent("git worktree remove --force ../w; git branch -q -D w; echo q >>README.txt");
+    let undone = repo.oxundo(["undo"]);
+    undone.warns("'w' lost commits during turn 1, and stays: 'git branch -f w ");
+    let told = undone.err();
+    let line = told.split('\'').find(|part| part.starts_with("git branch -f w ")).expect("a line to type").to_owned();
+    repo.sh("git reflog expire --expire=now --all; git gc -q --prune=now");
+    repo.sh(&line);
+    assert_eq!(repo.git(["show", "w:mine"]), "mine");
+}
+
+#[test]
+fn a_branch_at_a_named_state_has_what_was_there_then() {
+    let repo = Sandbox::new();
+    repo.commit("c", "c\n");
+    repo.agent("echo one >one.txt");
+    repo.sh("echo mine >>c");
+    repo.oxundo(["checkpoint", "-m", "cp"]).success();
+    repo.sh("git checkout -q c; echo more >>README.txt; git commit -qam more");
+    repo.oxundo(["branch", "kept", "cp"]).success();
+    repo.assert_file("c", "c\nmine\n", "the edit of then");
+    assert_eq!(repo.sh("git log --format=%s -1; git symbolic-ref --short HEAD").lines().last(), Some("kept"));
+    assert!(!repo.sh("cat README.txt").contains("more"));
+}

@@ -26,7 +26,7 @@ use crate::ops::dropped::dropped_since;
 use crate::ops::locked::Locked;
 use crate::ops::turn::branches::owned_by_others;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
-use crate::ops::turn::pins::{passed, pin_displaced, unpin_below};
+use crate::ops::turn::pins::{lost_elsewhere, passed, pin_displaced, unpin_below};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes};
@@ -127,6 +127,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     update.state.open = None;
     let held = std::mem::take(&mut update.state.held);
     pin_displaced(view.repo, &mut update.state, &whole)?;
+    lost_elsewhere(view.repo, before, after)?.into_values().for_each(|id| update.state.pin(id));
     let below = turn.previous.map(|below| view.timeline.node(below)).transpose()?;
     unpin_below(view.repo, &mut update.state, below.and_then(|below| below.to), after.head.commit)?;
     pin_steps(view, &mut update.state, held, before, after)?;

@@ -49,6 +49,21 @@ pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result
     Ok(())
 }
 
+/// The branches that another worktree had checked out as a turn began, and that have lost commits by its end: with where they were.
+/// They are no part of what undo moves.
+pub fn lost_elsewhere(repo: &Repo, before: &Checkpoint, after: &Checkpoint) -> Result<BTreeMap<String, ObjectId>> {
+    let objects = Objects::new(repo);
+    let mut lost = BTreeMap::new();
+    for name in &before.elsewhere {
+        let Some(from) = before.branches.get(name).filter(|from| objects.has_commit(**from)) else { continue };
+        let is_kept = after.branches.get(name).is_some_and(|to| objects.is_ancestor(*from, *to).unwrap_or(true));
+        if !is_kept {
+            lost.insert(name.clone(), *from);
+        }
+    }
+    Ok(lost)
+}
+
 /// How many places of HEAD's in a turn are looked at.
 const MOST_PASSED: usize = 256;
 

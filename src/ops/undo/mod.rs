@@ -8,6 +8,7 @@ pub mod range;
 pub mod remade;
 
 use crate::error::{Code, Refusal};
+use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
 use crate::model::bytes::{exact, in_quotes, quoted_line, sanitized, shell_word};
@@ -23,7 +24,7 @@ use crate::ops::outcome::Outcome;
 use crate::ops::side_effects::Foreseen;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
-use crate::ops::turn::pins::{pin_by_hand, pin_displaced, refs_delta};
+use crate::ops::turn::pins::{lost_elsewhere, pin_by_hand, pin_displaced, refs_delta};
 use crate::ops::turn::skipped::{announce_whole, warn_of_overwritten};
 use crate::ops::turn::{in_progress, notes};
 use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
@@ -132,6 +133,7 @@ impl PlannedUndo {
         warn_of_both(view, back.iter(), self.plan());
         warn_of_overwritten(view, back.iter(), self.plan());
         for turn in back {
+            warn_of_lost_branches(view, turn);
             warn_of_copies(view, turn);
             warn_of_lost(view, turn, self.plan());
         }
@@ -278,6 +280,23 @@ impl PlannedUndo {
             made.extend(remade.record(&view.timeline, update)?);
         }
         Ok(made)
+    }
+}
+
+/// Says of the branches that other worktrees had, and that a turn has taken commits from, how they come back.
+fn warn_of_lost_branches(view: &View<'_>, turn: &Turn) {
+    let ends = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
+    let [Ok(before), Ok(after)] = ends else { return };
+    let now = Refs::new(view.repo).branches().unwrap_or_default();
+    for (name, from) in lost_elsewhere(view.repo, &before, &after).unwrap_or_default() {
+        if now.get(&name) == after.branches.get(&name) {
+            let (shown, word) = (short_branch(&name), shell_word(short_branch(&name).as_bytes()));
+            let line = format!("git branch -f {word} {}", from.to_hex_with_len(10));
+            view.warn(format!(
+                "'{shown}' lost commits during turn {}, and stays: '{line}' brings them back",
+                turn.turn
+            ));
+        }
     }
 }
 

@@ -69,6 +69,12 @@ const DIRECTORY: &str =
     "mkdir d; echo 1 >d/x; echo 1 >g; git add -A; git commit -qm d; turn 'echo 2 >d/x; echo n >d/n; chmod 755 g'";
 
 pub(super) const CASES: &[Case] = &[
+    case(
+        "turn …, the last one done at '…', has expired",
+        "oxundo -q checkpoint -m cp; oxundo -q undo 2; turn 'echo 3 >three'; oxundo gc --keep now",
+        "oxundo undo --to cp",
+        "test -e one && test -e two",
+    ),
     // Turns of other worktrees
     case(
         "'…' is a turn of the worktree '…', which was removed",
@@ -233,7 +239,7 @@ pub(super) const CASES: &[Case] = &[
         "test -e three",
     ),
     case(
-        "turn … began at commit … (…), which '…' does not have now",
+        "turn … began on … before its first commit, and HEAD is not there",
         "git switch -q --orphan o; turn 'echo 3 >three'; git switch -q main",
         "oxundo redo --to 3",
         "test -e three",
