@@ -1155,3 +1155,31 @@ fn what_changes_while_something_is_listed_as_running_is_the_turns() {
     repo.undo();
     repo.assert_file("a.txt", "a\n", "and undone with it");
 }
+
+#[test]
+fn what_the_user_saved_before_something_was_listed_as_running_is_theirs() {
+    for mode in Mode::BOTH {
+        let repo = begun(mode, "true");
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        user(&repo, "echo mine >>late.txt");
+        hook(&repo, "s", "Stop", &json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]}));
+        repo.sh("echo its >>both.txt");
+        ends(&repo);
+        assert!(!repo.git(["log", "-p"]).contains("+mine"), "it is in no commit");
+        repo.undo();
+        repo.assert_file("late.txt", "l\nmine\n", "the user's stays");
+        repo.assert_file("a.txt", "a\n", "the call's is undone");
+        repo.assert_file("both.txt", LINES, "and what came later");
+    }
+}
+
+#[test]
+fn what_the_user_adds_to_a_new_file_between_calls_is_in_no_commit_of_the_agents() {
+    let repo = begun(Mode::Commit, "true");
+    edit(&repo, 1, "n.txt", "echo its >n.txt");
+    user(&repo, "echo mine >>n.txt");
+    shell(&repo, 2, "echo its >>both.txt");
+    ends(&repo);
+    assert_eq!(repo.git(["show", "HEAD:n.txt"]), "its");
+    repo.assert_file("n.txt", "its\nmine\n", "the user's is there");
+}

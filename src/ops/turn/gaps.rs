@@ -50,10 +50,8 @@ struct Gap {
 /// All that changed outside of the calls in a turn, in order.
 pub struct Gaps {
     all: Vec<Gap>,
-    /// The state before a call that ended nowhere, up to which they go.
+    /// The state before a call that ended nowhere, or with which something was at work in the background, up to which they go.
     pub found: Option<Checkpoint>,
-    /// The state after the last call, where the last of these began with it.
-    last: Option<Checkpoint>,
 }
 
 impl Gaps {
@@ -62,7 +60,7 @@ impl Gaps {
         let (timeline, checkpoints) = (&view.timeline, Checkpoints::new(view.repo));
         let mut gaps = Vec::new();
         if !tells_all(turn) {
-            return Ok(Self { all: gaps, found: None, last: None });
+            return Ok(Self { all: gaps, found: None });
         }
         let gap = |from: &Checkpoint, to: &Checkpoint| {
             let work = checkpoints.work_between(from, to)?;
@@ -76,31 +74,37 @@ impl Gaps {
             let Some(found) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
             gaps.push(gap(&states::after(timeline, turn, step - 1)?, &found)?);
         }
-        if last >= at_work_after {
-            gaps.retain(|gap| !gap.work.is_empty() || gap.from != gap.to);
-            return Ok(Self { all: gaps, found: None, last: None });
-        }
-        let last = states::after(timeline, turn, last)?;
-        let found = if turn.users_end { None } else { found_by_unended(view, turn, &last, after)? };
-        if turn.users_end {
+        let is_at_work = last >= at_work_after;
+        let last = states::after(timeline, turn, last.min(at_work_after))?;
+        let found = match turn.users_end {
+            _ if is_at_work => timeline.found(turn.turn)?,
+            true => None,
+            false => found_by_unended(view, turn, &last, after)?,
+        };
+        if turn.users_end && !is_at_work {
             gaps.push(gap(&last, &checkpoints.with_files(after, &unended(view, turn, &last)?)?)?);
         } else if let Some(found) = &found {
             gaps.push(gap(&last, found)?);
         }
-        let is_any = |gap: &Gap| !gap.work.is_empty() || gap.from != gap.to;
-        let ends_so = turn.users_end && gaps.last().is_some_and(is_any);
-        gaps.retain(is_any);
-        Ok(Self { all: gaps, found, last: Some(last).filter(|_| ends_so) })
+        gaps.retain(|gap| !gap.work.is_empty() || gap.from != gap.to);
+        Ok(Self { all: gaps, found })
     }
 
-    /// What calls left in files that the user has changed since, and nobody else until the last of these was over.
-    pub fn left_by_calls(&self, view: &View<'_>) -> Result<BTreeMap<BString, FileState>> {
+    /// What calls left in files that only the user has changed since, by how they are at the end.
+    pub fn left_by_calls(&self, view: &View<'_>, after: &Checkpoint) -> Result<BTreeMap<BString, FileState>> {
+        let mut chains: BTreeMap<&BString, Option<Change<Option<FileState>>>> = BTreeMap::new();
+        for (path, change) in self.all.iter().flat_map(|gap| &gap.work.files) {
+            // Where a call has changed it in between, nobody can tell.
+            let chain = chains.entry(path).or_insert_with(|| Some(Change::new(change.from, change.from)));
+            *chain =
+                chain.take().filter(|chain| chain.to == change.from).map(|chain| Change::new(chain.from, change.to));
+        }
         let mut left = BTreeMap::new();
-        let (Some(last), Some((at_end, earlier))) = (&self.last, self.all.split_last()) else { return Ok(left) };
-        let is_alone = |path: &&BString| earlier.iter().all(|gap| !gap.work.files.contains_key(*path));
-        for path in at_end.work.files.keys().filter(is_alone) {
-            let file = Checkpoints::new(view.repo).captured_file(last, path.as_bstr())?;
-            left.extend(file.map(|file| (path.clone(), file)));
+        for (path, chain) in chains {
+            let Some(Change { from: Some(file), to }) = chain else { continue };
+            if Checkpoints::new(view.repo).captured_file(after, path.as_bstr())? == to {
+                left.insert(path.clone(), file);
+            }
         }
         Ok(left)
     }

@@ -46,7 +46,7 @@ pub struct Theirs {
     moves: Vec<(Pointers, Pointers)>,
     /// The state before a call that ended nowhere, where they had changed something by then.
     pub found: Option<Checkpoint>,
-    /// What calls left in files that the user changed only after that.
+    /// What calls left in files that only the user has changed since.
     left: BTreeMap<BString, FileState>,
     /// The old and the new names of files of both that they gave other names.
     renamed: BTreeSet<BString>,
@@ -86,7 +86,7 @@ impl Theirs {
         gaps.find_checkouts(view, ends.start, false)?;
         let (goal, staged, Put { overlaps, renamed }) = goal(view, turn.onto, &led, &gaps, ends)?;
         turn.overlaps = overlaps.iter().map(|path| exact::encode(path)).collect();
-        let left = gaps.left_by_calls(view)?;
+        let left = gaps.left_by_calls(view, ends.after)?;
         let is_nothing = staged.is_empty()
             && led == start
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();

@@ -13,6 +13,7 @@ use crate::git::repo::lock::Lock;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
 use crate::model::call::ToolUse;
+use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::{Op, Plan};
 use crate::model::session::{Context, Descent, SessionStep, Signal, step};
 use crate::model::turn::{Asked, Bounds, Mode, Participant, Turn};
@@ -23,6 +24,7 @@ use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
+use crate::ops::turn::gaps::is_users_end;
 use crate::ops::turn::reach::{Reach, as_begun};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, missed, steps};
@@ -260,9 +262,15 @@ fn take_step(
             amend(locked, &turn, "join")?;
         }
         SessionStep::GoOn => {
+            let was = turn.origin.at_work_after();
             turn.origin.go_on(started(call), locked.timeline.last_step(turn.turn)?);
             turn.session = turn.session.or_else(|| call.part.session.clone());
-            amend(locked, &turn, "go on")?;
+            // What the user has saved by then is theirs.
+            let told = calls::in_open_turn(locked.repo);
+            let is_listed = was.is_none() && turn.origin.at_work_after().is_some();
+            let is_known = is_listed && is_users_end(locked.repo, &locked.timeline, &turn, &told)?;
+            let found = is_known.then(|| Since::look_within(locked, &turn)).transpose()?.map(Since::into_state);
+            amend_with(locked, &turn, "go on", found.as_ref())?;
         }
         SessionStep::Leave => {
             turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(finish);
@@ -761,8 +769,16 @@ fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, call: &SignalCall) -> R
 }
 
 fn amend(locked: &mut Locked<'_>, turn: &Turn, word: &str) -> Result<()> {
+    amend_with(locked, turn, word, None)
+}
+
+/// The same, with the state up to which what changes outside of calls is the user's.
+fn amend_with(locked: &mut Locked<'_>, turn: &Turn, word: &str, found: Option<&Checkpoint>) -> Result<()> {
     let mut update = locked.timeline.update();
     update.put_turn(turn)?;
+    if let Some(found) = found {
+        update.put_found(turn.turn, found)?;
+    }
     let message = format!("{word} {} ({})", turn.turn, turn.label());
     let plan = Plan::empty(Op::Begin, locked.head.clone());
     locked.carry_out(&plan, update, message, Vec::new(), None)
