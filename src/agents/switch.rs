@@ -44,7 +44,7 @@ fn value(switch: &Switch, name: &str, text: &str) -> Option<Value> {
 /// Why an agent does not start with this file, where it is TOML that is none. Of JSON the adapters know what is read.
 pub fn broken(name: &str, text: &str) -> Option<String> {
     let error = toml::from_str::<Value>(text).err().filter(|_| is_toml(name))?;
-    let line = text[..text.floor_char_boundary(error.span()?.start)].matches('\n').count() + 1;
+    let line = text.bytes().take(error.span()?.start).filter(|byte| *byte == b'\n').count() + 1;
     Some(format!("line {line}: {}", error.message()))
 }
 

@@ -126,7 +126,7 @@ impl<'r> View<'r> {
 
     /// The present state as git's own status sees it: not for a plan.
     pub fn glance(&self) -> Result<Capture> {
-        self.captured(Checkpoints::new(self.repo).believing_the_index())
+        self.captured(Checkpoints::believing_the_index(self.repo))
     }
 
     fn captured(&self, checkpoints: Checkpoints<'r>) -> Result<Capture> {

@@ -30,8 +30,8 @@ impl<'r> Checkpoints<'r> {
         Self { repo, believes_index: false }
     }
 
-    /// The same for whoever asks no more than git's own status does: no file is read that git does not read.
-    pub fn believing_the_index(self) -> Self {
-        Self { believes_index: true, ..self }
+    /// Those for whoever asks no more than git's own status does: no file is read that git does not read.
+    pub fn believing_the_index(repo: &'r Repo) -> Self {
+        Self { repo, believes_index: true }
     }
 }

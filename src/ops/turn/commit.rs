@@ -275,7 +275,7 @@ impl Choice {
                 let is_converted = entry.id != now.id;
                 let id = if is_converted { Index::new(repo).converted(path.as_bstr(), part.id)? } else { part.id };
                 let mode = if part.kind == now.kind { entry.mode } else { entry_mode(part.kind) };
-                let to = vec![IndexEntry { id, mode, ..*entry }];
+                let to = vec![IndexEntry { mode, id, ..*entry }];
                 moves.push(IndexMove { path: path.clone(), from, to });
             }
         }

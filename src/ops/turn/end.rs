@@ -127,7 +127,9 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     update.state.open = None;
     let held = std::mem::take(&mut update.state.held);
     pin_displaced(view.repo, &mut update.state, &whole)?;
-    lost_elsewhere(view.repo, before, after)?.into_values().for_each(|id| update.state.pin(id));
+    for id in lost_elsewhere(view.repo, before, after).into_values() {
+        update.state.pin(id);
+    }
     let below = turn.previous.map(|below| view.timeline.node(below)).transpose()?;
     unpin_below(view.repo, &mut update.state, below.and_then(|below| below.to), after.head.commit)?;
     pin_steps(view, &mut update.state, held, before, after)?;

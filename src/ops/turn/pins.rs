@@ -51,7 +51,7 @@ pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result
 
 /// The branches that another worktree had checked out as a turn began, and that have lost commits by its end: with where they were.
 /// They are no part of what undo moves.
-pub fn lost_elsewhere(repo: &Repo, before: &Checkpoint, after: &Checkpoint) -> Result<BTreeMap<String, ObjectId>> {
+pub fn lost_elsewhere(repo: &Repo, before: &Checkpoint, after: &Checkpoint) -> BTreeMap<String, ObjectId> {
     let objects = Objects::new(repo);
     let mut lost = BTreeMap::new();
     for name in &before.elsewhere {
@@ -61,7 +61,7 @@ pub fn lost_elsewhere(repo: &Repo, before: &Checkpoint, after: &Checkpoint) -> R
             lost.insert(name.clone(), *from);
         }
     }
-    Ok(lost)
+    lost
 }
 
 /// How many places of HEAD's in a turn are looked at.

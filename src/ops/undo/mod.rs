@@ -288,7 +288,7 @@ fn warn_of_lost_branches(view: &View<'_>, turn: &Turn) {
     let ends = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
     let [Ok(before), Ok(after)] = ends else { return };
     let now = Refs::new(view.repo).branches().unwrap_or_default();
-    for (name, from) in lost_elsewhere(view.repo, &before, &after).unwrap_or_default() {
+    for (name, from) in lost_elsewhere(view.repo, &before, &after) {
         if now.get(&name) == after.branches.get(&name) {
             let (shown, word) = (short_branch(&name), shell_word(short_branch(&name).as_bytes()));
             let line = format!("git branch -f {word} {}", from.to_hex_with_len(10));
