@@ -261,17 +261,7 @@ fn take_step(
             turn.asked(call.message.clone(), call.prompt.clone());
             amend(locked, &turn, "join")?;
         }
-        SessionStep::GoOn => {
-            let was = turn.origin.at_work_after();
-            turn.origin.go_on(started(call), locked.timeline.last_step(turn.turn)?);
-            turn.session = turn.session.or_else(|| call.part.session.clone());
-            // What the user has saved by then is theirs.
-            let told = calls::in_open_turn(locked.repo);
-            let is_listed = was.is_none() && turn.origin.at_work_after().is_some();
-            let is_known = is_listed && is_users_end(locked.repo, &locked.timeline, &turn, &told)?;
-            let found = is_known.then(|| Since::look_within(locked, &turn)).transpose()?.map(Since::into_state);
-            amend_with(locked, &turn, "go on", found.as_ref())?;
-        }
+        SessionStep::GoOn => go_on_after_end(locked, call, turn)?,
         SessionStep::Leave => {
             turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(finish);
             // An end shows that its session was at work.
@@ -699,6 +689,18 @@ fn open_turn_of(locked: &mut Locked<'_>, agent: String, call: &SignalCall, bound
             Ok(())
         }
     }
+}
+
+/// Has a session go on after an end of its prompt. What the user has saved by then, outside of its calls, is theirs.
+fn go_on_after_end(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<()> {
+    let was = turn.origin.at_work_after();
+    turn.origin.go_on(started(call), locked.timeline.last_step(turn.turn)?);
+    turn.session = turn.session.or_else(|| call.part.session.clone());
+    let told = calls::in_open_turn(locked.repo);
+    let is_listed = was.is_none() && turn.origin.at_work_after().is_some();
+    let is_known = is_listed && is_users_end(locked.repo, &locked.timeline, &turn, &told)?;
+    let found = is_known.then(|| Since::look_within(locked, &turn)).transpose()?.map(Since::into_state);
+    amend_with(locked, &turn, "go on", found.as_ref())
 }
 
 /// Makes a `run`'s open turn that of a prompt. What changed before the prompt is the user's.
