@@ -131,27 +131,22 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
         follows: false,
         unrecorded: false,
     };
-    let mut view = view;
-    let mut step = step(context, &call.part, call.signal);
-    if let Some(mut turn) = open.clone().filter(|turn| proves(repo, turn, call)) {
-        let lock = repo.lock_beside_run(&format!("{}'s hook", call.part.agent), call.patience)?;
-        let mut locked = Locked::from_view(view, lock)?;
-        turn.origin.waiting = false;
-        turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(|part| part.at_work = true);
-        amend(&mut locked, &turn, "go on")?;
-        // What is known since the command is what it found.
-        if let Some(tool) = &call.tool {
-            calls::record_begun(repo, &call.part, &as_begun(repo, tool), FoundBefore::default())?;
-        }
-        (view, step) = (locked.into_view(), SessionStep::Record);
-    }
+    let is_proof = open.as_ref().is_some_and(|turn| proves(repo, turn, call));
+    let step = if is_proof { SessionStep::Record } else { step(context, &call.part, call.signal) };
     if let (SessionStep::Record, Some(tool)) = (step, &call.tool) {
-        calls::record_lost(repo, &call.part, tool)?;
+        if is_proof {
+            // What is known since the command is what it found.
+            let found = FoundBefore { may_have_begun: true, ..FoundBefore::default() };
+            calls::record_begun(repo, &call.part, &as_begun(repo, tool), found)?;
+        } else {
+            calls::record_lost(repo, &call.part, tool)?;
+        }
         calls::record(repo, &call.part, tool, true)?;
-        if view.config().steps()? && !tool.only_reads() {
+        if (view.config().steps()? || is_proof) && !tool.only_reads() {
             let who = format!("{}'s hook", call.part.agent);
             let lock = repo.lock_beside_run(&who, call.patience)?;
             let mut locked = Locked::from_view(view, lock)?;
+            prove(&mut locked, call)?;
             steps::record(&mut locked, &call.part, tool)?;
             return Ok(Handled { step, closed: None, view: locked.into_view() });
         }
@@ -165,6 +160,15 @@ fn proves(repo: &Repo, turn: &Turn, call: &SignalCall) -> bool {
     let names_file = |tool: &ToolUse| matches!(Reach::of(repo, tool), Reach::File(_));
     let is_unproven = turn.origin.by_hooks && turn.origin.waiting;
     is_unproven && turn.origin.part_of(&call.part).is_some() && call.tool.as_ref().is_some_and(names_file)
+}
+
+/// Has the session of such a call be at work in its turn, as it is now that nobody else can change it.
+fn prove(locked: &mut Locked<'_>, call: &SignalCall) -> Result<()> {
+    let open = locked.open_turn()?;
+    let Some(mut turn) = open.filter(|turn| proves(locked.repo, turn, call)) else { return Ok(()) };
+    turn.origin.waiting = false;
+    turn.origin.parts.iter_mut().filter(|part| part.is_session_of(&call.part)).for_each(|part| part.at_work = true);
+    amend(locked, &turn, "go on")
 }
 
 /// What shows that a prompt is at work begins its turn, where no hook could act on its beginning.
