@@ -285,8 +285,9 @@ impl PlannedUndo {
 
 /// Says of the branches that other worktrees had, and that a turn has taken commits from, how they come back.
 fn warn_of_lost_branches(view: &View<'_>, turn: &Turn) {
-    let ends = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
-    let [Ok(before), Ok(after)] = ends else { return };
+    let read = |side| view.timeline.checkpoint(turn.turn, side).ok();
+    let Some(before) = read(Side::Before).filter(|before| !before.elsewhere.is_empty()) else { return };
+    let Some(after) = read(Side::After) else { return };
     let now = Refs::new(view.repo).branches().unwrap_or_default();
     for (name, from) in lost_elsewhere(view.repo, &before, &after) {
         if now.get(&name) == after.branches.get(&name) {
