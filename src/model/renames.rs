@@ -47,7 +47,7 @@ impl Weighed {
     }
 
     /// How much of the larger one the two have in common, of 100; none below a half.
-    fn alike(&self, other: &Self) -> Option<u64> {
+    pub fn alike(&self, other: &Self) -> Option<u64> {
         let (least, most) = (self.total.min(other.total), self.total.max(other.total));
         if most == 0 || least * 2 < most {
             return None;

@@ -1183,3 +1183,111 @@ fn what_the_user_adds_to_a_new_file_between_calls_is_in_no_commit_of_the_agents(
     assert_eq!(repo.git(["show", "HEAD:n.txt"]), "its");
     repo.assert_file("n.txt", "its\nmine\n", "the user's is there");
 }
+
+/// What happens in a turn, by whom: `a` a call, `u` the user.
+type Story<'a> = (&'a str, &'a [(char, &'a str)]);
+
+/// Files with lines enough to be known again, one in a directory.
+const LIKE: &str = "for file in a b d/x; do mkdir -p d; seq -f \"$file %g\" 40 >$file; done; echo '*.log' >.gitignore
+                    git add -A; git commit -qm like";
+
+const RENAMES: [Story<'_>; 12] = [
+    ("written to", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c")]),
+    ("by git", &[('a', "echo its1 >>a"), ('u', "git mv a c; sed -i 3imine1 c")]),
+    ("and staged", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c; git add -A")]),
+    ("a call goes on", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c"), ('a', "sed -i 20iits2 c")]),
+    ("a call goes on in what git moved", &[('u', "git mv a c; sed -i 3imine1 c"), ('a', "sed -i 20iits1 c")]),
+    ("over another", &[('a', "echo its1 >>a"), ('u', "mv a b; sed -i 3imine1 b")]),
+    (
+        "in exchange",
+        &[('a', "echo its1 >>a; echo its2 >>b"), ('u', "mv a c; mv b a; mv c b"), ('u', "sed -i 3imine1 a")],
+    ),
+    ("with its directory", &[('a', "echo its1 >>d/x"), ('u', "mv d e; sed -i 3imine1 e/x")]),
+    ("twice", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c"), ('a', "echo its2 >>b"), ('u', "mv c e")]),
+    ("after what they wrote", &[('u', "sed -i 3imine1 a"), ('a', "echo its1 >>a"), ('u', "mv a c; sed -i 9imine2 c")]),
+    ("a new one", &[('a', "seq -f 'its1 %g' 40 >n"), ('u', "mv n c; sed -i 3imine1 c")]),
+    ("to an ignored name", &[('a', "echo its1 >>a"), ('u', "mv a a.log; sed -i 3imine1 a.log")]),
+];
+
+#[test]
+fn whose_a_line_is_stays_known_where_the_user_gives_the_file_another_name() {
+    check_all(RENAMES.map(|(name, story)| (name.to_owned(), story)), |story| {
+        let repo = begun(Mode::Commit, LIKE);
+        told(&repo, story);
+        ends(&repo);
+        let after = repo.state();
+        let its = || repo.git(["log", "-p", "--grep=work of s", "--format="]);
+        let all = story.iter().filter(|(who, _)| *who == 'a').map(|(_, done)| done.matches("its").count());
+        let committed = ["its1", "its2"].into_iter().filter(|token| its().contains(token)).count();
+        assert_eq!(committed, all.sum::<usize>(), "what calls wrote is in its commit: {}", its());
+        assert!(!its().contains("mine"), "nothing of the user's is: {}", its());
+        // Where all that is there of the user's would go with it, undo has to be told.
+        repo.oxundo(["undo", "--edits=overwrite"]).success();
+        let there = repo.sh("cat $(git ls-files -co --exclude-standard) 2>/dev/null || :");
+        assert!(!there.contains("its"), "what calls wrote is undone: {there}");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 9, "late.txt", "echo late >>late.txt");
+        ends(&repo);
+        let users = repo.git(["log", "-p", "--grep=uncommitted changes", "--format="]);
+        assert!(!users.contains("+its"), "nor is anything of theirs in the user's: {users}");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn what_the_user_wrote_stays_in_a_file_with_another_name_as_the_turn_is_undone() {
+    check_all(RENAMES[..10].iter().map(|(name, story)| ((*name).to_owned(), *story)), |story| {
+        let repo = begun(Mode::Ghost, LIKE);
+        told(&repo, story);
+        let names = repo.sh("ls -d * d/* e/* 2>/dev/null || :");
+        ends(&repo);
+        repo.undo();
+        assert_eq!(repo.sh("ls -d * d/* e/* 2>/dev/null || :"), names, "the names are the user's");
+        let there = repo.sh("cat * d/* e/* 2>/dev/null || :");
+        assert!(there.contains("mine1") && !there.contains("its"), "{there}");
+        assert_eq!(there.contains("mine2"), story.iter().any(|(_, done)| done.contains("mine2")), "{there}");
+    });
+}
+
+#[test]
+fn what_calls_left_is_committed_where_the_user_has_taken_the_file_away() {
+    let cases: [(Story<'_>, &str, &str); 5] = [
+        (("deletes it", &[('a', "echo its1 >>a"), ('u', "rm a")]), " D a", "its1"),
+        (("and stages that", &[('a', "echo its1 >>a"), ('u', "git rm -qf a")]), "D  a", "its1"),
+        (("puts a link there", &[('a', "echo its1 >>a"), ('u', "ln -sf b a")]), " T a", "its1"),
+        (("puts a file there", &[('a', "rm a"), ('u', "echo mine1 >a")]), "?? a", ""),
+        (("stages one there", &[('a', "rm a"), ('u', "echo mine1 >a; git add a")]), "A  a", ""),
+    ];
+    check_all(
+        cases.map(|(story, status, left)| (story.0.to_owned(), (story.1, status, left))),
+        |(story, status, left)| {
+            let repo = begun(Mode::Commit, LIKE);
+            told(&repo, story);
+            ends(&repo);
+            let after = repo.state();
+            let committed = repo.git(["show", "HEAD"]);
+            assert!(!committed.contains("mine") && committed.contains("/a"), "{committed}");
+            let content = repo.try_git(["show", "HEAD:a"]);
+            assert!(
+                if left.is_empty() { content.code != 0 } else { repo.git(["show", "HEAD:a"]).contains(left) },
+                "{committed}"
+            );
+            assert_eq!(repo.sh("git status --porcelain"), *status, "the rest is the user's");
+            repo.oxundo(["undo", "--edits=overwrite"]).success();
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+            repo.assert_sound();
+        },
+    );
+}
+
+fn told(repo: &Sandbox, story: &[(char, &str)]) {
+    for (number, (who, done)) in (1..).zip(story) {
+        match who {
+            'a' => drop(shell(repo, number, done)),
+            _ => user(repo, done),
+        }
+    }
+}

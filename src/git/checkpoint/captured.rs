@@ -26,6 +26,21 @@ impl Checkpoints<'_> {
         let modes = &checkpoint.modes;
         Ok(Some(modes.unusual.get(&key).copied().unwrap_or(modes.usual.directory)))
     }
+
+    /// Whether a file can be at a path beside what a checkpoint captured: no directory is there, nor a file where one would have
+    /// to be.
+    pub fn has_room(&self, checkpoint: &Checkpoint, path: &BStr) -> Result<bool> {
+        let is_tree = |path: &BStr| {
+            let entry = Objects::new(self.repo).tree_entry(checkpoint.worktree, path)?;
+            Ok::<_, anyhow::Error>(entry.map(|(kind, _)| kind == EntryKind::Tree))
+        };
+        for at in path.find_iter("/") {
+            if is_tree(path[..at].as_bstr())? == Some(false) {
+                return Ok(false);
+            }
+        }
+        Ok(is_tree(path)? != Some(true))
+    }
 }
 
 /// A file with the mode that a checkpoint says.

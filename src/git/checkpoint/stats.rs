@@ -12,7 +12,10 @@ use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use gix::diff::blob::{Algorithm, Diff, InternedInput};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The files that differ between two states.
+type Files = BTreeMap<BString, Change<Option<FileState>>>;
 
 /// Larger files are not compared line by line.
 const DIFF_LIMIT: u64 = 4 << 20;
@@ -64,13 +67,51 @@ impl Checkpoints<'_> {
 
     /// The old names by the new ones.
     fn renames<'d>(&self, delta: &'d Delta) -> Result<BTreeMap<&'d BString, &'d BString>> {
+        self.paired(&delta.files, |_| Ok(false))
+    }
+
+    /// The paths that files had whose content is at other paths after a change, by these: they were renamed, also over another
+    /// file, or changed places.
+    pub fn came_from(&self, files: &Files) -> Result<BTreeMap<BString, BString>> {
+        let was: HashSet<ObjectId> = files.values().filter_map(|change| Some(change.from?.id)).collect();
+        let is_elsewhere = |change: &Change<FileState>| change.from.id != change.to.id && was.contains(&change.to.id);
+        let is_gone = |change: &Change<Option<FileState>>| match (change.from, change.to) {
+            (Some(from), Some(to)) => is_elsewhere(&Change::new(from, to)),
+            (_, to) => to.is_none(),
+        };
+        let is_any_gone = files.values().any(is_gone);
+        let is_another = |change: &Change<FileState>| {
+            Ok(is_elsewhere(change) || is_any_gone && !self.are_alike(change.from.id, change.to.id)?)
+        };
+        let mut pairs = self.paired(files, is_another)?;
+        // What is empty tells nothing.
+        let is_empty = |path: &BString| files[path].to.is_none_or(|file| file.id.is_empty_blob());
+        pairs.retain(|to, from| to != from && !is_empty(to));
+        Ok(pairs.into_iter().map(|(to, from)| (to.clone(), from.clone())).collect())
+    }
+
+    fn are_alike(&self, from: ObjectId, to: ObjectId) -> Result<bool> {
+        let (Some(from), Some(to)) = (self.content_of(from)?, self.content_of(to)?) else { return Ok(true) };
+        Ok(Weighed::new(&from).alike(&Weighed::new(&to)).is_some())
+    }
+
+    /// Which of the files that are new is which of those that are gone. Where `is_another` says so, what is at a path is another
+    /// file than was.
+    fn paired<'d>(
+        &self,
+        files: &'d Files,
+        is_another: impl Fn(&Change<FileState>) -> Result<bool>,
+    ) -> Result<BTreeMap<&'d BString, &'d BString>> {
         let candidate = |path, state: FileState| Candidate { path, id: state.id, is_link: state.kind == Kind::Symlink };
         let (mut gone, mut new) = (Vec::new(), Vec::new());
-        for (path, change) in &delta.files {
-            match (change.from, change.to) {
-                (Some(from), None) => gone.push(candidate(path, from)),
-                (None, Some(to)) => new.push(candidate(path, to)),
-                _ => {}
+        for (path, change) in files {
+            let is_one = match (change.from, change.to) {
+                (Some(from), Some(to)) => !is_another(&Change::new(from, to))?,
+                _ => false,
+            };
+            if !is_one {
+                gone.extend(change.from.map(|from| candidate(path, from)));
+                new.extend(change.to.map(|to| candidate(path, to)));
             }
         }
         let renames = renames::found(&gone, &new, |id| anyhow::Ok(self.content_of(id)?.as_deref().map(Weighed::new)))?;

@@ -82,6 +82,11 @@ impl Checkout {
         }
     }
 
+    /// Whether git wrote a file.
+    pub fn has_written(&self, path: &BString) -> bool {
+        self.found.contains_key(path)
+    }
+
     /// Whether git wrote the entries of a path along with its file.
     pub fn wrote_entries(&self, path: &BString, change: &Change<Vec<IndexEntry>>) -> bool {
         let is = |entries: &[IndexEntry], slot| *entries == plain_entry(slot, false)[..];

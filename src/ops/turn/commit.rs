@@ -12,7 +12,7 @@ use crate::git::objects::tree::{entry_kind, entry_mode};
 use crate::git::repo::Repo;
 use crate::git::scan::ignore::ignored_now;
 use crate::model::bytes::in_quotes;
-use crate::model::checkpoint::{Checkpoint, Delta, FileState, IndexEntry, IndexState};
+use crate::model::checkpoint::{Checkpoint, Delta, FileState, IndexEntry, IndexState, Kind};
 use crate::model::merge::{Blobs, Merged};
 use crate::model::plan::IndexMove;
 use crate::model::turn::{Turn, subject};
@@ -182,8 +182,8 @@ pub fn as_if_committed(view: &View<'_>, turn: &Turn, since: &Since, changed: &De
         let from = if choice.stage.contains(path) { checkpoint.worktree } else { checkpoint.index.tree };
         let part = choice.parts.iter().find(|(both, _)| both == path).map(|(_, part)| *part);
         let entry = Objects::new(repo).tree_entry(from, path.as_bstr())?;
-        let part = part.map(|part| (entry_kind(part.kind), part.id));
-        entries.push((path.clone(), entry.map(|entry| part.unwrap_or(entry))));
+        let part = part.map(|part| part.map(|part| (entry_kind(part.kind), part.id)));
+        entries.push((path.clone(), part.unwrap_or(entry)));
     }
     let tree = Objects::new(repo).edited_tree(head_tree, &entries)?;
     if tree == head_tree {
@@ -215,7 +215,7 @@ struct Choice {
     /// New files that look like secrets.
     left_out: Vec<BString>,
     /// Those of the staged that the user changed too, with what is committed of them.
-    parts: Vec<(BString, FileState)>,
+    parts: Vec<(BString, Option<FileState>)>,
 }
 
 /// What becomes of one path that a turn changed.
@@ -250,34 +250,36 @@ impl Choice {
         for path in paths {
             let is_ignored = ignored.contains(path);
             let is_secret = || secrets.matches(path.as_bstr());
+            let is_part = choice.parts.iter().any(|(both, _)| both == path);
             match fate(view.repo, path, start, capture, head_tree, is_ignored, is_secret)? {
                 Fate::Stays => {}
+                Fate::Committed if is_part => choice.take(path),
                 Fate::LeftOut => choice.left_out.push(path.clone()),
                 Fate::Committed => choice.commit.push(path.clone()),
-                Fate::Staged => {
-                    choice.commit.push(path.clone());
-                    choice.stage.push(path.clone());
-                }
+                Fate::Staged => choice.take(path),
             }
         }
         choice.parts.retain(|(path, _)| choice.stage.contains(path));
         Ok(choice)
     }
 
+    fn take(&mut self, path: &BString) {
+        self.commit.push(path.clone());
+        self.stage.push(path.clone());
+    }
+
     /// Puts into the index what of a staged file is the turn's, as git makes it of the file's bytes.
     fn stage_parts(&self, repo: &Repo, lock: &IndexLock<'_>, after: &Checkpoint) -> Result<()> {
-        let staged = lock.read()?;
+        let (staged, index) = (lock.read()?, Index::new(repo));
         let mut moves = Vec::new();
         for (path, part) in &self.parts {
-            let from = Index::new(repo).index_entries(&staged, path.as_bstr())?;
+            let from = index.index_entries(&staged, path.as_bstr())?;
             let now = Checkpoints::new(repo).captured_file(after, path.as_bstr())?;
-            if let ([entry], Some(now)) = (&from[..], now) {
-                let is_converted = entry.id != now.id;
-                let id = if is_converted { Index::new(repo).converted(path.as_bstr(), part.id)? } else { part.id };
-                let mode = if part.kind == now.kind { entry.mode } else { entry_mode(part.kind) };
-                let to = vec![IndexEntry { mode, id, ..*entry }];
-                moves.push(IndexMove { path: path.clone(), from, to });
-            }
+            let to = match part {
+                Some(part) => vec![entry_of(&index, path, *part, from.first(), now)?],
+                None => Vec::new(),
+            };
+            moves.push(IndexMove { path: path.clone(), from, to });
         }
         if moves.is_empty() { Ok(()) } else { lock.set(&moves, |_| false) }
     }
@@ -294,21 +296,41 @@ impl Choice {
         let mut moves = Vec::new();
         Checkpoints::new(view.repo).merging(|merge| {
             for ((path, part), entries) in self.parts.iter().zip(found) {
-                let was = objects.tree_file(start, path.as_bstr())?.map(|(_, id)| id);
-                let ([ours], Some(base)) = (&entries[..], was) else { continue };
-                if ours.id == base || !ours.is_plain() {
-                    continue;
-                }
-                let blobs = Blobs { base, ours: ours.id, theirs: part.id };
-                if let Merged::Clean(id) = merge(path.as_bstr(), blobs)? {
-                    let to = vec![IndexEntry { id, ..*ours }];
-                    moves.push(IndexMove { path: path.clone(), from: Vec::new(), to });
-                }
+                let Some((_, base)) = objects.tree_file(start, path.as_bstr())? else { continue };
+                let to = match (&entries[..], part) {
+                    ([], Some(_)) => Vec::new(),
+                    ([ours], _) if ours.id == base || !ours.is_plain() => continue,
+                    ([ours], None) => vec![*ours],
+                    ([ours], Some(part)) => {
+                        let blobs = Blobs { base, ours: ours.id, theirs: part.id };
+                        let Merged::Clean(id) = merge(path.as_bstr(), blobs)? else { continue };
+                        vec![IndexEntry { id, ..*ours }]
+                    }
+                    _ => continue,
+                };
+                moves.push(IndexMove { path: path.clone(), from: Vec::new(), to });
             }
             Ok(())
         })?;
         if moves.is_empty() { Ok(()) } else { lock.set(&moves, |_| false) }
     }
+}
+
+/// The entry of what of a file is the turn's, where the file as it is has another.
+fn entry_of(
+    index: &Index<'_>,
+    path: &BString,
+    part: FileState,
+    staged: Option<&IndexEntry>,
+    now: Option<FileState>,
+) -> Result<IndexEntry> {
+    let is_as_it_is =
+        staged.is_some_and(|entry| now.is_some_and(|now| now.id == entry.id && now.kind != Kind::Symlink));
+    let id =
+        if is_as_it_is || part.kind == Kind::Symlink { part.id } else { index.converted(path.as_bstr(), part.id)? };
+    let mode =
+        staged.filter(|_| now.is_some_and(|now| now.kind == part.kind)).map_or(entry_mode(part.kind), |it| it.mode);
+    Ok(IndexEntry { mode, id, ..staged.copied().unwrap_or_else(|| IndexEntry::plain(mode, id)) })
 }
 
 /// Leaves out what is the user's; gives the files that both have changed, with what is committed of each.
@@ -317,7 +339,7 @@ fn users_too(
     since: &Since,
     paths: &mut BTreeSet<&BString>,
     head_tree: ObjectId,
-) -> Result<Vec<(BString, FileState)>> {
+) -> Result<Vec<(BString, Option<FileState>)>> {
     let (mut users, mut both) = (BTreeSet::new(), Vec::new());
     let ends = (&since.before, &since.capture.checkpoint);
     Checkpoints::new(view.repo).merging(|merge| {

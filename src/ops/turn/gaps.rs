@@ -17,6 +17,7 @@ use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
 use crate::ops::turn::found::found_by_unended;
 use crate::ops::turn::reach::is_any_at_large;
+use crate::ops::turn::renamed::{self, CameFrom};
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -45,6 +46,34 @@ struct Gap {
     then: Option<Checkpoint>,
     /// What git wrote as HEAD went from one commit to another.
     checkout: Option<Checkout>,
+    /// The files that got other names.
+    came_from: CameFrom,
+}
+
+impl Gap {
+    /// The path that a file has come from.
+    fn origin(&self, path: &BString) -> Option<&BString> {
+        let is_gits = |path| self.checkout.as_ref().is_some_and(|checkout| checkout.has_written(path));
+        self.came_from.get(path).filter(|old| !is_gits(old) && !is_gits(path))
+    }
+
+    /// The entries that went along with a file to its other name, as they are without what calls did: `staged`, or in the
+    /// beginning.
+    fn moved_entries(
+        &self,
+        staged: &BTreeMap<BString, Vec<IndexEntry>>,
+        in_beginning: impl Fn(&BString) -> Result<Vec<IndexEntry>>,
+    ) -> Result<Vec<(BString, Vec<IndexEntry>)>> {
+        let mut moved = Vec::new();
+        for (path, change) in &self.work.index {
+            let Some(old) = self.origin(path) else { continue };
+            if self.work.index.get(old).is_some_and(|gone| gone.from == change.to) {
+                let own = staged.get(old).cloned().map_or_else(|| in_beginning(old), Ok)?;
+                moved.push((path.clone(), own));
+            }
+        }
+        Ok(moved)
+    }
 }
 
 /// All that changed outside of the calls in a turn, in order.
@@ -62,10 +91,13 @@ impl Gaps {
         if !tells_all(turn) {
             return Ok(Self { all: gaps, found: None });
         }
+        let base = states::after(timeline, turn, since)?;
         let gap = |from: &Checkpoint, to: &Checkpoint| {
             let work = checkpoints.work_between(from, to)?;
             let then = (!work.index.is_empty()).then(|| to.clone());
-            Ok::<_, anyhow::Error>(Gap { work, from: Pointers::of(from), to: Pointers::of(to), then, checkout: None })
+            let came_from = renamed::came_from(view, &work.files, (&base, after))?;
+            let (from, to) = (Pointers::of(from), Pointers::of(to));
+            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, came_from })
         };
         let last = timeline.last_step(turn.turn)?;
         // While something is at work in the background, whatever changes may be its work.
@@ -90,23 +122,20 @@ impl Gaps {
         Ok(Self { all: gaps, found })
     }
 
-    /// What calls left in files that only the user has changed since, by how they are at the end.
-    pub fn left_by_calls(&self, view: &View<'_>, after: &Checkpoint) -> Result<BTreeMap<BString, FileState>> {
-        let mut chains: BTreeMap<&BString, Option<Change<Option<FileState>>>> = BTreeMap::new();
-        for (path, change) in self.all.iter().flat_map(|gap| &gap.work.files) {
-            // Where a call has changed it in between, nobody can tell.
-            let chain = chains.entry(path).or_insert_with(|| Some(Change::new(change.from, change.from)));
-            *chain =
-                chain.take().filter(|chain| chain.to == change.from).map(|chain| Change::new(chain.from, change.to));
-        }
-        let mut left = BTreeMap::new();
-        for (path, chain) in chains {
-            let Some(Change { from: Some(file), to }) = chain else { continue };
-            if Checkpoints::new(view.repo).captured_file(after, path.as_bstr())? == to {
-                left.insert(path.clone(), file);
-            }
-        }
-        Ok(left)
+    /// What calls left in files that only the user has changed since, by how they are at the end of a turn.
+    pub fn left_by_calls(
+        &self,
+        view: &View<'_>,
+        ends: (&Checkpoint, &Checkpoint),
+    ) -> Result<BTreeMap<BString, Option<FileState>>> {
+        renamed::left_by_calls(view, self.all.iter().map(|gap| (&gap.work.files, &gap.came_from)), ends)
+    }
+
+    /// Where the files were in the beginning that the user gave other names, by these.
+    pub fn came_from(&self) -> CameFrom {
+        let mut known = CameFrom::new();
+        self.all.iter().for_each(|gap| renamed::follow(&mut known, &gap.came_from));
+        known
     }
 
     /// Tells what git wrote from what was saved. Without what calls did HEAD begins where `start` has it, and goes where the user
@@ -162,6 +191,7 @@ impl Gaps {
         checkpoints.merging(|merge| {
             for gap in &self.all {
                 saved.follow(gap, merge)?;
+                let moved = gap.moved_entries(&staged, |path| checkpoints.entries_of(start, path.as_bstr()))?;
                 for (path, change) in &gap.work.index {
                     if gap.checkout.as_ref().is_some_and(|checkout| checkout.wrote_entries(path, change)) {
                         staged.remove(path);
@@ -173,6 +203,7 @@ impl Gaps {
                         staged.insert(path.clone(), change.to.clone());
                     }
                 }
+                staged.extend(moved);
             }
             Ok(())
         })?;
@@ -185,8 +216,9 @@ impl Gaps {
         Ok(changed)
     }
 
-    /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was.
-    pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<Put> {
+    /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was. Tells of
+    /// which files something does.
+    pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<BTreeSet<BString>> {
         let checkpoints = Checkpoints::new(view.repo);
         let base = state.clone();
         let mut saved = Saved::of(view, &base);
@@ -210,16 +242,8 @@ impl Gaps {
         }
         *state = checkpoints.with_files(state, &files)?;
         checkpoints.put_directories(state, &directories)?;
-        Ok(Put { overlaps: saved.lost, renamed: saved.both })
+        Ok(saved.lost)
     }
-}
-
-/// What is in a state with what the user saved, beside the files of which all is theirs.
-pub struct Put {
-    /// The files of which something overlaps with what calls did.
-    pub overlaps: BTreeSet<BString>,
-    /// The old and the new names that the user has given to what calls had changed.
-    pub renamed: BTreeSet<BString>,
 }
 
 /// The files as they are without what calls did.
@@ -229,14 +253,12 @@ struct Saved<'a> {
     files: BTreeMap<BString, Option<FileState>>,
     /// Those of which something overlaps with what calls did.
     lost: BTreeSet<BString>,
-    /// Those that the user has given other names, with what calls did to them.
-    both: BTreeSet<BString>,
 }
 
 impl<'a> Saved<'a> {
     fn of(view: &View<'a>, base: &'a Checkpoint) -> Self {
-        let (files, lost, both) = Default::default();
-        Self { checkpoints: Checkpoints::new(view.repo), base, files, lost, both }
+        let (files, lost) = Default::default();
+        Self { checkpoints: Checkpoints::new(view.repo), base, files, lost }
     }
 
     fn file(&self, path: &BString) -> Result<Option<FileState>> {
@@ -251,27 +273,6 @@ impl<'a> Saved<'a> {
         gap.then.as_ref().map_or(Ok(None), |then| self.checkpoints.captured_file(then, path.as_bstr()))
     }
 
-    /// The files that only got another name in a gap, as they are without what calls did to them, which goes along.
-    fn renamed(&mut self, gap: &Gap) -> Result<BTreeMap<BString, Option<FileState>>> {
-        let mut renamed = BTreeMap::new();
-        let is_of = |came: &BString, change: &Change<Option<FileState>>| {
-            change.from.is_none().then_some(change.to).flatten().map(|file| (came.clone(), file))
-        };
-        for (came, file) in gap.work.files.iter().filter_map(|(path, change)| is_of(path, change)) {
-            let is_old = |(path, change): &(&BString, &Change<Option<FileState>>)| {
-                change.to.is_none() && change.from.map(|was| was.id) == Some(file.id) && !renamed.contains_key(*path)
-            };
-            let Some((old, _)) = gap.work.files.iter().find(is_old) else { continue };
-            let theirs = self.file(old)?;
-            if theirs.map(|theirs| theirs.id) == Some(file.id) {
-                continue;
-            }
-            self.both.extend([old.clone(), came.clone()]);
-            renamed.extend([(old.clone(), None), (came, theirs)]);
-        }
-        Ok(renamed)
-    }
-
     fn follow(&mut self, gap: &Gap, merge: &mut Merge<'_>) -> Result<()> {
         for (path, own) in gap.checkout.iter().flat_map(Checkout::own) {
             let now = self.file(path)?;
@@ -279,27 +280,32 @@ impl<'a> Saved<'a> {
             let (Follows::Whole(now) | Follows::Overlaps(now)) = saved(path, now, &Change::new(from, to), merge)?;
             self.files.insert(path.clone(), now);
         }
-        let renamed = self.renamed(gap)?;
+        let moved: BTreeSet<&BString> = gap.work.files.keys().filter_map(|path| gap.origin(path)).collect();
+        let mut followed = Vec::new();
         for (path, change) in &gap.work.files {
-            if let Some(theirs) = renamed.get(path) {
-                self.files.insert(path.clone(), *theirs);
-                continue;
-            }
-            let change = match &gap.checkout {
-                Some(checkout) => checkout.rest(self.base, path, change),
-                None => Some(change.clone()),
+            let change = match (gap.origin(path), &gap.checkout) {
+                (Some(old), _) => Some(Change::new(gap.work.files.get(old).and_then(|old| old.from), change.to)),
+                (None, _) if moved.contains(path) => {
+                    followed.push((path, None));
+                    None
+                }
+                (None, Some(checkout)) => checkout.rest(self.base, path, change),
+                (None, None) => Some(change.clone()),
             };
             let Some(change) = change else { continue };
-            let now = match saved(path, self.file(path)?, &change, merge)? {
-                Follows::Whole(now) => now,
-                Follows::Overlaps(now) => {
-                    self.lost.insert(path.clone());
-                    now
-                }
-            };
-            self.files.insert(path.clone(), now);
+            let now = self.file(gap.origin(path).unwrap_or(path))?;
+            let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, saved(path, now, &change, merge)?);
+            followed.push((path, now));
         }
+        self.files.extend(followed.into_iter().map(|(path, now)| (path.clone(), now)));
         Ok(())
+    }
+
+    fn and_lost(&mut self, path: &BString, follows: Follows) -> Follows {
+        if matches!(follows, Follows::Overlaps(_)) {
+            self.lost.insert(path.clone());
+        }
+        follows
     }
 }
 
@@ -334,6 +340,9 @@ fn saved(
 ) -> Result<Follows> {
     if now == change.from || now == change.to {
         return Ok(Follows::Whole(change.to));
+    }
+    if change.from == change.to {
+        return Ok(Follows::Whole(now));
     }
     let (Some(ours), Some(base), Some(theirs)) = (now, change.from, change.to) else {
         return Ok(Follows::Overlaps(now));

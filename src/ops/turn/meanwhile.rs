@@ -15,8 +15,9 @@ use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
-use crate::ops::turn::gaps::{Gaps, Put, is_users_end};
+use crate::ops::turn::gaps::{Gaps, is_users_end};
 use crate::ops::turn::reach::{found_by, note_idle};
+use crate::ops::turn::renamed::CameFrom;
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -47,9 +48,9 @@ pub struct Theirs {
     /// The state before a call that ended nowhere, where they had changed something by then.
     pub found: Option<Checkpoint>,
     /// What calls left in files that only the user has changed since.
-    left: BTreeMap<BString, FileState>,
-    /// The old and the new names of files of both that they gave other names.
-    renamed: BTreeSet<BString>,
+    left: BTreeMap<BString, Option<FileState>>,
+    /// Where the files were in the beginning to which they gave other names.
+    came_from: CameFrom,
 }
 
 /// Whose a path is that changed in a turn.
@@ -60,7 +61,7 @@ pub enum Whose {
     /// The user's alone.
     Users,
     /// Both have changed it: the turn's part makes this of what is committed.
-    Both(FileState),
+    Both(Option<FileState>),
 }
 
 impl Theirs {
@@ -84,9 +85,9 @@ impl Theirs {
             return Ok(Self::default());
         }
         gaps.find_checkouts(view, ends.start, false)?;
-        let (goal, staged, Put { overlaps, renamed }) = goal(view, turn.onto, &led, &gaps, ends)?;
+        let (goal, staged, overlaps) = goal(view, turn.onto, &led, &gaps, ends)?;
         turn.overlaps = overlaps.iter().map(|path| exact::encode(path)).collect();
-        let left = gaps.left_by_calls(view, ends.after)?;
+        let (left, came_from) = (gaps.left_by_calls(view, (ends.before, ends.after))?, gaps.came_from());
         let is_nothing = staged.is_empty()
             && led == start
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
@@ -95,7 +96,7 @@ impl Theirs {
         if !owned.is_empty() && led.head != start.head {
             moves.push((start, led));
         }
-        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, renamed })
+        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, came_from })
     }
 
     /// The commits to which the user led HEAD and branches, and those below them.
@@ -122,24 +123,28 @@ impl Theirs {
         merge: &mut Merge<'_>,
     ) -> Result<Whose> {
         let checkpoints = Checkpoints::new(view.repo);
-        let is_link = |file: FileState| file.kind == Kind::Symlink;
-        if let Some(left) = self.left.get(path).filter(|left| !is_link(**left))
-            && checkpoints.captured_file(before, path)? != Some(*left)
-            && checkpoints.captured_file(after, path)?.is_some_and(|now| !is_link(now))
+        let file = |state: &Checkpoint, path: &BStr| checkpoints.captured_file(state, path);
+        if self.left.is_empty() && self.goal.is_none() {
+            return Ok(Whose::Turns);
+        }
+        let committed = Objects::new(view.repo).tree_file(head, path)?;
+        if let Some(left) = self.left.get(path)
+            && (committed.is_some() || left.is_some() && file(after, path)?.is_some())
+            && checkpoints.has_room(after, path)?
         {
             return Ok(Whose::Both(*left));
         }
-        let Some(goal) = self.goal.as_ref().filter(|_| !self.renamed.contains(path)) else { return Ok(Whose::Turns) };
-        let file = |state: &Checkpoint| checkpoints.captured_file(state, path);
-        let (was, saved, now) = (file(before)?, file(goal)?, file(after)?);
+        let Some(goal) = &self.goal else { return Ok(Whose::Turns) };
+        let (was, saved, now) = (file(before, path)?, file(goal, path)?, file(after, path)?);
         if was == saved {
             let is_theirs = saved == now && self.staged.contains(path);
             return Ok(if is_theirs { Whose::Users } else { Whose::Turns });
         }
         if saved == now {
-            return Ok(Whose::Users);
+            return Ok(if self.goes_along(view, (goal, after), path)? { Whose::Turns } else { Whose::Users });
         }
-        let committed = Objects::new(view.repo).tree_file(head, path)?;
+        let origin = self.came_from.get(path).filter(|_| committed.is_none());
+        let committed = origin.map_or(Ok(committed), |old| Objects::new(view.repo).tree_file(head, old.as_bstr()))?;
         let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
         // git does not have the user's file: nobody adds it for them.
         let Some((kind, ours)) = committed else { return Ok(Whose::Users) };
@@ -148,13 +153,24 @@ impl Theirs {
         }
         // Whoever has changed the mode.
         let kind = if was.is_some_and(|was| was.kind != saved.kind) { kind } else { now.kind };
-        if ours == now.id && kind == now.kind {
+        if origin.is_none() && ours == now.id && kind == now.kind {
             return Ok(Whose::Turns);
         }
         Ok(match merge(path, Blobs { base: saved.id, ours, theirs: now.id })? {
-            Merged::Clean(id) => Whose::Both(FileState { kind, id, ..now }),
+            Merged::Clean(id) => Whose::Both(Some(FileState { kind, id, ..now })),
             Merged::Overlap(_) => Whose::Turns,
         })
+    }
+
+    /// Whether a file got another name and has what calls did to it there: then the name is the turn's too.
+    fn goes_along(&self, view: &View<'_>, (goal, after): (&Checkpoint, &Checkpoint), path: &BStr) -> Result<bool> {
+        let file = |state, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
+        for (new, _) in self.came_from.iter().filter(|(_, old)| *old == path) {
+            if file(goal, new)? != file(after, new)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -227,9 +243,9 @@ fn goal(
     led: &Pointers,
     gaps: &Gaps,
     ends: Ends<'_>,
-) -> Result<(Checkpoint, BTreeSet<BString>, Put)> {
+) -> Result<(Checkpoint, BTreeSet<BString>, BTreeSet<BString>)> {
     let mut goal = ends.before.clone();
-    let put = gaps.put_files(view, &mut goal)?;
+    let overlaps = gaps.put_files(view, &mut goal)?;
     goal.operation = gaps.operation(goal.operation);
     let staged = if let Some(onto) = onto {
         led.clone().put_into(&mut goal);
@@ -240,7 +256,7 @@ fn goal(
         gaps.staged(view, ends.before, &ends.start.index)?
     };
     Checkpoints::new(view.repo).put_entries(&mut goal.index, &staged)?;
-    Ok((goal, staged.into_keys().collect(), put))
+    Ok((goal, staged.into_keys().collect(), overlaps))
 }
 
 /// The index at a turn's beginning, with what the user committed since.
@@ -272,7 +288,7 @@ pub fn with_saved(
     }
     gaps.find_checkouts(view, base, true)?;
     let mut state = base.clone();
-    let Put { overlaps, .. } = gaps.put_files(view, &mut state)?;
+    let overlaps = gaps.put_files(view, &mut state)?;
     state.operation = gaps.operation(state.operation);
     gaps.led(Pointers::of(base)).put_beside_head(&mut state);
     let staged = gaps.staged(view, base, &base.index)?;

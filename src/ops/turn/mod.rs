@@ -14,6 +14,7 @@ pub mod meanwhile;
 pub mod missed;
 pub mod pins;
 mod reach;
+mod renamed;
 pub mod session;
 pub mod since;
 pub mod skipped;
