@@ -123,6 +123,8 @@ fn assigned(line: &str) -> Vec<Range<usize>> {
             found.push(inside..line[inside..].find('<').map_or(line.len(), |length| inside + length));
         } else if let Some(start) = value_after(line, name.end, is_option) {
             found.extend(Some(value(line, start)).filter(|at| !stands_for_one(&line[at.clone()])));
+        } else if let Some(start) = told_after(line, name.end) {
+            found.extend(Some(value(line, start)).filter(|at| !is_plain_word(line, at)));
         }
     }
     found
@@ -162,6 +164,21 @@ fn value_after(line: &str, end: usize, is_option: bool) -> Option<usize> {
         },
     };
     Some(line.len() - value.trim_start().len())
+}
+
+/// Where the word begins that a sentence says the name before is: `the password is x`.
+fn told_after(line: &str, end: usize) -> Option<usize> {
+    let rest = line[end..].strip_prefix(' ')?;
+    let word = ["is ", "was ", "ist "].iter().find_map(|verb| rest.strip_prefix(verb))?;
+    Some(line.len() - word.trim_start().len())
+}
+
+/// Whether a sentence goes on with a word of a language or a number, as in `the password is wrong`: no quotes, and letters alone, or
+/// few characters.
+fn is_plain_word(line: &str, at: &Range<usize>) -> bool {
+    let is_quoted = line[..at.start].ends_with(['"', '\'', '`']);
+    let word = line[at.clone()].trim_end_matches(['.', ',', ';', '!', '?', ')', ':']);
+    !is_quoted && (word.chars().count() < 5 || word.chars().all(|c| c.is_alphabetic() || c == '-' || c == '\''))
 }
 
 /// The value that begins here: to its closing quote, or to the word's end.
@@ -326,6 +343,10 @@ mod tests {
             ("use sk-learn-compatible-estimators", "use sk-learn-compatible-estimators"),
             ("the tokenizer: make it fast", "the tokenizer: make it fast"),
             ("resume 0b9c2f6e-1d3a-4c5b-8e7f-9a0b1c2d3e4f", "resume 0b9c2f6e-1d3a-4c5b-8e7f-9a0b1c2d3e4f"),
+            (
+                "the password is wrong, the token was expired, the passcode is 4 long",
+                "the password is wrong, the token was expired, the passcode is 4 long",
+            ),
             ("clone ssh://git@example.com/a", "clone ssh://git@example.com/a"),
             ("add-user-V2-api-for-X3-and-Y4-b5", "add-user-V2-api-for-X3-and-Y4-b5"),
         ] {
@@ -370,6 +391,8 @@ mod tests {
             ("log in, password: hunter2", "log in, password: ***"),
             ("send {\"api_key\": \"h u\", \"a\": 1}", "send {\"api_key\": \"***\", \"a\": 1}"),
             ("run x --token abc", "run x --token ***"),
+            ("log in, the password is hunter2.", "log in, the password is ***"),
+            ("log in, the password was 'swordfish' once", "log in, the password was '***' once"),
             ("run x --token=abc", "run x --token=***"),
             ("export DB_PASSWORD='a b' and go", "export DB_PASSWORD='***' and go"),
             ("set secret := x", "set secret := ***"),

@@ -837,17 +837,17 @@ fn a_session_that_calls_nothing_makes_nothing_of_the_users_anybodys() {
 }
 
 #[test]
-fn what_the_user_saves_in_a_prompt_without_a_call_is_theirs_where_its_session_has_told_of_calls() {
+fn what_the_user_saves_in_a_prompt_without_a_call_is_theirs_where_its_agent_has_told_of_calls() {
     for mode in Mode::BOTH {
         let repo = begun(mode, "true");
         edit(&repo, 1, "a.txt", "echo its >>a.txt");
         ends(&repo);
-        for _ in 0..2 {
-            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        for session in ["s", "t"] {
+            hook(&repo, session, "UserPromptSubmit", &json!({}));
             user(&repo, "echo mine >>late.txt; echo mine >>new.txt");
             let planned = repo.json(["undo", "--dry-run"]).1;
             assert_eq!(planned["files"][0]["path"], "a.txt", "undo is of the turn before: {planned}");
-            ends(&repo);
+            hook(&repo, session, "Stop", &json!({}));
             assert_eq!(repo.log().len(), 1, "a prompt that changed nothing is no turn");
         }
         assert!(!repo.git(["log", "-p"]).contains("+mine"), "it is in no commit");
