@@ -1184,19 +1184,25 @@ fn what_the_user_adds_to_a_new_file_between_calls_is_in_no_commit_of_the_agents(
     repo.assert_file("n.txt", "its\nmine\n", "the user's is there");
 }
 
-/// What happens in a turn, by whom: `a` a call, `u` the user.
+/// What happens in a turn, by whom: `a` a call of a shell, `e` one that names the file of the first letter, `u` the user.
 type Story<'a> = (&'a str, &'a [(char, &'a str)]);
 
 /// Files with lines enough to be known again, one in a directory.
 const LIKE: &str = "for file in a b d/x; do mkdir -p d; seq -f \"$file %g\" 40 >$file; done; echo '*.log' >.gitignore
                     git add -A; git commit -qm like";
 
-const RENAMES: [Story<'_>; 12] = [
+const RENAMES: [Story<'_>; 17] = [
     ("written to", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c")]),
     ("by git", &[('a', "echo its1 >>a"), ('u', "git mv a c; sed -i 3imine1 c")]),
     ("and staged", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c; git add -A")]),
     ("a call goes on", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c"), ('a', "sed -i 20iits2 c")]),
     ("a call goes on in what git moved", &[('u', "git mv a c; sed -i 3imine1 c"), ('a', "sed -i 20iits1 c")]),
+    ("an edit goes on", &[('e', "a echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c"), ('e', "c sed -i 20iits2 c")]),
+    (
+        "in exchange between edits",
+        &[('e', "a echo its1 >>a"), ('u', "mv a c; mv b a; mv c b; sed -i 3imine1 b"), ('e', "a sed -i 9iits2 a")],
+    ),
+    ("and another file is put there", &[('a', "echo its1 >>a"), ('u', "mv a c; seq -f 'mine1 %g' 9 >a")]),
     ("over another", &[('a', "echo its1 >>a"), ('u', "mv a b; sed -i 3imine1 b")]),
     (
         "in exchange",
@@ -1205,6 +1211,11 @@ const RENAMES: [Story<'_>; 12] = [
     ("with its directory", &[('a', "echo its1 >>d/x"), ('u', "mv d e; sed -i 3imine1 e/x")]),
     ("twice", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c"), ('a', "echo its2 >>b"), ('u', "mv c e")]),
     ("after what they wrote", &[('u', "sed -i 3imine1 a"), ('a', "echo its1 >>a"), ('u', "mv a c; sed -i 9imine2 c")]),
+    ("by a call, with what the user saved", &[('u', "sed -i 3imine1 a"), ('a', "mv a c"), ('a', "echo its1 >>b")]),
+    (
+        "by the user and then a call",
+        &[('a', "echo its1 >>b"), ('u', "git mv a c; sed -i 3imine1 c"), ('a', "git mv c e")],
+    ),
     ("a new one", &[('a', "seq -f 'its1 %g' 40 >n"), ('u', "mv n c; sed -i 3imine1 c")]),
     ("to an ignored name", &[('a', "echo its1 >>a"), ('u', "mv a a.log; sed -i 3imine1 a.log")]),
 ];
@@ -1217,7 +1228,7 @@ fn whose_a_line_is_stays_known_where_the_user_gives_the_file_another_name() {
         ends(&repo);
         let after = repo.state();
         let its = || repo.git(["log", "-p", "--grep=work of s", "--format="]);
-        let all = story.iter().filter(|(who, _)| *who == 'a').map(|(_, done)| done.matches("its").count());
+        let all = story.iter().filter(|(who, _)| *who != 'u').map(|(_, done)| done.matches("its").count());
         let committed = ["its1", "its2"].into_iter().filter(|token| its().contains(token)).count();
         assert_eq!(committed, all.sum::<usize>(), "what calls wrote is in its commit: {}", its());
         assert!(!its().contains("mine"), "nothing of the user's is: {}", its());
@@ -1238,7 +1249,7 @@ fn whose_a_line_is_stays_known_where_the_user_gives_the_file_another_name() {
 
 #[test]
 fn what_the_user_wrote_stays_in_a_file_with_another_name_as_the_turn_is_undone() {
-    check_all(RENAMES[..10].iter().map(|(name, story)| ((*name).to_owned(), *story)), |story| {
+    check_all(RENAMES[..13].iter().map(|(name, story)| ((*name).to_owned(), *story)), |story| {
         let repo = begun(Mode::Ghost, LIKE);
         told(&repo, story);
         let names = repo.sh("ls -d * d/* e/* 2>/dev/null || :");
@@ -1287,7 +1298,22 @@ fn told(repo: &Sandbox, story: &[(char, &str)]) {
     for (number, (who, done)) in (1..).zip(story) {
         match who {
             'a' => drop(shell(repo, number, done)),
+            'e' => drop(edit(repo, number, &done[..1], &done[2..])),
             _ => user(repo, done),
         }
     }
+}
+
+#[test]
+fn what_calls_only_stage_of_the_users_is_in_no_commit_of_the_agents() {
+    let repo = begun(Mode::Commit, "echo mine >new.txt");
+    shell(&repo, 1, "echo its >>a.txt; git add -A");
+    ends(&repo);
+    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "a.txt");
+    assert_eq!(repo.git(["status", "--porcelain"]), "A  new.txt", "it stays staged");
+    let after = repo.state();
+    repo.undo();
+    assert_eq!(repo.git(["status", "--porcelain"]), "?? new.txt");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
 }

@@ -371,9 +371,13 @@ fn fate(
     }
     let is_tracked = !entries.is_empty();
     let in_head = Objects::new(repo).tree_has_entry(head_tree, path.as_bstr())?;
-    let is_there = Checkpoints::new(repo).captured_file(&capture.checkpoint, path.as_bstr())?.is_some();
-    let was_there = Checkpoints::new(repo).captured_file(start, path.as_bstr())?.is_some();
-    if !is_tracked && !in_head && (was_there || !is_there || is_ignored) {
+    let file = |state| Checkpoints::new(repo).captured_file(state, path.as_bstr());
+    let (now, was) = (file(&capture.checkpoint)?, file(start)?);
+    if !is_tracked && !in_head && (was.is_some() || now.is_none() || is_ignored) {
+        return Ok(Fate::Stays);
+    }
+    // Whoever has staged it: the content is the user's.
+    if !in_head && was.is_some() && was == now {
         return Ok(Fate::Stays);
     }
     if !in_head && is_secret() {

@@ -17,7 +17,7 @@ use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
 use crate::ops::turn::found::found_by_unended;
 use crate::ops::turn::reach::is_any_at_large;
-use crate::ops::turn::renamed::{self, CameFrom};
+use crate::ops::turn::renamed::{self, CameFrom, Renames};
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -47,26 +47,32 @@ struct Gap {
     /// What git wrote as HEAD went from one commit to another.
     checkout: Option<Checkout>,
     /// The files that got other names.
-    came_from: CameFrom,
+    renames: Renames,
 }
 
 impl Gap {
-    /// The path that a file has come from.
-    fn origin(&self, path: &BString) -> Option<&BString> {
-        let is_gits = |path| self.checkout.as_ref().is_some_and(|checkout| checkout.has_written(path));
-        self.came_from.get(path).filter(|old| !is_gits(old) && !is_gits(path))
+    /// What was done to a file, and where it was; none where git wrote all of it, as without what calls did it would have written
+    /// something else.
+    fn change(&self, base: &Checkpoint, path: &BString) -> Option<(Option<&BString>, Change<Option<FileState>>)> {
+        let change = self.work.files.get(path)?;
+        match (self.renames.came.get(path), &self.checkout) {
+            (Some(origin), _) => Some((Some(&origin.path), Change::new(origin.file, change.to))),
+            (None, Some(checkout)) => checkout.rest(base, path, change).map(|rest| (None, rest)),
+            (None, None) => Some((None, change.clone())),
+        }
     }
 
-    /// The entries that went along with a file to its other name, as they are without what calls did: `staged`, or in the
+    /// The entries that went along with files to their other names, as they are without what calls did: `staged`, or in the
     /// beginning.
     fn moved_entries(
         &self,
+        came_from: &CameFrom,
         staged: &BTreeMap<BString, Vec<IndexEntry>>,
         in_beginning: impl Fn(&BString) -> Result<Vec<IndexEntry>>,
     ) -> Result<Vec<(BString, Vec<IndexEntry>)>> {
         let mut moved = Vec::new();
         for (path, change) in &self.work.index {
-            let Some(old) = self.origin(path) else { continue };
+            let Some(old) = came_from.get(path) else { continue };
             if self.work.index.get(old).is_some_and(|gone| gone.from == change.to) {
                 let own = staged.get(old).cloned().map_or_else(|| in_beginning(old), Ok)?;
                 moved.push((path.clone(), own));
@@ -95,9 +101,8 @@ impl Gaps {
         let gap = |from: &Checkpoint, to: &Checkpoint| {
             let work = checkpoints.work_between(from, to)?;
             let then = (!work.index.is_empty()).then(|| to.clone());
-            let came_from = renamed::came_from(view, &work.files, (&base, after))?;
-            let (from, to) = (Pointers::of(from), Pointers::of(to));
-            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, came_from })
+            let (from, to, renames) = (Pointers::of(from), Pointers::of(to), Renames::default());
+            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, renames })
         };
         let last = timeline.last_step(turn.turn)?;
         // While something is at work in the background, whatever changes may be its work.
@@ -119,6 +124,9 @@ impl Gaps {
             gaps.push(gap(&last, found)?);
         }
         gaps.retain(|gap| !gap.work.is_empty() || gap.from != gap.to);
+        let files: Vec<_> = gaps.iter().map(|gap| &gap.work.files).collect();
+        let renames = renamed::find(view, &files, (&base, after))?;
+        gaps.iter_mut().zip(renames).for_each(|(gap, renames)| gap.renames = renames);
         Ok(Self { all: gaps, found })
     }
 
@@ -128,14 +136,12 @@ impl Gaps {
         view: &View<'_>,
         ends: (&Checkpoint, &Checkpoint),
     ) -> Result<BTreeMap<BString, Option<FileState>>> {
-        renamed::left_by_calls(view, self.all.iter().map(|gap| (&gap.work.files, &gap.came_from)), ends)
+        renamed::left_by_calls(view, self.all.iter().map(|gap| (&gap.work.files, &gap.renames)), ends)
     }
 
     /// Where the files were in the beginning that the user gave other names, by these.
     pub fn came_from(&self) -> CameFrom {
-        let mut known = CameFrom::new();
-        self.all.iter().for_each(|gap| renamed::follow(&mut known, &gap.came_from));
-        known
+        renamed::came_from(self.all.iter().map(|gap| &gap.renames))
     }
 
     /// Tells what git wrote from what was saved. Without what calls did HEAD begins where `start` has it, and goes where the user
@@ -148,6 +154,9 @@ impl Gaps {
                 own.follow(&gap.from, &gap.to);
             }
             gap.checkout = Checkout::of(view, (&gap.from, &gap.to), (&was, &own.head))?;
+            if let Some(checkout) = &gap.checkout {
+                gap.renames.leave(|path| checkout.has_written(path));
+            }
         }
         Ok(())
     }
@@ -188,10 +197,12 @@ impl Gaps {
     ) -> Result<BTreeMap<BString, Vec<IndexEntry>>> {
         let checkpoints = Checkpoints::new(view.repo);
         let (mut staged, mut saved) = (BTreeMap::new(), Saved::of(view, base));
+        let came_from = self.came_from();
         checkpoints.merging(|merge| {
             for gap in &self.all {
                 saved.follow(gap, merge)?;
-                let moved = gap.moved_entries(&staged, |path| checkpoints.entries_of(start, path.as_bstr()))?;
+                let moved =
+                    gap.moved_entries(&came_from, &staged, |path| checkpoints.entries_of(start, path.as_bstr()))?;
                 for (path, change) in &gap.work.index {
                     if gap.checkout.as_ref().is_some_and(|checkout| checkout.wrote_entries(path, change)) {
                         staged.remove(path);
@@ -253,12 +264,14 @@ struct Saved<'a> {
     files: BTreeMap<BString, Option<FileState>>,
     /// Those of which something overlaps with what calls did.
     lost: BTreeSet<BString>,
+    /// Those that have other names since, as they were.
+    gone: BTreeMap<BString, Option<FileState>>,
 }
 
 impl<'a> Saved<'a> {
     fn of(view: &View<'a>, base: &'a Checkpoint) -> Self {
-        let (files, lost) = Default::default();
-        Self { checkpoints: Checkpoints::new(view.repo), base, files, lost }
+        let (files, lost, gone) = Default::default();
+        Self { checkpoints: Checkpoints::new(view.repo), base, files, lost, gone }
     }
 
     fn file(&self, path: &BString) -> Result<Option<FileState>> {
@@ -280,20 +293,18 @@ impl<'a> Saved<'a> {
             let (Follows::Whole(now) | Follows::Overlaps(now)) = saved(path, now, &Change::new(from, to), merge)?;
             self.files.insert(path.clone(), now);
         }
-        let moved: BTreeSet<&BString> = gap.work.files.keys().filter_map(|path| gap.origin(path)).collect();
+        for path in &gap.renames.gone {
+            self.gone.insert(path.clone(), self.file(path)?);
+        }
         let mut followed = Vec::new();
-        for (path, change) in &gap.work.files {
-            let change = match (gap.origin(path), &gap.checkout) {
-                (Some(old), _) => Some(Change::new(gap.work.files.get(old).and_then(|old| old.from), change.to)),
-                (None, _) if moved.contains(path) => {
-                    followed.push((path, None));
-                    None
-                }
-                (None, Some(checkout)) => checkout.rest(self.base, path, change),
-                (None, None) => Some(change.clone()),
+        for path in gap.work.files.keys() {
+            let Some((origin, change)) = gap.change(self.base, path) else { continue };
+            let now = match origin {
+                Some(old) => self.gone.get(old).copied().map_or_else(|| self.file(old), Ok)?,
+                // What is there now is another file.
+                None if gap.renames.gone.contains(path) => change.from,
+                None => self.file(path)?,
             };
-            let Some(change) = change else { continue };
-            let now = self.file(gap.origin(path).unwrap_or(path))?;
             let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, saved(path, now, &change, merge)?);
             followed.push((path, now));
         }

@@ -51,6 +51,8 @@ pub struct Theirs {
     left: BTreeMap<BString, Option<FileState>>,
     /// Where the files were in the beginning to which they gave other names.
     came_from: CameFrom,
+    /// Where files were in that state that calls gave other names, with what the user had saved in them.
+    moved: CameFrom,
 }
 
 /// Whose a path is that changed in a turn.
@@ -96,7 +98,8 @@ impl Theirs {
         if !owned.is_empty() && led.head != start.head {
             moves.push((start, led));
         }
-        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, came_from })
+        let moved = moved_by_calls(view, ends, &goal)?;
+        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, came_from, moved })
     }
 
     /// The commits to which the user led HEAD and branches, and those below them.
@@ -135,15 +138,19 @@ impl Theirs {
             return Ok(Whose::Both(*left));
         }
         let Some(goal) = &self.goal else { return Ok(Whose::Turns) };
-        let (was, saved, now) = (file(before, path)?, file(goal, path)?, file(after, path)?);
+        let (was, now) = (file(before, path)?, file(after, path)?);
+        let moved = self.moved.get(path);
+        let saved = file(goal, moved.map_or(path, |old| old.as_bstr()))?;
         if was == saved {
             let is_theirs = saved == now && self.staged.contains(path);
             return Ok(if is_theirs { Whose::Users } else { Whose::Turns });
         }
-        if saved == now {
-            return Ok(if self.goes_along(view, (goal, after), path)? { Whose::Turns } else { Whose::Users });
+        if saved == now && moved.is_none() {
+            let goes_along = now.is_none() && self.goes_along(view, (goal, after), path)?;
+            return Ok(if goes_along { Whose::Turns } else { Whose::Users });
         }
-        let origin = self.came_from.get(path).filter(|_| committed.is_none());
+        let name = moved.map_or(path, |old| old.as_bstr());
+        let origin = self.came_from.get(name).or(moved).filter(|_| committed.is_none());
         let committed = origin.map_or(Ok(committed), |old| Objects::new(view.repo).tree_file(head, old.as_bstr()))?;
         let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
         // git does not have the user's file: nobody adds it for them.
@@ -233,6 +240,20 @@ pub fn check_apart(turn: &Turn, changed: impl Iterator<Item = BString>, hint: &s
     let leave = (!rest.is_empty()).then_some(leave);
     let hint = if leave.is_none() { hint.trim_start_matches("or ") } else { hint };
     Err(Refusal::new(Code::Conflict, message).hints(leave).hint(hint).paths(paths))
+}
+
+/// Where files were that calls gave other names, by these, where the user had saved something in them.
+fn moved_by_calls(view: &View<'_>, ends: Ends<'_>, goal: &Checkpoint) -> Result<CameFrom> {
+    let checkpoints = Checkpoints::new(view.repo);
+    let saved = checkpoints.work_between(ends.before, goal)?.files;
+    let mut moved = match checkpoints.work_between(goal, ends.after)?.files {
+        files if saved.keys().any(|path| files.get(path).is_some_and(|change| change.to.is_none())) => {
+            checkpoints.came_from(&files)?
+        }
+        _ => CameFrom::new(),
+    };
+    moved.retain(|_, old| saved.contains_key(old));
+    Ok(moved)
 }
 
 /// The state that undo of a turn leads to, with what the user saved, staged, committed and began; what of that is

@@ -18,31 +18,103 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Files that changed.
 type Files = BTreeMap<BString, Change<Option<FileState>>>;
 
-/// The paths from which files came, by those at which they are.
-pub type CameFrom = BTreeMap<BString, BString>;
-
-/// Which files the user gave other names, where calls have changed one of them before or have later.
-pub fn came_from(view: &View<'_>, files: &Files, (base, after): (&Checkpoint, &Checkpoint)) -> Result<CameFrom> {
-    let checkpoints = Checkpoints::new(view.repo);
-    let other = |state: &Checkpoint, path: &BString, file| {
-        Ok::<_, anyhow::Error>(checkpoints.captured_file(state, path.as_bstr())? != file)
-    };
-    for (path, change) in files {
-        if change.from.is_some() && other(base, path, change.from)?
-            || change.to.is_some() && other(after, path, change.to)?
-        {
-            return checkpoints.came_from(files);
-        }
-    }
-    Ok(CameFrom::new())
+/// Where a file was that has another name.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// Its name then.
+    pub path: BString,
+    /// What it was as it got the other one.
+    pub file: Option<FileState>,
 }
 
-/// Follows some files through one more change.
-pub fn follow(known: &mut CameFrom, next: &CameFrom) {
-    let was = known.clone();
-    let moved: BTreeSet<&BString> = next.values().collect();
-    known.retain(|path, _| !moved.contains(path));
-    known.extend(next.iter().map(|(now, old)| (now.clone(), was.get(old).unwrap_or(old).clone())));
+/// Which files got other names in one of the user's changes.
+#[derive(Clone, Debug, Default)]
+pub struct Renames {
+    /// Where they were, by the names that they have.
+    pub came: BTreeMap<BString, Origin>,
+    /// The names from which one has gone.
+    pub gone: BTreeSet<BString>,
+}
+
+impl Renames {
+    /// Leaves out those of which a name is one of these.
+    pub fn leave(&mut self, is_one: impl Fn(&BString) -> bool) {
+        self.came.retain(|new, old| !is_one(new) && !is_one(&old.path));
+        self.gone.retain(|path| !is_one(path));
+    }
+
+    fn note(&mut self, all: &Files, pairs: BTreeMap<BString, BString>) {
+        for (new, old) in pairs {
+            let file = all.get(&old).and_then(|change| change.from);
+            self.gone.insert(old.clone());
+            self.came.insert(new, Origin { path: old, file });
+        }
+    }
+}
+
+/// The paths in the beginning of files with other names, by these.
+pub type CameFrom = BTreeMap<BString, BString>;
+
+/// Which files the user gave other names in each of their changes, where calls have changed one of them before or have later.
+pub fn find(view: &View<'_>, changes: &[&Files], ends: (&Checkpoint, &Checkpoint)) -> Result<Vec<Renames>> {
+    let mut found = vec![Renames::default(); changes.len()];
+    if !are_of_both(view, changes, ends)? {
+        return Ok(found);
+    }
+    let checkpoints = Checkpoints::new(view.repo);
+    for (files, renames) in changes.iter().zip(&mut found) {
+        renames.note(files, checkpoints.came_from(files)?);
+    }
+    // Where a call names its file only that one is looked at: the other name is seen later.
+    let mut seen: BTreeMap<&BString, usize> = BTreeMap::new();
+    for (at, files) in changes.iter().enumerate() {
+        for (path, change) in files.iter().filter(|(path, _)| !is_in(&found[at], path)) {
+            if change.to.is_none() || !seen.contains_key(path) {
+                seen.insert(path, at);
+            }
+        }
+    }
+    let rest: Files = seen.iter().map(|(path, at)| ((*path).clone(), changes[*at][*path].clone())).collect();
+    for (new, old) in checkpoints.came_from(&rest)? {
+        let (came, gone) = (seen[&new], seen[&old]);
+        found[gone].gone.insert(old.clone());
+        found[came].came.insert(new, Origin { file: rest[&old].from, path: old });
+    }
+    Ok(found)
+}
+
+fn is_in(renames: &Renames, path: &BString) -> bool {
+    renames.came.contains_key(path) || renames.gone.contains(path)
+}
+
+/// Whether calls have changed a file of these too.
+fn are_of_both(view: &View<'_>, changes: &[&Files], (before, after): (&Checkpoint, &Checkpoint)) -> Result<bool> {
+    let is_other = |state: &Checkpoint, path: &BString, file: Option<FileState>| {
+        let then = Checkpoints::new(view.repo).captured_file(state, path.as_bstr())?;
+        Ok::<_, anyhow::Error>(file.is_some() && then != file)
+    };
+    for (path, change) in changes.iter().copied().flatten() {
+        if is_other(before, path, change.from)? || is_other(after, path, change.to)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Where the files were in the beginning that have other names after these changes.
+pub fn came_from<'g>(changes: impl Iterator<Item = &'g Renames>) -> CameFrom {
+    let (mut known, mut gone) = (CameFrom::new(), CameFrom::new());
+    for renames in changes {
+        let was = known.clone();
+        for path in &renames.gone {
+            gone.extend(known.remove(path).map(|origin| (path.clone(), origin)));
+        }
+        for (new, Origin { path: old, .. }) in &renames.came {
+            let origin = was.get(old).or_else(|| gone.get(old)).unwrap_or(old);
+            known.insert(new.clone(), origin.clone());
+        }
+    }
+    known
 }
 
 /// A file that only the user has changed since.
@@ -57,20 +129,28 @@ struct Chain {
 /// in order.
 pub fn left_by_calls<'g>(
     view: &View<'_>,
-    changes: impl Iterator<Item = (&'g Files, &'g CameFrom)>,
+    changes: impl Iterator<Item = (&'g Files, &'g Renames)>,
     (before, after): (&Checkpoint, &Checkpoint),
 ) -> Result<BTreeMap<BString, Option<FileState>>> {
+    // Where a call has changed it in between, nobody can tell.
     let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
-    for (files, came_from) in changes {
+    let mut gone = chains.clone();
+    for (files, renames) in changes {
         let was = chains.clone();
-        let moved: BTreeSet<&BString> = came_from.values().collect();
-        chains.extend(moved.iter().map(|old| ((*old).clone(), None)));
-        for (path, change) in files.iter().filter(|(path, _)| came_from.contains_key(*path) || !moved.contains(path)) {
-            let old = came_from.get(path).unwrap_or(path);
-            let from = files.get(old).map_or(change.from, |change| change.from);
-            let fresh = || Some(Chain { origin: old.clone(), change: Change::new(from, from) });
-            // Where a call has changed it in between, nobody can tell.
-            let chain = was.get(old).cloned().unwrap_or_else(fresh).filter(|chain| chain.change.to == from);
+        for path in &renames.gone {
+            gone.extend(chains.insert(path.clone(), None).map(|chain| (path.clone(), chain)));
+        }
+        for (path, change) in files {
+            let origin = match renames.came.get(path) {
+                Some(origin) => origin.clone(),
+                None if renames.gone.contains(path) => continue,
+                None => Origin { path: path.clone(), file: change.from },
+            };
+            let Origin { path: old, file } = origin;
+            let known =
+                was.get(&old).filter(|chain| chain.is_some()).or_else(|| gone.get(&old)).or_else(|| was.get(&old));
+            let fresh = || Some(Chain { origin: old.clone(), change: Change::new(file, file) });
+            let chain = known.cloned().unwrap_or_else(fresh).filter(|chain| chain.change.to == file);
             let on = |chain: Chain| Chain { change: Change::new(chain.change.from, change.to), ..chain };
             chains.insert(path.clone(), chain.map(on));
         }
