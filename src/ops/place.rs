@@ -283,7 +283,9 @@ impl End {
 fn has_come_along(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded, head: &Head) -> Result<bool> {
     let (Some(at), Some(commit)) = (&timeline.state.at, head.commit) else { return Ok(recorded.is_here) };
     let refs = Refs::new(timeline.repo);
+    let is_renamed = |was| refs.was_called(head.stack(), &at.stack, was);
     Ok(recorded.is_here
+        || at.commit.is_some_and(is_renamed)
         || match refs.ref_id(&at.stack)? {
             Some(tip) => objects.is_ancestor(tip, commit)?,
             None => at.commit.is_some_and(|was| refs.was_at(head.stack(), was)),

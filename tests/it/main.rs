@@ -108,6 +108,7 @@ mod reach;
 mod reboot;
 mod recovery;
 mod refusals;
+mod renamed;
 mod replay;
 mod repositories;
 mod rewritten;

@@ -726,9 +726,15 @@ fn no_hint_puts_the_work_of_later_turns_away() {
 #[test]
 fn a_branch_that_is_gone_is_made_again_by_the_line_of_the_hint() {
     for (begin, turn, gone, command) in [
-        ("git branch o", "git switch -q o; echo one >>README.txt", "git branch -qm o oo", "redo"),
+        // As a rename that no reflog tells of.
+        ("git branch o", "git switch -q o; echo one >>README.txt", "git branch -q oo o; git branch -qD o", "redo"),
         ("git branch o", "echo one >>README.txt; git commit -qam x; git switch -q o", "git branch -qD main", "undo"),
-        (":", "git switch -qc theirs; echo one >>README.txt; git commit -qam x", "git branch -qm main trunk", "redo"),
+        (
+            ":",
+            "git switch -qc theirs; echo one >>README.txt; git commit -qam x",
+            "git switch -qc trunk; git branch -qD main",
+            "redo",
+        ),
     ] {
         let repo = Sandbox::new();
         repo.sh(begin);
@@ -758,7 +764,13 @@ fn head_is_led_to_no_branch_that_went_on_or_is_gone() {
         for (ends, to) in [("git commit -qam x", "undo"), (":", "undo"), ("git commit -qam x", "redo")] {
             for other in [GOES_ON, "git branch -qD main", "git branch -qm main trunk"] {
                 let repo = Sandbox::new();
-                let began = repo.state();
+                // What has another name is led to by that.
+                let is_renamed = other.contains("trunk");
+                let began = repo.copy();
+                if is_renamed {
+                    began.sh(other);
+                }
+                let began = began.state();
                 repo.turn(mode, &format!("git switch -qc theirs; echo one >>README.txt; {ends}"));
                 if to == "redo" {
                     repo.undo();
@@ -773,7 +785,11 @@ fn head_is_led_to_no_branch_that_went_on_or_is_gone() {
                 assert!(!repo.git(["rev-parse", "--verify", "-q", "HEAD"]).is_empty(), "HEAD is on a commit: {what}");
                 if result.code == 0 {
                     let staged = repo.git(["diff", "--cached", "--name-only", "HEAD"]);
-                    let there = if to == "undo" { "main" } else { "theirs" };
+                    let there = match to {
+                        "undo" if is_renamed => "trunk",
+                        "undo" => "main",
+                        _ => "theirs",
+                    };
                     assert_eq!((branch.trim(), staged.trim()), (there, ""), "nothing is staged for reversal: {what}");
                     if to == "undo" {
                         repo.state().assert_is(&began, &what);

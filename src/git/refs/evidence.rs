@@ -1,6 +1,7 @@
 //! Who moved a branch, by what git wrote down as it moved.
 
 use crate::git::refs::Refs;
+use crate::model::bytes::lossless;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
@@ -9,6 +10,9 @@ const WITH_HEAD: [&str; 8] = ["commit", "merge", "rebase", "reset", "cherry-pick
 
 /// And where it moves what is checked out nowhere, in the name of another repository.
 const FROM_OUTSIDE: [&str; 2] = ["fetch", "push"];
+
+/// How git's message begins where it gives a branch another name.
+const RENAMED: &[u8] = b"Branch: renamed ";
 
 impl Refs<'_> {
     /// Whether a branch that is not HEAD's was last moved by a fetch or a push, or where another HEAD was on it.
@@ -29,6 +33,25 @@ impl Refs<'_> {
     pub fn was_at(&self, name: &str, commit: ObjectId) -> bool {
         let (text, id) = (self.log_of(name), commit.to_string());
         text.lines().any(|line| line.splitn_str(3, " ").take(2).any(|end| end == id.as_bytes()))
+    }
+
+    /// Whether a branch had another name when it was at a commit, and has its own by nothing but git's renaming: its reflog goes
+    /// along.
+    pub fn was_called(&self, name: &str, old: &str, commit: ObjectId) -> bool {
+        let (text, id) = (self.log_of(name), commit.to_string());
+        let [name, old] = [name, old].map(lossless::decode);
+        let (mut was_there, mut called) = (false, None);
+        for line in text.lines().filter_map(Line::read) {
+            was_there |= line.to == id.as_bytes();
+            let names = line.said.strip_prefix(RENAMED).and_then(|names| names.split_once_str(" to "));
+            if let Some((from, to)) = names
+                && (called == Some(from) || called.is_none() && was_there && from == old)
+            {
+                called = Some(to);
+            }
+        }
+        // A copy of it has all these lines, and another name.
+        called == Some(&name[..])
     }
 
     fn log_of(&self, name: &str) -> Vec<u8> {

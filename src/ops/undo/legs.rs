@@ -7,7 +7,7 @@ use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
-use crate::model::checkpoint::{Checkpoint, Head, short_branch, shown_place, uncovered_changes};
+use crate::model::checkpoint::{Checkpoint, Head, branch_changes, short_branch, shown_place, uncovered_changes};
 use crate::model::place::base_of;
 use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
@@ -52,12 +52,14 @@ pub struct Reworded {
     pub to: ObjectId,
 }
 
-/// The branch that a turn ended on, where the user has given it another name, or has gone on without it.
+/// A branch that a turn made, where the user has given it another name, or has gone on without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The turn.
     pub turn: u64,
-    /// The branch that stands in its place.
+    /// The branch.
+    pub from: String,
+    /// The one that stands in its place.
     pub to: String,
 }
 
@@ -72,8 +74,8 @@ pub struct Way {
     pub reworded: Vec<Reworded>,
     /// The turns whose commits are made anew, by the user or upon a commit with another message.
     pub remade: Vec<Remade>,
-    /// The turn whose branch has another name now.
-    pub renamed: Option<Renamed>,
+    /// The branches of turns that have another name now.
+    pub renamed: Vec<Renamed>,
     /// The branches that others have moved during a turn, and the turn: they stay.
     pub beside: BTreeMap<String, u64>,
     /// Those of them on which HEAD was, and which another tool owns.
@@ -84,7 +86,7 @@ impl Way {
     /// Reads the turns of a range.
     pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves, now: &Checkpoint) -> Result<Self> {
         let mut legs = Self::default();
-        let mut head = view.head.clone();
+        let (mut head, mut names) = (view.head.clone(), BTreeMap::new());
         for (at, turn) in range.turns.iter().enumerate() {
             let is_last = at + 1 == range.turns.len();
             let (mut before, mut after) = ends(view, range, at, &head)?;
@@ -93,12 +95,11 @@ impl Way {
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
             }
+            legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], now, &mut names);
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
-            } else if at == 0
-                && let Some(renamed) = renamed(turn, &mut after, now)
-            {
-                legs.renamed = Some(renamed);
+            } else if at == 0 {
+                legs.renamed.extend(renamed(turn, &mut after, now));
             }
             if refs == RefMoves::Move {
                 legs.remake(view, turn, range.direction(at), [&mut before, &mut after], &head)?;
@@ -139,6 +140,30 @@ impl Way {
         remade.put_into(before, after);
         self.remade.push(remade);
         Ok(())
+    }
+
+    /// Gives the branches of a turn the names that the user has given them since. What is under an old name now is the user's.
+    fn rename(
+        &mut self,
+        view: &View<'_>,
+        (turn, direction): (&Turn, Direction),
+        [before, after]: [&mut Checkpoint; 2],
+        now: &Checkpoint,
+        names: &mut BTreeMap<String, String>,
+    ) {
+        for from in branches_of(before, after) {
+            let start = if direction == Direction::Back { &*after } else { &*before };
+            let Some(tip) = start.branches.get(&from).copied() else { continue };
+            let is_new = |name: &&String| [&*before, &*after].iter().all(|state| !state.branches.contains_key(*name));
+            let known = names.get(&from).filter(is_new).cloned();
+            let Some(to) = known.or_else(|| called_now(view, &from, tip, now, is_new)) else { continue };
+            names.insert(from.clone(), to.clone());
+            let is_made = !before.branches.contains_key(&from);
+            [&mut *before, &mut *after].into_iter().for_each(|state| rename(state, &from, &to));
+            if is_made {
+                self.renamed.push(Renamed { turn: turn.turn, from, to });
+            }
+        }
     }
 
     fn leg(
@@ -232,22 +257,51 @@ fn move_to_branch(before: &mut Checkpoint, after: &mut Checkpoint, head: &Head) 
     }
 }
 
-/// Whether the branch that a turn switched to is gone, and HEAD is where it was, on another; then that is the one.
-fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Renamed> {
-    let (was, to) = (after.head.branch.clone()?, now.head.branch.clone()?);
-    let is_there = after.head.commit == now.head.commit && now.branches.get(&to).copied() == now.head.commit;
-    if turn.began_on == turn.branch || !is_there || was == to || now.branches.contains_key(&was) {
-        return None;
+/// The branches that a turn moved beside HEAD's, and those that it switched between. Those of other worktrees are no matter.
+fn branches_of(before: &Checkpoint, after: &Checkpoint) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = branch_changes(before, after).into_keys().collect();
+    let (was, is) = (&before.head.branch, &after.head.branch);
+    if was == is {
+        names.retain(|name| is.as_ref() != Some(name));
+    } else {
+        names.extend(was.iter().chain(is).cloned());
     }
-    rename(after, &to);
-    Some(Renamed { turn: turn.turn, to })
+    names
 }
 
-/// Puts another branch in the place of the one that HEAD is on.
-pub fn rename(state: &mut Checkpoint, to: &str) {
-    let was = state.head.branch.replace(to.to_owned());
-    state.head.through = None;
-    if let Some(tip) = was.and_then(|was| state.branches.remove(&was)).or(state.head.commit) {
+/// The name that a branch has now which was at a commit, if it is another. Where the user has put the old name back to there, that
+/// is the one.
+fn called_now(
+    view: &View<'_>,
+    from: &str,
+    tip: ObjectId,
+    now: &Checkpoint,
+    is_new: impl Fn(&&String) -> bool,
+) -> Option<String> {
+    let (refs, is_there) = (Refs::new(view.repo), |name: &str| now.branches.get(name) == Some(&tip));
+    let to = now.branches.keys().filter(is_new).find(|name| refs.was_called(name, from, tip))?;
+    (is_there(to) || !is_there(from)).then(|| to.clone())
+}
+
+/// Whether the branch that a turn switched to is gone, and HEAD is where it was, on another; then that is the one.
+fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Renamed> {
+    let (from, to) = (after.head.branch.clone()?, now.head.branch.clone()?);
+    let is_there = after.head.commit == now.head.commit && now.branches.get(&to).copied() == now.head.commit;
+    if turn.began_on == turn.branch || !is_there || from == to || now.branches.contains_key(&from) {
+        return None;
+    }
+    rename(after, &from, &to);
+    Some(Renamed { turn: turn.turn, from, to })
+}
+
+/// Puts another branch in the place of one.
+pub fn rename(state: &mut Checkpoint, from: &str, to: &str) {
+    let is_heads = state.head.branch.as_deref() == Some(from);
+    if is_heads {
+        state.head.branch = Some(to.to_owned());
+        state.head.through = None;
+    }
+    if let Some(tip) = state.branches.remove(from).or(state.head.commit.filter(|_| is_heads)) {
         state.branches.insert(to.to_owned(), tip);
     }
 }

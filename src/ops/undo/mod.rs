@@ -254,19 +254,28 @@ impl PlannedUndo {
         Ok(rescue)
     }
 
+    /// A turn and the state at its end, with the names that its branches have now.
+    fn under_new_names(&self, view: &View<'_>, number: u64) -> Result<(Turn, Checkpoint)> {
+        let mut turn = view.timeline.require_turn(number)?;
+        let mut after = view.timeline.checkpoint(number, Side::After)?;
+        for Renamed { from, to, .. } in self.prepared.renamed.iter().filter(|renamed| renamed.turn == number) {
+            rename(&mut after, from, to);
+            turn.branch.iter_mut().filter(|name| *name == from).for_each(|name| name.clone_from(to));
+        }
+        Ok((turn, after))
+    }
+
     /// Records the commits whose message the user has changed as those of their turns, and those that are made anew upon such
     /// commits; gives the notes on them.
     fn reword(&self, view: &View<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
         let mut made = Vec::new();
-        if let Some(Renamed { turn, to }) = &self.prepared.renamed {
-            let mut after = view.timeline.checkpoint(*turn, Side::After)?;
-            rename(&mut after, to);
-            update.put_checkpoint(*turn, Side::After, &after)?;
-            update.put_turn(&Turn { branch: Some(to.clone()), ..view.timeline.require_turn(*turn)? })?;
+        for renamed in &self.prepared.renamed {
+            let (turn, after) = self.under_new_names(view, renamed.turn)?;
+            update.put_checkpoint(turn.turn, Side::After, &after)?;
+            update.put_turn(&turn)?;
         }
         for Reworded { turn, from, to } in &self.prepared.reworded {
-            let mut after = view.timeline.checkpoint(*turn, Side::After)?;
-            let mut turn = view.timeline.require_turn(*turn)?;
+            let (mut turn, mut after) = self.under_new_names(view, *turn)?;
             reword(&mut after, *from, *to);
             turn.commits.iter_mut().filter(|commit| commit.id == *from).for_each(|commit| commit.id = *to);
             if let Some(footing) = &mut turn.footing {

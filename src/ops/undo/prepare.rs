@@ -39,8 +39,8 @@ pub struct Prepared {
     pub reworded: Vec<Reworded>,
     /// The turns whose commits are made anew, by the user or upon a commit with another message.
     pub remade: Vec<Remade>,
-    /// The turn whose branch has another name now.
-    pub renamed: Option<Renamed>,
+    /// The branches of turns that have another name now.
+    pub renamed: Vec<Renamed>,
     /// What the user has made of what it changes: the rescue may be the only copy.
     pub users: BTreeSet<(BString, ObjectId)>,
     /// The branches that others have moved during a turn, and the turn: they stay.

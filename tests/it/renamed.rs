@@ -1,0 +1,97 @@
+//! Branches that the user gives other names, and new ones under the old names: git's own reflog says which is the turn's.
+
+use crate::sandbox::{Sandbox, check_all};
+
+/// Moves `side` beside HEAD.
+const BESIDE: &str =
+    "git switch -q side; echo two >>README.txt; git commit -qam two; git switch -q main; echo one >one.txt";
+
+/// Makes `side`, and comes back.
+const MADE: &str =
+    "git switch -qc side; echo two >>README.txt; git commit -qam two; git switch -q main; echo one >one.txt";
+
+/// Makes `side`, and stays on it.
+const SWITCHED: &str = "git switch -qc side; echo two >>README.txt; git commit -qam two; echo one >one.txt";
+
+/// Where the branches and HEAD are, and what is in the files.
+fn seen(repo: &Sandbox) -> String {
+    repo.sh("git for-each-ref --format='%(refname:short) %(objectname)' refs/heads; git symbolic-ref HEAD; git status -s; head *.txt")
+}
+
+/// A commit of the user's own that is on no branch.
+fn others(repo: &Sandbox) -> String {
+    repo.sh("git commit-tree -m other 'HEAD^{tree}'")
+}
+
+#[test]
+fn a_turns_branch_is_known_by_its_new_name_and_what_is_under_the_old_one_is_the_users() {
+    let renames = ["git branch -m side s2", "git branch -m side s1; git branch -m s1 s2"];
+    let new = ["true", "git branch side OTHER", "git branch side s2"];
+    let turns = [("git branch side", BESIDE), ("true", MADE), ("true", SWITCHED)];
+    let cases = turns.into_iter().zip(renames.into_iter().cycle()).flat_map(|((before, script), rename)| {
+        new.map(|new| (format!("{before}; {script}; {rename}; {new}"), (before, script, rename, new)))
+    });
+    check_all(cases, |(before, script, rename, new)| {
+        let repo = Sandbox::new();
+        let other = others(&repo);
+        repo.sh(before);
+        let as_renamed = |old: &str| old.replace("side ", "s2 ");
+        let then = as_renamed(&seen(&repo));
+        repo.agent(script);
+        repo.sh(rename);
+        repo.sh(&new.replace("OTHER", &other));
+        let (after, mine) = (seen(&repo), repo.sh("git rev-parse -q --verify side || true"));
+        repo.undo();
+        let undone = seen(&repo);
+        let own: Vec<&str> = undone.lines().filter(|line| !line.starts_with("side ")).collect();
+        assert_eq!(own, then.lines().collect::<Vec<_>>(), "as it was, under the new name");
+        assert_eq!(repo.sh("git rev-parse -q --verify side || true"), mine, "the user's own is not touched");
+        repo.oxundo(["redo"]).success();
+        assert_eq!(seen(&repo), after, "redo brings it back under the new name");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn a_branch_that_has_its_name_again_is_the_one_and_so_is_one_that_the_user_has_put_there() {
+    let there_and_back = "git branch -m side s2; git branch -m s2 side";
+    // A copy has the same reflog.
+    let copied = "git branch -c side copy; git branch -m side s2; git branch -m s2 side";
+    let put_back = "git switch -q side; echo U >u; git add u; git commit -qm U; git switch -q main; \
+        git branch -m side kept; git branch side kept~1";
+    for git in [there_and_back, copied, put_back] {
+        let repo = Sandbox::new();
+        let then = repo.sh("git rev-parse HEAD; git status -s; head *.txt");
+        repo.agent(MADE);
+        repo.sh(git);
+        repo.undo();
+        assert_eq!(repo.sh("git rev-parse HEAD; git status -s; head *.txt"), then);
+        assert_eq!(repo.sh("git for-each-ref refs/heads/side"), "", "{git}");
+    }
+}
+
+#[test]
+fn without_a_reflog_nobody_knows_the_new_name() {
+    let repo = Sandbox::new();
+    let other = others(&repo);
+    repo.sh("git config core.logAllRefUpdates false");
+    repo.agent(MADE);
+    repo.sh(&format!("git branch -m side s2; git branch side {other}"));
+    repo.refuses(&["undo"], "foreign");
+}
+
+#[test]
+fn what_the_user_amended_is_known_on_the_branchs_new_name_beside_a_new_one_under_the_old() {
+    let repo = Sandbox::new();
+    let other = others(&repo);
+    repo.sh("git switch -qc side");
+    repo.agent("echo one >one.txt");
+    repo.agent("echo two >two.txt");
+    repo.sh("echo mine >>README.txt; git commit -qa --amend -m mine");
+    repo.sh(&format!("git branch -m side s2; git branch side {other}"));
+    let states: Vec<_> = repo.log().iter().map(|turn| turn["state"].clone()).collect();
+    assert_eq!(states, ["done", "done"]);
+    repo.refuses(&["undo"], "foreign");
+    repo.oxundo(["undo", "--revert"]).success();
+    assert!(!repo.exists("two.txt") && repo.exists("one.txt"));
+}
