@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn timeline(top: u64, undone: &[u64]) -> Timeline {
-        let stack = Stack { top: Some(top), undone: undone.to_vec() };
+        let stack = Stack { top: Some(top), undone: undone.to_vec(), ..Stack::default() };
         Timeline { stacks: [("main".to_owned(), stack)].into(), ..Timeline::default() }
     }
 

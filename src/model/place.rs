@@ -18,6 +18,7 @@
 use anyhow::Result;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// How many turns the recorded line is followed down.
 const FAR: usize = 1024;
@@ -29,6 +30,9 @@ pub struct Stack {
     pub top: Option<u64>,
     /// The undone turns, next to redo first.
     pub undone: Vec<u64>,
+    /// Those of them that the user took off with git: their files may be there still.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub by_hand: BTreeSet<u64>,
 }
 
 /// A turn, as far as it matters here.
@@ -94,14 +98,22 @@ pub struct Place {
     pub top: Option<u64>,
     /// The turns that redo would bring back, the next one first.
     pub undone: Vec<u64>,
-    /// How many of these, the first ones, the user took off with git.
-    pub by_hand: usize,
+    /// Those of them that the user took off with git.
+    pub by_hand: BTreeSet<u64>,
 }
 
 impl Place {
     /// As it was recorded.
     pub fn of(stack: &Stack) -> Self {
-        Self { top: stack.top, undone: stack.undone.clone(), by_hand: 0 }
+        let Stack { top, undone, by_hand } = stack.clone();
+        Self { top, undone, by_hand }
+    }
+
+    /// As it is to be recorded.
+    pub fn to_stack(&self) -> Stack {
+        let Self { top, undone, mut by_hand } = self.clone();
+        by_hand.retain(|turn| undone.contains(turn));
+        Stack { top, undone, by_hand }
     }
 }
 
@@ -176,7 +188,9 @@ fn along(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read
     if let Some(found) = found
         && let Some(at) = last.undone.iter().position(|turn| *turn == found.turn)
     {
-        return Ok(Some(Place { top: Some(found.turn), undone: last.undone[at + 1..].to_vec(), by_hand: 0 }));
+        let undone = last.undone[at + 1..].to_vec();
+        let place = Place { top: Some(found.turn), undone, by_hand: last.by_hand.clone() };
+        return Ok(Some(Place::of(&place.to_stack())));
     }
     let is_there = |node: &Node| {
         found.is_some_and(|found| node.turn == found.turn || (node.moved() && node.to == Some(found.commit)))
@@ -202,10 +216,12 @@ fn along(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read
     }
     // On a branch where no turn was ever made, and that only shares older history with this line, none was undone.
     let is_by_hand = found.is_some() || recorded.is_here || above.last().is_some_and(|next| next.begins_at(head));
-    let by_hand: Vec<u64> = if is_by_hand { above.iter().rev().map(|node| node.turn).collect() } else { Vec::new() };
-    let count = by_hand.len();
-    let rest = if is_by_hand { last.undone.clone() } else { Vec::new() };
-    Ok(Some(Place { top: at, undone: [by_hand, rest].concat(), by_hand: count }))
+    if !is_by_hand {
+        return Ok(Some(Place { top: at, ..Place::default() }));
+    }
+    let taken: Vec<u64> = above.iter().rev().map(|node| node.turn).collect();
+    let by_hand = taken.iter().chain(&last.by_hand).copied().collect();
+    Ok(Some(Place { top: at, undone: [taken, last.undone.clone()].concat(), by_hand }))
 }
 
 /// The way from one turn to another, through the last turn that is below both: those to undo, the last one first, and
@@ -253,7 +269,7 @@ mod tests {
     }
 
     fn stack(top: u64, undone: &[u64]) -> Stack {
-        Stack { top: Some(top).filter(|top| *top != 0), undone: undone.to_vec() }
+        Stack { top: Some(top).filter(|top| *top != 0), undone: undone.to_vec(), by_hand: BTreeSet::new() }
     }
 
     fn on_its_branch(last: Stack) -> Recorded {
@@ -268,7 +284,7 @@ mod tests {
     fn told(recorded: &Recorded, head: u8, found: Option<u64>) -> (u64, Vec<u64>, usize) {
         let end = |turn| Found { turn, commit: read(turn).expect("read it").to.expect("a commit") };
         let place = decide(recorded, Some(commit(head)), found.map(end), &read).expect("decide");
-        (place.top.unwrap_or(0), place.undone, place.by_hand)
+        (place.top.unwrap_or(0), place.undone, place.by_hand.len())
     }
 
     #[test]

@@ -146,8 +146,7 @@ impl Timeline {
 
     /// HEAD stands here now, and this is done and undone.
     pub fn stand(&mut self, head: &Head, place: &Place) {
-        let stack = Stack { top: place.top, undone: place.undone.clone() };
-        self.stacks.insert(head.stack().to_owned(), stack);
+        self.stacks.insert(head.stack().to_owned(), place.to_stack());
         self.tidy();
         let at = || Standing { stack: head.stack().to_owned(), commit: head.commit };
         self.at = (!self.stacks.is_empty()).then(at);
@@ -157,7 +156,7 @@ impl Timeline {
     pub fn stand_everywhere(&mut self, was: &Place, now: &Place) {
         for stack in self.stacks.values_mut().filter(|stack| stack.top == was.top) {
             if stack.undone == was.undone {
-                stack.undone.clone_from(&now.undone);
+                *stack = now.to_stack();
             }
             stack.top = now.top;
         }
@@ -249,7 +248,7 @@ mod tests {
     }
 
     fn place(top: u64, undone: &[u64]) -> Place {
-        Place { top: Some(top), undone: undone.to_vec(), by_hand: 0 }
+        Place { top: Some(top), undone: undone.to_vec(), ..Place::default() }
     }
 
     #[test]
@@ -272,8 +271,11 @@ mod tests {
         timeline.stand(&head("main", 1), &place(1, &[]));
         timeline.stand(&head("feature", 2), &place(2, &[3]));
         let recorded = timeline.recorded(&head("main", 1));
-        assert_eq!((recorded.last, recorded.is_here), (Stack { top: Some(2), undone: vec![3] }, false));
-        assert_eq!(recorded.here, Some(Stack { top: Some(1), undone: vec![] }));
+        assert_eq!(
+            (recorded.last, recorded.is_here),
+            (Stack { top: Some(2), undone: vec![3], ..Stack::default() }, false)
+        );
+        assert_eq!(recorded.here, Some(Stack { top: Some(1), ..Stack::default() }));
         assert!(timeline.recorded(&head("feature", 2)).is_here);
         assert_eq!(timeline.recorded(&head("new", 2)).others.len(), 1, "main's");
     }
@@ -281,8 +283,8 @@ mod tests {
     #[test]
     fn a_timeline_of_the_first_release_says_what_its_branches_say() {
         let mut timeline = Timeline::default();
-        timeline.stacks.insert("refs/heads/main".into(), Stack { top: Some(2), undone: vec![] });
-        timeline.stacks.insert("refs/heads/old".into(), Stack { top: Some(1), undone: vec![] });
+        timeline.stacks.insert("refs/heads/main".into(), Stack { top: Some(2), ..Stack::default() });
+        timeline.stacks.insert("refs/heads/old".into(), Stack { top: Some(1), ..Stack::default() });
         let here = timeline.recorded(&head("old", 1));
         assert_eq!((here.last.top, here.is_here), (Some(1), true));
         let elsewhere = timeline.recorded(&head("new", 1));
@@ -296,7 +298,7 @@ mod tests {
         timeline.stand(&head("new", 1), &place(2, &[]));
         timeline.stand(&head("other", 3), &place(3, &[]));
         timeline.stand_everywhere(&place(2, &[]), &place(1, &[2]));
-        assert_eq!(timeline.stack("refs/heads/main"), Stack { top: Some(1), undone: vec![2] });
+        assert_eq!(timeline.stack("refs/heads/main"), Stack { top: Some(1), undone: vec![2], ..Stack::default() });
         assert_eq!(timeline.stack("refs/heads/other").top, Some(3));
     }
 

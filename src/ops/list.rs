@@ -63,8 +63,8 @@ pub fn along(timeline: &Stored<'_>, place: &Place, most: usize) -> Result<Vec<(T
     if let Some(open) = timeline.state.open {
         turns.push((timeline.require_turn(open)?, State::Open));
     }
-    for (at, number) in place.undone.iter().enumerate().rev() {
-        let state = if at < place.by_hand { State::UndoneByHand } else { State::Undone };
+    for number in place.undone.iter().rev() {
+        let state = if place.by_hand.contains(number) { State::UndoneByHand } else { State::Undone };
         turns.push((timeline.require_turn(*number)?, state));
     }
     turns.truncate(most);
@@ -178,8 +178,8 @@ impl States {
 
     /// Adds what a place says of turns of which nothing is known yet.
     fn add(&mut self, timeline: &Stored<'_>, place: &Place) -> Result<()> {
-        for (at, number) in place.undone.iter().enumerate() {
-            let state = if at < place.by_hand { State::UndoneByHand } else { State::Undone };
+        for number in &place.undone {
+            let state = if place.by_hand.contains(number) { State::UndoneByHand } else { State::Undone };
             self.known.entry(*number).or_insert(state);
         }
         let mut at = place.top;

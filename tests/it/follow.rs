@@ -202,6 +202,28 @@ fn a_turn_that_the_user_took_off_is_undone_by_hand_and_redo_brings_it_back() {
 }
 
 #[test]
+fn what_a_soft_reset_kept_of_several_turns_is_each_turns_own_when_they_are_redone_one_by_one() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.commit("g", "1\n");
+        let mut states = vec![repo.state()];
+        for script in ["echo one >>README.txt; echo one >one.txt", "echo two >>g; echo two >two.txt"] {
+            turn(&repo, mode, script);
+            states.push(repo.state());
+        }
+        repo.sh("git reset -q --soft HEAD~2");
+        for op in ["redo", "undo", "redo", "redo"] {
+            repo.oxundo([op]).success();
+        }
+        repo.state().assert_is(&states[2], "redo brings both back");
+        for turn in [1, 0] {
+            repo.undo();
+            repo.state().assert_is(&states[turn], &format!("undo leads to the end of turn {turn} ({mode:?})"));
+        }
+    });
+}
+
+#[test]
 fn undo_goes_on_below_what_the_user_took_off() {
     in_both_modes(|mode| {
         let (_, states) = with_turns(mode);

@@ -501,7 +501,10 @@ mod tests {
         let pinned = f.commit("a", "one");
         let mut update = Stored::none(&f.repo).update();
         update.state.next = 5;
-        update.state.stacks.insert("refs/heads/caf\0e9".into(), Stack { top: Some(3), undone: vec![4] });
+        update
+            .state
+            .stacks
+            .insert("refs/heads/caf\0e9".into(), Stack { top: Some(3), undone: vec![4], ..Stack::default() });
         update.state.pins = vec![
             crate::model::timeline::Pin(pinned),
             crate::model::timeline::Pin(ObjectId::from_bytes_or_panic(&[9; 20])),

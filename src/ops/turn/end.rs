@@ -317,7 +317,7 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
     turn.depth = depth.saturating_add(u64::from(!turn.is_part()));
     // On a new branch nothing is undone; the old one keeps what is.
     let undone = if turn.is_part() { began.undone.clone() } else { Vec::new() };
-    let now = Place { top: Some(turn.turn), undone, by_hand: 0 };
+    let now = Place { top: Some(turn.turn), undone, by_hand: began.by_hand.clone() };
     if from == to && !switched {
         state.stand_everywhere(&began, &now);
     }

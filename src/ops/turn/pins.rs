@@ -115,7 +115,7 @@ pub fn pin_by_hand(view: &View<'_>, state: &mut Timeline) -> Result<()> {
     let place = view.place()?;
     let objects = Objects::new(view.repo);
     let mut above: Option<ObjectId> = None;
-    for turn in place.undone[..place.by_hand].iter().rev() {
+    for turn in place.undone.iter().rev().filter(|turn| place.by_hand.contains(turn)) {
         let Some(end) = view.timeline.node(*turn)?.to.filter(|end| objects.has_commit(*end)) else { continue };
         let is_held = above.map(|above| objects.is_ancestor(end, above)).transpose()?.unwrap_or(false);
         if !is_held {

@@ -345,7 +345,8 @@ fn take_reset(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, now: &Check
     let is_middle = |commit: &ObjectId| turn.knows(commit) && before.head.commit != Some(*commit);
     let middle = now.head.commit.filter(is_middle);
     let dirty = turn.dirty_commit.filter(|_| now.head.commit == before.head.commit);
-    let Some(reset) = middle.or(dirty).filter(|_| view.place().is_ok_and(|place| place.by_hand > 0)) else {
+    let Some(reset) = middle.or(dirty).filter(|_| view.place().is_ok_and(|place| place.by_hand.contains(&turn.turn)))
+    else {
         return Ok(());
     };
     let base = objects.head_tree(&now.head)?;

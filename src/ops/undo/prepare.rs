@@ -82,8 +82,8 @@ impl Prepared {
         present.uncovered.clone_from(&uncovered);
         present.touched.retain(|path| gaps.iter().any(|gap| differs(path, *gap)));
         as_stashed(view, range, &deltas, &mut present)?;
-        let by_hand = if op == Op::Redo { view.place()?.by_hand } else { 0 };
-        if by_hand > 0 {
+        let by_hand = if op == Op::Redo { view.place()?.by_hand.clone() } else { BTreeSet::new() };
+        if range.turns.iter().any(|turn| by_hand.contains(&turn.turn)) {
             leave_reached(&mut deltas, &present);
         }
         let left = left(view, op, &deltas, &present)?;
@@ -97,7 +97,7 @@ impl Prepared {
                 check_apart(turn, changed, BOTH)?;
             }
         }
-        for (_, returns) in plan.returns.iter_mut().take(by_hand) {
+        for (_, returns) in plan.returns.iter_mut().filter(|(turn, _)| by_hand.contains(turn)) {
             forget_reached(returns);
         }
         check_head_moves(op, &plan)?;

@@ -246,6 +246,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
         if self.op == Op::Redo {
             self.place.top = Some(turn.turn);
             self.place.undone.retain(|undone| *undone != turn.turn);
+            self.place.by_hand.remove(&turn.turn);
             let next = self.place.undone.first().map(|next| self.view.timeline.require_turn(*next)).transpose()?;
             // What is undone on the branch that it leaves stays there.
             if turn.began_on != turn.branch && next.is_some_and(|next| below(self.view, &next) != Some(turn.turn)) {
@@ -278,8 +279,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
     }
 
     fn into_range(self) -> TurnRange {
-        let place = Place { by_hand: 0, ..self.place };
-        TurnRange { turns: self.turns, back: self.back, place, brings_back: false, until: None }
+        TurnRange { turns: self.turns, back: self.back, place: self.place, brings_back: false, until: None }
     }
 
     /// Why there are no more turns to walk over.
