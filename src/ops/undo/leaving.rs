@@ -95,7 +95,10 @@ fn of_its_turn(mut refusal: Refusal, leaving: &[Leaving], range: &TurnRange) -> 
 fn of_taken_out(view: &View<'_>, mut refusal: Refusal, range: &TurnRange) -> Result<Refusal> {
     let back = &range.turns[..range.back];
     let again = back.first().map(|turn| taken_again(view, turn)).transpose()?.flatten();
+    let made_one = back.iter().all(|turn| matches!(turn.made, Some(Made::Squash)));
     let line = match again {
+        None if made_one => last_whole(&view.timeline, range.place.top)?
+            .map(|below| format!("run 'oxundo undo --only {below}' to take out turn {below}, the last one in it")),
         None if is_out(view, back)? => Some(match last_whole(&view.timeline, range.place.top)? {
             Some(below) => {
                 format!(

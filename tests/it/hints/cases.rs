@@ -120,6 +120,7 @@ pub(super) const CASES: &[Case] = &[
         "! test -e own",
     ),
     case(FOREIGN, "own", "oxundo undo --steps 2 --edits=refuse", "! test -e one && ! test -e two"),
+    case(FOREIGN, "oxundo -q squash 1..; own", "oxundo undo", "! test -e two && test -e one && test -e own"),
     case(FOREIGN, "oxundo -q undo; own", "oxundo redo", "test -e two"),
     case(
         FOREIGN,
