@@ -321,8 +321,8 @@ pub fn described(
                 }
                 None => match notes.iter().find(|note| note.worktree == worktree) {
                     Some(note) => of_other_turn(view, *id, note.turn)?,
-                    // A turn that is undone has no commits that anyone could have rewritten.
-                    None if op == Op::Redo => CommitOrigin::Unknown,
+                    // A turn that is undone has no commits that anyone could have rewritten, those below it have.
+                    None if op == Op::Redo => rewritten_from(view, &[], *id)?,
                     None => rewritten_from(view, turns, *id)?,
                 },
             },
