@@ -884,6 +884,26 @@ fn what_a_turn_takes_from_a_branch_of_another_worktree_is_kept_and_named() {
 }
 
 #[test]
+fn all_branches_are_moved_where_that_is_asked_for_those_too_that_other_worktrees_had() {
+    let branches = |repo: &Sandbox| repo.sh("git for-each-ref --format='%(refname:short) %(objectname)' refs/heads");
+    for agents in
+        ["git worktree remove --force ../w; git branch -q -D w", "git -C ../w switch -q --detach; git branch -f w"]
+    {
+        let repo = Sandbox::new();
+        repo.sh("git worktree add -q ../w -b w; cd ../w; echo mine >mine; git add mine; git commit -qm mine");
+        let before = branches(&repo);
+        repo.agent(&format!("{agents}; echo q >>README.txt; git commit -qam q"));
+        let after = branches(&repo);
+        let undone = repo.oxundo(["undo", "--branches=all"]);
+        undone.success();
+        assert!(!undone.err().contains("lost commits"), "{undone:?}");
+        assert_eq!(branches(&repo), before, "{agents}");
+        repo.oxundo(["redo", "--branches=all"]).success();
+        assert_eq!(branches(&repo), after, "{agents}");
+    }
+}
+
+#[test]
 fn a_branch_at_a_named_state_has_what_was_there_then() {
     let repo = Sandbox::new();
     repo.commit("c", "c\n");

@@ -375,18 +375,19 @@ fn take_reset(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, now: &Check
 fn beside(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, after: &mut Checkpoint) -> Result<Vec<(String, u64)>> {
     let moved = |name: &String| before.branches.get(name) != after.branches.get(name);
     let ours = [&before.head.branch, &after.head.branch].map(Clone::clone);
-    let beside = after.elsewhere.iter().filter(|name| moved(name) && !ours.contains(&Some((*name).clone())));
-    let beside: BTreeSet<String> = beside.cloned().collect();
+    let beside = before.elsewhere.union(&after.elsewhere);
+    let mut beside: BTreeSet<String> =
+        beside.filter(|name| moved(name) && !ours.contains(&Some((*name).clone()))).cloned().collect();
     if beside.is_empty() {
         return Ok(Vec::new());
     }
     let used = Refs::new(view.repo).branches_elsewhere()?;
-    let beside = beside.into_iter().filter(|name| !used.contains_key(name) && !before.elsewhere.contains(name));
-    let beside: Vec<String> = beside.collect();
+    beside.retain(|name| !used.contains_key(name));
     if view.takes_all_branches {
-        after.elsewhere.retain(|name| !beside.contains(name));
+        [before, after].into_iter().for_each(|state| state.elsewhere.retain(|name| !beside.contains(name)));
         return Ok(Vec::new());
     }
+    beside.retain(|name| !before.elsewhere.contains(name));
     Ok(beside.into_iter().map(|name| (name, turn.turn)).collect())
 }
 

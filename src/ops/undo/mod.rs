@@ -133,7 +133,7 @@ impl PlannedUndo {
         warn_of_both(view, back.iter(), self.plan());
         warn_of_overwritten(view, back.iter(), self.plan());
         for turn in back {
-            warn_of_lost_branches(view, turn);
+            warn_of_lost_branches(view, turn, self.plan());
             warn_of_copies(view, turn);
             warn_of_lost(view, turn, self.plan());
         }
@@ -293,13 +293,14 @@ impl PlannedUndo {
 }
 
 /// Says of the branches that other worktrees had, and that a turn has taken commits from, how they come back.
-fn warn_of_lost_branches(view: &View<'_>, turn: &Turn) {
+fn warn_of_lost_branches(view: &View<'_>, turn: &Turn, plan: &Plan) {
     let read = |side| view.timeline.checkpoint(turn.turn, side).ok();
     let Some(before) = read(Side::Before).filter(|before| !before.elsewhere.is_empty()) else { return };
     let Some(after) = read(Side::After) else { return };
     let now = Refs::new(view.repo).branches().unwrap_or_default();
     for (name, from) in lost_elsewhere(view.repo, &before, &after) {
-        if now.get(&name) == after.branches.get(&name) {
+        let stays = plan.branches.iter().all(|branch| branch.name != name);
+        if stays && now.get(&name) == after.branches.get(&name) {
             let (shown, word) = (short_branch(&name), shell_word(short_branch(&name).as_bytes()));
             let line = format!("git branch -f {word} {}", from.to_hex_with_len(10));
             view.warn(format!(
