@@ -567,3 +567,20 @@ fn where_none_is_as_was_asked_for_it_says_so_and_where_none_is_asked_for_nothing
     }
     assert_eq!(repo.json(["log", "-n", "0"]).1["more"], true);
 }
+
+#[test]
+fn a_turn_is_not_marked_as_taken_out_by_one_of_another_branch() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.agent("echo two >two.txt");
+    repo.sh("git switch -qc other");
+    repo.oxundo(["undo", "--only", "1"]).success();
+    let taken = || {
+        let turns = repo.json(["log", "--all"]).1["turns"].as_array().cloned().unwrap_or_default();
+        turns.iter().map(|turn| turn["taken_out"].clone()).collect::<Vec<_>>()
+    };
+    let null = serde_json::Value::Null;
+    assert_eq!(taken(), [null.clone(), null.clone(), "taken out".into()], "there it is");
+    repo.sh("git switch -q main");
+    assert_eq!(taken(), [null.clone(), null.clone(), null], "here it is not");
+}

@@ -262,19 +262,34 @@ fn brought_back<'t>(view: &View<'_>, turns: impl Iterator<Item = (&'t Turn, Stat
     Ok(back)
 }
 
+/// The turns of the line on which HEAD stands, down to one.
+fn below_head(view: &View<'_>, lowest: u64) -> Result<BTreeSet<u64>> {
+    let (mut below, mut at) = (BTreeSet::new(), view.top()?);
+    while let Some(turn) = at.filter(|turn| *turn >= lowest) {
+        below.insert(turn);
+        at = view.timeline.node(turn)?.previous;
+    }
+    Ok(below)
+}
+
 /// With the commits that stand for those of turns where HEAD is, and what is taken out there.
 fn as_they_stand(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
     if lines.is_empty() {
         return Ok(lines);
     }
-    let back = brought_back(view, lines.iter().map(|line| (&line.turn, line.state)))?;
-    if !back.is_empty() {
-        let taken = taken_out(lines.iter().map(|line| (&line.turn, line.state)), &back);
+    let lowest = lines.iter().map(|line| line.turn.turn).min().unwrap_or_default();
+    if lines.iter().any(|line| line.taken_out.is_some()) {
+        let turns = || lines.iter().map(|line| (&line.turn, line.state));
+        let (back, below) = (brought_back(view, turns())?, below_head(view, lowest)?);
+        // What is done on another branch alone takes nothing out here.
+        let of_here = taken_out(turns().filter(|(turn, _)| below.contains(&turn.turn)), &back);
+        let mut taken = taken_out(turns(), &back);
+        taken.retain(|turn, _| !below.contains(turn));
+        taken.extend(of_here);
         for line in &mut lines {
             line.taken_out = taken.get(&line.turn.turn).copied();
         }
     }
-    let lowest = lines.iter().map(|line| line.turn.turn).min().unwrap_or_default();
     let copies = fates(view, lowest)?.copies;
     for line in &mut lines {
         line.made_anew = copies.get(&line.turn.turn).copied();
