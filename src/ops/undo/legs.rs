@@ -159,7 +159,9 @@ impl Way {
             let Some(to) = known.or_else(|| called_now(view, &from, tip, now, is_new)) else { continue };
             names.insert(from.clone(), to.clone());
             let is_made = !before.branches.contains_key(&from);
-            [&mut *before, &mut *after].into_iter().for_each(|state| rename(state, &from, &to));
+            for state in [&mut *before, &mut *after] {
+                rename(state, &from, &to);
+            }
             if is_made {
                 self.renamed.push(Renamed { turn: turn.turn, from, to });
             }
@@ -384,7 +386,9 @@ fn beside(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, after: &mut Che
     let used = Refs::new(view.repo).branches_elsewhere()?;
     beside.retain(|name| !used.contains_key(name));
     if view.takes_all_branches {
-        [before, after].into_iter().for_each(|state| state.elsewhere.retain(|name| !beside.contains(name)));
+        for state in [before, after] {
+            state.elsewhere.retain(|name| !beside.contains(name));
+        }
         return Ok(Vec::new());
     }
     beside.retain(|name| !before.elsewhere.contains(name));
