@@ -317,6 +317,17 @@ fn a_turn_that_was_taken_out_and_is_there_again_is_told_so_and_taken_out_again()
 }
 
 #[test]
+fn redo_on_a_rebased_turn_says_that_it_was_rewritten() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.agent("echo two >two.txt");
+    repo.sh("git switch -qc up HEAD~2; git commit -q --allow-empty -m up; git switch -q main; git rebase -q up; git reset -q --hard HEAD~1");
+    let error = repo.refuses(&["redo"], "foreign");
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(message.contains("was rewritten since turn 1 made it"), "{message}");
+}
+
+#[test]
 fn a_turn_rebased_onto_what_is_published_is_said_to_be_rewritten() {
     let repo = Sandbox::new();
     repo.sh(

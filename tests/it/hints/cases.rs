@@ -123,7 +123,7 @@ pub(super) const CASES: &[Case] = &[
     case(FOREIGN, "oxundo -q squash 1..; own", "oxundo undo", "! test -e two && test -e one && test -e own"),
     case(FOREIGN, "oxundo -q undo; own", "oxundo redo", "test -e two"),
     case(
-        FOREIGN,
+        "commit … was rewritten since turn … made it as …",
         "oxundo -q undo; echo other >>README.txt; git commit -q --amend -am other",
         "oxundo redo --to 2",
         "test -e two",
