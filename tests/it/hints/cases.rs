@@ -361,7 +361,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(
         "'…', to which HEAD would go, is no branch any more",
-        "turn 'git switch -qc topic; echo t >topic.txt'; git branch -qm main trunk",
+        "turn 'git switch -qc topic; echo t >topic.txt'; git branch -q trunk main; git branch -qD main",
         "oxundo undo",
         "! test -e topic.txt",
     ),
