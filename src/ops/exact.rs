@@ -80,12 +80,16 @@ fn check(view: &View<'_>, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// A branch that is not there any more has HEAD's name now, where HEAD's history goes on from it or back to it.
+/// HEAD's branch may be the one under another name, by git's own word; and one that is not there any more has HEAD's name now, where HEAD's history goes on from it or back to it.
 fn under_its_name_now(view: &View<'_>, mut goal: Checkpoint) -> Result<Checkpoint> {
     let (Some(name), Some(own)) = (&goal.head.branch, &view.head.branch) else { return Ok(goal) };
     let (Some(then), Some(now)) = (goal.head.commit, view.head.commit) else { return Ok(goal) };
-    let objects = Objects::new(view.repo);
-    let is_gone = name != own && Refs::new(view.repo).ref_id(name)?.is_none() && objects.has_commit(then);
+    let (objects, refs) = (Objects::new(view.repo), Refs::new(view.repo));
+    if refs.was_called(own, name, then) {
+        goal.head.branch = Some(own.clone());
+        return Ok(goal);
+    }
+    let is_gone = name != own && refs.ref_id(name)?.is_none() && objects.has_commit(then);
     // What was there beside it then is no new name of it.
     let is_new = !goal.branches.contains_key(own);
     if is_gone && is_new && (objects.is_ancestor(then, now)? || objects.is_ancestor(now, then)?) {

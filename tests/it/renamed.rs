@@ -71,6 +71,18 @@ fn a_branch_that_has_its_name_again_is_the_one_and_so_is_one_that_the_user_has_p
 }
 
 #[test]
+fn a_state_of_a_branch_is_gone_to_under_its_new_name() {
+    let repo = Sandbox::new();
+    repo.agent(SWITCHED);
+    let then = repo.sh("git rev-parse HEAD; git status -s; head *.txt");
+    repo.agent("echo three >>one.txt");
+    repo.sh("git branch -m side s2; git branch side main");
+    repo.oxundo(["restore", "--exact", "1"]).success();
+    assert_eq!(repo.sh("git rev-parse HEAD; git status -s; head *.txt"), then);
+    assert_eq!(repo.sh("git symbolic-ref --short HEAD; git rev-list --count main..side"), "s2\n0");
+}
+
+#[test]
 fn without_a_reflog_nobody_knows_the_new_name() {
     let repo = Sandbox::new();
     let other = others(&repo);
