@@ -55,7 +55,9 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
         let range = TurnRange::find(view, op, extent)?;
         let edits = view.config().edits_or(edits)?;
         let prepared = Prepared::new(view, op, &range, edits, RefMoves::Move);
-        let prepared = prepared.map_err(|error| on_its_branch(view, op, &range, error))?;
+        let prepared = prepared
+            .map_err(|error| on_its_branch(view, op, &range, error))
+            .map_err(|error| with_all_by_hand(view, op, &range, edits, error))?;
         let conversations = match op {
             Op::Undo => Conversations::undone(view, &range.turns, conversation::Extent::Whole)?,
             _ => Conversations::told(&range.turns),
@@ -78,6 +80,26 @@ fn on_its_branch(view: &View<'_>, op: Op, range: &TurnRange, error: anyhow::Erro
         Ok(refusal) => refusal.into(),
         Err(error) => error,
     }
+}
+
+/// Where the user took turns off with git and kept their files, what later ones did is in the way of one alone: all of them are brought
+/// back together.
+fn with_all_by_hand(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, error: anyhow::Error) -> anyhow::Error {
+    let is_conflict = error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::Conflict);
+    let Some(place) = view.place().ok().filter(|_| is_conflict && op == Op::Redo) else { return error };
+    let last = place.undone.iter().rev().find(|turn| place.by_hand.contains(turn));
+    let Some(last) = last.filter(|last| range.turns.iter().all(|turn| turn.turn != **last)) else { return error };
+    if plan(view, op, &Extent::To(last.to_string()), Some(edits)).is_err() {
+        return error;
+    }
+    error.downcast::<Refusal>().map_or_else(
+        |error| error,
+        |mut refusal| {
+            let line = format!("run 'oxundo redo --to {last}' to bring back all that you took off with git");
+            refusal.hints.insert(0, line);
+            refusal.into()
+        },
+    )
 }
 
 /// Where the user is in the middle of something that has begun since the last turn, no other obstacle is worth a word: it may go

@@ -119,6 +119,7 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "! test -e own",
     ),
+    case(CONFLICT, "turn 'echo 3 >>two'; git reset -q --soft HEAD~2", "oxundo redo", "git show HEAD:two"),
     case(FOREIGN, "own", "oxundo undo --steps 2 --edits=refuse", "! test -e one && ! test -e two"),
     case(FOREIGN, "oxundo -q squash 1..; own", "oxundo undo", "! test -e two && test -e one && test -e own"),
     case(FOREIGN, "oxundo -q undo; own", "oxundo redo", "test -e two"),
