@@ -1191,7 +1191,7 @@ type Story<'a> = (&'a str, &'a [(char, &'a str)]);
 const LIKE: &str = "for file in a b d/x; do mkdir -p d; seq -f \"$file %g\" 40 >$file; done; echo '*.log' >.gitignore
                     git add -A; git commit -qm like";
 
-const RENAMES: [Story<'_>; 17] = [
+const RENAMES: [Story<'_>; 19] = [
     ("written to", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c")]),
     ("by git", &[('a', "echo its1 >>a"), ('u', "git mv a c; sed -i 3imine1 c")]),
     ("and staged", &[('a', "echo its1 >>a"), ('u', "mv a c; sed -i 3imine1 c; git add -A")]),
@@ -1203,6 +1203,16 @@ const RENAMES: [Story<'_>; 17] = [
         &[('e', "a echo its1 >>a"), ('u', "mv a c; mv b a; mv c b; sed -i 3imine1 b"), ('e', "a sed -i 9iits2 a")],
     ),
     ("and another file is put there", &[('a', "echo its1 >>a"), ('u', "mv a c; seq -f 'mine1 %g' 9 >a")]),
+    (
+        "and git writes the old one again",
+        &[
+            ('a', "echo its1 >>a"),
+            ('u', "mv a c; git checkout -q a"),
+            ('a', "echo its2 >>b"),
+            ('u', "sed -i 3imine1 c"),
+        ],
+    ),
+    ("back", &[('a', "git mv a c; echo its1 >>c"), ('u', "git mv c a; sed -i 3imine1 a")]),
     ("over another", &[('a', "echo its1 >>a"), ('u', "mv a b; sed -i 3imine1 b")]),
     (
         "in exchange",
@@ -1249,7 +1259,7 @@ fn whose_a_line_is_stays_known_where_the_user_gives_the_file_another_name() {
 
 #[test]
 fn what_the_user_wrote_stays_in_a_file_with_another_name_as_the_turn_is_undone() {
-    check_all(RENAMES[..13].iter().map(|(name, story)| ((*name).to_owned(), *story)), |story| {
+    check_all(RENAMES[..15].iter().map(|(name, story)| ((*name).to_owned(), *story)), |story| {
         let repo = begun(Mode::Ghost, LIKE);
         told(&repo, story);
         let names = repo.sh("ls -d * d/* e/* 2>/dev/null || :");

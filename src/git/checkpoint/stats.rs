@@ -74,7 +74,10 @@ impl Checkpoints<'_> {
     /// file, or changed places.
     pub fn came_from(&self, files: &Files) -> Result<BTreeMap<BString, BString>> {
         let was: HashSet<ObjectId> = files.values().filter_map(|change| Some(change.from?.id)).collect();
-        let is_elsewhere = |change: &Change<FileState>| change.from.id != change.to.id && was.contains(&change.to.id);
+        let now: HashSet<ObjectId> = files.values().filter_map(|change| Some(change.to?.id)).collect();
+        let is_elsewhere = |change: &Change<FileState>| {
+            change.from.id != change.to.id && (was.contains(&change.to.id) || now.contains(&change.from.id))
+        };
         let is_gone = |change: &Change<Option<FileState>>| match (change.from, change.to) {
             (Some(from), Some(to)) => is_elsewhere(&Change::new(from, to)),
             (_, to) => to.is_none(),

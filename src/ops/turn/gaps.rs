@@ -300,7 +300,8 @@ impl<'a> Saved<'a> {
         for path in gap.work.files.keys() {
             let Some((origin, change)) = gap.change(self.base, path) else { continue };
             let now = match origin {
-                Some(old) => self.gone.get(old).copied().map_or_else(|| self.file(old), Ok)?,
+                // It may have its first name again, where a call had given it the other.
+                Some(old) => self.gone.get(old).copied().map_or_else(|| self.file(old), Ok)?.or(self.file(path)?),
                 // What is there now is another file.
                 None if gap.renames.gone.contains(path) => change.from,
                 None => self.file(path)?,
