@@ -71,6 +71,27 @@ fn a_branch_that_has_its_name_again_is_the_one_and_so_is_one_that_the_user_has_p
 }
 
 #[test]
+fn several_turns_of_a_branch_come_back_under_its_new_name() {
+    let next =
+        "git switch -q side; echo next >>README.txt; git commit -qam next; git switch -q main; echo two >two.txt";
+    for one_by_one in [true, false] {
+        let repo = Sandbox::new();
+        let then = seen(&repo);
+        repo.agent(MADE);
+        repo.agent(next);
+        repo.sh("git branch -m side s2");
+        let after = seen(&repo);
+        let steps: &[&[&str]] = if one_by_one { &[&[], &[]] } else { &[&["2"]] };
+        for (op, wanted) in [("undo", &then), ("redo", &after), ("undo", &then)] {
+            for more in steps {
+                repo.oxundo([&[op], *more].concat()).success();
+            }
+            assert_eq!(seen(&repo), *wanted, "{op}");
+        }
+    }
+}
+
+#[test]
 fn a_state_of_a_branch_is_gone_to_under_its_new_name() {
     let repo = Sandbox::new();
     repo.agent(SWITCHED);

@@ -52,7 +52,7 @@ pub struct Reworded {
     pub to: ObjectId,
 }
 
-/// A branch that a turn made, where the user has given it another name, or has gone on without it.
+/// A branch of a turn, where the user has given it another name, or has gone on without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The turn.
@@ -61,6 +61,8 @@ pub struct Renamed {
     pub from: String,
     /// The one that stands in its place.
     pub to: String,
+    /// Whether it had the old name as the turn began, too.
+    pub was_there: bool,
 }
 
 /// The legs of a walk.
@@ -158,13 +160,12 @@ impl Way {
             let known = names.get(&from).filter(is_new).cloned();
             let Some(to) = known.or_else(|| called_now(view, &from, tip, now, is_new)) else { continue };
             names.insert(from.clone(), to.clone());
-            let is_made = !before.branches.contains_key(&from);
+            let was_there = before.branches.contains_key(&from);
             for state in [&mut *before, &mut *after] {
                 rename(state, &from, &to);
             }
-            if is_made {
-                self.renamed.push(Renamed { turn: turn.turn, from, to });
-            }
+            // The next walk may lead over it where the branch has been made again, without the reflog that tells.
+            self.renamed.push(Renamed { turn: turn.turn, from, to, was_there });
         }
     }
 
@@ -293,7 +294,7 @@ fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Rena
         return None;
     }
     rename(after, &from, &to);
-    Some(Renamed { turn: turn.turn, from, to })
+    Some(Renamed { turn: turn.turn, from, to, was_there: false })
 }
 
 /// Puts another branch in the place of one.

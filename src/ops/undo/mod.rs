@@ -282,7 +282,8 @@ impl PlannedUndo {
         let mut after = view.timeline.checkpoint(number, Side::After)?;
         for Renamed { from, to, .. } in self.prepared.renamed.iter().filter(|renamed| renamed.turn == number) {
             rename(&mut after, from, to);
-            turn.branch.iter_mut().filter(|name| *name == from).for_each(|name| name.clone_from(to));
+            let ends = [&mut turn.began_on, &mut turn.branch].into_iter().flatten();
+            ends.filter(|name| *name == from).for_each(|name| name.clone_from(to));
         }
         Ok((turn, after))
     }
@@ -295,6 +296,12 @@ impl PlannedUndo {
             let (turn, after) = self.under_new_names(view, renamed.turn)?;
             update.put_checkpoint(turn.turn, Side::After, &after)?;
             update.put_turn(&turn)?;
+            if renamed.was_there {
+                let mut before = view.timeline.checkpoint(turn.turn, Side::Before)?;
+                let known = self.prepared.renamed.iter().filter(|it| it.turn == turn.turn && it.was_there);
+                known.for_each(|Renamed { from, to, .. }| rename(&mut before, from, to));
+                update.put_checkpoint(turn.turn, Side::Before, &before)?;
+            }
         }
         for Reworded { turn, from, to } in &self.prepared.reworded {
             let (mut turn, mut after) = self.under_new_names(view, *turn)?;
