@@ -74,13 +74,21 @@ fn beside(view: &View<'_>, error: anyhow::Error, (turn, steps): (&Turn, &[Step])
 
 /// The last turn done in which a session took part.
 fn last_of(view: &View<'_>, session: &str) -> Result<Turn> {
+    let has_it = |turn: &Turn| turn.sessions().iter().any(|part| part.id == Some(session));
     let mut at = view.top()?;
     while let Some(number) = at {
         let turn = view.timeline.require_turn(number)?;
-        if turn.sessions().iter().any(|part| part.id == Some(session)) {
+        if has_it(&turn) {
             return Ok(turn);
         }
         at = turn.previous;
+    }
+    // The last one to be redone comes last.
+    for undone in view.place()?.undone.iter().rev() {
+        if has_it(&view.timeline.require_turn(*undone)?) {
+            let refusal = nothing(Op::Undo, &format!("what session '{}' did is undone already", sanitized(session)));
+            return Err(refusal.hint(format!("run 'oxundo redo --to {undone}' to bring it back")).into());
+        }
     }
     let refusal = Refusal::new(Code::NotFound, format!("session '{}' has no turn here", sanitized(session)));
     Err(refusal.hint("run 'oxundo log --all --json' to see the sessions of the turns").into())

@@ -170,3 +170,20 @@ fn a_session_beside_a_run_is_named_beside_the_runs_own_agent() {
         }
     });
 }
+
+#[test]
+fn what_a_session_did_and_is_undone_is_nothing_to_undo() {
+    let repo = Sandbox::new();
+    let none = repo.state();
+    for (session, file) in [("one", "a"), ("one", "b"), ("two", "c")] {
+        repo.oxundo(["run", "--session", session, "--", "touch", file]).success();
+    }
+    repo.oxundo(["undo", "3"]).success();
+    let error = repo.refuses(&["undo", "--session", "one"], "nothing");
+    assert_eq!(error["message"], "nothing to undo: what session 'one' did is undone already");
+    assert_eq!(error["hints"][1], "run 'oxundo redo --to 2' to bring it back", "both its turns");
+    repo.state().assert_is(&none, "nothing is changed");
+    repo.oxundo(["redo", "--to", "2"]).success();
+    repo.oxundo(["undo", "--session", "one"]).success();
+    assert_eq!(repo.json(["undo", "--session", "three"]).1["error"]["code"], "not_found");
+}

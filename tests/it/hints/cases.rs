@@ -674,6 +674,12 @@ pub(super) const CASES: &[Case] = &[
     case("… is '…': … is wanted", "", "oxundo undo", "! test -e two").at("export OXUNDO_EDITS=x; "),
     // not_found
     none("turn … has no steps", "", "oxundo show 1.1"),
+    case(
+        NOTHING,
+        "oxundo -q run --session s -- sh -c 'echo 3 >three'; oxundo -q undo",
+        "oxundo undo --session s",
+        "test -e three",
+    ),
     none("session '…' has no turn here", "", "oxundo undo --session x"),
     none("there are no turns of a worktree '…'", "", "oxundo log --worktree x"),
     none("there is no step '…': the last one of turn … is ….…", STEP, "oxundo show 3.9"),
