@@ -10,6 +10,7 @@ use crate::program::parse::parse;
 use crate::program::ui::{Ui, Unanswered};
 use crate::program::usage;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -158,9 +159,10 @@ fn changes_something(command: &Command) -> bool {
             !distance.dry_run && !distance.plan
         }
         Command::Restore(args) => !args.plan && !args.dry_run,
-        Command::Apply(_) | Command::Rewind(_) | Command::Checkpoint(_) | Command::Branch(_) | Command::Squash(_) => {
-            true
-        }
+        Command::Checkpoint(args) => !args.list,
+        Command::Branch(args) => !args.dry_run,
+        Command::Squash(args) => !args.dry_run,
+        Command::Apply(_) | Command::Rewind(_) => true,
         _ => false,
     }
 }
@@ -235,19 +237,19 @@ fn report(ui: &Ui, report: &cmd::init::SetupReport) -> anyhow::Result<ExitCode> 
 
 /// Help and the version as clap prints them; what is wrong in words of its own.
 fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
-    if !error.use_stderr() {
-        // With the terminal gone there is nobody left to tell.
-        let _ = if usage::is_for_all(args) {
-            Ui::raw(usage::SHORT.as_bytes()).map_err(|error| error.0)
-        } else {
-            error.print()
-        };
-        return ExitCode::SUCCESS;
-    }
     // What comes behind `--` is the agent's.
-    let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    let mut own = args.iter().take_while(|arg| *arg != "--");
+    let json = own.any(|arg| arg == "--json" || arg.as_encoded_bytes().starts_with(b"--json="));
     let ui = Ui { json, hints: true, ..Ui::default() };
     ui.colors(None);
+    if !error.use_stderr() {
+        let told = if usage::is_for_all(args) {
+            Ui::raw(usage::SHORT.as_bytes())
+        } else {
+            error.print().and_then(|()| Ui::out().flush()).map_err(Unanswered)
+        };
+        return concluded(&ui, told.map(|()| ExitCode::SUCCESS).map_err(Into::into), None);
+    }
     let refusal = usage::refusal(error, args);
     ui.refuse(&refusal);
     ExitCode::from(refusal.code.exit())
@@ -260,9 +262,17 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Where stdout took no answer: all is done, and to run it again would do it twice.
 fn unanswered(error: &anyhow::Error, command: Option<&Command>) -> Option<Refusal> {
     let message = error.downcast_ref::<Unanswered>()?.to_string();
-    let is_kept = |command| changes_something(command) || matches!(command, Command::Gc(_) | Command::Turn(_));
-    let changes = command.is_some_and(is_kept);
-    let hint =
-        if changes { "it is done all the same: run 'oxundo log' to see" } else { "give another place for its output" };
+    let is_kept = |command: &Command| match command {
+        Command::Gc(args) => !args.dry_run && (!args.stores || !args.remove.is_empty()),
+        Command::Init(args) => !args.dry_run,
+        Command::Uninstall(args) => !args.dry_run,
+        Command::Turn(_) | Command::Describe(_) | Command::Keep(_) => true,
+        command => changes_something(command),
+    };
+    let hint = if command.is_some_and(is_kept) {
+        "it is done all the same: run 'oxundo log' to see"
+    } else {
+        "give another place for its output"
+    };
     Some(Refusal::new(Code::Io, message).hint(hint))
 }

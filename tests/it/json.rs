@@ -410,13 +410,28 @@ fn where_stdout_takes_no_answer_it_is_said_that_all_is_done() {
         let output = crate::sandbox::Output::of(&mut repo.shell(&format!("oxundo {option} undo >/dev/full")));
         output.exits(1);
         output.warns("error: the answer cannot be written: No space left on device");
-        output.warns("hint: it is done all the same: run 'oxundo log' to see");
+        output.warns("hint: it is done all the same: run 'oxundo log");
         if option.is_empty() {
             repo.state().assert_is(&before, "one turn is undone");
         }
     }
     repo.state().assert_is(&start, "and the other one");
-    let output = crate::sandbox::Output::of(&mut repo.shell("oxundo log >/dev/full"));
-    output.exits(1);
-    output.warns("hint: give another place for its output");
+    for look in
+        ["log", "gc --dry-run", "gc --stores", "checkpoint --list", "undo --plan", "-h", "--version", "help undo"]
+    {
+        let output = crate::sandbox::Output::of(&mut repo.shell(&format!("oxundo {look} >/dev/full")));
+        output.exits(1);
+        output.warns("error: the answer cannot be written: No space left on device");
+        output.warns("hint: give another place for its output");
+    }
+    for look in ["diff 1", "diff --stat 1"] {
+        let output = crate::sandbox::Output::of(&mut repo.shell(&format!("oxundo {look} >/dev/full")));
+        output.exits(1);
+        output.warns("error: git has not shown all of it, and says why above");
+        output.warns(&format!("or give another place for the output, then run 'oxundo {look}' again"));
+    }
+    for done in ["gc", "describe 1 -m one", "keep 1"] {
+        let output = crate::sandbox::Output::of(&mut repo.shell(&format!("oxundo {done} >/dev/full")));
+        output.warns("hint: it is done all the same");
+    }
 }

@@ -1,5 +1,6 @@
 //! Differences as git itself shows them, and of texts that are in no repository.
 
+use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::process::Git;
 use anyhow::Result;
@@ -80,8 +81,13 @@ impl Objects<'_> {
         let here = self.repo.top().join(self.repo.prefix());
         let git = self.repo.git(args).directory(&here);
         let status = if waits { self.waiting(git) } else { git }.interactive()?;
-        anyhow::ensure!(status.success() || status.code().is_none(), "git failed ({status})");
-        Ok(())
+        if status.success() || status.code().is_none() {
+            return Ok(());
+        }
+        // It has told the user itself, and nobody else.
+        Err(Refusal::new(Code::Io, "git has not shown all of it, and says why above")
+            .hint("mend what it names, or give another place for the output, then run the same command again")
+            .into())
     }
 
     /// Has what is shown stay until it was read. `less` waits by itself once it is told to; others may have gone by then.

@@ -680,6 +680,13 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo --session s",
         "test -e three",
     ),
+    case(
+        "git has not shown all of it, and says why above",
+        "git config diff.external false",
+        "oxundo diff 1",
+        "oxundo diff 1",
+    )
+    .doing("git config --unset diff.external"),
     none("session '…' has no turn here", "", "oxundo undo --session x"),
     none("there are no turns of a worktree '…'", "", "oxundo log --worktree x"),
     none("there is no step '…': the last one of turn … is ….…", STEP, "oxundo show 3.9"),
