@@ -2,6 +2,7 @@
 
 use crate::model::call::ToolUse;
 use crate::model::checkpoint::hex_option;
+use crate::model::timeline::range_ends;
 use crate::model::turn::Totals;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
@@ -101,7 +102,7 @@ pub struct StepRange {
 impl StepRange {
     /// Reads one name, or two of the same turn.
     pub fn parse(text: &str) -> Option<Self> {
-        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let (first, last) = range_ends(text).unwrap_or((text, text));
         let (first, last) = (StepName::parse(first)?, StepName::parse(last)?);
         (first.turn == last.turn && first.step <= last.step).then_some(Self { first, last })
     }

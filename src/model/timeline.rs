@@ -195,11 +195,20 @@ pub enum TurnSpec {
     Commit(String),
 }
 
+/// The ends of a range, `3..5`; none where it is no range, or has more than two dots between them.
+pub fn range_ends(text: &str) -> Option<(&str, &str)> {
+    let (first, last) = text.split_once("..")?;
+    (!last.starts_with('.') && !last.contains("..")).then_some((first, last))
+}
+
 impl TurnSpec {
     /// Reads `17`, `@`, `@~2` or a commit id.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = || {
-            if text.contains("..") || text.starts_with('.') {
+            if range_ends(text).is_some() {
+                return format!("'{text}' is a range of turns, and one turn is wanted");
+            }
+            if text.contains("..") {
                 return format!("'{text}' is not a turn: a range has two ends, with two dots between them");
             }
             format!("'{text}' is not a turn: give a number, @, @~N or a commit id")

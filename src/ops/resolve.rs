@@ -41,7 +41,8 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
             if let Some(refusal) = whole_turn(view, words) {
                 return Err(refusal.into());
             }
-            let commit = Objects::new(view.repo).commit_named(words)?.ok_or_else(|| missing(&message))?;
+            let missing = || no_step(view, words).unwrap_or_else(|| missing(&message));
+            let commit = Objects::new(view.repo).commit_named(words)?.ok_or_else(missing)?;
             return turn_of_commit(view, commit)?.ok_or_else(unknown);
         }
     };
@@ -74,6 +75,11 @@ fn whole_turn(view: &View<'_>, words: &str) -> Option<Refusal> {
     let out = if is_undone { String::new() } else { format!(", 'oxundo undo --only {name}' to take it out") };
     let refusal = Refusal::new(Code::Usage, format!("'{words}' is a step, and a whole turn is wanted: {turn}"));
     Some(refusal.hint(format!("run 'oxundo show {name}' to see the step{out}")))
+}
+
+/// The refusal of a step that is not there.
+fn no_step(view: &View<'_>, words: &str) -> Option<Refusal> {
+    step_of(view, &StepName::parse(words)?).err()?.downcast().ok()
 }
 
 /// The turn of this worktree that made a commit.

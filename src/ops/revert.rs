@@ -18,6 +18,7 @@ use crate::model::path::all_parents;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, conflict, plan as planned};
 use crate::model::step::StepName;
+use crate::model::timeline::range_ends;
 use crate::model::turn::{Made, Turn, listed};
 use crate::ops::brought_back::taken_again;
 use crate::ops::conversation::{self, Conversations};
@@ -63,7 +64,7 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
 
 fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Option<Edits>) -> Result<PlannedTurn> {
     let turns = match which {
-        Which::Only(words) => match words.split_once("..") {
+        Which::Only(words) => match range_ends(words) {
             // As a range of steps it would have been read.
             Some((first, last)) if are_steps_of_one(first, last) => {
                 return Err(begins_with_the_older(first, last).into());

@@ -11,6 +11,7 @@ use crate::model::checkpoint::Head;
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::plan::{BranchMove, Op, Plan};
+use crate::model::timeline::range_ends;
 use crate::model::turn::{CommitKind, Made, Turn, listed};
 use crate::ops::dropped;
 use crate::ops::made::{PlannedTurn, Words};
@@ -157,7 +158,7 @@ fn chosen(view: &View<'_>, range: Option<&str>) -> Result<Vec<Turn>> {
         return Err(nothing(Op::Squash, "no turn of this branch is done").into());
     };
     let Some(range) = range else { return unpublished(view, top) };
-    let (first, end) = range.split_once("..").unwrap_or((range, ""));
+    let (first, end) = range_ends(range).unwrap_or((range, ""));
     let lowest = an_end(view, first)?;
     let last = an_end(view, end)?;
     if lowest > last {

@@ -549,3 +549,20 @@ fn the_turns_and_steps_of_a_removed_worktree_are_named_by_it() {
     repo.assert_file("one.txt", "first\n", "it came back");
     assert_eq!(repo.json(["show", "tree:1.3"]).1["error"]["code"], "not_found");
 }
+
+/// What is named as a step is no turn's name that nobody can read.
+#[test]
+fn a_step_of_a_turn_without_steps_is_told_to_be_none() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one");
+    repo.agent("echo 2 >two");
+    for args in [&["squash", "1.1..2"][..], &["keep", "1.1"], &["branch", "new", "1.1"], &["undo", "--only", "1.1..2"]]
+    {
+        let refused = repo.oxundo(args);
+        refused.exits(1);
+        refused.warns("error: turn 1 has no steps");
+    }
+    repo.oxundo(["squash", "9.1.."]).warns("error: there is no turn '9' here");
+    repo.git(["tag", "1.1"]);
+    repo.oxundo(["keep", "1.1"]).says("2");
+}

@@ -4,6 +4,7 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::model::bytes::quoted_line;
+use crate::model::timeline::range_ends;
 use crate::model::turn::FileChange;
 use crate::ops::diff::{changes, states};
 use crate::ops::resolve::state_and_path;
@@ -58,7 +59,7 @@ fn or_paths(error: Error, turns: &[String]) -> Error {
 fn ends(turns: &[String]) -> (&str, Option<&str>) {
     match turns {
         [] => ("@", None),
-        [one] => match one.split_once("..") {
+        [one] => match range_ends(one) {
             Some((from, to)) => (or_last(from), Some(or_last(to))),
             None => (one, None),
         },

@@ -10,7 +10,7 @@ use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::{in_quotes, quoted, quoted_line, sanitized};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::step::StepName;
-use crate::model::timeline::TurnSpec;
+use crate::model::timeline::{TurnSpec, range_ends};
 use crate::model::turn::{FileChange, Session, Turn};
 use crate::ops::diff::changes;
 use crate::ops::elsewhere::without_own_name;
@@ -67,7 +67,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     if let Some(name) = StepName::parse(&turn) {
         return step(&view, ui, args.stat, &name, &paths);
     }
-    if let Some(ends) = turn.split_once("..") {
+    if let Some(ends) = range_ends(&turn) {
         let turns = line_between(&view, ends, |view, words| stored.require_turn(ended_turn(view, words)?))?;
         return whole_turns(&view, ui, args.stat, &turns, &paths);
     }

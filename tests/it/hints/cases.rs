@@ -705,6 +705,7 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "! test -e .git/CHERRY_PICK_HEAD",
     ),
+    none("'…' is a range of turns, and one turn is wanted", "", "oxundo restore 1..2"),
     none("'…' is not a turn: a range has two ends, with two dots between them", "", "oxundo show 1...2"),
     none("'…' is not a turn: give a number, @, @~N or a commit id", "", "oxundo show 'x y'"),
     case("'…' is not a turn: give a number, @, @~N or a commit id", "rm f", "oxundo restore one", "test -e one"),
