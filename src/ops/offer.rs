@@ -14,6 +14,7 @@ use crate::ops::request::Request;
 use crate::ops::side_effects;
 use crate::ops::side_effects::Foreseen;
 use crate::ops::turn::session::{By, Command, look_ahead, settled_for};
+use crate::ops::undo::range::is_done;
 use crate::ops::view::View;
 use crate::warning::Warn;
 use anyhow::Result;
@@ -156,7 +157,7 @@ pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str, asked: Asked<'_>) -> Result
     let prepare = |view: &View<'_>| {
         // Who has the lock now may have done it.
         if let Some(done) = find(repo, id, asked)?.done {
-            return Ok(Err(done));
+            return Ok(Err(as_it_stands(view, &offered.request, done)?));
         }
         let planned = plan(view, &offered.request, asked);
         let is_it = match &planned {
@@ -170,7 +171,7 @@ pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str, asked: Asked<'_>) -> Result
         }
         // Or it was killed before it could say what it had done.
         match by_record(repo, &offered)? {
-            Some(done) => Ok(Err(done)),
+            Some(done) => Ok(Err(as_it_stands(view, &offered.request, done)?)),
             None => Err(stale(id, &offered.request, planned.err())),
         }
     };
@@ -217,6 +218,25 @@ fn by_record(repo: &Repo, offered: &Offered) -> Result<Option<Done>> {
         json["dry_run"] = false.into();
         Done { what: operation.what, json }
     }))
+}
+
+/// What was done, and whether it still is: the same plan twice is done once, also where it was taken back in between.
+fn as_it_stands(view: &View<'_>, request: &Request, done: Done) -> Result<Done> {
+    let numbers = |key: &str| -> Vec<u64> {
+        done.json[key]
+            .as_array()
+            .map(|all| all.iter().filter_map(serde_json::Value::as_u64).collect())
+            .unwrap_or_default()
+    };
+    let (undone, mut again) = (numbers("undone"), numbers("turns"));
+    again.retain(|turn| !undone.contains(turn));
+    let made = if request.is_walk() { again } else { done.json["turn"].as_u64().into_iter().collect() };
+    let mut is_back = made.iter().any(|turn| view.place().is_ok_and(|place| place.undone.contains(turn)));
+    for turn in undone.into_iter().filter(|_| request.is_walk()) {
+        is_back |= is_done(view, turn)?;
+    }
+    let since = format!("; it was taken back since: '{}' makes another plan", request.line());
+    Ok(Done { what: done.what.clone() + if is_back { &since } else { "" }, ..done })
 }
 
 fn stale(id: &str, request: &Request, error: Option<anyhow::Error>) -> anyhow::Error {

@@ -119,6 +119,14 @@ impl Request {
         }
     }
 
+    /// Whether it moves the timeline's cursor, and makes no turn.
+    pub fn is_walk(&self) -> bool {
+        let is_of_parts = self.paths.is_some() || self.chosen.is_some();
+        let is_to_step = self.to.as_deref().is_some_and(|to| StepName::parse(to).is_some());
+        let is_taken_out = self.only.is_some() || self.session.is_some() || self.revert;
+        self.restore.is_none() && !is_of_parts && !is_to_step && !is_taken_out
+    }
+
     /// The line that asks for a plan of it.
     pub fn line(&self) -> String {
         let mut line = format!("oxundo {}", self.op().word());

@@ -29,12 +29,22 @@ fn a_plan_is_carried_out_once() {
     repo.oxundo(["apply", &id]).says("Done before: Undid turns 2, 1");
     repo.everything().assert_is(&before, "and changes nothing");
     repo.oxundo(["redo", "-n", "2"]).success();
+    let taken_back = "; it was taken back since: 'oxundo undo --steps 2 --plan' makes another plan";
+    repo.oxundo(["apply", &id]).says(&format!("Done before: Undid turns 2, 1{taken_back}"));
     let (again, _) = plan(&repo, &["undo", "--plan", "-n", "2"]);
     assert_ne!(again, id, "a plan of another time is another one");
     repo.state().assert_is(&done, "redone");
     let (only, _) = plan(&repo, &["undo", "--plan", "--only", "1"]);
     repo.oxundo(["apply", &only]).says("Took out turn 1");
     repo.assert_absent("one.txt", "it is taken out");
+    let told = repo.oxundo(["apply", &only]).out();
+    assert!(told.contains("Done before") && !told.contains("since"), "{told}");
+    repo.undo();
+    let told = repo.oxundo(["apply", &only]).out();
+    assert!(told.contains("it was taken back since: 'oxundo undo --only 1 --plan'"), "{told}");
+    repo.redo();
+    let told = repo.oxundo(["apply", &only]).out();
+    assert!(!told.contains("since"), "{told}");
     repo.refuses(&["apply", &again], "stale");
     assert_eq!(repo.json(["apply", "no-such-plan"]).1["error"]["code"], "not_found");
 }
