@@ -102,7 +102,7 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
 /// The hint where commits must not leave their branch. Of other operations, their callers know what leads on.
 fn way_out(op: Op) -> Option<&'static str> {
     match op {
-        Op::Undo => Some("run 'oxundo undo --revert' to take the turn out by a commit on top, which rewrites nothing"),
+        Op::Undo => Some("run 'oxundo undo --revert' to take it out by commits on top, which rewrite nothing"),
         _ => None,
     }
 }

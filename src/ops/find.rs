@@ -15,7 +15,7 @@ use crate::git::timeline::Timelines;
 use crate::git::timeline::others::Other;
 use crate::git::timeline::stored::Stored;
 use crate::git::worktree::Worktree;
-use crate::model::bytes::{quoted_line, shell_word};
+use crate::model::bytes::instead;
 use crate::ops::find::states::State;
 use crate::ops::find::unreached::unreached;
 use crate::ops::restore::aside_in;
@@ -49,10 +49,7 @@ impl Needle {
         Ok(Self::Pattern(built.map_err(|error| {
             let why = error.to_string();
             let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            Refusal::new(Code::Usage, format!("'{text}' is no regular expression: {why}")).hint(format!(
-                "run {} to look for the text as it is",
-                quoted_line(&format!("oxundo find -S {}", shell_word(text.as_bytes())))
-            ))
+            Refusal::new(Code::Usage, format!("'{text}' is no regular expression: {why}")).hint(instead("-G", "-S"))
         })?))
     }
 

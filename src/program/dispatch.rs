@@ -7,6 +7,7 @@ use crate::model::plan::Op;
 use crate::program::args::{Cli, Color, Command, GlobalArgs, HookArgs, RedoArgs, TurnEnd, UndoArgs};
 use crate::program::cmd;
 use crate::program::parse::parse;
+use crate::program::typed::in_the_same_way;
 use crate::program::ui::{Ui, Unanswered};
 use crate::program::usage;
 use std::ffi::OsString;
@@ -250,7 +251,7 @@ fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
         };
         return concluded(&ui, told.map(|()| ExitCode::SUCCESS).map_err(Into::into), None);
     }
-    let refusal = usage::refusal(error, args);
+    let refusal = in_the_same_way(usage::refusal(error, args), args);
     ui.refuse(&refusal);
     ExitCode::from(refusal.code.exit())
 }

@@ -14,5 +14,6 @@ mod mcp;
 mod parse;
 mod screen;
 pub mod text;
+mod typed;
 pub mod ui;
 mod usage;

@@ -6,7 +6,7 @@ use crate::model::bytes::sanitized;
 use crate::ops::outcome::versioned;
 use crate::program::args::Color;
 use crate::program::going_on;
-use crate::program::usage::{as_typed, for_the_same_place};
+use crate::program::typed::{as_typed, for_the_same_place};
 use crate::progress::{Phase, Progress, ProgressSink};
 use crate::warning::Warning;
 use anyhow::Result;

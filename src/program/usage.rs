@@ -8,9 +8,8 @@ use crate::model::step::StepName;
 use crate::program::args::Cli;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error};
-use std::borrow::Cow;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use strsim::damerau_levenshtein;
 
 /// All commands at one look.
@@ -26,12 +25,12 @@ pub fn is_for_all(args: &[OsString]) -> bool {
 const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
     (&["undo"], &["--all", "-a"], "'oxundo undo --to 0' takes every turn back"),
     (&["undo"], &["--yes", "-y"], "undo asks nothing, and redo takes it back"),
-    (&["redo"], &["--all", "-a"], "'oxundo log' shows the turns, and 'oxundo redo --to TURN' brings them back"),
+    (&["redo"], &["--all", "-a"], "'oxundo log' shows the turns: redo takes '--to' and the number of the last one"),
     (&["undo", "restore"], &["--path", "--file", "--paths"], "paths come last, behind ' -- '"),
     (
         &["redo"],
         &["--path", "--file", "--paths", "-p", "--patch"],
-        "'oxundo restore TURN -- PATHSPEC' brings paths back, and 'oxundo restore -p TURN' parts of files",
+        "restore brings paths of a turn back, and parts of files with '-p': 'oxundo restore -h' says how",
     ),
     (&["run"], &["--yes", "-y", "--continue", "-c", "-p"], "what is the agent's comes behind ' -- '"),
     (&["log"], &["--oneline"], "'oxundo log' has a line for each turn, and '--format' makes others"),
@@ -40,7 +39,11 @@ const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
         &["--stat", "--name-only", "--name-status", "--numstat"],
         "'oxundo show --stat' has the files of a turn",
     ),
-    (&["log", "show", "diff"], &["-p", "--patch"], "'oxundo show TURN' and 'oxundo diff' show what changed"),
+    (
+        &["log", "show", "diff"],
+        &["-p", "--patch"],
+        "'oxundo show' has what the last turn changed, 'oxundo diff' what changed since",
+    ),
 ];
 
 /// The commands that leave your edits alone, unless they are told not to.
@@ -59,6 +62,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("history", &["log"]),
     ("snapshot", &["checkpoint", "-m"]),
     ("save", &["checkpoint", "-m"]),
+    ("stash", &["checkpoint", "-m"]),
     ("tag", &["checkpoint", "-m"]),
     ("clean", &["gc"]),
     ("prune", &["gc"]),
@@ -142,6 +146,24 @@ impl<'a> Typed<'a> {
         let command = program.find_subcommand(self.name()).unwrap_or(&program);
         let options = command.get_arguments().filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long);
         near(given, options.map(|option| format!("--{option}")))
+    }
+
+    /// Whether a path is there, in the directory that the line is for.
+    fn is_there(&self, path: &str) -> bool {
+        let places = self.words.windows(2).filter(|pair| pair[0] == "-C").map(|pair| &pair[1]);
+        places.map(Path::new).chain([Path::new(path)]).collect::<PathBuf>().symlink_metadata().is_ok()
+    }
+
+    /// Whether an option of the subcommand has a value behind it.
+    fn takes_value(&self, option: &str) -> bool {
+        let mut program = Cli::command();
+        program.build();
+        let command = program.find_subcommand(self.name()).unwrap_or(&program);
+        let is_it = |known: &&clap::Arg| {
+            let short = known.get_short().is_some_and(|short| option == format!("-{short}"));
+            short || known.get_long().is_some_and(|long| option == format!("--{long}"))
+        };
+        command.get_arguments().find(is_it).is_some_and(|known| known.get_action().takes_values())
     }
 
     /// The hint to type the whole line with another word in the place of one.
@@ -233,7 +255,7 @@ impl<'a> Typed<'a> {
         let is_number = |word: &&String| {
             word.starts_with(&given) && word.len() > 1 && word[1..].bytes().all(|byte| byte.is_ascii_digit())
         };
-        let is_options = |at: usize| at > 0 && self.words[at - 1].starts_with('-') && self.words[at - 1] != "--";
+        let is_options = |at: usize| at > 0 && self.takes_value(&self.words[at - 1]);
         if let Some(at) = self.words.iter().position(|word| is_number(&word)).filter(|at| is_options(*at)) {
             let (value, option) = (&self.words[at], &self.words[at - 1]);
             let what = format!("the value of '{option}'");
@@ -281,7 +303,7 @@ impl<'a> Typed<'a> {
             return Refusal::new(Code::Usage, format!("'{option}' takes no value")).hint(self.with(word, option));
         }
         let refusal = Refusal::new(Code::Usage, format!("'{given}' is one word too many for '{name}'"));
-        let is_path = Path::new(given).symlink_metadata().is_ok();
+        let is_path = self.is_there(given);
         if let Some(meant) = self.more_words(given).filter(|_| !is_path) {
             return refusal.hint(meant);
         }
@@ -297,9 +319,10 @@ impl<'a> Typed<'a> {
         let (at, name) = (self.command?, self.name());
         let words: Vec<&str> = self.words[at + 1..].iter().map(String::as_str).collect();
         let is_plain = words.iter().all(|word| !word.starts_with('-'));
+        let first = words.iter().find(|word| !word.starts_with('-'));
         let line = |words: &[&str]| self.run(self.words[..at].iter().map(String::as_str).chain(words.iter().copied()));
         match (name, &words[..]) {
-            ("undo" | "redo", [word, ..]) => of_turn(name, &format!("{word}{given}")),
+            ("undo" | "redo", _) => of_turn(name, &format!("{}{given}", first?)),
             ("log", _) if is_turn(given) => Some(format!("to see what it changed: 'oxundo show {given}'")),
             ("checkpoint", [..]) if is_plain => Some(line(&[name, &words.join(" ")])),
             ("describe", [turn, words @ ..]) if is_plain => Some(line(&[name, turn, "-m", &words.join(" ")])),
@@ -359,15 +382,18 @@ impl<'a> Typed<'a> {
         if is_word && ["@", "HEAD", "last"].contains(&given) {
             return refusal.hint(format!("run 'oxundo {name}' for one turn"));
         }
-        if is_word && name == "undo" && given.contains("..") {
-            let range = quoted_line(&line([name, "--only", given]));
+        let numbers =
+            given.split_once('-').filter(|ends| [ends.0, ends.1].iter().all(|end| end.parse::<u64>().is_ok()));
+        let range = numbers.map_or_else(|| given.to_owned(), |(first, last)| format!("{first}..{last}"));
+        if is_word && name == "undo" && range.contains("..") {
+            let range = quoted_line(&line([name, "--only", &range]));
             return refusal.hint(format!("if these are turns: {range}"));
         }
-        if is_word && name == "undo" && Path::new(given).symlink_metadata().is_ok() {
+        if is_word && name == "undo" && self.is_there(given) {
             return refusal
                 .hint(format!("to take back what the last turn did to it: {}", quoted_line(&self.with_paths(given))));
         }
-        if is_word && name == "redo" && Path::new(given).symlink_metadata().is_ok() {
+        if is_word && name == "redo" && self.is_there(given) {
             let meant = quoted_line(&line(["restore", "@", "--", given]));
             return refusal.hint(format!("to have it as the last turn left it: {meant}"));
         }
@@ -376,7 +402,11 @@ impl<'a> Typed<'a> {
                 .map(|words| quoted_line(&line(words.iter().copied())));
             return refusal.hint(format!("if it is a step: {show} shows it, {go} goes there"));
         }
-        refusal.hint(format!("if it is a turn: {}", quoted_line(&line([name, "--to", given].map(str::to_owned)))))
+        let refusal = refusal.hint(format!("if it is a turn: {}", quoted_line(&line([name, "--to", given]))));
+        // A file that is not there is one that a turn may have deleted.
+        let is_path = is_word && name == "undo" && given.contains(['/', '.']) && !is_turn(given);
+        let path = is_path.then(|| format!("if it is a path: {}", quoted_line(&self.with_paths(given))));
+        refusal.hints(path)
     }
 
     fn conflict(&self) -> Refusal {
@@ -466,7 +496,7 @@ pub fn line<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
     format!("oxundo {}", words.join(" "))
 }
 
-fn run(line: &str) -> String {
+pub fn run(line: &str) -> String {
     format!("run {}", quoted_line(line))
 }
 
@@ -476,84 +506,6 @@ pub fn in_words(command: &OsString) -> Option<String> {
     spawn::find(words[0].as_ref())
         .is_ok()
         .then(|| quoted_line(&line(["run", "--"].map(str::to_owned).into_iter().chain(words))))
-}
-
-/// A refusal whose hints have the line that was typed, with its options, where they speak of it.
-pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
-    // A look is told what the user would be, who wants to read what it says.
-    let is_said = |arg: &&OsString| *arg != "--json" && *arg != "--dry-run";
-    let words: Vec<&[u8]> = args.iter().skip(1).filter(is_said).map(|arg| arg.as_encoded_bytes()).collect();
-    for hint in &mut refusal.hints {
-        *hint = typed_hint(hint, &words);
-    }
-    refusal
-}
-
-/// A hint whose lines are for where this line was.
-pub fn for_the_same_place(hint: &str, args: &[OsString]) -> String {
-    let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
-    from_there(hint, &words).into_owned()
-}
-
-/// A hint with the line that was typed in the place of the words for it.
-pub fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
-    for (spoken, option) in [
-        ("pass --edits=overwrite", "--edits=overwrite"),
-        ("pass --edits=merge", "--edits=merge"),
-        ("pass --ghost", "--ghost"),
-        ("pass --all", "--all"),
-    ] {
-        if hint.contains(spoken) {
-            return hint.replace(spoken, &run(&with_option(words, option)));
-        }
-    }
-    if let Some(line) = with_another_word(hint, words) {
-        return run(&line);
-    }
-    let is_undo = command_at(words).is_some_and(|at| words[at] == b"undo");
-    if hint.contains("'oxundo undo --revert'") && is_undo {
-        return hint.replace("'oxundo undo --revert'", &quoted_line(&with_option(words, "--revert")));
-    }
-    let again = quoted_line(&line(words));
-    from_there(hint, words)
-        .replace("run the same command again", &format!("run {again} again"))
-        .replace("then the same command again", &format!("then {again} again"))
-        .replace("run this again", &format!("run {again} again"))
-}
-
-/// A hint whose lines are for the directory that `-C` names, where that needs no quotes: they are typed where this one was.
-fn from_there<'h>(hint: &'h str, words: &[&[u8]]) -> Cow<'h, str> {
-    let at = command_at(words).unwrap_or(words.len());
-    let places = words[..at].windows(2).filter(|pair| pair[0] == b"-C").map(|pair| String::from_utf8_lossy(pair[1]));
-    let places: Vec<_> = places.collect();
-    if places.is_empty()
-        || hint.ends_with(" here")
-        || places.iter().any(|place| shell_word(place.as_bytes()) != **place)
-    {
-        return Cow::Borrowed(hint);
-    }
-    let option: String = places.iter().map(|place| format!("-C {place} ")).collect();
-    let mut lines = hint.to_owned();
-    for program in ["'git ", "'oxundo "] {
-        lines = lines.replace(program, &format!("{program}{option}"));
-        // One that names its directory already is right.
-        lines = lines.replace(&format!("{program}{option}-C "), &format!("{program}-C "));
-    }
-    Cow::Owned(lines)
-}
-
-/// The line with one word for another, as [`instead`](crate::model::bytes::instead) has it.
-fn with_another_word(hint: &str, words: &[&[u8]]) -> Option<String> {
-    let (new, old) = hint.strip_prefix("give ")?.split_once(" instead of ")?;
-    let word = |text: &str| shell_words::split(text).ok().and_then(|words| words.into_iter().next());
-    let (new, old) = (word(new)?, word(old)?);
-    let behind = [b"=", old.as_bytes()].concat();
-    let replaced = words.iter().map(|given| match given.strip_suffix(&behind[..]) {
-        _ if *given == old.as_bytes() => new.clone().into_bytes(),
-        Some(option) => [option, b"=", new.as_bytes()].concat(),
-        None => given.to_vec(),
-    });
-    Some(line(replaced))
 }
 
 /// The line without `-C DIR`.
@@ -572,20 +524,9 @@ pub fn without_directory(args: &[OsString]) -> String {
 }
 
 /// Where the command is in a line.
-fn command_at(words: &[&[u8]]) -> Option<usize> {
+pub fn command_at(words: &[&[u8]]) -> Option<usize> {
     let is_value = |at: usize| at > 0 && [&b"-C"[..], b"--color"].contains(&words[at - 1]);
     (0..words.len()).find(|at| !words[*at].starts_with(b"-") && !is_value(*at))
-}
-
-/// The line with an option right behind its command, in the place of what was said with `--edits`.
-fn with_option(words: &[&[u8]], option: &str) -> String {
-    let end = words.iter().position(|word| *word == b"--").unwrap_or(words.len());
-    let is_edits =
-        |at: usize| at < end && (words[at].starts_with(b"--edits") || (at > 0 && words[at - 1] == b"--edits"));
-    let mut kept: Vec<&[u8]> = (0..words.len()).filter(|at| !is_edits(*at)).map(|at| words[at]).collect();
-    let command = command_at(&kept).map_or(0, |at| at + 1);
-    kept.insert(command, option.as_bytes());
-    line(kept)
 }
 
 /// What is told of a command that ends with `--`: the paths behind it were to be some, and would be all.

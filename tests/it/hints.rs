@@ -280,6 +280,57 @@ fn a_hint_has_the_line_that_was_typed() {
     assert!(told.contains("or run 'oxundo -C . undo --edits=overwrite --to 0', which keeps"), "{told}");
 }
 
+/// A line that only looks or is refused, and the line of a hint that does the rest in the same manner.
+const MANNERS: &[(&str, &str)] = &[
+    ("undo --dry-run -- a", "oxundo undo --dry-run --only 1 -- a"),
+    ("undo -p -- a", "oxundo undo -p --only 1 -- a"),
+    ("undo --plan --edits merge -- a", "oxundo undo --plan --edits=merge --only 1 -- a"),
+    ("undo --dry-run 4", "oxundo undo --dry-run 2"),
+    ("undo --conversation -q 4", "oxundo undo --conversation -q 2"),
+    ("--color never undo 4", "oxundo undo --color=never 2"),
+    ("undo --json 4", "oxundo undo --json 2"),
+    ("undo 4 --json", "oxundo log --json"),
+    ("undo --json=1", "oxundo undo --json"),
+    ("undo --dry-run 4", "oxundo log"),
+    ("undo --dry-run 0", "oxundo undo --dry-run 2"),
+    ("undo --dry-run @", "oxundo undo --dry-run"),
+    ("undo --dry-run HEAD~1", "oxundo undo --dry-run --to HEAD~1"),
+    ("undo --dry-run all", "oxundo undo --dry-run --to 0"),
+    ("undo --dry-run 1..2", "oxundo undo --dry-run --only 1..2"),
+    ("undo --dry-run 1-2", "oxundo undo --dry-run --only 1..2"),
+    ("undo --dry-run -2", "oxundo undo --dry-run 2"),
+    ("undo --dry-run turn 2", "oxundo undo --dry-run --only 2"),
+    ("undo --dry-run --only 2..1", "oxundo undo --dry-run --only 1..2"),
+    ("redo --plan --to 1", "oxundo undo --plan --to 1"),
+    ("restore --dry-run a", "oxundo restore --dry-run @ -- a"),
+    ("undo --edits=merge --to 2", "oxundo log"),
+    ("undo --dry-run --to cp", "oxundo restore --dry-run --exact cp"),
+    // What comes first has to be done.
+    ("squash --dry-run 1..1", "oxundo undo --to 1"),
+    ("squash --dry-run 1..1", "oxundo squash --dry-run 1..2"),
+    ("init --mcp", "oxundo init --mcp --all"),
+    ("branch 1 other", "oxundo branch other 1"),
+    ("undo gone/a.rs", "oxundo undo -- gone/a.rs"),
+];
+
+#[test]
+fn a_hint_does_it_in_the_manner_of_the_line_that_was_typed() {
+    let repo = Sandbox::new();
+    typed(
+        &repo,
+        "oxundo -q run -- sh -c 'echo 1 >a'; oxundo -q run -- sh -c 'echo 2 >b'; oxundo -q checkpoint cp; echo mine >a",
+    )
+    .success();
+    let before = repo.everything();
+    for (line, hinted) in MANNERS {
+        let output = repo.oxundo(line.split(' '));
+        assert_ne!(output.code, 0, "{line}: {output:?}");
+        let told = output.err() + &output.out();
+        assert!(lines(&told).iter().any(|line| line == hinted), "{line} leads to {hinted}: {told}");
+    }
+    repo.everything().assert_is(&before, "nothing is changed");
+}
+
 #[test]
 fn each_line_of_a_hint_is_for_the_directory_that_was_named() {
     for name in ["a", "!a", "^a", "-a", "_a", ".a"] {

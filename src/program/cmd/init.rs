@@ -259,6 +259,7 @@ fn aliased() -> impl Iterator<Item = (String, &'static str)> {
 }
 
 fn aliases(repo: &Repo, args: &InitArgs, user: bool, report: &mut SetupReport) -> Result<()> {
+    let mut free = Vec::new();
     for (name, command) in ALIASES {
         let key = format!("alias.{name}");
         let known = repo.setting(&key);
@@ -268,7 +269,7 @@ fn aliases(repo: &Repo, args: &InitArgs, user: bool, report: &mut SetupReport) -
         }
         if !args.alias {
             if known.is_none() && !taken {
-                report.advice.push(format!("'oxundo init --alias' makes it 'git {name}'"));
+                free.push(format!("'git {name}'"));
             }
         } else if let Some(known) = known {
             report.advice.push(format!("'git {name}' is an alias of yours already: {}", sanitized(&known.to_string())));
@@ -277,6 +278,9 @@ fn aliases(repo: &Repo, args: &InitArgs, user: bool, report: &mut SetupReport) -
         } else {
             report.set(repo, user, &key, command)?;
         }
+    }
+    if !free.is_empty() {
+        report.advice.push(format!("'oxundo init --alias' makes it {}", free.join(" and ")));
     }
     Ok(())
 }

@@ -1,0 +1,200 @@
+//! Hints for the line that was typed: they have it as it was, and their own lines have the options with which it was.
+
+use crate::error::Refusal;
+use crate::model::bytes::{quoted_line, shell_word};
+use crate::program::args::Cli;
+use crate::program::usage::{command_at, line, run};
+use clap::error::ErrorKind;
+use std::borrow::Cow;
+use std::ffi::OsString;
+
+/// Commands that lead from state to state: what one of them refuses another may do.
+const WALKS: [&str; 5] = ["undo", "redo", "restore", "branch", "squash"];
+
+/// Options that say how something is done, and not what: whether a value follows each, and whether every command takes it.
+const MANNERS: [(&str, bool, bool); 16] = [
+    ("--json", false, true),
+    ("-q", false, true),
+    ("--quiet", false, true),
+    ("-v", false, true),
+    ("--verbose", false, true),
+    ("--color", true, true),
+    ("--dry-run", false, false),
+    ("--plan", false, false),
+    ("-p", false, false),
+    ("--patch", false, false),
+    ("--edits", true, false),
+    ("--branches", true, false),
+    ("--conversation", false, false),
+    ("--mcp", false, false),
+    ("--user", false, false),
+    ("--project", false, false),
+];
+
+/// A refusal whose hints have the line that was typed where they speak of it, and its options.
+pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
+    let words = words(args);
+    for hint in &mut refusal.hints {
+        *hint = typed_hint(hint, &words);
+    }
+    refusal
+}
+
+/// A refusal of a line that is wrong: the lines of its hints have its options too.
+pub fn in_the_same_way(mut refusal: Refusal, args: &[OsString]) -> Refusal {
+    let words = words(args);
+    for hint in &mut refusal.hints {
+        *hint = in_this_manner(&from_there(hint, &words), &words);
+    }
+    refusal
+}
+
+/// A hint whose lines are for where this line was.
+pub fn for_the_same_place(hint: &str, args: &[OsString]) -> String {
+    from_there(hint, &words(args)).into_owned()
+}
+
+fn words(args: &[OsString]) -> Vec<&[u8]> {
+    args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect()
+}
+
+/// A hint with the line that was typed in the place of the words for it.
+fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
+    for (spoken, option) in [
+        ("pass --edits=overwrite", "--edits=overwrite"),
+        ("pass --edits=merge", "--edits=merge"),
+        ("pass --ghost", "--ghost"),
+        ("pass --all", "--all"),
+    ] {
+        if hint.contains(spoken) {
+            return hint.replace(spoken, &run(&with_option(words, option)));
+        }
+    }
+    if let Some(line) = with_another_word(hint, words) {
+        return run(&line);
+    }
+    let is_undo = command_at(words).is_some_and(|at| words[at] == b"undo");
+    if hint.contains("'oxundo undo --revert'") && is_undo {
+        return hint.replace("'oxundo undo --revert'", &quoted_line(&with_option(words, "--revert")));
+    }
+    let again = quoted_line(&line(words));
+    in_this_manner(&from_there(hint, words), words)
+        .replace("run the same command again", &format!("run {again} again"))
+        .replace("then the same command again", &format!("then {again} again"))
+        .replace("run this again", &format!("run {again} again"))
+}
+
+/// A hint whose lines are for the directory that `-C` names, where that needs no quotes: they are typed where this one was.
+fn from_there<'h>(hint: &'h str, words: &[&[u8]]) -> Cow<'h, str> {
+    let at = command_at(words).unwrap_or(words.len());
+    let places = words[..at].windows(2).filter(|pair| pair[0] == b"-C").map(|pair| String::from_utf8_lossy(pair[1]));
+    let places: Vec<_> = places.collect();
+    if places.is_empty()
+        || hint.ends_with(" here")
+        || places.iter().any(|place| shell_word(place.as_bytes()) != **place)
+    {
+        return Cow::Borrowed(hint);
+    }
+    let option: String = places.iter().map(|place| format!("-C {place} ")).collect();
+    let is_placed = |line: &str| line.split(' ').any(|word| word == "-C");
+    Cow::Owned(each_line(hint, &["git ", "oxundo "], |line, _| match line.split_once(' ') {
+        // One that names its directory already is right.
+        Some((program, rest)) if !is_placed(line) => format!("{program} {option}{rest}"),
+        _ => line.to_owned(),
+    }))
+}
+
+/// A hint with its lines made others, by themselves and what is said behind them.
+fn each_line(hint: &str, programs: &[&str], other: impl Fn(&str, &str) -> String) -> String {
+    let (mut told, mut rest) = (String::new(), hint);
+    let starts = |rest: &str| {
+        let quoted = |(at, _): (usize, &str)| programs.iter().any(|program| rest[at + 1..].starts_with(program));
+        rest.match_indices(['\'', '`']).find(|found| quoted(*found)).map(|(at, _)| at + 1)
+    };
+    while let Some(start) = starts(rest) {
+        // Words of it that are in quotes themselves come last, and stay as they are.
+        let end = rest[start..].find(['\'', '`']).map_or(rest.len(), |end| start + end);
+        told.push_str(&rest[..start]);
+        told.push_str(&other(&rest[start..end], &rest[end..]));
+        rest = &rest[end..];
+    }
+    told + rest
+}
+
+/// A hint whose lines do it in the manner of this line: who only looks, wants JSON or is asked is led on to no less.
+fn in_this_manner(hint: &str, words: &[&[u8]]) -> String {
+    let manner = manner(words);
+    let Some(typed) = command_at(words).map(|at| String::from_utf8_lossy(words[at])) else { return hint.to_owned() };
+    let is_walk = |name: &str| WALKS.contains(&name);
+    each_line(hint, &["oxundo "], |line, behind| {
+        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let at = command_at(&words[1..].iter().map(String::as_bytes).collect::<Vec<_>>());
+        let Some(at) = at.map(|at| at + 1).filter(|_| !line.contains(" && ") && !line.starts_with("oxundo help "))
+        else {
+            return line.to_owned();
+        };
+        // What has to be done before something else leads to that only where it is done.
+        let is_first = behind.contains(" first") || behind.contains(", then");
+        let is_alike = *words[at] == *typed || is_walk(&words[at]) && is_walk(&typed);
+        for (option, is_global) in manner.iter().rev() {
+            let name = option.split('=').next().unwrap_or(option);
+            let has_it = words.iter().any(|word| word.split('=').next() == Some(name));
+            if !has_it && (*is_global || is_alike && !is_first) && is_taken(&words, at, option) {
+                words.insert(at + 1, option.clone());
+            }
+        }
+        words.join(" ")
+    })
+}
+
+/// The options of a line that say how, and whether every command takes each.
+fn manner(words: &[&[u8]]) -> Vec<(String, bool)> {
+    let command = command_at(words).unwrap_or(words.len());
+    let is_agents = |at: &usize| {
+        let starts_one = words.get(command).is_some_and(|name| [&b"run"[..], b"acp"].contains(name));
+        words[*at] == b"--" || (starts_one && *at > command && !words[*at].starts_with(b"-"))
+    };
+    let end = (0..words.len()).find(is_agents).unwrap_or(words.len());
+    let said = (0..end).filter_map(|at| {
+        let text = std::str::from_utf8(words[at]).ok()?;
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let (_, has_value, is_global) = MANNERS.into_iter().find(|(known, ..)| *known == name)?;
+        let next = || words.get(at + 1).and_then(|next| std::str::from_utf8(next).ok());
+        let value = value.or_else(next).filter(|_| has_value);
+        Some((value.map_or_else(|| name.to_owned(), |value| format!("{name}={}", shell_word(value))), is_global))
+    });
+    said.collect()
+}
+
+/// Whether a line's command takes an option, beside its own.
+fn is_taken(words: &[String], command: usize, option: &str) -> bool {
+    let mut words: Vec<OsString> = words.iter().map(Into::into).collect();
+    words.insert(command + 1, option.into());
+    let kind = Cli::parsed(&words).map_err(|error| error.kind());
+    !matches!(kind, Err(ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict))
+}
+
+/// The line with one word for another, as [`instead`](crate::model::bytes::instead) has it.
+fn with_another_word(hint: &str, words: &[&[u8]]) -> Option<String> {
+    let (new, old) = hint.strip_prefix("give ")?.split_once(" instead of ")?;
+    let word = |text: &str| shell_words::split(text).ok().and_then(|words| words.into_iter().next());
+    let (new, old) = (word(new)?, word(old)?);
+    let behind = [b"=", old.as_bytes()].concat();
+    let replaced = words.iter().map(|given| match given.strip_suffix(&behind[..]) {
+        _ if *given == old.as_bytes() => new.clone().into_bytes(),
+        Some(option) => [option, b"=", new.as_bytes()].concat(),
+        None => given.to_vec(),
+    });
+    Some(line(replaced))
+}
+
+/// The line with an option right behind its command, in the place of what was said with `--edits`.
+fn with_option(words: &[&[u8]], option: &str) -> String {
+    let end = words.iter().position(|word| *word == b"--").unwrap_or(words.len());
+    let is_edits =
+        |at: usize| at < end && (words[at].starts_with(b"--edits") || (at > 0 && words[at - 1] == b"--edits"));
+    let mut kept: Vec<&[u8]> = (0..words.len()).filter(|at| !is_edits(*at)).map(|at| words[at]).collect();
+    let command = command_at(&kept).map_or(0, |at| at + 1);
+    kept.insert(command, option.as_bytes());
+    line(kept)
+}
