@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::model::bytes::in_quotes;
+use crate::model::bytes::{in_quotes, shown_by};
 use crate::model::checkpoint::short_branch;
 use crate::model::plan::Op;
 use crate::model::session::Signal;
@@ -479,7 +479,7 @@ impl Worktree {
             let found = objects.tree_file(tree, path)?.map(|(_, id)| objects.blob(id)).transpose()?;
             found.ok_or_else(|| {
                 Refusal::new(Code::NotFound, format!("there was no file {} then", in_quotes(path)))
-                    .hint(format!("run 'oxundo show {state}' to see what it has"))
+                    .hint(format!("run {} to see what it has", shown_by(state)))
                     .into()
             })
         };

@@ -101,6 +101,11 @@ pub fn quoted_line(line: &str) -> String {
     if line.contains('\'') { format!("`{line}`") } else { format!("'{line}'") }
 }
 
+/// The line that shows a state, which may have a name of the user's.
+pub fn shown_by(state: &str) -> String {
+    quoted_line(&format!("oxundo show {}", shell_word(state)))
+}
+
 /// The hint to type the same line with one word for another.
 pub fn instead(old: &str, new: &str) -> String {
     format!("give {} instead of {}", shell_word(new), shell_word(old))

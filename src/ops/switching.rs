@@ -26,8 +26,13 @@ pub fn line(view: &View<'_>, branch: Option<&str>, commit: Option<ObjectId>) -> 
         (_, _, None) => return Ok(None),
     };
     let elsewhere = branch.and_then(|name| refs.branches_elsewhere().ok()?.remove(name));
+    let cleared = cleared(view, to)?;
+    let (cleared, switch) = match branch.filter(|_| view.head.commit.is_none() && cleared.is_some() && tip.is_some()) {
+        // Where nothing is committed git stashes nothing. The files stay as they are.
+        Some(name) => (None, format!("git symbolic-ref HEAD {}", shell_word(name))),
+        None => (cleared.map(|stash| format!("{stash} && ")), switch),
+    };
     let freed = elsewhere.map(|place| format!("git -C {} switch --detach && ", shell_word(place.as_bytes())));
-    let cleared = cleared(view, to)?.map(|stash| format!("{stash} && "));
     Ok(Some([cleared, freed, Some(switch)].into_iter().flatten().collect()))
 }
 

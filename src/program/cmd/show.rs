@@ -226,7 +226,10 @@ fn prompt(view: &View<'_>, spec: &str) -> Result<Shown> {
 fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Result<Option<Shown>> {
     let Some((_, id)) = Objects::new(repo).tree_file(tree, path)? else {
         return Err(Refusal::new(Code::NotFound, format!("there was no file {} then", in_quotes(path)))
-            .hint(format!("run 'oxundo show {}:after' to see the files there were", sanitized(state)))
+            .hint(format!(
+                "run {} to see the files there were",
+                quoted_line(&line(["show", &format!("{state}:after")]))
+            ))
             .into());
     };
     let bytes = Objects::new(repo).blob(id)?;

@@ -218,6 +218,12 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(
         "… has no turns: turn …, the last one, was made on …",
+        "git symbolic-ref HEAD refs/heads/o",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(
+        "… has no turns: turn …, the last one, was made on …",
         "git switch -q --orphan o; own; git worktree add -q ../w main; echo mine >two",
         "oxundo undo",
         "! test -e two && git show stash@{0}^3:two | grep mine",
@@ -725,6 +731,12 @@ pub(super) const CASES: &[Case] = &[
     none("there is no file … here", "", "oxundo blame nope"),
     none("there was no file … then", "", "oxundo show 1:nope"),
     none("that state has no file that the pathspec matches", "", "oxundo restore 1 -- nope"),
+    case(
+        "that state has no file that the pathspec matches",
+        "oxundo -q checkpoint \"it's\"",
+        "oxundo restore \"it's\" -- nope",
+        "test -e two",
+    ),
     case(
         "turn … changed no file that the pathspec matches: turn … (…) did",
         "",
