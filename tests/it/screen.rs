@@ -265,7 +265,7 @@ fn each_way_out_gives_the_terminal_back() {
         assert!(screen.screen().contents().contains(&format!("code {code}")), "{keys:?}");
         assert_given_back(&screen);
     }
-    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
+    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129), ("QUIT", 131)] {
         let command = "sh -c 'echo $$ >../pid; exec \"$0\" rewind' \"$0\"";
         let mut screen = Watched::start(between(&repo, command), 120, 30);
         screen.shows("Enter: undo turn 3");
@@ -393,4 +393,28 @@ fn a_terminal_of_lines_gets_a_numbered_list() {
     terminal.shows("[undone]").types("\r");
     let all = terminal.all();
     assert!(all.contains("Nothing is changed") && !all.contains('\x1b'), "{all:?}");
+}
+
+#[test]
+fn what_a_refusal_leads_to_is_for_the_row_that_was_chosen() {
+    let repo = three_turns();
+    repo.git(["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 160, 30);
+    screen.shows("oxundo undo --revert --to 2").types("G").shows("oxundo undo --revert --to 0").types("q").ends();
+}
+
+#[test]
+fn a_file_that_was_not_there_is_told_to_be_that() {
+    let repo = three_turns();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 160, 30);
+    screen.shows("Enter: undo turn 3").types("\tp").shows("'file3.txt' was not there then");
+    screen.shows("oxundo undo --to 2 -- ").types("qq").ends();
+}
+
+#[test]
+fn the_help_can_be_read_on_a_small_screen() {
+    let repo = three_turns();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 40, 10);
+    screen.shows("undo turn 3").types("?").shows("undo or redo until").shows("turn is the last one done");
+    screen.types("G").shows("leave, with nothing").shows("changed").types("qq").ends();
 }

@@ -1,8 +1,9 @@
 //! What can be done from the timeline screen: planned as its command plans it, and carried out only as it was shown.
 
+use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::repo::Repo;
-use crate::model::bytes::shown;
+use crate::model::bytes::{in_quotes, quoted_line, shown};
 use crate::model::checkpoint::{Change, Delta};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
@@ -17,13 +18,14 @@ use crate::ops::undo::range::changed_since;
 use crate::ops::view::View;
 use crate::ops::{branch, exact, restore, revert, steps, undo};
 use crate::program::interrupt;
+use crate::program::usage::line;
 use crate::warning::Warn;
-use anyhow::Result;
+use anyhow::{Error, Result};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// Of so many files the lines are counted.
 const COUNTED: usize = 200;
@@ -103,6 +105,24 @@ impl Deed {
         settled_for(repo, heard, self.command(), plan, |locked, planned, _| planned.carry_out(locked))
     }
 
+    /// The command line that does it.
+    pub fn line(&self) -> Vec<OsString> {
+        let words: Vec<OsString> = match self {
+            Self::Go { to, forward: true } => ["redo", "--to", to].map(Into::into).into(),
+            Self::Go { to, .. } => ["undo", "--to", to].map(Into::into).into(),
+            Self::Exact(state) => ["restore", "--exact", state].map(Into::into).into(),
+            Self::Only(name) => ["undo", "--only", name].map(Into::into).into(),
+            Self::Revert(turn) => ["undo", "--revert", "--to", &turn.to_string()].map(Into::into).into(),
+            Self::Path { state, path } => vec!["restore".into(), state.into(), "--".into(), literal(path)],
+            Self::Hunks(request) => {
+                let asked = shell_words::split(&request.line()).unwrap_or_default();
+                asked.into_iter().skip(1).filter(|word| word != "--plan").map(Into::into).collect()
+            }
+            Self::Branch { name, turn } => ["branch", name, turn].map(Into::into).into(),
+        };
+        ["oxundo".into()].into_iter().chain(words).collect()
+    }
+
     fn command(&self) -> Command {
         let op = match self {
             Self::Go { forward: true, .. } => Op::Redo,
@@ -130,10 +150,26 @@ impl Deed {
                 None => revert::plan(view, &Which::Only(name.clone()), &[], edits)?,
             },
             Self::Revert(turn) => revert::plan(view, &Which::Last(Extent::To(turn.to_string())), &[], edits)?,
-            Self::Path { state, path } => restore::plan(view, state, &[literal(path)])?,
+            Self::Path { state, path } => {
+                restore::plan(view, state, &[literal(path)]).map_err(|error| was_not_there(error, state, path))?
+            }
             Self::Branch { name, turn } => branch::plan(view, name, turn, edits)?,
         };
         Ok(Planned::Made(Box::new(made)))
+    }
+}
+
+/// The refusal to bring back what would be taken away, in words for who has typed no pathspec.
+fn was_not_there(error: Error, state: &str, path: &BString) -> Error {
+    match error.downcast::<Refusal>() {
+        Ok(refusal) if refusal.code == Code::NotFound && state.parse::<u64>().is_ok() => {
+            let away = quoted_line(&line([&b"undo"[..], b"--to", state.as_bytes(), b"--", literal(path).as_bytes()]));
+            Refusal::new(Code::NotFound, format!("{} was not there then", in_quotes(path.as_bstr())))
+                .hint(format!("run {away} to take it away"))
+                .into()
+        }
+        Ok(refusal) => refusal.into(),
+        Err(error) => error,
     }
 }
 

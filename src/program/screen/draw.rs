@@ -3,7 +3,7 @@
 use crate::error::Refusal;
 use crate::program::screen::deed::{Deed, Told};
 use crate::program::screen::glyphs::Glyphs;
-use crate::program::screen::keys::KEYS;
+use crate::program::screen::keys::help_rows;
 use crate::program::screen::row::{Mark, Row, harmless};
 use crate::program::screen::state::{Asked, Mode, Screen};
 use ratatui::buffer::Buffer;
@@ -320,10 +320,15 @@ fn diff(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) {
 }
 
 fn help(buffer: &mut Buffer, pane: Rect, first: usize, paint: Paint) {
-    for (row, (key, words)) in (0..pane.height).zip(KEYS.into_iter().skip(first)) {
-        let line = Line::from(vec![Span::styled(format!("{key:>18}  "), bold()), Span::raw(words)]);
+    for (row, (key, words)) in (0..pane.height).zip(help_rows(pane.width).into_iter().skip(first)) {
+        let line = Line::from(vec![Span::styled(key, bold()), Span::raw(words)]);
         put(buffer, pane, row, &line, paint);
     }
+}
+
+/// Whether the help is longer than its pane.
+fn is_longer(pane: Rect) -> bool {
+    usize::from(pane.height) < help_rows(pane.width).len()
 }
 
 /// The line at the bottom: what was said, what is asked, or the keys.
@@ -343,9 +348,7 @@ fn keys(screen: &Screen, buffer: &mut Buffer, pane: Rect, paint: Paint) -> Optio
     }
     let words = match &screen.mode {
         Mode::Confirm(..) => question(screen),
-        Mode::Help(_) if usize::from(screen.panes().help.height) < KEYS.len() => {
-            "Up, Down; any other key leaves the help".to_owned()
-        }
+        Mode::Help(_) if is_longer(screen.panes().help) => "Up, Down; any other key leaves the help".to_owned(),
         Mode::Help(_) => "any key leaves the help".to_owned(),
         _ if !screen.said.is_empty() => screen.said.clone(),
         Mode::Files => fitting(&FILE_KEYS, pane.width),

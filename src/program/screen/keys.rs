@@ -34,6 +34,30 @@ pub const KEYS: [(&str, &str); 18] = [
     ("Escape, q, Ctrl-C", "leave, with nothing changed"),
 ];
 
+/// The rows of the help: what stands first in each, and the words behind it. Where these have no room beside the keys, they go on below.
+pub fn help_rows(width: u16) -> Vec<(String, String)> {
+    let (width, margin) = (usize::from(width), 20);
+    if KEYS.iter().all(|(_, words)| margin + words.len() <= width) {
+        return KEYS.iter().map(|(key, words)| (format!("{key:>18}  "), (*words).to_owned())).collect();
+    }
+    KEYS.iter().flat_map(|(key, words)| wrapped(format!("{key}  "), words, width)).collect()
+}
+
+fn wrapped(key: String, words: &str, width: usize) -> Vec<(String, String)> {
+    let mut rows = vec![(key, String::new())];
+    for word in words.split(' ') {
+        match rows.last_mut() {
+            Some((_, text)) if text.is_empty() => text.push_str(word),
+            Some((before, text)) if before.len() + text.len() + 1 + word.len() <= width => {
+                text.push(' ');
+                text.push_str(word);
+            }
+            _ => rows.push(("    ".to_owned(), word.to_owned())),
+        }
+    }
+    rows
+}
+
 /// What an event does.
 pub fn update(screen: &mut Screen, event: &Event) -> Action {
     match event {
@@ -91,8 +115,9 @@ fn on_key(screen: &mut Screen, key: KeyEvent) -> Action {
 
 /// Where a key leads in the help, or out of it.
 fn in_help(screen: &Screen, first: usize, key: KeyCode) -> Mode {
-    let rows = usize::from(screen.panes().help.height);
-    let last = KEYS.len().saturating_sub(rows);
+    let pane = screen.panes().help;
+    let rows = usize::from(pane.height);
+    let last = help_rows(pane.width).len().saturating_sub(rows);
     let to = match key {
         KeyCode::Up | KeyCode::Char('k') => first.saturating_sub(1),
         KeyCode::Down | KeyCode::Char('j') => first + 1,

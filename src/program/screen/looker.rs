@@ -13,6 +13,7 @@ use crate::model::merge::Edits;
 use crate::program::screen::deed::{Deed, Told, Wanted, literal};
 use crate::program::screen::read;
 use crate::program::screen::row::{Timeline, harmless};
+use crate::program::typed::as_typed;
 use crate::program::ui::Ui;
 use anyhow::Result;
 use gix::ObjectId;
@@ -151,7 +152,10 @@ fn look(top: &Path, edits: Option<Edits>, jobs: &Receiver<Job>, send: &Sender<Ne
                     last = Some(seen);
                     let _ = send.send(News::Told(*reading, wanted.deed.clone(), Ok(Box::new(told))));
                 }
-                Err(error) => drop(send.send(News::Told(*reading, wanted.deed.clone(), Err(to_refusal(&error))))),
+                Err(error) => {
+                    let refusal = as_typed(to_refusal(&error), &wanted.deed.line());
+                    let _ = send.send(News::Told(*reading, wanted.deed.clone(), Err(refusal)));
+                }
             }
         }
         let news = match (&job, &last) {

@@ -21,6 +21,7 @@ use crate::ops::request::Request;
 use crate::ops::turn::session::beside_turn;
 use crate::ops::{checkpoint, describe};
 use crate::program::cmd::hunks;
+use crate::program::typed::as_typed;
 use crate::program::ui::Ui;
 use anyhow::{Result, bail};
 use deed::{Deed, Told, Wanted};
@@ -66,7 +67,8 @@ pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
         }
     };
     let heard = ui.heard();
-    ui.answer(&deed.done(repo, &heard, edits, &told)?)?;
+    let done = deed.done(repo, &heard, edits, &told).map_err(|error| as_typed(to_refusal(&error), &deed.line()))?;
+    ui.answer(&done)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -691,8 +691,7 @@ pub(super) const CASES: &[Case] = &[
         "git config diff.external false",
         "oxundo diff 1",
         "oxundo diff 1",
-    )
-    .doing("git config --unset diff.external"),
+    ).doing("git config --unset diff.external"),
     none("session '…' has no turn here", "", "oxundo undo --session x"),
     none("there are no turns of a worktree '…'", "", "oxundo log --worktree x"),
     none("there is no step '…': the last one of turn … is ….…", STEP, "oxundo show 3.9"),
@@ -914,6 +913,7 @@ pub(super) const CASES: &[Case] = &[
 
 /// The refusals that no line of a shell's provokes, and where they are provoked, or why nobody meets them.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
+    ("… was not there then", "on a terminal alone: screen.rs"),
     ("HEAD is not where turn … left it", "`branch` goes another way then, and says nothing"),
     ("'…' was moved by something else meanwhile", "another program has to act in one instant: saves.rs"),
     ("git has begun or ended a merge, or the like, meanwhile", "another program has to act in one instant: torn.rs"),
