@@ -129,8 +129,7 @@ fn in_this_manner(hint: &str, words: &[&[u8]]) -> String {
     each_line(hint, &["oxundo "], |line, behind| {
         let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let at = command_at(&words[1..].iter().map(String::as_bytes).collect::<Vec<_>>());
-        let Some(at) = at.map(|at| at + 1).filter(|_| !line.contains(" && ") && !line.starts_with("oxundo help "))
-        else {
+        let Some(at) = at.map(|at| at + 1).filter(|_| !line.contains(" && ") && !is_help(line)) else {
             return line.to_owned();
         };
         // What has to be done before something else leads to that only where it is done.
@@ -160,10 +159,17 @@ fn manner(words: &[&[u8]]) -> Vec<(String, bool)> {
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
         let (_, has_value, is_global) = MANNERS.into_iter().find(|(known, ..)| *known == name)?;
         let next = || words.get(at + 1).and_then(|next| std::str::from_utf8(next).ok());
-        let value = value.or_else(next).filter(|_| has_value);
+        let value = value.or_else(next).filter(|value| has_value && !value.starts_with('-'));
+        if has_value && value.is_none() {
+            return None;
+        }
         Some((value.map_or_else(|| name.to_owned(), |value| format!("{name}={}", shell_word(value))), is_global))
     });
     said.collect()
+}
+
+fn is_help(line: &str) -> bool {
+    line.starts_with("oxundo help ") || line.ends_with(" -h")
 }
 
 /// Whether a line's command takes an option, beside its own.

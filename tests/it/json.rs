@@ -417,7 +417,7 @@ fn where_stdout_takes_no_answer_it_is_said_that_all_is_done() {
     }
     repo.state().assert_is(&start, "and the other one");
     for look in
-        ["log", "gc --dry-run", "gc --stores", "checkpoint --list", "undo --plan", "-h", "--version", "help undo"]
+        ["log", "gc --dry-run", "gc --stores", "checkpoint --list", "redo --plan", "-h", "--version", "help undo"]
     {
         let output = crate::sandbox::Output::of(&mut repo.shell(&format!("oxundo {look} >/dev/full")));
         output.exits(1);
