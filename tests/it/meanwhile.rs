@@ -1307,23 +1307,42 @@ fn what_calls_left_is_committed_where_the_user_has_taken_the_file_away() {
 fn told(repo: &Sandbox, story: &[(char, &str)]) {
     for (number, (who, done)) in (1..).zip(story) {
         match who {
-            'a' => drop(shell(repo, number, done)),
-            'e' => drop(edit(repo, number, &done[..1], &done[2..])),
+            'a' => shell(repo, number, done),
+            'e' => edit(repo, number, &done[..1], &done[2..]),
             _ => user(repo, done),
         }
     }
 }
 
 #[test]
-fn what_calls_only_stage_of_the_users_is_in_no_commit_of_the_agents() {
-    let repo = begun(Mode::Commit, "echo mine >new.txt");
-    shell(&repo, 1, "echo its >>a.txt; git add -A");
-    ends(&repo);
-    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "a.txt");
-    assert_eq!(repo.git(["status", "--porcelain"]), "A  new.txt", "it stays staged");
-    let after = repo.state();
-    repo.undo();
-    assert_eq!(repo.git(["status", "--porcelain"]), "?? new.txt");
-    repo.redo();
-    repo.state().assert_is(&after, "redo");
+fn a_file_of_the_users_that_git_does_not_have_is_in_no_commit_of_the_agents() {
+    let cases = [
+        ("a call stages it", "echo its >>a.txt; git add -A", "true", "A  new.txt"),
+        ("the user does, and a call writes to it", "echo its >>a.txt", "git add new.txt", "AM new.txt"),
+        (
+            "a call writes to it, and the user renames it",
+            "echo its >>a.txt; echo its >>new.txt",
+            "mv new.txt c.txt",
+            "?? c.txt",
+        ),
+    ];
+    check_all(
+        cases.map(|(name, call, saved, status)| (name.to_owned(), (call, saved, status))),
+        |(call, saved, status)| {
+            let repo = begun(Mode::Commit, "seq -f 'mine %g' 20 >new.txt");
+            shell(&repo, 1, call);
+            user(&repo, saved);
+            if status.starts_with("AM") {
+                edit(&repo, 2, "new.txt", "echo its >>new.txt");
+            }
+            ends(&repo);
+            assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "a.txt");
+            assert_eq!(repo.git(["status", "--porcelain"]), *status, "it is as it was");
+            let after = repo.state();
+            repo.undo();
+            assert!(!repo.sh("cat *.txt").contains("its"));
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+        },
+    );
 }

@@ -370,14 +370,15 @@ fn fate(
         return Ok(Fate::Stays);
     }
     let is_tracked = !entries.is_empty();
-    let in_head = Objects::new(repo).tree_has_entry(head_tree, path.as_bstr())?;
+    let objects = Objects::new(repo);
+    let in_head = objects.tree_has_entry(head_tree, path.as_bstr())?;
     let file = |state| Checkpoints::new(repo).captured_file(state, path.as_bstr());
     let (now, was) = (file(&capture.checkpoint)?, file(start)?);
     if !is_tracked && !in_head && (was.is_some() || now.is_none() || is_ignored) {
         return Ok(Fate::Stays);
     }
-    // Whoever has staged it: the content is the user's.
-    if !in_head && was.is_some() && was == now {
+    // Whoever has staged it: the file is the user's, and nobody adds it for them.
+    if !in_head && was.is_some() && !objects.tree_has_entry(objects.head_tree(&start.head)?, path.as_bstr())? {
         return Ok(Fate::Stays);
     }
     if !in_head && is_secret() {

@@ -98,8 +98,8 @@ impl Theirs {
         if !owned.is_empty() && led.head != start.head {
             moves.push((start, led));
         }
-        let moved = moved_by_calls(view, ends, &goal)?;
-        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, came_from, moved })
+        let by_calls = moved_by_calls(view, ends, &goal)?;
+        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, came_from, moved: by_calls })
     }
 
     /// The commits to which the user led HEAD and branches, and those below them.
@@ -130,7 +130,15 @@ impl Theirs {
         if self.left.is_empty() && self.goal.is_none() {
             return Ok(Whose::Turns);
         }
-        let committed = Objects::new(view.repo).tree_file(head, path)?;
+        let in_head = |path: &BStr| Objects::new(view.repo).tree_file(head, path);
+        let committed = in_head(path)?;
+        let origin = self.came_from.get(path).filter(|_| committed.is_none()).map(|old| old.as_bstr());
+        if let Some(old) = origin
+            && file(before, old)?.is_some()
+            && in_head(old)?.is_none()
+        {
+            return Ok(Whose::Users);
+        }
         if let Some(left) = self.left.get(path)
             && (committed.is_some() || left.is_some() && file(after, path)?.is_some())
             && checkpoints.has_room(after, path)?
@@ -139,34 +147,20 @@ impl Theirs {
         }
         let Some(goal) = &self.goal else { return Ok(Whose::Turns) };
         let (was, now) = (file(before, path)?, file(after, path)?);
-        let moved = self.moved.get(path);
-        let saved = file(goal, moved.map_or(path, |old| old.as_bstr()))?;
+        if let Some(old) = self.moved.get(path).filter(|_| committed.is_none()) {
+            let first = self.came_from.get(old).unwrap_or(old);
+            return part_of(path, [was, file(goal, old.as_bstr())?, now], in_head(first.as_bstr())?, merge);
+        }
+        let saved = file(goal, path)?;
         if was == saved {
             let is_theirs = saved == now && self.staged.contains(path);
             return Ok(if is_theirs { Whose::Users } else { Whose::Turns });
         }
-        if saved == now && moved.is_none() {
+        if saved == now {
             let goes_along = now.is_none() && self.goes_along(view, (goal, after), path)?;
             return Ok(if goes_along { Whose::Turns } else { Whose::Users });
         }
-        let name = moved.map_or(path, |old| old.as_bstr());
-        let origin = self.came_from.get(name).or(moved).filter(|_| committed.is_none());
-        let committed = origin.map_or(Ok(committed), |old| Objects::new(view.repo).tree_file(head, old.as_bstr()))?;
-        let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
-        // git does not have the user's file: nobody adds it for them.
-        let Some((kind, ours)) = committed else { return Ok(Whose::Users) };
-        if [saved.kind, now.kind, kind].contains(&Kind::Symlink) {
-            return Ok(Whose::Turns);
-        }
-        // Whoever has changed the mode.
-        let kind = if was.is_some_and(|was| was.kind != saved.kind) { kind } else { now.kind };
-        if origin.is_none() && ours == now.id && kind == now.kind {
-            return Ok(Whose::Turns);
-        }
-        Ok(match merge(path, Blobs { base: saved.id, ours, theirs: now.id })? {
-            Merged::Clean(id) => Whose::Both(Some(FileState { kind, id, ..now })),
-            Merged::Overlap(_) => Whose::Turns,
-        })
+        part_of(path, [was, saved, now], origin.map_or(Ok(committed), in_head)?, merge)
     }
 
     /// Whether a file got another name and has what calls did to it there: then the name is the turn's too.
@@ -179,6 +173,27 @@ impl Theirs {
         }
         Ok(false)
     }
+}
+
+/// What of a file is to be committed that was so before the turn, was saved so by the user, and is so now.
+fn part_of(
+    path: &BStr,
+    [was, saved, now]: [Option<FileState>; 3],
+    committed: Option<(Kind, ObjectId)>,
+    merge: &mut Merge<'_>,
+) -> Result<Whose> {
+    let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
+    // git does not have the user's file: nobody adds it for them.
+    let Some((kind, ours)) = committed else { return Ok(Whose::Users) };
+    if [saved.kind, now.kind, kind].contains(&Kind::Symlink) {
+        return Ok(Whose::Turns);
+    }
+    // Whoever has changed the mode.
+    let kind = if was.is_some_and(|was| was.kind != saved.kind) { kind } else { now.kind };
+    Ok(match merge(path, Blobs { base: saved.id, ours, theirs: now.id })? {
+        Merged::Clean(id) => Whose::Both(Some(FileState { kind, id, ..now })),
+        Merged::Overlap(_) => Whose::Turns,
+    })
 }
 
 /// Those of these files that going back from a state to the goal changes, as records have them.

@@ -107,10 +107,10 @@ pub fn came_from<'g>(changes: impl Iterator<Item = &'g Renames>) -> CameFrom {
     for renames in changes {
         let was = known.clone();
         for path in &renames.gone {
-            gone.extend(known.remove(path).map(|origin| (path.clone(), origin)));
+            gone.insert(path.clone(), known.remove(path).unwrap_or_else(|| path.clone()));
         }
         for (new, Origin { path: old, .. }) in &renames.came {
-            let origin = was.get(old).or_else(|| gone.get(old)).unwrap_or(old);
+            let origin = gone.get(old).or_else(|| was.get(old)).unwrap_or(old);
             known.insert(new.clone(), origin.clone());
         }
     }
@@ -134,11 +134,11 @@ pub fn left_by_calls<'g>(
 ) -> Result<BTreeMap<BString, Option<FileState>>> {
     // Where a call has changed it in between, nobody can tell.
     let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
-    let mut gone = chains.clone();
+    let mut gone: BTreeMap<BString, Option<Option<Chain>>> = BTreeMap::new();
     for (files, renames) in changes {
         let was = chains.clone();
         for path in &renames.gone {
-            gone.extend(chains.insert(path.clone(), None).map(|chain| (path.clone(), chain)));
+            gone.insert(path.clone(), chains.insert(path.clone(), None));
         }
         for (path, change) in files {
             let origin = match renames.came.get(path) {
@@ -147,8 +147,7 @@ pub fn left_by_calls<'g>(
                 None => Origin { path: path.clone(), file: change.from },
             };
             let Origin { path: old, file } = origin;
-            let known =
-                was.get(&old).filter(|chain| chain.is_some()).or_else(|| gone.get(&old)).or_else(|| was.get(&old));
+            let known = gone.get(&old).map_or_else(|| was.get(&old), Option::as_ref);
             let fresh = || Some(Chain { origin: old.clone(), change: Change::new(file, file) });
             let chain = known.cloned().unwrap_or_else(fresh).filter(|chain| chain.change.to == file);
             let on = |chain: Chain| Chain { change: Change::new(chain.change.from, change.to), ..chain };
