@@ -85,7 +85,7 @@ fn under_its_name_now(view: &View<'_>, mut goal: Checkpoint) -> Result<Checkpoin
     let (Some(name), Some(own)) = (&goal.head.branch, &view.head.branch) else { return Ok(goal) };
     let (Some(then), Some(now)) = (goal.head.commit, view.head.commit) else { return Ok(goal) };
     let (objects, refs) = (Objects::new(view.repo), Refs::new(view.repo));
-    if refs.was_called(own, name, then) {
+    if refs.was_called(own, name, (then, i64::MAX)) {
         goal.head.branch = Some(own.clone());
         return Ok(goal);
     }

@@ -4,7 +4,7 @@ use crate::error::{Code, Refusal};
 use crate::git::index::Index;
 use crate::git::index::pathspec::Selection;
 use crate::git::repo::Repo;
-use crate::git::repo::clock::parse_rfc3339;
+use crate::git::repo::clock::{parse_rfc3339, unix_now};
 use crate::git::timeline::stored::Stored;
 use crate::model::bytes::{instead, unquoted};
 use crate::model::turn::{Participant, Turn};
@@ -48,7 +48,7 @@ impl<'a, 'r> Filter<'a, 'r> {
             return Ok(None);
         }
         let selection = (!pathspecs.is_empty()).then(|| Index::new(repo).selection(pathspecs)).transpose()?;
-        let time = |words: Option<&str>| words.map(|words| repo.time_meant(words)).transpose();
+        let time = |words: Option<&str>| words.map(|words| time(repo, words)).transpose();
         let (since, until) = (time(since)?, time(until)?);
         let grep = grep.map(pattern).transpose()?;
         Ok(Some(Self { wanted, selection, since, until, grep }))
@@ -93,6 +93,19 @@ impl<'a, 'r> Filter<'a, 'r> {
             selection.takes(path.as_bstr())
         }))
     }
+}
+
+/// The time that these words mean.
+fn time(repo: &Repo, words: &str) -> Result<i64> {
+    let time = repo.time_meant(words)?;
+    let says_one = |word: &str| words.to_ascii_lowercase().contains(word);
+    // For git, words in which it finds nothing mean the present.
+    let is_now = (unix_now() - time).abs() < 5 && !words.contains(|c: char| c.is_ascii_digit());
+    if is_now && !["now", "today", "second"].into_iter().any(says_one) {
+        let refusal = Refusal::new(Code::Usage, format!("'{words}' is no time that git knows"));
+        return Err(refusal.hint(instead(words, "yesterday")).into());
+    }
+    Ok(time)
 }
 
 fn pattern(text: &str) -> Result<Regex> {

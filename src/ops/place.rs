@@ -283,7 +283,7 @@ impl End {
 fn has_come_along(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded, head: &Head) -> Result<bool> {
     let (Some(at), Some(commit)) = (&timeline.state.at, head.commit) else { return Ok(recorded.is_here) };
     let refs = Refs::new(timeline.repo);
-    let is_renamed = |was| refs.was_called(head.stack(), &at.stack, was);
+    let is_renamed = |was| refs.was_called(head.stack(), &at.stack, (was, i64::MAX));
     Ok(recorded.is_here
         || at.commit.is_some_and(is_renamed)
         || match refs.ref_id(&at.stack)? {

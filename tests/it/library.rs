@@ -672,7 +672,10 @@ fn a_plan_is_applied_by_its_id_once_whoever_asks() {
     assert_eq!(repo.json(["apply", &plan.id]).0, 0, "the command line says the same");
     worktree.redo(Redo::next(1)).expect("it is redone");
     let applied = worktree.apply_plan(&plan.id);
-    assert!(matches!(&applied, Applied::DoneBefore(what) if what == "Undid turn 1 (sh)"), "{applied:?}");
+    assert!(
+        matches!(&applied, Applied::DoneBefore(what) if what.starts_with("Undid turn 1 (sh); it was taken back")),
+        "{applied:?}"
+    );
     repo.state().assert_is(&after, "and is not undone again by a plan of before");
 
     let plan = worktree.plan(Restore::of("1:before")).expect_err("nothing would be restored");

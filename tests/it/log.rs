@@ -323,6 +323,7 @@ fn turns_are_found_by_who_made_them_what_they_changed_when_and_what_for() {
         (&["--all", "-n", "1", "--", "doc"], &[4]),
         (&["--since", "1 hour ago", "--until", "2090-01-01", "--agent", "claude", "-1"], &[8]),
         (&["--since", "2090-01-01"], &[]),
+        (&["--since", "Today", "--agent", "nobody"], &[]),
         (&["--until", "2 days ago"], &[]),
         (&["--agent", "nobody"], &[]),
     ] {

@@ -128,3 +128,47 @@ fn what_the_user_amended_is_known_on_the_branchs_new_name_beside_a_new_one_under
     repo.oxundo(["undo", "--revert"]).success();
     assert!(!repo.exists("two.txt") && repo.exists("one.txt"));
 }
+
+#[test]
+fn a_branch_of_the_users_own_that_had_the_old_name_stays() {
+    // Some time later, as its reflog has it.
+    const LATER: &str = "export GIT_COMMITTER_DATE='4000000000 +0000'";
+    let cases = [
+        (
+            "renamed, and a new one too",
+            "git branch side",
+            "git branch -m side z; git branch side HEAD~1; git branch -m side keep",
+        ),
+        (
+            "deleted, and a new one renamed",
+            "git branch side",
+            "git branch -D side; git branch side HEAD~1; git branch -m side keep",
+        ),
+        ("a new one at the same commit", MADE, "git branch -m side z; git branch side z; git branch -m side keep"),
+        ("a copy", MADE, "git branch -c side x; git branch -m side z; git branch -m x keep"),
+    ];
+    check_all(cases.map(|(name, script, renamed)| (name.to_owned(), (script, renamed))), |(script, renamed)| {
+        let repo = Sandbox::new();
+        repo.agent(&format!("{script}; echo one >>README.txt; git commit -qam one"));
+        repo.sh(&format!("{LATER}; {renamed}"));
+        let (after, keep) = (seen(&repo), repo.sh("git rev-parse keep"));
+        let undone = repo.oxundo(["undo"]);
+        assert_eq!(repo.sh("git rev-parse keep"), keep, "it is the user's");
+        if undone.code == 0 {
+            assert!(!repo.sh("git branch").contains(" z"), "the turn's is the other one");
+            repo.redo();
+            assert_eq!(seen(&repo), after, "redo");
+        }
+    });
+}
+
+#[test]
+fn a_branch_that_redo_has_made_is_the_one_beside_another_that_had_its_name() {
+    let repo = Sandbox::new();
+    repo.agent("git branch side; echo one >>README.txt");
+    repo.undo();
+    repo.sh("git branch side; git branch -m side keep");
+    repo.redo();
+    repo.undo();
+    assert_eq!(repo.sh("git branch --format='%(refname:short)'"), "keep\nmain", "what redo has made is undone");
+}

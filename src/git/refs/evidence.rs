@@ -14,6 +14,12 @@ const FROM_OUTSIDE: [&str; 2] = ["fetch", "push"];
 /// How git's message begins where it gives a branch another name.
 const RENAMED: &[u8] = b"Branch: renamed ";
 
+/// And where it makes one like it, with its reflog.
+const COPIED: &[u8] = b"Branch: copied ";
+
+/// How oxundo's own messages begin.
+const OWN: &[u8] = b"oxundo: ";
+
 impl Refs<'_> {
     /// Whether a branch that is not HEAD's was last moved by a fetch or a push, or where another HEAD was on it.
     pub fn was_moved_elsewhere(&self, name: &str) -> bool {
@@ -36,15 +42,22 @@ impl Refs<'_> {
     }
 
     /// Whether a branch had another name when it was at a commit, and has its own by nothing but git's renaming: its reflog goes
-    /// along.
-    pub fn was_called(&self, name: &str, old: &str, commit: ObjectId) -> bool {
+    /// along. It was there at this time at the latest, in seconds since 1970, or oxundo has brought it there.
+    pub fn was_called(&self, name: &str, old: &str, (commit, until): (ObjectId, i64)) -> bool {
         let (text, id) = (self.log_of(name), commit.to_string());
         let [name, old] = [name, old].map(lossless::decode);
         let (mut was_there, mut called) = (false, None);
         for line in text.lines().filter_map(Line::read) {
-            was_there |= line.to == id.as_bytes();
-            let names = line.said.strip_prefix(RENAMED).and_then(|names| names.split_once_str(" to "));
-            if let Some((from, to)) = names
+            let is_in_time = line.at.is_some_and(|at| at <= until) || line.said.starts_with(OWN);
+            was_there |= line.to == id.as_bytes() && is_in_time;
+            if let Some((from, to)) = names_after(COPIED, line.said)
+                && was_there
+                && to != old
+                && (from == old || called == Some(from))
+            {
+                return false;
+            }
+            if let Some((from, to)) = names_after(RENAMED, line.said)
                 && (called == Some(from) || called.is_none() && was_there && from == old)
             {
                 called = Some(to);
@@ -52,6 +65,11 @@ impl Refs<'_> {
         }
         // A copy of it has all these lines, and another name.
         called == Some(&name[..])
+    }
+
+    /// Whether oxundo itself has brought a branch to where it is.
+    pub fn is_where_brought(&self, name: &str) -> bool {
+        last(&self.log_of(name)).is_some_and(|last| last.said.starts_with(OWN))
     }
 
     fn log_of(&self, name: &str) -> Vec<u8> {
@@ -70,6 +88,8 @@ impl Refs<'_> {
 struct Line<'a> {
     /// Where the ref is since.
     to: &'a [u8],
+    /// Since when, in seconds since 1970.
+    at: Option<i64>,
     /// Why.
     said: &'a [u8],
 }
@@ -77,8 +97,14 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     fn read(line: &'a [u8]) -> Option<Self> {
         let (about, said) = line.split_once_str("\t")?;
-        Some(Self { to: about.splitn_str(3, " ").nth(1)?, said })
+        let at = about.rsplit_str(" ").nth(1).and_then(|time| time.to_str().ok()?.parse().ok());
+        Some(Self { to: about.splitn_str(3, " ").nth(1)?, at, said })
     }
+}
+
+/// The names that follow such words, before and after.
+fn names_after<'a>(words: &[u8], said: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    said.strip_prefix(words)?.split_once_str(" to ")
 }
 
 fn last(text: &[u8]) -> Option<Line<'_>> {

@@ -250,6 +250,10 @@ impl Choice {
         for path in paths {
             let is_ignored = ignored.contains(path);
             let is_secret = || secrets.matches(path.as_bstr());
+            // Whoever has staged it: the file is the user's, and nobody adds it for them.
+            if since.theirs.is_told && was_untracked(view.repo, path, start, head_tree)? {
+                continue;
+            }
             let is_part = choice.parts.iter().any(|(both, _)| both == path);
             match fate(view.repo, path, start, capture, head_tree, is_ignored, is_secret)? {
                 Fate::Stays => {}
@@ -356,6 +360,15 @@ fn users_too(
     Ok(both)
 }
 
+/// Whether git does not have a file that was there before the turn, nor had it.
+fn was_untracked(repo: &Repo, path: &BString, start: &Checkpoint, head_tree: ObjectId) -> Result<bool> {
+    let objects = Objects::new(repo);
+    let has_not = |tree| Ok::<_, anyhow::Error>(!objects.tree_has_entry(tree, path.as_bstr())?);
+    Ok(has_not(head_tree)?
+        && Checkpoints::new(repo).captured_file(start, path.as_bstr())?.is_some()
+        && has_not(objects.head_tree(&start.head)?)?)
+}
+
 fn fate(
     repo: &Repo,
     path: &BString,
@@ -370,15 +383,10 @@ fn fate(
         return Ok(Fate::Stays);
     }
     let is_tracked = !entries.is_empty();
-    let objects = Objects::new(repo);
-    let in_head = objects.tree_has_entry(head_tree, path.as_bstr())?;
-    let file = |state| Checkpoints::new(repo).captured_file(state, path.as_bstr());
-    let (now, was) = (file(&capture.checkpoint)?, file(start)?);
-    if !is_tracked && !in_head && (was.is_some() || now.is_none() || is_ignored) {
-        return Ok(Fate::Stays);
-    }
-    // Whoever has staged it: the file is the user's, and nobody adds it for them.
-    if !in_head && was.is_some() && !objects.tree_has_entry(objects.head_tree(&start.head)?, path.as_bstr())? {
+    let in_head = Objects::new(repo).tree_has_entry(head_tree, path.as_bstr())?;
+    let is_there = Checkpoints::new(repo).captured_file(&capture.checkpoint, path.as_bstr())?.is_some();
+    let was_there = Checkpoints::new(repo).captured_file(start, path.as_bstr())?.is_some();
+    if !is_tracked && !in_head && (was_there || !is_there || is_ignored) {
         return Ok(Fate::Stays);
     }
     if !in_head && is_secret() {

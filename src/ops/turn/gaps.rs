@@ -402,9 +402,9 @@ pub fn is_users_end(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[Too
     Ok(true)
 }
 
-/// Whether one of the last turns shows that sessions of an agent tell of their calls here, and they are heeded. What goes on after
-/// a prompt's end may be a command of a call then.
+/// Whether one of the last turns shows that a session tells of its calls, and they are heeded. What goes on after a prompt's end
+/// may be a command of a call then. Another session of its agent shows nothing: it may be started in another way.
 fn has_told(repo: &Repo, timeline: &Stored<'_>, part: &Participant) -> Result<bool> {
-    let has_told = |turn: &Turn| turn.users_end && turn.origin.parts.iter().any(|one| one.agent == part.agent);
+    let has_told = |turn: &Turn| turn.users_end && turn.origin.part_of(part).is_some();
     Ok(!part.goes_on && Config(repo).steps()? && timeline.any_of_last(has_told)?)
 }

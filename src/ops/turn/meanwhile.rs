@@ -15,7 +15,7 @@ use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
-use crate::ops::turn::gaps::{Gaps, is_users_end};
+use crate::ops::turn::gaps::{Gaps, is_users_end, tells_all};
 use crate::ops::turn::reach::{found_by, note_idle};
 use crate::ops::turn::renamed::CameFrom;
 use crate::ops::turn::states;
@@ -53,6 +53,8 @@ pub struct Theirs {
     came_from: CameFrom,
     /// Where files were in that state that calls gave other names, with what the user had saved in them.
     moved: CameFrom,
+    /// Whether the turn's agents tell of all that they do.
+    pub is_told: bool,
 }
 
 /// Whose a path is that changed in a turn.
@@ -71,6 +73,7 @@ impl Theirs {
     pub fn find(view: &View<'_>, turn: &mut Turn, ends: Ends<'_>) -> Result<Self> {
         let mut told = calls::in_open_turn(view.repo);
         note_idle(view, turn, &mut told, ends.after)?;
+        let is_told = tells_all(turn);
         turn.users_end = is_users_end(view.repo, &view.timeline, turn, &told)?;
         if first_unknown(&told).is_some() {
             let last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
@@ -84,7 +87,7 @@ impl Theirs {
         led.leave(&owned, &now);
         turn.onto = led.head.commit.filter(|_| led.head != ends.start.head);
         if gaps.is_empty() && led == start {
-            return Ok(Self::default());
+            return Ok(Self { is_told, ..Self::default() });
         }
         gaps.find_checkouts(view, ends.start, false)?;
         let (goal, staged, overlaps) = goal(view, turn.onto, &led, &gaps, ends)?;
@@ -99,7 +102,16 @@ impl Theirs {
             moves.push((start, led));
         }
         let by_calls = moved_by_calls(view, ends, &goal)?;
-        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, came_from, moved: by_calls })
+        Ok(Self {
+            goal: (!is_nothing).then_some(goal),
+            staged,
+            moves,
+            found,
+            left,
+            came_from,
+            moved: by_calls,
+            is_told,
+        })
     }
 
     /// The commits to which the user led HEAD and branches, and those below them.

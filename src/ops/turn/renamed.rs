@@ -80,7 +80,33 @@ pub fn find(view: &View<'_>, changes: &[&Files], ends: (&Checkpoint, &Checkpoint
         found[gone].gone.insert(old.clone());
         found[came].came.insert(new, Origin { file: rest[&old].from, path: old });
     }
+    note_passing(view, changes, ends.1, &mut found)?;
     Ok(found)
+}
+
+/// Notes the names that came and went: the old name was not looked at before the file was there again.
+fn note_passing(view: &View<'_>, changes: &[&Files], after: &Checkpoint, found: &mut [Renames]) -> Result<()> {
+    for (at, files) in changes.iter().enumerate() {
+        let new = files.iter().filter(|(path, change)| change.from.is_none() && !is_in(&found[at], path));
+        for (path, file) in new.filter_map(|(path, change)| Some((path, change.to?))).collect::<Vec<_>>() {
+            let was_there = |(old, change): &(&BString, &Change<_>)| *old != path && change.from == Some(file);
+            let Some((old, _)) = changes[at + 1..].iter().copied().flatten().find(was_there) else { continue };
+            if Checkpoints::new(view.repo).captured_file(after, path.as_bstr())?.is_some() {
+                continue;
+            }
+            found[at].came.insert(path.clone(), Origin { path: old.clone(), file: Some(file) });
+            // It is there again, whatever was written to it in the same moment.
+            let is_back =
+                |files: &Files| files.contains_key(old) && files.get(path).is_some_and(|gone| gone.to.is_none());
+            if let Some(back) = (at + 1..changes.len()).find(|at| is_back(changes[*at]))
+                && !found[back].came.contains_key(old)
+            {
+                found[back].gone.insert(path.clone());
+                found[back].came.insert(old.clone(), Origin { path: path.clone(), file: changes[back][path].from });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn is_in(renames: &Renames, path: &BString) -> bool {

@@ -5,6 +5,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
+use crate::git::repo::clock::parse_rfc3339;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, Head, branch_changes, short_branch, shown_place, uncovered_changes};
@@ -154,11 +155,15 @@ impl Way {
         names: &mut BTreeMap<String, String>,
     ) {
         for from in branches_of(before, after) {
-            let start = if direction == Direction::Back { &*after } else { &*before };
+            let (start, at) = match direction {
+                Direction::Back => (&*after, turn.ended_at.as_ref()),
+                Direction::Forward => (&*before, Some(&turn.began_at)),
+            };
             let Some(tip) = start.branches.get(&from).copied() else { continue };
+            let until = at.and_then(|at| parse_rfc3339(at)).unwrap_or(i64::MAX);
             let is_new = |name: &&String| [&*before, &*after].iter().all(|state| !state.branches.contains_key(*name));
             let known = names.get(&from).filter(is_new).cloned();
-            let Some(to) = known.or_else(|| called_now(view, &from, tip, now, is_new)) else { continue };
+            let Some(to) = known.or_else(|| called_now(view, &from, (tip, until), now, is_new)) else { continue };
             names.insert(from.clone(), to.clone());
             let was_there = before.branches.contains_key(&from);
             for state in [&mut *before, &mut *after] {
@@ -272,18 +277,20 @@ fn branches_of(before: &Checkpoint, after: &Checkpoint) -> BTreeSet<String> {
     names
 }
 
-/// The name that a branch has now which was at a commit, if it is another. Where the user has put the old name back to there, that
-/// is the one.
+/// The name that a branch has now which was at a commit at such a time, if it is another. Where somebody has put the old name back to
+/// there, that is the one. None where it might be two: one of them is the user's own.
 fn called_now(
     view: &View<'_>,
     from: &str,
-    tip: ObjectId,
+    (tip, until): (ObjectId, i64),
     now: &Checkpoint,
     is_new: impl Fn(&&String) -> bool,
 ) -> Option<String> {
     let (refs, is_there) = (Refs::new(view.repo), |name: &str| now.branches.get(name) == Some(&tip));
-    let to = now.branches.keys().filter(is_new).find(|name| refs.was_called(name, from, tip))?;
-    (is_there(to) || !is_there(from)).then(|| to.clone())
+    let mut called = now.branches.keys().filter(is_new).filter(|name| refs.was_called(name, from, (tip, until)));
+    let (to, other) = (called.next()?, called.next());
+    let is_the_one = other.is_none() && (is_there(to) || !is_there(from));
+    (is_the_one && !(is_there(from) && refs.is_where_brought(from))).then(|| to.clone())
 }
 
 /// Whether the branch that a turn switched to is gone, and HEAD is where it was, on another; then that is the one.

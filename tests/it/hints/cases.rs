@@ -647,6 +647,7 @@ pub(super) const CASES: &[Case] = &[
     case("'…' would be the new branch's name", "", "oxundo branch 1", "! test -e two"),
     none("'…' is no regular expression: …", "", "oxundo find -G '['"),
     none("'…' is no regular expression: …", "", "oxundo log --grep '['"),
+    none("'…' is no time that git knows", "", "oxundo log --since=blah"),
     none("'…' is no placeholder of a turn", "", "oxundo log --format '%h %q'"),
     none("'…' is no form of dates", "", "oxundo log --date=tomorrow"),
     none("'…' is no range of lines here: …", "", "oxundo blame -L 7,9 one"),
