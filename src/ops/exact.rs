@@ -22,7 +22,7 @@ use crate::ops::restore::{kept_aside, plan as restored};
 use crate::ops::revert::{Which, plan as revert};
 use crate::ops::switching;
 use crate::ops::turn::in_progress;
-use crate::ops::undo::leaving::{brings_published, check_elsewhere, described};
+use crate::ops::undo::leaving::{brings_published, check_checked_out, described};
 use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -70,7 +70,7 @@ fn way_back(view: &View<'_>, plan: &Plan) -> Result<&'static str> {
 /// Refuses what would stop it in the middle.
 fn check(view: &View<'_>, plan: &Plan) -> Result<()> {
     Apply::check_names(plan)?;
-    check_elsewhere(view, plan)?;
+    check_checked_out(view, plan)?;
     if view.is_preview {
         foresee::check(view.repo, plan)?;
     }

@@ -390,9 +390,16 @@ fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<Commi
     Ok(CommitOrigin::Unknown)
 }
 
-/// Refuses to move a branch that another worktree has checked out.
-pub fn check_elsewhere(view: &View<'_>, plan: &Plan) -> Result<()> {
+/// Refuses to move a branch that another worktree has checked out, and to delete the one that HEAD stays on.
+pub fn check_checked_out(view: &View<'_>, plan: &Plan) -> Result<()> {
     let switches = plan.head.from.branch != plan.head.to.branch;
+    let own = plan.head.to.branch.as_ref().filter(|_| !switches && plan.head.to.commit.is_some());
+    if let Some(name) = own.filter(|own| plan.branches.iter().any(|branch| branch.name == **own && branch.to.is_none()))
+    {
+        let message = format!("HEAD is on '{}', which would be deleted", short_branch(name));
+        let hint = "run 'git switch --detach' first, or switch to another branch";
+        return Err(Refusal::new(Code::Branch, message).hint(hint).into());
+    }
     if plan.branches.is_empty() && !switches {
         return Ok(());
     }

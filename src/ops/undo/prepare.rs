@@ -16,7 +16,7 @@ use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, puttin
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, check_apart};
 use crate::ops::undo::conflict::leading_on;
-use crate::ops::undo::leaving::{check_commits, check_elsewhere, stays_on_undo};
+use crate::ops::undo::leaving::{check_checked_out, check_commits, stays_on_undo};
 use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::undo::remade::Remade;
@@ -103,7 +103,7 @@ impl Prepared {
         check_head_moves(op, &plan)?;
         check_arrival(view, &plan, now)?;
         Apply::check_names(&plan)?;
-        check_elsewhere(view, &plan)?;
+        check_checked_out(view, &plan)?;
         // Whoever carries it out looks again.
         if view.is_preview {
             foresee::check(view.repo, &plan)?;

@@ -330,6 +330,12 @@ pub(super) const CASES: &[Case] = &[
         "git symbolic-ref HEAD | grep main && test -e own",
     ),
     case(
+        "HEAD is on '…', which would be deleted",
+        "turn 'git branch nw'; git switch -q nw",
+        "oxundo undo",
+        "! git rev-parse -q --verify nw && git rev-parse -q --verify HEAD",
+    ),
+    case(
         "'…' is checked out in another worktree, at '…'",
         "git branch o; turn 'echo 3 >three; git add three; git commit -qm three; git branch -f o'; git worktree add -q '../it is' o",
         "oxundo undo",
