@@ -10,6 +10,7 @@ pub mod kin;
 pub mod leftover;
 pub mod limits;
 pub mod merge;
+pub mod names;
 pub mod operation;
 pub mod path;
 pub mod place;

@@ -992,11 +992,11 @@ fn kept_edits(
 pub fn putting_back(name: &str, left: Option<ObjectId>, exists: bool) -> String {
     let shown = short_branch(name);
     let [word, kept] = [shown.to_string(), format!("{shown}-kept")].map(|name| shell_word(name.as_bytes()));
-    let aside = format!("git branch -m {word} {kept}");
-    match left.map(|left| format!("git branch {word} {}", left.to_hex_with_len(10))) {
-        Some(made) if exists => format!("{aside} && {made}"),
-        Some(made) => made,
-        None => aside,
+    match left.map(|left| left.to_hex_with_len(10).to_string()) {
+        // It stays the branch that it is: by a rename git's reflog would say that it is the other.
+        Some(left) if exists => format!("git branch {kept} {word} && git branch -qf {word} {left}"),
+        Some(left) => format!("git branch {word} {left}"),
+        None => format!("git branch -m {word} {kept}"),
     }
 }
 

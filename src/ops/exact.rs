@@ -16,13 +16,14 @@ use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
+use crate::ops::called::called_now;
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{resolve, state_at};
 use crate::ops::restore::{kept_aside, plan as restored};
 use crate::ops::revert::{Which, plan as revert};
 use crate::ops::switching;
 use crate::ops::turn::in_progress;
-use crate::ops::undo::leaving::{brings_published, check_checked_out, described};
+use crate::ops::undo::leaving::{brings_published, check_branches, described};
 use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -70,7 +71,7 @@ fn way_back(view: &View<'_>, plan: &Plan) -> Result<&'static str> {
 /// Refuses what would stop it in the middle.
 fn check(view: &View<'_>, plan: &Plan) -> Result<()> {
     Apply::check_names(plan)?;
-    check_checked_out(view, plan)?;
+    check_branches(view, plan)?;
     if view.is_preview {
         foresee::check(view.repo, plan)?;
     }
@@ -80,15 +81,16 @@ fn check(view: &View<'_>, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// HEAD's branch may be the one under another name, by git's own word; and one that is not there any more has HEAD's name now, where HEAD's history goes on from it or back to it.
+/// The state's branch may have another name now, by git's own word; and one that is not there any more has HEAD's name, where
+/// HEAD's history goes on from it or back to it.
 fn under_its_name_now(view: &View<'_>, mut goal: Checkpoint) -> Result<Checkpoint> {
-    let (Some(name), Some(own)) = (&goal.head.branch, &view.head.branch) else { return Ok(goal) };
-    let (Some(then), Some(now)) = (goal.head.commit, view.head.commit) else { return Ok(goal) };
+    let (Some(name), Some(then)) = (&goal.head.branch, goal.head.commit) else { return Ok(goal) };
     let (objects, refs) = (Objects::new(view.repo), Refs::new(view.repo));
-    if refs.was_called(own, name, (then, i64::MAX)) {
-        goal.head.branch = Some(own.clone());
+    if let Some(to) = called_now(&refs, name, (then, i64::MAX), &refs.branches()?) {
+        goal.head.branch = Some(to);
         return Ok(goal);
     }
+    let (Some(own), Some(now)) = (&view.head.branch, view.head.commit) else { return Ok(goal) };
     let is_gone = name != own && refs.ref_id(name)?.is_none() && objects.has_commit(then);
     // What was there beside it then is no new name of it.
     let is_new = !goal.branches.contains_key(own);

@@ -5,6 +5,7 @@ pub mod anew;
 pub mod blame;
 pub mod branch;
 pub mod brought_back;
+pub mod called;
 pub mod checkpoint;
 pub mod conversation;
 pub mod describe;

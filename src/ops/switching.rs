@@ -7,6 +7,7 @@ use crate::git::refs::Refs;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::short_branch;
 use crate::model::turn::Turn;
+use crate::ops::called::branch_now;
 use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -38,7 +39,8 @@ pub fn line(view: &View<'_>, branch: Option<&str>, commit: Option<ObjectId>) -> 
 
 /// The line that puts HEAD on the branch that a turn ended on, where that is another, and the turn is in its history.
 pub fn to_turn(view: &View<'_>, turn: &Turn) -> Result<Option<String>> {
-    let Some(branch) = turn.branch.as_deref().filter(|name| *name != view.head.stack()) else { return Ok(None) };
+    let branch = branch_now(view, turn)?;
+    let Some(branch) = branch.as_deref().filter(|name| *name != view.head.stack()) else { return Ok(None) };
     // One that moved no ref is done on no branch.
     let node = view.timeline.node(turn.turn)?;
     let (tip, end) = (Refs::new(view.repo).ref_id(branch)?, node.to.filter(|_| node.moved()));

@@ -58,7 +58,7 @@ fn a_branch_that_has_its_name_again_is_the_one_and_so_is_one_that_the_user_has_p
     // A copy has the same reflog.
     let copied = "git branch -c side copy; git branch -m side s2; git branch -m s2 side";
     let put_back = "git switch -q side; echo U >u; git add u; git commit -qm U; git switch -q main; \
-        git branch -m side kept; git branch side kept~1";
+        git branch kept side; git branch -f side kept~1";
     for git in [there_and_back, copied, put_back] {
         let repo = Sandbox::new();
         let then = repo.sh("git rev-parse HEAD; git status -s; head *.txt");
@@ -171,4 +171,154 @@ fn a_branch_that_redo_has_made_is_the_one_beside_another_that_had_its_name() {
     repo.redo();
     repo.undo();
     assert_eq!(repo.sh("git branch --format='%(refname:short)'"), "keep\nmain", "what redo has made is undone");
+}
+
+/// The branches as they are, each with the last commit on it.
+fn tips(repo: &Sandbox) -> String {
+    repo.sh("git for-each-ref --format='%(refname:short)=%(contents:subject)' refs/heads").replace('\n', " ")
+}
+
+#[test]
+fn names_that_change_hands_are_followed() {
+    const SWAP: &str = "git branch -m side t; git branch -m other side; git branch -m t other";
+    let cases = [
+        ("two", SWAP, "main=B other=B side=B"),
+        (
+            "three",
+            "git branch -m side t; git branch -m other side; git branch -m third other; git branch -m t third",
+            "main=B other=B side=B third=B",
+        ),
+        ("with HEAD's", "git branch -m side t; git branch -m main side; git branch -m t main", "main=B other=B side=B"),
+        ("over another", "git branch -M side other", "main=B other=B"),
+        ("in the place of another", "git branch -D other; git branch -m side other", "main=B other=B"),
+    ];
+    let cases = cases.into_iter().flat_map(|(name, git, undone)| {
+        [true, false].map(|is_before| {
+            (format!("{name}, {}", if is_before { "before undo" } else { "before redo" }), (git, undone, is_before))
+        })
+    });
+    check_all(cases, |&(git, undone, is_before)| {
+        let repo = Sandbox::new();
+        repo.sh("git commit -q --amend -m B; git branch side; git branch other; git branch third");
+        if !git.contains("third") {
+            repo.sh("git branch -D third");
+        }
+        repo.agent(BESIDE);
+        if !is_before {
+            repo.undo();
+        }
+        repo.sh(git);
+        // As git takes its word for whose the commit is.
+        let renamed = if git.contains("-m third other") {
+            "third"
+        } else if git.contains("main side") {
+            "main"
+        } else {
+            "other"
+        };
+        if is_before {
+            assert!(tips(&repo).contains(&format!("{renamed}=two")), "{}", tips(&repo));
+            repo.undo();
+        }
+        assert_eq!(tips(&repo), undone);
+        repo.oxundo(["redo"]).success();
+        assert!(tips(&repo).contains(&format!("{renamed}=two")), "{}", tips(&repo));
+        assert_eq!(tips(&repo).matches("two").count(), 1);
+        repo.undo();
+        assert_eq!(tips(&repo), undone);
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn what_has_the_old_name_is_the_users_wherever_the_turns_branch_has_gone() {
+    const NEW: &str = "git branch nw; echo one >one.txt";
+    const GOES_ON: &str = "git switch -q q; git commit -q --allow-empty -m U; git switch -q main";
+    let cases = [
+        ("a commit of the user's on it", NEW, format!("git branch -m nw q; git branch nw q; {GOES_ON}"), "undo", "nw"),
+        (
+            "and it was there before",
+            BESIDE,
+            format!("git branch -m side q; git branch side q; {GOES_ON}"),
+            "undo",
+            "side",
+        ),
+        (
+            "and the turn is undone",
+            BESIDE,
+            format!("UNDO; git branch -m side q; git branch side; {GOES_ON}"),
+            "redo",
+            "side",
+        ),
+        ("HEAD is on it", NEW, "git branch -m nw q; git branch nw q; git switch -q q".to_owned(), "redo", "nw"),
+    ];
+    check_all(
+        cases.map(|(name, script, git, op, mine)| (name.to_owned(), (script, git, op, mine))),
+        |(script, git, op, mine)| {
+            let repo = Sandbox::new();
+            repo.sh("git branch side");
+            repo.agent(script);
+            let oxundo = format!("'{}' -q", env!("CARGO_BIN_EXE_oxundo"));
+            repo.sh(&git.replace("UNDO", &format!("{oxundo} undo")));
+            let there = tips(&repo);
+            let done = repo.oxundo([op]);
+            assert_ne!(done.code, 0, "{done:?}");
+            assert_eq!(tips(&repo), there, "{mine} is the user's, and so is what is on the other");
+        },
+    );
+}
+
+#[test]
+fn a_branch_that_a_turn_undone_by_hand_made_is_not_made_twice() {
+    let repo = Sandbox::new();
+    repo.sh("git commit -q --amend -m B");
+    repo.agent("echo one >one.txt; git branch nw");
+    repo.sh("git reset -q --hard HEAD~1; git branch -m nw nx");
+    repo.oxundo(["redo"]).success();
+    assert!(repo.exists("one.txt"));
+    assert!(tips(&repo).ends_with("nx=B"), "{}", tips(&repo));
+    repo.undo();
+    assert_eq!(tips(&repo), "main=B", "it is undone with the turn");
+}
+
+#[test]
+fn a_rename_of_a_later_turn_is_undone_before_the_turn_that_it_stands_for() {
+    for script in [BESIDE, MADE] {
+        let repo = Sandbox::new();
+        if script == BESIDE {
+            repo.sh("git branch side");
+        }
+        let then = seen(&repo);
+        repo.agent(script);
+        repo.agent("git branch -m side s2");
+        let after = seen(&repo);
+        repo.oxundo(["undo", "2"]).success();
+        assert_eq!(seen(&repo), then);
+        repo.oxundo(["redo", "2"]).success();
+        assert_eq!(seen(&repo), after);
+    }
+}
+
+#[test]
+fn the_way_to_a_branch_is_by_the_name_that_it_has_now() {
+    let cases = [
+        ("a state of it", "git switch -q side", "restore --exact 1", "git switch m2"),
+        (
+            "and another has its old name",
+            "git branch main main~1 2>/dev/null || git branch main m2~1; git switch -q main",
+            "restore --exact 1",
+            "git switch m2",
+        ),
+        ("its turn", "git switch -q side", "undo", "git switch m2"),
+    ];
+    check_all(cases.map(|(name, git, typed, hint)| (name.to_owned(), (git, typed, hint))), |(git, typed, hint)| {
+        let repo = Sandbox::new();
+        repo.sh("git branch side");
+        repo.agent("echo one >one.txt; git add one.txt; git commit -qm one");
+        repo.sh(&format!("git branch -m main m2; {git}"));
+        let there = tips(&repo);
+        let error = repo.refuses(&typed.split(' ').collect::<Vec<_>>(), "branch");
+        assert!(error["hints"][0].as_str().is_some_and(|first| first.contains(hint)), "{error}");
+        assert_eq!(tips(&repo), there);
+    });
 }

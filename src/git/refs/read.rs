@@ -36,6 +36,12 @@ fn a_branch_name(wanted: &str) -> String {
     if parts.is_empty() || parts == ["HEAD"] { "new".to_owned() } else { parts.join("/") }
 }
 
+/// The branch of these beside which git cannot keep one of this name: the one is a directory where the other is a file.
+pub fn in_the_way_of<'a>(name: &str, others: impl IntoIterator<Item = &'a String>) -> Option<&'a String> {
+    let below = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+    others.into_iter().find(|other| below(name, other) || below(other, name))
+}
+
 /// Every ref of oxundo's.
 pub const REFS: [&str; 2] = ["refs/oxundo", "refs/notes/oxundo"];
 
@@ -56,9 +62,7 @@ impl Refs<'_> {
         if branches.contains_key(&full) || symbolic.contains_key(&full) {
             return refused(format!("there is a branch '{short}' already"));
         }
-        let below = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
-        let mut others = branches.keys().chain(symbolic.keys());
-        if let Some(other) = others.find(|other| below(&full, other) || below(other, &full)) {
+        if let Some(other) = in_the_way_of(&full, branches.keys().chain(symbolic.keys())) {
             let other = checkpoint::short_branch(other);
             return refused(format!("there is a branch '{other}', beside which git cannot keep one '{short}'"));
         }
@@ -110,7 +114,7 @@ impl Refs<'_> {
     }
 
     /// The branches, and those that stand for others.
-    fn all_branches(&self) -> Result<(BTreeMap<String, ObjectId>, BTreeMap<String, String>)> {
+    pub fn all_branches(&self) -> Result<(BTreeMap<String, ObjectId>, BTreeMap<String, String>)> {
         let (mut branches, mut symbolic) = (BTreeMap::new(), BTreeMap::new());
         for (full, id) in self.repo.refs_below("refs/heads/")? {
             let name = lossless::encode(full.as_bstr());

@@ -4,6 +4,7 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
+use crate::git::refs::read::in_the_way_of;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::guard;
@@ -13,6 +14,7 @@ use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
 use crate::model::turn::{Made, Turn};
 use crate::ops::brought_back::{is_out, taken_again};
+use crate::ops::called::branch_now;
 use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
 use crate::ops::undo::legs::Leg;
@@ -340,13 +342,11 @@ pub fn described(
 
 /// Where a commit comes from whose note names a turn that is not walked over.
 fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOrigin> {
-    Ok(match view.timeline.find_turn(number)? {
-        Some(Turn { branch: Some(branch), commits, .. })
-            if view.head.branch.as_ref() != Some(&branch) && commits.iter().any(|commit| commit.id == id) =>
-        {
-            CommitOrigin::Elsewhere(number, branch)
-        }
-        _ => CommitOrigin::Unknown,
+    let turn = view.timeline.find_turn(number)?.filter(|turn| turn.commits.iter().any(|commit| commit.id == id));
+    let branch = turn.map(|turn| branch_now(view, &turn)).transpose()?.flatten();
+    Ok(match branch.filter(|branch| view.head.branch.as_ref() != Some(branch)) {
+        Some(branch) => CommitOrigin::Elsewhere(number, branch),
+        None => CommitOrigin::Unknown,
     })
 }
 
@@ -390,8 +390,9 @@ fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<Commi
     Ok(CommitOrigin::Unknown)
 }
 
-/// Refuses to move a branch that another worktree has checked out, and to delete the one that HEAD stays on.
-pub fn check_checked_out(view: &View<'_>, plan: &Plan) -> Result<()> {
+/// Refuses what git can do to no branch: to move one that another worktree has checked out, to delete the one that HEAD stays on,
+/// and to make one beside another of which the name goes on from its own.
+pub fn check_branches(view: &View<'_>, plan: &Plan) -> Result<()> {
     let switches = plan.head.from.branch != plan.head.to.branch;
     let own = plan.head.to.branch.as_ref().filter(|_| !switches && plan.head.to.commit.is_some());
     if let Some(name) = own.filter(|own| plan.branches.iter().any(|branch| branch.name == **own && branch.to.is_none()))
@@ -403,8 +404,12 @@ pub fn check_checked_out(view: &View<'_>, plan: &Plan) -> Result<()> {
     if plan.branches.is_empty() && !switches {
         return Ok(());
     }
+    check_names(view, plan)?;
+    check_checked_out(view, plan, plan.head.to.branch.as_ref().filter(|_| switches))
+}
+
+fn check_checked_out(view: &View<'_>, plan: &Plan, to: Option<&String>) -> Result<()> {
     let elsewhere = Refs::new(view.repo).branches_elsewhere()?;
-    let to = plan.head.to.branch.as_ref().filter(|_| switches);
     let taken = plan.branches.iter().map(|branch| &branch.name).chain(to).find_map(|name| {
         let place = elsewhere.get(name)?;
         Some((short_branch(name), place))
@@ -413,5 +418,25 @@ pub fn check_checked_out(view: &View<'_>, plan: &Plan) -> Result<()> {
     let message = format!("'{name}' is checked out in another worktree, at '{place}'");
     let directory = shell_word(place.as_bytes());
     let hint = format!("run 'git -C {directory} switch --detach' to free it, then the same command again");
+    Err(Refusal::new(Code::Branch, message).hint(hint).into())
+}
+
+fn check_names(view: &View<'_>, plan: &Plan) -> Result<()> {
+    let mut made = plan.branches.iter().filter(|branch| branch.from.is_none()).map(|branch| &branch.name).peekable();
+    if made.peek().is_none() {
+        return Ok(());
+    }
+    let (branches, symbolic) = Refs::new(view.repo).all_branches()?;
+    let goes = |name: &String| plan.branches.iter().any(|branch| branch.name == *name && branch.to.is_none());
+    let stays = || branches.keys().chain(symbolic.keys()).filter(|name| !goes(name));
+    let Some((name, other)) = made.find_map(|name| Some((name, in_the_way_of(name, stays())?))) else { return Ok(()) };
+    let (shown, other) = (short_branch(name), short_branch(other));
+    let aside = match other.strip_prefix(&*shown) {
+        Some(rest) => format!("{shown}{}", rest.replace('/', "-")),
+        None => format!("{other}-kept"),
+    };
+    let [other_word, aside] = [&*other, &*aside].map(|name| shell_word(name.as_bytes()));
+    let message = format!("there is a branch '{other}', beside which git cannot keep one '{shown}'");
+    let hint = format!("run 'git branch -m {other_word} {aside}' to give it another name, then the same command again");
     Err(Refusal::new(Code::Branch, message).hint(hint).into())
 }

@@ -8,10 +8,12 @@ use crate::git::refs::Refs;
 use crate::git::repo::clock::parse_rfc3339;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
-use crate::model::checkpoint::{Checkpoint, Head, branch_changes, short_branch, shown_place, uncovered_changes};
+use crate::model::checkpoint::{Checkpoint, Head, short_branch, shown_place, uncovered_changes};
+use crate::model::names::{Names, names_now, rename};
 use crate::model::place::base_of;
 use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
+use crate::ops::called::{Renamed, Tips, called_now};
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
 use crate::ops::turn::goal_with_dirty_commit;
@@ -53,19 +55,6 @@ pub struct Reworded {
     pub to: ObjectId,
 }
 
-/// A branch of a turn, where the user has given it another name, or has gone on without it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renamed {
-    /// The turn.
-    pub turn: u64,
-    /// The branch.
-    pub from: String,
-    /// The one that stands in its place.
-    pub to: String,
-    /// Whether it had the old name as the turn began, too.
-    pub was_there: bool,
-}
-
 /// The legs of a walk.
 #[derive(Default)]
 pub struct Way {
@@ -89,7 +78,7 @@ impl Way {
     /// Reads the turns of a range.
     pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves, now: &Checkpoint) -> Result<Self> {
         let mut legs = Self::default();
-        let (mut head, mut names) = (view.head.clone(), BTreeMap::new());
+        let (mut head, mut there) = (view.head.clone(), now.branches.clone());
         for (at, turn) in range.turns.iter().enumerate() {
             let is_last = at + 1 == range.turns.len();
             let (mut before, mut after) = ends(view, range, at, &head)?;
@@ -98,7 +87,7 @@ impl Way {
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
             }
-            legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], now, &mut names);
+            legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], &there)?;
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
             } else if at == 0 {
@@ -117,6 +106,12 @@ impl Way {
                     return Err(on_other_branch(view, turn, &leg.start.head)?.into());
                 }
                 head = leg.goal.head.clone();
+            }
+            for (name, change) in &leg.delta.delta.branches {
+                match change.to {
+                    Some(to) => there.insert(name.clone(), to),
+                    None => there.remove(name),
+                };
             }
             legs.legs.push(leg);
         }
@@ -145,33 +140,40 @@ impl Way {
         Ok(())
     }
 
-    /// Gives the branches of a turn the names that the user has given them since. What is under an old name now is the user's.
+    /// Gives the branches of a turn the names that they have as the walk comes to it.
     fn rename(
         &mut self,
         view: &View<'_>,
         (turn, direction): (&Turn, Direction),
         [before, after]: [&mut Checkpoint; 2],
-        now: &Checkpoint,
-        names: &mut BTreeMap<String, String>,
-    ) {
-        for from in branches_of(before, after) {
-            let (start, at) = match direction {
-                Direction::Back => (&*after, turn.ended_at.as_ref()),
-                Direction::Forward => (&*before, Some(&turn.began_at)),
-            };
-            let Some(tip) = start.branches.get(&from).copied() else { continue };
+        there: &Tips,
+    ) -> Result<()> {
+        let refs = Refs::new(view.repo);
+        let ended = turn.ended_at.as_ref();
+        // What the user took off with git may have left a branch that the turn made.
+        let is_by_hand = direction == Direction::Forward && view.place()?.by_hand.contains(&turn.turn);
+        let ends = match direction {
+            Direction::Back => vec![(&*after, ended)],
+            Direction::Forward if is_by_hand => vec![(&*before, Some(&turn.began_at)), (&*after, ended)],
+            Direction::Forward => vec![(&*before, Some(&turn.began_at))],
+        };
+        let known = |name: &str| {
+            let known = self.renamed.iter().find_map(|renamed| renamed.names.get(name));
+            known.filter(|to| there.contains_key(*to)).cloned()
+        };
+        let names = names_now(before, after, |name| {
+            let (tip, at) = ends.iter().find_map(|(end, at)| Some((*end.branches.get(name)?, at)))?;
             let until = at.and_then(|at| parse_rfc3339(at)).unwrap_or(i64::MAX);
-            let is_new = |name: &&String| [&*before, &*after].iter().all(|state| !state.branches.contains_key(*name));
-            let known = names.get(&from).filter(is_new).cloned();
-            let Some(to) = known.or_else(|| called_now(view, &from, (tip, until), now, is_new)) else { continue };
-            names.insert(from.clone(), to.clone());
-            let was_there = before.branches.contains_key(&from);
-            for state in [&mut *before, &mut *after] {
-                rename(state, &from, &to);
+            known(name).or_else(|| called_now(&refs, name, (tip, until), there))
+        });
+        if !names.is_empty() {
+            for state in [before, after] {
+                rename(state, &names);
             }
             // The next walk may lead over it where the branch has been made again, without the reflog that tells.
-            self.renamed.push(Renamed { turn: turn.turn, from, to, was_there });
+            self.renamed.push(Renamed { turn: turn.turn, names, throughout: true });
         }
+        Ok(())
     }
 
     fn leg(
@@ -218,14 +220,26 @@ fn check_is_begun(turn: &Turn, direction: Direction, before: &Checkpoint, head: 
         .into())
 }
 
-/// The refusal for a turn that has switched branches, where HEAD is not on the one on which the walk enters it.
+/// The refusal for a turn that has switched branches, or has moved the one that HEAD is on beside another, where HEAD is not on the
+/// one on which the walk enters it.
 fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Result<Refusal> {
-    let wanted = shown_place(start.branch.as_deref());
-    let message = format!("turn {} switched branches, and HEAD is not on {wanted}, where it is to be", turn.turn);
+    let refs = Refs::new(view.repo);
+    let called = match (&start.branch, start.commit) {
+        (Some(name), Some(commit)) => called_now(&refs, name, (commit, i64::MAX), &refs.branches()?),
+        _ => None,
+    };
+    let branch = called.as_deref().or(start.branch.as_deref());
+    let wanted = shown_place(branch);
+    let message = if turn.began_on == turn.branch {
+        let here = shown_place(view.head.branch.as_deref());
+        format!("turn {} changed {here} as well as {wanted}, where HEAD is to be", turn.turn)
+    } else {
+        format!("turn {} switched branches, and HEAD is not on {wanted}, where it is to be", turn.turn)
+    };
     if start.branch.is_none() {
         return Ok(Refusal::new(Code::Branch, message).hint("run 'git switch --detach' first"));
     }
-    let switch = switching::line(view, start.branch.as_deref(), start.commit)?;
+    let switch = switching::line(view, branch, start.commit)?;
     let hint = match switch {
         Some(switch) => format!("run '{switch}' first"),
         None => format!("run 'oxundo restore {}' to bring its files back", turn.turn),
@@ -265,34 +279,6 @@ fn move_to_branch(before: &mut Checkpoint, after: &mut Checkpoint, head: &Head) 
     }
 }
 
-/// The branches that a turn moved beside HEAD's, and those that it switched between. Those of other worktrees are no matter.
-fn branches_of(before: &Checkpoint, after: &Checkpoint) -> BTreeSet<String> {
-    let mut names: BTreeSet<String> = branch_changes(before, after).into_keys().collect();
-    let (was, is) = (&before.head.branch, &after.head.branch);
-    if was == is {
-        names.retain(|name| is.as_ref() != Some(name));
-    } else {
-        names.extend(was.iter().chain(is).cloned());
-    }
-    names
-}
-
-/// The name that a branch has now which was at a commit at such a time, if it is another. Where somebody has put the old name back to
-/// there, that is the one. None where it might be two: one of them is the user's own.
-fn called_now(
-    view: &View<'_>,
-    from: &str,
-    (tip, until): (ObjectId, i64),
-    now: &Checkpoint,
-    is_new: impl Fn(&&String) -> bool,
-) -> Option<String> {
-    let (refs, is_there) = (Refs::new(view.repo), |name: &str| now.branches.get(name) == Some(&tip));
-    let mut called = now.branches.keys().filter(is_new).filter(|name| refs.was_called(name, from, (tip, until)));
-    let (to, other) = (called.next()?, called.next());
-    let is_the_one = other.is_none() && (is_there(to) || !is_there(from));
-    (is_the_one && !(is_there(from) && refs.is_where_brought(from))).then(|| to.clone())
-}
-
 /// Whether the branch that a turn switched to is gone, and HEAD is where it was, on another; then that is the one.
 fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Renamed> {
     let (from, to) = (after.head.branch.clone()?, now.head.branch.clone()?);
@@ -300,20 +286,9 @@ fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Rena
     if turn.began_on == turn.branch || !is_there || from == to || now.branches.contains_key(&from) {
         return None;
     }
-    rename(after, &from, &to);
-    Some(Renamed { turn: turn.turn, from, to, was_there: false })
-}
-
-/// Puts another branch in the place of one.
-pub fn rename(state: &mut Checkpoint, from: &str, to: &str) {
-    let is_heads = state.head.branch.as_deref() == Some(from);
-    if is_heads {
-        state.head.branch = Some(to.to_owned());
-        state.head.through = None;
-    }
-    if let Some(tip) = state.branches.remove(from).or(state.head.commit.filter(|_| is_heads)) {
-        state.branches.insert(to.to_owned(), tip);
-    }
+    let names = Names::from([(from, to)]);
+    rename(after, &names);
+    Some(Renamed { turn: turn.turn, names, throughout: false })
 }
 
 /// Whether the user has changed nothing but the message of the commit that a turn ended on; then the state after it has

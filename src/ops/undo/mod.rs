@@ -14,8 +14,10 @@ use crate::git::timeline::update::Update;
 use crate::model::bytes::{exact, in_quotes, quoted_line, sanitized, shell_word};
 use crate::model::checkpoint::{Checkpoint, short_branch};
 use crate::model::merge::Edits;
+use crate::model::names::rename;
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::{Note, Turn, listed};
+use crate::ops::called::Renamed;
 use crate::ops::conversation;
 use crate::ops::conversation::Conversations;
 use crate::ops::fingerprint::fingerprint;
@@ -27,7 +29,7 @@ use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
 use crate::ops::turn::pins::{lost_elsewhere, pin_by_hand, pin_displaced, refs_delta};
 use crate::ops::turn::skipped::{announce_whole, warn_of_overwritten};
 use crate::ops::turn::{in_progress, notes};
-use crate::ops::undo::legs::{RefMoves, Renamed, Reworded, rename, reword};
+use crate::ops::undo::legs::{RefMoves, Reworded, reword};
 use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{Extent, TurnRange};
 use crate::ops::view::View;
@@ -280,10 +282,11 @@ impl PlannedUndo {
     fn under_new_names(&self, view: &View<'_>, number: u64) -> Result<(Turn, Checkpoint)> {
         let mut turn = view.timeline.require_turn(number)?;
         let mut after = view.timeline.checkpoint(number, Side::After)?;
-        for Renamed { from, to, .. } in self.prepared.renamed.iter().filter(|renamed| renamed.turn == number) {
-            rename(&mut after, from, to);
-            let ends = [&mut turn.began_on, &mut turn.branch].into_iter().flatten();
-            ends.filter(|name| *name == from).for_each(|name| name.clone_from(to));
+        for Renamed { names, .. } in self.prepared.renamed.iter().filter(|renamed| renamed.turn == number) {
+            rename(&mut after, names);
+            for on in [&mut turn.began_on, &mut turn.branch].into_iter().flatten() {
+                *on = names.get(on).unwrap_or(on).clone();
+            }
         }
         Ok((turn, after))
     }
@@ -296,10 +299,9 @@ impl PlannedUndo {
             let (turn, after) = self.under_new_names(view, renamed.turn)?;
             update.put_checkpoint(turn.turn, Side::After, &after)?;
             update.put_turn(&turn)?;
-            if renamed.was_there {
+            if renamed.throughout {
                 let mut before = view.timeline.checkpoint(turn.turn, Side::Before)?;
-                let known = self.prepared.renamed.iter().filter(|it| it.turn == turn.turn && it.was_there);
-                known.for_each(|Renamed { from, to, .. }| rename(&mut before, from, to));
+                rename(&mut before, &renamed.names);
                 update.put_checkpoint(turn.turn, Side::Before, &before)?;
             }
         }

@@ -13,11 +13,12 @@ use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, short
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, putting_back};
+use crate::ops::called::Renamed;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, check_apart};
 use crate::ops::undo::conflict::leading_on;
-use crate::ops::undo::leaving::{check_checked_out, check_commits, stays_on_undo};
-use crate::ops::undo::legs::{Leg, RefMoves, Renamed, Reworded, Way};
+use crate::ops::undo::leaving::{check_branches, check_commits, stays_on_undo};
+use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::undo::remade::Remade;
 use crate::ops::view::View;
@@ -103,7 +104,7 @@ impl Prepared {
         check_head_moves(op, &plan)?;
         check_arrival(view, &plan, now)?;
         Apply::check_names(&plan)?;
-        check_checked_out(view, &plan)?;
+        check_branches(view, &plan)?;
         // Whoever carries it out looks again.
         if view.is_preview {
             foresee::check(view.repo, &plan)?;

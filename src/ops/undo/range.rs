@@ -10,6 +10,7 @@ use crate::model::place::{Place, way};
 use crate::model::plan::Op;
 use crate::model::turn::Turn;
 use crate::ops::brought_back::is_back;
+use crate::ops::called::branch_now;
 use crate::ops::dropped;
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
@@ -360,9 +361,10 @@ fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
     if is_of_here && view.place()?.undone.contains(&number) {
         return Ok(None);
     }
-    let place = shown_place(turn.branch.as_deref());
+    let branch = branch_now(view, &turn)?;
+    let place = shown_place(branch.as_deref());
     let message = format!("{here} has no turns: turn {number}, the last one, was made on {place}");
-    let elsewhere = turn.branch.as_deref().filter(|name| *name != view.head.stack());
+    let elsewhere = branch.as_deref().filter(|name| *name != view.head.stack());
     let switch = elsewhere.map(|name| switching::line(view, Some(name), None)).transpose()?.flatten();
     let hint = match switch {
         Some(switch) => format!("run '{switch}' first"),

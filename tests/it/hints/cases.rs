@@ -186,6 +186,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e w.txt",
     ),
     case(
+        "turn … changed … as well as …, where HEAD is to be",
+        "turn 'echo c >c; git add c; git commit -qm c; git branch x'; git switch -q x; git branch -m main m2",
+        "oxundo undo",
+        "test $(git branch --show-current) = m2 && ! git rev-parse -q --verify x",
+    ),
+    case(
         "commit … of turn … has lost its note in refs/notes/oxundo",
         "git update-ref -d refs/notes/oxundo",
         "oxundo undo",
@@ -347,6 +353,12 @@ pub(super) const CASES: &[Case] = &[
         "",
         "oxundo branch main/x 1",
         "! test -e two",
+    ),
+    case(
+        "there is a branch '…', beside which git cannot keep one '…'",
+        "turn 'git branch z; echo z >>one'; oxundo undo -q; git branch z/q",
+        "oxundo redo",
+        "git rev-parse -q --verify z && git rev-parse -q --verify z-q",
     ),
     case(
         "HEAD is on '…', which is no branch",
