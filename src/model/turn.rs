@@ -170,6 +170,9 @@ pub struct Turn {
     pub began_at: String,
     /// When it ended, RFC 3339; `None` while it is open.
     pub ended_at: Option<String>,
+    /// Since when its branches have the names that are recorded, where the user has renamed them; else since its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named_at: Option<String>,
     /// How the agent exited.
     pub exit_code: Option<i32>,
     /// Whether it was cut off.

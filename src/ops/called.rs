@@ -2,6 +2,7 @@
 //! along as git renames a branch. What has the old name by now is the user's.
 
 use crate::git::refs::Refs;
+use crate::git::refs::evidence::Was;
 use crate::git::repo::clock::parse_rfc3339;
 use crate::git::timeline::stored::Side;
 use crate::model::names::Names;
@@ -25,13 +26,13 @@ pub struct Renamed {
     pub throughout: bool,
 }
 
-/// The name that a branch has now which was at a commit at such a time, in seconds since 1970, if it is another. None where it
-/// might be two, one of which is the user's own; nor where oxundo has brought a branch there that has the old name.
-pub fn called_now(refs: &Refs<'_>, name: &str, (commit, until): (ObjectId, i64), there: &Tips) -> Option<String> {
-    let was_it = |other: &&String| *other != name && refs.was_called(other, name, (commit, until));
+/// The name that a branch has now, if it is another, by where it was: what is known of that may depend on the name in question.
+/// None where it might be two, one of which is the user's own; nor where oxundo has brought a branch there that has the old name.
+pub fn called_now(refs: &Refs<'_>, name: &str, was: impl Fn(&str) -> Was, there: &Tips) -> Option<String> {
+    let was_it = |other: &&String| *other != name && refs.was_called(other, name, &was(other));
     let mut called = there.keys().filter(was_it);
     let (Some(to), None) = (called.next(), called.next()) else { return None };
-    let is_brought = there.get(name) == Some(&commit) && refs.is_where_brought(name);
+    let is_brought = there.get(name) == Some(&was(to).commit) && refs.is_where_brought(name);
     (!is_brought).then(|| to.clone())
 }
 
@@ -41,7 +42,17 @@ pub fn branch_now(view: &View<'_>, turn: &Turn) -> Result<Option<String>> {
     let Some(end) = view.timeline.checkpoint(turn.turn, Side::After)?.head.commit else {
         return Ok(Some(name.clone()));
     };
-    let until = turn.ended_at.as_ref().and_then(|at| parse_rfc3339(at)).unwrap_or(i64::MAX);
+    let was = Was { until: seconds(turn.ended_at.as_ref()), named: named_at(turn), ..Was::at(end) };
     let refs = Refs::new(view.repo);
-    Ok(called_now(&refs, name, (end, until), &refs.branches()?).or_else(|| Some(name.clone())))
+    Ok(called_now(&refs, name, |_| was, &refs.branches()?).or_else(|| Some(name.clone())))
+}
+
+/// A time in seconds since 1970; the end of all times where it is not known.
+pub fn seconds(at: Option<&String>) -> i64 {
+    at.and_then(|at| parse_rfc3339(at)).unwrap_or(i64::MAX)
+}
+
+/// Since when the branches of a turn are known by the names that it has, where a walk has looked.
+pub fn named_at(turn: &Turn) -> Option<i64> {
+    turn.named_at.as_ref().map(|at| seconds(Some(at)))
 }

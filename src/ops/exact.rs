@@ -8,6 +8,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
+use crate::git::refs::evidence::Was;
 use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, Head, Skipped, shown_place, uncovered_changes};
 use crate::model::guard;
@@ -86,7 +87,7 @@ fn check(view: &View<'_>, plan: &Plan) -> Result<()> {
 fn under_its_name_now(view: &View<'_>, mut goal: Checkpoint) -> Result<Checkpoint> {
     let (Some(name), Some(then)) = (&goal.head.branch, goal.head.commit) else { return Ok(goal) };
     let (objects, refs) = (Objects::new(view.repo), Refs::new(view.repo));
-    if let Some(to) = called_now(&refs, name, (then, i64::MAX), &refs.branches()?) {
+    if let Some(to) = called_now(&refs, name, |_| Was::at(then), &refs.branches()?) {
         goal.head.branch = Some(to);
         return Ok(goal);
     }

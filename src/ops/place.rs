@@ -4,6 +4,7 @@
 use crate::git::objects::Objects;
 use crate::git::objects::alike::{Likeness, Seen};
 use crate::git::refs::Refs;
+use crate::git::refs::evidence::Was;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
@@ -283,7 +284,7 @@ impl End {
 fn has_come_along(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded, head: &Head) -> Result<bool> {
     let (Some(at), Some(commit)) = (&timeline.state.at, head.commit) else { return Ok(recorded.is_here) };
     let refs = Refs::new(timeline.repo);
-    let is_renamed = |was| refs.was_called(head.stack(), &at.stack, (was, i64::MAX));
+    let is_renamed = |was| refs.was_called(head.stack(), &at.stack, &Was::at(was));
     Ok(recorded.is_here
         || at.commit.is_some_and(is_renamed)
         || match refs.ref_id(&at.stack)? {

@@ -13,6 +13,9 @@ const MADE: &str =
 /// Makes `side`, and stays on it.
 const SWITCHED: &str = "git switch -qc side; echo two >>README.txt; git commit -qam two; echo one >one.txt";
 
+/// Lets the second go by in which the turn ended: reflogs tell no parts of it.
+const LATER: &str = "s=$(date +%s); until test \"$(date +%s)\" -gt $s; do sleep 0.05; done";
+
 /// Where the branches and HEAD are, and what is in the files.
 fn seen(repo: &Sandbox) -> String {
     repo.sh("git for-each-ref --format='%(refname:short) %(objectname)' refs/heads; git symbolic-ref HEAD; git status -s; head *.txt")
@@ -131,8 +134,6 @@ fn what_the_user_amended_is_known_on_the_branchs_new_name_beside_a_new_one_under
 
 #[test]
 fn a_branch_of_the_users_own_that_had_the_old_name_stays() {
-    // Some time later, as its reflog has it.
-    const LATER: &str = "export GIT_COMMITTER_DATE='4000000000 +0000'";
     let cases = [
         (
             "renamed, and a new one too",
@@ -207,7 +208,7 @@ fn names_that_change_hands_are_followed() {
         if !is_before {
             repo.undo();
         }
-        repo.sh(git);
+        repo.sh(&format!("{LATER}; {git}"));
         // As git takes its word for whose the commit is.
         let renamed = if git.contains("-m third other") {
             "third"
@@ -321,4 +322,89 @@ fn the_way_to_a_branch_is_by_the_name_that_it_has_now() {
         assert!(error["hints"][0].as_str().is_some_and(|first| first.contains(hint)), "{error}");
         assert_eq!(tips(&repo), there);
     });
+}
+
+#[test]
+fn what_turns_did_to_names_is_taken_back_by_the_same_walk() {
+    const SWAP: &str = "git branch -m side t; git branch -m other side; git branch -m t other";
+    let over = "git branch nw; echo 1 >f1";
+    let cases = [
+        ("over another", over, "git branch -M nw side; echo 2 >f2".to_owned()),
+        ("over one with a commit of the user's", over, "git branch -M nw user; echo 2 >f2".to_owned()),
+        ("a swap", BESIDE, format!("{SWAP}; echo 2 >f2")),
+        ("over what was beside", BESIDE, "git branch -M side other; echo 2 >f2".to_owned()),
+        (
+            "behind a switch",
+            "git switch -qc f; echo 2 >e2",
+            "git branch -m main t; git branch -m side main; git branch -m t side; echo 3 >t3".to_owned(),
+        ),
+    ];
+    check_all(cases.map(|(name, first, second)| (name.to_owned(), (first, second))), |(first, second)| {
+        let repo = Sandbox::new();
+        repo.sh("git branch side; git branch other; git branch user; U=$(git commit-tree -p HEAD -m U 'HEAD^{tree}'); git branch -f user $U");
+        let then = repo.state();
+        repo.agent(first);
+        repo.agent(second);
+        let after = repo.state();
+        repo.oxundo(["undo", "2"]).success();
+        repo.state().assert_is(&then, "both are undone");
+        repo.oxundo(["redo", "2"]).success();
+        repo.state().assert_is(&after, "and redone");
+    });
+}
+
+#[test]
+fn a_turn_that_swaps_heads_branch_is_undone_and_redone() {
+    let repo = Sandbox::new();
+    repo.sh("git branch side; git branch other; git switch -q side");
+    let then = repo.state();
+    repo.agent("git branch -m side t; git branch -m other side; git branch -m t other");
+    let after = repo.state();
+    for _ in 0..2 {
+        repo.undo();
+        repo.state().assert_is(&then, "undone");
+        repo.redo();
+        repo.state().assert_is(&after, "redone");
+    }
+}
+
+#[test]
+fn a_swap_of_the_branch_that_a_turn_came_from_stays_through_undo_and_redo() {
+    let repo = Sandbox::new();
+    repo.sh("git branch side");
+    repo.agent("git switch -qc q; echo 1 >s; git add s; git commit -qm S1");
+    repo.sh(&format!("{LATER}; git branch -m main z; git branch -m side main; git branch -m z side"));
+    let after = repo.state();
+    repo.undo();
+    assert_eq!(repo.git(["branch", "--show-current"]), "side", "the main of then");
+    repo.oxundo(["redo"]).success();
+    repo.state().assert_is(&after, "redone");
+}
+
+#[test]
+fn an_older_branch_under_a_name_of_the_turns_is_the_users() {
+    let cases = [
+        ("git branch nw; echo 1 >one.txt", "git branch -M older nw"),
+        ("git branch nw; echo 1 >one.txt", "git branch -D nw; git branch -m older nw"),
+        ("git branch -m side tmp; echo 1 >one.txt", "git branch -M older tmp"),
+    ];
+    check_all(cases.map(|case| (format!("{case:?}"), case)), |(script, git)| {
+        let repo = Sandbox::new();
+        repo.sh("git branch older; git branch side");
+        repo.agent(script);
+        repo.sh(&format!("{LATER}; {git}"));
+        repo.refuses(&["undo"], "branch");
+    });
+}
+
+#[test]
+fn a_hint_that_puts_a_branch_aside_is_not_followed_as_a_rename() {
+    let repo = Sandbox::new();
+    repo.agent("git switch -qc nw; echo 1 >s; git add s; git commit -qm S1; echo m >>README.txt");
+    repo.sh("git reset -q --hard HEAD~1; git switch -q main");
+    let error = repo.refuses(&["redo"], "branch");
+    assert!(error["hints"][0].as_str().is_some_and(|hint| hint.contains("git branch -m nw nw-kept")), "{error}");
+    repo.sh("git branch -m nw nw-kept");
+    repo.oxundo(["redo"]).success();
+    assert_eq!(repo.git(["branch", "--show-current"]), "nw");
 }

@@ -20,6 +20,24 @@ const COPIED: &[u8] = b"Branch: copied ";
 /// How oxundo's own messages begin.
 const OWN: &[u8] = b"oxundo: ";
 
+/// Where a branch was, and since when renames of it count. Times are in seconds since 1970, as reflogs have them.
+#[derive(Clone, Copy, Debug)]
+pub struct Was {
+    /// The commit.
+    pub commit: ObjectId,
+    /// It was there at this time at the latest, or oxundo has brought it there.
+    pub until: i64,
+    /// Its name is known of this time: only later renames are somebody else's.
+    pub named: Option<i64>,
+}
+
+impl Was {
+    /// At a commit, whenever that was.
+    pub fn at(commit: ObjectId) -> Self {
+        Self { commit, until: i64::MAX, named: None }
+    }
+}
+
 impl Refs<'_> {
     /// Whether a branch that is not HEAD's was last moved by a fetch or a push, or where another HEAD was on it.
     pub fn was_moved_elsewhere(&self, name: &str) -> bool {
@@ -41,14 +59,13 @@ impl Refs<'_> {
         text.lines().any(|line| line.splitn_str(3, " ").take(2).any(|end| end == id.as_bytes()))
     }
 
-    /// Whether a branch had another name when it was at a commit, and has its own by nothing but git's renaming: its reflog goes
-    /// along. It was there at this time at the latest, in seconds since 1970, or oxundo has brought it there.
-    pub fn was_called(&self, name: &str, old: &str, (commit, until): (ObjectId, i64)) -> bool {
-        let (text, id) = (self.log_of(name), commit.to_string());
+    /// Whether a branch had another name when it was there, and has its own by nothing but git's renaming: its reflog goes along.
+    pub fn was_called(&self, name: &str, old: &str, was: &Was) -> bool {
+        let (text, id) = (self.log_of(name), was.commit.to_string());
         let [name, old] = [name, old].map(lossless::decode);
         let (mut was_there, mut called) = (false, None);
         for line in text.lines().filter_map(Line::read) {
-            let is_in_time = line.at.is_some_and(|at| at <= until) || line.said.starts_with(OWN);
+            let is_in_time = line.at.is_some_and(|at| at <= was.until) || line.said.starts_with(OWN);
             was_there |= line.to == id.as_bytes() && is_in_time;
             if let Some((from, to)) = names_after(COPIED, line.said)
                 && was_there
@@ -57,14 +74,28 @@ impl Refs<'_> {
             {
                 return false;
             }
-            if let Some((from, to)) = names_after(RENAMED, line.said)
-                && (called == Some(from) || called.is_none() && was_there && from == old)
-            {
-                called = Some(to);
+            let Some((from, to)) = names_after(RENAMED, line.said).filter(|_| was_there) else { continue };
+            if was.named.is_some_and(|named| line.at.is_none_or(|at| at <= named)) {
+                continue;
+            }
+            match called {
+                Some(is) if is == from => called = Some(to),
+                None if from == old => called = Some(to),
+                // It had that name itself when it was there.
+                None if !is_in_time => return false,
+                _ => {}
             }
         }
         // A copy of it has all these lines, and another name.
         called == Some(&name[..])
+    }
+
+    /// Whether a branch has its name by a later rename, and had another when it was there.
+    pub fn is_another_since(&self, name: &str, was: &Was) -> bool {
+        let (text, own) = (self.log_of(name), lossless::decode(name));
+        let mut later = text.lines().rev().filter_map(Line::read).filter(|line| line.at > was.named);
+        later.any(|line| names_after(RENAMED, line.said).is_some_and(|(_, to)| to == &own[..]))
+            && !self.was_called(name, name, was)
     }
 
     /// Whether oxundo itself has brought a branch to where it is.

@@ -5,15 +5,15 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
-use crate::git::repo::clock::parse_rfc3339;
+use crate::git::refs::evidence::Was;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
-use crate::model::checkpoint::{Checkpoint, Head, short_branch, shown_place, uncovered_changes};
+use crate::model::checkpoint::{Checkpoint, Head, branch_changes, short_branch, shown_place, uncovered_changes};
 use crate::model::names::{Names, names_now, rename};
 use crate::model::place::base_of;
 use crate::model::planner::TurnDelta;
 use crate::model::turn::Turn;
-use crate::ops::called::{Renamed, Tips, called_now};
+use crate::ops::called::{Renamed, Tips, called_now, named_at, seconds};
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
 use crate::ops::turn::goal_with_dirty_commit;
@@ -79,6 +79,7 @@ impl Way {
     pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves, now: &Checkpoint) -> Result<Self> {
         let mut legs = Self::default();
         let (mut head, mut there) = (view.head.clone(), now.branches.clone());
+        let walked_until = range.turns.iter().map(|turn| seconds(turn.ended_at.as_ref())).max().unwrap_or(i64::MAX);
         for (at, turn) in range.turns.iter().enumerate() {
             let is_last = at + 1 == range.turns.len();
             let (mut before, mut after) = ends(view, range, at, &head)?;
@@ -87,7 +88,7 @@ impl Way {
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
             }
-            legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], &there)?;
+            legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (&there, walked_until))?;
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
             } else if at == 0 {
@@ -146,26 +147,44 @@ impl Way {
         view: &View<'_>,
         (turn, direction): (&Turn, Direction),
         [before, after]: [&mut Checkpoint; 2],
-        there: &Tips,
+        (there, walked_until): (&Tips, i64),
     ) -> Result<()> {
         let refs = Refs::new(view.repo);
-        let ended = turn.ended_at.as_ref();
-        // What the user took off with git may have left a branch that the turn made.
-        let is_by_hand = direction == Direction::Forward && view.place()?.by_hand.contains(&turn.turn);
+        let [began, ended] = [seconds(Some(&turn.began_at)), seconds(turn.ended_at.as_ref())];
         let ends = match direction {
             Direction::Back => vec![(&*after, ended)],
-            Direction::Forward if is_by_hand => vec![(&*before, Some(&turn.began_at)), (&*after, ended)],
-            Direction::Forward => vec![(&*before, Some(&turn.began_at))],
+            // What the user took off with git may have left a branch that the turn made.
+            Direction::Forward if view.place()?.by_hand.contains(&turn.turn) => {
+                vec![(&*before, began), (&*after, ended)]
+            }
+            Direction::Forward => vec![(&*before, began)],
         };
-        let known = |name: &str| {
-            let known = self.renamed.iter().find_map(|renamed| renamed.names.get(name));
-            known.filter(|to| there.contains_key(*to)).cloned()
-        };
+        let is_known = |name: &str| [&*before, &*after].iter().any(|state| state.branches.contains_key(name));
         let names = names_now(before, after, |name| {
-            let (tip, at) = ends.iter().find_map(|(end, at)| Some((*end.branches.get(name)?, at)))?;
-            let until = at.and_then(|at| parse_rfc3339(at)).unwrap_or(i64::MAX);
-            known(name).or_else(|| called_now(&refs, name, (tip, until), there))
+            let (commit, until) = ends.iter().find_map(|(end, at)| Some((*end.branches.get(name)?, *at)))?;
+            let known = self.renamed.iter().find_map(|renamed| renamed.names.get(name));
+            if let Some(to) = known.filter(|to| there.contains_key(*to)) {
+                return Some(to.clone());
+            }
+            // What the turns of this walk did to names that were there is in the records.
+            let was = |other: &str| Was {
+                commit,
+                until,
+                named: named_at(turn).or_else(|| is_known(other).then_some(walked_until)),
+            };
+            let called = called_now(&refs, name, was, there);
+            let is_left = |to: &String| before.branches.contains_key(name) || there.get(to) == Some(&commit);
+            called.filter(|to| direction == Direction::Back || is_left(to))
         });
+        let named = named_at(turn).unwrap_or(walked_until);
+        for name in branch_changes(before, after).into_keys().filter(|name| !names.contains_key(name)) {
+            let tip = ends[0].0.branches.get(&name).filter(|tip| there.get(&name) == Some(*tip));
+            if let Some(tip) = tip
+                && refs.is_another_since(&name, &Was { named: Some(named), ..Was::at(*tip) })
+            {
+                return Err(is_another(turn, &name, *tip).into());
+            }
+        }
         if !names.is_empty() {
             for state in [before, after] {
                 rename(state, &names);
@@ -220,12 +239,24 @@ fn check_is_begun(turn: &Turn, direction: Direction, before: &Checkpoint, head: 
         .into())
 }
 
+/// The refusal to move a branch to which the user has given the name of the turn's own.
+fn is_another(turn: &Turn, name: &str, left: ObjectId) -> Refusal {
+    let shown = short_branch(name);
+    let [word, kept] = [shown.to_string(), format!("{shown}-kept")].map(|name| shell_word(name.as_bytes()));
+    let line = format!("git branch -m {word} {kept} && git branch {word} {}", left.to_hex_with_len(10));
+    let message = format!("'{shown}' is another branch since turn {}, which was renamed to that", turn.turn);
+    Refusal::new(Code::Branch, message)
+        .hint(format!("run '{line}' to keep it under another name, then the same command again"))
+}
+
 /// The refusal for a turn that has switched branches, or has moved the one that HEAD is on beside another, where HEAD is not on the
 /// one on which the walk enters it.
 fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Result<Refusal> {
     let refs = Refs::new(view.repo);
     let called = match (&start.branch, start.commit) {
-        (Some(name), Some(commit)) => called_now(&refs, name, (commit, i64::MAX), &refs.branches()?),
+        (Some(name), Some(commit)) => {
+            called_now(&refs, name, |_| Was { named: named_at(turn), ..Was::at(commit) }, &refs.branches()?)
+        }
         _ => None,
     };
     let branch = called.as_deref().or(start.branch.as_deref());

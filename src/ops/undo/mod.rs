@@ -9,6 +9,7 @@ pub mod remade;
 
 use crate::error::{Code, Refusal};
 use crate::git::refs::Refs;
+use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
 use crate::model::bytes::{exact, in_quotes, quoted_line, sanitized, shell_word};
@@ -296,7 +297,8 @@ impl PlannedUndo {
     fn reword(&self, view: &View<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
         let mut made = Vec::new();
         for renamed in &self.prepared.renamed {
-            let (turn, after) = self.under_new_names(view, renamed.turn)?;
+            let (mut turn, after) = self.under_new_names(view, renamed.turn)?;
+            turn.named_at = Some(rfc3339_now());
             update.put_checkpoint(turn.turn, Side::After, &after)?;
             update.put_turn(&turn)?;
             if renamed.throughout {

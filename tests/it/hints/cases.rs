@@ -186,6 +186,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e w.txt",
     ),
     case(
+        "'…' is another branch since turn …, which was renamed to that",
+        "git branch older HEAD~1; turn 'git branch nw; echo z >>one'; s=$(date +%s); until test $(date +%s) -gt $s; do sleep 0.05; done; git branch -M older nw; git branch -f nw HEAD~1",
+        "oxundo undo",
+        "! git rev-parse -q --verify nw && git rev-parse -q --verify nw-kept",
+    ),
+    case(
         "turn … changed … as well as …, where HEAD is to be",
         "turn 'echo c >c; git add c; git commit -qm c; git branch x'; git switch -q x; git branch -m main m2",
         "oxundo undo",
