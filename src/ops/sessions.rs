@@ -10,10 +10,12 @@ use crate::model::plan::Op;
 use crate::model::step::{Share, Step};
 use crate::model::turn::Turn;
 use crate::ops::conversation::Conversations;
+use crate::ops::dropped;
 use crate::ops::made::PlannedTurn;
 use crate::ops::revert;
 use crate::ops::revert::Which;
 use crate::ops::steps::{TakenOut, inverse_of, take_out};
+use crate::ops::switching;
 use crate::ops::turn::{meanwhile, states};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
@@ -90,8 +92,25 @@ fn last_of(view: &View<'_>, session: &str) -> Result<Turn> {
             return Err(refusal.hint(format!("run 'oxundo redo --to {undone}' to bring it back")).into());
         }
     }
-    let refusal = Refusal::new(Code::NotFound, format!("session '{}' has no turn here", sanitized(session)));
-    Err(refusal.hint("run 'oxundo log --all --json' to see the sessions of the turns").into())
+    Err(not_done(view, session)?.into())
+}
+
+/// The refusal where no turn of a session is done or undone on HEAD's line.
+fn not_done(view: &View<'_>, session: &str) -> Result<Refusal> {
+    let session_shown = sanitized(session);
+    let all = view.timeline.turns()?;
+    let Some(turn) = all.values().rev().find(|turn| turn.sessions().iter().any(|part| part.id == Some(session))) else {
+        let refusal = Refusal::new(Code::NotFound, format!("session '{session_shown}' has no turn here"));
+        return Ok(refusal.hint("run 'oxundo log --all --json' to see the sessions of the turns"));
+    };
+    let number = turn.turn;
+    dropped::check(view, number)?;
+    let refusal =
+        nothing(Op::Undo, &format!("turn {number}, the last one of session '{session_shown}', is not done here"));
+    Ok(match switching::to_turn(view, turn)? {
+        Some(switch) => refusal.hint(format!("run '{switch}' to go to where it is done, then the same command again")),
+        None => refusal.hint(format!("run 'oxundo redo --to {number}' to go to it")),
+    })
 }
 
 /// Refuses where it is not known of each change whose it is.

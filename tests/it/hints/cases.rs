@@ -712,6 +712,18 @@ pub(super) const CASES: &[Case] = &[
         "test -e three",
     ),
     case(
+        NOTHING,
+        "oxundo -q run --session s -- sh -c 'echo 3 >three; git add three; git commit -qm three'; git switch -qc o HEAD~1; turn 'echo 4 >four'",
+        "oxundo undo --session s",
+        "! test -e three && test $(git branch --show-current) = main",
+    ),
+    case(
+        NOTHING,
+        "oxundo -q run --session s -- sh -c 'echo 3 >three'; oxundo -q undo; turn 'echo 4 >four'",
+        "oxundo undo --session s",
+        "test -e three",
+    ),
+    case(
         "git has not shown all of it, and says why above",
         "git config diff.external false",
         "oxundo diff 1",
