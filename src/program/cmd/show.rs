@@ -145,6 +145,12 @@ fn or_path(error: Error, word: &str) -> Error {
 
 /// Shows what is in a state, or one of its files: what stands behind the name, or is given besides.
 fn content(view: &View<'_>, ui: &Ui, args: &ShowArgs, state: &str, rest: &[u8]) -> Result<Option<Shown>> {
+    if state.is_empty() {
+        // As git writes a path in its index.
+        let message = format!("'{}' has no turn before its colon", sanitized(&args.turn.to_string_lossy()));
+        let last = quoted_line(&line([&b"show"[..], &[b"@", args.turn.as_bytes()].concat()]));
+        return Err(Refusal::new(Code::Usage, message).hint(format!("run {last} for the last turn")).into());
+    }
     let given = || args.path.as_deref().map(OsStr::as_bytes);
     let (side, path) = match rest {
         b"" | b"after" => ("", given()),

@@ -750,6 +750,7 @@ pub(super) const CASES: &[Case] = &[
     none("'…' is a range of turns, and one turn is wanted", "", "oxundo restore 1..2"),
     none("'…' is not a turn: a range has two ends, with two dots between them", "", "oxundo show 1...2"),
     none("'…' is not a turn: give a number, @, @~N or a commit id", "", "oxundo show 'x y'"),
+    none("'…' has no turn before its colon", "", "oxundo show :one"),
     case("'…' is not a turn: give a number, @, @~N or a commit id", "rm f", "oxundo restore one", "test -e one"),
     case("'…' is a step, and a whole turn is wanted: …", STEP, "oxundo squash @.1", "oxundo show @.1 | grep three"),
     none("there is no plan '…' here", "", "oxundo apply x"),
