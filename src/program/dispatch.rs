@@ -8,7 +8,7 @@ use crate::program::args::{Cli, Color, Command, GlobalArgs, HookArgs, RedoArgs, 
 use crate::program::cmd;
 use crate::program::parse::parse;
 use crate::program::typed::in_the_same_way;
-use crate::program::ui::{Ui, Unanswered};
+use crate::program::ui::{Answer, Ui, Unanswered};
 use crate::program::usage;
 use std::ffi::OsString;
 use std::io::Write;
@@ -239,21 +239,50 @@ fn report(ui: &Ui, report: &cmd::init::SetupReport) -> anyhow::Result<ExitCode> 
 /// Help and the version as clap prints them; what is wrong in words of its own.
 fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
     // What comes behind `--` is the agent's.
-    let mut own = args.iter().take_while(|arg| *arg != "--");
-    let json = own.any(|arg| arg == "--json" || arg.as_encoded_bytes().starts_with(b"--json="));
+    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    let is_json = |arg: &OsString| arg == "--json" || arg.as_encoded_bytes().starts_with(b"--json=");
+    let json = args[..end].iter().any(is_json);
     let ui = Ui { json, hints: true, ..Ui::default() };
     ui.colors(None);
     if !error.use_stderr() {
-        let told = if usage::is_for_all(args) {
-            Ui::raw(usage::SHORT.as_bytes())
-        } else {
-            error.print().and_then(|()| Ui::out().flush()).map_err(Unanswered)
-        };
-        return concluded(&ui, told.map(|()| ExitCode::SUCCESS).map_err(Into::into), None);
+        return help(&ui, error, args);
+    }
+    if json {
+        // `help` is clap's, and takes no option.
+        let plain: Vec<OsString> = args.iter().filter(|arg| !is_json(arg)).cloned().collect();
+        if let Err(asked) = Cli::parsed(&plain)
+            && !asked.use_stderr()
+        {
+            return help(&ui, &asked, args);
+        }
     }
     let refusal = in_the_same_way(usage::refusal(error, args), args);
     ui.refuse(&refusal);
     ExitCode::from(refusal.code.exit())
+}
+
+/// Help, or the version.
+fn help(ui: &Ui, asked: &clap::Error, args: &[OsString]) -> ExitCode {
+    let for_all = usage::is_for_all(args).then_some(usage::SHORT);
+    let told = match for_all {
+        _ if ui.json => ui.answer(&Text(for_all.map_or_else(|| asked.render().to_string(), str::to_owned))),
+        Some(text) => Ui::raw(text.as_bytes()).map_err(Into::into),
+        None => asked.print().and_then(|()| Ui::out().flush()).map_err(|error| Unanswered(error).into()),
+    };
+    concluded(ui, told.map(|()| ExitCode::SUCCESS), None)
+}
+
+/// What is text alone.
+struct Text(String);
+
+impl Answer for Text {
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        Ok(serde_json::json!({"text": self.0}))
+    }
+
+    fn text(&self) -> String {
+        self.0.clone()
+    }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
