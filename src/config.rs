@@ -131,7 +131,7 @@ impl Config<'_> {
     /// `oxundo.edits`: what undo and redo do with the user's edits: `merge` (default), `refuse`
     /// or `overwrite`.
     pub fn edits(self) -> Result<Edits> {
-        let choices = [("merge", Edits::Merge), ("refuse", Edits::Refuse), ("overwrite", Edits::Overwrite)];
+        let choices = Edits::ALL.map(|edits| (edits.word(), edits));
         self.choice("edits", &choices)
     }
 

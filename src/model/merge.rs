@@ -44,6 +44,20 @@ pub enum Edits {
     Overwrite,
 }
 
+impl Edits {
+    /// What there is to choose from.
+    pub const ALL: [Self; 3] = [Self::Merge, Self::Refuse, Self::Overwrite];
+
+    /// The word for it, in settings and on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Merge => "merge",
+            Self::Refuse => "refuse",
+            Self::Overwrite => "overwrite",
+        }
+    }
+}
+
 /// The blobs of a three-way merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blobs {

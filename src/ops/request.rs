@@ -74,8 +74,6 @@ impl Default for Request {
     }
 }
 
-const EDITS: [(&str, Edits); 3] = [("merge", Edits::Merge), ("refuse", Edits::Refuse), ("overwrite", Edits::Overwrite)];
-
 impl Request {
     /// To redo.
     pub fn redo() -> Self {
@@ -106,8 +104,7 @@ impl Request {
     /// What becomes of the user's edits, where that is said.
     #[must_use]
     pub fn edits(self, edits: Option<Edits>) -> Self {
-        let word = |edits| EDITS.iter().find(|(_, known)| *known == edits).map(|(word, _)| (*word).to_owned());
-        Self { edits: edits.and_then(word), ..self }
+        Self { edits: edits.map(|edits| edits.word().to_owned()), ..self }
     }
 
     /// What it is.
@@ -203,7 +200,7 @@ impl Request {
 
     fn given_edits(&self) -> Option<Edits> {
         let word = self.edits.as_deref()?;
-        EDITS.iter().find(|(known, _)| *known == word).map(|(_, edits)| *edits)
+        Edits::ALL.into_iter().find(|edits| edits.word() == word)
     }
 
     fn plan_whole(&self, view: &View<'_>) -> Result<Planned> {

@@ -106,21 +106,23 @@ impl Deed {
     }
 
     /// The command line that does it.
-    pub fn line(&self) -> Vec<OsString> {
-        let words: Vec<OsString> = match self {
-            Self::Go { to, forward: true } => ["redo", "--to", to].map(Into::into).into(),
-            Self::Go { to, .. } => ["undo", "--to", to].map(Into::into).into(),
-            Self::Exact(state) => ["restore", "--exact", state].map(Into::into).into(),
-            Self::Only(name) => ["undo", "--only", name].map(Into::into).into(),
-            Self::Revert(turn) => ["undo", "--revert", "--to", &turn.to_string()].map(Into::into).into(),
-            Self::Path { state, path } => vec!["restore".into(), state.into(), "--".into(), literal(path)],
+    pub fn line(&self, edits: Option<Edits>) -> Vec<OsString> {
+        let (name, words): (&str, Vec<OsString>) = match self {
+            Self::Go { to, forward: true } => ("redo", ["--to", to].map(Into::into).into()),
+            Self::Go { to, .. } => ("undo", ["--to", to].map(Into::into).into()),
+            Self::Exact(state) => ("restore", ["--exact", state].map(Into::into).into()),
+            Self::Only(name) => ("undo", ["--only", name].map(Into::into).into()),
+            Self::Revert(turn) => ("undo", ["--revert", "--to", &turn.to_string()].map(Into::into).into()),
+            Self::Path { state, path } => ("restore", vec![state.into(), "--".into(), literal(path)]),
             Self::Hunks(request) => {
                 let asked = shell_words::split(&request.line()).unwrap_or_default();
-                asked.into_iter().skip(1).filter(|word| word != "--plan").map(Into::into).collect()
+                return asked.into_iter().filter(|word| word != "--plan").map(Into::into).collect();
             }
-            Self::Branch { name, turn } => ["branch", name, turn].map(Into::into).into(),
+            Self::Branch { name, turn } => ("branch", [name, turn].map(Into::into).into()),
         };
-        ["oxundo".into()].into_iter().chain(words).collect()
+        // restore asks nobody's leave.
+        let edits = edits.filter(|_| name != "restore").map(|edits| format!("--edits={}", edits.word()).into());
+        ["oxundo", name].map(Into::into).into_iter().chain(edits).chain(words).collect()
     }
 
     fn command(&self) -> Command {
@@ -190,4 +192,27 @@ fn changed(view: &View<'_>, plan: &Plan) -> Result<Vec<Changed>> {
         Changed { path: path.clone(), shown: shown(path.as_bstr()), action, lines }
     });
     Ok(all.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::args::Cli;
+
+    #[test]
+    fn the_line_of_a_deed_says_what_becomes_of_edits_and_can_be_typed() {
+        let deeds = [
+            (Deed::Go { to: "1".into(), forward: false }, "oxundo undo --edits=overwrite --to 1"),
+            (Deed::Go { to: "2".into(), forward: true }, "oxundo redo --edits=overwrite --to 2"),
+            (Deed::Only("2.1".into()), "oxundo undo --edits=overwrite --only 2.1"),
+            (Deed::Revert(1), "oxundo undo --edits=overwrite --revert --to 1"),
+            (Deed::Branch { name: "b".into(), turn: "1".into() }, "oxundo branch --edits=overwrite b 1"),
+            (Deed::Exact("1".into()), "oxundo restore --exact 1"),
+        ];
+        for (deed, expected) in deeds {
+            let line = deed.line(Some(Edits::Overwrite));
+            assert_eq!(line.join(" ".as_ref()), expected);
+            assert!(Cli::parsed(&line).is_ok(), "{expected}");
+        }
+    }
 }

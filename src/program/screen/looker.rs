@@ -153,7 +153,7 @@ fn look(top: &Path, edits: Option<Edits>, jobs: &Receiver<Job>, send: &Sender<Ne
                     let _ = send.send(News::Told(*reading, wanted.deed.clone(), Ok(Box::new(told))));
                 }
                 Err(error) => {
-                    let refusal = as_typed(to_refusal(&error), &wanted.deed.line());
+                    let refusal = as_typed(to_refusal(&error), &wanted.deed.line(edits));
                     let _ = send.send(News::Told(*reading, wanted.deed.clone(), Err(refusal)));
                 }
             }

@@ -67,7 +67,8 @@ pub fn run(repo: &Repo, ui: &Ui, edits: Option<Edits>) -> Result<ExitCode> {
         }
     };
     let heard = ui.heard();
-    let done = deed.done(repo, &heard, edits, &told).map_err(|error| as_typed(to_refusal(&error), &deed.line()))?;
+    let done =
+        deed.done(repo, &heard, edits, &told).map_err(|error| as_typed(to_refusal(&error), &deed.line(edits)))?;
     ui.answer(&done)?;
     Ok(ExitCode::SUCCESS)
 }
