@@ -1,5 +1,7 @@
 //! What a caller should hear though nothing failed.
 
+use crate::model::bytes::with_quoted_lines;
+
 /// One of them, in a sentence of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -13,12 +15,12 @@ pub struct Warning {
 impl Warning {
     /// With this message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), is_vital: false }
+        Self { message: with_quoted_lines(message), is_vital: false }
     }
 
     /// With this message, that nobody may miss.
     pub(crate) fn vital(message: impl Into<String>) -> Self {
-        Self { message: message.into(), is_vital: true }
+        Self { message: with_quoted_lines(message), is_vital: true }
     }
 }
 

@@ -3,7 +3,7 @@
 
 pub mod failure;
 
-use crate::model::bytes::quoted;
+use crate::model::bytes::{quoted, with_quoted_lines};
 use gix::bstr::{BString, ByteSlice};
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -132,14 +132,14 @@ impl Refusal {
     /// Adds what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        self.hints.push(with_quoted_lines(hint));
         self
     }
 
     /// Adds what to do next, where there is something.
     #[must_use]
     pub fn hints(mut self, hints: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.hints.extend(hints.into_iter().map(Into::into));
+        self.hints.extend(hints.into_iter().map(with_quoted_lines));
         self
     }
 

@@ -101,6 +101,44 @@ pub fn quoted_line(line: &str) -> String {
     if line.contains('\'') { format!("`{line}`") } else { format!("'{line}'") }
 }
 
+/// With what a line to type begins.
+const PROGRAMS: [&str; 10] = ["git", "oxundo", "rm", "mv", "cd", "chmod", "chattr", "mkdir", "unset", "export"];
+
+/// A sentence with its lines to type as [`quoted_line`] has them, where some are in single quotes and have such words.
+pub fn with_quoted_lines(text: impl Into<String>) -> String {
+    let text = text.into();
+    let begins = |at: usize| {
+        PROGRAMS.iter().any(|program| text[at + 1..].strip_prefix(program).is_some_and(|rest| rest.starts_with(' ')))
+    };
+    let (mut told, mut from) = (String::new(), 0);
+    while let Some(at) = text[from..].match_indices('\'').map(|(at, _)| from + at).find(|at| begins(*at)) {
+        let Some(end) = end_of_line(&text[at + 1..]).map(|end| at + 1 + end) else { break };
+        told.push_str(&text[from..at]);
+        told.push_str(&quoted_line(&text[at + 1..end]));
+        from = end + 1;
+    }
+    told + &text[from..]
+}
+
+/// Where the quote is that ends a line: one that begins a word, or follows an escaped one, is of a word of the line, as
+/// [`shell_word`] has them.
+fn end_of_line(line: &str) -> Option<usize> {
+    let (mut begins_word, mut is_open, mut is_escaped) = (true, None, false);
+    for (at, c) in line.char_indices() {
+        match (c, is_open) {
+            _ if is_escaped => (is_escaped, begins_word) = (false, is_open.is_none()),
+            ('\\', None | Some('$')) => is_escaped = true,
+            ('\'', Some(_)) => (is_open, begins_word) = (None, false),
+            ('\'', None) if begins_word => is_open = Some('\''),
+            ('\'', None) if line[..at].ends_with('$') => is_open = Some('$'),
+            ('\'', None) => return Some(at),
+            (_, None) => begins_word = matches!(c, ' ' | '='),
+            _ => {}
+        }
+    }
+    None
+}
+
 /// The line that shows a state, which may have a name of the user's.
 pub fn shown_by(state: &str) -> String {
     quoted_line(&format!("oxundo show {}", shell_word(state)))
@@ -208,6 +246,23 @@ pub mod lossless {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_with_quotes_of_its_own_is_in_others() {
+        let told = [
+            ("run 'git switch main' first, or 'oxundo log'", "run 'git switch main' first, or 'oxundo log'"),
+            ("'a b' is no branch: run 'git switch 'a b'' first", "'a b' is no branch: run `git switch 'a b'` first"),
+            (r"run 'git switch 'q'\''8'', or 'git log'", r"run `git switch 'q'\''8'`, or 'git log'"),
+            (r"run 'git stash push -- ':/it'\''s a.txt'' or", r"run `git stash push -- ':/it'\''s a.txt'` or"),
+            (r"run 'oxundo show $'a\'\001'' to see", r"run `oxundo show $'a\'\001'` to see"),
+            ("run 'oxundo x --file='a b' c': it", "run `oxundo x --file='a b' c`: it"),
+            ("run `git switch 'a b'` first", "run `git switch 'a b'` first"),
+            ("'git is quoted", "'git is quoted"),
+        ];
+        for (text, expected) in told {
+            assert_eq!(with_quoted_lines(text), expected);
+        }
+    }
 
     #[test]
     fn a_shell_reads_the_very_bytes_of_a_word() {

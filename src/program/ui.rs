@@ -2,7 +2,7 @@
 
 use crate::error::{Refusal, without_number};
 use crate::git::objects::print::{DiffForm, DiffStyle};
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{sanitized, with_quoted_lines};
 use crate::ops::outcome::versioned;
 use crate::program::args::Color;
 use crate::program::going_on;
@@ -131,7 +131,7 @@ impl Ui {
         if !self.quiet && self.hints {
             let typed = TYPED.get().map(Vec::as_slice).unwrap_or_default();
             for hint in answer.hints() {
-                Self::note("hint", &for_the_same_place(&hint, typed));
+                Self::note("hint", &for_the_same_place(&with_quoted_lines(hint), typed));
             }
         }
         Ok(())

@@ -12,24 +12,17 @@ const FILLED_IN: [(&str, &str); 4] =
     [("COMMAND", "true"), ("NAME", "A"), ("ADDRESS", "a@example.com"), ("DIRECTORY", "../home/stores")];
 
 /// With what a line begins.
-const BEGINNINGS: [&str; 11] =
-    ["'oxundo ", "'git ", "`oxundo ", "'rm ", "'mv ", "'cd ", "'unset ", "'export ", "'chmod ", "'chattr ", "'mkdir "];
+const PROGRAMS: [&str; 10] = ["oxundo", "git", "rm", "mv", "cd", "unset", "export", "chmod", "chattr", "mkdir"];
 
-/// The lines in a hint that are to be typed, in their order.
+/// The lines in a hint that are to be typed, in their order: in single quotes, or in backticks where they have such themselves.
 fn lines(hint: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = hint;
-    while let Some(at) = BEGINNINGS.iter().filter_map(|start| rest.find(start)).min() {
-        let quote = if rest[at..].starts_with('`') { '`' } else { '\'' };
+    let begins = |text: &str| PROGRAMS.iter().any(|name| text.strip_prefix(name).is_some_and(|it| it.starts_with(' ')));
+    let quotes = ['\'', '`'];
+    while let Some((at, quote)) = rest.match_indices(quotes).find(|(at, _)| begins(&rest[at + 1..])) {
         let line = &rest[at + 1..];
-        // It ends where the words in it that are in quotes are closed.
-        let is_end = |end: &usize| {
-            let is_open = quote == '\'' && line[..*end].matches('\'').count() % 2 == 1;
-            let goes_on = |next: char| next.is_alphanumeric() || next == '/';
-            let is_pathspec = [":/", ":("].iter().any(|magic| line[end + 1..].starts_with(magic));
-            !is_open && !line[end + 1..].starts_with(goes_on) && !is_pathspec
-        };
-        let Some(end) = line.match_indices(quote).map(|(end, _)| end).find(is_end) else { break };
+        let Some(end) = line.find(quote) else { break };
         lines.push(line[..end].to_owned());
         rest = &line[end + 1..];
     }
@@ -276,7 +269,7 @@ fn a_hint_has_the_line_that_was_typed() {
     repo.turn(Mode::Ghost, "echo 1 >'a b'");
     repo.write("a b", "mine\n");
     let told = typed(&repo, "oxundo -C . undo --edits merge --to 0").err();
-    assert!(told.contains("run 'git -C . stash push -u -- ':/a b'' to put these changes away, then 'oxundo -C . undo --edits merge --to 0' again"), "{told}");
+    assert!(told.contains("run `git -C . stash push -u -- ':/a b'` to put these changes away, then 'oxundo -C . undo --edits merge --to 0' again"), "{told}");
     assert!(told.contains("or run 'oxundo -C . undo --edits=overwrite --to 0', which keeps"), "{told}");
 }
 

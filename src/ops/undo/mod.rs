@@ -74,13 +74,12 @@ pub fn plan(view: &View<'_>, op: Op, extent: &Extent, edits: Option<Edits>) -> R
 fn on_its_branch(view: &View<'_>, op: Op, range: &TurnRange, error: anyhow::Error) -> anyhow::Error {
     let Some(goal) = range.turns[range.back..].last().filter(|_| op == Op::Redo) else { return error };
     match error.downcast::<Refusal>() {
-        Ok(mut refusal) if refusal.code == Code::Branch => {
-            if let Ok(Some(switch)) = switching::to_turn(view, goal) {
-                refusal.hints = vec![format!("run '{switch}' to go to where turn {} is done", goal.turn)];
-            }
-            refusal.into()
-        }
-        Ok(refusal) => refusal.into(),
+        Ok(refusal) => match switching::to_turn(view, goal) {
+            Ok(Some(switch)) if refusal.code == Code::Branch => Refusal { hints: Vec::new(), ..refusal }
+                .hint(format!("run '{switch}' to go to where turn {} is done", goal.turn))
+                .into(),
+            _ => refusal.into(),
+        },
         Err(error) => error,
     }
 }
