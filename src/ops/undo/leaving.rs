@@ -422,12 +422,15 @@ fn check_checked_out(view: &View<'_>, plan: &Plan, to: Option<&String>) -> Resul
 }
 
 fn check_names(view: &View<'_>, plan: &Plan) -> Result<()> {
-    let mut made = plan.branches.iter().filter(|branch| branch.from.is_none()).map(|branch| &branch.name).peekable();
+    let branches = plan.branches.iter().map(|it| (&it.name, it.from.is_none(), it.to.is_none()));
+    let symbolic = plan.symbolic.iter().map(|it| (&it.name, it.from.is_none(), it.to.is_none()));
+    let moves: Vec<_> = branches.chain(symbolic).collect();
+    let mut made = moves.iter().filter(|(_, is_new, _)| *is_new).map(|(name, ..)| *name).peekable();
     if made.peek().is_none() {
         return Ok(());
     }
     let (branches, symbolic) = Refs::new(view.repo).all_branches()?;
-    let goes = |name: &String| plan.branches.iter().any(|branch| branch.name == *name && branch.to.is_none());
+    let goes = |name: &String| moves.iter().any(|(other, _, is_gone)| *is_gone && *other == name);
     let stays = || branches.keys().chain(symbolic.keys()).filter(|name| !goes(name));
     let Some((name, other)) = made.find_map(|name| Some((name, in_the_way_of(name, stays())?))) else { return Ok(()) };
     let (shown, other) = (short_branch(name), short_branch(other));
