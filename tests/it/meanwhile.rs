@@ -804,8 +804,8 @@ fn what_goes_with_a_turn_that_is_overwritten_is_named() {
         let refused = repo.oxundo(["undo", "--only", "1.1"]);
         refused.exits(3);
         let lines = [
-            "run 'oxundo undo --only 1.1 -- :/ ':(top,exclude,literal)both.txt'' to take out all but it",
-            "run 'oxundo restore 1.1:before -- ':(top,literal)both.txt'' to go back there with it alone",
+            "run `oxundo undo --only 1.1 -- :/ ':(top,exclude,literal)both.txt'` to take out all but it",
+            "run `oxundo restore 1.1:before -- ':(top,literal)both.txt'` to go back there with it alone",
         ];
         for line in lines {
             assert!(refused.err().contains(line), "{line}: {refused:?}");
