@@ -408,3 +408,27 @@ fn a_hint_that_puts_a_branch_aside_is_not_followed_as_a_rename() {
     repo.oxundo(["redo"]).success();
     assert_eq!(repo.git(["branch", "--show-current"]), "nw");
 }
+
+#[test]
+fn a_turn_that_is_brought_to_another_branch_leaves_those_beside_its_own() {
+    let places = ["git switch -q -c other HEAD~1", "git switch -q --detach HEAD~1"];
+    let cases =
+        places.iter().flat_map(|place| [BESIDE, MADE].map(|script| (format!("{place}; {script}"), (*place, script))));
+    check_all(cases, |(place, script)| {
+        let repo = Sandbox::new();
+        if *script == BESIDE {
+            repo.sh("git branch side");
+        }
+        repo.agent(script);
+        repo.sh(place);
+        let there = tips(&repo);
+        repo.oxundo(["redo"]).success();
+        assert!(repo.exists("one.txt"), "it is brought here");
+        repo.undo();
+        assert!(!repo.exists("one.txt"), "and taken back");
+        assert_eq!(tips(&repo), there, "it is done on its own branch all the time");
+        repo.sh("git switch -q main");
+        repo.undo();
+        assert!(!tips(&repo).contains("two"), "and undone there with all that it did");
+    });
+}

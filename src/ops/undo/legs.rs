@@ -89,6 +89,7 @@ impl Way {
                 before = (**until).clone();
             }
             legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (&there, walked_until))?;
+            leave_beside(view, turn, [&mut before, &mut after], (&head, &there))?;
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
             } else if at == 0 {
@@ -167,20 +168,17 @@ impl Way {
                 return Some(to.clone());
             }
             // What the turns of this walk did to names that were there is in the records.
-            let was = |other: &str| Was {
-                commit,
-                until,
-                named: named_at(turn).or_else(|| is_known(other).then_some(walked_until)),
-            };
+            let was =
+                |other: &str| Was { commit, until, named: named_at(turn).max(is_known(other).then_some(walked_until)) };
             let called = called_now(&refs, name, was, there);
             let is_left = |to: &String| before.branches.contains_key(name) || there.get(to) == Some(&commit);
             called.filter(|to| direction == Direction::Back || is_left(to))
         });
-        let named = named_at(turn).unwrap_or(walked_until);
+        let named = named_at(turn).max(Some(walked_until));
         for name in branch_changes(before, after).into_keys().filter(|name| !names.contains_key(name)) {
             let tip = ends[0].0.branches.get(&name).filter(|tip| there.get(&name) == Some(*tip));
             if let Some(tip) = tip
-                && refs.is_another_since(&name, &Was { named: Some(named), ..Was::at(*tip) })
+                && refs.is_another_since(&name, &Was { named, ..Was::at(*tip) })
             {
                 return Err(is_another(turn, &name, *tip).into());
             }
@@ -276,6 +274,30 @@ fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Result<Refusal
         None => format!("run 'oxundo restore {}' to bring its files back", turn.turn),
     };
     Ok(Refusal::new(Code::Branch, message).hint(hint))
+}
+
+/// Where a turn is brought to another branch, and is done on its own still, what it did to branches beside that stays as it is: it was
+/// not brought along, and is not taken back.
+fn leave_beside(
+    view: &View<'_>,
+    turn: &Turn,
+    [before, after]: [&mut Checkpoint; 2],
+    (head, there): (&Head, &Tips),
+) -> Result<()> {
+    let Some(made_on) = after.head.branch.clone().filter(|name| before.head.branch.as_ref() == Some(name)) else {
+        return Ok(());
+    };
+    let (Some(tip), Some(end)) = (there.get(&made_on), view.timeline.node(turn.turn)?.to) else { return Ok(()) };
+    let moved = branch_changes(before, after);
+    let is_heads = |name: &String| head.branch.as_ref() == Some(name);
+    if is_heads(&made_on) || moved.keys().any(is_heads) || !Objects::new(view.repo).is_ancestor(end, *tip)? {
+        return Ok(());
+    }
+    for name in moved.into_keys().filter(|name| *name != made_on) {
+        before.branches.remove(&name);
+        after.branches.remove(&name);
+    }
+    Ok(())
 }
 
 /// A turn goes with the commits, whatever branch holds them now: what it did to the branch that it was made on is done
