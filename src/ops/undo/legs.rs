@@ -287,7 +287,9 @@ fn leave_beside(
     let Some(made_on) = after.head.branch.clone().filter(|name| before.head.branch.as_ref() == Some(name)) else {
         return Ok(());
     };
-    let (Some(tip), Some(end)) = (there.get(&made_on), view.timeline.node(turn.turn)?.to) else { return Ok(()) };
+    // A turn that moved no branch of its own is done on none.
+    let node = view.timeline.node(turn.turn)?;
+    let (Some(tip), Some(end)) = (there.get(&made_on), node.to.filter(|_| node.moved())) else { return Ok(()) };
     let moved = branch_changes(before, after);
     let is_heads = |name: &String| head.branch.as_ref() == Some(name);
     if is_heads(&made_on) || moved.keys().any(is_heads) || !Objects::new(view.repo).is_ancestor(end, *tip)? {
