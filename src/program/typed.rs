@@ -1,11 +1,10 @@
 //! Hints for the line that was typed: they have it as it was, and their own lines have the options with which it was.
 
 use crate::error::Refusal;
-use crate::model::bytes::{quoted_line, shell_word};
+use crate::model::bytes::{quoted_line, shell_word, with_quoted_lines};
 use crate::program::args::Cli;
 use crate::program::usage::{command_at, line, run};
 use clap::error::ErrorKind;
-use std::borrow::Cow;
 use std::ffi::OsString;
 
 /// Commands that lead from state to state: what one of them refuses another may do.
@@ -44,14 +43,14 @@ pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
 pub fn in_the_same_way(mut refusal: Refusal, args: &[OsString]) -> Refusal {
     let words = words(args);
     for hint in &mut refusal.hints {
-        *hint = in_this_manner(&from_there(hint, &words), &words);
+        *hint = from_there(in_this_manner(hint, &words), &words);
     }
     refusal
 }
 
 /// A hint whose lines are for where this line was.
 pub fn for_the_same_place(hint: &str, args: &[OsString]) -> String {
-    from_there(hint, &words(args)).into_owned()
+    from_there(hint.to_owned(), &words(args))
 }
 
 fn words(args: &[OsString]) -> Vec<&[u8]> {
@@ -78,26 +77,21 @@ fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
         return hint.replace("'oxundo undo --revert'", &quoted_line(&with_option(words, "--revert")));
     }
     let again = quoted_line(&line(words));
-    in_this_manner(&from_there(hint, words), words)
+    from_there(in_this_manner(hint, words), words)
         .replace("run the same command again", &format!("run {again} again"))
         .replace("then the same command again", &format!("then {again} again"))
         .replace("run this again", &format!("run {again} again"))
 }
 
-/// A hint whose lines are for the directory that `-C` names, where that needs no quotes: they are typed where this one was.
-fn from_there<'h>(hint: &'h str, words: &[&[u8]]) -> Cow<'h, str> {
-    let at = command_at(words).unwrap_or(words.len());
-    let places = words[..at].windows(2).filter(|pair| pair[0] == b"-C").map(|pair| String::from_utf8_lossy(pair[1]));
-    let places: Vec<_> = places.collect();
-    if places.is_empty()
-        || hint.ends_with(" here")
-        || places.iter().any(|place| shell_word(place.as_bytes()) != **place)
-    {
-        return Cow::Borrowed(hint);
+/// A hint whose lines are for the directory that `-C` names: they are typed where this one was.
+fn from_there(hint: String, words: &[&[u8]]) -> String {
+    let places = words[..own_end(words)].windows(2).filter(|pair| pair[0] == b"-C").map(|pair| pair[1]);
+    let option: String = places.map(|place| format!("-C {} ", shell_word(place))).collect();
+    if option.is_empty() || hint.ends_with(" here") {
+        return hint;
     }
-    let option: String = places.iter().map(|place| format!("-C {place} ")).collect();
     let is_placed = |line: &str| line.split(' ').any(|word| word == "-C");
-    Cow::Owned(each_line(hint, &["git ", "oxundo "], |line, _| match line.split_once(' ') {
+    with_quoted_lines(each_line(&hint, &["git ", "oxundo "], |line, _| match line.split_once(' ') {
         // One that names its directory already is right.
         Some((program, rest)) if !is_placed(line) => format!("{program} {option}{rest}"),
         _ => line.to_owned(),
@@ -148,12 +142,7 @@ fn in_this_manner(hint: &str, words: &[&[u8]]) -> String {
 
 /// The options of a line that say how, and whether every command takes each.
 fn manner(words: &[&[u8]]) -> Vec<(String, bool)> {
-    let command = command_at(words).unwrap_or(words.len());
-    let is_agents = |at: &usize| {
-        let starts_one = words.get(command).is_some_and(|name| [&b"run"[..], b"acp"].contains(name));
-        words[*at] == b"--" || (starts_one && *at > command && !words[*at].starts_with(b"-"))
-    };
-    let end = (0..words.len()).find(is_agents).unwrap_or(words.len());
+    let end = own_end(words);
     let said = (0..end).filter_map(|at| {
         let text = std::str::from_utf8(words[at]).ok()?;
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
@@ -166,6 +155,14 @@ fn manner(words: &[&[u8]]) -> Vec<(String, bool)> {
         Some((value.map_or_else(|| name.to_owned(), |value| format!("{name}={}", shell_word(value))), is_global))
     });
     said.collect()
+}
+
+/// Where the words of a line end that are its own: paths, and an agent's words, come behind.
+fn own_end(words: &[&[u8]]) -> usize {
+    let command = command_at(words).unwrap_or(words.len());
+    let starts_one = words.get(command).is_some_and(|name| [&b"run"[..], b"acp"].contains(name));
+    let is_end = |at: &usize| words[*at] == b"--" || (starts_one && *at > command && !words[*at].starts_with(b"-"));
+    (0..words.len()).find(is_end).unwrap_or(words.len())
 }
 
 fn is_help(line: &str) -> bool {

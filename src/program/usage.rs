@@ -187,11 +187,26 @@ impl<'a> Typed<'a> {
         told.unwrap_or_else(|| run(&line(words[1..].iter().map(|word| word.as_encoded_bytes()))))
     }
 
-    /// The whole line with `--` before a word and those behind it.
+    /// The whole line with `--` before a word and those behind it that are no options.
     fn with_paths(&self, first: &str) -> String {
         let at = self.words.iter().rposition(|word| word == first).unwrap_or(self.words.len());
-        let (before, paths) = self.words.split_at(at);
-        line(before.iter().cloned().chain(["--".to_owned()]).chain(paths.iter().filter(|word| *word != "--").cloned()))
+        let (before, behind) = self.words.split_at(at);
+        let (mut options, mut paths, mut behind) = (Vec::new(), Vec::new(), behind.iter());
+        while let Some(word) = behind.next() {
+            match &word[..] {
+                "--" => paths.extend(behind.by_ref()),
+                "-" => paths.push(word),
+                option if option.starts_with('-') => {
+                    options.push(word);
+                    if self.takes_value(option) {
+                        options.extend(behind.next());
+                    }
+                }
+                _ => paths.push(word),
+            }
+        }
+        let dashes = "--".to_owned();
+        line(before.iter().chain(options).chain([&dashes]).chain(paths))
     }
 
     fn help(&self) -> String {

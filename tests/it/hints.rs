@@ -304,6 +304,9 @@ const MANNERS: &[(&str, &str)] = &[
     ("init --mcp", "oxundo init --mcp --all"),
     ("branch 1 other", "oxundo branch other 1"),
     ("undo gone/a.rs", "oxundo undo -- gone/a.rs"),
+    ("undo 1 a --dry-run", "oxundo undo 1 --dry-run -- a"),
+    ("undo 1 a --edits merge b", "oxundo undo 1 --edits merge -- a b"),
+    ("log a -n 3", "oxundo log -n 3 -- a"),
 ];
 
 #[test]
@@ -341,6 +344,27 @@ fn each_line_of_a_hint_is_for_the_directory_that_was_named() {
         away("oxundo -C repo undo").success();
         repo.assert_absent(name, "it is undone");
     }
+}
+
+#[test]
+fn a_directory_that_needs_quotes_is_in_the_lines_too() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one");
+    let away = |line: &str| {
+        typed(&repo, &format!("cd ..; mv repo 'my repo'; code=0; {line} || code=$?; mv 'my repo' repo; exit $code"))
+    };
+    for (line, hinted) in [
+        ("oxundo -C 'my repo' undo @", "oxundo -C 'my repo' undo"),
+        ("oxundo undo --dry-run @ -C 'my repo'", "oxundo -C 'my repo' undo --dry-run"),
+        ("oxundo -C 'my repo' undo all", "oxundo -C 'my repo' undo --to 0"),
+        ("oxundo -C 'my repo' undo 9", "oxundo -C 'my repo' undo"),
+        ("oxundo -C 'my repo' claude -p x", "oxundo -C 'my repo' run -- claude -p x"),
+    ] {
+        let told = away(line).err();
+        assert!(lines(&told).iter().any(|line| line == hinted), "{line} leads to {hinted}: {told}");
+    }
+    away("oxundo -C 'my repo' undo").success();
+    repo.assert_absent("one", "it is undone");
 }
 
 #[test]
