@@ -5,7 +5,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
-use crate::model::bytes::{sanitized, shell_word};
+use crate::model::bytes::{instead, sanitized, shell_word};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::step::{Step, StepName};
 use crate::model::timeline::TurnSpec;
@@ -165,8 +165,18 @@ pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
     }
 }
 
+/// Refuses a path without a state, as git writes one in its index.
+pub fn check_is_of_state(words: &str) -> Result<(), Refusal> {
+    if !words.starts_with(':') {
+        return Ok(());
+    }
+    let message = format!("'{}' has no turn before its colon", sanitized(words));
+    Err(Refusal::new(Code::Usage, message).hint(instead(words, &format!("@{words}"))))
+}
+
 /// As [`state_at`], or a path in such a state: `17:src/a.rs`, `tree:17.3:a.rs`. Gives the words for the state, and the path.
 pub fn state_and_path<'w>(view: &View<'_>, words: &'w str) -> Result<(Checkpoint, &'w str, Option<&'w str>)> {
+    check_is_of_state(words)?;
     let unknown = match state_at(view, words) {
         Err(error) if error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::NotFound) => error,
         state => return Ok((state?, words, None)),

@@ -1,6 +1,8 @@
 //! Every command-line type, and nothing else.
 
 use crate::model::merge::Edits;
+use crate::model::step::StepRange;
+use crate::model::timeline::{TurnSpec, range_ends};
 use clap::builder::PossibleValue;
 use clap::{Args, CommandFactory, Error, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
@@ -462,6 +464,20 @@ pub struct UndoArgs {
     /// Take only these paths out, of the worktree alone
     #[arg(last = true, value_name = "PATHSPEC", value_hint = ValueHint::AnyPath, conflicts_with = "revert")]
     pub pathspecs: Vec<OsString>,
+}
+
+impl UndoArgs {
+    /// Takes `--only 17:src/a.rs` for `--only 17 -- src/a.rs`, that very path.
+    pub fn take_path(&mut self) {
+        let Some((turn, path)) = self.only.as_deref().and_then(|only| only.split_once(':')) else { return };
+        // A worktree's name may stand before a turn, too.
+        let is_one = TurnSpec::parse(turn).is_ok() || StepRange::parse(turn).is_some() || range_ends(turn).is_some();
+        let is_side = ["", "before", "after"].contains(&path);
+        if is_one && !is_side && self.pathspecs.is_empty() {
+            self.pathspecs = vec![format!(":(literal){path}").into()];
+            self.only = Some(turn.to_owned());
+        }
+    }
 }
 
 /// Arguments of `rewind`.

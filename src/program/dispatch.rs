@@ -24,7 +24,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let args = usage::spelled_out(args);
-    let Cli { global, command } = match parse(&args) {
+    let Cli { global, mut command } = match parse(&args) {
         Ok(cli) => cli,
         // An agent takes any other exit code for a verdict on its work.
         Err(error) if cmd::hook::is_meant(&args) => {
@@ -37,6 +37,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let GlobalArgs { json, quiet, verbose, color, directory } = global;
     let mut ui = Ui { json, quiet, verbose, hints: true, color };
     ui.colors(None);
+    if let Some(Command::Undo(args)) = &mut command {
+        args.take_path();
+    }
     let Some(command) = &command else { return overview(directory.as_deref(), &mut ui) };
     if let Command::Hook(hook) = command {
         cmd::hook::run(directory.as_deref(), &ui, hook);
@@ -247,16 +250,18 @@ fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         return help(&ui, error, args);
     }
-    if json {
-        // `help` is clap's, and takes no option.
-        let plain: Vec<OsString> = args.iter().filter(|arg| !is_json(arg)).cloned().collect();
-        if let Err(asked) = Cli::parsed(&plain)
-            && !asked.use_stderr()
-        {
-            return help(&ui, &asked, args);
+    // `help` is clap's, and takes no option.
+    let plain: Vec<OsString> = args.iter().filter(|arg| !is_json(arg)).cloned().collect();
+    let refusal = match Cli::parsed(&plain) {
+        Err(asked) if json && plain.get(1).is_some_and(|name| name == "help") => {
+            if !asked.use_stderr() {
+                return help(&ui, &asked, args);
+            }
+            usage::refusal(&asked, &plain)
         }
-    }
-    let refusal = in_the_same_way(usage::refusal(error, args), args);
+        _ => usage::refusal(error, args),
+    };
+    let refusal = in_the_same_way(refusal, args);
     ui.refuse(&refusal);
     ExitCode::from(refusal.code.exit())
 }

@@ -153,3 +153,27 @@ fn a_path_that_was_not_changed_is_said_to_be_one() {
     let files = repo.json(["show", "1.4", "d/new.txt"]).1["files"].clone();
     assert_eq!((files[0]["path"].as_str(), files.as_array().map(Vec::len)), (Some("d/new.txt"), Some(1)));
 }
+
+#[test]
+fn a_path_stands_behind_a_turn_wherever_one_is_named() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >a.txt; echo 1 >b.txt");
+    repo.agent("echo 2 >>a.txt; echo 2 >>b.txt");
+    let of_a = |args: &[&str]| {
+        let files = repo.json(args.iter().copied()).1["files"].clone();
+        assert_eq!(files.as_array().map(Vec::len), Some(1), "{args:?}: {files}");
+        assert_eq!(files[0]["path"], "a.txt", "{args:?}");
+    };
+    of_a(&["diff", "1:a.txt"]);
+    of_a(&["diff", "1:a.txt", "2:a.txt"]);
+    of_a(&["diff", "1", "2:a.txt"]);
+    of_a(&["undo", "--dry-run", "--only", "2:a.txt"]);
+    for args in [["diff", ":a.txt"], ["restore", ":a.txt"], ["show", ":a.txt"]] {
+        let (code, told) = repo.json(args);
+        assert_eq!((code, &told["error"]["code"]), (2, &json!("usage")), "{told}");
+        assert!(told["error"]["hints"][0].as_str().is_some_and(|hint| hint.contains("@:a.txt")), "{told}");
+    }
+    repo.oxundo(["undo", "--only", "2:a.txt"]).success();
+    repo.assert_file("a.txt", "1\n", "it is taken out of this path");
+    repo.assert_file("b.txt", "1\n2\n", "and of no other");
+}

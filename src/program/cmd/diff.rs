@@ -21,15 +21,20 @@ use std::path::Path;
 pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let heard = ui.heard();
     let view = look(repo, &heard, "diff")?;
-    let (mut from, to) = ends(&args.turns);
-    let mut path = None;
-    if to.is_none() && args.pathspecs.is_empty() {
-        let found = state_and_path(&view, from).map_err(|error| or_paths(error, &args.turns))?;
-        (from, path) = (found.1, found.2);
-    }
+    let (from, to) = ends(&args.turns);
+    let mut literal = Vec::new();
+    let mut without_path = |words| {
+        if !args.pathspecs.is_empty() {
+            return Ok(words);
+        }
+        let (_, words, path) = state_and_path(&view, words).map_err(|error| or_paths(error, &args.turns))?;
+        literal.extend(path.map(|path| OsString::from(format!(":(literal){path}"))));
+        anyhow::Ok(words)
+    };
+    let from = without_path(from)?;
+    let to = to.map(without_path).transpose()?;
     let states = states(&view, from, to).map_err(|error| or_paths(error, &args.turns))?;
-    let literal = path.map(|path| OsString::from(format!(":(literal){path}")));
-    let pathspecs = literal.as_ref().map_or(args.pathspecs.as_slice(), std::slice::from_ref);
+    let pathspecs = if literal.is_empty() { &args.pathspecs } else { &literal };
     if ui.json {
         let files = changes(&view, &states, pathspecs)?;
         return Ok(Some(Changes(files.into_iter().map(|(_, change)| change).collect())));

@@ -14,7 +14,7 @@ use crate::model::timeline::{TurnSpec, range_ends};
 use crate::model::turn::{FileChange, Session, Turn};
 use crate::ops::diff::changes;
 use crate::ops::elsewhere::without_own_name;
-use crate::ops::resolve::{ended_turn, kept_prefix, state_at, step_of};
+use crate::ops::resolve::{check_is_of_state, ended_turn, kept_prefix, state_at, step_of};
 use crate::ops::trace;
 use crate::ops::turn::session::look;
 use crate::ops::turn::states;
@@ -145,12 +145,7 @@ fn or_path(error: Error, word: &str) -> Error {
 
 /// Shows what is in a state, or one of its files: what stands behind the name, or is given besides.
 fn content(view: &View<'_>, ui: &Ui, args: &ShowArgs, state: &str, rest: &[u8]) -> Result<Option<Shown>> {
-    if state.is_empty() {
-        // As git writes a path in its index.
-        let message = format!("'{}' has no turn before its colon", sanitized(&args.turn.to_string_lossy()));
-        let last = quoted_line(&line([&b"show"[..], &[b"@", args.turn.as_bytes()].concat()]));
-        return Err(Refusal::new(Code::Usage, message).hint(format!("run {last} for the last turn")).into());
-    }
+    check_is_of_state(&args.turn.to_string_lossy())?;
     let given = || args.path.as_deref().map(OsStr::as_bytes);
     let (side, path) = match rest {
         b"" | b"after" => ("", given()),

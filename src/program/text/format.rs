@@ -130,7 +130,10 @@ impl Format {
 }
 
 fn unknown(text: &str) -> Refusal {
-    let end = text.char_indices().nth(12).map_or(text.len(), |(at, _)| at);
+    // It ends before the next one, or what no name has.
+    let goes_on = |c: char| c.is_alphanumeric() || "(<>:-_ )".contains(c);
+    let mut behind = text.char_indices().enumerate().skip(1);
+    let end = behind.find(|(at, (_, c))| *at == 12 || !goes_on(*c)).map_or(text.len(), |(_, (at, _))| at);
     let message = format!("'{}' is no placeholder of a turn", sanitized(&text[..end]));
     let names = NAMES.map(|name| format!("%({name})")).join(" ");
     Refusal::new(Code::Usage, message).hint("run 'oxundo log --format=%h,%an,%ar,%s' to see how it goes").hint(format!(
