@@ -92,6 +92,8 @@ pub enum Cause {
     Driver(String),
     /// The user deleted it.
     Deleted,
+    /// There is a directory where it was.
+    Directory,
     /// A sparse checkout leaves it out.
     LeftOut,
     /// It would be deleted, and the user changed it.
@@ -135,6 +137,7 @@ impl Cause {
             Self::Binary => "not text".to_owned(),
             Self::Driver(name) => format!("merge driver '{name}', which oxundo does not run"),
             Self::Deleted => "deleted since".to_owned(),
+            Self::Directory => "a directory since".to_owned(),
             Self::LeftOut => "left out by the sparse checkout".to_owned(),
             Self::Changed => "changed since, and it would be deleted".to_owned(),
             Self::Added => "made since".to_owned(),

@@ -843,6 +843,25 @@ impl Planner<'_, '_> {
         for path in blocked {
             self.note(&path, Cause::InTheWay);
         }
+        self.check_replaced();
+    }
+
+    /// What the user has put in the place of a file that they took away would be in the way of overwriting it, too.
+    fn check_replaced(&mut self) {
+        let gone = self.overlaps.iter().filter(|(_, cause)| **cause == Cause::Deleted);
+        for path in gone.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            match self.occupant(&path) {
+                Occupant::Directory(below) if below.iter().any(|inner| !self.goes(inner)) => {
+                    self.overlaps.insert(path, Cause::Directory);
+                }
+                Occupant::Behind(above) if !self.goes(above) => {
+                    let above = above.clone();
+                    self.overlaps.remove(&path);
+                    self.note(&above, Cause::InTheWay);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Whether the plan removes what is at a path now; a directory's path ends with a slash.
@@ -1082,7 +1101,9 @@ pub fn conflict(overlaps: &BTreeMap<BString, Cause>, op: Op, edits: Edits) -> Re
         // `restore` has no such flag: the user moves away what it would overwrite.
         (Op::Restore, _) | (_, Edits::Overwrite) => refusal,
         // What is in no checkpoint, or in the place of something else, is overwritten by nobody.
-        _ if overlaps.values().any(|cause| matches!(cause, Cause::InTheWay | Cause::NotCaptured)) => refusal,
+        _ if overlaps.values().any(|it| matches!(it, Cause::InTheWay | Cause::NotCaptured | Cause::Directory)) => {
+            refusal
+        }
         _ => refusal.hint("or pass --edits=overwrite, which keeps them in a rescue checkpoint only"),
     };
     refusal.paths(overlaps.keys().cloned())

@@ -695,3 +695,39 @@ fn a_file_whose_directory_the_user_deleted_is_overwritten_in_a_new_one() {
         repo.assert_sound();
     }
 }
+
+#[test]
+fn what_leads_on_where_a_directory_is_in_the_place_of_a_file_leads_on() {
+    for put in ["echo mine >a.txt/in", "true"] {
+        let repo = three_files();
+        repo.turn(Mode::Commit, "echo two >>a.txt");
+        repo.turn(Mode::Commit, "echo two >>b.txt");
+        repo.sh(&format!("rm a.txt; mkdir a.txt; {put}"));
+        let before = repo.everything();
+        let refused = repo.refuses(&["undo", "2"], "conflict");
+        repo.everything().assert_is(&before, "a refusal changes nothing");
+        let hints = refused["hints"].to_string();
+        assert!(!hints.contains("overwrite"), "it would be refused too: {hints}");
+        let stash = hints.split('\'').find(|line| line.starts_with("git stash")).expect("a stash");
+        repo.sh(stash);
+        repo.oxundo(["undo", "2"]).success();
+        repo.assert_file("a.txt", "one\n", "the turn is undone");
+        if put != "true" {
+            assert_eq!(repo.git(["show", "stash^3:a.txt/in"]), "mine", "and the user's is there");
+        }
+    }
+}
+
+#[test]
+fn what_leads_on_where_a_file_is_in_the_place_of_a_directory_leads_on() {
+    let repo = three_files();
+    repo.turn(Mode::Commit, "echo two >>dir/c.txt");
+    repo.sh("rm -r dir; echo mine >dir");
+    let refused = repo.refuses(&["undo"], "conflict");
+    assert!(!refused["hints"].to_string().contains("overwrite"), "it would be refused too: {refused}");
+    assert_eq!(refused["paths"], json!(["dir"]));
+    repo.sh("mv dir mine");
+    repo.oxundo(["undo", "--edits=overwrite"]).success();
+    repo.assert_file("dir/c.txt", "one\n", "the turn is undone");
+    repo.assert_file("mine", "mine\n", "and the user's is there");
+}
