@@ -1357,3 +1357,27 @@ fn a_file_of_the_users_that_git_does_not_have_is_in_no_commit_of_the_agents() {
         },
     );
 }
+
+#[test]
+fn undo_to_a_step_leaves_staged_what_the_user_staged_and_nothing_else() {
+    let cases = [
+        ("not by git", "mv a n", " D a\n?? n"),
+        ("by git", "git mv a n", "D  a\nAM n"),
+        ("of another file, deleted", "rm b", " D b"),
+        ("of another file, by git", "git rm -q b", "D  b"),
+    ];
+    check_all(cases.map(|(name, done, status)| (name.to_owned(), (done, status))), |(done, status)| {
+        let repo = begun(Mode::Commit, LIKE);
+        told(&repo, &[('a', "sed -i 3aits1 a"), ('u', done), ('a', "sed -i 9aits2 [an]")]);
+        ends(&repo);
+        let after = repo.state();
+        repo.oxundo(["undo", "--to", "1.1"]).success();
+        let left = repo.git(["status", "--porcelain", "--no-renames"]);
+        let rest: Vec<&str> = left.lines().filter(|line| !line.ends_with("M a")).collect();
+        assert_eq!(rest.join("\n"), status.trim_start_matches('\n'), "{left}");
+        let there = repo.sh("cat [an]");
+        assert!(there.contains("its1") && !there.contains("its2"), "{there}");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
+}

@@ -259,7 +259,8 @@ impl Checkpoints<'_> {
         Ok(directories)
     }
 
-    fn index_changes(
+    /// The index entries that differ between two checkpoints.
+    pub fn index_changes(
         &self,
         before: &Checkpoint,
         after: &Checkpoint,

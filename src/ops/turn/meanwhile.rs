@@ -321,6 +321,26 @@ fn committed(view: &View<'_>, start: &Checkpoint, onto: ObjectId) -> Result<Inde
     Ok(index)
 }
 
+/// The state after a turn without what its own commit staged: undo of the turn does not leave that staged.
+fn without_commit(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Checkpoint> {
+    let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
+    let last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
+    let mut state = after.clone();
+    if last.head == after.head {
+        return Ok(state);
+    }
+    let (head, undone) = (objects.head_tree(&after.head)?, view.timeline.undone_to(turn.turn)?);
+    let mut entries = BTreeMap::new();
+    for (path, change) in checkpoints.index_changes(&last, after)? {
+        let committed = plain_entry(objects.entry_at(head, path.as_bstr())?, false);
+        if change.to == committed && checkpoints.entries_of(&undone.index, path.as_bstr())? != change.to {
+            entries.insert(path, change.from);
+        }
+    }
+    checkpoints.put_entries(&mut state.index, &entries)?;
+    Ok(state)
+}
+
 /// A state from before the end of a turn, with what the user did after this step of it, but for where they led HEAD; and the files
 /// of which something overlaps with what calls did. None where that is nothing.
 pub fn with_saved(
@@ -330,7 +350,7 @@ pub fn with_saved(
     since: u64,
     after: &Checkpoint,
 ) -> Result<Option<(Checkpoint, BTreeSet<BString>)>> {
-    let mut gaps = Gaps::since(view, turn, since, after)?;
+    let mut gaps = Gaps::since(view, turn, since, &without_commit(view, turn, after)?)?;
     if gaps.is_empty() {
         return Ok(None);
     }
