@@ -174,11 +174,11 @@ impl Way {
             let is_left = |to: &String| before.branches.contains_key(name) || there.get(to) == Some(&commit);
             called.filter(|to| direction == Direction::Back || is_left(to))
         });
-        let named = named_at(turn).max(Some(walked_until));
+        let since = named_at(turn).max(Some(walked_until));
         for name in branch_changes(before, after).into_keys().filter(|name| !names.contains_key(name)) {
             let tip = ends[0].0.branches.get(&name).filter(|tip| there.get(&name) == Some(*tip));
             if let Some(tip) = tip
-                && refs.is_another_since(&name, &Was { named, ..Was::at(*tip) })
+                && refs.is_another_since(&name, &Was { named: since, ..Was::at(*tip) })
             {
                 return Err(is_another(turn, &name, *tip).into());
             }
