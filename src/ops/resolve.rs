@@ -171,7 +171,7 @@ pub fn check_is_of_state(words: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     let message = format!("'{}' has no turn before its colon", sanitized(words));
-    Err(Refusal::new(Code::Usage, message).hint(instead(words, &format!("@{words}"))))
+    Err(Refusal::new(Code::NotFound, message).hint(instead(words, &format!("@{words}"))))
 }
 
 /// As [`state_at`], or a path in such a state: `17:src/a.rs`, `tree:17.3:a.rs`. Gives the words for the state, and the path.
