@@ -95,7 +95,8 @@ impl Refs<'_> {
         let (text, own) = (self.log_of(name), lossless::decode(name));
         let mut later = text.lines().rev().filter_map(Line::read).filter(|line| line.at > was.named);
         later.any(|line| names_after(RENAMED, line.said).is_some_and(|(_, to)| to == &own[..]))
-            && !self.was_called(name, name, was)
+            // It may have gone away and come back, the first of it within a second that does not tell.
+            && !self.was_called(name, name, &Was { named: None, ..*was })
     }
 
     /// Whether oxundo itself has brought a branch to where it is.
