@@ -175,7 +175,10 @@ impl Way {
             called.filter(|to| direction == Direction::Back || is_left(to))
         });
         let since = named_at(turn).max(Some(walked_until));
-        for name in branch_changes(before, after).into_keys().filter(|name| !names.contains_key(name)) {
+        // HEAD's own goes with the commits, whatever it was.
+        let heads = [&view.head.branch, &after.head.branch].map(Clone::clone);
+        let is_beside = |name: &String| !names.contains_key(name) && !heads.contains(&Some(name.clone()));
+        for name in branch_changes(before, after).into_keys().filter(is_beside) {
             let tip = ends[0].0.branches.get(&name).filter(|tip| there.get(&name) == Some(*tip));
             if let Some(tip) = tip
                 && refs.is_another_since(&name, &Was { named: since, ..Was::at(*tip) })
