@@ -136,8 +136,9 @@ impl<'a> Outs<'a> {
     /// it out.
     pub fn settle(&mut self, number: usize, file: &FileMove) -> Result<()> {
         for spot in self.spots(number) {
-            if !self.taken.iter().any(|taken| taken.spot == spot && taken.path == file.path)
-                && self.worktree().stat_at(file.path.as_bstr(), &spot)?.is_some()
+            // Seldom is anything there: then what was taken need not be gone through.
+            if self.worktree().stat_at(file.path.as_bstr(), &spot)?.is_some()
+                && !self.taken.iter().any(|taken| taken.spot == spot && taken.path == file.path)
             {
                 self.settle_at(number, file, spot)?;
             }
