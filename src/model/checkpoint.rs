@@ -426,6 +426,16 @@ impl Delta {
         *self == Self::default()
     }
 
+    /// Leads branches from where they are before it to where they are after it.
+    pub fn lead(&self, tips: &mut BTreeMap<String, ObjectId>) {
+        for (name, change) in &self.branches {
+            match change.to {
+                Some(to) => tips.insert(name.clone(), to),
+                None => tips.remove(name),
+            };
+        }
+    }
+
     /// The same change the other way round.
     #[must_use]
     pub fn inverse(self) -> Self {

@@ -7,10 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The names that branches had, and those that they have.
 pub type Names = BTreeMap<String, String>;
 
-/// The names that the branches of a turn have now, by what tells that of one. A branch that had such a name then has another
+/// The names that these branches of a turn have now, by what tells that of one. A branch that had such a name then has another
 /// now as well, or is gone: where that was the turn's too, nobody knows which is which.
-pub fn names_now(before: &Checkpoint, after: &Checkpoint, called: impl Fn(&str) -> Option<String>) -> Names {
-    let own = branches_of(before, after);
+pub fn names_now(
+    own: BTreeSet<String>,
+    before: &Checkpoint,
+    after: &Checkpoint,
+    called: impl Fn(&str) -> Option<String>,
+) -> Names {
     let is_known = |name: &String| before.branches.contains_key(name) || after.branches.contains_key(name);
     let (mut names, mut left) = (Names::new(), Vec::from_iter(own.clone()));
     while let Some(from) = left.pop() {
@@ -48,7 +52,7 @@ pub fn rename(state: &mut Checkpoint, names: &Names) {
 }
 
 /// The branches that a turn moved beside HEAD's, and those that it switched between. Those of other worktrees are no matter.
-fn branches_of(before: &Checkpoint, after: &Checkpoint) -> BTreeSet<String> {
+pub fn branches_of(before: &Checkpoint, after: &Checkpoint) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = branch_changes(before, after).into_keys().collect();
     let (was, is) = (&before.head.branch, &after.head.branch);
     if was == is {
@@ -98,7 +102,7 @@ mod tests {
         let before = state("main", &[("main", 1), ("side", 1), ("other", 1)]);
         let after = state("main", &[("main", 2), ("side", 3), ("other", other)]);
         let renames = names(renames);
-        names_now(&before, &after, |name| renames.get(name).cloned())
+        names_now(branches_of(&before, &after), &before, &after, |name| renames.get(name).cloned())
     }
 
     #[test]

@@ -170,9 +170,10 @@ pub struct Turn {
     pub began_at: String,
     /// When it ended, RFC 3339; `None` while it is open.
     pub ended_at: Option<String>,
-    /// Since when its branches have the names that are recorded, where the user has renamed them; else since its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub named_at: Option<String>,
+    /// The last line in the reflog of each branch that it moved beside HEAD's, or switched between, and then of HEAD's, as it ended or
+    /// a walk found it under this name: it tells that branch from every other that gets the name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub logs: BTreeMap<String, String>,
     /// How the agent exited.
     pub exit_code: Option<i32>,
     /// Whether it was cut off.

@@ -2,10 +2,11 @@
 //! along as git renames a branch. What has the old name by now is the user's.
 
 use crate::git::refs::Refs;
-use crate::git::refs::evidence::Was;
+use crate::git::refs::evidence::{KnownBy, Was};
 use crate::git::repo::clock::parse_rfc3339;
 use crate::git::timeline::stored::Side;
-use crate::model::names::Names;
+use crate::model::checkpoint::Checkpoint;
+use crate::model::names::{Names, branches_of};
 use crate::model::turn::Turn;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -28,7 +29,7 @@ pub struct Renamed {
 
 /// The name that a branch has now, if it is another, by where it was: what is known of that may depend on the name in question.
 /// None where it might be two, one of which is the user's own; nor where oxundo has brought a branch there that has the old name.
-pub fn called_now(refs: &Refs<'_>, name: &str, was: impl Fn(&str) -> Was, there: &Tips) -> Option<String> {
+pub fn called_now<'w>(refs: &Refs<'_>, name: &str, was: impl Fn(&str) -> Was<'w>, there: &Tips) -> Option<String> {
     let was_it = |other: &&String| *other != name && refs.was_called(other, name, &was(other));
     let mut called = there.keys().filter(was_it);
     let (Some(to), None) = (called.next(), called.next()) else { return None };
@@ -42,9 +43,27 @@ pub fn branch_now(view: &View<'_>, turn: &Turn) -> Result<Option<String>> {
     let Some(end) = view.timeline.checkpoint(turn.turn, Side::After)?.head.commit else {
         return Ok(Some(name.clone()));
     };
-    let was = Was { until: seconds(turn.ended_at.as_ref()), named: named_at(turn), ..Was::at(end) };
+    let was = Was { known_by: known_by(turn, name, turn.ended_at.as_ref()), ..Was::at(end) };
     let refs = Refs::new(view.repo);
     Ok(called_now(&refs, name, |_| was, &refs.branches()?).or_else(|| Some(name.clone())))
+}
+
+/// What tells the branches of a turn, which it has under these names now, from others that get the names later.
+pub fn logs(refs: &Refs<'_>, before: &Checkpoint, after: &Checkpoint) -> BTreeMap<String, String> {
+    let mut names = branches_of(before, after);
+    if !names.is_empty() {
+        // One of them may change names with HEAD's.
+        names.extend(after.head.branch.clone());
+    }
+    names.into_iter().filter_map(|name| Some((refs.last_line(&name)?, name))).map(|(line, name)| (name, line)).collect()
+}
+
+/// The same where they have other names since.
+pub fn logs_under(names: &Names, logs: &BTreeMap<String, String>, refs: &Refs<'_>) -> BTreeMap<String, String> {
+    let to = |name: &String| names.get(name).unwrap_or(name).clone();
+    let mut logs: BTreeMap<_, _> = logs.iter().map(|(name, line)| (to(name), line.clone())).collect();
+    logs.extend(names.values().filter_map(|to| Some((to.clone(), refs.last_line(to)?))));
+    logs
 }
 
 /// A time in seconds since 1970; the end of all times where it is not known.
@@ -52,7 +71,12 @@ pub fn seconds(at: Option<&String>) -> i64 {
     at.and_then(|at| parse_rfc3339(at)).unwrap_or(i64::MAX)
 }
 
-/// Since when the branches of a turn are known by the names that it has, where a walk has looked.
-pub fn named_at(turn: &Turn) -> Option<i64> {
-    turn.named_at.as_ref().map(|at| seconds(Some(at)))
+/// A branch of a turn, at this commit.
+pub fn was_at<'a>(turn: &'a Turn, name: &str, commit: ObjectId) -> Was<'a> {
+    Was { known_by: known_by(turn, name, None), ..Was::at(commit) }
+}
+
+/// What tells that a branch of a turn was where the turn had it at this time.
+pub fn known_by<'a>(turn: &'a Turn, name: &str, at: Option<&String>) -> KnownBy<'a> {
+    turn.logs.get(name).map_or_else(|| KnownBy::Time(seconds(at)), |line| KnownBy::Line(line))
 }

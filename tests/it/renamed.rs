@@ -13,8 +13,8 @@ const MADE: &str =
 /// Makes `side`, and stays on it.
 const SWITCHED: &str = "git switch -qc side; echo two >>README.txt; git commit -qam two; echo one >one.txt";
 
-/// Lets the second go by in which the turn ended: reflogs tell no parts of it.
-const LATER: &str = "s=$(date +%s); until test \"$(date +%s)\" -gt $s; do sleep 0.05; done";
+/// By a clock that is behind: when it was does not tell who did it.
+const BY_A_SLOW_CLOCK: &str = "export GIT_COMMITTER_DATE=2020-01-01T00:00:00Z";
 
 /// Where the branches and HEAD are, and what is in the files.
 fn seen(repo: &Sandbox) -> String {
@@ -151,7 +151,7 @@ fn a_branch_of_the_users_own_that_had_the_old_name_stays() {
     check_all(cases.map(|(name, script, renamed)| (name.to_owned(), (script, renamed))), |(script, renamed)| {
         let repo = Sandbox::new();
         repo.agent(&format!("{script}; echo one >>README.txt; git commit -qam one"));
-        repo.sh(&format!("{LATER}; {renamed}"));
+        repo.sh(&format!("{BY_A_SLOW_CLOCK}; {renamed}"));
         let (after, keep) = (seen(&repo), repo.sh("git rev-parse keep"));
         let undone = repo.oxundo(["undo"]);
         assert_eq!(repo.sh("git rev-parse keep"), keep, "it is the user's");
@@ -161,6 +161,20 @@ fn a_branch_of_the_users_own_that_had_the_old_name_stays() {
             assert_eq!(seen(&repo), after, "redo");
         }
     });
+}
+
+#[test]
+fn the_branch_that_a_turn_came_from_is_known_beside_a_new_one_that_had_its_name() {
+    let repo = Sandbox::new();
+    repo.agent(SWITCHED);
+    repo.sh(&format!("{BY_A_SLOW_CLOCK}; git branch -m main m2; git branch main m2; git branch -m main keep"));
+    for (op, on) in [("undo", "m2"), ("redo", "side"), ("undo", "m2")] {
+        repo.oxundo([op]).success();
+        assert_eq!(repo.git(["branch", "--show-current"]), on);
+        assert_eq!(repo.exists("one.txt"), op == "redo");
+    }
+    assert_eq!(repo.sh("git rev-parse keep"), repo.sh("git rev-parse m2"), "the user's own is where it was");
+    repo.assert_sound();
 }
 
 #[test]
@@ -208,7 +222,7 @@ fn names_that_change_hands_are_followed() {
         if !is_before {
             repo.undo();
         }
-        repo.sh(&format!("{LATER}; {git}"));
+        repo.sh(&format!("{BY_A_SLOW_CLOCK}; {git}"));
         // As git takes its word for whose the commit is.
         let renamed = if git.contains("-m third other") {
             "third"
@@ -373,7 +387,7 @@ fn a_swap_of_the_branch_that_a_turn_came_from_stays_through_undo_and_redo() {
     let repo = Sandbox::new();
     repo.sh("git branch side");
     repo.agent("git switch -qc q; echo 1 >s; git add s; git commit -qm S1");
-    repo.sh(&format!("{LATER}; git branch -m main z; git branch -m side main; git branch -m z side"));
+    repo.sh(&format!("{BY_A_SLOW_CLOCK}; git branch -m main z; git branch -m side main; git branch -m z side"));
     let after = repo.state();
     repo.undo();
     assert_eq!(repo.git(["branch", "--show-current"]), "side", "the main of then");
@@ -392,7 +406,7 @@ fn an_older_branch_under_a_name_of_the_turns_is_the_users() {
         let repo = Sandbox::new();
         repo.sh("git branch older; git branch side");
         repo.agent(script);
-        repo.sh(&format!("{LATER}; {git}"));
+        repo.sh(&format!("{BY_A_SLOW_CLOCK}; {git}"));
         repo.refuses(&["undo"], "branch");
     });
 }

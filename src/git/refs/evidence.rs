@@ -1,6 +1,7 @@
 //! Who moved a branch, by what git wrote down as it moved.
 
 use crate::git::refs::Refs;
+use crate::git::refs::mend::LOG_END;
 use crate::model::bytes::lossless;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -22,19 +23,28 @@ const OWN: &[u8] = b"oxundo: ";
 
 /// Where a branch was, and since when renames of it count. Times are in seconds since 1970, as reflogs have them.
 #[derive(Clone, Copy, Debug)]
-pub struct Was {
+pub struct Was<'a> {
     /// The commit.
     pub commit: ObjectId,
-    /// It was there at this time at the latest, or oxundo has brought it there.
-    pub until: i64,
-    /// Its name is known of this time: only later renames are somebody else's.
-    pub named: Option<i64>,
+    /// What tells that it was there, unless oxundo has brought it there.
+    pub known_by: KnownBy<'a>,
+    /// Renames up to this time are in the records.
+    pub recorded: Option<i64>,
 }
 
-impl Was {
+/// What tells of a reflog that its branch was somewhere.
+#[derive(Clone, Copy, Debug)]
+pub enum KnownBy<'a> {
+    /// A line of it, as [`Refs::last_line`] gave it then.
+    Line(&'a str),
+    /// It was there at this time at the latest.
+    Time(i64),
+}
+
+impl Was<'_> {
     /// At a commit, whenever that was.
     pub fn at(commit: ObjectId) -> Self {
-        Self { commit, until: i64::MAX, named: None }
+        Self { commit, known_by: KnownBy::Time(i64::MAX), recorded: None }
     }
 }
 
@@ -60,12 +70,13 @@ impl Refs<'_> {
     }
 
     /// Whether a branch had another name when it was there, and has its own by nothing but git's renaming: its reflog goes along.
-    pub fn was_called(&self, name: &str, old: &str, was: &Was) -> bool {
+    pub fn was_called(&self, name: &str, old: &str, was: &Was<'_>) -> bool {
         let (text, id) = (self.log_of(name), was.commit.to_string());
         let [name, old] = [name, old].map(lossless::decode);
-        let (mut was_there, mut called) = (false, None);
-        for line in text.lines().filter_map(Line::read) {
-            let is_in_time = line.at.is_some_and(|at| at <= was.until) || line.said.starts_with(OWN);
+        let since = since(&text, was.known_by);
+        let (mut was_there, mut called) = (since.is_some(), None);
+        for line in since.unwrap_or(&text).lines().filter_map(Line::read) {
+            let is_in_time = line.is_by(was.known_by) || line.said.starts_with(OWN);
             was_there |= line.to == id.as_bytes() && is_in_time;
             if let Some((from, to)) = names_after(COPIED, line.said)
                 && was_there
@@ -75,7 +86,7 @@ impl Refs<'_> {
                 return false;
             }
             let Some((from, to)) = names_after(RENAMED, line.said).filter(|_| was_there) else { continue };
-            if was.named.is_some_and(|named| line.at.is_none_or(|at| at <= named)) {
+            if was.recorded.is_some_and(|recorded| line.at.is_none_or(|at| at <= recorded)) {
                 continue;
             }
             match called {
@@ -91,12 +102,19 @@ impl Refs<'_> {
     }
 
     /// Whether a branch has its name by a later rename, and had another when it was there.
-    pub fn is_another_since(&self, name: &str, was: &Was) -> bool {
+    pub fn is_another_since(&self, name: &str, was: &Was<'_>) -> bool {
         let (text, own) = (self.log_of(name), lossless::decode(name));
-        let mut later = text.lines().rev().filter_map(Line::read).filter(|line| line.at > was.named);
+        let later = since(&text, was.known_by).unwrap_or(&text).lines().filter_map(Line::read);
+        let mut later = later.filter(|line| line.at > was.recorded);
         later.any(|line| names_after(RENAMED, line.said).is_some_and(|(_, to)| to == &own[..]))
             // It may have gone away and come back, the first of it within a second that does not tell.
-            && !self.was_called(name, name, &Was { named: None, ..*was })
+            && !self.was_called(name, name, &Was { recorded: None, ..*was })
+    }
+
+    /// The last line of a branch's reflog, which tells it from another branch for as long as it has one.
+    pub fn last_line(&self, name: &str) -> Option<String> {
+        let (_, end) = self.log_end(name).ok().flatten()?;
+        end.lines().next_back().filter(|line| line.len() < LOG_END - 1).map(lossless::encode)
     }
 
     /// Whether oxundo itself has brought a branch to where it is.
@@ -132,6 +150,20 @@ impl<'a> Line<'a> {
         let at = about.rsplit_str(" ").nth(1).and_then(|time| time.to_str().ok()?.parse().ok());
         Some(Self { to: about.splitn_str(3, " ").nth(1)?, at, said })
     }
+
+    /// Whether it was written by the time by which something is known.
+    fn is_by(&self, known_by: KnownBy<'_>) -> bool {
+        matches!(known_by, KnownBy::Time(until) if self.at.is_some_and(|at| at <= until))
+    }
+}
+
+/// What a reflog has behind the line by which it is known.
+fn since<'a>(text: &'a [u8], known_by: KnownBy<'_>) -> Option<&'a [u8]> {
+    let KnownBy::Line(line) = known_by else { return None };
+    let line = [&lossless::decode(line)[..], b"\n"].concat();
+    let is_whole = |at: &usize| *at == 0 || text[at - 1] == b'\n';
+    let at = text.rfind_iter(&line).find(is_whole)?;
+    Some(&text[at + line.len()..])
 }
 
 /// The names that follow such words, before and after.

@@ -22,6 +22,7 @@ use crate::model::pointers::Tip;
 use crate::model::record::Record;
 use crate::model::timeline::{Pin, Timeline};
 use crate::model::turn::{CommitKind, Footing, Made, Mode, Turn, TurnCommit, listed};
+use crate::ops::called::logs;
 use crate::ops::dropped::dropped_since;
 use crate::ops::locked::Locked;
 use crate::ops::turn::branches::owned_by_others;
@@ -108,6 +109,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let Since { before, start, capture, theirs, .. } = since;
     let after = &capture.checkpoint;
     turn.branch.clone_from(&after.head.branch);
+    turn.logs = logs(&Refs::new(view.repo), before, after);
     let users = theirs.commits(view)?;
     let mut made = commits_of(view.repo, start, after, turn.dirty_commit)?;
     if turn.made == Some(Made::Squash) {

@@ -281,14 +281,7 @@ fn staying_tips(legs: &[Leg], now: &Checkpoint) -> Vec<ObjectId> {
     let mut tips = now.branches.clone();
     let last = legs.iter().rev().find_map(|leg| leg.delta.delta.head.as_ref());
     let head = last.map_or(now.head.commit, |change| change.to.commit);
-    for delta in legs.iter().map(|leg| &leg.delta.delta) {
-        for (name, change) in &delta.branches {
-            match change.to {
-                Some(to) => tips.insert(name.clone(), to),
-                None => tips.remove(name),
-            };
-        }
-    }
+    legs.iter().for_each(|leg| leg.delta.delta.lead(&mut tips));
     tips.into_values().chain(head).collect()
 }
 

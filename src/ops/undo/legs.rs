@@ -5,15 +5,15 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
-use crate::git::refs::evidence::Was;
+use crate::git::refs::evidence::{KnownBy, Was};
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, Head, branch_changes, short_branch, shown_place, uncovered_changes};
-use crate::model::names::{Names, names_now, rename};
+use crate::model::names::{Names, branches_of, names_now, rename};
 use crate::model::place::base_of;
-use crate::model::planner::TurnDelta;
+use crate::model::planner::{TurnDelta, putting_back};
 use crate::model::turn::Turn;
-use crate::ops::called::{Renamed, Tips, called_now, named_at, seconds};
+use crate::ops::called::{Renamed, Tips, called_now, known_by, seconds, was_at};
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
 use crate::ops::turn::goal_with_dirty_commit;
@@ -79,7 +79,6 @@ impl Way {
     pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves, now: &Checkpoint) -> Result<Self> {
         let mut legs = Self::default();
         let (mut head, mut there) = (view.head.clone(), now.branches.clone());
-        let walked_until = range.turns.iter().map(|turn| seconds(turn.ended_at.as_ref())).max().unwrap_or(i64::MAX);
         for (at, turn) in range.turns.iter().enumerate() {
             let is_last = at + 1 == range.turns.len();
             let (mut before, mut after) = ends(view, range, at, &head)?;
@@ -88,7 +87,7 @@ impl Way {
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
             }
-            legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (&there, walked_until))?;
+            legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (range, &there))?;
             leave_beside(view, turn, [&mut before, &mut after], (&head, &there))?;
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
@@ -109,12 +108,7 @@ impl Way {
                 }
                 head = leg.goal.head.clone();
             }
-            for (name, change) in &leg.delta.delta.branches {
-                match change.to {
-                    Some(to) => there.insert(name.clone(), to),
-                    None => there.remove(name),
-                };
-            }
+            leg.delta.delta.lead(&mut there);
             legs.legs.push(leg);
         }
         Ok(legs)
@@ -148,10 +142,14 @@ impl Way {
         view: &View<'_>,
         (turn, direction): (&Turn, Direction),
         [before, after]: [&mut Checkpoint; 2],
-        (there, walked_until): (&Tips, i64),
+        (range, there): (&TurnRange, &Tips),
     ) -> Result<()> {
+        let own = branches_of(before, after);
+        if own.is_empty() {
+            return Ok(());
+        }
         let refs = Refs::new(view.repo);
-        let [began, ended] = [seconds(Some(&turn.began_at)), seconds(turn.ended_at.as_ref())];
+        let [began, ended] = [Some(&turn.began_at), turn.ended_at.as_ref()];
         let ends = match direction {
             Direction::Back => vec![(&*after, ended)],
             // What the user took off with git may have left a branch that the turn made.
@@ -161,29 +159,29 @@ impl Way {
             Direction::Forward => vec![(&*before, began)],
         };
         let is_known = |name: &str| [&*before, &*after].iter().any(|state| state.branches.contains_key(name));
-        let names = names_now(before, after, |name| {
-            let (commit, until) = ends.iter().find_map(|(end, at)| Some((*end.branches.get(name)?, *at)))?;
+        let names = names_now(own.clone(), before, after, |name| {
+            let (commit, at) = ends.iter().find_map(|(end, at)| Some((*end.branches.get(name)?, *at)))?;
             let known = self.renamed.iter().find_map(|renamed| renamed.names.get(name));
             if let Some(to) = known.filter(|to| there.contains_key(*to)) {
                 return Some(to.clone());
             }
-            // What the turns of this walk did to names that were there is in the records.
-            let was =
-                |other: &str| Was { commit, until, named: named_at(turn).max(is_known(other).then_some(walked_until)) };
+            let known_by = known_by(turn, name, at);
+            let recorded = recorded(turn, range, known_by);
+            let was = |other: &str| Was { commit, known_by, recorded: recorded.filter(|_| is_known(other)) };
             let called = called_now(&refs, name, was, there);
             let is_left = |to: &String| before.branches.contains_key(name) || there.get(to) == Some(&commit);
             called.filter(|to| direction == Direction::Back || is_left(to))
         });
-        let since = named_at(turn).max(Some(walked_until));
         // HEAD's own goes with the commits, whatever it was.
         let heads = [&view.head.branch, &after.head.branch].map(Clone::clone);
-        let is_beside = |name: &String| !names.contains_key(name) && !heads.contains(&Some(name.clone()));
-        for name in branch_changes(before, after).into_keys().filter(is_beside) {
-            let tip = ends[0].0.branches.get(&name).filter(|tip| there.get(&name) == Some(*tip));
-            if let Some(tip) = tip
-                && refs.is_another_since(&name, &Was { named: since, ..Was::at(*tip) })
-            {
-                return Err(is_another(turn, &name, *tip).into());
+        let is_moved = |name: &String| before.branches.get(name) != after.branches.get(name);
+        let is_beside =
+            |name: &&String| is_moved(name) && !names.contains_key(*name) && !heads.contains(&Some((*name).clone()));
+        for name in own.iter().filter(is_beside) {
+            let tip = ends[0].0.branches.get(name).filter(|tip| there.get(name) == Some(*tip));
+            let Some(was) = tip.map(|tip| was_at(turn, name, *tip)) else { continue };
+            if refs.is_another_since(name, &Was { recorded: recorded(turn, range, was.known_by), ..was }) {
+                return Err(is_another(turn, name, was.commit).into());
             }
         }
         if !names.is_empty() {
@@ -226,6 +224,13 @@ impl Way {
     }
 }
 
+/// Up to when renames are in the records: what the turns of a walk did to names that were there.
+fn recorded(turn: &Turn, range: &TurnRange, known_by: KnownBy<'_>) -> Option<i64> {
+    // What is behind the line by which its branch is known, the turn itself has not done.
+    let is_above = |it: &&Turn| it.turn > turn.turn || (it.turn == turn.turn && matches!(known_by, KnownBy::Time(_)));
+    range.turns.iter().filter(is_above).map(|turn| seconds(turn.ended_at.as_ref())).max()
+}
+
 /// Refuses to redo a turn that made a branch's first commit where HEAD has commits already.
 fn check_is_begun(turn: &Turn, direction: Direction, before: &Checkpoint, head: &Head) -> Result<()> {
     let Some(name) = before.head.branch.as_deref().filter(|_| direction == Direction::Forward) else { return Ok(()) };
@@ -243,8 +248,7 @@ fn check_is_begun(turn: &Turn, direction: Direction, before: &Checkpoint, head: 
 /// The refusal to move a branch to which the user has given the name of the turn's own.
 fn is_another(turn: &Turn, name: &str, left: ObjectId) -> Refusal {
     let shown = short_branch(name);
-    let [word, kept] = [shown.to_string(), format!("{shown}-kept")].map(|name| shell_word(name.as_bytes()));
-    let line = format!("git branch -m {word} {kept} && git branch {word} {}", left.to_hex_with_len(10));
+    let line = format!("{} && {}", putting_back(name, None, true), putting_back(name, Some(left), false));
     let message = format!("'{shown}' is another branch since turn {}, which was renamed to that", turn.turn);
     Refusal::new(Code::Branch, message)
         .hint(format!("run '{line}' to keep it under another name, then the same command again"))
@@ -255,9 +259,7 @@ fn is_another(turn: &Turn, name: &str, left: ObjectId) -> Refusal {
 fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Result<Refusal> {
     let refs = Refs::new(view.repo);
     let called = match (&start.branch, start.commit) {
-        (Some(name), Some(commit)) => {
-            called_now(&refs, name, |_| Was { named: named_at(turn), ..Was::at(commit) }, &refs.branches()?)
-        }
+        (Some(name), Some(commit)) => called_now(&refs, name, |_| was_at(turn, name, commit), &refs.branches()?),
         _ => None,
     };
     let branch = called.as_deref().or(start.branch.as_deref());
@@ -290,12 +292,15 @@ fn leave_beside(
     let Some(made_on) = after.head.branch.clone().filter(|name| before.head.branch.as_ref() == Some(name)) else {
         return Ok(());
     };
+    let is_heads = |name: &String| head.branch.as_ref() == Some(name);
+    if is_heads(&made_on) {
+        return Ok(());
+    }
     // A turn that moved no branch of its own is done on none.
     let node = view.timeline.node(turn.turn)?;
     let (Some(tip), Some(end)) = (there.get(&made_on), node.to.filter(|_| node.moved())) else { return Ok(()) };
     let moved = branch_changes(before, after);
-    let is_heads = |name: &String| head.branch.as_ref() == Some(name);
-    if is_heads(&made_on) || moved.keys().any(is_heads) || !Objects::new(view.repo).is_ancestor(end, *tip)? {
+    if moved.keys().any(is_heads) || !Objects::new(view.repo).is_ancestor(end, *tip)? {
         return Ok(());
     }
     for name in moved.into_keys().filter(|name| *name != made_on) {

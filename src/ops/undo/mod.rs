@@ -9,7 +9,6 @@ pub mod remade;
 
 use crate::error::{Code, Refusal};
 use crate::git::refs::Refs;
-use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
 use crate::model::bytes::{exact, in_quotes, quoted_line, sanitized, shell_word};
@@ -18,7 +17,7 @@ use crate::model::merge::Edits;
 use crate::model::names::rename;
 use crate::model::plan::{Op, Plan};
 use crate::model::turn::{Note, Turn, listed};
-use crate::ops::called::Renamed;
+use crate::ops::called::{Renamed, logs_under};
 use crate::ops::conversation;
 use crate::ops::conversation::Conversations;
 use crate::ops::fingerprint::fingerprint;
@@ -287,6 +286,7 @@ impl PlannedUndo {
             for on in [&mut turn.began_on, &mut turn.branch].into_iter().flatten() {
                 *on = names.get(on).unwrap_or(on).clone();
             }
+            turn.logs = logs_under(names, &turn.logs, &Refs::new(view.repo));
         }
         Ok((turn, after))
     }
@@ -296,8 +296,7 @@ impl PlannedUndo {
     fn reword(&self, view: &View<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
         let mut made = Vec::new();
         for renamed in &self.prepared.renamed {
-            let (mut turn, after) = self.under_new_names(view, renamed.turn)?;
-            turn.named_at = Some(rfc3339_now());
+            let (turn, after) = self.under_new_names(view, renamed.turn)?;
             update.put_checkpoint(turn.turn, Side::After, &after)?;
             update.put_turn(&turn)?;
             if renamed.throughout {
