@@ -1,7 +1,7 @@
 //! The record of one turn.
 
 use crate::model::bytes::exact;
-use crate::model::checkpoint::{FileState, hex, hex_option, short_branch};
+use crate::model::checkpoint::{FileState, hex, hex_option};
 use crate::model::path::is_at_or_below;
 use crate::model::plan::AsideMove;
 use crate::model::pointers::Tip;
@@ -9,7 +9,6 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a turn is kept.
@@ -370,11 +369,6 @@ impl Turn {
     /// Whether it was to make commits.
     pub fn wanted_mode(&self) -> Mode {
         if self.mixed { Mode::Commit } else { self.mode }
-    }
-
-    /// Its branch as people write it.
-    pub fn branch_name(&self) -> Option<Cow<'_, str>> {
-        self.branch.as_deref().map(short_branch)
     }
 
     /// Whether it only takes some paths of other turns out.

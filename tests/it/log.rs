@@ -585,3 +585,15 @@ fn a_turn_is_not_marked_as_taken_out_by_one_of_another_branch() {
     repo.sh("git switch -q main");
     assert_eq!(taken(), [null.clone(), null.clone(), null], "here it is not");
 }
+
+#[test]
+fn a_branch_that_was_renamed_is_called_as_it_is_now() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one");
+    repo.agent("git switch -qc side; echo 2 >two");
+    repo.sh("git switch -q main; git commit -q --allow-empty -m own; git branch -m side s2; git branch -m main m2");
+    let log = repo.oxundo(["log", "--all"]).out();
+    assert!(log.contains("on s2]") && !log.contains("on main"), "{log}");
+    let branches = repo.oxundo(["log", "--all", "--format=%(branch)"]).out();
+    assert_eq!(branches.lines().collect::<Vec<_>>(), ["s2", "m2"]);
+}

@@ -12,6 +12,7 @@ use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
 use crate::ops::brought_back::is_back;
+use crate::ops::called::branch_now;
 use crate::ops::dropped::fates;
 use crate::ops::filter::{Filter, Wanted};
 use crate::ops::list::{State, every, here, only, since, uncommitted_since};
@@ -294,6 +295,20 @@ fn as_they_stand(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
     for line in &mut lines {
         line.made_anew = copies.get(&line.turn.turn).copied();
     }
+    under_names_now(view, lines)
+}
+
+/// With the names that branches have now which are there no more under those that they had.
+fn under_names_now(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
+    let mut known = BTreeMap::new();
+    let there = Refs::new(view.repo).branches()?;
+    for line in &mut lines {
+        let Some(name) = line.turn.branch.clone().filter(|name| !there.contains_key(name)) else { continue };
+        if !known.contains_key(&name) {
+            known.insert(name.clone(), branch_now(view, &line.turn)?);
+        }
+        line.branch = known[&name].clone();
+    }
     Ok(lines)
 }
 
@@ -322,6 +337,7 @@ fn described(
             files: timeline.turn_files(turn.turn)?,
             steps: None,
             made_anew: None,
+            branch: turn.branch.clone(),
             taken_out: taken.get(&turn.turn).copied(),
             age: dates.of(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
             // Damage there is no reason to show no log.

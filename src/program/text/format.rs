@@ -286,7 +286,7 @@ fn named(name: &str, line: &Line) -> String {
         "sessions" => turn.sessions().iter().filter_map(|one| one.id).collect::<Vec<_>>().join(", "),
         "agents" => turn.assistants().join(", "),
         "model" => line.model().unwrap_or_default().to_owned(),
-        "branch" => turn.branch_name().unwrap_or_default().into_owned(),
+        "branch" => line.branch_name().unwrap_or_default().into_owned(),
         "worktree" => line.worktree().to_owned(),
         "mode" => turn.mode.word().to_owned(),
         "exit" => turn.exit_code.map(|code| code.to_string()).unwrap_or_default(),

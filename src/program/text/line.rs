@@ -1,12 +1,13 @@
 //! What a line of the log is made of.
 
 use crate::model::bytes::sanitized;
-use crate::model::checkpoint::shown_name;
+use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::step::{Share, Step};
 use crate::model::turn::{CommitKind, FileChange, Session, Turn};
 use crate::ops::list::State;
 use gix::ObjectId;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// A worktree whose turns are shown.
@@ -34,6 +35,8 @@ pub struct Line {
     pub steps: Option<Vec<StepLine>>,
     /// The commit that stands for its last one where HEAD is, if the user has made that anew.
     pub made_anew: Option<ObjectId>,
+    /// Its branch, by the name that it has now.
+    pub branch: Option<String>,
     /// What later turns took out of it.
     pub taken_out: Option<Taken>,
     pub place: Rc<InWorktree>,
@@ -81,6 +84,11 @@ impl Line {
         self.made_anew.or_else(|| recorded().map(|commit| commit.id))
     }
 
+    /// Its branch as people write it.
+    pub fn branch_name(&self) -> Option<Cow<'_, str>> {
+        self.branch.as_deref().map(short_branch)
+    }
+
     /// When it was.
     pub fn time(&self) -> &str {
         self.turn.ended_at.as_deref().unwrap_or(&self.turn.began_at)
@@ -105,7 +113,7 @@ impl Line {
             "agent": turn.agent,
             "session": turn.session,
             "message": turn.title(),
-            "branch": turn.branch_name(),
+            "branch": self.branch_name(),
             "worktree": shown_name(self.worktree()),
             "worktree_removed": self.place.removed,
             "mode": turn.mode,

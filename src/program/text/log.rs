@@ -204,8 +204,8 @@ impl Log {
         if turn.origin.partial {
             marks.push(Mark::Alert("partial".to_owned()));
         }
-        if !line.place.here || turn.branch != self.branch {
-            let branch = turn.branch_name().map_or_else(|| "a detached HEAD".to_owned(), |name| sanitized(&name));
+        if !line.place.here || line.branch != self.branch {
+            let branch = line.branch_name().map_or_else(|| "a detached HEAD".to_owned(), |name| sanitized(&name));
             marks.push(Mark::Plain(format!("on {branch}")));
         }
         if !line.place.here {
@@ -215,7 +215,7 @@ impl Log {
         let commit = line.commit();
         let heads = commit.and_then(|commit| self.heads.get(&commit)).into_iter().flatten();
         // Where the turn was made is told already.
-        let heads = heads.filter(|name| turn.branch_name().is_none_or(|own| own != **name));
+        let heads = heads.filter(|name| line.branch_name().is_none_or(|own| own != **name));
         marks.extend(heads.map(|name| Mark::Plain(format!("branch {}", sanitized(name)))));
         let totals = turn.totals;
         Row {
