@@ -177,12 +177,23 @@ fn end_of(repo: &Repo, timeline: &Stored<'_>, notes: &[Note]) -> Result<Option<F
     Ok(None)
 }
 
+/// The line of turns of which one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// The one that was walked last, and HEAD has come along: the user may have amended a turn of it, or made one of several.
+    Here,
+    /// The one that was walked last, and HEAD is elsewhere.
+    Last,
+    /// Another one, or what is undone.
+    Other,
+}
+
 /// The end of a turn.
 struct End {
     node: Node,
     found: Found,
-    /// Whether it may be amended, or made one of with others: it is done, and HEAD is on the branch where it was.
-    is_amendable: bool,
+    /// Whose it is.
+    line: Line,
     /// The commit.
     original: Original,
 }
@@ -210,7 +221,7 @@ fn end_like(
 /// Whether one of these commits leaves all as a turn left it: the user has made one of several.
 fn is_squashed(objects: &Objects<'_>, anew: Anew<'_, '_>, end: &End, commits: &[Seen]) -> Result<bool> {
     let Original { turn, seen, .. } = &end.original;
-    if !end.is_amendable || objects.changes_in(seen).is_empty() {
+    if end.line != Line::Here || objects.changes_in(seen).is_empty() {
         return Ok(false);
     }
     let has_tree = |other: &&Seen| {
@@ -230,7 +241,7 @@ fn copied(
 ) -> Result<HashSet<ObjectId>> {
     let originals = Original::each_once(ends.iter().map(|end| &end.original));
     let is_amendable: HashSet<ObjectId> =
-        ends.iter().filter(|end| end.is_amendable).map(|end| end.found.commit).collect();
+        ends.iter().filter(|end| end.line == Line::Here).map(|end| end.found.commit).collect();
     let mut there = HashSet::new();
     loop {
         let takes = |at: usize, likeness| {
@@ -248,7 +259,8 @@ fn copied(
     }
 }
 
-/// The newest turn above one that was found, whose changes are in these commits together with those of others.
+/// The newest turn above one that was found, whose changes are in these commits together with those of others. Where HEAD has not come
+/// along from where the turns were made, one alone says nothing: as a whole it is known as a copy.
 fn together(
     objects: &Objects<'_>,
     timeline: &Stored<'_>,
@@ -256,9 +268,13 @@ fn together(
     commits: &[ObjectId],
     found: Option<Found>,
 ) -> Result<Option<Found>> {
-    let above = |end: &&End| end.is_amendable && found.is_none_or(|found| end.found.turn > found.turn);
-    let lost: Vec<&End> = ends.iter().filter(above).collect();
-    if lost.is_empty() || commits.is_empty() {
+    let above = |end: &&End| found.is_none_or(|found| end.found.turn > found.turn);
+    let of = |line| ends.iter().filter(above).filter(move |end| end.line == line).collect::<Vec<&End>>();
+    let (lost, least) = match of(Line::Here) {
+        lost if lost.is_empty() && found.is_none() => (of(Line::Last), 2),
+        lost => (lost, 1),
+    };
+    if lost.len() < least || commits.is_empty() {
         return Ok(None);
     }
     let anew = Anew::new(objects, timeline);
@@ -267,15 +283,15 @@ fn together(
     let pairs = anew.copies(&originals, &seen, |_, likeness| likeness != Likeness::Beside)?;
     let works: Vec<Work> = lost.iter().filter_map(|end| Work::of(&end.node)).collect();
     let there = Rest::of(anew, &originals, &seen, &pairs).find_most(&works)?;
-    Ok(there.keys().next().map(|at| lost[*at].found))
+    Ok(there.keys().next().filter(|_| there.len() >= least).map(|at| lost[*at].found))
 }
 
 impl End {
     /// Where a turn ended, if it moved HEAD.
-    fn of(objects: &Objects<'_>, node: Node, is_amendable: bool) -> Option<Self> {
+    fn of(objects: &Objects<'_>, node: Node, line: Line) -> Option<Self> {
         let commit = node.to.filter(|_| node.moved())?;
         let original = Original::end_of(objects, &node)?;
-        Some(Self { found: Found { turn: node.turn, commit }, is_amendable, original, node })
+        Some(Self { found: Found { turn: node.turn, commit }, line, original, node })
     }
 }
 
@@ -296,7 +312,7 @@ fn has_come_along(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recor
 /// The ends of all recorded turns that are near, the newest first.
 fn ends(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded, head: &Head) -> Result<Vec<End>> {
     let mut ends = beside(objects, timeline, recorded)?;
-    let is_amendable = has_come_along(objects, timeline, recorded, head)?;
+    let line = if has_come_along(objects, timeline, recorded, head)? { Line::Here } else { Line::Last };
     let (mut at, mut left) = (recorded.last.top, NEAR_TURNS);
     while let Some(turn) = at.filter(|_| left > 0) {
         let node = timeline.node(turn)?;
@@ -305,7 +321,7 @@ fn ends(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded, head:
             Some(base) if base < turn => Some(base).filter(|base| *base != 0),
             _ => node.previous,
         };
-        ends.extend(End::of(objects, node, is_amendable));
+        ends.extend(End::of(objects, node, line));
         left -= 1;
     }
     ends.sort_by_key(|end| std::cmp::Reverse(end.found.turn));
@@ -319,7 +335,7 @@ fn beside(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> 
     let mut ends = Vec::new();
     let here = recorded.here.as_ref().and_then(|stack| stack.top);
     for turn in undone.chain(others.filter(|top| Some(*top) != recorded.last.top)) {
-        let end = End::of(objects, timeline.node(turn)?, false);
+        let end = End::of(objects, timeline.node(turn)?, Line::Other);
         // Where it ended on another's commit, that one says nothing of it.
         let is_its = |end: &End| Ok::<_, anyhow::Error>(timeline.require_turn(turn)?.knows(&end.found.commit));
         if let Some(end) = end

@@ -117,6 +117,10 @@ fn turns_that_the_user_made_one_commit_of_are_done_and_each_is_taken_out() {
         ("the last with the one below", "GIT_SEQUENCE_EDITOR='sed -i 3s/pick/fixup/' git rebase -q -i HEAD~3"),
         ("the second with the first", "GIT_SEQUENCE_EDITOR='sed -i 2s/pick/fixup/' git rebase -q -i HEAD~3"),
         ("all", "GIT_EDITOR=true GIT_SEQUENCE_EDITOR='sed -i 2,3s/pick/squash/' git rebase -q -i HEAD~3"),
+        (
+            "merged as one, the branch gone",
+            "git switch -qc at HEAD~3; git commit -q --allow-empty -m own; git merge -q --squash main; git commit -qm all; git branch -qD main",
+        ),
     ];
     check_all(ways.map(|(name, line)| (name.to_owned(), line)), |line| {
         let repo = three_turns_then(line);
