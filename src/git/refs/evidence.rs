@@ -117,6 +117,13 @@ impl Refs<'_> {
         end.lines().next_back().filter(|line| line.len() < LOG_END - 1).map(lossless::encode)
     }
 
+    /// Whether a branch's reflog begins at this time or later, and with the branch.
+    pub fn is_made_since(&self, name: &str, time: i64) -> bool {
+        let text = self.log_of(name);
+        let first = text.lines().next().filter(|line| line.starts_with(b"0000000"));
+        first.and_then(Line::read).is_some_and(|line| line.at.is_some_and(|at| at >= time))
+    }
+
     /// Whether oxundo itself has brought a branch to where it is.
     pub fn is_where_brought(&self, name: &str) -> bool {
         last(&self.log_of(name)).is_some_and(|last| last.said.starts_with(OWN))

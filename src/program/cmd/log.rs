@@ -12,7 +12,7 @@ use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
 use crate::ops::brought_back::is_back;
-use crate::ops::called::branch_now;
+use crate::ops::called::{branch_now, seconds};
 use crate::ops::dropped::fates;
 use crate::ops::filter::{Filter, Wanted};
 use crate::ops::list::{State, every, here, only, since, uncommitted_since};
@@ -298,16 +298,19 @@ fn as_they_stand(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
     under_names_now(view, lines)
 }
 
-/// With the names that branches have now which are there no more under those that they had.
+/// With the names that branches have now. One that is there under the name that it had, and was before, has no other.
 fn under_names_now(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
     let mut known = BTreeMap::new();
-    let there = Refs::new(view.repo).branches()?;
+    let refs = Refs::new(view.repo);
+    let there = refs.branches()?;
     for line in &mut lines {
-        let Some(name) = line.turn.branch.clone().filter(|name| !there.contains_key(name)) else { continue };
-        if !known.contains_key(&name) {
-            known.insert(name.clone(), branch_now(view, &line.turn)?);
+        let Some(name) = &line.turn.branch else { continue };
+        if !known.contains_key(name) {
+            let ended = seconds(line.turn.ended_at.as_ref());
+            let is_it = there.contains_key(name) && !refs.is_made_since(name, ended);
+            known.insert(name.clone(), if is_it { Some(name.clone()) } else { branch_now(view, &line.turn)? });
         }
-        line.branch = known[&name].clone();
+        line.branch = known[name].clone();
     }
     Ok(lines)
 }
