@@ -3,7 +3,8 @@
 use gix::ObjectId;
 use gix::bstr::BString;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// With more files that are gone, or new, only the same content is found: each pair would be compared.
@@ -20,7 +21,7 @@ pub struct Candidate<'a> {
 
 impl Candidate<'_> {
     fn name(&self) -> &[u8] {
-        self.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+        name_of(self.path)
     }
 }
 
@@ -93,6 +94,55 @@ pub fn found<E>(
     Ok(renames)
 }
 
+/// Of these old places, by the new ones, those that no other file could have, or have had: none is alike, but one that is the same
+/// as a third, or does not keep the name that both have.
+pub fn certain<E>(
+    gone: &[Candidate<'_>],
+    new: &[Candidate<'_>],
+    pairs: &BTreeMap<BString, BString>,
+    mut weigh: impl FnMut(ObjectId) -> Result<Option<Weighed>, E>,
+) -> Result<BTreeMap<BString, BString>, E> {
+    let content = |of: &[Candidate<'_>]| of.iter().map(|it| (it.path.clone(), it.id)).collect::<HashMap<_, _>>();
+    let (is, was) = (content(new), content(gone));
+    let same = || pairs.iter().filter(|(to, from)| is.get(*to) == was.get(*from));
+    let same_to: HashSet<&BString> = same().map(|(to, _)| to).collect();
+    let same_from: HashSet<&BString> = same().map(|(_, from)| from).collect();
+    let mut weighed: HashMap<ObjectId, Option<Weighed>> = HashMap::new();
+    let are_few = gone.len() <= MOST && new.len() <= MOST;
+    for it in gone.iter().chain(new).filter(|it| are_few && !it.is_link) {
+        if let Entry::Vacant(entry) = weighed.entry(it.id) {
+            entry.insert(weigh(it.id)?);
+        }
+    }
+    let are_alike = |one: ObjectId, other: ObjectId| {
+        let of = |id| weighed.get(&id).and_then(Option::as_ref);
+        one == other || of(one).zip(of(other)).is_some_and(|(one, other)| one.alike(other).is_some())
+    };
+    let is_certain = |to: &BString, from: &BString| {
+        let (Some(id), Some(was)) = (is.get(to).copied(), was.get(from).copied()) else { return false };
+        if id != was && !are_few {
+            return false;
+        }
+        let is_named = name_of(to) == name_of(from);
+        // One that is the same as a file that is gone is that one.
+        let is_rival_to = |it: &&Candidate<'_>| {
+            let is_another = same_to.contains(it.path) && (it.id != was || is_named);
+            it.path != to && !is_another && are_alike(it.id, was)
+        };
+        let is_rival_from = |it: &&Candidate<'_>| {
+            let is_another = same_from.contains(it.path) && (it.id != id || is_named);
+            it.path != from && !is_another && if id == was { it.id == id } else { are_alike(it.id, id) }
+        };
+        let to_others = new.iter().filter(is_rival_to).all(|it| is_named && it.name() != name_of(from));
+        to_others && gone.iter().filter(is_rival_from).all(|it| is_named && it.name() != name_of(to))
+    };
+    Ok(pairs.iter().filter(|(to, from)| is_certain(to, from)).map(|(to, from)| (to.clone(), from.clone())).collect())
+}
+
+fn name_of(path: &BString) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}
+
 /// Those that hold the same; where there are several, the one of the same name, else the first.
 fn same_content(gone: &[Candidate<'_>], new: &[Candidate<'_>]) -> BTreeMap<usize, usize> {
     let mut by_content: HashMap<(ObjectId, bool), Vec<usize>> = HashMap::new();
@@ -121,6 +171,11 @@ mod tests {
 
     /// The renames between files of this content, told as `old -> new`.
     fn told(gone: &[(&str, &str)], new: &[(&str, &str)]) -> Vec<String> {
+        all_and_certain(gone, new).0
+    }
+
+    /// All of them, and those of which it is certain.
+    fn all_and_certain(gone: &[(&str, &str)], new: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
         let id =
             |content: &str| gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, content.as_bytes());
         let contents: HashMap<ObjectId, &str> =
@@ -132,7 +187,24 @@ mod tests {
         let (old, fresh) = candidates.split_at(gone.len());
         let weigh = |id| Ok::<_, Infallible>(Some(Weighed::new(contents[&id].as_bytes())));
         let Ok(renames) = found(old, fresh, weigh);
-        renames.into_iter().map(|(to, from)| format!("{} -> {}", old[from].path, fresh[to].path)).collect()
+        let pairs: BTreeMap<BString, BString> =
+            renames.iter().map(|(to, from)| (fresh[*to].path.clone(), old[*from].path.clone())).collect();
+        let Ok(sure) = certain(old, fresh, &pairs, weigh);
+        let all = renames.into_iter().map(|(to, from)| format!("{} -> {}", old[from].path, fresh[to].path));
+        (all.collect(), sure.into_iter().map(|(to, from)| format!("{from} -> {to}")).collect())
+    }
+
+    #[test]
+    fn a_rename_is_certain_where_no_other_file_could_be_meant() {
+        let ten: String = (0..10).map(|n| format!("line {n}\n")).collect();
+        let (changed, other) = (ten.replace("line 3", "LINE 3"), ten.replace("line 4", "LINE 4"));
+        let sure = |gone: &[(&str, &str)], new: &[(&str, &str)]| all_and_certain(gone, new).1;
+        assert_eq!(sure(&[("a", &ten)], &[("b", &changed), ("c", "another\n")]), ["a -> b"]);
+        assert!(sure(&[("a", &ten)], &[("b", &ten), ("c", &ten)]).is_empty(), "a copy too");
+        assert!(sure(&[("a", &ten)], &[("b", &ten), ("c", &changed)]).is_empty(), "a copy with changes");
+        assert!(sure(&[("a", &ten), ("b", &other)], &[("c", &changed)]).is_empty(), "it may be either");
+        let moved = [("d/a", &*ten), ("d/b", &other)];
+        assert_eq!(sure(&moved, &[("e/a", &changed), ("e/b", &other)]), ["d/a -> e/a", "d/b -> e/b"], "by their names");
     }
 
     #[test]

@@ -1381,3 +1381,62 @@ fn undo_to_a_step_leaves_staged_what_the_user_staged_and_nothing_else() {
         repo.state().assert_is(&after, "redo");
     });
 }
+
+#[test]
+fn what_the_user_saves_stays_theirs_where_a_call_renames_the_file_and_changes_it() {
+    let cases: [Story<'_>; 10] = [
+        ("after it", &[('a', "mv a m; sed -i 3aits1 m"), ('u', "sed -i 20amine1 m")]),
+        ("after it, staged", &[('a', "git mv a m; sed -i 3aits1 m"), ('u', "sed -i 20amine1 m; git add -A")]),
+        ("after it, under a third name", &[('a', "mv a m; sed -i 3aits1 m"), ('u', "mv m k; sed -i 20amine1 k")]),
+        ("before it", &[('u', "sed -i 20amine1 a"), ('a', "mv a m; sed -i 3aits1 m")]),
+        (
+            "before it and after it",
+            &[('u', "sed -i 20amine1 a"), ('a', "mv a m; sed -i 3aits1 m"), ('u', "sed -i 10amine2 m")],
+        ),
+        (
+            "before it and after it, by git",
+            &[('u', "sed -i 20amine1 a"), ('a', "git mv a m; sed -i 3aits1 m"), ('u', "sed -i 10amine2 m; git add m")],
+        ),
+        (
+            "around two of them",
+            &[
+                ('u', "sed -i 20amine1 a"),
+                ('a', "mv a m; sed -i 3aits1 m"),
+                ('u', "sed -i 10amine2 m"),
+                ('a', "mv m k; sed -i 30aits2 k"),
+                ('u', "sed -i 36amine1 k"),
+            ],
+        ),
+        (
+            "between two of them",
+            &[('a', "mv a m; sed -i 3aits1 m"), ('u', "sed -i 20amine1 m"), ('a', "mv m k; sed -i 30aits2 k")],
+        ),
+        ("before it, over another", &[('u', "sed -i 20amine1 a"), ('a', "mv a b; sed -i 3aits1 b")]),
+        (
+            "in its directory",
+            &[('u', "sed -i 20amine1 d/x"), ('a', "mv d e; sed -i 3aits1 e/x"), ('u', "sed -i 10amine2 e/x")],
+        ),
+    ];
+    let both = Mode::BOTH.into_iter();
+    let cases = both.flat_map(|mode| cases.map(|(name, story)| (format!("{name}, {mode:?}"), (mode, story))));
+    check_all(cases, |(mode, story)| {
+        let repo = begun(*mode, LIKE);
+        told(&repo, story);
+        ends(&repo);
+        let all: String = story.iter().map(|(_, done)| *done).collect();
+        let its = repo.git(["log", "-p", "--grep=work of s", "--format="]);
+        assert!(!its.contains("mine"), "nothing of the user's is in its commit: {its}");
+        let is_its = |token: &str| *mode == Mode::Ghost || its.contains(token) == all.contains(token);
+        assert!(is_its("its1") && is_its("its2"), "what calls wrote is: {its}");
+        let after = repo.state();
+        repo.undo();
+        let there = repo.sh("cat $(git ls-files -co --exclude-standard) 2>/dev/null || :");
+        assert!(!there.contains("its"), "what calls wrote is undone: {there}");
+        for token in ["mine1", "mine2"] {
+            assert_eq!(there.matches(token).count(), all.matches(token).count(), "what the user saved stays: {there}");
+        }
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.assert_sound();
+    });
+}

@@ -93,7 +93,20 @@ impl Checkpoints<'_> {
         Ok(pairs.into_iter().map(|(to, from)| (to.clone(), from.clone())).collect())
     }
 
-    fn are_alike(&self, from: ObjectId, to: ObjectId) -> Result<bool> {
+    /// Likewise, but only files that are gone from one place and have come to another that was free, and where no other file could be
+    /// meant.
+    pub fn surely_came_from(&self, files: &Files) -> Result<BTreeMap<BString, BString>> {
+        let mut files = files.clone();
+        files.retain(|_, change| change.from.is_some() != change.to.is_some());
+        let pairs = self.came_from(&files)?;
+        let candidate = |path, state: FileState| Candidate { path, id: state.id, is_link: state.kind == Kind::Symlink };
+        let gone: Vec<_> = files.iter().filter_map(|(path, change)| Some(candidate(path, change.from?))).collect();
+        let new: Vec<_> = files.iter().filter_map(|(path, change)| Some(candidate(path, change.to?))).collect();
+        renames::certain(&gone, &new, &pairs, |id| anyhow::Ok(self.content_of(id)?.as_deref().map(Weighed::new)))
+    }
+
+    /// Whether half of two contents is the same, as far as these are looked at.
+    pub fn are_alike(&self, from: ObjectId, to: ObjectId) -> Result<bool> {
         let (Some(from), Some(to)) = (self.content_of(from)?, self.content_of(to)?) else { return Ok(true) };
         Ok(Weighed::new(&from).alike(&Weighed::new(&to)).is_some())
     }

@@ -48,6 +48,8 @@ struct Gap {
     checkout: Option<Checkout>,
     /// The files that got other names.
     renames: Renames,
+    /// Where files were that calls had given the names under which the user has changed them.
+    by_calls: CameFrom,
 }
 
 impl Gap {
@@ -101,8 +103,9 @@ impl Gaps {
         let gap = |from: &Checkpoint, to: &Checkpoint| {
             let work = checkpoints.work_between(from, to)?;
             let then = (!work.index.is_empty()).then(|| to.clone());
+            let by_calls = moved_by_calls(view, (&base, from), &work)?;
             let (from, to, renames) = (Pointers::of(from), Pointers::of(to), Renames::default());
-            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, renames })
+            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, renames, by_calls })
         };
         let last = timeline.last_step(turn.turn)?;
         // While something is at work in the background, whatever changes may be its work.
@@ -137,6 +140,11 @@ impl Gaps {
         ends: (&Checkpoint, &Checkpoint),
     ) -> Result<BTreeMap<BString, Option<FileState>>> {
         renamed::left_by_calls(view, self.all.iter().map(|gap| (&gap.work.files, &gap.renames)), ends)
+    }
+
+    /// Whether the user has changed a file of this name.
+    pub fn have(&self, path: &BString) -> bool {
+        self.all.iter().any(|gap| gap.work.files.contains_key(path))
     }
 
     /// Where the files were in the beginning that the user gave other names, by these.
@@ -306,8 +314,15 @@ impl<'a> Saved<'a> {
                 None if gap.renames.gone.contains(path) => change.from,
                 None => self.file(path)?,
             };
+            // What a call has given its name is without that where it was.
+            let (at, now) = match gap.by_calls.get(origin.unwrap_or(path)) {
+                Some(first) if now.is_none() && change.from != change.to && !self.gone.contains_key(first) => {
+                    (first, self.file(first)?)
+                }
+                _ => (path, now),
+            };
             let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, saved(path, now, &change, merge)?);
-            followed.push((path, now));
+            followed.push((at, now));
         }
         self.files.extend(followed.into_iter().map(|(path, now)| (path.clone(), now)));
         Ok(())
@@ -319,6 +334,18 @@ impl<'a> Saved<'a> {
         }
         follows
     }
+}
+
+/// Where files were in the beginning that are under other names by now, and that this changes: no change of the user's between calls
+/// has to have done that.
+fn moved_by_calls(view: &View<'_>, (base, from): (&Checkpoint, &Checkpoint), work: &Delta) -> Result<CameFrom> {
+    let checkpoints = Checkpoints::new(view.repo);
+    for (path, _) in work.files.iter().filter(|(_, change)| change.from.is_some()) {
+        if checkpoints.captured_file(base, path.as_bstr())?.is_none() {
+            return checkpoints.surely_came_from(&checkpoints.file_changes(base, from)?);
+        }
+    }
+    Ok(CameFrom::new())
 }
 
 /// Whether what is staged of a file is what it was without a turn, or a mode that it had not after that either: one was

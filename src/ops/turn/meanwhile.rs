@@ -92,7 +92,10 @@ impl Theirs {
         gaps.find_checkouts(view, ends.start, false)?;
         let (goal, staged, overlaps) = goal(view, turn.onto, &led, &gaps, ends)?;
         turn.overlaps = overlaps.iter().map(|path| exact::encode(path)).collect();
-        let (left, came_from) = (gaps.left_by_calls(view, (ends.before, ends.after))?, gaps.came_from());
+        let (mut left, came_from) = (gaps.left_by_calls(view, (ends.before, ends.after))?, gaps.came_from());
+        let moved = moved_by_calls(view, ends, &goal)?;
+        // What the user had saved in it before a call gave it its name, the call has left there, too.
+        left.retain(|path, _| !moved.get(path).is_some_and(|old| gaps.have(old)));
         let is_nothing = staged.is_empty()
             && led == start
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
@@ -101,17 +104,7 @@ impl Theirs {
         if !owned.is_empty() && led.head != start.head {
             moves.push((start, led));
         }
-        let by_calls = moved_by_calls(view, ends, &goal)?;
-        Ok(Self {
-            goal: (!is_nothing).then_some(goal),
-            staged,
-            moves,
-            found,
-            left,
-            came_from,
-            moved: by_calls,
-            is_told,
-        })
+        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, came_from, moved, is_told })
     }
 
     /// The commits to which the user led HEAD and branches, and those below them.
@@ -159,9 +152,13 @@ impl Theirs {
         }
         let Some(goal) = &self.goal else { return Ok(Whose::Turns) };
         let (was, now) = (file(before, path)?, file(after, path)?);
-        if let Some(old) = self.moved.get(path).filter(|_| committed.is_none()) {
-            let first = self.came_from.get(old).unwrap_or(old);
-            return part_of(path, [was, file(goal, old.as_bstr())?, now], in_head(first.as_bstr())?, merge);
+        if let Some(old) = self.moved.get(path) {
+            let first = in_head(self.came_from.get(old).unwrap_or(old).as_bstr())?;
+            // Over another file, of which no call has committed what it is now.
+            let is_replaced = first.is_some() && committed == was.map(|was| (was.kind, was.id));
+            if committed.is_none() || is_replaced {
+                return part_of(path, [was, file(goal, old.as_bstr())?, now], first, merge);
+            }
         }
         let saved = file(goal, path)?;
         if was == saved {
