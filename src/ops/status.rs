@@ -7,7 +7,6 @@ use crate::model::plan::Op;
 use crate::model::turn::{Mode, Turn};
 use crate::ops::dropped::dropped_since;
 use crate::ops::outcome::Outcome;
-use crate::ops::turn::commit::has_uncommitted;
 use crate::ops::turn::end::as_if_ended;
 use crate::ops::turn::session::check_not_busy;
 use crate::ops::turn::skipped::tracked_only;
@@ -108,7 +107,8 @@ pub fn short(view: &View<'_>) -> Result<Short> {
         open: view.timeline.state.open,
         undo_depth: undo_depth(view, top.as_ref())?,
         redo_depth: redo_depth(view)?,
-        dirty: has_uncommitted(view, &view.glance()?)?,
+        // Where nothing was recorded, a prompt shows nothing.
+        dirty: view.timeline.commit.is_some() && view.is_dirty()?,
     })
 }
 

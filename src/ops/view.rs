@@ -8,13 +8,14 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::durable::Durable;
 use crate::git::index::Index;
+use crate::git::objects::Objects;
 use crate::git::objects::commit::Sign;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::stat::umask_modes;
-use crate::model::checkpoint::Head;
+use crate::model::checkpoint::{Head, UsualModes};
 use crate::model::limits::Limits;
 use crate::model::place::Place;
 use crate::model::turn::Turn;
@@ -121,24 +122,25 @@ impl<'r> View<'r> {
 
     /// Captures the present state, with this timeline's usual permission bits.
     pub fn present(&self) -> Result<Capture> {
-        self.captured(Checkpoints::new(self.repo))
-    }
-
-    /// The present state as git's own status sees it: not for a plan.
-    pub fn glance(&self) -> Result<Capture> {
-        self.captured(Checkpoints::believing_the_index(self.repo))
-    }
-
-    fn captured(&self, checkpoints: Checkpoints<'r>) -> Result<Capture> {
         if let Some(present) = &self.as_if_present {
             return Ok(present.clone());
         }
-        let usual = self.timeline.state.usual_modes.unwrap_or_else(umask_modes);
         // What the last turn left is asked for only where something is closed.
         let left = LazyCell::new(|| self.timeline.checkpoint(self.top().ok()??, Side::After).ok());
         let left_closed =
             |path: &BStr, mode: u32| left.as_ref().is_some_and(|left| left.modes.unusual.get(path) == Some(&mode));
-        checkpoints.capture(usual, &self.limits()?, None, &left_closed)
+        Checkpoints::new(self.repo).capture(self.usual_modes(), &self.limits()?, None, &left_closed)
+    }
+
+    /// Whether anything tracked is not committed, as git's own status sees it: not for a plan.
+    pub fn is_dirty(&self) -> Result<bool> {
+        let index = Index::new(self.repo);
+        let is_staged = !index.equals_tree(&*index.read_index()?, Objects::new(self.repo).head_tree(&self.head)?)?;
+        Ok(is_staged || Checkpoints::new(self.repo).differs_from_index(self.usual_modes())?)
+    }
+
+    fn usual_modes(&self) -> UsualModes {
+        self.timeline.state.usual_modes.unwrap_or_else(umask_modes)
     }
 
     /// What is captured of untracked content. An agent's own state is nobody's work.

@@ -123,6 +123,7 @@ mod sessions;
 mod settings;
 mod shared;
 mod shares;
+mod short_status;
 mod show_diff;
 mod side_effects;
 mod signals;

@@ -332,6 +332,7 @@ fn what_a_prompt_shows_calls_no_file_read() {
     assert_eq!(plain(&repo), 0, "git's word for a file is not its bytes");
     repo.oxundo(["run", "--", "true"]).success();
     assert_eq!(plain(&repo), 4 * EVENTS.len());
+    repo.oxundo(["checkpoint", "-m", "for a prompt to speak of"]).success();
     assert_eq!(repo.oxundo(["status", "--short"]).out(), "");
     repo.sh("echo mine >>d1/a");
     assert_eq!(repo.oxundo(["status", "--short"]).out(), "dirty");

@@ -16,7 +16,7 @@ use crate::git::scan::found::{Candidate, Earlier, Scan};
 use crate::git::scan::fsmonitor::Monitor;
 use crate::git::scan::ignore::{Rules, shared_rules};
 use crate::git::scan::read::ReadFiles;
-use crate::git::scan::scanner::Scanner;
+use crate::git::scan::scanner::{Looks, Scanner};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::privacy::Privacy;
 use crate::model::checkpoint::{Checkpoint, Modes, UsualModes};
@@ -183,22 +183,17 @@ impl Checkpoints<'_> {
         // Asked only where there is much.
         let blobs = LazyCell::new(|| BlobCache::load(self.repo, usize::MAX));
         let knows = |file: &Candidate| blobs.knows(self.repo, file);
-        let capabilities = self.repo.gix.filesystem_options()?;
-        let stat_options = stat_options(self.repo.gix.stat_options()?);
         let directories = DirCache::load(self.repo);
-        let read = (!self.believes_index).then(|| ReadFiles::load(self.repo, index.entries().len()));
-        let case_insensitive = capabilities.ignore_case || capabilities.precompose_unicode;
-        let monitor =
-            Monitor::ask(self.repo, case_insensitive, (usual, capabilities.executable_bit, stat_options, "read"));
+        let read = ReadFiles::load(self.repo, index.entries().len());
+        let (looks, monitor) = self.looks(usual)?;
         let underway = self.repo.watch.begin(Phase::Scan, index.entries().len());
         let scanner = Scanner {
             worktree: Worktree::new(self.repo),
             directories: &directories,
             monitor: monitor.as_ref(),
-            read: read.as_ref(),
+            read: Some(&read),
             index,
-            stat_options,
-            file_mode: capabilities.executable_bit,
+            looks,
             usual,
             limits,
             underway: &underway,
@@ -206,14 +201,22 @@ impl Checkpoints<'_> {
         let privacy = Privacy::new(self.repo);
         let scan = scan::scan(&scanner, rules, same_turn.as_ref(), &knows, Some(&privacy))?;
         directories.save(self.repo, &scan.listed);
-        if let Some(read) = read {
-            read.save(self.repo);
-        }
+        read.save(self.repo);
         // What it calls unchanged has been read.
-        if let Some(monitor) = monitor.filter(|_| !self.believes_index) {
+        if let Some(monitor) = monitor {
             monitor.save(self.repo, &scan.unchanged_dirs);
         }
         Ok(scan)
+    }
+
+    /// How files are compared with the index, and the monitor, asked now, where there is one.
+    pub(super) fn looks(&self, usual: UsualModes) -> Result<(Looks, Option<Monitor>)> {
+        let capabilities = self.repo.gix.filesystem_options()?;
+        let stat_options = stat_options(self.repo.gix.stat_options()?);
+        let case_insensitive = capabilities.ignore_case || capabilities.precompose_unicode;
+        let looks = Looks { stat_options, file_mode: capabilities.executable_bit };
+        let rules = (usual, looks.file_mode, stat_options, "read");
+        Ok((looks, Monitor::ask(self.repo, case_insensitive, rules)))
     }
 
     /// The captured files that are not in the index.

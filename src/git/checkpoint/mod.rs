@@ -7,6 +7,7 @@ pub mod codec;
 pub mod content;
 pub mod delta;
 pub mod exposed;
+pub mod glance;
 pub mod merge;
 pub mod opened;
 pub mod present;
@@ -20,18 +21,11 @@ use crate::git::repo::Repo;
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoints<'r> {
     repo: &'r Repo,
-    /// Whether a file that git calls clean by its stat data is taken for clean.
-    believes_index: bool,
 }
 
 impl<'r> Checkpoints<'r> {
     /// Those of a repository.
     pub fn new(repo: &'r Repo) -> Self {
-        Self { repo, believes_index: false }
-    }
-
-    /// Those for whoever asks no more than git's own status does: no file is read that git does not read.
-    pub fn believing_the_index(repo: &'r Repo) -> Self {
-        Self { repo, believes_index: true }
+        Self { repo }
     }
 }

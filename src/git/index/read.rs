@@ -27,7 +27,7 @@ impl Index<'_> {
         let Some(stamp) = Stamp::of(&path).filter(|stamp| is_large(stamp) && known.as_ref() != Some(stamp)) else {
             return;
         };
-        let how = self.how();
+        let how = self.how(&path);
         self.repo.ahead.replace(start(move || Some((stamp, decode(&path, how).ok()?))).ok());
     }
 
@@ -70,12 +70,15 @@ impl Index<'_> {
     }
 
     pub fn decode_index(&self, path: &Path) -> Result<IndexFile> {
-        decode(path, self.how())
+        decode(path, self.how(path))
     }
 
-    fn how(&self) -> How {
+    fn how(&self, path: &Path) -> How {
         // git itself reports a value that is no number.
-        let threads = self.repo.setting("index.threads").and_then(|n| Threads::THREADS.try_into_index_threads(n).ok());
+        let set = self.repo.setting("index.threads").and_then(|n| Threads::THREADS.try_into_index_threads(n).ok());
+        // To ask how many there may be takes longer than to read a small one.
+        let is_small = Stamp::of(path).is_none_or(|stamp| stamp.size() < LARGE);
+        let threads = set.or(is_small.then_some(1));
         (self.repo.hash_kind(), Options { thread_limit: threads, ..Default::default() })
     }
 

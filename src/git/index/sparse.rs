@@ -80,7 +80,7 @@ impl Index<'_> {
 
     /// Whether git treats a file that is on disk as not left out (`sparse.expectFilesOutsideOfPatterns`). The agent may
     /// have changed the setting.
-    fn shows_what_is_there(&self) -> Result<bool> {
+    pub fn shows_what_is_there(&self) -> Result<bool> {
         let now = gix::open_opts(self.repo.gix.git_dir(), self.repo.gix.open_options().clone())?;
         let config = now.config_snapshot();
         let expected = config.boolean("sparse.expectFilesOutsideOfPatterns").unwrap_or_default();

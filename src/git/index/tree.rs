@@ -10,10 +10,12 @@ use crate::model::checkpoint::IndexState;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use gix::index::State;
 use gix::index::entry::{Flags, Mode};
+use gix::index::extension::Tree as CacheTree;
+use gix::index::{Entry, State};
 use gix::objs::tree::EntryKind;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Compares an index with a tree by the index's cache tree, so that only trees are read below which
 /// something was staged.
@@ -25,13 +27,13 @@ struct TreeWalk<'a> {
 impl TreeWalk<'_> {
     fn compare(
         &self,
-        node: Option<&gix::index::extension::Tree>,
+        node: Option<&CacheTree>,
         tree: Option<ObjectId>,
         prefix: &[u8],
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         changes: &mut Vec<TreeChange>,
     ) -> Result<()> {
-        if node.is_some_and(|node| node.num_entries == u32::try_from(range.len()).ok() && Some(node.id) == tree) {
+        if tree.is_some_and(|tree| is_node(node, tree, &range)) {
             return Ok(());
         }
         let mut have = self.tree_entries(tree)?;
@@ -45,7 +47,7 @@ impl TreeWalk<'_> {
                 let entries = &self.index.entries()[at..range.end];
                 let end = at + entries.partition_point(|e| e.path(self.index).starts_with(&inner));
                 let name = &rest[..slash];
-                let child = node.and_then(|node| node.children.iter().find(|c| c.name.as_slice() == name));
+                let child = child_of(node, name);
                 let subtree = have.get(name).filter(|(kind, _)| *kind == EntryKind::Tree).map(|(_, id)| *id);
                 if subtree.is_some() {
                     have.remove(name);
@@ -55,8 +57,7 @@ impl TreeWalk<'_> {
                 continue;
             }
             at += 1;
-            // Intent-to-add entries are in no tree, and unmerged ones cannot be.
-            if entry.flags.contains(Flags::INTENT_TO_ADD) || entry.stage_raw() != 0 {
+            if !is_in_tree(entry) {
                 continue;
             }
             let name = rest.strip_suffix(b"/").unwrap_or(rest);
@@ -71,6 +72,44 @@ impl TreeWalk<'_> {
         Ok(())
     }
 
+    /// Whether a tree is what the index has in these places, below a directory with so long a name. Both are in the same order.
+    fn is_same(&self, node: Option<&CacheTree>, tree: ObjectId, prefix: usize, range: Range<usize>) -> Result<bool> {
+        if is_node(node, tree, &range) {
+            return Ok(true);
+        }
+        let tree = self.repo.find_tree(tree)?;
+        let (mut entries, mut at) = (tree.iter(), range.start);
+        while at < range.end {
+            let entry = &self.index.entries()[at];
+            let rest = &entry.path(self.index)[prefix..];
+            let Some(slash) = rest.find_byte(b'/').filter(|_| entry.mode != Mode::DIR) else {
+                at += 1;
+                if is_in_tree(entry) {
+                    let now = (rest.strip_suffix(b"/").unwrap_or(rest).as_bstr(), tree_kind(entry.mode), &*entry.id);
+                    match entries.next().transpose()? {
+                        Some(known) if (known.filename(), known.kind(), known.oid()) == now => {}
+                        _ => return Ok(false),
+                    }
+                }
+                continue;
+            };
+            let (name, inner) = (rest[..slash].as_bstr(), &rest[..=slash]);
+            let below = &self.index.entries()[at..range.end];
+            let end = at + below.partition_point(|entry| entry.path(self.index)[prefix..].starts_with(inner));
+            if below[..end - at].iter().any(is_in_tree) {
+                let known = entries.next().transpose()?;
+                let Some(known) = known.filter(|known| known.filename() == name && known.mode().is_tree()) else {
+                    return Ok(false);
+                };
+                if !self.is_same(child_of(node, name), known.object_id(), prefix + slash + 1, at..end)? {
+                    return Ok(false);
+                }
+            }
+            at = end;
+        }
+        Ok(entries.next().is_none())
+    }
+
     fn tree_entries(&self, tree: Option<ObjectId>) -> Result<BTreeMap<Vec<u8>, (EntryKind, ObjectId)>> {
         let Some(id) = tree else {
             return Ok(BTreeMap::new());
@@ -80,6 +119,20 @@ impl TreeWalk<'_> {
         let entries = tree.entries.iter();
         Ok(entries.map(|e| (e.filename.to_vec(), (e.mode.kind(), e.oid.to_owned()))).collect())
     }
+}
+
+/// Whether the cache tree says that these places in the index are this tree.
+fn is_node(node: Option<&CacheTree>, tree: ObjectId, range: &Range<usize>) -> bool {
+    node.is_some_and(|node| node.num_entries == u32::try_from(range.len()).ok() && node.id == tree)
+}
+
+fn child_of<'a>(node: Option<&'a CacheTree>, name: &[u8]) -> Option<&'a CacheTree> {
+    node?.children.iter().find(|child| child.name.as_slice() == name)
+}
+
+/// Intent-to-add entries are in no tree, and unmerged ones cannot be.
+fn is_in_tree(entry: &Entry) -> bool {
+    !entry.flags.contains(Flags::INTENT_TO_ADD) && entry.stage_raw() == 0
 }
 
 /// What an entry of the index is in a tree.
@@ -105,6 +158,11 @@ impl Index<'_> {
             }
         }
         Ok(state)
+    }
+
+    /// Whether the index is this tree.
+    pub fn equals_tree(&self, index: &State, tree: ObjectId) -> Result<bool> {
+        TreeWalk { repo: self.repo, index }.is_same(index.tree(), tree, 0, 0..index.entries().len())
     }
 
     /// What `git write-tree` would give, made from `base` by changing only what differs.

@@ -4,7 +4,9 @@ use crate::git::worktree::stat::{file_state, mode_of};
 use crate::model::checkpoint::{Kind, Reason, Skipped};
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::{BStr, BString};
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::State;
+use gix::index::entry::{self as index, Flags, Mode};
 use rustix::fs::{AtFlags, Dir, FileType, Stat, statat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher};
@@ -189,6 +191,67 @@ pub struct Job {
     pub path: BString,
     pub from: usize,
     pub to: usize,
+}
+
+impl Job {
+    /// The top, with the whole index.
+    pub fn top(index: &State) -> Self {
+        Self { path: BString::default(), from: 0, to: index.entries().len() }
+    }
+
+    /// The directory's path, without a slash behind.
+    pub fn directory(&self) -> &BStr {
+        self.path.strip_suffix(b"/").unwrap_or_default().as_bstr()
+    }
+
+    /// The next name that the index has in it: a file's, or a directory's with its slash.
+    pub fn component<'a>(&self, index: &'a State, at: usize) -> &'a [u8] {
+        let rest = &index.entries()[at].path(index)[self.path.len()..];
+        rest.find_byte(b'/').map_or(rest, |slash| &rest[..=slash])
+    }
+
+    /// The position after the last entry that is below the directory with this one.
+    pub fn group_end(&self, index: &State, at: usize) -> usize {
+        let component = self.component(index, at);
+        let start = self.path.len();
+        let entries = &index.entries()[at..self.to];
+        at + entries.partition_point(|entry| entry.path(index)[start..].starts_with(component))
+    }
+
+    /// The directory in it that begins with this entry, where one does.
+    pub fn below(&self, index: &State, at: usize) -> Option<Self> {
+        let component = self.component(index, at);
+        let path = || [self.path.as_slice(), component].concat().into();
+        component.ends_with(b"/").then(|| Self { path: path(), from: at, to: self.group_end(index, at) })
+    }
+
+    /// A hash of the index's entries in the directory, without those in its subdirectories.
+    pub fn fingerprint(&self, index: &State) -> u64 {
+        const FLAGS: Flags =
+            Flags::STAGE_MASK.union(Flags::ASSUME_VALID).union(Flags::INTENT_TO_ADD).union(Flags::SKIP_WORKTREE);
+        // One piece is hashed much faster than many.
+        let mut fingerprint = Vec::with_capacity(1 << 12);
+        fingerprint.extend_from_slice(&self.path);
+        let mut at = self.from;
+        while at < self.to {
+            let component = self.component(index, at);
+            fingerprint.push(0);
+            fingerprint.extend_from_slice(component);
+            fingerprint.push(0);
+            let entry = &index.entries()[at];
+            if component.ends_with(b"/") && entry.mode != Mode::DIR {
+                at = self.group_end(index, at);
+                continue;
+            }
+            let index::Stat { mtime, ctime, dev, ino, uid, gid, size } = entry.stat;
+            let (mode, flags) = (entry.mode.bits(), (entry.flags & FLAGS).bits());
+            let numbers = [mode, flags, mtime.secs, mtime.nsecs, ctime.secs, ctime.nsecs, dev, ino, uid, gid, size];
+            fingerprint.extend_from_slice(numbers.map(u32::to_ne_bytes).as_flattened());
+            fingerprint.extend_from_slice(entry.id.as_slice());
+            at += 1;
+        }
+        hash_of(&fingerprint)
+    }
 }
 
 /// A directory with more untracked names than this is read each time: the record stays small.

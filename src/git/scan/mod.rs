@@ -7,6 +7,7 @@ pub mod budget;
 pub mod dircache;
 pub mod found;
 pub mod fsmonitor;
+pub mod glance;
 pub mod ignore;
 pub mod nested;
 pub mod read;

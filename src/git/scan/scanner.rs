@@ -2,7 +2,7 @@
 
 use crate::git::repo::platform::At;
 use crate::git::scan::dircache::DirCache;
-use crate::git::scan::found::{Candidate, Difference, Findings, Job, special};
+use crate::git::scan::found::{Candidate, Difference, Findings, special};
 use crate::git::scan::fsmonitor::Monitor;
 use crate::git::scan::read::ReadFiles;
 use crate::git::worktree::Worktree;
@@ -12,19 +12,56 @@ use crate::model::checkpoint::{Kind, UsualModes};
 use crate::model::limits::Limits;
 use crate::progress::ProgressGuard;
 use gix::ObjectId;
-use gix::bstr::{BStr, ByteSlice};
+use gix::bstr::BStr;
+use gix::index::entry::stat::Options;
 use gix::index::entry::{Flags, Mode, Stage};
+use gix::index::{Entry, State};
+
+/// How a file is compared with its entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Looks {
+    /// How stat data are compared.
+    pub stat_options: Options,
+    /// `core.fileMode`.
+    pub file_mode: bool,
+}
+
+impl Looks {
+    /// What a file of this kind is, beside its entry.
+    pub fn kind(&self, entry: &Entry, kind: Kind) -> Kind {
+        match entry.mode {
+            _ if self.file_mode || kind == Kind::Symlink => kind,
+            Mode::FILE_EXECUTABLE => Kind::Executable,
+            _ => Kind::File,
+        }
+    }
+
+    /// Whether a file is as its entry says, by its stat data.
+    pub fn is_clean(&self, index: &State, entry: &Entry, stat: &rustix::fs::Stat) -> bool {
+        let now = index_stat(stat);
+        now.matches(&entry.stat, self.stat_options) && !now.is_racy(index.timestamp(), self.stat_options)
+    }
+}
+
+/// Whether an entry is of one file, of this kind, with content.
+pub fn is_plain(entry: &Entry, kind: Kind) -> bool {
+    let same_kind = match entry.mode {
+        Mode::FILE => kind == Kind::File,
+        Mode::FILE_EXECUTABLE => kind == Kind::Executable,
+        Mode::SYMLINK => kind == Kind::Symlink,
+        _ => false,
+    };
+    same_kind && entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD)
+}
 
 /// What the scan works with.
 pub struct Scanner<'a> {
     /// The worktree.
     pub worktree: Worktree<'a>,
     /// The index.
-    pub index: &'a gix::index::State,
-    /// How stat data are compared.
-    pub stat_options: gix::index::entry::stat::Options,
-    /// `core.fileMode`.
-    pub file_mode: bool,
+    pub index: &'a State,
+    /// How a file is compared with its entry.
+    pub looks: Looks,
     /// The permission bits that are not recorded.
     pub usual: UsualModes,
     /// What is captured of untracked content.
@@ -40,19 +77,6 @@ pub struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// The next name in the index: a file's, or a directory's with its slash.
-    pub fn component(&self, job: &Job, at: usize) -> &[u8] {
-        let rest = &self.path(at)[job.path.len()..];
-        rest.find_byte(b'/').map_or(rest, |slash| &rest[..=slash])
-    }
-
-    pub fn group_end(&self, job: &Job, at: usize) -> usize {
-        let component = self.component(job, at);
-        let start = job.path.len();
-        let entries = &self.index.entries()[at..job.to];
-        at + entries.partition_point(|entry| entry.path(self.index)[start..].starts_with(component))
-    }
-
     pub fn path(&self, at: usize) -> &BStr {
         self.index.entries()[at].path(self.index)
     }
@@ -72,30 +96,16 @@ impl Scanner<'_> {
         if entry.flags.contains(Flags::SKIP_WORKTREE) {
             found.present_sparse.push(at);
         }
-        let Some(mut kind) = kind_of(stat) else {
+        let Some(kind) = kind_of(stat).map(|kind| self.looks.kind(entry, kind)) else {
             found.skipped.push(special(path));
             self.gone(at, found);
             return;
         };
-        if !self.file_mode && kind != Kind::Symlink {
-            kind = if entry.mode == Mode::FILE_EXECUTABLE { Kind::Executable } else { Kind::File };
-        }
         if kind != Kind::Symlink && mode != self.usual.of(kind) {
             found.unusual.insert(path.to_owned(), mode);
         }
         found.linked += usize::from(stat.st_nlink > 1);
-        let same_kind = match entry.mode {
-            Mode::FILE => kind == Kind::File,
-            Mode::FILE_EXECUTABLE => kind == Kind::Executable,
-            Mode::SYMLINK => kind == Kind::Symlink,
-            _ => false,
-        };
-        let now = index_stat(stat);
-        let clean = same_kind
-            && entry.stage() == Stage::Unconflicted
-            && !entry.flags.contains(Flags::INTENT_TO_ADD)
-            && now.matches(&entry.stat, self.stat_options)
-            && !now.is_racy(self.index.timestamp(), self.stat_options);
+        let clean = is_plain(entry, kind) && self.looks.is_clean(self.index, entry, stat);
         let candidate = || Candidate { path: path.to_owned(), kind, size: size_of(stat), stamp: None, private: false };
         if !clean {
             found.tracked.push((at, Difference::MaybeModified(candidate())));

@@ -10,8 +10,8 @@ use crate::git::worktree::stat::mode_of;
 use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::Reason;
 use anyhow::{Context, Result, anyhow};
-use gix::bstr::{BString, ByteSlice};
-use gix::index::entry::{Flags, Mode, Stage, Stat};
+use gix::bstr::ByteSlice;
+use gix::index::entry::{Flags, Mode, Stage};
 use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,13 +22,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 
 /// The directories still to read, and how many are being read.
-struct Queue {
+pub(super) struct Queue {
     state: Mutex<(Vec<Job>, usize)>,
     ready: Condvar,
 }
 
 impl Queue {
-    fn starting_with(job: Job) -> Self {
+    pub fn starting_with(job: Job) -> Self {
         Self { state: Mutex::new((vec![job], 0)), ready: Condvar::new() }
     }
 
@@ -48,7 +48,7 @@ impl Queue {
 
     /// Does jobs until there are none left anywhere. A panic in one of them is an error, and not the end of this thread while
     /// others wait for what it was about to bring.
-    fn drain(&self, mut work: impl FnMut(&Job) -> Result<Vec<Job>>) -> Result<()> {
+    pub fn drain(&self, mut work: impl FnMut(&Job) -> Result<Vec<Job>>) -> Result<()> {
         while let Some(job) = self.take() {
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&job)));
             let outcome = outcome.unwrap_or_else(|_| {
@@ -116,7 +116,7 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
         let mut at = self.job.from;
         while at < self.job.to {
             let scanner = self.scanner;
-            at = self.in_both(at, scanner.component(self.job, at));
+            at = self.in_both(at, self.job.component(scanner.index, at));
         }
         self.look_for_repository(unknown);
         for name in unknown {
@@ -163,17 +163,17 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
     fn look_for_repository(&mut self, names: &[Name]) {
         self.nested = !self.job.path.is_empty() && self.fd.is_some_and(|fd| is_repository(fd, names));
         if self.nested {
-            let path = self.job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
+            let path = self.job.directory();
             self.found.skipped.push(skipped(path, Reason::Repository, 0));
         }
     }
 
     fn component(&self, at: usize) -> &[u8] {
-        self.scanner.component(self.job, at)
+        self.job.component(self.scanner.index, at)
     }
 
     fn group_end(&self, at: usize) -> usize {
-        self.scanner.group_end(self.job, at)
+        self.job.group_end(self.scanner.index, at)
     }
 
     fn only_in_index(&mut self, at: usize, names: &[Name]) -> usize {
@@ -254,17 +254,20 @@ impl<'a, 'b> DirectoryDiff<'a, 'b> {
     }
 }
 
-/// In how many threads to walk. The system is asked once: it looks at several files for it.
-fn threads() -> usize {
+/// So many files are looked at as fast as another thread starts.
+const FEW: usize = 250;
+
+/// In how many threads to walk over so many files. The system is asked once: it looks at several files for it.
+pub(super) fn threads(files: usize) -> usize {
     static THREADS: LazyLock<usize> =
         LazyLock::new(|| std::thread::available_parallelism().map_or(2, |n| n.get().min(8)));
-    *THREADS
+    if files <= FEW { 1 } else { *THREADS }
 }
 
 impl Scanner<'_> {
     /// Walks over all that the index knows, in several threads.
     pub fn walk_tracked(&self) -> Result<Findings> {
-        let queue = Queue::starting_with(Job { path: BString::default(), from: 0, to: self.index.entries().len() });
+        let queue = Queue::starting_with(Job::top(self.index));
         let work = || {
             let mut found = Findings::default();
             queue.drain(|job| {
@@ -276,7 +279,7 @@ impl Scanner<'_> {
             Ok(found)
         };
         let mut all = Findings::default();
-        for found in in_threads(threads(), work) {
+        for found in in_threads(threads(self.index.entries().len()), work) {
             all.merge(found?);
         }
         Ok(all)
@@ -284,14 +287,14 @@ impl Scanner<'_> {
 
     /// Compares one directory with its range of the index; gives the subdirectories to go on with.
     pub fn directory(&self, job: &Job, found: &mut Findings) -> Result<Vec<Job>> {
-        let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
+        let path = job.directory();
         // What is in there counts as unchanged.
         let unreadable = |found: &mut Findings| {
             found.skipped.push(skipped(path, Reason::Unreadable, 0));
             found.occupied.push(path.to_owned());
             Ok(Vec::new())
         };
-        let fingerprint = self.monitor.map(|_| self.fingerprint(job));
+        let fingerprint = self.monitor.map(|_| job.fingerprint(self.index));
         if let (Some(monitor), Some(fingerprint)) = (self.monitor, fingerprint)
             && monitor.knows(path, fingerprint)
         {
@@ -344,7 +347,7 @@ impl Scanner<'_> {
         }
         let has = |component: &[u8]| names.binary_search_by(|name| name.0.as_slice().cmp(component)).is_ok();
         let (here, gone): (BTreeSet<&[u8]>, BTreeSet<&[u8]>) =
-            (job.from..job.to).map(|at| self.component(job, at)).partition(|component| has(component));
+            (job.from..job.to).map(|at| job.component(self.index, at)).partition(|component| has(component));
         if gone.is_empty() {
             return;
         }
@@ -362,7 +365,7 @@ impl Scanner<'_> {
 
     /// A directory that the monitor says is unchanged: it is not looked at.
     fn unchanged(&self, job: &Job, fingerprint: u64, found: &mut Findings) -> Vec<Job> {
-        let path = job.path.strip_suffix(b"/").unwrap_or_default().as_bstr();
+        let path = job.directory();
         let mut merge = DirectoryDiff::new(self, job, None, found);
         let listing = self.directories.earlier(path, || merge.names());
         merge.run_as_known(&[]);
@@ -371,34 +374,6 @@ impl Scanner<'_> {
         found.unchanged_dirs.push(fingerprint);
         found.seen(path, occupied);
         jobs
-    }
-
-    /// A hash of the index's entries in a directory, without those in its subdirectories.
-    fn fingerprint(&self, job: &Job) -> u64 {
-        const FLAGS: Flags =
-            Flags::STAGE_MASK.union(Flags::ASSUME_VALID).union(Flags::INTENT_TO_ADD).union(Flags::SKIP_WORKTREE);
-        // One piece is hashed much faster than many.
-        let mut fingerprint = Vec::with_capacity(1 << 12);
-        fingerprint.extend_from_slice(&job.path);
-        let mut at = job.from;
-        while at < job.to {
-            let component = self.component(job, at);
-            fingerprint.push(0);
-            fingerprint.extend_from_slice(component);
-            fingerprint.push(0);
-            let entry = &self.index.entries()[at];
-            if component.ends_with(b"/") && entry.mode != Mode::DIR {
-                at = self.group_end(job, at);
-                continue;
-            }
-            let Stat { mtime, ctime, dev, ino, uid, gid, size } = entry.stat;
-            let (mode, flags) = (entry.mode.bits(), (entry.flags & FLAGS).bits());
-            let numbers = [mode, flags, mtime.secs, mtime.nsecs, ctime.secs, ctime.nsecs, dev, ino, uid, gid, size];
-            fingerprint.extend_from_slice(numbers.map(u32::to_ne_bytes).as_flattened());
-            fingerprint.extend_from_slice(entry.id.as_slice());
-            at += 1;
-        }
-        hash_of(&fingerprint)
     }
 }
 
