@@ -2,6 +2,7 @@
 
 use crate::api::answers::Error;
 use crate::api::plain::{Change, Id, RelativePath};
+use crate::model::bytes::with_quoted_lines;
 use crate::model::checkpoint::{self, short_branch};
 use crate::model::merge;
 use crate::model::plan;
@@ -248,7 +249,7 @@ impl Outcome {
             turn: answer.turn,
             plan: Plan::of(answer.plan),
             rescue: answer.rescue.map(Id::of),
-            hints: answer.hints,
+            hints: answer.hints.into_iter().map(with_quoted_lines).collect(),
             warnings,
         }
     }

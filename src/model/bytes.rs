@@ -77,21 +77,28 @@ pub fn deceives(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A word as a shell's command line has it, in quotes where it needs them. What a terminal cannot be shown, and what is not
-/// UTF-8, is written so that bash, zsh and their like read the very bytes.
+/// A word as a shell's command line has it, in quotes where it needs them. What a terminal cannot be shown, what is not UTF-8,
+/// and what would end the quotes around the line is written so that any shell reads the very bytes.
 pub fn shell_word(word: impl AsRef<[u8]>) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:@%+,=~^".contains(byte);
     let word = word.as_ref();
     match word.to_str() {
         Ok(text) if !word.is_empty() && !text.starts_with('~') && word.iter().all(is_plain) => text.to_owned(),
-        Ok(text) if !text.contains(deceives) => format!("'{}'", text.replace('\'', "'\\''")),
+        Ok(text) if !text.contains(|c| deceives(c) || c == '`') => format!("'{}'", text.replace('\'', "'\\''")),
         _ => {
-            let escaped = |byte: &u8| match byte {
-                b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
-                b' '..=b'~' => char::from(*byte).to_string(),
+            // In front, '-' is that of an option.
+            let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b" _./:@+,=~^-".contains(&byte);
+            let escaped = |(at, byte): (usize, &u8)| match byte {
+                b'-' if at == 0 => "\\055".to_owned(),
+                byte if is_safe(*byte) => char::from(*byte).to_string(),
                 byte => format!("\\{byte:03o}"),
             };
-            format!("$'{}'", word.iter().map(escaped).collect::<String>())
+            let escaped: String = word.iter().enumerate().map(escaped).collect();
+            // Line breaks at its end get lost on their way from another command; only some shells have a way for these.
+            match word.ends_with(b"\n") {
+                true => format!("$'{escaped}'"),
+                false => format!("\"$(printf '{}')\"", escaped.replace("\\045", "%%")),
+            }
         }
     }
 }
@@ -255,6 +262,7 @@ mod tests {
             (r"run 'git switch 'q'\''8'', or 'git log'", r"run `git switch 'q'\''8'`, or 'git log'"),
             (r"run 'git stash push -- ':/it'\''s a.txt'' or", r"run `git stash push -- ':/it'\''s a.txt'` or"),
             (r"run 'oxundo show $'a\'\001'' to see", r"run `oxundo show $'a\'\001'` to see"),
+            (r#"run 'git show "$(printf 'a \001')"' to see"#, r#"run `git show "$(printf 'a \001')"` to see"#),
             ("run 'oxundo x --file='a b' c': it", "run `oxundo x --file='a b' c`: it"),
             ("run `git switch 'a b'` first", "run `git switch 'a b'` first"),
             ("'git is quoted", "'git is quoted"),
@@ -266,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_shell_reads_the_very_bytes_of_a_word() {
-        let words: [&[u8]; 12] = [
+        let words: [&[u8]; 15] = [
             b"plain-1",
             b"",
             b"a b",
@@ -276,14 +284,20 @@ mod tests {
             b"$x`y`",
             b"n\nl",
             b"\xff\xfe",
+            b"-n\xff %s 100% \\n",
+            b"it`s",
+            b"a!b\"c\" \xff $HOME",
             b"\x1b[31m'\\",
             "\u{e9}\u{9b}".as_bytes(),
             "a\u{202e}txt.sh".as_bytes(),
         ];
         for word in words {
             let line = format!("printf %s {}", shell_word(word));
-            let read = std::process::Command::new("bash").args(["-c", &line]).output().expect("run a shell");
-            assert_eq!(read.stdout, word, "{line}");
+            for shell in ["sh", "bash"] {
+                let read = std::process::Command::new(shell).args(["-c", &line]).output().expect("run a shell");
+                assert_eq!(read.stdout, word, "{line}");
+            }
+            assert!(!line.contains('`'), "{line}");
             assert!(!line.contains(deceives) && sanitized(&line) == line, "{line:?}");
         }
         assert_eq!(shell_word("src/a.rs"), "src/a.rs");

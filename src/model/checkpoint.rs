@@ -1,6 +1,6 @@
 //! A checkpoint is the whole state at one instant, as plain data.
 
-use crate::model::bytes::{exact, lossless, quoted};
+use crate::model::bytes::{exact, lossless, quoted, shell_word};
 use crate::model::operation::Operation;
 use crate::model::path::parents;
 use gix::ObjectId;
@@ -42,6 +42,11 @@ impl Head {
 /// A branch name as people write it; quoted as git quotes paths where it is not UTF-8.
 pub fn short_branch(name: &str) -> Cow<'_, str> {
     shown_name(name.strip_prefix("refs/heads/").unwrap_or(name))
+}
+
+/// A branch as a word of a shell's command line, by the very bytes of its name.
+pub fn branch_word(name: &str) -> String {
+    shell_word(lossless::decode(name.strip_prefix("refs/heads/").unwrap_or(name)))
 }
 
 /// Where HEAD is or was, as people write it.

@@ -1,8 +1,8 @@
 //! What must not be undone: published, merge and foreign commits.
 
 use crate::error::{Code, Refusal};
-use crate::model::bytes::{sanitized, shell_word};
-use crate::model::checkpoint::{short_branch, shown_name};
+use crate::model::bytes::sanitized;
+use crate::model::checkpoint::{branch_word, short_branch, shown_name};
 use crate::model::plan::Op;
 use gix::ObjectId;
 
@@ -39,8 +39,8 @@ pub enum CommitOrigin {
 }
 
 /// Checks every commit that would leave a branch.
-pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
-    let branch = short_branch(branch);
+pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
+    let branch = short_branch(name);
     let word = op.word();
     // What stands on top was made anew, as by a rebase onto what others have published: that is below it, and no turn's.
     let is_remade = |commit: &Leaving| matches!(commit.origin, CommitOrigin::Copied(..)) && commit.published.is_none();
@@ -82,7 +82,7 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
     };
     let hint = match &first.origin {
         CommitOrigin::Elsewhere(_, other) => {
-            let other = shell_word(short_branch(other).as_bytes());
+            let other = branch_word(other);
             format!("run 'git switch {other}' and 'oxundo undo' to take that turn back first")
         }
         CommitOrigin::OfWorktree(..) => {
@@ -92,7 +92,7 @@ pub fn check(op: Op, branch: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
                 .commits(ids(leaving, foreign)));
         }
         _ => {
-            let (name, does) = (shell_word(branch.as_bytes()), if op == Op::Squash { "take in" } else { "take back" });
+            let (name, does) = (branch_word(name), if op == Op::Squash { "take in" } else { "take back" });
             format!("run 'git log --notes=oxundo {name}' to see it; {word} does not {does} what no turn recorded")
         }
     };

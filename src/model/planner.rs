@@ -5,7 +5,9 @@
 
 use crate::error::{Code, Refusal};
 use crate::model::bytes::{exact, in_quotes, shell_word};
-use crate::model::checkpoint::{Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, short_branch};
+use crate::model::checkpoint::{
+    Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, branch_word, short_branch,
+};
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
 use crate::model::operation::Operation;
@@ -1009,8 +1011,7 @@ fn kept_edits(
 
 /// The line that puts a branch back to where it was; what it has now stays under another name.
 pub fn putting_back(name: &str, left: Option<ObjectId>, exists: bool) -> String {
-    let shown = short_branch(name);
-    let [word, kept] = [shown.to_string(), format!("{shown}-kept")].map(|name| shell_word(name.as_bytes()));
+    let [word, kept] = [name.to_owned(), format!("{name}-kept")].map(|name| branch_word(&name));
     match left.map(|left| left.to_hex_with_len(10).to_string()) {
         // It stays the branch that it is: by a rename git's reflog would say that it is the other.
         Some(left) if exists => format!("git branch {kept} {word} && git branch -qf {word} {left}"),
@@ -1039,7 +1040,7 @@ fn moved_ref(Moved { name, left, instead }: &Moved, present: &Present) -> Refusa
     let line = match left.map(|left| left.to_hex_with_len(10).to_string()) {
         Some(left) if is_here && present.head.commit.is_some() => match &present.head.branch {
             Some(_) => {
-                let kept = shell_word(format!("{shown}-kept").as_bytes());
+                let kept = branch_word(&format!("{name}-kept"));
                 format!("git branch {kept} && git reset -q --keep {left}")
             }
             None => format!("git switch -q --detach {left}"),

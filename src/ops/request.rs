@@ -126,34 +126,41 @@ impl Request {
 
     /// The line that asks for a plan of it.
     pub fn line(&self) -> String {
-        let mut line = format!("oxundo {}", self.op().word());
-        let word = |text: &str| shell_word(text.as_bytes());
+        let words: Vec<String> = self.words().iter().map(|word| shell_word(word.as_bytes())).collect();
+        words.join(" ")
+    }
+
+    /// The words of that line.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = ["oxundo", self.op().word()].map(Into::into).into();
         if let Some(state) = &self.restore {
-            line.push_str(if self.exact { " --exact " } else { " " });
-            line.push_str(&word(state));
+            words.extend(self.exact.then(|| "--exact".into()));
+            words.push(state.into());
         }
         let steps = Some(self.steps.to_string()).filter(|_| self.steps > 1 && self.to.is_none());
         let values = [
-            ("to", &self.to),
-            ("steps", &steps),
-            ("only", &self.only),
-            ("session", &self.session),
-            ("edits", &self.edits),
+            ("--to", &self.to),
+            ("--steps", &steps),
+            ("--only", &self.only),
+            ("--session", &self.session),
+            ("--edits", &self.edits),
         ];
-        for (option, value) in values.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?))) {
-            line.push_str(&format!(" --{option} {}", word(value)));
-        }
-        line.push_str(if self.revert { " --revert" } else { "" });
-        line.push_str(if self.chosen.is_some() { " -p" } else { "" });
-        line.push_str(if self.conversation { " --conversation" } else { "" });
-        line.push_str(if self.all_branches { " --branches=all" } else { "" });
-        line.push_str(" --plan");
-        let paths = self.paths.iter().flatten().filter_map(|path| read(path));
-        let paths: Vec<String> = paths.map(|path| shell_word(path.as_bytes())).collect();
+        let given = values.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?)));
+        words.extend(given.flat_map(|(option, value)| [option.into(), value.into()]));
+        let switches = [
+            (self.revert, "--revert"),
+            (self.chosen.is_some(), "-p"),
+            (self.conversation, "--conversation"),
+            (self.all_branches, "--branches=all"),
+            (true, "--plan"),
+        ];
+        words.extend(switches.into_iter().filter(|(is_on, _)| *is_on).map(|(_, switch)| switch.into()));
+        let paths: Vec<OsString> = self.paths.iter().flatten().filter_map(|path| read(path)).collect();
         if !paths.is_empty() {
-            line.push_str(&format!(" -- {}", paths.join(" ")));
+            words.push("--".into());
+            words.extend(paths);
         }
-        line
+        words
     }
 
     /// Makes every check.

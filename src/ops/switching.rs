@@ -4,8 +4,8 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
-use crate::model::bytes::shell_word;
-use crate::model::checkpoint::short_branch;
+use crate::model::bytes::{lossless, shell_word};
+use crate::model::checkpoint::branch_word;
 use crate::model::turn::Turn;
 use crate::ops::called::branch_now;
 use crate::ops::turn::commit::uncommitted;
@@ -19,7 +19,7 @@ use gix::bstr::BString;
 pub fn line(view: &View<'_>, branch: Option<&str>, commit: Option<ObjectId>) -> Result<Option<String>> {
     let refs = Refs::new(view.repo);
     let tip = branch.map(|name| refs.ref_id(name)).transpose()?.flatten();
-    let word = branch.map(|name| shell_word(short_branch(name).as_bytes()));
+    let word = branch.map(branch_word);
     let (to, switch) = match (word, tip, commit.filter(|commit| Objects::new(view.repo).has_commit(*commit))) {
         (Some(word), Some(tip), _) => (tip, format!("git switch {word}")),
         (Some(word), None, Some(commit)) => (commit, format!("git switch -c {word} {}", commit.to_hex_with_len(10))),
@@ -30,7 +30,7 @@ pub fn line(view: &View<'_>, branch: Option<&str>, commit: Option<ObjectId>) -> 
     let cleared = cleared(view, to)?;
     let (cleared, switch) = match branch.filter(|_| view.head.commit.is_none() && cleared.is_some() && tip.is_some()) {
         // Where nothing is committed git stashes nothing. The files stay as they are.
-        Some(name) => (None, format!("git symbolic-ref HEAD {}", shell_word(name))),
+        Some(name) => (None, format!("git symbolic-ref HEAD {}", shell_word(lossless::decode(name)))),
         None => (cleared.map(|stash| format!("{stash} && ")), switch),
     };
     let freed = elsewhere.map(|place| format!("git -C {} switch --detach && ", shell_word(place.as_bytes())));

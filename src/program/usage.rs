@@ -3,11 +3,12 @@
 use crate::agents::adapters::adapter;
 use crate::agents::spawn;
 use crate::error::{Code, Refusal};
-use crate::model::bytes::{quoted_line, shell_word};
+use crate::model::bytes::{in_quotes, quoted_line, shell_word};
 use crate::model::step::StepName;
 use crate::program::args::Cli;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error};
+use gix::bstr::ByteSlice;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use strsim::damerau_levenshtein;
@@ -93,6 +94,7 @@ fn refused(error: &Error, args: &[OsString], slips: usize) -> Refusal {
         ErrorKind::TooManyValues => typed.one_too_many(&typed.context(ContextKind::InvalidValue).unwrap_or_default()),
         ErrorKind::ArgumentConflict => typed.conflict(),
         ErrorKind::MissingRequiredArgument => typed.missing(),
+        ErrorKind::InvalidUtf8 => typed.no_text(),
         _ => typed.other(),
     }
 }
@@ -110,6 +112,8 @@ fn misplaced(args: &[OsString]) -> Option<Refusal> {
 /// What was typed, and what clap found wrong with it.
 struct Typed<'a> {
     error: &'a Error,
+    /// As they were given, and as text.
+    given: Vec<&'a [u8]>,
     words: Vec<String>,
     /// Where the subcommand is in them.
     command: Option<usize>,
@@ -118,10 +122,11 @@ struct Typed<'a> {
 }
 
 impl<'a> Typed<'a> {
-    fn new(error: &'a Error, args: &[OsString]) -> Self {
+    fn new(error: &'a Error, args: &'a [OsString]) -> Self {
         let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let command = command_at(&words.iter().map(String::as_bytes).collect::<Vec<_>>());
-        Self { error, words, command, slips: 0 }
+        let given: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
+        let command = command_at(&given);
+        Self { error, given, words, command, slips: 0 }
     }
 
     /// The subcommand's name.
@@ -159,11 +164,10 @@ impl<'a> Typed<'a> {
         let mut program = Cli::command();
         program.build();
         let command = program.find_subcommand(self.name()).unwrap_or(&program);
-        let is_it = |known: &&clap::Arg| {
-            let short = known.get_short().is_some_and(|short| option == format!("-{short}"));
-            short || known.get_long().is_some_and(|long| option == format!("--{long}"))
-        };
-        command.get_arguments().find(is_it).is_some_and(|known| known.get_action().takes_values())
+        command
+            .get_arguments()
+            .find(|known| is_called(known, option))
+            .is_some_and(|known| known.get_action().takes_values())
     }
 
     /// The hint to type the whole line with another word in the place of one.
@@ -189,24 +193,25 @@ impl<'a> Typed<'a> {
 
     /// The whole line with `--` before a word and those behind it that are no options.
     fn with_paths(&self, first: &str) -> String {
-        let at = self.words.iter().rposition(|word| word == first).unwrap_or(self.words.len());
-        let (before, behind) = self.words.split_at(at);
-        let (mut options, mut paths, mut behind) = (Vec::new(), Vec::new(), behind.iter());
+        self.with_paths_from(self.words.iter().rposition(|word| word == first).unwrap_or(self.words.len()))
+    }
+
+    fn with_paths_from(&self, at: usize) -> String {
+        let (before, behind) = self.given.split_at(at);
+        let (mut options, mut paths, mut behind) = (Vec::new(), Vec::new(), behind.iter().copied());
         while let Some(word) = behind.next() {
-            match &word[..] {
-                "--" => paths.extend(behind.by_ref()),
-                "-" => paths.push(word),
-                option if option.starts_with('-') => {
+            match word {
+                b"--" => paths.extend(behind.by_ref()),
+                [b'-', _, ..] => {
                     options.push(word);
-                    if self.takes_value(option) {
+                    if self.takes_value(&word.to_str_lossy()) {
                         options.extend(behind.next());
                     }
                 }
                 _ => paths.push(word),
             }
         }
-        let dashes = "--".to_owned();
-        line(before.iter().chain(options).chain([&dashes]).chain(paths))
+        line(before.iter().copied().chain(options).chain([&b"--"[..]]).chain(paths))
     }
 
     fn help(&self) -> String {
@@ -290,6 +295,9 @@ impl<'a> Typed<'a> {
         let whose = if is_before { "oxundo".to_owned() } else { format!("'{name}'") };
         let refusal = Refusal::new(Code::Usage, format!("{whose} has no option '{given}'"));
         if is_before {
+            if let Some(moved) = at.and_then(|at| self.behind_command(at, &given)) {
+                return refusal.hint(moved);
+            }
             return match self.option(&given) {
                 Some(near) => refusal.hint(self.with(&given, &near)),
                 None => refusal.hint("run 'oxundo -h' to see the commands"),
@@ -308,6 +316,25 @@ impl<'a> Typed<'a> {
             (None, Some(near)) => refusal.hint(self.with(&given, &near)),
             (None, None) => refusal.hint(self.help()),
         }
+    }
+
+    /// The line with an option that stands before the command that it is of behind that.
+    fn behind_command(&self, at: usize, option: &str) -> Option<String> {
+        let mut program = Cli::command();
+        program.build();
+        let (command, known) = (at + 1..self.words.len()).find_map(|at| {
+            let command = program.find_subcommand(&self.words[at])?;
+            let known =
+                command.get_arguments().filter(|known| !known.is_hide_set()).find(|known| is_called(known, option));
+            Some((at, known?))
+        })?;
+        let has_value = known.get_action().takes_values() && !self.words[at].contains('=');
+        let end = at + 1 + usize::from(has_value);
+        let words = |range: std::ops::Range<usize>| self.words[range].iter().cloned();
+        (end <= command).then(|| {
+            let (before, rest) = (words(0..at).chain(words(end..command + 1)), words(command + 1..self.words.len()));
+            self.run(before.chain(words(at..end)).chain(rest))
+        })
     }
 
     fn one_too_many(&self, given: &str) -> Refusal {
@@ -337,12 +364,26 @@ impl<'a> Typed<'a> {
         let first = words.iter().find(|word| !word.starts_with('-'));
         let line = |words: &[&str]| self.run(self.words[..at].iter().map(String::as_str).chain(words.iter().copied()));
         match (name, &words[..]) {
-            ("undo" | "redo", _) => of_turn(name, &format!("{}{given}", first?)),
+            ("undo" | "redo", _) => self
+                .counted(first?, given)
+                .map(|counted| self.run(counted))
+                .or_else(|| of_turn(name, &format!("{}{given}", first?))),
             ("log", _) if is_turn(given) => Some(format!("to see what it changed: 'oxundo show {given}'")),
             ("checkpoint", [..]) if is_plain => Some(line(&[name, &words.join(" ")])),
             ("describe", [turn, words @ ..]) if is_plain => Some(line(&[name, turn, "-m", &words.join(" ")])),
             _ => None,
         }
+    }
+
+    /// The line without the word that says what is counted: `last 2`, `2 turns`.
+    fn counted(&self, first: &str, second: &str) -> Option<Vec<String>> {
+        let is_number = |word: &str| word.parse::<u64>().is_ok_and(|number| number > 0);
+        let counted = match (first, second) {
+            ("last" | "steps" | "turns", number) if is_number(number) => first,
+            (number, "step" | "steps" | "turn" | "turns") if is_number(number) => second,
+            _ => return None,
+        };
+        Some(self.words.iter().filter(|word| *word != counted).cloned().collect())
     }
 
     fn wrong_value(&self) -> Refusal {
@@ -444,14 +485,36 @@ impl<'a> Typed<'a> {
         };
         let refusal = Refusal::new(Code::Usage, format!("'{}' needs {needed}", self.name()));
         match self.name() {
-            "run" => refusal.hint("give the command to run: 'oxundo run -- claude'"),
+            "run" => {
+                let given = self.given.iter().copied().filter(|word| *word != b"--");
+                let whole = quoted_line(&line(given.chain([&b"--"[..], b"claude"])));
+                refusal.hint(format!("give the command to run: {whole}"))
+            }
             _ => refusal.hint(self.help()),
         }
+    }
+
+    /// A word that is no UTF-8, where only a path may be that.
+    fn no_text(&self) -> Refusal {
+        let Some(at) = self.given.iter().position(|word| word.to_str().is_err()) else { return self.other() };
+        let what = in_quotes(self.given[at].as_bstr());
+        let refusal = Refusal::new(Code::Usage, format!("{what} is not UTF-8, as only a path may be"));
+        let is_value = at > 0 && self.takes_value(&self.words[at - 1]);
+        if !is_value && matches!(self.name(), "undo" | "restore" | "diff" | "log") {
+            return refusal.hint(format!("paths come behind ' -- ': {}", quoted_line(&self.with_paths_from(at))));
+        }
+        refusal.hint(self.help())
     }
 
     fn other(&self) -> Refusal {
         Refusal::new(Code::Usage, in_its_words(self.error)).hint(self.help())
     }
+}
+
+/// Whether an option has this name.
+fn is_called(known: &clap::Arg, option: &str) -> bool {
+    let short = known.get_short().is_some_and(|short| option == format!("-{short}"));
+    short || known.get_long().is_some_and(|long| option == format!("--{long}"))
 }
 
 /// Which of some words was meant, where it is that but for a slip, or its end: for what is likely, a line is offered that may do

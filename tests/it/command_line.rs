@@ -4,7 +4,9 @@ use crate::sandbox::Sandbox;
 use crate::terminal::Terminal;
 use clap::CommandFactory;
 use oxundo::internals::Cli;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 /// A wrong command line, what it is told, and the line that is offered, where there is one.
 const WRONG: &[(&str, &str, &str)] = &[
@@ -67,6 +69,14 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("log --stat", "'log' has no option '--stat'", "oxundo show --stat"),
     ("-x", "oxundo has no option '-x'", "oxundo -h"),
     ("run", "'run' needs CMD", "oxundo run -- claude"),
+    ("run --ghost -m 'a b' --", "'run' needs CMD", "oxundo run --ghost -m 'a b' -- claude"),
+    ("--session foo undo", "oxundo has no option '--session'", "oxundo undo --session foo"),
+    ("--session=s --dry-run undo", "oxundo has no option '--session'", "oxundo undo --dry-run --session=s"),
+    ("-m x run -- true", "oxundo has no option '-m'", "oxundo run -m x -- true"),
+    ("undo last 2", "'2' is one word too many for 'undo'", "oxundo undo 2"),
+    ("undo steps 2", "'2' is one word too many for 'undo'", "oxundo undo 2"),
+    ("undo --dry-run 2 steps", "'steps' is one word too many for 'undo'", "oxundo undo --dry-run 2"),
+    ("redo 1 turn", "'turn' is one word too many for 'redo'", "oxundo redo 1"),
     ("run --yes claude", "'run' has no option '--yes'", ""),
     ("restore", "'restore' needs TURN", "oxundo restore -h"),
     ("turn middle", "'middle' is none of begin, end, abort", "oxundo turn -h"),
@@ -101,6 +111,27 @@ fn what_is_typed_wrong_gets_the_line_to_type() {
         assert_eq!((code, &error["code"], &error["message"]), (2, &"usage".into(), &(*message).into()), "{told}");
     }
     repo.everything().assert_is(&before, "nothing is changed");
+}
+
+#[test]
+fn a_path_that_is_no_text_or_has_any_quote_gets_a_line_that_every_shell_reads() {
+    for name in [&b"n\xe9"[..], b"it`s '8'.txt", b"n\xe9 100% -x"] {
+        let repo = Sandbox::new();
+        repo.write("README.txt", "one\n");
+        fs::write(repo.path(name), "1\n").expect("write a file");
+        repo.sh("git add -A; git commit -qm base");
+        repo.agent("for f in *; do echo 2 >>\"./$f\"; done");
+        let given = OsStr::from_bytes(name);
+        let told = repo.oxundo(["undo".as_ref(), given]);
+        told.exits(2);
+        let told = told.err();
+        let line = told.split_once("`oxundo ").and_then(|(_, line)| line.split('`').next());
+        let line = format!("oxundo {}", line.unwrap_or_else(|| panic!("a line: {told}")));
+        let program = concat!(env!("CARGO_BIN_EXE_oxundo"), " ");
+        repo.sh(&line.replacen("oxundo ", program, 1));
+        assert_eq!(repo.read(name), b"1\n", "{line}");
+        assert_eq!(repo.read("README.txt"), b"one\n2\n", "{line}");
+    }
 }
 
 #[test]

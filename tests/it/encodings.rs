@@ -65,6 +65,19 @@ fn turns_on_a_branch_that_is_not_utf8_are_its_turns() {
 }
 
 #[test]
+fn the_line_that_leads_to_a_branch_that_is_not_utf8_can_be_typed() {
+    let repo = with_branch();
+    repo.sh(&named("git switch -q \"$b\""));
+    repo.agent("echo two >>README.txt");
+    repo.git(["switch", "-q", "main"]);
+    let error = repo.refuses(&["undo"], "branch");
+    let hint = error["hints"][0].as_str().expect("a hint").to_owned();
+    let line = hint.split('`').nth(1).unwrap_or_else(|| panic!("a line: {hint}"));
+    repo.sh(line);
+    assert_eq!(repo.sh(&named("test \"$(git branch --show-current)\" = \"$b\" && echo there")), "there", "{line}");
+}
+
+#[test]
 fn a_stash_in_another_encoding_comes_and_goes_byte_by_byte() {
     for mode in Mode::BOTH {
         let repo = Sandbox::new();

@@ -16,11 +16,15 @@ fn given(variable: &str) -> Option<OsString> {
 /// The git directory that the environment names, seen from a directory.
 pub fn named_git_dir(directory: &Path) -> Result<Option<PathBuf>> {
     let Some(named) = given("GIT_DIR") else { return Ok(None) };
-    let found = absolute(&directory.join(&named));
-    found.map(Some).map_err(|_| {
-        let message = format!("GIT_DIR is '{}', where there is nothing", Path::new(&named).display());
-        Refusal::new(Code::Usage, message).hint("run 'unset GIT_DIR', then the same command again").into()
-    })
+    let shown = Path::new(&named).display();
+    let message = match absolute(&directory.join(&named)) {
+        Err(_) => format!("GIT_DIR is '{shown}', where there is nothing"),
+        Ok(found) if found.is_dir() && gix::discover::is_git(&found).is_err() => {
+            format!("GIT_DIR is '{shown}', which is no git directory")
+        }
+        Ok(found) => return Ok(Some(found)),
+    };
+    Err(Refusal::new(Code::Usage, message).hint("run 'unset GIT_DIR', then the same command again").into())
 }
 
 /// The worktree that git has for a git directory that the environment names, seen from a directory; none if that is bare.

@@ -6,7 +6,7 @@ use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::refs::read::in_the_way_of;
 use crate::model::bytes::shell_word;
-use crate::model::checkpoint::{Checkpoint, short_branch};
+use crate::model::checkpoint::{Checkpoint, branch_word, short_branch};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::operation::Operation;
@@ -426,13 +426,13 @@ fn check_names(view: &View<'_>, plan: &Plan) -> Result<()> {
     let goes = |name: &String| moves.iter().any(|(other, _, is_gone)| *is_gone && *other == name);
     let stays = || branches.keys().chain(symbolic.keys()).filter(|name| !goes(name));
     let Some((name, other)) = made.find_map(|name| Some((name, in_the_way_of(name, stays())?))) else { return Ok(()) };
-    let (shown, other) = (short_branch(name), short_branch(other));
-    let aside = match other.strip_prefix(&*shown) {
-        Some(rest) => format!("{shown}{}", rest.replace('/', "-")),
+    let (shown, shown_other) = (short_branch(name), short_branch(other));
+    let aside = match other.strip_prefix(name.as_str()) {
+        Some(rest) => format!("{name}{}", rest.replace('/', "-")),
         None => format!("{other}-kept"),
     };
-    let [other_word, aside] = [&*other, &*aside].map(|name| shell_word(name.as_bytes()));
-    let message = format!("there is a branch '{other}', beside which git cannot keep one '{shown}'");
+    let [other_word, aside] = [other, &aside].map(|name| branch_word(name));
+    let message = format!("there is a branch '{shown_other}', beside which git cannot keep one '{shown}'");
     let hint = format!("run 'git branch -m {other_word} {aside}' to give it another name, then the same command again");
     Err(Refusal::new(Code::Branch, message).hint(hint).into())
 }

@@ -7,8 +7,9 @@ use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::refs::evidence::{KnownBy, Was};
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::shell_word;
-use crate::model::checkpoint::{Checkpoint, Head, branch_changes, short_branch, shown_place, uncovered_changes};
+use crate::model::checkpoint::{
+    Checkpoint, Head, branch_changes, branch_word, short_branch, shown_place, uncovered_changes,
+};
 use crate::model::names::{Names, branches_of, names_now, rename};
 use crate::model::place::base_of;
 use crate::model::planner::{TurnDelta, putting_back};
@@ -237,7 +238,7 @@ fn check_is_begun(turn: &Turn, direction: Direction, before: &Checkpoint, head: 
     if before.head.commit.is_some() || head.commit.is_none() {
         return Ok(());
     }
-    let (shown, word) = (shown_place(Some(name)), shell_word(short_branch(name).as_bytes()));
+    let (shown, word) = (shown_place(Some(name)), branch_word(name));
     let message = format!("turn {} began on {shown} before its first commit, and HEAD is not there", turn.turn);
     Err(Refusal::new(Code::Branch, message)
         .hint(format!("run 'git switch --orphan {word}' first"))

@@ -12,7 +12,7 @@ use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
 use crate::git::timeline::update::Update;
 use crate::model::bytes::{exact, in_quotes, quoted_line, sanitized, shell_word};
-use crate::model::checkpoint::{Checkpoint, short_branch};
+use crate::model::checkpoint::{Checkpoint, branch_word, short_branch};
 use crate::model::merge::Edits;
 use crate::model::names::rename;
 use crate::model::plan::{Op, Plan};
@@ -332,7 +332,7 @@ fn warn_of_lost_branches(view: &View<'_>, turn: &Turn, plan: &Plan) {
     for (name, from) in lost_elsewhere(view.repo, &before, &after) {
         let stays = plan.branches.iter().all(|branch| branch.name != name);
         if stays && now.get(&name) == after.branches.get(&name) {
-            let (shown, word) = (short_branch(&name), shell_word(short_branch(&name).as_bytes()));
+            let (shown, word) = (short_branch(&name), branch_word(&name));
             let line = format!("git branch -f {word} {}", from.to_hex_with_len(10));
             view.warn(format!(
                 "'{shown}' lost commits during turn {}, and stays: '{line}' brings them back",

@@ -8,8 +8,7 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
-use crate::model::bytes::shell_word;
-use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, short_branch};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, branch_word, short_branch};
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, putting_back};
@@ -309,7 +308,7 @@ fn check_arrival(view: &View<'_>, plan: &Plan, now: &Checkpoint) -> Result<()> {
     if let (Some(found), Some(then)) = (found, to.commit.filter(|then| objects.has_commit(*then)))
         && objects.is_ancestor(found, then)?
     {
-        let line = format!("git branch -f {} {}", shell_word(shown.as_bytes()), then.to_hex_with_len(10));
+        let line = format!("git branch -f {} {}", branch_word(name), then.to_hex_with_len(10));
         return Err(Refusal::new(Code::Branch, format!("'{shown}', to which HEAD would go, was put back"))
             .hint(format!("run '{line}' to have it where it was, then the same command again"))
             .into());

@@ -115,8 +115,7 @@ impl Deed {
             Self::Revert(turn) => ("undo", ["--revert", "--to", &turn.to_string()].map(Into::into).into()),
             Self::Path { state, path } => ("restore", vec![state.into(), "--".into(), literal(path)]),
             Self::Hunks(request) => {
-                let asked = shell_words::split(&request.line()).unwrap_or_default();
-                return asked.into_iter().filter(|word| word != "--plan").map(Into::into).collect();
+                return request.words().into_iter().filter(|word| word != "--plan").collect();
             }
             Self::Branch { name, turn } => ("branch", [name, turn].map(Into::into).into()),
         };

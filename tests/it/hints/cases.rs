@@ -75,6 +75,12 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo --to cp",
         "test -e one && test -e two",
     ),
+    case(
+        "… is not UTF-8, as only a path may be",
+        "f=$(printf 'n\\351`'); echo 1 >\"$f\"; git add -A; git commit -qm f; turn 'rm n*'; echo 2 >n",
+        "oxundo undo \"$(printf 'n\\351`')\"",
+        "test -e \"$(printf 'n\\351`')\"",
+    ),
     // Turns of other worktrees
     case(
         "'…' is a turn of the worktree '…', which was removed",
@@ -648,6 +654,7 @@ pub(super) const CASES: &[Case] = &[
         "test -e two && test \"$(git rev-list --count HEAD)\" = 2",
     ),
     case("GIT_DIR is '…', where there is nothing", "", "oxundo undo", "! test -e two").at("export GIT_DIR=/nowhere; "),
+    case("GIT_DIR is '…', which is no git directory", "", "oxundo undo", "! test -e two").at("export GIT_DIR=/; "),
     case(
         "GIT_DIR is set, and GIT_WORK_TREE is not: git takes '…' for the worktree of '…'",
         "mkdir sub",
