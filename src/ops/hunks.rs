@@ -61,11 +61,17 @@ struct Part {
 /// What is to be asked of a plan.
 pub struct Asked {
     of: String,
-    files: Vec<(Question, FileMove, IsWhole)>,
+    files: Vec<(Question, Answered)>,
     op: Op,
 }
 
-type IsWhole = bool;
+/// What an answer is about.
+enum Answered {
+    /// A file, of which a part can be chosen.
+    Parts(FileMove),
+    /// A file, or one in whose place a directory is or was and all that is in that: all or nothing.
+    Whole(Vec<FileMove>),
+}
 
 impl Asked {
     /// What git can ask of what a plan does to files, and what the plan is of. The user is told what it cannot.
@@ -75,28 +81,38 @@ impl Asked {
             let rest = quoted_line(&format!("-- {}", shell_word(aside.path.as_slice())));
             view.warn(format!("{path} is not asked about, and stays: 'oxundo {op}' with {rest} moves it as a whole"));
         }
-        let files = plan.files.iter().map(|file| question(view, file)).collect::<Result<_>>()?;
+        let mut files = Vec::new();
+        for file in &plan.files {
+            let is_below = |other: &&FileMove| below(other, file);
+            if !plan.files.iter().any(|other| below(file, other)) {
+                files.push(question(view, file, plan.files.iter().filter(is_below).cloned().collect())?);
+            }
+        }
         Ok(Self { of, files, op: plan.op })
     }
 
     /// Has git ask.
     pub fn ask(self, repo: &Repo) -> Result<Chosen> {
         let way = if self.op == Op::Restore { Way::Apply } else { Way::Discard };
-        let (questions, files): (Vec<Question>, Vec<(FileMove, IsWhole)>) =
-            self.files.into_iter().map(|(question, file, is_whole)| (question, (file, is_whole))).unzip();
+        let (questions, files): (Vec<Question>, Vec<Answered>) = self.files.into_iter().unzip();
         let Some(answers) = ask::ask(repo, &questions, way)? else {
             return Err(Refusal::new(Code::Interrupted, "interrupted: nothing is changed")
                 .hint("run the same command again")
                 .into());
         };
         let mut chosen = Vec::new();
-        for ((question, (file, is_whole)), answer) in questions.into_iter().zip(files).zip(answers) {
-            if answer == question.now {
-                continue;
+        for ((question, about), answer) in questions.into_iter().zip(files).zip(answers) {
+            let whole = |file: FileMove| Choice { path: file.path, from: file.from, part: None };
+            match about {
+                _ if answer == question.now => {}
+                Answered::Parts(file) if answer == question.goal => chosen.push(whole(file)),
+                Answered::Whole(files) if answer == question.goal => chosen.extend(files.into_iter().map(whole)),
+                Answered::Parts(file) if answer.is_some() => {
+                    let part = Some(part(question, &file, answer)?);
+                    chosen.push(Choice { path: file.path, from: file.from, part });
+                }
+                _ => return Err(fits_no_part(&question).into()),
             }
-            let path = question.path.clone();
-            let part = if answer == question.goal { None } else { Some(part(question, &file, is_whole, answer)?) };
-            chosen.push(Choice { path, from: file.from, part });
         }
         if chosen.is_empty() {
             return Err(nothing(self.op, "no change was chosen").into());
@@ -105,14 +121,35 @@ impl Asked {
     }
 }
 
-fn question(view: &View<'_>, file: &FileMove) -> Result<(Question, FileMove, IsWhole)> {
+/// Whether a file is in a directory that is, or was, in the place of another one.
+fn below(file: &FileMove, other: &FileMove) -> bool {
+    file.path != other.path && is_at_or_below(file.path.as_bstr(), other.path.as_bstr())
+}
+
+/// What is asked about a file, and about those in a directory in its place: git could not have the one without the others go.
+fn question(view: &View<'_>, file: &FileMove, others: Vec<FileMove>) -> Result<(Question, Answered)> {
+    let path = file.path.clone();
+    if !others.is_empty() {
+        let directory =
+            Some(Sheet { content: format!("directory with {}\n", so_many(others.len())).into(), executable: false });
+        let [now, goal] = [file.from, file.to].map(|state| named(view, state, None));
+        let (now, goal) = (now?.or_else(|| directory.clone()), goal?.or(directory));
+        let all = [file.clone()].into_iter().chain(others).collect();
+        return Ok((Question { path, now, goal }, Answered::Whole(all)));
+    }
     let [now, goal] = [readable(view, file.from)?, readable(view, file.to)?];
     let is_same = matches!((&file.from, &file.to), (Some(from), Some(to)) if from.id == to.id && from.kind == to.kind);
-    let (now, goal, is_whole) = match (now, goal) {
-        (Ok(now), Ok(goal)) if !is_same => (now, goal, false),
-        (now, goal) => (named(view, file.from, now.err())?, named(view, file.to, goal.err())?, true),
-    };
-    Ok((Question { path: file.path.clone(), now, goal }, file.clone(), is_whole))
+    Ok(match (now, goal) {
+        (Ok(now), Ok(goal)) if !is_same => (Question { path, now, goal }, Answered::Parts(file.clone())),
+        (now, goal) => {
+            let (now, goal) = (named(view, file.from, now.err())?, named(view, file.to, goal.err())?);
+            (Question { path, now, goal }, Answered::Whole(vec![file.clone()]))
+        }
+    })
+}
+
+fn so_many(files: usize) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
 }
 
 /// What of a file can be asked about line by line, or why it cannot.
@@ -145,14 +182,15 @@ fn named(view: &View<'_>, state: Option<FileState>, why: Option<&str>) -> Result
     Ok(Some(Sheet { content: line.into_bytes(), executable: false }))
 }
 
-fn part(question: Question, file: &FileMove, is_whole: IsWhole, answer: Option<Sheet>) -> Result<Part> {
-    let (path, from) = (in_quotes(question.path.as_bstr()), file.from);
-    let Some(answer) = answer.filter(|_| !is_whole) else {
-        let message = format!("what was edited of {path} fits no part of it");
-        return Err(Refusal::new(Code::Usage, message)
-            .hint("run the same command again, and answer it with y or n")
-            .into());
-    };
+fn fits_no_part(question: &Question) -> Refusal {
+    let path = in_quotes(question.path.as_bstr());
+    Refusal::new(Code::Usage, format!("what was edited of {path} fits no part of it"))
+        .hint("run the same command again, and answer it with y or n")
+}
+
+fn part(question: Question, file: &FileMove, answer: Option<Sheet>) -> Result<Part> {
+    let from = file.from;
+    let Some(answer) = answer else { return Err(fits_no_part(&question).into()) };
     let kind = if answer.executable { Kind::Executable } else { Kind::File };
     // The other permission bits are those of the side that it has this one from.
     let of_kind = |state: &&FileState| state.kind == kind;
@@ -171,8 +209,11 @@ impl Chosen {
 /// The part of a plan that was chosen.
 pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: Edits) -> Result<PlannedTurn> {
     let (whole, checkpoints) = (made.plan, Checkpoints::new(view.repo));
-    let mut left = left_behind(&whole, chosen);
-    left.extend(saved_since(&whole, chosen));
+    let saved: Vec<BString> = saved_since(&whole, chosen);
+    if !saved.is_empty() {
+        return Err(changed_since_asked(&saved).into());
+    }
+    let left = left_behind(&whole, chosen);
     if !left.is_empty() {
         return Err(conflict(&left, whole.op, edits).into());
     }
@@ -218,10 +259,22 @@ fn left_behind(whole: &Plan, chosen: &Chosen) -> BTreeMap<BString, Cause> {
 }
 
 /// The files that were chosen as a whole, and that somebody has saved since: nobody was asked about what is there now.
-fn saved_since(whole: &Plan, chosen: &Chosen) -> BTreeMap<BString, Cause> {
+fn saved_since(whole: &Plan, chosen: &Chosen) -> Vec<BString> {
     let asked = |file: &FileMove| chosen.files.iter().find(|choice| choice.path == file.path);
     let is_another = |file: &&FileMove| asked(file).is_some_and(|it| it.part.is_none() && it.from != file.from);
-    whole.files.iter().filter(is_another).map(|file| (file.path.clone(), Cause::Changed)).collect()
+    whole.files.iter().filter(is_another).map(|file| file.path.clone()).collect()
+}
+
+/// The refusal of answers to questions about what is another by now: these files, or all of it.
+pub fn changed_since_asked(paths: &[BString]) -> Refusal {
+    let what = match paths {
+        [] => "something has".to_owned(),
+        [path] => format!("{} has", in_quotes(path.as_bstr())),
+        [path, others @ ..] => format!("{} and {} more have", in_quotes(path.as_bstr()), so_many(others.len())),
+    };
+    Refusal::new(Code::Conflict, format!("{what} changed since you were asked"))
+        .hint("run the same command again")
+        .paths(paths.iter().cloned())
 }
 
 impl Part {

@@ -6,12 +6,12 @@ use crate::model::bytes::{exact as lossless, shell_word};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::{StepName, StepRange};
-use crate::ops::hunks::{Asked, Chosen, narrowed};
+use crate::ops::hunks::{Asked, Chosen, changed_since_asked, narrowed};
 use crate::ops::made::PlannedTurn;
 use crate::ops::planned::Planned;
 use crate::ops::resolve::state_at;
 use crate::ops::revert::Which;
-use crate::ops::undo::range::{Extent, changed_since, nothing};
+use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use crate::ops::{exact, restore, revert, sessions, steps, undo};
 use anyhow::Result;
@@ -183,7 +183,7 @@ impl Request {
         };
         let Some(chosen) = &self.chosen else { return Ok(*made) };
         if !chosen.is_of(&self.subject(view, &made)?) {
-            return Err(changed_since(made.plan.op).into());
+            return Err(changed_since_asked(&[]).into());
         }
         // What was saved since the questions is the user's, whatever was to become of earlier edits.
         let edits = match self.given_edits() {

@@ -301,7 +301,7 @@ fn a_terminal_that_is_gone_gives_no_answer() {
 fn git_that_fails_changes_nothing() {
     let repo = turn_of_hunks(Mode::Commit);
     let before = repo.everything();
-    for end in ["exit 1", "kill -9 $$"] {
+    for end in ["exit 1", "kill -9 $$", "kill -13 $$"] {
         let git = format!("#!/bin/sh\ncase $1 in restore) echo x >a.txt; {end};; esac\nexec $REAL \"$@\"\n");
         repo.write("../bin/git", git).chmod("../bin/git", 0o755);
         let real = repo.sh("command -v git");
@@ -309,7 +309,7 @@ fn git_that_fails_changes_nothing() {
         let path = format!("{}:{}", repo.path("../bin").display(), std::env::var("PATH").unwrap_or_default());
         command.env("REAL", real.trim()).env("PATH", path);
         let failed = Output::fed(&mut command, b"y\n");
-        assert_ne!(failed.code, 0, "{failed:?}");
+        assert!(failed.code != 0 && failed.err().contains("git restore -p: "), "it is git that failed: {failed:?}");
         repo.everything().assert_is(&before, end);
     }
 }
@@ -376,6 +376,30 @@ fn what_is_saved_while_git_asks_stays_where_all_was_chosen() {
         let done = Output::fed(&mut command, b"e\ny\n");
         repo.assert_file("a.txt", lines(&[(3, "three"), (12, "saved"), (20, "twenty")]), "it is refused");
         done.exits(3);
+        done.warns("'a.txt' has changed since you were asked");
+        let again = answered(&repo, args, "y\n");
+        again.success();
+        repo.assert_file("a.txt", lines(&[(12, "saved"), (20, "twenty")]), "asked again, it goes along");
+    }
+}
+
+/// A file in the place of a directory is asked about with all that is in that: neither could be had alone.
+#[test]
+fn a_file_in_a_directorys_place_comes_and_goes_as_a_whole() {
+    for (turn, back) in [("rm f; mkdir -p f/d; echo y >f/d/y; echo z >f/z", "f"), ("rm -r g; echo file >g", "g/a")] {
+        let repo = Sandbox::new();
+        repo.sh("echo f >f; mkdir g; echo a >g/a; echo b >g/b; git add -A; git commit -qm base");
+        let before = repo.files();
+        repo.agent(&format!("{turn}; echo two >>README.txt"));
+        let after = repo.files();
+        // The names come in their order.
+        answered(&repo, &["undo", "-p"], "y\nn\n").success();
+        assert!(repo.exists("README.txt") && !repo.exists(back), "{turn}");
+        repo.redo();
+        repo.files().assert_is(&after, turn);
+        answered(&repo, &["undo", "-p"], "y\ny\n").success();
+        repo.files().assert_is(&before, turn);
+        repo.assert_sound();
     }
 }
 

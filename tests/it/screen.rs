@@ -409,6 +409,8 @@ fn a_file_that_was_not_there_is_told_to_be_that() {
     let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 160, 30);
     screen.shows("Enter: undo turn 3").types("\tp").shows("'file3.txt' was not there then");
     screen.shows("oxundo undo --to 2 -- ").types("qq").ends();
+    let mut screen = Watched::start(repo.oxundo_command(["rewind"]), 160, 30);
+    screen.shows("Enter: undo turn 3").types("\tP").shows("'file3.txt' was not there then").types("qq").ends();
 }
 
 #[test]

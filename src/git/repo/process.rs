@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
@@ -301,7 +301,9 @@ impl Git {
         // Asked for nothing, the system tells of the terminal's end alone: git takes that for the end of the answers.
         let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
         let is_gone = is_typed && matches!(poll(&mut terminal, Some(&Timespec::default())), Ok(1..));
-        Ok((!is_gone && !ends.load(Ordering::SeqCst) && status.code().is_some()).then_some(status))
+        // Of anything else, such as SIGPIPE at a filter of its own, it has failed.
+        let is_cut_off = status.signal().is_some_and(|signal| [SIGINT, SIGQUIT, SIGTERM, SIGHUP].contains(&signal));
+        Ok((!is_gone && !ends.load(Ordering::SeqCst) && !is_cut_off).then_some(status))
     }
 }
 

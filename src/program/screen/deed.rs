@@ -161,7 +161,7 @@ impl Deed {
 }
 
 /// The refusal to bring back what would be taken away, in words for who has typed no pathspec.
-fn was_not_there(error: Error, state: &str, path: &BString) -> Error {
+pub fn was_not_there(error: Error, state: &str, path: &BString) -> Error {
     match error.downcast::<Refusal>() {
         Ok(refusal) if refusal.code == Code::NotFound && state.parse::<u64>().is_ok() => {
             let away = quoted_line(&line([&b"undo"[..], b"--to", state.as_bytes(), b"--", literal(path).as_bytes()]));

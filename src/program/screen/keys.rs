@@ -26,7 +26,7 @@ pub const KEYS: [(&str, &str); 18] = [
     ("/", "search: words, prompts, paths, agents, sessions, numbers"),
     ("Tab", "to the files that would change, and back"),
     ("Right, Left", "unfold, fold what is below a row (+): steps, rescues"),
-    ("Up, Down", "one row (also k, j and the wheel)"),
+    ("Up, Down", "one row (also k, j; the wheel: three)"),
     ("PageUp, PageDown", "a screen; among the files, their difference"),
     ("Home, End", "the newest, the oldest (also g, G)"),
     ("?", "this help"),
@@ -223,7 +223,7 @@ fn deed(screen: &mut Screen, key: KeyCode) -> Action {
             // Before the first turn is a state of its own.
             let state = if name == "0" { "1:before".to_owned() } else { name };
             if key == KeyCode::Char('P') {
-                return Action::Ask(Box::new(Request::restore(state).paths(Some(&[literal(&path)]))));
+                return Action::Ask(Box::new(Request::restore(state).paths(Some(&[literal(&path)]))), path);
             }
             Some(Deed::Path { state, path })
         }

@@ -24,8 +24,9 @@ use crate::program::cmd::hunks;
 use crate::program::typed::as_typed;
 use crate::program::ui::Ui;
 use anyhow::{Result, bail};
-use deed::{Deed, Told, Wanted};
+use deed::{Deed, Told, Wanted, was_not_there};
 use draw::{Paint, draw};
+use gix::bstr::BString;
 use glyphs::Glyphs;
 use looker::{Looker, News};
 use ratatui::buffer::Buffer;
@@ -190,7 +191,7 @@ impl Shown {
                     // What was told meanwhile was not heard.
                     self.looker.read();
                 }
-                Action::Ask(request) => self.choose(repo, taken, *request)?,
+                Action::Ask(request, path) => self.choose(repo, taken, *request, &path)?,
                 Action::Checkpoint(name) => self.checkpoint(repo, &name),
                 Action::Describe(turn, words) => self.describe(repo, turn, &words),
             }
@@ -273,15 +274,18 @@ impl Shown {
     }
 
     /// Has git ask; what was chosen is a plan like any other, which is shown and asked about.
-    fn choose(&mut self, repo: &Repo, taken: &mut Taken, request: Request) -> Result<()> {
-        let mut asked = None;
+    fn choose(&mut self, repo: &Repo, taken: &mut Taken, request: Request, path: &BString) -> Result<()> {
+        let (mut asked, state) = (None, request.restore.clone().unwrap_or_default());
         taken.lend(|| {
             asked = Some(hunks::asked(repo, &|_| {}, request));
             Ok(())
         })?;
         match asked {
             Some(Ok(request)) => self.screen.mode = Mode::Confirm(Deed::Hunks(Box::new(request)), false),
-            Some(Err(error)) => self.screen.said = row::harmless(&to_refusal(&error).message),
+            Some(Err(error)) => {
+                let refusal = to_refusal(&was_not_there(error, &state, path));
+                self.screen.said = row::harmless(&refusal.message);
+            }
             None => {}
         }
         Ok(())

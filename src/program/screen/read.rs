@@ -105,7 +105,7 @@ fn with(view: &View<'_>, turns: Vec<Recorded>) -> Result<Timeline> {
 
 fn recorded(view: &View<'_>, turn: &Turn, state: State, here: bool, files: &[FileChange]) -> Recorded {
     let mut words = turn.label();
-    let own = [turn.prompt.as_deref(), turn.message.as_deref(), turn.branch.as_deref()];
+    let own = [turn.prompt.as_deref(), turn.message.as_deref()];
     let sessions = turn.sessions();
     let theirs = sessions.iter().flat_map(|one| [Some(one.agent), one.id].into_iter().flatten().chain(one.prompts()));
     for more in own.into_iter().flatten().chain(theirs) {

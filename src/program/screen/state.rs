@@ -42,7 +42,7 @@ pub enum Action {
     Do(Deed, Box<Told>),
     Page(Wanted),
     /// Have git ask what to bring back of this.
-    Ask(Box<Request>),
+    Ask(Box<Request>, BString),
     Checkpoint(String),
     Describe(u64, String),
 }

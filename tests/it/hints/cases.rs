@@ -972,6 +972,7 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("oxundo.… refused: …", "what would lead on, the command says: side_effects.rs"),
     ("… was changed meanwhile", "another program has to act in one instant: saves.rs"),
     ("something has changed since this … was planned", "the library's: library.rs"),
+    ("… changed since you were asked", "while git asks: hunks.rs"),
     ("oxundo.enabled is false: nothing is recorded", "the library's: enabled.rs"),
     ("… has no paths: it goes as a whole", "the library's: library.rs"),
     ("this goes as a whole: there are no hunks to choose", "the library's: `-p` takes no such request"),
