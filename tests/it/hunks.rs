@@ -393,8 +393,8 @@ fn a_file_in_a_directorys_place_comes_and_goes_as_a_whole() {
         repo.agent(&format!("{turn}; echo two >>README.txt"));
         let after = repo.files();
         // The names come in their order.
-        answered(&repo, &["undo", "-p"], "y\nn\n").success();
-        assert!(repo.exists("README.txt") && !repo.exists(back), "{turn}");
+        answered(&repo, &["undo", "-p"], "n\ny\n").success();
+        assert!(repo.read("README.txt").ends_with(b"two\n") && repo.path(back).is_file(), "{turn}");
         repo.redo();
         repo.files().assert_is(&after, turn);
         answered(&repo, &["undo", "-p"], "y\ny\n").success();
