@@ -5,6 +5,7 @@ use crate::model::bytes::{quoted_line, shell_word, with_quoted_lines};
 use crate::program::args::Cli;
 use crate::program::usage::{command_at, line, run};
 use clap::error::ErrorKind;
+use gix::bstr::ByteSlice;
 use std::ffi::OsString;
 
 /// Commands that lead from state to state: what one of them refuses another may do.
@@ -180,15 +181,13 @@ fn is_taken(words: &[String], command: usize, option: &str) -> bool {
 /// The line with one word for another, as [`instead`](crate::model::bytes::instead) has it.
 fn with_another_word(hint: &str, words: &[&[u8]]) -> Option<String> {
     let (new, old) = hint.strip_prefix("give ")?.split_once(" instead of ")?;
-    let word = |text: &str| shell_words::split(text).ok().and_then(|words| words.into_iter().next());
-    let (new, old) = (word(new)?, word(old)?);
-    let behind = [b"=", old.as_bytes()].concat();
-    let replaced = words.iter().map(|given| match given.strip_suffix(&behind[..]) {
-        _ if *given == old.as_bytes() => new.clone().into_bytes(),
-        Some(option) => [option, b"=", new.as_bytes()].concat(),
-        None => given.to_vec(),
+    let old = old.strip_suffix(" where that is a name").unwrap_or(old);
+    let replaced = words.iter().map(|given| match given.split_once_str("=") {
+        _ if shell_word(given) == old => new.to_owned(),
+        Some((option, value)) if shell_word(value) == old => format!("{}={new}", option.to_str_lossy()),
+        _ => shell_word(given),
     });
-    Some(line(replaced))
+    Some(format!("oxundo {}", replaced.collect::<Vec<_>>().join(" ")))
 }
 
 /// The line with an option right behind its command, in the place of what was said with `--edits`.

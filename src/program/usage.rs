@@ -298,7 +298,10 @@ impl<'a> Typed<'a> {
             if let Some(moved) = at.and_then(|at| self.behind_command(at, &given)) {
                 return refusal.hint(moved);
             }
-            return match self.option(&given) {
+            // Who gives a command asks for no version.
+            let is_of_commands =
+                |near: &String| self.command.is_none() || !near.starts_with("--ver") && near != "--help";
+            return match self.option(&given).filter(is_of_commands) {
                 Some(near) => refusal.hint(self.with(&given, &near)),
                 None => refusal.hint("run 'oxundo -h' to see the commands"),
             };

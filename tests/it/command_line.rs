@@ -73,6 +73,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("--session foo undo", "oxundo has no option '--session'", "oxundo undo --session foo"),
     ("--session=s --dry-run undo", "oxundo has no option '--session'", "oxundo undo --dry-run --session=s"),
     ("-m x run -- true", "oxundo has no option '-m'", "oxundo run -m x -- true"),
+    ("--sesion foo undo", "oxundo has no option '--sesion'", "oxundo -h"),
     ("undo last 2", "'2' is one word too many for 'undo'", "oxundo undo 2"),
     ("undo steps 2", "'2' is one word too many for 'undo'", "oxundo undo 2"),
     ("undo --dry-run 2 steps", "'steps' is one word too many for 'undo'", "oxundo undo --dry-run 2"),
@@ -131,6 +132,9 @@ fn a_path_that_is_no_text_or_has_any_quote_gets_a_line_that_every_shell_reads() 
         repo.sh(&line.replacen("oxundo ", program, 1));
         assert_eq!(repo.read(name), b"1\n", "{line}");
         assert_eq!(repo.read("README.txt"), b"one\n2\n", "{line}");
+        let told = repo.oxundo(["show".as_ref(), OsStr::from_bytes(&[b":", name].concat())]).err();
+        let line = told.split_once("`oxundo ").and_then(|(_, line)| line.split('`').next());
+        repo.sh(&format!("{program}{}", line.unwrap_or_else(|| panic!("a line: {told}"))));
     }
 }
 
