@@ -117,6 +117,16 @@ fn without_a_reflog_nobody_knows_the_new_name() {
 }
 
 #[test]
+fn without_a_reflog_a_branch_that_may_be_either_is_neither() {
+    let repo = Sandbox::new();
+    repo.agent(SWITCHED);
+    repo.sh("git branch -m side p; git switch -qc mine; git reflog expire --all --expire=all");
+    let there = seen(&repo);
+    assert_ne!(repo.oxundo(["undo"]).code, 0);
+    assert_eq!(seen(&repo), there, "one of them is the user's");
+}
+
+#[test]
 fn what_the_user_amended_is_known_on_the_branchs_new_name_beside_a_new_one_under_the_old() {
     let repo = Sandbox::new();
     let other = others(&repo);

@@ -631,6 +631,21 @@ fn a_redo_over_what_was_committed_leads_on() {
 }
 
 #[test]
+fn a_commit_of_the_users_own_that_comes_to_the_same_stays() {
+    let by_hand = "echo one >one.txt; git add -A; git -c user.name=Me -c user.email=me@example.com commit -qm mine";
+    for git in [format!("git switch -q main; {by_hand}"), format!("git reset -q --hard main; {by_hand}")] {
+        let repo = Sandbox::new();
+        repo.git(["switch", "-q", "-c", "topic"]);
+        repo.agent("echo one >one.txt");
+        repo.sh(&git);
+        let there = repo.state();
+        repo.refuses(&["undo"], "foreign");
+        repo.state().assert_is(&there, "no turn made it");
+        assert_eq!(repo.log()[0]["state"], "done", "its work is there");
+    }
+}
+
+#[test]
 fn a_turn_whose_commit_got_another_author_or_date_is_undone_and_redone() {
     for how in [
         "commit -q --amend --reset-author --no-edit",

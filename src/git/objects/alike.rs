@@ -18,9 +18,9 @@ pub enum Likeness {
     /// reset may be too.
     Beside,
     /// Amended, rebased or picked: by the same author at the same time, with the same message, content or changes; or with another
-    /// author or date, and the same message and changes.
+    /// author or date, and the same message and changes. Or done once more, on the same parents and with the same content.
     Copy,
-    /// Only the message was changed, the author, the date or the signature: it has the same parents and content.
+    /// Only the message was changed, or the author, the date or the signature: it has the same parents and content.
     Reworded,
 }
 
@@ -133,7 +133,9 @@ impl Objects<'_> {
         if was.is_beside(is) {
             // Two empty ones have only in common that they are empty.
             return match is_same_tree {
-                true if is_authors || is_same_message || !self.changes_in(original).is_empty() => Likeness::Reworded,
+                true if is_authors || is_same_message => Likeness::Reworded,
+                // By somebody else and in other words it may be what another has done by hand, which came to the same.
+                true if !self.changes_in(original).is_empty() => Likeness::Copy,
                 false if is_authors && is_same_message => Likeness::Copy,
                 // Two commits that were made in the same second may have no more in common than that.
                 false if is_authors && is.is_new && !self.change_lines_alike(original, other) => Likeness::None,
@@ -162,6 +164,9 @@ impl Objects<'_> {
             }
             let tree = |id| self.commit_tree(id).ok();
             let (Ok(below), Ok(beside)) = (self.parents(original), self.parents(other)) else { return false };
+            if below == beside {
+                return false;
+            }
             let ([first, rest @ ..], [others, others_rest @ ..]) = (&below[..], &beside[..]) else { return false };
             if tree(original).is_none() || tree(original) != tree(other) || rest != others_rest {
                 return false;
@@ -238,7 +243,8 @@ mod tests {
         amend(&["--no-edit"]);
         assert_eq!(likeness(head()), Likeness::Reworded, "it is the same content on the same parents");
         amend(&["-m", "his own words"]);
-        assert_eq!(likeness(head()), Likeness::Reworded);
+        assert_eq!(likeness(head()), Likeness::Copy, "it may be his own work, which comes to the same");
+        assert!(!Objects::new(&f.repo).is_reworded(original, head()));
         f.git(&["reset", "-q", "--hard", &original.to_string()]);
         f.write("a", "two");
         amend(&["--no-edit"]);

@@ -343,11 +343,14 @@ fn move_to_branch(before: &mut Checkpoint, after: &mut Checkpoint, head: &Head) 
     }
 }
 
-/// Whether the branch that a turn switched to is gone, and HEAD is where it was, on another; then that is the one.
+/// Whether the branch that a turn switched to is gone, and HEAD is where it was, on another; then that is the one, if no other can be.
 fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Renamed> {
     let (from, to) = (after.head.branch.clone()?, now.head.branch.clone()?);
     let is_there = after.head.commit == now.head.commit && now.branches.get(&to).copied() == now.head.commit;
-    if turn.began_on == turn.branch || !is_there || from == to || now.branches.contains_key(&from) {
+    let may_be =
+        |(name, tip): (&String, &ObjectId)| Some(*tip) == now.head.commit && !after.branches.contains_key(name);
+    let is_only = now.branches.iter().filter(|it| may_be(*it)).all(|(name, _)| *name == to);
+    if turn.began_on == turn.branch || !is_there || !is_only || from == to || now.branches.contains_key(&from) {
         return None;
     }
     let names = Names::from([(from, to)]);
