@@ -152,7 +152,7 @@ pub fn shown_by(state: &str) -> String {
 }
 
 /// The hint to type the same line with one word for another.
-pub fn instead(old: &str, new: &str) -> String {
+pub fn instead(old: impl AsRef<[u8]>, new: impl AsRef<[u8]>) -> String {
     format!("give {} instead of {}", shell_word(new), shell_word(old))
 }
 

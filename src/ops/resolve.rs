@@ -16,6 +16,7 @@ use crate::ops::turn::states;
 use crate::ops::view::{View, last_whole};
 use anyhow::{Error, Result};
 use gix::ObjectId;
+use gix::bstr::ByteSlice;
 
 /// The number of the turn that these words mean; 0 is the state before the first.
 pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
@@ -166,17 +167,17 @@ pub fn state_at(view: &View<'_>, words: &str) -> Result<Checkpoint> {
 }
 
 /// Refuses a path without a state, as git writes one in its index.
-pub fn check_is_of_state(words: &str) -> Result<(), Refusal> {
-    if !words.starts_with(':') {
+pub fn check_is_of_state(words: &[u8]) -> Result<(), Refusal> {
+    if !words.starts_with(b":") {
         return Ok(());
     }
-    let message = format!("'{}' has no turn before its colon", sanitized(words));
-    Err(Refusal::new(Code::NotFound, message).hint(instead(words, &format!("@{words}"))))
+    let message = format!("'{}' has no turn before its colon", sanitized(&words.to_str_lossy()));
+    Err(Refusal::new(Code::NotFound, message).hint(instead(words, [b"@", words].concat())))
 }
 
 /// As [`state_at`], or a path in such a state: `17:src/a.rs`, `tree:17.3:a.rs`. Gives the words for the state, and the path.
 pub fn state_and_path<'w>(view: &View<'_>, words: &'w str) -> Result<(Checkpoint, &'w str, Option<&'w str>)> {
-    check_is_of_state(words)?;
+    check_is_of_state(words.as_bytes())?;
     let unknown = match state_at(view, words) {
         Err(error) if error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::NotFound) => error,
         state => return Ok((state?, words, None)),

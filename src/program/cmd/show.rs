@@ -145,7 +145,7 @@ fn or_path(error: Error, word: &str) -> Error {
 
 /// Shows what is in a state, or one of its files: what stands behind the name, or is given besides.
 fn content(view: &View<'_>, ui: &Ui, args: &ShowArgs, state: &str, rest: &[u8]) -> Result<Option<Shown>> {
-    check_is_of_state(&args.turn.to_string_lossy())?;
+    check_is_of_state(args.turn.as_bytes())?;
     let given = || args.path.as_deref().map(OsStr::as_bytes);
     let (side, path) = match rest {
         b"" | b"after" => ("", given()),
