@@ -95,10 +95,10 @@ pub fn shell_word(word: impl AsRef<[u8]>) -> String {
             };
             let escaped: String = word.iter().enumerate().map(escaped).collect();
             // Line breaks at its end get lost on their way from another command; only some shells have a way for these.
-            match word.ends_with(b"\n") {
-                true => format!("$'{escaped}'"),
-                false => format!("\"$(printf '{}')\"", escaped.replace("\\045", "%%")),
+            if word.ends_with(b"\n") {
+                return format!("$'{escaped}'");
             }
+            format!("\"$(printf '{}')\"", escaped.replace("\\045", "%%"))
         }
     }
 }

@@ -68,7 +68,7 @@ impl Glance<'_> {
             opened => opened?,
         };
         if opened.is_none() && !is_known {
-            let gone = (job.from..job.to).find(|at| self.is_missed(&self.index.entries()[*at]));
+            let gone = (job.from..job.to).find(|at| is_missed(&self.index.entries()[*at]));
             gone.map(|at| first.set((at, Difference::Sure)));
             return Ok(Vec::new());
         }
@@ -91,19 +91,13 @@ impl Glance<'_> {
         Ok(below)
     }
 
-    /// Whether git minds that nothing is where a file of this entry would be.
-    fn is_missed(&self, entry: &Entry) -> bool {
-        !matches!(entry.mode, Mode::COMMIT | Mode::DIR)
-            && !entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
-    }
-
     fn entry(&self, at: usize, directory: &OwnedFd, name: &[u8]) -> Result<Option<Difference>> {
         let entry = &self.index.entries()[at];
         let is_left_out = entry.flags.contains(Flags::SKIP_WORKTREE) && !self.shows_left_out;
         if is_left_out || entry.flags.contains(Flags::ASSUME_VALID) {
             return Ok(None);
         }
-        let missed = self.is_missed(entry).then_some(Difference::Sure);
+        let missed = is_missed(entry).then_some(Difference::Sure);
         let stat = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::ACCESS) => return Ok(None),
@@ -114,12 +108,18 @@ impl Glance<'_> {
             }
         };
         let Some(kind) = kind_of(&stat).map(|kind| self.looks.kind(entry, kind)) else { return Ok(missed) };
-        Ok(match is_plain(entry, kind) {
-            false => Some(Difference::Sure),
-            true if self.looks.is_clean(self.index, entry, &stat) => None,
-            true => content(entry, directory, name, &stat, kind),
-        })
+        if !is_plain(entry, kind) {
+            return Ok(Some(Difference::Sure));
+        }
+        let is_clean = self.looks.is_clean(self.index, entry, &stat);
+        Ok(if is_clean { None } else { content(entry, directory, name, &stat, kind) })
     }
+}
+
+/// Whether git minds that nothing is where a file of this entry would be.
+fn is_missed(entry: &Entry) -> bool {
+    !matches!(entry.mode, Mode::COMMIT | Mode::DIR)
+        && !entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
 }
 
 /// How what is in a file differs from its entry, where its stat data do.
