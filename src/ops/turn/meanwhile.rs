@@ -93,9 +93,9 @@ impl Theirs {
         let (goal, staged, overlaps) = goal(view, turn.onto, &led, &gaps, ends)?;
         turn.overlaps = overlaps.iter().map(|path| exact::encode(path)).collect();
         let (mut left, came_from) = (gaps.left_by_calls(view, (ends.before, ends.after))?, gaps.came_from());
-        let moved = moved_by_calls(view, ends, &goal)?;
+        let by_calls = moved_by_calls(view, ends, &goal)?;
         // What the user had saved in it before a call gave it its name, the call has left there, too.
-        left.retain(|path, _| !moved.get(path).is_some_and(|old| gaps.have(old)));
+        left.retain(|path, _| !by_calls.get(path).is_some_and(|old| gaps.have(old)));
         let is_nothing = staged.is_empty()
             && led == start
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
@@ -104,7 +104,16 @@ impl Theirs {
         if !owned.is_empty() && led.head != start.head {
             moves.push((start, led));
         }
-        Ok(Self { goal: (!is_nothing).then_some(goal), staged, moves, found, left, came_from, moved, is_told })
+        Ok(Self {
+            goal: (!is_nothing).then_some(goal),
+            staged,
+            moves,
+            found,
+            left,
+            came_from,
+            moved: by_calls,
+            is_told,
+        })
     }
 
     /// The commits to which the user led HEAD and branches, and those below them.
