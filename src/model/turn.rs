@@ -169,10 +169,11 @@ pub struct Turn {
     pub began_at: String,
     /// When it ended, RFC 3339; `None` while it is open.
     pub ended_at: Option<String>,
-    /// The last line in the reflog of each branch that it moved beside HEAD's, or switched between, and then of HEAD's, as it ended or
-    /// a walk found it under this name: it tells that branch from every other that gets the name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub logs: BTreeMap<String, String>,
+    /// The last line, at its end, in the reflog of each branch that it moved beside HEAD's or switched between, and then of HEAD's,
+    /// and of each that was written to in it; or as a walk found it under this name. It tells that branch from every other that
+    /// gets the name. Older records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs: Option<BTreeMap<String, String>>,
     /// How the agent exited.
     pub exit_code: Option<i32>,
     /// Whether it was cut off.

@@ -13,6 +13,9 @@ use anyhow::Result;
 use gix::ObjectId;
 use std::collections::BTreeMap;
 
+/// How far the clock by which a turn begins may be behind that by which a file was written, in nanoseconds. No agent is as quick.
+const TICK: u64 = 10_000_000;
+
 /// Branches, and where they are.
 pub type Tips = BTreeMap<String, ObjectId>;
 
@@ -30,7 +33,12 @@ pub struct Renamed {
 /// The name that a branch has now, if it is another, by where it was: what is known of that may depend on the name in question.
 /// None where it might be two, one of which is the user's own; nor where oxundo has brought a branch there that has the old name.
 pub fn called_now<'w>(refs: &Refs<'_>, name: &str, was: impl Fn(&str) -> Was<'w>, there: &Tips) -> Option<String> {
-    let was_it = |other: &&String| *other != name && refs.was_called(other, name, &was(other));
+    // Else oxundo has made it again, without that line.
+    let is_known = there.keys().any(|it| refs.has_line(it, &was(it)));
+    let was_it = |other: &&String| {
+        let was = was(other);
+        *other != name && refs.was_called(other, name, &was) && (!is_known || refs.has_line(other, &was))
+    };
     let mut called = there.keys().filter(was_it);
     let (Some(to), None) = (called.next(), called.next()) else { return None };
     let is_brought = there.get(name) == Some(&was(to).commit) && refs.is_where_brought(name);
@@ -48,20 +56,23 @@ pub fn branch_now(view: &View<'_>, turn: &Turn) -> Result<Option<String>> {
     Ok(called_now(&refs, name, |_| was, &refs.branches()?).or_else(|| Some(name.clone())))
 }
 
-/// What tells the branches of a turn, which it has under these names now, from others that get the names later.
-pub fn logs(refs: &Refs<'_>, before: &Checkpoint, after: &Checkpoint) -> BTreeMap<String, String> {
+/// What tells the branches of a turn, which it has under these names now, from others that get the names later, and what it did to
+/// names from what others do.
+pub fn logs(refs: &Refs<'_>, turn: &Turn, before: &Checkpoint, after: &Checkpoint) -> BTreeMap<String, String> {
     let mut names = branches_of(before, after);
     if !names.is_empty() {
         // One of them may change names with HEAD's.
         names.extend(after.head.branch.clone());
     }
+    let written = |name: &&String| turn.began.is_none_or(|began| refs.is_log_written_since(name, began + TICK));
+    names.extend(after.branches.keys().filter(written).cloned());
     names.into_iter().filter_map(|name| Some((refs.last_line(&name)?, name))).map(|(line, name)| (name, line)).collect()
 }
 
 /// The same where they have other names since.
-pub fn logs_under(names: &Names, logs: &BTreeMap<String, String>, refs: &Refs<'_>) -> BTreeMap<String, String> {
+pub fn logs_under(names: &Names, logs: BTreeMap<String, String>, refs: &Refs<'_>) -> BTreeMap<String, String> {
     let to = |name: &String| names.get(name).unwrap_or(name).clone();
-    let mut logs: BTreeMap<_, _> = logs.iter().map(|(name, line)| (to(name), line.clone())).collect();
+    let mut logs: BTreeMap<_, _> = logs.into_iter().map(|(name, line)| (to(&name), line)).collect();
     logs.extend(names.values().filter_map(|to| Some((to.clone(), refs.last_line(to)?))));
     logs
 }
@@ -78,5 +89,8 @@ pub fn was_at<'a>(turn: &'a Turn, name: &str, commit: ObjectId) -> Was<'a> {
 
 /// What tells that a branch of a turn was where the turn had it at this time.
 pub fn known_by<'a>(turn: &'a Turn, name: &str, at: Option<&String>) -> KnownBy<'a> {
-    turn.logs.get(name).map_or_else(|| KnownBy::Time(seconds(at)), |line| KnownBy::Line(line))
+    turn.logs
+        .as_ref()
+        .and_then(|logs| logs.get(name))
+        .map_or_else(|| KnownBy::Time(seconds(at)), |line| KnownBy::Line(line))
 }

@@ -456,3 +456,67 @@ fn a_turn_that_is_brought_to_another_branch_leaves_those_beside_its_own() {
         assert!(!tips(&repo).contains("two"), "and undone there with all that it did");
     });
 }
+
+/// The user's renames before a turn are not its own, whatever else it does.
+#[test]
+fn a_later_turn_hides_no_rename_of_the_users() {
+    const SWAP: &str = "git branch -m side t; git branch -m other side; git branch -m t other";
+    let cases = [
+        ("another has its name", "git branch nw; echo one >one.txt", "git branch -M other nw", None),
+        (
+            "another has it, the turn's is gone",
+            "git branch nw; echo one >one.txt",
+            "git branch -D nw; git branch -m other nw",
+            None,
+        ),
+        ("two change names", BESIDE, SWAP, Some("main=B other=B side=B")),
+    ];
+    let later = ["echo four >four.txt", "git branch -f third main~1; echo four >four.txt"];
+    let cases = cases.into_iter().flat_map(|(name, script, git, undone)| {
+        later.map(|later| (format!("{name}; {later}"), (script, git, undone, later)))
+    });
+    check_all(cases, |&(script, git, undone, later)| {
+        let repo = Sandbox::new();
+        repo.sh("git commit -q --amend -m B; git branch side; git branch other");
+        repo.agent(script);
+        repo.sh(git);
+        repo.agent(later);
+        let there = tips(&repo);
+        let done = repo.oxundo(["undo", "2"]);
+        match undone {
+            Some(undone) => assert_eq!((done.code, &*tips(&repo)), (0, undone)),
+            None => assert_eq!((done.code, tips(&repo)), (3, there), "it is the user's"),
+        }
+    });
+}
+
+#[test]
+fn a_branch_of_the_users_where_redo_would_make_one_stays_through_the_next_undo() {
+    for git in ["git branch -m other nw", "git branch nw"] {
+        let repo = Sandbox::new();
+        repo.sh("git branch other");
+        repo.agent("git branch nw; echo one >one.txt");
+        repo.undo();
+        repo.sh(git);
+        let there = tips(&repo);
+        repo.redo();
+        repo.undo();
+        assert_eq!(tips(&repo), there, "{git}");
+    }
+}
+
+#[test]
+fn what_undo_once_made_again_is_not_taken_for_what_a_later_turn_moved() {
+    let repo = Sandbox::new();
+    repo.sh("git commit -q --amend -m B; git branch side; git branch other; git commit -q --allow-empty -m m1");
+    repo.agent("git branch -M side xx; echo one >one.txt");
+    repo.sh("git branch -m other tt; git branch -m main other; git branch -m tt main");
+    repo.undo();
+    repo.sh("git switch -qc q; git branch -m other tt; git branch -m side other; git branch -m tt side");
+    let there = tips(&repo);
+    assert!(there.contains("other=B ") && there.contains("side=m1"), "{there}");
+    let turn = "git branch -qf side other; echo four >four.txt";
+    repo.oxundo(["run", "--ghost", "-m", "t", "--", "sh", "-c", turn]).success();
+    repo.undo();
+    assert_eq!(tips(&repo), there);
+}

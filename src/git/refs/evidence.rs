@@ -5,6 +5,7 @@ use crate::git::refs::mend::LOG_END;
 use crate::model::bytes::lossless;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use std::collections::BTreeMap;
 
 /// How git's messages begin where it moves the branch that is checked out: HEAD moves with it, and both are written down.
 const WITH_HEAD: [&str; 8] = ["commit", "merge", "rebase", "reset", "cherry-pick", "revert", "am", "pull"];
@@ -28,8 +29,19 @@ pub struct Was<'a> {
     pub commit: ObjectId,
     /// What tells that it was there, unless oxundo has brought it there.
     pub known_by: KnownBy<'a>,
-    /// Renames up to this time are in the records.
-    pub recorded: Option<i64>,
+    /// Other turns whose renames are in their records.
+    pub recorded: &'a [Recorded<'a>],
+}
+
+/// A turn whose renames are in its record.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// When it began.
+    pub began: i64,
+    /// When it ended.
+    pub ended: i64,
+    /// The last lines, at its end, of all reflogs that were written in it; older records do not have them.
+    pub lines: Option<&'a BTreeMap<String, String>>,
 }
 
 /// What tells of a reflog that its branch was somewhere.
@@ -44,7 +56,7 @@ pub enum KnownBy<'a> {
 impl Was<'_> {
     /// At a commit, whenever that was.
     pub fn at(commit: ObjectId) -> Self {
-        Self { commit, known_by: KnownBy::Time(i64::MAX), recorded: None }
+        Self { commit, known_by: KnownBy::Time(i64::MAX), recorded: &[] }
     }
 }
 
@@ -74,6 +86,7 @@ impl Refs<'_> {
         let (text, id) = (self.log_of(name), was.commit.to_string());
         let [name, old] = [name, old].map(lossless::decode);
         let since = since(&text, was.known_by);
+        let recorded = Spans::of(&text, was.recorded);
         let (mut was_there, mut called) = (since.is_some(), None);
         for line in since.unwrap_or(&text).lines().filter_map(Line::read) {
             let is_in_time = line.is_by(was.known_by) || line.said.starts_with(OWN);
@@ -86,7 +99,7 @@ impl Refs<'_> {
                 return false;
             }
             let Some((from, to)) = names_after(RENAMED, line.said).filter(|_| was_there) else { continue };
-            if was.recorded.is_some_and(|recorded| line.at.is_none_or(|at| at <= recorded)) {
+            if recorded.have(&line) {
                 continue;
             }
             match called {
@@ -101,14 +114,19 @@ impl Refs<'_> {
         called == Some(&name[..])
     }
 
+    /// Whether a branch has the line by which one is known that was there.
+    pub fn has_line(&self, name: &str, was: &Was<'_>) -> bool {
+        since(&self.log_of(name), was.known_by).is_some()
+    }
+
     /// Whether a branch has its name by a later rename, and had another when it was there.
     pub fn is_another_since(&self, name: &str, was: &Was<'_>) -> bool {
         let (text, own) = (self.log_of(name), lossless::decode(name));
-        let later = since(&text, was.known_by).unwrap_or(&text).lines().filter_map(Line::read);
-        let mut later = later.filter(|line| line.at > was.recorded);
-        later.any(|line| names_after(RENAMED, line.said).is_some_and(|(_, to)| to == &own[..]))
+        let recorded = Spans::of(&text, was.recorded);
+        let mut later = since(&text, was.known_by).unwrap_or(&text).lines().filter_map(Line::read);
+        later.any(|line| names_after(RENAMED, line.said).is_some_and(|(_, to)| to == &own[..]) && !recorded.have(&line))
             // It may have gone away and come back, the first of it within a second that does not tell.
-            && !self.was_called(name, name, &Was { recorded: None, ..*was })
+            && !self.was_called(name, name, &Was { recorded: &[], ..*was })
     }
 
     /// The last line of a branch's reflog, which tells it from another branch for as long as it has one.
@@ -161,6 +179,29 @@ impl<'a> Line<'a> {
     /// Whether it was written by the time by which something is known.
     fn is_by(&self, known_by: KnownBy<'_>) -> bool {
         matches!(known_by, KnownBy::Time(until) if self.at.is_some_and(|at| at <= until))
+    }
+}
+
+/// What of a reflog turns have written whose renames are in their records: from when to when, and up to which place in it.
+struct Spans(Vec<(i64, i64, *const u8)>);
+
+impl Spans {
+    fn of(text: &[u8], turns: &[Recorded<'_>]) -> Self {
+        let end = |turn: &Recorded<'_>| match turn.lines {
+            None => Some((i64::MIN, text.as_ptr_range().end)),
+            Some(lines) => {
+                let behind = lines.values().filter_map(|line| since(text, KnownBy::Line(line)));
+                behind.map(<[u8]>::as_ptr).max().map(|end| (turn.began, end))
+            }
+        };
+        Self(turns.iter().filter_map(|turn| end(turn).map(|(began, end)| (began, turn.ended, end))).collect())
+    }
+
+    fn have(&self, line: &Line<'_>) -> bool {
+        let is_in = |(began, ended, end): &(i64, i64, *const u8)| {
+            line.to.as_ptr() < *end && line.at.is_none_or(|at| *began <= at && at <= *ended)
+        };
+        self.0.iter().any(is_in)
     }
 }
 

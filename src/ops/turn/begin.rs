@@ -175,7 +175,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         branch: before.head.branch.clone(),
         began_at: rfc3339_now(),
         ended_at: None,
-        logs: BTreeMap::new(),
+        logs: None,
         exit_code: None,
         interrupted: false,
         dirty_commit: None,

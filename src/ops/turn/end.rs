@@ -109,7 +109,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let Since { before, start, capture, theirs, .. } = since;
     let after = &capture.checkpoint;
     turn.branch.clone_from(&after.head.branch);
-    turn.logs = logs(&Refs::new(view.repo), before, after);
+    turn.logs = Some(logs(&Refs::new(view.repo), turn, before, after));
     let users = theirs.commits(view)?;
     let mut made = commits_of(view.repo, start, after, turn.dirty_commit)?;
     if turn.made == Some(Made::Squash) {

@@ -5,13 +5,14 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
-use crate::git::refs::evidence::{KnownBy, Was};
+use crate::git::refs::evidence::{Recorded, Was};
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{
     Checkpoint, Head, branch_changes, branch_word, short_branch, shown_place, uncovered_changes,
 };
 use crate::model::names::{Names, branches_of, names_now, rename};
 use crate::model::place::base_of;
+use crate::model::plan::Plan;
 use crate::model::planner::{TurnDelta, putting_back};
 use crate::model::turn::Turn;
 use crate::ops::called::{Renamed, Tips, called_now, known_by, seconds, was_at};
@@ -73,6 +74,8 @@ pub struct Way {
     pub beside: BTreeMap<String, u64>,
     /// Those of them on which HEAD was, and which another tool owns.
     pub owned: BTreeMap<String, u64>,
+    /// The branches to which somebody has given the name of a turn's: the turn, and where it had its own. They may not be moved.
+    pub another: BTreeMap<String, (u64, ObjectId)>,
 }
 
 impl Way {
@@ -159,6 +162,8 @@ impl Way {
             }
             Direction::Forward => vec![(&*before, began)],
         };
+        // What the turns of this walk did to names that were there is in the records.
+        let recorded = recorded(turn, range);
         let is_known = |name: &str| [&*before, &*after].iter().any(|state| state.branches.contains_key(name));
         let names = names_now(own.clone(), before, after, |name| {
             let (commit, at) = ends.iter().find_map(|(end, at)| Some((*end.branches.get(name)?, *at)))?;
@@ -167,8 +172,7 @@ impl Way {
                 return Some(to.clone());
             }
             let known_by = known_by(turn, name, at);
-            let recorded = recorded(turn, range, known_by);
-            let was = |other: &str| Was { commit, known_by, recorded: recorded.filter(|_| is_known(other)) };
+            let was = |other: &str| Was { commit, known_by, recorded: if is_known(other) { &recorded } else { &[] } };
             let called = called_now(&refs, name, was, there);
             let is_left = |to: &String| before.branches.contains_key(name) || there.get(to) == Some(&commit);
             called.filter(|to| direction == Direction::Back || is_left(to))
@@ -181,8 +185,8 @@ impl Way {
         for name in own.iter().filter(is_beside) {
             let tip = ends[0].0.branches.get(name).filter(|tip| there.get(name) == Some(*tip));
             let Some(was) = tip.map(|tip| was_at(turn, name, *tip)) else { continue };
-            if refs.is_another_since(name, &Was { recorded: recorded(turn, range, was.known_by), ..was }) {
-                return Err(is_another(turn, name, was.commit).into());
+            if refs.is_another_since(name, &Was { recorded: &recorded, ..was }) {
+                self.another.insert(name.clone(), (turn.turn, was.commit));
             }
         }
         if !names.is_empty() {
@@ -225,11 +229,13 @@ impl Way {
     }
 }
 
-/// Up to when renames are in the records: what the turns of a walk did to names that were there.
-fn recorded(turn: &Turn, range: &TurnRange, known_by: KnownBy<'_>) -> Option<i64> {
-    // What is behind the line by which its branch is known, the turn itself has not done.
-    let is_above = |it: &&Turn| it.turn > turn.turn || (it.turn == turn.turn && matches!(known_by, KnownBy::Time(_)));
-    range.turns.iter().filter(is_above).map(|turn| seconds(turn.ended_at.as_ref())).max()
+/// A turn and those above it in a walk.
+fn recorded<'t>(turn: &Turn, range: &'t TurnRange) -> Vec<Recorded<'t>> {
+    let of = |it: &'t Turn| {
+        let [began, ended] = [Some(&it.began_at), it.ended_at.as_ref()].map(seconds);
+        Recorded { began, ended, lines: it.logs.as_ref() }
+    };
+    range.turns.iter().filter(|it| it.turn >= turn.turn).map(of).collect()
 }
 
 /// Refuses to redo a turn that made a branch's first commit where HEAD has commits already.
@@ -246,11 +252,16 @@ fn check_is_begun(turn: &Turn, direction: Direction, before: &Checkpoint, head: 
         .into())
 }
 
-/// The refusal to move a branch to which the user has given the name of the turn's own.
-fn is_another(turn: &Turn, name: &str, left: ObjectId) -> Refusal {
+/// Refuses a plan that moves a branch to which the user has given the name of a turn's own.
+pub fn check_others(plan: &Plan, another: &BTreeMap<String, (u64, ObjectId)>) -> Result<(), Refusal> {
+    let moved = plan.branches.iter().find_map(|it| Some((&it.name, another.get(&it.name)?)));
+    moved.map_or(Ok(()), |(name, (turn, left))| Err(is_another(*turn, name, *left)))
+}
+
+fn is_another(turn: u64, name: &str, left: ObjectId) -> Refusal {
     let shown = short_branch(name);
     let line = format!("{} && {}", putting_back(name, None, true), putting_back(name, Some(left), false));
-    let message = format!("'{shown}' is another branch since turn {}, which was renamed to that", turn.turn);
+    let message = format!("'{shown}' is another branch since turn {turn}, which was renamed to that");
     Refusal::new(Code::Branch, message)
         .hint(format!("run '{line}' to keep it under another name, then the same command again"))
 }

@@ -286,7 +286,7 @@ impl PlannedUndo {
             for on in [&mut turn.began_on, &mut turn.branch].into_iter().flatten() {
                 *on = names.get(on).unwrap_or(on).clone();
             }
-            turn.logs = logs_under(names, &turn.logs, &Refs::new(view.repo));
+            turn.logs = turn.logs.map(|logs| logs_under(names, logs, &Refs::new(view.repo)));
         }
         Ok((turn, after))
     }

@@ -17,7 +17,7 @@ use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, check_apart};
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_branches, check_commits, stays_on_undo};
-use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way};
+use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way, check_others};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::undo::remade::Remade;
 use crate::ops::view::View;
@@ -55,7 +55,7 @@ impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
         let capture = view.present()?;
-        let Way { legs, uncovered, reworded, remade, renamed, beside, owned } =
+        let Way { legs, uncovered, reworded, remade, renamed, beside, owned, another } =
             Way::of(view, range, refs, &capture.checkpoint)?;
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
@@ -103,6 +103,7 @@ impl Prepared {
         check_head_moves(op, &plan)?;
         check_arrival(view, &plan, now)?;
         Apply::check_names(&plan)?;
+        check_others(&plan, &another)?;
         check_branches(view, &plan)?;
         // Whoever carries it out looks again.
         if view.is_preview {
