@@ -10,7 +10,7 @@ pub type Names = BTreeMap<String, String>;
 /// The names that these branches of a turn have now, by what tells that of one. A branch that had such a name then has another
 /// now as well, or is gone: where that was the turn's too, nobody knows which is which.
 pub fn names_now(
-    own: BTreeSet<String>,
+    own: &BTreeSet<String>,
     before: &Checkpoint,
     after: &Checkpoint,
     called: impl Fn(&str) -> Option<String>,
@@ -102,7 +102,7 @@ mod tests {
         let before = state("main", &[("main", 1), ("side", 1), ("other", 1)]);
         let after = state("main", &[("main", 2), ("side", 3), ("other", other)]);
         let renames = names(renames);
-        names_now(branches_of(&before, &after), &before, &after, |name| renames.get(name).cloned())
+        names_now(&branches_of(&before, &after), &before, &after, |name| renames.get(name).cloned())
     }
 
     #[test]

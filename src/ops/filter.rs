@@ -113,6 +113,6 @@ fn pattern(text: &str) -> Result<Regex> {
         let why = error.to_string();
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         Refusal::new(Code::Usage, format!("'{text}' is no regular expression: {why}"))
-            .hint(instead(text, &regex::escape(text)))
+            .hint(instead(text, regex::escape(text)))
     })?)
 }

@@ -52,7 +52,7 @@ impl Refs<'_> {
         let checked = self.repo.git_apart(["check-ref-format", "--branch", short]).ask()?;
         if checked.0 != 0 || checked.1.trim() != short.as_bytes() {
             return Err(Refusal::new(Code::Usage, format!("'{short}' cannot be a branch's name"))
-                .hint(instead(short, &a_branch_name(short)))
+                .hint(instead(short, a_branch_name(short)))
                 .into());
         }
         let refused = |why: String| {

@@ -281,7 +281,9 @@ fn staying_tips(legs: &[Leg], now: &Checkpoint) -> Vec<ObjectId> {
     let mut tips = now.branches.clone();
     let last = legs.iter().rev().find_map(|leg| leg.delta.delta.head.as_ref());
     let head = last.map_or(now.head.commit, |change| change.to.commit);
-    legs.iter().for_each(|leg| leg.delta.delta.lead(&mut tips));
+    for leg in legs {
+        leg.delta.delta.lead(&mut tips);
+    }
     tips.into_values().chain(head).collect()
 }
 

@@ -165,7 +165,7 @@ impl Way {
         // What the turns of this walk did to names that were there is in the records.
         let recorded = recorded(turn, range);
         let is_known = |name: &str| [&*before, &*after].iter().any(|state| state.branches.contains_key(name));
-        let names = names_now(own.clone(), before, after, |name| {
+        let names = names_now(&own, before, after, |name| {
             let (commit, at) = ends.iter().find_map(|(end, at)| Some((*end.branches.get(name)?, *at)))?;
             let known = self.renamed.iter().find_map(|renamed| renamed.names.get(name));
             if let Some(to) = known.filter(|to| there.contains_key(*to)) {

@@ -455,7 +455,7 @@ pub fn begins_with_the_older(first: &str, last: &str) -> Refusal {
         // The other way round others would be meant.
         return refusal.hint("run 'oxundo log' to see the turns: an end that is left out is the last one done");
     }
-    refusal.hint(instead(&format!("{first}..{last}"), &format!("{last}..{first}")))
+    refusal.hint(instead(format!("{first}..{last}"), format!("{last}..{first}")))
 }
 
 /// The turns from one up to another, the newest first; an end that is left out is the last turn done.
