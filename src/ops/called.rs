@@ -4,6 +4,7 @@
 use crate::git::refs::Refs;
 use crate::git::refs::evidence::{KnownBy, Was};
 use crate::git::repo::clock::parse_rfc3339;
+use crate::git::repo::platform::file_tick;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::names::{Names, branches_of};
@@ -12,9 +13,6 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use std::collections::BTreeMap;
-
-/// How far the clock by which a turn begins may be behind that by which a file was written, in nanoseconds. No agent is as quick.
-const TICK: u64 = 10_000_000;
 
 /// Branches, and where they are.
 pub type Tips = BTreeMap<String, ObjectId>;
@@ -64,7 +62,8 @@ pub fn logs(refs: &Refs<'_>, turn: &Turn, before: &Checkpoint, after: &Checkpoin
         // One of them may change names with HEAD's.
         names.extend(after.head.branch.clone());
     }
-    let written = |name: &&String| turn.began.is_none_or(|began| refs.is_log_written_since(name, began + TICK));
+    let tick = file_tick();
+    let written = |name: &&String| turn.began.is_none_or(|began| refs.is_log_written_since(name, began + tick));
     names.extend(after.branches.keys().filter(written).cloned());
     names.into_iter().filter_map(|name| Some((refs.last_line(&name)?, name))).map(|(line, name)| (name, line)).collect()
 }

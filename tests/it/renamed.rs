@@ -1,6 +1,8 @@
 //! Branches that the user gives other names, and new ones under the old names: git's own reflog says which is the turn's.
 
 use crate::sandbox::{Sandbox, check_all};
+use rustix::time::{ClockId, clock_getres};
+use std::os::unix::fs::MetadataExt;
 
 /// Moves `side` beside HEAD.
 const BESIDE: &str =
@@ -375,6 +377,26 @@ fn what_turns_did_to_names_is_taken_back_by_the_same_walk() {
         repo.oxundo(["redo", "2"]).success();
         repo.state().assert_is(&after, "and redone");
     });
+}
+
+#[test]
+fn what_a_turn_writes_first_is_told_from_what_was_written_right_before_it() {
+    let repo = Sandbox::new();
+    let time_of = |path: &str| {
+        let about = std::fs::metadata(repo.path(path)).expect("it is there");
+        i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec())
+    };
+    repo.sh("git branch there; git branch -m there here");
+    repo.agent("touch first");
+    let (_, shown) = repo.json(["show", "1"]);
+    let began = shown["record"]["began"].as_i64().map(i128::from).expect("it is recorded");
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::RealtimeCoarse;
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Realtime;
+    let tick = i128::from(clock_getres(clock).tv_nsec);
+    let [before, first] = [".git/logs/refs/heads/here", "first"].map(|path| time_of(path) - began);
+    assert!(before < tick && first > tick, "the user's {before}, the agent's {first}: a tick is {tick}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use gix::bstr::BStr;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, openat, statat};
 use rustix::io::{Errno, Result};
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -148,20 +149,40 @@ pub fn sync_file_system(_file: impl AsFd) -> Option<Result<()>> {
     None
 }
 
-/// The time of the clock by which the times of files are set, in nanoseconds since 1970.
+/// The clock by which the times of files are set.
+#[cfg(target_os = "linux")]
+const FILE_CLOCK: ClockId = ClockId::RealtimeCoarse;
+#[cfg(not(target_os = "linux"))]
+const FILE_CLOCK: ClockId = ClockId::Realtime;
+
+/// The time of that clock, in nanoseconds since 1970.
 pub fn file_clock() -> u64 {
-    use rustix::time::{ClockId, clock_gettime};
-    #[cfg(target_os = "linux")]
-    let now = clock_gettime(ClockId::RealtimeCoarse);
-    #[cfg(not(target_os = "linux"))]
-    let now = clock_gettime(ClockId::Realtime);
-    nanoseconds(now.tv_sec, now.tv_nsec)
+    time_of(clock_gettime(FILE_CLOCK))
+}
+
+/// How far that clock may be behind the time of a file, in nanoseconds: one that was looked at since its last change has the exact
+/// one.
+pub fn file_tick() -> u64 {
+    time_of(clock_getres(FILE_CLOCK))
+}
+
+/// Waits until that clock shows a later time than this, for an instant: what has that time was there by then.
+pub fn is_past_on_file_clock(at: u64) -> bool {
+    (0..100).any(|tried| {
+        if tried > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        file_clock() > at
+    })
 }
 
 /// The exact time, which no file has that was changed before: one that was looked at since its last change gets such a time.
 pub fn exact_clock() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    nanoseconds(now.tv_sec, now.tv_nsec)
+    time_of(clock_gettime(ClockId::Realtime))
+}
+
+fn time_of(time: Timespec) -> u64 {
+    nanoseconds(time.tv_sec, time.tv_nsec)
 }
 
 /// A time as one number.

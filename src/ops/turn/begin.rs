@@ -8,6 +8,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
+use crate::git::repo::platform::{file_tick, is_past_on_file_clock};
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::{Checkpoint, Head};
@@ -147,6 +148,11 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
     if turn.made.is_none() {
         // Without it, undo may leave a file that the turn moved.
         let _ = Index::new(locked.repo).keep_begun();
+    }
+    if let Some(began) = turn.began.filter(|_| !turn.origin.by_hooks) {
+        // Whatever a program writes that is started now, be it ever so quick, is younger than what was there. No prompt is answered
+        // in that time.
+        is_past_on_file_clock(began + file_tick());
     }
     Ok(number)
 }

@@ -10,7 +10,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
-use crate::git::repo::platform::{exact_clock, file_clock};
+use crate::git::repo::platform::{exact_clock, is_past_on_file_clock};
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::timeline::update::Update;
 use crate::model::checkpoint::{Checkpoint, Delta, branch_changes};
@@ -37,7 +37,6 @@ use anyhow::Result;
 use gix::ObjectId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,7 +120,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let whole = checkpoints.delta(turn, before, after)?;
     let own = theirs.goal.as_ref().map(|goal| checkpoints.delta(turn, goal, after)).transpose()?;
     let ended = capture.at.map(|_| exact_clock());
-    turn.ended = ended.filter(|ended| !whole.aside.is_empty() && is_past(*ended));
+    turn.ended = ended.filter(|ended| !whole.aside.is_empty() && is_past_on_file_clock(*ended));
     let (files, totals) = checkpoints.file_stats(own.as_ref().unwrap_or(&whole))?;
     turn.totals = totals;
     place_on_timeline(view, turn, since, &mut update.state)?;
@@ -152,16 +151,6 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     update.put_files(turn.turn, &files)?;
     update.put_calls(turn.turn, &told)?;
     update.put_checkpoint(turn.turn, Side::After, after)
-}
-
-/// Waits until the clock of files shows a later time than this, for an instant: what has that time was there when it was looked at.
-fn is_past(at: u64) -> bool {
-    (0..100).any(|tried| {
-        if tried > 0 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        file_clock() > at
-    })
 }
 
 /// Keeps alive the commits at which a step was, and which neither end of the turn holds.
