@@ -25,9 +25,9 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress<'a> {
-    /// An operation begins, such as `undoing turn 2`; or one that has begun is known to be that.
+    /// An operation begins, such as `undoing turn 2`, perhaps within another.
     Starts(&'a str),
-    /// It is over.
+    /// The last that has begun is over.
     Finishes,
     /// A work begins, with so many files to go, as far as is known.
     Begins(Phase, u64),

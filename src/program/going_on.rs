@@ -22,10 +22,8 @@ static LINE: Mutex<Option<Line>> = Mutex::new(None);
 struct Line {
     since: Instant,
     unicode: bool,
-    /// How many began within another.
-    depth: usize,
-    /// What it is on the whole: `undoing turn 2`.
-    whole: String,
+    /// What it is on the whole, `undoing turn 2`, behind what it began within.
+    wholes: Vec<String>,
     part: Part,
     is_drawn: bool,
 }
@@ -59,16 +57,15 @@ fn words(phase: Phase) -> &'static str {
     }
 }
 
-/// Something begins; the last that began within it names it.
+/// Something begins; the last that began within it names it as long as that goes on.
 pub fn starts(whole: &str, unicode: bool) {
     let mut line = line();
     if let Some(line) = &mut *line {
-        line.depth += 1;
-        whole.clone_into(&mut line.whole);
+        line.wholes.push(whole.to_owned());
         return;
     }
-    let (whole, part) = (whole.to_owned(), Part::Nothing);
-    *line = Some(Line { since: Instant::now(), unicode, depth: 1, whole, part, is_drawn: false });
+    let (wholes, part) = (vec![whole.to_owned()], Part::Nothing);
+    *line = Some(Line { since: Instant::now(), unicode, wholes, part, is_drawn: false });
     drop(line);
     // Where the system gives no thread, nothing is shown.
     let _ = std::thread::Builder::new().name("progress".to_owned()).spawn(tick);
@@ -78,8 +75,8 @@ pub fn starts(whole: &str, unicode: bool) {
 pub fn finishes() {
     let mut line = line();
     if let Some(now) = &mut *line {
-        now.depth = now.depth.saturating_sub(1);
-        if now.depth == 0 {
+        now.wholes.pop();
+        if now.wholes.is_empty() {
             now.clear();
             *line = None;
         }
@@ -165,10 +162,11 @@ impl Line {
             Part::Files { doing, done, all } => format!("{doing} {} of {}", grouped(*done), grouped(*all)),
             Part::Git(name) => name.clone(),
         };
-        let text = match (self.whole.is_empty(), part.is_empty()) {
-            (_, true) => format!("{}{more}", self.whole),
+        let whole = self.wholes.last().map_or("", String::as_str);
+        let text = match (whole.is_empty(), part.is_empty()) {
+            (_, true) => format!("{whole}{more}"),
             (true, false) => part,
-            (false, false) => format!("{}{dot}{part}", self.whole),
+            (false, false) => format!("{whole}{dot}{part}"),
         };
         let room = width.saturating_sub(measure_text_width(&text) + 1);
         match self.part {
@@ -205,8 +203,8 @@ mod tests {
     use super::*;
 
     fn line(part: Part) -> Line {
-        let whole = "undoing turn 2".to_owned();
-        Line { since: Instant::now(), unicode: false, depth: 1, whole, part, is_drawn: false }
+        let wholes = vec!["undoing".to_owned(), "undoing turn 2".to_owned()];
+        Line { since: Instant::now(), unicode: false, wholes, part, is_drawn: false }
     }
 
     #[test]
@@ -222,6 +220,18 @@ mod tests {
         for width in 0..100 {
             assert!(measure_text_width(&line(writing()).text(width)) <= width.max(1), "{width}");
         }
+    }
+
+    #[test]
+    fn what_has_begun_within_something_names_it_until_it_is_over() {
+        let shown = || super::line().as_ref().map(|line| line.text(80));
+        starts("redoing", false);
+        starts("rolling back", false);
+        assert_eq!(shown().as_deref(), Some("rolling back..."));
+        finishes();
+        assert_eq!(shown().as_deref(), Some("redoing..."));
+        finishes();
+        assert_eq!(shown(), None);
     }
 
     #[test]

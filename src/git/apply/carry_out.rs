@@ -131,6 +131,7 @@ impl Apply<'_> {
 
     /// All or nothing: rolls back what was done of a plan, and gives the cause.
     fn roll_back(&self, plan: &Plan, record: &Record, pending: ObjectId, error: anyhow::Error) -> anyhow::Error {
+        let _doing = self.repo.start("rolling back");
         self.repo.rolled_back.set(true);
         let rolled_back = self.force(&plan.clone().inverse(), pending, &record.message, Obstacles::MayPass);
         let named = error.downcast_ref::<Refusal>().map(|refusal| refusal.paths.clone()).unwrap_or_default();

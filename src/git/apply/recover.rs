@@ -138,6 +138,8 @@ impl Apply<'_> {
         self.repo.stop.get().map(StopSwitch::settle);
         let Journal { plan, record, .. } = journal;
         let finished = self.committed(&plan, &record)?;
+        let doing = if finished { "finishing" } else { "rolling back" };
+        let _doing = self.repo.start(&format!("{doing} what was interrupted"));
         let left = if finished {
             let left = self.force(&plan, pending, &record.message, Obstacles::Last)?;
             Refs::new(self.repo).add_notes(&record.notes)?;
