@@ -8,7 +8,7 @@ use crate::config::keys::variable;
 use crate::error::{Code, Refusal};
 use crate::git::objects::commit::Sign;
 use crate::git::repo::Repo;
-use crate::git::repo::settings::{Given, boolean_of, boolean_of_user, number_of};
+use crate::git::repo::settings::{Given, SetIn, boolean_of, boolean_of_user, number_of};
 use crate::model::bytes::shell_word;
 use crate::model::limits::Limits;
 use crate::model::merge::Edits;
@@ -86,7 +86,7 @@ impl Config<'_> {
         let found = choices.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
         found.map(|(_, value)| *value).ok_or_else(|| {
             let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
-            bad(key, &text, &format!("one of {}", words.join(", ")))
+            self.bad(key, &text, &format!("one of {}", words.join(", ")))
         })
     }
 
@@ -95,12 +95,12 @@ impl Config<'_> {
             return Ok(true);
         }
         let text = self.text(key);
-        boolean_of(&text).ok_or_else(|| bad(key, &text, BOOLEAN))
+        boolean_of(&text).ok_or_else(|| self.bad(key, &text, BOOLEAN))
     }
 
     fn number(self, key: &str) -> Result<u64> {
         let text = self.text(key);
-        number_of(&text).ok_or_else(|| bad(key, &text, "a number such as 200 or 10m"))
+        number_of(&text).ok_or_else(|| self.bad(key, &text, "a number such as 200 or 10m"))
     }
 
     /// `oxundo.enabled`: whether turns are recorded.
@@ -199,7 +199,8 @@ impl Config<'_> {
             signs
         } else {
             let set = self.0.boolean("commit.gpgSign");
-            set.map_err(|value| bad_setting("commit.gpgSign", &value, BOOLEAN))?.unwrap_or(false)
+            set.map_err(|value| bad_setting("commit.gpgSign", &value, BOOLEAN, self.0.set_in("commit.gpgSign")))?
+                .unwrap_or(false)
         };
         Ok(if signs { Sign::Within(self.sign_timeout()?) } else { Sign::Never })
     }
@@ -252,21 +253,29 @@ impl Config<'_> {
 
     /// `oxundo.secret`: globs of names that are never committed for the agent.
     pub fn secrets(self) -> Result<Names> {
-        Names::new("secret", &self.words("secret"))
+        self.names("secret")
     }
 
     /// `oxundo.othersBranches`: globs of branches that other tools own.
     pub fn others_branches(self) -> Result<Names> {
-        Names::new("othersBranches", &self.words("othersBranches"))
+        self.names("othersBranches")
     }
 
     /// `oxundo.secretText`: globs of words that git is never told of a prompt.
     pub fn secret_text(self) -> Result<Tokens> {
         let mut tokens = Tokens::default();
         for word in self.words("secretText") {
-            tokens.add(&word).map_err(|error| bad("secretText", &word, &error.to_string()))?;
+            tokens.add(&word).map_err(|error| self.bad("secretText", &word, &unreadable(&error)))?;
         }
         Ok(tokens)
+    }
+
+    fn names(self, key: &str) -> Result<Names> {
+        Names::new(&self.words(key)).map_err(|bad| self.bad(key, &bad.glob, &bad.why))
+    }
+
+    fn bad(self, key: &str, value: &str, wanted: &str) -> anyhow::Error {
+        bad_setting(&format!("oxundo.{key}"), value, wanted, self.0.set_in(&format!("oxundo.{key}")))
     }
 
     /// What is wrong with the values that are set.
@@ -308,7 +317,7 @@ impl Config<'_> {
             Some(text) => Refusal::new(Code::Usage, format!("'{text}' is no age"))
                 .hint("run 'oxundo gc --keep 30d'; '2 weeks', 'now' and 'never' are ages too")
                 .into(),
-            None => bad("keep", text, "an age, like 30d, 2 weeks, now or never,"),
+            None => self.bad("keep", text, "an age, like 30d, 2 weeks, now or never,"),
         };
         age(text).map(Some).ok_or_else(wrong)
     }
@@ -322,7 +331,7 @@ impl Config<'_> {
     fn include(self) -> Result<Vec<String>> {
         let patterns = self.words("include");
         match patterns.iter().find(|pattern| pattern.split('/').any(|part| part == "..")) {
-            Some(outside) => Err(bad("include", outside, "a pattern for paths in the worktree")),
+            Some(outside) => Err(self.bad("include", outside, "a pattern for paths in the worktree")),
             None => Ok(patterns),
         }
     }
@@ -340,7 +349,8 @@ impl Config<'_> {
             max_bytes: roomy("maxCapture", self.number("maxCapture")?, 2 << 30),
             max_files: roomy("maxCaptureFiles", self.number("maxCaptureFiles")?, 200_000),
             skip_directories: self.words("skipDir").into_iter().map(BString::from).collect::<HashSet<_>>(),
-            exclude: glob_set("exclude", &exclude.iter().map(String::as_str).collect::<Vec<_>>(), false)?,
+            exclude: glob_set(&exclude.iter().map(String::as_str).collect::<Vec<_>>(), false)
+                .map_err(|bad| self.bad("exclude", &bad.glob, &bad.why))?,
             include: self.include()?,
             left_alone: Vec::new(),
         })
@@ -385,10 +395,10 @@ pub struct Names {
 }
 
 impl Names {
-    fn new(key: &str, patterns: &[String]) -> Result<Self> {
+    fn new(patterns: &[String]) -> Result<Self, BadGlob> {
         let exceptions: Vec<&str> = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).collect();
         let names: Vec<&str> = patterns.iter().map(String::as_str).filter(|glob| !glob.starts_with('!')).collect();
-        Ok(Self { names: Globs::new(key, &names)?, exceptions: Globs::new(key, &exceptions)? })
+        Ok(Self { names: Globs::new(&names)?, exceptions: Globs::new(&exceptions)? })
     }
 
     /// Whether the path has such a name.
@@ -405,11 +415,11 @@ struct Globs {
 }
 
 impl Globs {
-    fn new(key: &str, globs: &[&str]) -> Result<Self> {
+    fn new(globs: &[&str]) -> Result<Self, BadGlob> {
         let (others, plain): (Vec<&str>, Vec<&str>) = globs.iter().partition(|glob| glob.contains(SPECIAL));
         let plain = plain.iter().map(|glob| glob.trim_end_matches('/').as_bytes());
         let plain = plain.filter_map(Pattern::from_bytes_without_negation).collect();
-        Ok(Self { plain, others: glob_set(key, &others, true)? })
+        Ok(Self { plain, others: glob_set(&others, true)? })
     }
 
     fn is_match(&self, path: &BStr) -> bool {
@@ -423,8 +433,21 @@ impl Globs {
 /// What git's globs have not, or not in the same way.
 const SPECIAL: [char; 5] = ['{', '}', '[', ']', '\\'];
 
+/// What is wanted in the place of a glob that cannot be read, and why that cannot.
+fn unreadable(error: &globset::Error) -> String {
+    format!("a glob that can be read ({})", error.kind())
+}
+
+/// One that cannot be read.
+#[derive(Debug)]
+struct BadGlob {
+    glob: String,
+    why: String,
+}
+
 /// As in .gitignore: a pattern without a slash holds in every directory.
-fn glob_set(key: &str, patterns: &[&str], any_case: bool) -> Result<GlobSet> {
+fn glob_set(patterns: &[&str], any_case: bool) -> Result<GlobSet, BadGlob> {
+    let bad = |glob: &str, error: globset::Error| BadGlob { glob: glob.to_owned(), why: unreadable(&error) };
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let anywhere = if pattern.trim_end_matches('/').contains('/') {
@@ -434,24 +457,28 @@ fn glob_set(key: &str, patterns: &[&str], any_case: bool) -> Result<GlobSet> {
         };
         let mut glob = GlobBuilder::new(anywhere.trim_end_matches('/'));
         let glob = glob.literal_separator(true).case_insensitive(any_case).build();
-        set.add(glob.map_err(|error| bad(key, pattern, &error.to_string()))?);
+        set.add(glob.map_err(|error| bad(pattern, error))?);
     }
-    Ok(set.build()?)
+    set.build().map_err(|error| bad(&patterns.join(" "), error))
 }
 
-fn bad(key: &str, value: &str, wanted: &str) -> anyhow::Error {
-    bad_setting(&format!("oxundo.{key}"), value, wanted)
-}
-
-fn bad_setting(key: &str, value: &str, wanted: &str) -> anyhow::Error {
+fn bad_setting(key: &str, value: &str, wanted: &str, set_in: SetIn) -> anyhow::Error {
     let refusal = Refusal::new(Code::Usage, format!("{key} is '{value}': {wanted} is wanted"));
     let known = key.strip_prefix("oxundo.").and_then(|name| keys::KEYS.iter().find(|known| known.name == name));
-    let variable = known.map(|known| variable(known.name)).filter(|name| std::env::var_os(name).is_some());
+    let variable = known.map(|known| variable(known.name));
+    let scope = if set_in == SetIn::Worktree { "--worktree " } else { "" };
     let line = match (variable, known) {
-        (Some(variable), _) => format!("unset {variable}"),
-        (None, Some(known)) if known.list || known.default.is_empty() => format!("git config --unset-all {key}"),
-        (None, Some(known)) => format!("git config {key} {}", shell_word(known.default.as_bytes())),
-        (None, None) => format!("git config {key} false"),
+        (Some(variable), _) if std::env::var_os(&variable).is_some() => format!("unset {variable}"),
+        // It wins over what git's own variables say.
+        (Some(variable), Some(known)) if set_in == SetIn::Environment => {
+            format!("export {variable}={}", shell_word(known.default.as_bytes()))
+        }
+        (_, Some(known)) if known.list || known.default.is_empty() => format!("git config {scope}--unset-all {key}"),
+        (_, Some(known)) => {
+            let all = if set_in == SetIn::Twice { "--replace-all " } else { "" };
+            format!("git config {scope}{all}{key} {}", shell_word(known.default.as_bytes()))
+        }
+        (_, None) => format!("git config {scope}{key} false"),
     };
     refusal.hint(format!("run '{line}' to go on with the default, or give another value")).into()
 }
@@ -495,11 +522,10 @@ mod tests {
 
     #[test]
     fn names_have_globs_classes_and_braces() {
-        let names =
-            |globs: &[&str]| Names::new("secret", &globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>());
+        let names = |globs: &[&str]| Names::new(&globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>());
         for bad in ["{x", "a}", "[x", "*.pem\\"] {
-            let error = names(&[bad]).expect_err(bad).to_string();
-            assert!(error.contains(&format!("'{bad}'")), "{error}");
+            let error = names(&[bad]).expect_err(bad).glob;
+            assert_eq!(error, bad);
         }
         let some = [
             "*.{pem,k{ey,dbx}}",
@@ -536,7 +562,7 @@ mod tests {
     #[test]
     fn secret_names_are_found_in_every_directory_whatever_their_case() {
         let words: Vec<String> = keys::default("secret").split_whitespace().map(str::to_owned).collect();
-        let secrets = Names::new("secret", &words).expect("the defaults are globs");
+        let secrets = Names::new(&words).expect("the defaults are globs");
         let found = include_str!("config/secret-names.txt").lines().filter(|line| !line.is_empty());
         for line in found.filter(|line| !line.starts_with('#')) {
             let (is_one, name) = line.strip_prefix('!').map_or((true, line), |name| (false, name));

@@ -4,7 +4,7 @@
 use crate::git::repo::Repo;
 use anyhow::{Context, Result};
 use gix::bstr::{BString, ByteSlice};
-use gix::config::{Boolean, File, Integer};
+use gix::config::{Boolean, File, Integer, Source};
 use std::path::PathBuf;
 
 /// How a key is set.
@@ -16,7 +16,40 @@ pub enum Given {
     Value(String),
 }
 
+/// Where the value of a key stands that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetIn {
+    /// In a file, once, or in none.
+    File,
+    /// In a file that has several.
+    Twice,
+    /// In the file of this worktree alone.
+    Worktree,
+    /// In a variable of git's, or behind its `-c`.
+    Environment,
+}
+
 impl Repo {
+    /// Where the value of a key without a subsection stands that counts.
+    pub fn set_in(&self, key: &str) -> SetIn {
+        let snapshot = self.gix.config_snapshot();
+        let Some((section, name)) = key.split_once('.') else { return SetIn::File };
+        let plain = snapshot.plumbing().sections_by_name(section).into_iter().flatten();
+        let plain = plain.filter(|section| section.header().subsection_name().is_none());
+        let sources = plain.flat_map(|section| {
+            let source = section.meta().source;
+            let is_it = |other: &String| other.eq_ignore_ascii_case(name);
+            section.value_names().filter(is_it).map(|_| source).collect::<Vec<_>>()
+        });
+        let sources: Vec<Source> = sources.collect();
+        match &sources[..] {
+            [.., Source::Env | Source::EnvOverride | Source::Cli | Source::Api] => SetIn::Environment,
+            [.., Source::Worktree] => SetIn::Worktree,
+            [.., Source::Local, Source::Local] => SetIn::Twice,
+            _ => SetIn::File,
+        }
+    }
+
     /// Where git looks for this repository's hooks.
     pub fn hooks_directory(&self) -> Result<PathBuf> {
         let printed = self.git(["rev-parse", "--git-path", "hooks"]).run(b"")?;

@@ -41,6 +41,7 @@ pub fn begin(locked: &mut Locked<'_>, who: Who, origin: Bounds) -> Result<u64> {
         // These settings are needed when the agent is done: report a wrong one now.
         locked.config().verify()?;
         locked.config().sign()?;
+        locked.config().secrets()?;
     }
     let capture = locked.present()?;
     let obstacle = if who.mode == Mode::Commit { obstacle(locked, &origin, &capture)? } else { None };

@@ -710,6 +710,23 @@ pub(super) const CASES: &[Case] = &[
     ),
     case("… is '…': … is wanted", "git config oxundo.edits x", "oxundo undo", "! test -e two"),
     case("… is '…': … is wanted", "", "oxundo undo", "! test -e two").at("export OXUNDO_EDITS=x; "),
+    case("… is '…': … is wanted", "", "oxundo undo", "! test -e two").at(
+        "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=oxundo.edits GIT_CONFIG_VALUE_0=x; ",
+    ),
+    case("… is '…': … is wanted", "", "oxundo undo", "! test -e two")
+        .at("export GIT_CONFIG_PARAMETERS=\"'oxundo.edits=x'\"; "),
+    case(
+        "… is '…': … is wanted",
+        "git config extensions.worktreeConfig true; git config --worktree oxundo.edits x",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(
+        "… is '…': … is wanted",
+        "git config oxundo.edits merge; git config --add oxundo.edits x",
+        "oxundo undo",
+        "! test -e two",
+    ),
     // not_found
     none("turn … has no steps", "", "oxundo show 1.1"),
     case(
