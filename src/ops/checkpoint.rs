@@ -2,6 +2,7 @@
 //! timeline, and undo does not stop at it.
 
 use crate::error::{Code, Refusal};
+use crate::git::objects::Objects;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::timeline::stored::Stored;
 use crate::git::timeline::update::Update;
@@ -64,7 +65,8 @@ fn new_name(stored: &Stored<'_>, given: Option<&str>) -> Result<String> {
     if name.is_empty() || name.starts_with('-') || name.contains(char::is_control) {
         return bad("cannot be a checkpoint's name", UNNAMED);
     }
-    if reads_otherwise(name) || reads(name) {
+    let is_commit = Objects::new(stored.repo).find_commit_id(name).is_ok();
+    if is_commit || reads_otherwise(name) || reads(name) {
         return bad("would be taken for a turn, a commit, a range, or what is in a state", UNNAMED);
     }
     if named.contains_key(name) {

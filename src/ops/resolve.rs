@@ -115,7 +115,8 @@ fn none_done(view: &View<'_>, words: &str) -> Option<Error> {
 pub fn ended_turn(view: &View<'_>, words: &str) -> Result<u64> {
     let number = resolve(view, words)?;
     if number == 0 {
-        return Err(missing("0 is the state before the first turn, not a turn").into());
+        let refusal = Refusal::new(Code::Usage, "0 is the state before the first turn, not a turn");
+        return Err(refusal.hint("run 'oxundo log' to see the turns").into());
     }
     if view.timeline.state.open == Some(number) {
         return Err(missing(&format!("turn {number} is still in progress")).into());

@@ -27,7 +27,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Cli { global, mut command } = match parse(&args) {
         Ok(cli) => cli,
         // An agent takes any other exit code for a verdict on its work.
-        Err(error) if cmd::hook::is_meant(&args) => {
+        Err(error) if cmd::hook::is_meant(&args) && error.use_stderr() => {
             Ui::complain(&error.to_string());
             return ExitCode::SUCCESS;
         }
@@ -50,15 +50,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let _ = Ui::raw(cmd::complete::run(args).as_bytes());
         return ExitCode::SUCCESS;
     }
+    let paths = matches!(command, Command::Undo(_) | Command::Restore(_));
+    let misread = || usage::no_paths(&args).filter(|_| paths);
+    if let Some(refusal) = usage::two_places(&args).or_else(misread) {
+        ui.refuse(&refusal);
+        return ExitCode::from(refusal.code.exit());
+    }
     if let Some(code) = go_to(directory.as_deref(), &mut ui) {
         return code;
     }
     let directory = PathBuf::from(".");
-    let paths = matches!(command, Command::Undo(_) | Command::Restore(_));
-    if let Some(refusal) = usage::no_paths(&args).filter(|_| paths) {
-        ui.refuse(&refusal);
-        return ExitCode::from(refusal.code.exit());
-    }
     if let Command::Run(args) = command {
         return ExitCode::from(cmd::run::run(&directory, &mut ui, args));
     }

@@ -3,10 +3,12 @@
 use crate::error::Refusal;
 use crate::model::bytes::{quoted_line, shell_word, with_quoted_lines};
 use crate::program::args::Cli;
-use crate::program::usage::{command_at, line, run};
+use crate::program::usage::{command_at, in_one_place, line, own_end, place, run};
 use clap::error::ErrorKind;
 use gix::bstr::ByteSlice;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// Commands that lead from state to state: what one of them refuses another may do.
 const WALKS: [&str; 5] = ["undo", "redo", "restore", "branch", "squash"];
@@ -60,6 +62,13 @@ fn words(args: &[OsString]) -> Vec<&[u8]> {
 
 /// A hint with the line that was typed in the place of the words for it.
 fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
+    let elsewhere = hint.strip_prefix("run 'cd ").and_then(|rest| rest.strip_suffix("', then the same command again"));
+    if let Some([there]) = elsewhere.and_then(|there| shell_words::split(there).ok()).as_deref()
+        && place(words).is_some()
+    {
+        let placed = in_one_place(words, PathBuf::from(there));
+        return run(&line(placed.iter().map(|word| word.as_encoded_bytes())));
+    }
     for (spoken, option) in [
         ("pass --edits=overwrite", "--edits=overwrite"),
         ("pass --edits=merge", "--edits=merge"),
@@ -86,11 +95,8 @@ fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
 
 /// A hint whose lines are for the directory that `-C` names: they are typed where this one was.
 fn from_there(hint: String, words: &[&[u8]]) -> String {
-    let places = words[..own_end(words)].windows(2).filter(|pair| pair[0] == b"-C").map(|pair| pair[1]);
-    let option: String = places.map(|place| format!("-C {} ", shell_word(place))).collect();
-    if option.is_empty() || hint.ends_with(" here") {
-        return hint;
-    }
+    let Some(place) = place(words).filter(|_| !hint.ends_with(" here")) else { return hint };
+    let option = format!("-C {} ", shell_word(place.as_os_str().as_bytes()));
     let is_placed = |line: &str| line.split(' ').any(|word| word == "-C");
     with_quoted_lines(each_line(&hint, &["git ", "oxundo "], |line, _| match line.split_once(' ') {
         // One that names its directory already is right.
@@ -156,14 +162,6 @@ fn manner(words: &[&[u8]]) -> Vec<(String, bool)> {
         Some((value.map_or_else(|| name.to_owned(), |value| format!("{name}={}", shell_word(value))), is_global))
     });
     said.collect()
-}
-
-/// Where the words of a line end that are its own: paths, and an agent's words, come behind.
-fn own_end(words: &[&[u8]]) -> usize {
-    let command = command_at(words).unwrap_or(words.len());
-    let starts_one = words.get(command).is_some_and(|name| [&b"run"[..], b"acp"].contains(name));
-    let is_end = |at: &usize| words[*at] == b"--" || (starts_one && *at > command && !words[*at].starts_with(b"-"));
-    (0..words.len()).find(is_end).unwrap_or(words.len())
 }
 
 fn is_help(line: &str) -> bool {

@@ -9,7 +9,8 @@ use crate::program::args::Cli;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error};
 use gix::bstr::ByteSlice;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use strsim::damerau_levenshtein;
 
@@ -290,6 +291,11 @@ impl<'a> Typed<'a> {
         if !given.starts_with('-') {
             return self.one_too_many(&given);
         }
+        let is_count =
+            |word: &&String| word.starts_with(&given) && given[1..].bytes().all(|byte| byte.is_ascii_digit());
+        if let Some(word) = self.words.iter().find(is_count).filter(|_| name == "log" && given.len() > 1) {
+            return Refusal::new(Code::Usage, format!("'{word}' is no number of turns")).hint(self.with(word, &given));
+        }
         let at = self.words.iter().position(|word| word.split('=').next() == Some(&given));
         let is_before = name.is_empty() || (at.is_some() && at < self.command);
         let whose = if is_before { "oxundo".to_owned() } else { format!("'{name}'") };
@@ -476,7 +482,11 @@ impl<'a> Typed<'a> {
         } else {
             format!("'{}' and '{}' do not go together", bare(&one), bare(&other))
         };
-        Refusal::new(Code::Usage, message).hint("leave one of them out").hint(self.help())
+        let refusal = Refusal::new(Code::Usage, message);
+        match place(&self.given).filter(|_| bare(&one) == "-C") {
+            Some(place) => refusal.hint(self.run(in_one_place(&self.given, place))),
+            None => refusal.hint("leave one of them out").hint(self.help()),
+        }
     }
 
     fn missing(&self) -> Refusal {
@@ -512,6 +522,49 @@ impl<'a> Typed<'a> {
     fn other(&self) -> Refusal {
         Refusal::new(Code::Usage, in_its_words(self.error)).hint(self.help())
     }
+}
+
+/// The options of `run` and `acp` with a value behind them, and those of every command.
+const WITH_VALUE: [&[u8]; 7] = [b"-C", b"--color", b"-m", b"--message", b"--agent", b"--session", b"--report"];
+
+/// Where the words of a line end that are its own: paths, and an agent's words, come behind.
+pub fn own_end(words: &[&[u8]]) -> usize {
+    let command = command_at(words).unwrap_or(words.len());
+    let starts_one = words.get(command).is_some_and(|name| [&b"run"[..], b"acp"].contains(name));
+    let is_value = |at: usize| at > 0 && WITH_VALUE.contains(&words[at - 1]);
+    let is_agents = |at: usize| starts_one && at > command && !words[at].starts_with(b"-") && !is_value(at);
+    (0..words.len()).find(|at| words[*at] == b"--" || is_agents(*at)).unwrap_or(words.len())
+}
+
+/// The value of `-C` in a word that has it with it, and what stands before that in it: `-qCr`, `-C=r`.
+fn joined_place(word: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (before, place) =
+        word.split_once_str("C").filter(|(before, place)| !place.is_empty() && before.starts_with(b"-"))?;
+    let are_flags = before[1..].iter().all(|flag| b"qv".contains(flag));
+    are_flags.then(|| (before, place.strip_prefix(b"=").unwrap_or(place)))
+}
+
+/// The places that `-C` names, and the words of a line that are its own without them.
+fn apart<'w>(words: &[&'w [u8]]) -> (Vec<&'w [u8]>, Vec<&'w [u8]>) {
+    let (mut places, mut others) = (Vec::new(), Vec::new());
+    let mut own = words[..own_end(words)].iter().copied();
+    while let Some(word) = own.next() {
+        if word == b"-C" {
+            places.extend(own.next());
+        } else if let Some((before, place)) = joined_place(word) {
+            places.push(place);
+            others.extend(Some(before).filter(|before| before.len() > 1));
+        } else {
+            others.push(word);
+        }
+    }
+    (places, others)
+}
+
+/// The directory that `-C` names, or several of them, as git takes them.
+pub fn place(words: &[&[u8]]) -> Option<PathBuf> {
+    let place: PathBuf = apart(words).0.into_iter().map(OsStr::from_bytes).collect();
+    Some(place).filter(|place| !place.as_os_str().is_empty())
 }
 
 /// Whether an option has this name.
@@ -608,6 +661,22 @@ pub fn without_directory(args: &[OsString]) -> String {
 pub fn command_at(words: &[&[u8]]) -> Option<usize> {
     let is_value = |at: usize| at > 0 && [&b"-C"[..], b"--color"].contains(&words[at - 1]);
     (0..words.len()).find(|at| !words[*at].starts_with(b"-") && !is_value(*at))
+}
+
+/// The words with one `-C` in the place of whatever others there are.
+pub fn in_one_place(words: &[&[u8]], place: PathBuf) -> Vec<OsString> {
+    let own = apart(words).1;
+    let rest = own.iter().chain(&words[own_end(words)..]).map(|word| OsStr::from_bytes(word).to_owned());
+    ["-C".into(), place.into_os_string()].into_iter().chain(rest).collect()
+}
+
+/// What is told where `-C` stands before the command and behind it: clap goes by the last one alone.
+pub fn two_places(args: &[OsString]) -> Option<Refusal> {
+    let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
+    let place = place(&words).filter(|_| apart(&words).0.len() > 1)?;
+    let placed = in_one_place(&words, place);
+    let line = line(placed.iter().map(|word| word.as_encoded_bytes()));
+    Some(Refusal::new(Code::Usage, format!("'{}' was given twice", "-C")).hint(run(&line)))
 }
 
 /// What is told of a command that ends with `--`: the paths behind it were to be some, and would be all.

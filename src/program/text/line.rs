@@ -80,8 +80,7 @@ impl Line {
 
     /// Its last commit, but for that of the user's changes.
     pub fn commit(&self) -> Option<ObjectId> {
-        let recorded = || self.turn.commits.iter().rfind(|commit| commit.kind != CommitKind::Dirty);
-        self.made_anew.or_else(|| recorded().map(|commit| commit.id))
+        self.made_anew.or_else(|| self.turn.last_commit())
     }
 
     /// Its branch as people write it.
